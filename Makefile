@@ -1,0 +1,52 @@
+# Thin on purpose: each target is the command that one would type. .ci/run calls them in order.
+
+CARGO ?= cargo
+ARGS ?= --demo
+
+# The root, and the packages beside it that want today's compiler.
+MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml benches/Cargo.toml)
+each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
+
+.PHONY: help setup run test test-compat lint fmt clippy doc pure old-toolchain bench ci
+
+help: ## show this list
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
+
+setup: ## install the real proxies, servers and clients which the tests use
+	tests/setup
+
+run: ## run the program: make run ARGS='-p proxy.example:3128 1993:mail.example:993'; without ARGS the demo
+	$(CARGO) run --release --locked -- $(ARGS)
+
+test: setup ## run every test of the root package
+	$(CARGO) test --release --locked
+
+test-compat: setup ## run the tests of compat/
+	$(CARGO) test --locked --manifest-path compat/Cargo.toml
+
+lint: fmt clippy doc pure ## look at the code without running it: fmt, clippy, doc, pure
+
+fmt: ## check the format
+	$(call each,$(CARGO) fmt,--check)
+
+clippy: ## deny clippy's warnings
+	$(call each,$(CARGO) clippy --all-targets --locked,-- -D warnings)
+	$(CARGO) clippy --lib --no-default-features --locked -- -D warnings
+
+doc: ## deny rustdoc's warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked
+
+pure: ## check that the part without features tests well and needs no futures crate
+	$(CARGO) test --release --lib --no-default-features --locked
+	@tree=$$($(CARGO) tree --locked --no-default-features -e normal --target all --prefix none) && \
+	if printf '%s\n' "$$tree" | grep -E '^(futures|tokio|mio)'; then \
+		echo 'these do not belong into a build without features' >&2; exit 1; fi
+
+old-toolchain: ## build and smoke-test on Debian 11's own rustc 1.48
+	.ci/old-toolchain
+
+bench: ## measure the relay beside its peers
+	$(CARGO) run --release --locked --manifest-path benches/Cargo.toml -- relay
+
+ci: ## everything that a change must pass
+	.ci/run

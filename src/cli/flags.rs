@@ -1,0 +1,220 @@
+//! Each flag with its name, its value and its help, in the order of the help.
+
+use clap::{App, AppSettings, Arg};
+
+const ABOUT: &str = "\
+Carries local TCP connections through an HTTP proxy with the CONNECT method.
+
+TUNNEL is [BIND:]PORT:HOST:HOSTPORT, as for ssh -L: whoever connects to PORT here is connected to \
+HOST:HOSTPORT by the proxy. Port 0 picks a free one.";
+
+const AFTER: &str = "\
+ENVIRONMENT:
+    https_proxy, all_proxy     The proxy, without -p (lower case first, then upper case)
+    no_proxy                   Destinations reached directly, without --no-proxy
+    PTUNNEL_PASSWORD           The password for the proxy
+    PTUNNEL_SERVE_PASSWORD     The password that --serve-proxy asks for
+
+EXIT CODES:
+    0 done, 1 network, 2 usage, 3 the proxy refused, 4 the proxy wants (other) credentials
+
+EXAMPLES:
+    ptunnel -p proxy.example:3128 8993:imap.example.org:993
+    ssh -o ProxyCommand='ptunnel -p proxy.example:3128 -W %h:%p' user@example.org
+    ptunnel --demo";
+
+/// What clap needs to know.
+pub(super) fn app() -> App<'static, 'static> {
+    App::new("ptunnel")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(ABOUT)
+        .after_help(AFTER)
+        .setting(AppSettings::UnifiedHelpMessage)
+        .setting(AppSettings::DeriveDisplayOrder)
+        .setting(AppSettings::ColorNever)
+        .max_term_width(100)
+        .arg(
+            Arg::with_name("tunnel")
+                .value_name("TUNNEL")
+                .multiple(true)
+                .help("[BIND:]PORT:HOST:HOSTPORT"),
+        )
+        .arg(repeated("forward", "L", "TUNNEL", "The same as the positional form").long("forward"))
+        .arg(
+            repeated(
+                "proxy",
+                "p",
+                "PROXY",
+                "host:port or http://[user[:password]@]host[:port]; several are tried in order",
+            )
+            .long("proxy"),
+        )
+        .arg(
+            value(
+                "no-proxy",
+                "LIST",
+                "Destinations reached directly: names, addresses, CIDR, '*'",
+            )
+            .empty_values(true),
+        )
+        .arg(
+            Arg::with_name("direct-fallback")
+                .long("direct-fallback")
+                .help("Connect directly when no proxy can be reached, never when one refused"),
+        )
+        .arg(value("user", "USER[:PASSWORD]", "Who we are to the proxy (Basic)").short("U"))
+        .arg(value("password", "PASSWORD", "The password; better in a file").short("P"))
+        .arg(
+            value(
+                "password-file",
+                "FILE",
+                "A file with the password, readable by you alone",
+            )
+            .conflicts_with("password"),
+        )
+        .arg(repeated("header", "H", "NAME: VALUE", "Added to the CONNECT request").long("header"))
+        .arg(
+            Arg::with_name("ipv4")
+                .short("4")
+                .conflicts_with("ipv6")
+                .help("Connect over IPv4 only"),
+        )
+        .arg(
+            Arg::with_name("ipv6")
+                .short("6")
+                .help("Connect over IPv6 only"),
+        )
+        .arg(
+            value(
+                "listen",
+                "ADDR",
+                "Where tunnels without BIND listen [default: 127.0.0.1]",
+            )
+            .short("l"),
+        )
+        .arg(
+            value(
+                "stdio",
+                "HOST:PORT",
+                "Stdin and stdout are the client; also -W HOST PORT",
+            )
+            .short("W")
+            .allow_hyphen_values(false)
+            .min_values(1)
+            .max_values(2),
+        )
+        .arg(
+            value(
+                "connect-timeout",
+                "SECONDS",
+                "For connecting to each proxy [default: 10]",
+            )
+            .short("w"),
+        )
+        .arg(value(
+            "handshake-timeout",
+            "SECONDS",
+            "For the proxy's reply [default: 30]",
+        ))
+        .arg(value(
+            "idle-timeout",
+            "SECONDS",
+            "For a tunnel in which nothing moves [default: 0, never]",
+        ))
+        .arg(value(
+            "linger-timeout",
+            "SECONDS",
+            "For a half-closed tunnel in which nothing moves [default: 60]; 0 is never",
+        ))
+        .arg(value(
+            "drain-timeout",
+            "SECONDS",
+            "For live tunnels to end after a signal [default: 30]",
+        ))
+        .arg(value(
+            "max-connections",
+            "N",
+            "Clients at once; further ones wait",
+        ))
+        .arg(
+            Arg::with_name("multithreaded")
+                .short("m")
+                .long("multithreaded")
+                .help("One thread per core"),
+        )
+        .arg(value("threads", "N", "So many threads [default: 1]"))
+        .arg(value(
+            "splice",
+            "WHEN",
+            "Whether bulk is spliced: auto, never, always [default: auto]",
+        ))
+        .arg(value(
+            "serve-proxy",
+            "[BIND:]PORT",
+            "Be a CONNECT proxy, too",
+        ))
+        .arg(
+            value(
+                "serve-user",
+                "USER[:PASSWORD]",
+                "Whom the embedded proxy serves",
+            )
+            .requires("serve-proxy"),
+        )
+        .arg(
+            repeated(
+                "serve-allow",
+                "",
+                "HOST[:PORT]",
+                "Destinations that it allows [default: all]",
+            )
+            .long("serve-allow")
+            .requires("serve-proxy"),
+        )
+        .arg(
+            Arg::with_name("demo")
+                .long("demo")
+                .help("Show it all, on this machine alone"),
+        )
+        .arg(
+            Arg::with_name("verbose")
+                .short("v")
+                .long("verbose")
+                .multiple(true)
+                .help("Log each tunnel's end; twice, its phases"),
+        )
+        .arg(
+            Arg::with_name("quiet")
+                .short("q")
+                .long("quiet")
+                .conflicts_with("verbose")
+                .help("Log errors only"),
+        )
+}
+
+/// An option with one value; the last of several counts as an error.
+fn value(name: &'static str, value: &'static str, help: &'static str) -> Arg<'static, 'static> {
+    Arg::with_name(name)
+        .long(name)
+        .takes_value(true)
+        .value_name(value)
+        .allow_hyphen_values(true)
+        .help(help)
+}
+
+/// An option that may be given again.
+fn repeated(
+    name: &'static str,
+    short: &'static str,
+    value_name: &'static str,
+    help: &'static str,
+) -> Arg<'static, 'static> {
+    let arg = value(name, value_name, help)
+        .multiple(true)
+        .number_of_values(1);
+    if short.is_empty() {
+        arg
+    } else {
+        arg.short(short)
+    }
+}

@@ -1,0 +1,377 @@
+//! The command line: the only place that knows clap. From words to a [`Config`].
+
+mod flags;
+mod password;
+
+use std::ffi::OsString;
+use std::io;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{ArgMatches, ErrorKind};
+use log::LevelFilter;
+
+use self::password::Passwords;
+use crate::config::TunnelSpec;
+use crate::config::{Bind, Config, Credentials, Family, Host, HostPort, ListenSpec, Login};
+use crate::config::{NoProxy, Pattern, ProxySpec, ProxyUrl, Route, Secret, ServeSpec, Timeouts};
+use crate::env::Environment;
+use crate::error::Error;
+use crate::escape::Escaped;
+
+/// No limit in time is longer: a year, in seconds.
+const LONGEST: f64 = 31_536_000.0;
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub enum Command {
+    /// To do something, after these warnings.
+    Run(Box<Config>, Vec<String>),
+    /// To print this: the help, or the version.
+    Print(String),
+}
+
+/// Asks a person for a password; the text says whose.
+pub type Prompt<'a> = &'a dyn Fn(&str) -> io::Result<Secret>;
+
+/// Reads the words of a command line, the first of which is the program's name.
+///
+/// # Errors
+///
+/// A usage error that shows the offending text and a right example.
+pub fn parse<I>(words: I, env: &Environment<'_>, prompt: Prompt<'_>) -> Result<Command, Error>
+where
+    I: IntoIterator,
+    I::Item: Into<OsString> + Clone,
+{
+    match flags::app().get_matches_from_safe(words) {
+        Ok(matches) => {
+            let mut warnings = Vec::new();
+            let config = configure(&matches, env, prompt, &mut warnings)?;
+            Ok(Command::Run(Box::new(config), warnings))
+        }
+        Err(e) => match e.kind {
+            // The version clap has printed already, all but the end of the line.
+            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => Ok(Command::Print(e.message)),
+            _ => Err(complaint(&e)),
+        },
+    }
+}
+
+/// clap's message without its usage, in one line.
+fn complaint(e: &clap::Error) -> Error {
+    let lines = e
+        .message
+        .lines()
+        .take_while(|line| !line.starts_with("USAGE"));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    let text = words.join(" ");
+    let text = text.trim_start_matches("error: ");
+    Error::usage(format!(
+        "{}; a right command line is ptunnel -p proxy.example:3128 8993:imap.example.org:993, \
+         and --help shows every option",
+        Escaped(text.as_bytes())
+    ))
+}
+
+fn configure(
+    matches: &ArgMatches<'_>,
+    env: &Environment<'_>,
+    prompt: Prompt<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Config, Error> {
+    let tunnels = tunnels(matches)?;
+    let listen = one(matches, "listen")?.unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
+    let stdio = stdio(matches)?;
+    let serve = serve(matches, &listen, env, warnings)?;
+    let demo = matches.is_present("demo");
+    match (&stdio, tunnels.is_empty() && serve.is_none()) {
+        _ if demo => {}
+        (None, true) => {
+            return Err(Error::usage(
+                "nothing to do: give a tunnel such as 8993:imap.example.org:993, -W HOST:PORT, \
+                 --serve-proxy ADDR or --demo",
+            ))
+        }
+        (Some(_), false) => {
+            return Err(Error::usage(
+                "-W is a tunnel of its own and goes without others: \
+                 a right one is ptunnel -p proxy.example:3128 -W example.org:22",
+            ))
+        }
+        _ => {}
+    }
+    let destinations: Vec<&HostPort> = tunnels
+        .iter()
+        .map(|tunnel| &tunnel.destination)
+        .chain(stdio.as_ref())
+        .collect();
+    let route = route(matches, &destinations, env, prompt, warnings)?;
+    Ok(Config {
+        listen,
+        serve,
+        demo,
+        route,
+        timeouts: timeouts(matches)?,
+        max_connections: one::<Count>(matches, "max-connections")?.map(|count| count.0),
+        threads: match one::<Count>(matches, "threads")? {
+            Some(count) => count.0,
+            None if matches.is_present("multithreaded") => num_cpus::get(),
+            None => 1,
+        },
+        splice: one(matches, "splice")?.unwrap_or_default(),
+        verbosity: match (
+            matches.is_present("quiet"),
+            matches.occurrences_of("verbose"),
+        ) {
+            (true, _) => LevelFilter::Error,
+            (false, 0) => LevelFilter::Warn,
+            (false, 1) => LevelFilter::Info,
+            (false, 2) => LevelFilter::Debug,
+            (false, _) => LevelFilter::Trace,
+        },
+        tunnels,
+        stdio,
+    })
+}
+
+/// The value of an option, if it was given.
+fn one<T: FromStr<Err = Error>>(matches: &ArgMatches<'_>, name: &str) -> Result<Option<T>, Error> {
+    let value = matches.value_of(name).map(str::parse).transpose();
+    value.map_err(|e| Error::usage(format!("--{}: {}", name, e)))
+}
+
+/// The values of an option that may be repeated.
+fn all<T: FromStr<Err = Error>>(matches: &ArgMatches<'_>, name: &str) -> Result<Vec<T>, Error> {
+    matches
+        .values_of(name)
+        .into_iter()
+        .flatten()
+        .map(str::parse)
+        .collect()
+}
+
+/// In the order in which they were given, whichever form they have.
+fn tunnels(matches: &ArgMatches<'_>) -> Result<Vec<TunnelSpec>, Error> {
+    let indexed = |name| {
+        let indices = matches.indices_of(name).into_iter().flatten();
+        indices.zip(matches.values_of(name).into_iter().flatten())
+    };
+    let mut given: Vec<(usize, &str)> = indexed("tunnel").chain(indexed("forward")).collect();
+    given.sort_by_key(|(index, _)| *index);
+    given.into_iter().map(|(_, text)| text.parse()).collect()
+}
+
+/// `-W HOST:PORT` and `-W HOST PORT`.
+fn stdio(matches: &ArgMatches<'_>) -> Result<Option<HostPort>, Error> {
+    let values: Vec<&str> = matches.values_of("stdio").into_iter().flatten().collect();
+    match values[..] {
+        [] => Ok(None),
+        [both] => both.parse().map(Some),
+        [host, port] => match host.parse::<Host>() {
+            Ok(host) => format!("{}:{}", host, port).parse().map(Some),
+            Err(_) => format!("{} {}", host, port).parse().map(Some),
+        },
+        _ => unreachable!("clap counts them"),
+    }
+}
+
+fn serve(
+    matches: &ArgMatches<'_>,
+    listen: &Bind,
+    env: &Environment<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<ServeSpec>, Error> {
+    let ListenSpec { bind, port } = match one(matches, "serve-proxy")? {
+        Some(address) => address,
+        None => return Ok(None),
+    };
+    let bind = bind.unwrap_or_else(|| listen.clone());
+    let allow = all::<Pattern>(matches, "serve-allow")?;
+    let credentials = match one::<Login>(matches, "serve-user")? {
+        Some(login) => Some(serve_credentials(login, env, warnings)?),
+        None => None,
+    };
+    if !bind.is_loopback() && credentials.is_none() && allow.is_empty() {
+        return Err(Error::usage(format!(
+            "--serve-proxy {} would be a proxy for everybody: bind it to 127.0.0.1, or give \
+             --serve-user USER:PASSWORD or --serve-allow HOST",
+            matches.value_of("serve-proxy").unwrap_or_default()
+        )));
+    }
+    Ok(Some(ServeSpec {
+        bind,
+        port,
+        credentials,
+        allow,
+    }))
+}
+
+fn serve_credentials(
+    login: Login,
+    env: &Environment<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Credentials, Error> {
+    let Login { user, password } = login;
+    let password = match (password, env.serve_password()?) {
+        (Some(password), _) => {
+            warnings.push(exposed("--serve-user", "PTUNNEL_SERVE_PASSWORD"));
+            password
+        }
+        (None, Some(password)) => password,
+        (None, None) => {
+            return Err(Error::usage(format!(
+                "--serve-user {} has no password: give --serve-user {}:PASSWORD, or the \
+                 environment variable PTUNNEL_SERVE_PASSWORD",
+                user, user
+            )))
+        }
+    };
+    Credentials::new(user, password)
+}
+
+/// Other users of the machine see its command lines.
+fn exposed(option: &str, instead: &str) -> String {
+    format!(
+        "the password in {} can be seen in the list of processes; use {}",
+        option, instead
+    )
+}
+
+fn route(
+    matches: &ArgMatches<'_>,
+    destinations: &[&HostPort],
+    env: &Environment<'_>,
+    prompt: Prompt<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Route, Error> {
+    let no_proxy = match one::<NoProxy>(matches, "no-proxy")? {
+        Some(list) => list,
+        None => env.no_proxy()?.unwrap_or_default(),
+    };
+    let direct_fallback = matches.is_present("direct-fallback");
+    let is_needed = !destinations
+        .iter()
+        .all(|destination| no_proxy.covers(destination));
+    let given: Vec<ProxyUrl> = all(matches, "proxy")?;
+    let from_env = if given.is_empty() && is_needed {
+        env.proxy()?
+    } else {
+        None
+    };
+    if given.is_empty() && from_env.is_none() && is_needed {
+        if !direct_fallback {
+            return Err(no_proxy_given(env));
+        }
+        warnings.push("no proxy is given: connecting directly".into());
+    }
+    let passwords = Passwords::new(matches, env, prompt, warnings)?;
+    if given.iter().any(|url| {
+        matches!(
+            &url.login,
+            Some(Login {
+                password: Some(_),
+                ..
+            })
+        )
+    }) {
+        warnings.push(exposed("--proxy", "--password-file or PTUNNEL_PASSWORD"));
+    }
+    let proxies = given
+        .into_iter()
+        .map(|url| passwords.complete(url, true))
+        .chain(from_env.map(|url| passwords.complete(url, false)))
+        .collect::<Result<Vec<ProxySpec>, Error>>()?;
+    Ok(Route {
+        proxies,
+        no_proxy,
+        direct_fallback,
+        headers: all(matches, "header")?,
+        family: match (matches.is_present("ipv4"), matches.is_present("ipv6")) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        },
+    })
+}
+
+fn no_proxy_given(env: &Environment<'_>) -> Error {
+    let hint = if env.has_http_proxy() {
+        " (http_proxy is not used for tunnels)"
+    } else {
+        ""
+    };
+    Error::usage(format!(
+        "no proxy: give -p proxy.example:3128 or set https_proxy{}; --direct-fallback does without",
+        hint
+    ))
+}
+
+fn timeouts(matches: &ArgMatches<'_>) -> Result<Timeouts, Error> {
+    let usual = Timeouts::default();
+    let limit = |name| one::<Span>(matches, name).map(|span| span.map(|span| span.0));
+    let some = |name, usual: Duration| match limit(name)? {
+        Some(limit) if limit == Duration::from_secs(0) => Err(Error::usage(format!(
+            "--{} 0 would fail every connection; a right one is 10",
+            name
+        ))),
+        given => Ok(given.unwrap_or(usual)),
+    };
+    // 0 is for ever.
+    let maybe = |name, usual: Option<Duration>| {
+        let given = limit(name)?;
+        Ok(given.map_or(usual, |limit| {
+            Some(limit).filter(|limit| *limit > Duration::from_secs(0))
+        }))
+    };
+    Ok(Timeouts {
+        connect: some("connect-timeout", usual.connect)?,
+        handshake: some("handshake-timeout", usual.handshake)?,
+        idle: maybe("idle-timeout", usual.idle)?,
+        linger: maybe("linger-timeout", usual.linger)?,
+        drain: limit("drain-timeout")?.unwrap_or(usual.drain),
+    })
+}
+
+/// Seconds, fractions allowed, not finer than a millisecond.
+struct Span(Duration);
+
+impl FromStr for Span {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Span, Error> {
+        match text.parse::<f64>() {
+            // The least is a millisecond: 0 has a meaning of its own.
+            Ok(seconds) if seconds > 0.0 && seconds <= LONGEST => {
+                let span = Duration::from_secs_f64(seconds);
+                Ok(Span(span.max(Duration::from_millis(1))))
+            }
+            Ok(0.0) => Ok(Span(Duration::from_secs(0))),
+            _ => Err(Error::usage(format!(
+                "invalid time '{}': it is a number of seconds up to {}; a right one is 2.5",
+                Escaped(text.as_bytes()),
+                LONGEST
+            ))),
+        }
+    }
+}
+
+/// How many, at least 1.
+struct Count(usize);
+
+impl FromStr for Count {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Count, Error> {
+        match text.parse() {
+            Ok(count) if (1..=1_000_000).contains(&count) => Ok(Count(count)),
+            _ => Err(Error::usage(format!(
+                "invalid number '{}': it is from 1 to 1000000; a right one is 100",
+                Escaped(text.as_bytes())
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! Each flag, parsed: what it makes of the configuration, and what it says to nonsense.
+
+use std::cell::RefCell;
+
+use super::*;
+use crate::config::Splice;
+
+const NOBODY: Prompt<'static> = &|_| Err(io::ErrorKind::NotFound.into());
+
+fn with_env(env: &[(&str, &str)], line: &str, prompt: Prompt<'_>) -> Result<Command, Error> {
+    let read = |name: &str| {
+        let pair = env.iter().find(|(key, _)| *key == name);
+        pair.map(|(_, value)| OsString::from(value))
+    };
+    // '' is an empty word, _ a space within one.
+    let words = line.split_whitespace().map(|word| match word {
+        "''" => String::new(),
+        word => word.replace('_', " "),
+    });
+    let words = std::iter::once("ptunnel".to_string()).chain(words);
+    parse(words, &Environment::new(&read), prompt)
+}
+
+fn warned(line: &str) -> (Config, Vec<String>) {
+    match with_env(&[], line, NOBODY) {
+        Ok(Command::Run(config, warnings)) => (*config, warnings),
+        other => panic!("{}: {:?}", line, other),
+    }
+}
+
+fn config(line: &str) -> Config {
+    let (config, warnings) = warned(line);
+    assert!(warnings.is_empty(), "{}: {:?}", line, warnings);
+    config
+}
+
+fn complaint(line: &str) -> String {
+    let e = with_env(&[], line, NOBODY).expect_err(line);
+    assert!(e.is_usage(), "{}: {:?}", line, e);
+    assert_eq!(e.exit_code(), 2);
+    e.to_string()
+}
+
+#[test]
+fn tunnels_keep_their_order_in_both_forms() {
+    let config = config("-p p:1 1:a:1 -L 2:b:2 3:c:3 -L 4:d:4");
+    let ports: Vec<u16> = config.tunnels.iter().map(|tunnel| tunnel.port).collect();
+    assert_eq!(ports, [1, 2, 3, 4]);
+    assert!(complaint("-p p:1 1:a").contains("'1:a'"));
+}
+
+#[test]
+fn proxies_keep_their_order_and_headers_theirs() {
+    let route = config("-p p:1 --proxy http://q 1:a:1 -H A:_b -H C:_d").route;
+    let proxies: Vec<String> = route.proxies.iter().map(|p| p.to_string()).collect();
+    assert_eq!(proxies, ["p:1", "q:80"]);
+    let names: Vec<&str> = route.headers.iter().map(|h| h.name()).collect();
+    assert_eq!(names, ["A", "C"]);
+    assert!(complaint("-p p 1:a:1").contains("'p'"));
+    assert!(complaint("-p p:1 1:a:1 -H bad").contains("'bad'"));
+}
+
+#[test]
+fn the_usual_limits_and_others() {
+    assert_eq!(config("-p p:1 1:a:1").timeouts, Timeouts::default());
+    let timeouts = config(
+        "-p p:1 1:a:1 -w 0.5 --handshake-timeout 2 --idle-timeout 3 --linger-timeout 0 --drain-timeout 0",
+    )
+    .timeouts;
+    assert_eq!(timeouts.connect, Duration::from_millis(500));
+    assert_eq!(timeouts.handshake, Duration::from_secs(2));
+    assert_eq!(timeouts.idle, Some(Duration::from_secs(3)));
+    assert_eq!(timeouts.linger, None);
+    assert_eq!(timeouts.drain, Duration::from_secs(0));
+    for bad in &["-1", "x", "nan", "inf", "1e99", "''"] {
+        let complaint = complaint(&format!("-p p:1 1:a:1 --connect-timeout {}", bad));
+        assert!(complaint.contains("--connect-timeout"), "{}", complaint);
+    }
+    assert!(complaint("-p p:1 1:a:1 -w 0").contains("fail every connection"));
+}
+
+#[test]
+fn stdio_takes_one_word_or_two() {
+    for line in &[
+        "-p p:1 -W a:22",
+        "-p p:1 -W a 22",
+        "-W a:22 -p p:1",
+        "-p p:1 --stdio a 22 -q",
+    ] {
+        assert_eq!(config(line).stdio.unwrap().to_string(), "a:22", "{}", line);
+    }
+    assert_eq!(
+        config("-p p:1 -W ::1 22").stdio.unwrap().to_string(),
+        "[::1]:22"
+    );
+    assert!(complaint("-p p:1 -W a").contains("'a'"));
+    assert!(complaint("-p p:1 -W a x").contains("'a:x'"));
+    assert!(complaint("-p p:1 -W a:22 -L 1:b:1").contains("-W"));
+    assert!(complaint("-p p:1 -W a:22 1:b:1").contains("'a:22 1:b:1'"));
+}
+
+#[test]
+fn where_and_how_many() {
+    let config = config("-p p:1 *:1:a:1 -l ::1 --max-connections 5 --threads 3 --splice never");
+    assert_eq!(config.listen, "::1".parse().unwrap());
+    assert_eq!(config.max_connections, Some(5));
+    assert_eq!(config.threads, 3);
+    assert_eq!(config.splice, Splice::Never);
+    assert!(complaint("-p p:1 1:a:1 --threads 0").contains("'0'"));
+    assert!(complaint("-p p:1 1:a:1 --max-connections x").contains("'x'"));
+    assert!(complaint("-p p:1 1:a:1 --splice maybe").contains("'maybe'"));
+    assert!(complaint("-p p:1 1:a:1 -l a/b").contains("'a/b'"));
+    assert_eq!(
+        super::parse(
+            vec!["ptunnel", "-p", "p:1", "-m", "1:a:1"],
+            &Environment::new(&|_| None),
+            NOBODY
+        )
+        .map(|c| match c {
+            Command::Run(config, _) => config.threads,
+            Command::Print(_) => 0,
+        })
+        .unwrap(),
+        num_cpus::get()
+    );
+}
+
+#[test]
+fn families_and_verbosity() {
+    assert_eq!(config("-p p:1 1:a:1 -4").route.family, Family::V4);
+    assert_eq!(config("-p p:1 1:a:1 -6").route.family, Family::V6);
+    assert!(complaint("-p p:1 1:a:1 -4 -6").contains("-6"));
+    for (flags, level) in &[
+        ("", LevelFilter::Warn),
+        ("-v", LevelFilter::Info),
+        ("-vv", LevelFilter::Debug),
+        ("-v -v -v", LevelFilter::Trace),
+        ("-q", LevelFilter::Error),
+    ] {
+        assert_eq!(config(&format!("-p p:1 1:a:1 {}", flags)).verbosity, *level);
+    }
+}
+
+#[test]
+fn a_proxy_comes_from_the_environment_unless_given() {
+    let env = [("https_proxy", "e:1"), ("no_proxy", "b")];
+    let route = |line: &str| match with_env(&env, line, NOBODY) {
+        Ok(Command::Run(config, _)) => config.route,
+        other => panic!("{}: {:?}", line, other),
+    };
+    assert_eq!(route("1:a:1").proxies[0].to_string(), "e:1");
+    assert_eq!(route("-p p:1 1:a:1").proxies[0].to_string(), "p:1");
+    let to_b = "b:1".parse().unwrap();
+    assert!(route("-p p:1 1:b:1").is_direct(&to_b));
+    assert!(!route("-p p:1 1:b:1 --no-proxy ''").is_direct(&to_b));
+}
+
+#[test]
+fn without_a_proxy_there_must_be_a_reason() {
+    assert!(complaint("1:a:1").contains("no proxy"));
+    assert!(complaint("1:a:1 2:b:2 --no-proxy a").contains("no proxy"));
+    config("1:a:1 2:b:2 --no-proxy a,b");
+    config("1:a:1 --no-proxy *");
+    config("--serve-proxy 0");
+    config("--demo");
+    let (_, warnings) = warned("1:a:1 --direct-fallback");
+    assert!(warnings[0].contains("directly"));
+    let hinted = with_env(&[("http_proxy", "p:1")], "1:a:1", NOBODY).unwrap_err();
+    assert!(hinted.to_string().contains("http_proxy is not used"));
+}
+
+#[test]
+fn nothing_to_do_is_an_error() {
+    assert!(complaint("").contains("nothing to do"));
+    assert!(complaint("-p p:1").contains("nothing to do"));
+}
+
+#[test]
+fn passwords_are_taken_in_their_order() {
+    let env = [("PTUNNEL_PASSWORD", "from-env")];
+    let password =
+        |env: &[(&str, &str)], line: &str| match with_env(env, line, &|_| Ok(Secret::new("typed")))
+        {
+            Ok(Command::Run(config, _)) => {
+                let credentials = config.route.proxies[0].credentials.clone().unwrap();
+                format!("{} {}", credentials.user(), credentials.password().reveal())
+            }
+            other => panic!("{}: {:?}", line, other),
+        };
+    assert_eq!(
+        password(&env, "1:a:1 -p http://joe:url@p -P opt"),
+        "joe opt"
+    );
+    assert_eq!(password(&env, "1:a:1 -p http://joe:url@p"), "joe from-env");
+    assert_eq!(
+        password(&[], "1:a:1 -p http://joe:url@p -U ann:x"),
+        "joe url"
+    );
+    assert_eq!(password(&[], "1:a:1 -p p:1 -U ann:x"), "ann x");
+    assert_eq!(password(&[], "1:a:1 -p http://joe@p"), "joe typed");
+    let env = [("https_proxy", "http://joe:url@p")];
+    assert_eq!(password(&env, "1:a:1"), "joe url");
+    assert_eq!(password(&env, "1:a:1 -U ann:x"), "ann x");
+}
+
+#[test]
+fn the_prompt_says_whose_password_it_wants() {
+    let asked = RefCell::new(String::new());
+    let prompt = |whose: &str| {
+        *asked.borrow_mut() = whose.to_string();
+        Ok(Secret::new("x"))
+    };
+    with_env(&[], "1:a:1 -p http://joe@p.example", &prompt).unwrap();
+    assert_eq!(*asked.borrow(), "Password for joe at p.example:80: ");
+    assert!(complaint("1:a:1 -p http://joe@p").contains("no password for user 'joe'"));
+}
+
+#[test]
+fn a_password_on_the_command_line_is_warned_of() {
+    for line in &[
+        "1:a:1 -p p:1 -U joe:pw",
+        "1:a:1 -p p:1 -U joe -P pw",
+        "1:a:1 -p joe:pw@p:1",
+    ] {
+        let (config, warnings) = warned(line);
+        assert_eq!(warnings.len(), 1, "{}: {:?}", line, warnings);
+        assert!(
+            !format!("{:?}{:?}", config, warnings).contains("pw"),
+            "{}",
+            line
+        );
+    }
+}
+
+#[test]
+fn an_open_proxy_needs_a_user_or_a_list() {
+    assert!(complaint("--serve-proxy *:3128").contains("for everybody"));
+    assert!(complaint("--serve-proxy 3128 -l 0.0.0.0").contains("for everybody"));
+    assert!(complaint("--serve-proxy localhost").contains("'localhost'"));
+    assert!(complaint("--serve-proxy 0 --serve-user joe").contains("no password"));
+    assert!(complaint("--serve-user joe:x --demo").contains("--serve-proxy"));
+    let serve = config("--serve-proxy :3128 --serve-allow a --serve-allow b:1")
+        .serve
+        .unwrap();
+    assert_eq!(
+        (serve.bind, serve.port, serve.allow.len()),
+        (Bind::Any, 3128, 2)
+    );
+    let serve = warned("--serve-proxy :3128 --serve-user joe:x")
+        .0
+        .serve
+        .unwrap();
+    assert_eq!(serve.credentials.unwrap().user(), "joe");
+}
+
+#[test]
+fn what_clap_refuses_is_told_in_a_line() {
+    for line in &[
+        "--wat",
+        "-p",
+        "--demo --demo=x",
+        "-q -v --demo",
+        "-w 1 -w 2 --demo",
+    ] {
+        let complaint = complaint(line);
+        assert!(
+            !complaint.contains('\n') && complaint.contains("--help"),
+            "{}",
+            complaint
+        );
+    }
+    assert!(complaint("--wat").contains("--wat"));
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    for line in &["-h", "--help", "-V", "--version"] {
+        assert!(
+            matches!(with_env(&[], line, NOBODY), Ok(Command::Print(_))),
+            "{}",
+            line
+        );
+    }
+}

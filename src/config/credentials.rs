@@ -1,0 +1,132 @@
+//! Who we are to a proxy, and who a client is to ours.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// Text that is never shown: `Debug` prints `***`, and there is no `Display`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// A user, and perhaps the password: what the user gave in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// Without a colon.
+    pub user: String,
+    /// When it came with the user.
+    pub password: Option<Secret>,
+}
+
+/// A user name and a password that may stand in a Basic credential (RFC 7617 §2): no colon in
+/// the user name, no control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    user: String,
+    password: Secret,
+}
+
+impl Secret {
+    /// Takes any text.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The text: handle with care.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Credentials {
+    /// # Errors
+    ///
+    /// When they can't be told apart or sent; the message doesn't show the password.
+    pub fn new(user: impl Into<String>, password: Secret) -> Result<Credentials, Error> {
+        let user = user.into();
+        if user.contains(':') {
+            Err(Error::usage(
+                "a user name can't hold ':' (RFC 7617); a right one is joe",
+            ))
+        } else if user.chars().any(char::is_control) {
+            Err(Error::usage(
+                "a user name can't hold control characters; a right one is joe",
+            ))
+        } else if password.0.chars().any(char::is_control) {
+            Err(Error::usage(format!(
+                "the password of '{}' holds a control character; give it as one line of text",
+                user
+            )))
+        } else {
+            Ok(Credentials { user, password })
+        }
+    }
+
+    /// Without a colon.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// Never shown.
+    pub fn password(&self) -> &Secret {
+        &self.password
+    }
+}
+
+impl FromStr for Login {
+    type Err = Error;
+
+    /// Reads `USER` or `USER:PASSWORD`; all after the first colon is password.
+    fn from_str(text: &str) -> Result<Login, Error> {
+        let mut parts = text.splitn(2, ':');
+        let user = parts.next().unwrap_or_default().to_string();
+        if user.is_empty() {
+            return Err(Error::usage(
+                "the user name before the password is missing; a right one is joe:secret",
+            ));
+        }
+        let password = parts.next().map(Secret::new);
+        Ok(Login { user, password })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_shows_a_password() {
+        let credentials = Credentials::new("joe", Secret::new("hunter2")).unwrap();
+        let shown = format!("{:?} {:#?}", credentials, credentials);
+        assert!(!shown.contains("hunter2"), "{}", shown);
+
+        let bad = Credentials::new("joe", Secret::new("hunter2\n")).unwrap_err();
+        assert!(!format!("{} {:?}", bad, bad).contains("hunter2"));
+    }
+
+    #[test]
+    fn a_password_keeps_its_colons_and_may_be_empty() {
+        let login: Login = "joe:a:b c".parse().unwrap();
+        assert_eq!(login.password.unwrap().reveal(), "a:b c");
+        assert_eq!(
+            "joe:".parse::<Login>().unwrap().password,
+            Some(Secret::new(""))
+        );
+        assert_eq!("joe".parse::<Login>().unwrap().password, None);
+        assert!(":x".parse::<Login>().is_err());
+    }
+
+    #[test]
+    fn what_would_split_a_header_or_a_credential_is_refused() {
+        for (user, password) in &[("a:b", "x"), ("a\r\n", "x"), ("a", "x\r\ny"), ("a", "\0")] {
+            assert!(Credentials::new(*user, Secret::new(*password)).is_err());
+        }
+        assert!(Credentials::new("jö", Secret::new("pässword ☃ %@/?")).is_ok());
+    }
+}

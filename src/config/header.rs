@@ -1,0 +1,101 @@
+//! A field of the CONNECT request.
+
+use std::str::FromStr;
+
+use super::wrong;
+use crate::error::Error;
+
+/// A header field added to the CONNECT request: a token and a value without controls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    name: String,
+    value: String,
+}
+
+/// Fields that we write ourselves, or that would contradict a request without content.
+const OURS: [&str; 4] = [
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "proxy-authorization",
+];
+
+impl Header {
+    /// The field name, a token (RFC 9110 §5.6.2).
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The field value, without surrounding white space.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+impl FromStr for Header {
+    type Err = Error;
+
+    /// Reads `NAME: VALUE`.
+    fn from_str(text: &str) -> Result<Header, Error> {
+        read(text).map_err(|why| wrong("header", text, why, "'User-Agent: ptunnel'"))
+    }
+}
+
+fn read(text: &str) -> Result<Header, String> {
+    let colon = text
+        .find(':')
+        .ok_or("the colon after the name is missing")?;
+    let (name, value) = (
+        &text[..colon],
+        text[colon + 1..].trim_matches(&[' ', '\t'][..]),
+    );
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err("a name is made of letters, digits and !#$%&'*+-.^_`|~".into());
+    }
+    if value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err("a value holds no control characters".into());
+    }
+    if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+        return Err(format!("{} is not for users to set", name));
+    }
+    Ok(Header {
+        name: name.to_string(),
+        value: value.to_string(),
+    })
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_name_and_a_value() {
+        let header: Header = "X-Tag: a: b\t ".parse().unwrap();
+        assert_eq!((header.name(), header.value()), ("X-Tag", "a: b"));
+        assert_eq!("X-Empty:".parse::<Header>().unwrap().value(), "");
+        assert!("Proxy-Connection: keep-alive".parse::<Header>().is_ok());
+    }
+
+    #[test]
+    fn refuses_what_would_split_or_contradict_the_request() {
+        let bad = [
+            "X-Tag",
+            ": a",
+            "X Tag: a",
+            "X-Tag : a",
+            "X-Tag: a\r\nHost: b",
+            "X-Tag: \0",
+            "Host: a",
+            "content-length: 5",
+            "Transfer-Encoding: chunked",
+            "Proxy-Authorization: Basic eDp5",
+        ];
+        for text in &bad {
+            assert!(text.parse::<Header>().is_err(), "{:?}", text);
+        }
+    }
+}

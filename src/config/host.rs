@@ -1,0 +1,304 @@
+//! Hosts, ports, and the addresses that are listened on.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use super::wrong;
+use crate::error::Error;
+
+/// A host as the user named it: an address, or a name that is resolved at each connect.
+///
+/// A name is made of ASCII letters, digits, `-`, `.` and `_`, and doesn't start with `-`: it
+/// ends up in request lines, and with ssh's `%h` in shells. An IPv6 zone id is refused: it means
+/// nothing on another machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// An IPv4 or IPv6 literal.
+    Ip(IpAddr),
+    /// Anything else, as it was written.
+    Name(String),
+}
+
+/// A host and a port, both explicit: the authority form of RFC 9110 §9.3.6.
+///
+/// Displays as `example.org:22` or `[2001:db8::1]:22`, ready for a request line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostPort {
+    /// The host, without brackets.
+    pub host: Host,
+    /// The port; never 0.
+    pub port: u16,
+}
+
+/// Where a tunnel listens, in ssh's terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bind {
+    /// Empty or `*`: all interfaces.
+    Any,
+    /// A host: `localhost` is 127.0.0.1.
+    Host(Host),
+}
+
+/// An address of our own: `[BIND:]PORT`; port 0 picks a free one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenSpec {
+    /// Where to listen; `None` is the default of `--listen`.
+    pub bind: Option<Bind>,
+    /// The port.
+    pub port: u16,
+}
+
+impl Bind {
+    /// Reads a host, or all interfaces' `*` or nothing.
+    pub(super) fn read(text: &str) -> Result<Bind, String> {
+        match text {
+            "" | "*" => Ok(Bind::Any),
+            _ => Host::read(text).map(Bind::Host),
+        }
+    }
+
+    /// Whether only this machine can connect to it.
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Bind::Any => false,
+            Bind::Host(Host::Ip(ip)) => ip.is_loopback(),
+            Bind::Host(Host::Name(name)) => name == "localhost",
+        }
+    }
+}
+
+impl Host {
+    /// Reads a host without a port; an IPv6 literal with or without brackets.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as a clause: callers know what the host is for.
+    pub(super) fn read(text: &str) -> Result<Host, String> {
+        let bracketed = text.starts_with('[') && text.ends_with(']');
+        let inner = if bracketed {
+            &text[1..text.len() - 1]
+        } else {
+            text
+        };
+        if bracketed || inner.contains(':') {
+            return match inner.parse::<Ipv6Addr>() {
+                Ok(ip) => Ok(Host::Ip(ip.into())),
+                Err(_) if inner.contains('%') => {
+                    Err("an IPv6 zone id means nothing to another machine".into())
+                }
+                Err(_) => Err("it isn't an IPv6 address".into()),
+            };
+        }
+        if let Ok(ip) = inner.parse() {
+            return Ok(Host::Ip(IpAddr::V4(ip)));
+        }
+        read_name(inner).map(|()| Host::Name(inner.to_string()))
+    }
+}
+
+fn read_name(name: &str) -> Result<(), String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    if name.is_empty() {
+        Err("the host is missing".into())
+    } else if name.len() > 253 {
+        Err("a host name has at most 253 characters".into())
+    } else if name.starts_with('-') {
+        Err("a host name doesn't start with '-'".into())
+    } else if !name.is_ascii() {
+        Err("write an international host name in its xn-- form".into())
+    } else if let Some(c) = name.chars().find(|c| !is_allowed(*c)) {
+        Err(format!("a host name holds no {:?}", c))
+    } else {
+        Ok(())
+    }
+}
+
+/// Reads a port in decimal; 0 only where `any` port will do.
+pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match text.parse() {
+        Ok(0) if !any => Err("port 0 can't be connected to".into()),
+        Ok(port) if digits => Ok(port),
+        _ if text.is_empty() => Err("the port is missing".into()),
+        _ => Err("a port is a number from 1 to 65535".into()),
+    }
+}
+
+/// Splits `HOST:PORT` at the colon that parts them; the port is empty when there is none.
+pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
+    let end = match text.find(']') {
+        Some(bracket) if text.starts_with('[') => bracket + 1,
+        _ => text.find(':').unwrap_or(text.len()),
+    };
+    let (host, rest) = text.split_at(end);
+    if rest.is_empty() {
+        return Ok((host, ""));
+    }
+    match rest.strip_prefix(':') {
+        Some(port) if !port.contains(':') => Ok((host, port)),
+        Some(_) => Err("write IPv6 addresses in brackets".into()),
+        None => Err("a colon comes after the bracket".into()),
+    }
+}
+
+impl HostPort {
+    /// As `from_str`, for callers that know what it is for.
+    pub(super) fn read(text: &str) -> Result<HostPort, String> {
+        let (host, port) = split_port(text)?;
+        Ok(HostPort {
+            host: Host::read(host)?,
+            port: read_port(port, false)?,
+        })
+    }
+}
+
+impl FromStr for Host {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Host, Error> {
+        Host::read(text).map_err(|why| wrong("host", text, why, "example.org"))
+    }
+}
+
+impl FromStr for HostPort {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<HostPort, Error> {
+        HostPort::read(text).map_err(|why| wrong("destination", text, why, "example.org:22"))
+    }
+}
+
+impl FromStr for Bind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Bind, Error> {
+        Bind::read(text).map_err(|why| wrong("address to listen on", text, why, "127.0.0.1"))
+    }
+}
+
+impl FromStr for ListenSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<ListenSpec, Error> {
+        let read = || {
+            let is_port = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            let (bind, port) = match split_port(text)? {
+                _ if is_port => (None, text),
+                (host, port) => (Some(Bind::read(host)?), port),
+            };
+            let port = read_port(port, true)?;
+            Ok(ListenSpec { bind, port })
+        };
+        read().map_err(|why: String| wrong("address to listen on", text, why, "127.0.0.1:3128"))
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Host::Ip(IpAddr::V6(ip)) => write!(f, "[{}]", ip),
+            Host::Ip(IpAddr::V4(ip)) => ip.fmt(f),
+            Host::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(text: &str) -> String {
+        text.parse::<HostPort>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn displays_as_it_stands_in_a_request_line() {
+        for text in &[
+            "example.org:22",
+            "10.0.0.1:65535",
+            "[2001:db8::1]:22",
+            "a_b.c-d:1",
+        ] {
+            assert_eq!(text.parse::<HostPort>().unwrap().to_string(), *text);
+        }
+    }
+
+    #[test]
+    fn refuses_what_could_split_a_request_or_a_shell_line() {
+        let bad = [
+            "a b:1",
+            "a\r\nX: y:1",
+            "a\0:1",
+            "-oProxyCommand=x:1",
+            "$(id):1",
+            "a;b:1",
+            "a/b:1",
+            "a@b:1",
+            "`id`:1",
+            "a'b:1",
+            "\u{fc}.example:1",
+        ];
+        for text in &bad {
+            assert!(text.parse::<HostPort>().is_err(), "{:?}", text);
+        }
+    }
+
+    #[test]
+    fn a_zone_id_is_refused_wherever_it_stands() {
+        assert!(complaint("[fe80::1%eth0]:22").contains("zone id"));
+        assert!(complaint("fe80::1%eth0:22").contains("brackets"));
+        assert!("fe80::1%1".parse::<Bind>().is_err());
+    }
+
+    #[test]
+    fn complaints_show_the_text_the_reason_and_an_example() {
+        assert_eq!(
+            complaint("example.org"),
+            "invalid destination 'example.org': the port is missing; a right one is example.org:22"
+        );
+        assert!(complaint("example.org:+22").contains("a port is a number"));
+        assert!(complaint("example.org:0").contains("port 0"));
+        assert!(complaint("example.org:65536").contains("a port is a number"));
+        assert!(complaint(":22").contains("the host is missing"));
+        assert!(complaint("::1:22").contains("brackets"));
+        assert!(complaint("[::1]22").contains("a colon comes after"));
+        assert!(complaint("a\u{1b}[m:1").contains("a\\x1b[m"));
+    }
+
+    #[test]
+    fn an_address_of_our_own_needs_a_port_and_may_do_without_a_host() {
+        let read = |text: &str| {
+            text.parse::<ListenSpec>()
+                .map(|spec| (spec.bind, spec.port))
+        };
+        assert_eq!(read("3128").unwrap(), (None, 3128));
+        assert_eq!(read(":0").unwrap(), (Some(Bind::Any), 0));
+        assert_eq!(read("[::1]:1").unwrap(), ("::1".parse().ok(), 1));
+        for text in &["", "localhost", "a:b", "1:2:3", "70000"] {
+            assert!(read(text).is_err(), "{}", text);
+        }
+    }
+
+    #[test]
+    fn a_bind_address_is_everywhere_loopback_or_named() {
+        assert_eq!("".parse::<Bind>().unwrap(), Bind::Any);
+        assert_eq!("*".parse::<Bind>().unwrap(), Bind::Any);
+        for loopback in &["localhost", "127.0.0.9", "[::1]", "::1"] {
+            assert!(
+                loopback.parse::<Bind>().unwrap().is_loopback(),
+                "{}",
+                loopback
+            );
+        }
+        for other in &["*", "0.0.0.0", "::", "gateway.example"] {
+            assert!(!other.parse::<Bind>().unwrap().is_loopback(), "{}", other);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Validated values: what the rest of the program may take for granted.
+//!
+//! Each type is built from text in one place, here, and a value that exists is a right one:
+//! a [`HostPort`] has a host that may stand in a request line, a [`Header`] holds no control
+//! character, a port is never 0 where one must be named. Parsing answers with an
+//! [`Error`](crate::Error) that shows the offending text and a right example.
+//! What flags exist, and which of them depend on each other, is left to `cli`.
+
+mod credentials;
+mod header;
+mod host;
+mod pattern;
+mod proxy;
+mod tunnel;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use log::LevelFilter;
+
+use crate::error::Error;
+use crate::escape::Escaped;
+
+pub use self::credentials::{Credentials, Login, Secret};
+pub use self::header::Header;
+pub use self::host::{Bind, Host, HostPort, ListenSpec};
+pub use self::pattern::{NoProxy, Pattern};
+pub use self::proxy::{ProxySpec, ProxyUrl};
+pub use self::tunnel::TunnelSpec;
+
+/// Which addresses of a proxy (or of a destination reached directly) are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Both, IPv6 first, raced as in RFC 8305.
+    Any,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+/// Whether bulk is carried by splice(2), without a copy through our memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Splice {
+    /// A direction that stays full is spliced for as long as it does.
+    Auto,
+    /// Everything is copied.
+    Never,
+    /// From the first byte to the last, as far as pipes are to be had.
+    Always,
+}
+
+impl Default for Splice {
+    fn default() -> Splice {
+        Splice::Auto
+    }
+}
+
+impl FromStr for Splice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Splice, Error> {
+        match text {
+            "auto" => Ok(Splice::Auto),
+            "never" => Ok(Splice::Never),
+            "always" => Ok(Splice::Always),
+            _ => Err(wrong(
+                "splice mode",
+                text,
+                "it is auto, never or always",
+                "auto",
+            )),
+        }
+    }
+}
+
+/// How long each phase of a tunnel may take; `None` is for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Resolving and connecting, for each proxy of the list.
+    pub connect: Duration,
+    /// From the connection to the end of the proxy's reply.
+    pub handshake: Duration,
+    /// A tunnel in which nothing moves.
+    pub idle: Option<Duration>,
+    /// A half-closed tunnel in which nothing moves.
+    pub linger: Option<Duration>,
+    /// What live tunnels get to end in, once a signal came; zero is at once.
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            connect: Duration::from_secs(10),
+            handshake: Duration::from_secs(30),
+            idle: None,
+            linger: Some(Duration::from_secs(60)),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The embedded CONNECT proxy.
+#[derive(Clone, Debug)]
+pub struct ServeSpec {
+    /// Where it listens.
+    pub bind: Bind,
+    /// Its port; 0 picks a free one.
+    pub port: u16,
+    /// What a client must present, if anything.
+    pub credentials: Option<Credentials>,
+    /// The destinations it allows; empty allows all.
+    pub allow: Vec<Pattern>,
+}
+
+/// How a new tunnel reaches its destination.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Tried in order for each new tunnel.
+    pub proxies: Vec<ProxySpec>,
+    /// Destinations that are reached without a proxy.
+    pub no_proxy: NoProxy,
+    /// Connect directly when no proxy can be reached (never when one refused).
+    pub direct_fallback: bool,
+    /// Added to each CONNECT request.
+    pub headers: Vec<Header>,
+    /// The addresses that are tried.
+    pub family: Family,
+}
+
+impl Default for Route {
+    /// Directly, over both families.
+    fn default() -> Route {
+        Route {
+            proxies: Vec::new(),
+            no_proxy: NoProxy::default(),
+            direct_fallback: false,
+            headers: Vec::new(),
+            family: Family::Any,
+        }
+    }
+}
+
+impl Route {
+    /// Whether this destination is reached without a proxy: there is none, or NO_PROXY says so.
+    pub fn is_direct(&self, destination: &HostPort) -> bool {
+        self.proxies.is_empty() || self.no_proxy.covers(destination)
+    }
+}
+
+/// What the program shall do, all of it.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The tunnels, in the order they were given.
+    pub tunnels: Vec<TunnelSpec>,
+    /// Where tunnels without a bind address listen.
+    pub listen: Bind,
+    /// Stdin and stdout are the client of a tunnel to this destination.
+    pub stdio: Option<HostPort>,
+    /// The embedded proxy.
+    pub serve: Option<ServeSpec>,
+    /// Show the whole chain on loopback and exit.
+    pub demo: bool,
+    /// How tunnels reach their destinations.
+    pub route: Route,
+    /// How long each phase may take.
+    pub timeouts: Timeouts,
+    /// Clients at once, over all tunnels and threads.
+    pub max_connections: Option<usize>,
+    /// Reactors, each on its own thread; at least 1.
+    pub threads: usize,
+    /// Whether bulk is spliced.
+    pub splice: Splice,
+    /// What is logged.
+    pub verbosity: LevelFilter,
+}
+
+/// The one form of every complaint about a value.
+pub(crate) fn wrong(what: &str, text: &str, why: impl fmt::Display, right: &str) -> Error {
+    let text = Escaped(text.as_bytes());
+    Error::usage(format!(
+        "invalid {} '{}': {}; a right one is {}",
+        what, text, why, right
+    ))
+}

@@ -1,0 +1,271 @@
+//! Lists of destinations: NO_PROXY, and what the embedded proxy allows.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+
+use super::host::{read_port, split_port, Host};
+use super::{wrong, HostPort};
+use crate::error::Error;
+
+/// Some destinations: `HOST[:PORT]`.
+///
+/// A name covers itself and its subdomains, with or without a leading dot, whatever the case;
+/// an address covers itself, a CIDR block what is in it, `*` everything. IPv6 needs no brackets
+/// unless a port follows. Names are compared as names, addresses as addresses: nothing is
+/// resolved here. An IPv4 address is the same when it is written as `::ffff:10.0.0.1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    hosts: Hosts,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Hosts {
+    All,
+    /// A name in lower case, without dots at its ends, and its subdomains.
+    Domain(String),
+    /// The addresses that share so many leading bits with this one.
+    Block(IpAddr, u32),
+}
+
+/// Destinations that are reached without a proxy: what `NO_PROXY` holds.
+///
+/// A list of [`Pattern`]s, parted by commas or spaces; an empty one covers nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NoProxy(Vec<Pattern>);
+
+impl Pattern {
+    /// Whether `destination` is one of these.
+    pub fn covers(&self, destination: &HostPort) -> bool {
+        let port = self.port.map_or(true, |port| port == destination.port);
+        port && self.hosts.cover(&destination.host)
+    }
+}
+
+impl Hosts {
+    fn cover(&self, host: &Host) -> bool {
+        match (self, host) {
+            (Hosts::All, _) => true,
+            (Hosts::Domain(domain), Host::Name(name)) => {
+                let name = name.trim_end_matches('.').to_ascii_lowercase();
+                match name.strip_suffix(&domain[..]) {
+                    Some(front) => front.is_empty() || front.ends_with('.'),
+                    None => false,
+                }
+            }
+            (Hosts::Block(network, bits), Host::Ip(ip)) => is_within(*network, *bits, plain(*ip)),
+            _ => false,
+        }
+    }
+}
+
+fn is_within(network: IpAddr, bits: u32, ip: IpAddr) -> bool {
+    match (network, ip) {
+        (IpAddr::V4(network), IpAddr::V4(ip)) => {
+            let differing = u32::from(network) ^ u32::from(ip);
+            differing.leading_zeros() >= bits
+        }
+        (IpAddr::V6(network), IpAddr::V6(ip)) => {
+            let differing = u128::from(network) ^ u128::from(ip);
+            differing.leading_zeros() >= bits
+        }
+        _ => false,
+    }
+}
+
+/// IPv4 in IPv6's clothes (RFC 4291 §2.5.5.2) reaches the same machine.
+fn plain(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V6(v6) => match v6.segments() {
+            [0, 0, 0, 0, 0, 0xffff, high, low] => {
+                let value = u32::from(high) << 16 | u32::from(low);
+                IpAddr::V4(Ipv4Addr::from(value))
+            }
+            _ => ip,
+        },
+        IpAddr::V4(_) => ip,
+    }
+}
+
+impl NoProxy {
+    /// Whether `destination` is reached without a proxy.
+    pub fn covers(&self, destination: &HostPort) -> bool {
+        self.0.iter().any(|pattern| pattern.covers(destination))
+    }
+
+    /// Whether every destination is.
+    pub fn covers_everything(&self) -> bool {
+        let everything = Pattern {
+            hosts: Hosts::All,
+            port: None,
+        };
+        self.0.contains(&everything)
+    }
+}
+
+impl FromStr for NoProxy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<NoProxy, Error> {
+        text.split(|c: char| c == ',' || c.is_ascii_whitespace())
+            .filter(|entry| !entry.is_empty())
+            .map(|entry| read(entry).map_err(|why| complain("NO_PROXY entry", entry, why)))
+            .collect::<Result<_, _>>()
+            .map(NoProxy)
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Pattern, Error> {
+        read(text).map_err(|why| complain("destination", text, why))
+    }
+}
+
+fn complain(what: &str, text: &str, why: String) -> Error {
+    wrong(
+        what,
+        text,
+        why,
+        "example.org, 10.0.0.0/8 or example.org:443",
+    )
+}
+
+fn read(text: &str) -> Result<Pattern, String> {
+    if let Ok(ip) = text.parse::<IpAddr>() {
+        return Ok(Pattern {
+            hosts: whole(ip),
+            port: None,
+        });
+    }
+    if let Some(slash) = text.find('/') {
+        return read_block(&text[..slash], &text[slash + 1..]);
+    }
+    let (host, port) = split_port(text)?;
+    let port = if host.len() == text.len() {
+        None
+    } else {
+        Some(read_port(port, false)?)
+    };
+    let hosts = match host.trim_start_matches('.') {
+        "*" => Hosts::All,
+        host => match Host::read(host.strip_prefix("*.").unwrap_or(host))? {
+            Host::Ip(ip) => whole(ip),
+            Host::Name(name) => Hosts::Domain(name.trim_end_matches('.').to_ascii_lowercase()),
+        },
+    };
+    Ok(Pattern { hosts, port })
+}
+
+fn read_block(network: &str, bits: &str) -> Result<Pattern, String> {
+    let ip = network
+        .parse::<IpAddr>()
+        .map_err(|_| "before the '/' stands an address")?;
+    let most = if ip.is_ipv4() { 32 } else { 128 };
+    match bits.parse() {
+        Ok(bits) if bits <= most => Ok(Pattern {
+            hosts: Hosts::Block(ip, bits),
+            port: None,
+        }),
+        _ => Err(format!("after the '/' stands a number up to {}", most)),
+    }
+}
+
+/// A block of one.
+fn whole(ip: IpAddr) -> Hosts {
+    let ip = plain(ip);
+    Hosts::Block(ip, if ip.is_ipv4() { 32 } else { 128 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covers(list: &str, destination: &str) -> bool {
+        let list: NoProxy = list.parse().unwrap();
+        list.covers(&destination.parse().unwrap())
+    }
+
+    #[test]
+    fn a_name_covers_itself_and_its_subdomains() {
+        for list in &[
+            "example.com",
+            ".example.com",
+            "*.example.com",
+            "EXAMPLE.com.",
+            "a, example.com",
+        ] {
+            assert!(covers(list, "example.com:1"), "{}", list);
+            assert!(covers(list, "www.Example.com:1"), "{}", list);
+            assert!(covers(list, "example.com.:1"), "{}", list);
+            assert!(!covers(list, "badexample.com:1"), "{}", list);
+            assert!(!covers(list, "example.com.evil:1"), "{}", list);
+        }
+        assert!(!covers("ample.com", "example.com:1"));
+    }
+
+    #[test]
+    fn addresses_are_compared_as_addresses() {
+        assert!(covers("10.0.0.0/8", "10.200.0.1:1"));
+        assert!(!covers("10.0.0.0/8", "11.0.0.1:1"));
+        assert!(covers("0.0.0.0/0", "1.2.3.4:1"));
+        assert!(!covers("0.0.0.0/0", "[::1]:1"));
+        assert!(covers("2001:db8::/32", "[2001:db8:ffff::1]:1"));
+        assert!(!covers("2001:db8::/32", "[2001:db9::1]:1"));
+        assert!(covers("::1", "[0:0::1]:1"));
+        assert!(covers("127.0.0.1", "[::ffff:127.0.0.1]:1"));
+        assert!(covers("::ffff:127.0.0.1", "127.0.0.1:1"));
+        assert!(!covers("10.0.0.1", "10.0.0.10:1"));
+    }
+
+    #[test]
+    fn a_port_narrows_an_entry() {
+        assert!(covers("localhost:8080", "localhost:8080"));
+        assert!(!covers("localhost:8080", "localhost:22"));
+        assert!(covers("[::1]:22", "[::1]:22"));
+        assert!(!covers("*:22", "example.org:23"));
+    }
+
+    #[test]
+    fn a_star_alone_covers_everything() {
+        for (list, all) in &[
+            ("*", true),
+            ("a,*", true),
+            ("*:22", false),
+            ("", false),
+            ("a", false),
+        ] {
+            assert_eq!(
+                list.parse::<NoProxy>().unwrap().covers_everything(),
+                *all,
+                "{}",
+                list
+            );
+        }
+        assert!(!covers("", "localhost:1"));
+        assert!(!covers(" , ,", "localhost:1"));
+    }
+
+    #[test]
+    fn a_zone_id_never_slips_through() {
+        assert!("::1%example.com".parse::<NoProxy>().is_err());
+        assert!("[::1%25lo]:443".parse::<HostPort>().is_err());
+    }
+
+    #[test]
+    fn complains_of_entries_that_mean_nothing() {
+        for list in &[
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "a/8",
+            "a b?",
+            "::/129",
+            "a:b",
+            "a:0",
+            "-x",
+        ] {
+            assert!(list.parse::<NoProxy>().is_err(), "{}", list);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `host:port` and `http://[user[:password]@]host[:port]`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+
+use super::host::{read_port, split_port, Host};
+use super::{wrong, Credentials, HostPort, Login, Secret};
+use crate::error::Error;
+
+const RIGHT: &str = "proxy.example:3128 or http://user@proxy.example:3128";
+
+/// An HTTP proxy: where it is and who we are to it.
+///
+/// Displays as `host:port`, never with the credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxySpec {
+    /// Where the proxy listens.
+    pub address: HostPort,
+    /// What goes into `Proxy-Authorization`, to this proxy only.
+    pub credentials: Option<Credentials>,
+}
+
+/// An HTTP proxy as it is written, before a missing password was found elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxyUrl {
+    /// Where the proxy listens.
+    pub address: HostPort,
+    /// The user info before the `@`, its percent-encoding undone.
+    pub login: Option<Login>,
+}
+
+impl From<HostPort> for ProxySpec {
+    /// A proxy that asks nobody's name.
+    fn from(address: HostPort) -> ProxySpec {
+        ProxySpec {
+            address,
+            credentials: None,
+        }
+    }
+}
+
+impl FromStr for ProxySpec {
+    type Err = Error;
+
+    /// A user without a password has an empty one.
+    fn from_str(text: &str) -> Result<ProxySpec, Error> {
+        let ProxyUrl { address, login } = text.parse()?;
+        let credentials = match login {
+            Some(Login { user, password }) => {
+                let password = password.unwrap_or_else(|| Secret::new(""));
+                Some(Credentials::new(user, password)?)
+            }
+            None => None,
+        };
+        Ok(ProxySpec {
+            address,
+            credentials,
+        })
+    }
+}
+
+impl FromStr for ProxyUrl {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<ProxyUrl, Error> {
+        read(text).map_err(|why| wrong("proxy", &redact(text), why, RIGHT))
+    }
+}
+
+fn read(text: &str) -> Result<ProxyUrl, String> {
+    let (scheme, rest) = match text.find("://") {
+        Some(end) => (Some(text[..end].to_ascii_lowercase()), &text[end + 3..]),
+        None => (None, text),
+    };
+    match scheme.as_deref() {
+        None | Some("http") => {}
+        Some("https") => return Err("TLS to the proxy isn't supported, write http://".into()),
+        Some(_) => return Err("only HTTP proxies are supported, write http://".into()),
+    }
+    // The last '@': one in a password that should have been %40 does no harm.
+    let (user_info, rest) = match rest.rfind('@') {
+        Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
+        None => (None, rest),
+    };
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    if authority.contains(&['/', '?', '#'][..]) {
+        return Err("a proxy has no path".into());
+    }
+    let (host, port) = split_port(authority)?;
+    let address = HostPort {
+        host: Host::read(host)?,
+        port: match scheme {
+            Some(_) if authority == host => 80,
+            _ => read_port(port, false)?,
+        },
+    };
+    let login = user_info.map(read_login).transpose()?;
+    Ok(ProxyUrl { address, login })
+}
+
+fn read_login(user_info: &str) -> Result<Login, String> {
+    let mut parts = user_info.splitn(2, ':');
+    let user = decode(parts.next().unwrap_or_default())?;
+    let password = parts.next().map(decode).transpose()?.map(Secret::new);
+    Ok(Login { user, password })
+}
+
+fn decode(text: &str) -> Result<String, String> {
+    match percent_decode_str(text).decode_utf8() {
+        Ok(text) => Ok(text.into_owned()),
+        Err(_) => Err("its user info isn't UTF-8".into()),
+    }
+}
+
+/// The text without what may be a secret: this is for messages.
+fn redact(text: &str) -> String {
+    match text.rfind('@') {
+        Some(at) => {
+            let scheme = text.find("://").filter(|end| *end < at);
+            let start = scheme.map_or(0, |end| end + 3);
+            format!("{}***{}", &text[..start], &text[at..])
+        }
+        None => text.to_string(),
+    }
+}
+
+impl fmt::Display for ProxySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> ProxyUrl {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn reads_both_forms() {
+        let addresses = [
+            ("proxy.example:3128", "proxy.example:3128"),
+            ("http://proxy.example", "proxy.example:80"),
+            ("HTTP://proxy.example:8080/", "proxy.example:8080"),
+            ("http://[::1]:8080", "[::1]:8080"),
+            ("http://[::1]", "[::1]:80"),
+            ("joe:x@10.0.0.1:3128", "10.0.0.1:3128"),
+        ];
+        for (text, address) in &addresses {
+            assert_eq!(read(text).address.to_string(), *address);
+        }
+    }
+
+    #[test]
+    fn undoes_percent_encoding_in_user_info_only() {
+        let login = read("http://j%40e:p%3Aa%2F%25s:s@proxy.example")
+            .login
+            .unwrap();
+        assert_eq!(login.user, "j@e");
+        assert_eq!(login.password.unwrap().reveal(), "p:a/%s:s");
+        assert_eq!(
+            read("http://joe@proxy.example").login.unwrap().password,
+            None
+        );
+        assert!("http://pro%78y.example".parse::<ProxyUrl>().is_err());
+    }
+
+    #[test]
+    fn complaints_never_show_user_info() {
+        let bad = [
+            "http://joe:hunter2@",
+            "ftp://joe:hunter2@h",
+            "joe:hunter2@host",
+            "http://joe:hunter2@h/p",
+            "http://joe:hunter2@@h:0",
+            "http://%ff:hunter2@h",
+            "hunter2@://h",
+            "https://joe:hunter2@h",
+        ];
+        for text in &bad {
+            let complaint = text.parse::<ProxyUrl>().unwrap_err().to_string();
+            assert!(!complaint.contains("hunter2"), "{}", complaint);
+            assert!(complaint.contains("proxy.example:3128"), "{}", complaint);
+        }
+    }
+
+    #[test]
+    fn complains_of_what_it_can_not_do() {
+        let complaint = |text: &str| text.parse::<ProxyUrl>().unwrap_err().to_string();
+        assert!(complaint("proxy.example").contains("the port is missing"));
+        assert!(complaint("http://proxy.example:").contains("the port is missing"));
+        assert!(complaint("").contains("the host is missing"));
+        assert!(complaint("https://proxy.example").contains("TLS to the proxy"));
+        assert!(complaint("socks5://proxy.example").contains("only HTTP proxies"));
+        assert!(complaint("http://proxy.example/x").contains("no path"));
+    }
+}

@@ -1,0 +1,161 @@
+//! A connection to a host: its addresses raced, the first one to answer wins (RFC 8305).
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures::{Async, Future, Poll};
+use tokio_core::reactor::Timeout;
+
+use super::resolve::{Lookup, Resolver};
+use crate::config::{Family, HostPort};
+use crate::error::{Error, Peer};
+use crate::net::{Connecting, Handle, Socket};
+
+/// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Resolves a name and connects to one of its addresses.
+///
+/// ```text
+///   Resolving ──addresses──▶ Racing ──first to connect──▶ done
+///                              │ 250 ms, or an attempt failed: the next address joins in
+///                              └ the last one failed: its error
+/// ```
+///
+/// Resolves to a connected [`Socket`]. Dropping it abandons every attempt. It has no limit of
+/// its own: wrap it in a [`Deadline`](super::limits::Deadline).
+#[must_use = "futures do nothing unless polled"]
+pub struct Dial {
+    peer: Peer,
+    handle: Handle,
+    state: State,
+}
+
+enum State {
+    Resolving(Lookup),
+    Racing(Race),
+    Done,
+}
+
+impl Dial {
+    /// Begins to look `address` up; `peer` is how errors call it.
+    pub fn new(
+        peer: Peer,
+        address: &HostPort,
+        family: Family,
+        resolver: &Resolver,
+        handle: &Handle,
+    ) -> Dial {
+        Dial {
+            peer,
+            handle: handle.clone(),
+            state: State::Resolving(resolver.lookup(address, family)),
+        }
+    }
+}
+
+impl Future for Dial {
+    type Item = Socket;
+    type Error = Error;
+
+    fn poll(&mut self) -> Poll<Socket, Error> {
+        loop {
+            let next = match &mut self.state {
+                State::Resolving(lookup) => match lookup.poll() {
+                    Ok(Async::Ready(addresses)) => State::Racing(Race::new(addresses)),
+                    Ok(Async::NotReady) => return Ok(Async::NotReady),
+                    Err(e) => return Err(Error::resolve(self.peer.clone(), e)),
+                },
+                State::Racing(race) => match race.poll(&self.handle) {
+                    Ok(Async::Ready(socket)) => {
+                        self.state = State::Done;
+                        return Ok(Async::Ready(socket));
+                    }
+                    Ok(Async::NotReady) => return Ok(Async::NotReady),
+                    Err(e) => return Err(Error::connect(self.peer.clone(), e)),
+                },
+                State::Done => panic!("Dial polled after it ended"),
+            };
+            self.state = next;
+        }
+    }
+}
+
+/// The attempts under way, and the addresses that wait for their turn.
+struct Race {
+    /// Last first.
+    waiting: Vec<SocketAddr>,
+    connecting: Vec<Connecting>,
+    head_start: Option<Timeout>,
+    last_error: io::Error,
+}
+
+impl Race {
+    fn new(mut addresses: Vec<SocketAddr>) -> Race {
+        addresses.reverse();
+        Race {
+            waiting: addresses,
+            connecting: Vec::new(),
+            head_start: None,
+            last_error: io::ErrorKind::NotFound.into(),
+        }
+    }
+
+    fn poll(&mut self, handle: &Handle) -> Poll<Socket, io::Error> {
+        loop {
+            if let Some(winner) = self.poll_attempts() {
+                return Ok(Async::Ready(winner));
+            }
+            if let Some(head_start) = &mut self.head_start {
+                if !self.connecting.is_empty() && !head_start.poll()?.is_ready() {
+                    return Ok(Async::NotReady);
+                }
+                self.head_start = None;
+            }
+            match self.waiting.pop() {
+                Some(address) => self.begin(&address, handle)?,
+                None if self.connecting.is_empty() => {
+                    return Err(mem::replace(
+                        &mut self.last_error,
+                        io::ErrorKind::Other.into(),
+                    ))
+                }
+                None => return Ok(Async::NotReady),
+            }
+        }
+    }
+
+    /// The first attempt that has succeeded; those that failed are gone afterwards.
+    fn poll_attempts(&mut self) -> Option<Socket> {
+        let mut index = 0;
+        while index < self.connecting.len() {
+            match self.connecting[index].poll() {
+                Ok(Async::Ready(socket)) => return Some(socket),
+                Ok(Async::NotReady) => index += 1,
+                Err(e) => {
+                    self.last_error = e;
+                    drop(self.connecting.remove(index));
+                    // No reason to let the next one wait any longer (RFC 8305 §5).
+                    self.head_start = None;
+                }
+            }
+        }
+        None
+    }
+
+    fn begin(&mut self, address: &SocketAddr, handle: &Handle) -> io::Result<()> {
+        match Socket::connect(address, handle) {
+            Ok(connecting) => self.connecting.push(connecting),
+            Err(e) => {
+                self.last_error = e;
+                return Ok(());
+            }
+        }
+        if !self.waiting.is_empty() {
+            self.head_start = Some(Timeout::new(HEAD_START, handle.core())?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Which proxy is asked next: the list in its order, those that failed lately last.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::config::{Family, HostPort, ProxySpec, Route};
+use crate::error::Peer;
+use crate::wire::{auth, Request};
+
+/// How long a proxy that couldn't be used isn't asked first.
+const AVOIDED: Duration = Duration::from_secs(30);
+
+/// A [`Route`] and what was learnt of its proxies, for all tunnels and threads together.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    route: Route,
+    /// Milliseconds after `start` until which the proxy of the same index is avoided.
+    avoided_until: Vec<AtomicU64>,
+    start: Instant,
+}
+
+impl Gateway {
+    /// A gateway that has learnt nothing yet.
+    pub fn new(route: Route) -> Gateway {
+        let avoided_until = route.proxies.iter().map(|_| AtomicU64::new(0)).collect();
+        Gateway {
+            shared: Arc::new(Shared {
+                route,
+                avoided_until,
+                start: Instant::now(),
+            }),
+        }
+    }
+
+    /// What it was made from.
+    pub fn route(&self) -> &Route {
+        &self.shared.route
+    }
+
+    /// The proxies in the order in which they shall be asked now.
+    pub(super) fn order(&self) -> Vec<Candidate> {
+        let now = self.now();
+        let mut order: Vec<Candidate> = (0..self.shared.avoided_until.len())
+            .map(|index| Candidate {
+                gateway: self.clone(),
+                index,
+            })
+            .collect();
+        // Stable: within each half the list's own order stays.
+        order.sort_by_key(|candidate| candidate.avoided_until().load(Ordering::Relaxed) > now);
+        order
+    }
+
+    fn now(&self) -> u64 {
+        self.shared.start.elapsed().as_millis() as u64
+    }
+}
+
+/// One proxy of a gateway, and how it is asked.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    gateway: Gateway,
+    index: usize,
+}
+
+impl Candidate {
+    pub(super) fn spec(&self) -> &ProxySpec {
+        &self.gateway.route().proxies[self.index]
+    }
+
+    pub(super) fn family(&self) -> Family {
+        self.gateway.route().family
+    }
+
+    pub(super) fn peer(&self) -> Peer {
+        Peer::Proxy(self.spec().address.clone())
+    }
+
+    /// The request for `destination`, with our headers and this proxy's credentials.
+    pub(super) fn request(&self, destination: &HostPort) -> Request {
+        let mut request = Request::connect(destination);
+        for header in &self.gateway.route().headers {
+            request = request.header(header.clone());
+        }
+        match &self.spec().credentials {
+            Some(credentials) => request.authorization(auth::basic(credentials)),
+            None => request,
+        }
+    }
+
+    /// It couldn't be used: others first, for a while.
+    pub(super) fn avoid(&self) {
+        let until = self.gateway.now() + AVOIDED.as_millis() as u64;
+        self.avoided_until().store(until, Ordering::Relaxed);
+    }
+
+    /// It could.
+    pub(super) fn trust(&self) {
+        self.avoided_until().store(0, Ordering::Relaxed);
+    }
+
+    fn avoided_until(&self) -> &AtomicU64 {
+        &self.gateway.shared.avoided_until[self.index]
+    }
+}

@@ -1,0 +1,156 @@
+//! Bounds: how many clients at once, how long a phase may take.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::task::{self, Task};
+use futures::{Async, Future, Poll};
+use tokio_core::reactor::Timeout;
+
+use crate::error::Error;
+use crate::net::Handle;
+
+/// A bound on clients at once, over all listeners and threads; also counts them.
+#[derive(Clone)]
+pub struct Permits {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    most: usize,
+    held: AtomicUsize,
+    waiting: Mutex<Vec<Task>>,
+}
+
+impl Permits {
+    /// At most `most` at once; `None` is no bound.
+    pub fn new(most: Option<usize>) -> Permits {
+        Permits {
+            shared: Arc::new(Shared {
+                most: most.unwrap_or(usize::MAX),
+                held: AtomicUsize::new(0),
+                waiting: Mutex::new(Vec::new()),
+            }),
+        }
+    }
+
+    /// How many are held.
+    pub fn held(&self) -> usize {
+        self.shared.held.load(Ordering::SeqCst)
+    }
+
+    /// A permit, or a notification when to ask again.
+    pub fn poll_take(&self) -> Async<Permit> {
+        self.poll_until(|| self.take())
+    }
+
+    /// Resolves as soon as no permit is held.
+    pub fn idle(&self) -> Idle {
+        Idle(self.clone())
+    }
+
+    fn take(&self) -> Option<Permit> {
+        let one_more = |held: usize| Some(held + 1).filter(|&held| held <= self.shared.most);
+        self.shared
+            .held
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more)
+            .ok()
+            .map(|_| Permit {
+                shared: self.shared.clone(),
+            })
+    }
+
+    fn poll_until<T>(&self, condition: impl Fn() -> Option<T>) -> Async<T> {
+        if let Some(value) = condition() {
+            return Async::Ready(value);
+        }
+        self.shared.lock().push(task::current());
+        // A permit that came back in between found nobody to tell.
+        condition().map_or(Async::NotReady, Async::Ready)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Task>> {
+        self.waiting.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// The right to serve one client, given back on drop.
+pub struct Permit {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.shared.held.fetch_sub(1, Ordering::SeqCst);
+        let waiting = std::mem::take(&mut *self.shared.lock());
+        for task in waiting {
+            task.notify();
+        }
+    }
+}
+
+/// Resolves as soon as no permit is held. See [`Permits::idle`].
+#[must_use = "futures do nothing unless polled"]
+pub struct Idle(Permits);
+
+impl Future for Idle {
+    type Item = ();
+    type Error = io::Error;
+
+    fn poll(&mut self) -> Poll<(), io::Error> {
+        Ok(self
+            .0
+            .poll_until(|| Some(()).filter(|()| self.0.held() == 0)))
+    }
+}
+
+/// A phase that must end in time.
+///
+/// Resolves as `future` does, or fails with the error that `late` makes. Both are dropped then,
+/// with whatever the future owned.
+#[must_use = "futures do nothing unless polled"]
+pub struct Deadline<F, L> {
+    future: F,
+    timeout: Timeout,
+    late: L,
+}
+
+impl<F, L> Deadline<F, L>
+where
+    F: Future<Error = Error>,
+    L: Fn() -> Error,
+{
+    /// Lets `future` run for `limit`.
+    pub fn new(future: F, limit: Duration, handle: &Handle, late: L) -> Deadline<F, L> {
+        let timeout = Timeout::new(limit, handle.core()).expect("the loop outlives its tasks");
+        Deadline {
+            future,
+            timeout,
+            late,
+        }
+    }
+}
+
+impl<F, L> Future for Deadline<F, L>
+where
+    F: Future<Error = Error>,
+    L: Fn() -> Error,
+{
+    type Item = F::Item;
+    type Error = Error;
+
+    fn poll(&mut self) -> Poll<F::Item, Error> {
+        if let Async::Ready(item) = self.future.poll()? {
+            return Ok(Async::Ready(item));
+        }
+        match self.timeout.poll() {
+            Ok(Async::NotReady) => Ok(Async::NotReady),
+            Ok(Async::Ready(())) => Err((self.late)()),
+            Err(e) => Err(Error::other("timer", e)),
+        }
+    }
+}

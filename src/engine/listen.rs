@@ -1,0 +1,168 @@
+//! Clients, as a stream: accepts them, one permit each, and outlives every error of accept(2).
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures::{Async, Future, Poll, Stream};
+use log::{info, warn};
+use tokio_core::reactor::Timeout;
+
+use super::limits::{Permit, Permits};
+use crate::net::{Accepting, Handle, Listening, Socket};
+
+/// How long to wait before accept(2) is tried again after it ran out of something.
+const BACK_OFF: Duration = Duration::from_millis(100);
+/// The wait doubles up to here.
+const BACK_OFF_MOST: Duration = Duration::from_secs(1);
+
+/// One client that was let in.
+pub struct Client {
+    /// Its connection.
+    pub socket: Socket,
+    /// Where it comes from.
+    pub address: SocketAddr,
+    /// Held for as long as it is served.
+    pub permit: Permit,
+}
+
+/// The clients of one listening socket.
+///
+/// Never ends and never fails: a client that is gone before it is accepted is skipped, and
+/// without descriptors or memory the stream waits, says so once, and recovers. While no permit
+/// is to be had nothing is accepted, and further clients wait in the kernel's backlog.
+#[must_use = "streams do nothing unless polled"]
+pub struct Listener {
+    accepting: Accepting,
+    permits: Permits,
+    permit: Option<Permit>,
+    handle: Handle,
+    exhausted: Option<Exhausted>,
+}
+
+/// accept(2) ran out of something; it is tried again when `wait` is over.
+struct Exhausted {
+    wait: Timeout,
+    pause: Duration,
+}
+
+impl Listener {
+    /// Starts to accept from `listening` on the reactor of `handle`.
+    ///
+    /// # Errors
+    ///
+    /// When the reactor can't take another source.
+    pub fn new(listening: Listening, permits: &Permits, handle: &Handle) -> io::Result<Listener> {
+        Ok(Listener {
+            accepting: listening.register(handle)?,
+            permits: permits.clone(),
+            permit: None,
+            handle: handle.clone(),
+            exhausted: None,
+        })
+    }
+
+    fn address(&self) -> String {
+        match self.accepting.local_addr() {
+            Ok(address) => address.to_string(),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    /// Waits longer each time, and warns the first time.
+    fn back_off(&mut self, error: &io::Error) -> io::Result<()> {
+        let pause = match &self.exhausted {
+            Some(exhausted) => BACK_OFF_MOST.min(exhausted.pause * 2),
+            None => {
+                warn!(
+                    "cannot accept on {}: {}; clients wait until this is over",
+                    self.address(),
+                    error
+                );
+                BACK_OFF
+            }
+        };
+        let wait = Timeout::new(pause, self.handle.core())?;
+        self.exhausted = Some(Exhausted { wait, pause });
+        Ok(())
+    }
+}
+
+impl Stream for Listener {
+    type Item = Client;
+    type Error = io::Error;
+
+    fn poll(&mut self) -> Poll<Option<Client>, io::Error> {
+        loop {
+            if let Some(exhausted) = &mut self.exhausted {
+                if exhausted.wait.poll()? == Async::NotReady {
+                    return Ok(Async::NotReady);
+                }
+            }
+            if self.permit.is_none() {
+                match self.permits.poll_take() {
+                    Async::Ready(permit) => self.permit = Some(permit),
+                    Async::NotReady => return Ok(Async::NotReady),
+                }
+            }
+            match self.accepting.poll_accept() {
+                Ok(Async::Ready((socket, address))) => {
+                    if self.exhausted.take().is_some() {
+                        info!("accepting on {} again", self.address());
+                    }
+                    let permit = self.permit.take().expect("taken above");
+                    return Ok(Async::Ready(Some(Client {
+                        socket,
+                        address,
+                        permit,
+                    })));
+                }
+                Ok(Async::NotReady) => {
+                    // A permit kept while nobody comes would be one client less elsewhere, and
+                    // would look like a client that is served.
+                    self.permit = None;
+                    self.exhausted = None;
+                    return Ok(Async::NotReady);
+                }
+                Err(ref e) if is_gone(e) => {} // the next one, please
+                Err(e) => self.back_off(&e)?,
+            }
+        }
+    }
+}
+
+/// Whether the error tells of one client, not of this process or machine (accept(2) hands
+/// over what had already happened to the connection).
+fn is_gone(error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(code) => GONE.contains(&code),
+        None => false,
+    }
+}
+
+const GONE: [i32; 12] = [
+    libc::ECONNABORTED,
+    libc::ECONNRESET,
+    libc::EPROTO,
+    libc::EINTR,
+    libc::EPERM, // a firewall's word
+    libc::ENETDOWN,
+    libc::ENOPROTOOPT,
+    libc::EHOSTDOWN,
+    libc::ENONET,
+    libc::EHOSTUNREACH,
+    libc::EOPNOTSUPP,
+    libc::ENETUNREACH,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_is_gone_already_is_no_reason_to_wait() {
+        assert!(is_gone(&io::Error::from_raw_os_error(libc::ECONNABORTED)));
+        assert!(!is_gone(&io::Error::from_raw_os_error(libc::EMFILE)));
+        assert!(!is_gone(&io::ErrorKind::InvalidData.into()));
+    }
+}

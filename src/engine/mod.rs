@@ -1,0 +1,166 @@
+//! Everything that polls, on futures 0.1 and tokio-core.
+//!
+//! A tunnel's life, in the order in which its parts are written down:
+//!
+//! ```text
+//!   server ──▶ listen ──▶ session ──▶ dial ──▶ connect ──▶ relay
+//!   bind all,   a Stream   the chain   names    CONNECT     bytes, both ways,
+//!   a reactor   of         of one      raced    and its     to both ends
+//!   per thread  clients    client      (8305)   reply
+//! ```
+//!
+//! - [`server`] binds, starts the reactors and drains them; [`shutdown`] hears the signals.
+//! - [`listen`] accepts, [`limits`] says how many and how long.
+//! - [`session`] is the chain; [`gateway`] knows which proxy is next, [`tunnel`] what is asked
+//!   for.
+//! - [`resolve`], [`dial`], [`connect`] and [`relay`] are its links, hand-written futures;
+//!   [`ticker`] keeps the relays' clock.
+//! - [`stdio`] makes standard input and output a client, [`proxy`] is the other side of
+//!   CONNECT, [`demo`] shows all of it in one process.
+//!
+//! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
+//! threads but the list of failed proxies, the count of clients and the resolver's answers.
+
+mod connect;
+mod demo;
+mod dial;
+mod gateway;
+mod limits;
+mod listen;
+mod proxy;
+mod relay;
+mod resolve;
+mod server;
+mod session;
+mod shutdown;
+mod stdio;
+mod ticker;
+mod tunnel;
+
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures::Future;
+use log::error;
+use tokio_core::reactor::Handle as CoreHandle;
+
+pub use self::connect::{Connect, Failure};
+pub use self::dial::Dial;
+pub use self::gateway::Gateway;
+pub use self::limits::{Deadline, Idle, Permit, Permits};
+pub use self::listen::{Client, Listener};
+pub use self::relay::{Clock, Cut, Patience, Relay, Side, Traffic};
+pub use self::resolve::{Lookup, Resolver};
+pub use self::session::{Carried, Opened, Origin, Via};
+pub use self::shutdown::Signals;
+pub use self::tunnel::{Builder, Tunnel};
+
+use self::ticker::Ticker;
+use crate::config::{Config, Splice, Timeouts};
+use crate::error::Error;
+use crate::net::{Handle, Transport};
+
+/// Does what the configuration says, until a signal, the end of stdin or an error ends it.
+///
+/// # Errors
+///
+/// What ended it; its [`exit_code`](Error::exit_code) is the program's.
+pub fn run(config: &Config) -> Result<(), Error> {
+    if config.demo {
+        demo::run(config)
+    } else if let Some(destination) = &config.stdio {
+        stdio::run(config, destination)
+    } else {
+        server::run(config)
+    }
+}
+
+/// What the engines of all threads have in common.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// How long each phase may take.
+    pub timeouts: Timeouts,
+    /// Whether bulk goes by splice(2).
+    pub splice: Splice,
+    /// Resolves names for all of them.
+    pub resolver: Resolver,
+}
+
+impl Settings {
+    fn of(config: &Config) -> Settings {
+        Settings {
+            timeouts: config.timeouts.clone(),
+            splice: config.splice,
+            resolver: Resolver::new(),
+        }
+    }
+}
+
+/// One thread's part of the work: a reactor and what its tunnels share. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    handle: Handle,
+    clock: Clock,
+    settings: Settings,
+}
+
+impl Engine {
+    /// An engine on `core`'s loop, which must run for anything to happen.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor for its epoll set.
+    pub fn new(core: &CoreHandle, settings: Settings) -> io::Result<Engine> {
+        let handle = Handle::new(core)?;
+        let clock = Clock::new(tick(&settings.timeouts));
+        let ticker = Ticker::new(clock.clone(), core);
+        handle.spawn(ticker.map_err(|e| error!("the clock stopped: {}", e)));
+        Ok(Engine {
+            shared: Rc::new(Shared {
+                handle,
+                clock,
+                settings,
+            }),
+        })
+    }
+
+    /// Where sockets are registered and futures are spawned.
+    pub fn handle(&self) -> &Handle {
+        &self.shared.handle
+    }
+
+    /// What it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// Carries bytes between two streams, with this engine's limits.
+    pub fn relay<C, U>(&self, client: C, upstream: U) -> Relay<C, U>
+    where
+        C: Transport,
+        U: Transport,
+    {
+        let timeouts = &self.settings().timeouts;
+        let patience = Patience {
+            idle: timeouts.idle,
+            linger: timeouts.linger,
+        };
+        Relay::new(client, upstream)
+            .splice(self.settings().splice)
+            .patience(patience, &self.shared.clock)
+    }
+}
+
+/// A small part of the shortest limit, but no more often than costs nothing.
+fn tick(timeouts: &Timeouts) -> Duration {
+    let limits = timeouts.idle.iter().chain(timeouts.linger.iter());
+    let shortest = limits.min().copied().unwrap_or(Duration::from_secs(60));
+    (shortest / 8)
+        .max(Duration::from_millis(10))
+        .min(Duration::from_secs(1))
+}

@@ -1,0 +1,92 @@
+//! Copying, for small messages and for streams that can't be spliced: two system calls a
+//! message, and no memory but what the writer couldn't take.
+
+use std::cell::RefCell;
+use std::io;
+
+use futures::{Async, Poll};
+
+use super::half::{Broken, Round};
+use crate::net::Transport;
+
+/// The scratch buffer's size: the most that a blocked direction can come to own.
+const SCRATCH: usize = 32 * 1024;
+
+thread_local! {
+    /// What every direction of this thread reads into. It is empty between two rounds: what
+    /// stays unwritten moves to the direction's [`Backlog`] before the round ends.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH]);
+}
+
+/// One read, and as much of a write as the writer takes; `backlog` must be empty.
+pub(super) fn round<R, W>(
+    reader: &mut R,
+    writer: &mut W,
+    backlog: &mut Backlog,
+    carried: &mut u64,
+) -> Result<Round, Broken>
+where
+    R: Transport,
+    W: Transport,
+{
+    BUFFER.with(|buffer| {
+        let buffer = &mut **buffer.borrow_mut();
+        let count = match reader.read(buffer) {
+            Ok(0) => return Ok(Round::End),
+            Ok(count) => count,
+            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Round::Blocked),
+            Err(e) => return Err(Broken::Read(e)),
+        };
+        let written = match writer.write(&buffer[..count]) {
+            Ok(written) => written,
+            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(e) => return Err(Broken::Write(e)),
+        };
+        *carried += written as u64;
+        if written < count {
+            backlog.keep(&buffer[written..count]);
+        }
+        let filled = count == buffer.len();
+        if !filled && written == count && reader.is_drained() {
+            return Ok(Round::Blocked);
+        }
+        Ok(Round::Moved { filled })
+    })
+}
+
+/// What was read and not written yet: memory of the direction's own, for as long as needed.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Backlog {
+    fn keep(&mut self, bytes: &[u8]) {
+        debug_assert!(self.bytes.is_empty());
+        self.bytes = bytes.to_vec();
+        self.written = 0;
+    }
+
+    /// Ready when there is nothing left, and the memory is given back.
+    pub(super) fn write_to<W>(&mut self, writer: &mut W, carried: &mut u64) -> Poll<(), Broken>
+    where
+        W: Transport,
+    {
+        while self.written < self.bytes.len() {
+            match writer.write(&self.bytes[self.written..]) {
+                Ok(0) => return Err(Broken::Write(io::ErrorKind::WriteZero.into())),
+                Ok(written) => {
+                    self.written += written;
+                    *carried += written as u64;
+                }
+                Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Async::NotReady),
+                Err(e) => return Err(Broken::Write(e)),
+            }
+        }
+        if !self.bytes.is_empty() {
+            *self = Backlog::default();
+        }
+        Ok(Async::Ready(()))
+    }
+}

@@ -1,0 +1,153 @@
+//! One direction of a tunnel: from a reader to a writer, until the reader ends.
+//!
+//! ```text
+//!             stays full                     end of the stream
+//!   Copying ─────────────▶ Splicing    either ───────────────▶ Ending ──▶ Ended
+//!      ▲                      │           (what is owned is written, then FIN)
+//!      └──────────────────────┘
+//!             runs dry
+//! ```
+
+use std::io;
+
+use futures::{task, try_ready, Async, Poll};
+
+use super::copy::{self, Backlog};
+use super::splice::Loan;
+use crate::config::Splice;
+use crate::net::Transport;
+
+/// Rounds in one poll before other tunnels get their turn.
+const ROUNDS: usize = 16;
+
+/// Full scratch buffers in a row after which a direction moves to splice.
+const FULL: u8 = 2;
+
+/// Where a direction stands, what it owns for its writer, and what it has carried.
+#[derive(Debug)]
+pub(super) struct HalfDuplex {
+    state: State,
+    backlog: Backlog,
+    carried: u64,
+    splice: Splice,
+    /// Full scratch buffers in a row, up to [`FULL`].
+    full: u8,
+}
+
+#[derive(Debug)]
+enum State {
+    Copying,
+    Splicing(Loan),
+    Ending,
+    Ended,
+}
+
+/// What a round came to.
+pub(super) enum Round {
+    /// Something moved, and more may.
+    Moved { filled: bool },
+    /// Nothing more for now; the current task is notified when there is.
+    Blocked,
+    /// The reader's end.
+    End,
+}
+
+/// Which half of the work failed.
+#[derive(Debug)]
+pub(super) enum Broken {
+    Read(io::Error),
+    Write(io::Error),
+}
+
+impl HalfDuplex {
+    pub(super) fn new(splice: Splice) -> HalfDuplex {
+        HalfDuplex {
+            state: State::Copying,
+            backlog: Backlog::default(),
+            carried: 0,
+            splice,
+            full: 0,
+        }
+    }
+
+    /// Bytes that the writer took.
+    pub(super) fn carried(&self) -> u64 {
+        self.carried
+    }
+
+    /// Whether the end was passed on.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    /// Ready once the end was passed on, and from then on.
+    pub(super) fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<(), Broken>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        for _ in 0..ROUNDS {
+            // What was read earlier goes first, in every state.
+            try_ready!(self.backlog.write_to(writer, &mut self.carried));
+            let round = match &mut self.state {
+                State::Copying => {
+                    if let Some(loan) = self.borrow_pipe(reader, writer) {
+                        self.state = State::Splicing(loan);
+                        continue;
+                    }
+                    copy::round(reader, writer, &mut self.backlog, &mut self.carried)?
+                }
+                State::Splicing(loan) => loan.round(reader, writer, &mut self.carried)?,
+                State::Ending => {
+                    try_ready!(writer.shutdown().map_err(Broken::Write));
+                    self.state = State::Ended;
+                    return Ok(Async::Ready(()));
+                }
+                State::Ended => return Ok(Async::Ready(())),
+            };
+            match round {
+                Round::Moved { filled: true } => self.full = FULL.min(self.full + 1),
+                Round::Moved { filled: false } => self.full = 0,
+                Round::Blocked => {
+                    self.give_back_pipe();
+                    return Ok(Async::NotReady);
+                }
+                Round::End => self.state = State::Ending,
+            }
+        }
+        task::current().notify();
+        Ok(Async::NotReady)
+    }
+
+    /// A pipe, if this direction shall splice now, can, and one is to be had.
+    fn borrow_pipe<R, W>(&mut self, reader: &R, writer: &W) -> Option<Loan>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        let wanted = match self.splice {
+            Splice::Auto => self.full == FULL,
+            Splice::Never => false,
+            Splice::Always => true,
+        };
+        if !wanted || !reader.can_splice() || !writer.can_splice() {
+            return None;
+        }
+        let loan = Loan::new();
+        if loan.is_none() {
+            self.full = 0; // ask again after as many full buffers
+        }
+        loan
+    }
+
+    /// An empty pipe isn't held while there is nothing to move; bytes in one stay where they are.
+    fn give_back_pipe(&mut self) {
+        if let State::Splicing(loan) = &self.state {
+            if loan.is_empty() {
+                // A burst that was worth a pipe is likely to be followed by another.
+                self.full = if loan.was_worth_it() { FULL } else { 0 };
+                self.state = State::Copying;
+            }
+        }
+    }
+}

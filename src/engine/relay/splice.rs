@@ -1,0 +1,129 @@
+//! Splicing, for a direction that stays full: bytes go from socket to socket through a pipe and
+//! never enter this process.
+//!
+//! Pipes are lent, not owned: a thread keeps a few and has a bound on how many it makes. A
+//! direction that finds none goes on copying, without a loss.
+
+use std::cell::RefCell;
+use std::io;
+
+use futures::Async;
+
+use super::half::{Broken, Round};
+use crate::net::Transport;
+use crate::sys::Pipe;
+
+/// What a pipe is asked to hold.
+const CAPACITY: usize = 256 * 1024;
+
+/// The most that one fill is asked to move.
+const FILL: usize = CAPACITY;
+
+/// Pipes lent at once, per thread.
+const LENT: usize = 64;
+
+/// Empty pipes kept for the next loan, per thread.
+const KEPT: usize = 8;
+
+/// A loan that carried this much before it ran dry was worth its four system calls.
+const WORTH: u64 = 64 * 1024;
+
+thread_local! {
+    static POOL: RefCell<Pool> = RefCell::new(Pool { idle: Vec::new(), lent: 0 });
+}
+
+struct Pool {
+    idle: Vec<Pipe>,
+    lent: usize,
+}
+
+/// A pipe on loan, and what is in it. Goes back to its thread's pool on drop, if it is empty.
+#[derive(Debug)]
+pub(super) struct Loan {
+    pipe: Option<Pipe>,
+    held: usize,
+    carried: u64,
+}
+
+impl Loan {
+    /// A pipe, unless all are lent or the system has none.
+    pub(super) fn new() -> Option<Loan> {
+        POOL.with(|pool| {
+            let mut pool = pool.borrow_mut();
+            if pool.lent == LENT {
+                return None;
+            }
+            let pipe = match pool.idle.pop() {
+                Some(pipe) => pipe,
+                None => Pipe::new(CAPACITY).ok()?,
+            };
+            pool.lent += 1;
+            Some(Loan {
+                pipe: Some(pipe),
+                held: 0,
+                carried: 0,
+            })
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    pub(super) fn was_worth_it(&self) -> bool {
+        self.carried >= WORTH
+    }
+
+    /// One move into the empty pipe, and as much out of it as the writer takes.
+    ///
+    /// The pipe is filled only when it is empty: so a fill that would block means that the
+    /// reader has nothing, and an end is seen with nothing left in the pipe.
+    pub(super) fn round<R, W>(
+        &mut self,
+        reader: &mut R,
+        writer: &mut W,
+        carried: &mut u64,
+    ) -> Result<Round, Broken>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        let pipe = self
+            .pipe
+            .as_ref()
+            .expect("a loan holds its pipe until drop");
+        if self.held == 0 {
+            match reader.splice_from(pipe, FILL).map_err(Broken::Read)? {
+                Async::Ready(0) => return Ok(Round::End),
+                Async::Ready(count) => self.held = count,
+                Async::NotReady => return Ok(Round::Blocked),
+            }
+        }
+        while self.held > 0 {
+            match writer.splice_into(pipe, self.held).map_err(Broken::Write)? {
+                Async::Ready(0) => return Err(Broken::Write(io::ErrorKind::WriteZero.into())),
+                Async::Ready(count) => {
+                    self.held -= count;
+                    self.carried += count as u64;
+                    *carried += count as u64;
+                }
+                Async::NotReady => return Ok(Round::Blocked),
+            }
+        }
+        Ok(Round::Moved { filled: true })
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        let pipe = self.pipe.take();
+        // The pool may be gone already, when a thread ends; then the pipe is closed.
+        let _ = POOL.try_with(|pool| {
+            let mut pool = pool.borrow_mut();
+            pool.lent -= 1;
+            if self.held == 0 && pool.idle.len() < KEPT {
+                pool.idle.extend(pipe);
+            }
+        });
+    }
+}

@@ -1,0 +1,305 @@
+//! From a configuration to running tunnels: bind everything, serve on every thread, drain.
+
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::thread;
+
+use futures::future::{self, Either, Shared};
+use futures::sync::oneshot;
+use futures::{Future, Stream};
+use log::{error, info, warn};
+use tokio_core::reactor::{Core, Timeout};
+
+use super::proxy::Proxy;
+use super::shutdown::Signals;
+use super::{Client, Engine, Gateway, Listener, Origin, Permits, Settings, Tunnel};
+use crate::config::{Bind, Config, Host, TunnelSpec};
+use crate::error::{Error, Seconds};
+use crate::net::Listening;
+use crate::sys;
+
+/// Binds every listener of the configuration, tells of each on stdout, and serves until a
+/// signal comes and the live tunnels have ended.
+///
+/// # Errors
+///
+/// The first bind that fails: nothing was served by then.
+pub(super) fn run(config: &Config) -> Result<(), Error> {
+    match sys::raise_descriptor_limit() {
+        Ok(limit) => info!("up to {} descriptors", limit),
+        Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
+    }
+    let mut threads: Vec<Vec<Post>> = (0..config.threads).map(|_| Vec::new()).collect();
+    let bound = bind_all(config)?;
+    for (service, listening) in bound {
+        announce(&service, &listening[0])?;
+        for (posts, listening) in threads.iter_mut().zip(listening) {
+            let service = service.clone();
+            posts.push(Post { service, listening });
+        }
+    }
+    serve_on_all(threads, config)
+}
+
+/// What is done for the clients of a listener.
+#[derive(Clone)]
+pub(super) enum Service {
+    Tunnel(Tunnel),
+    Proxy(Proxy),
+}
+
+/// A listener of one thread, and what it is for.
+pub(super) struct Post {
+    pub(super) service: Service,
+    pub(super) listening: Listening,
+}
+
+/// Binds each service once per thread.
+fn bind_all(config: &Config) -> Result<Vec<(Service, Vec<Listening>)>, Error> {
+    let gateway = Gateway::new(config.route.clone());
+    let tunnels = config.tunnels.iter().map(|spec: &TunnelSpec| {
+        let bind = spec.bind.as_ref().unwrap_or(&config.listen);
+        let tunnel = Tunnel::new(spec.destination.clone(), &gateway);
+        (Service::Tunnel(tunnel), bind, spec.port)
+    });
+    let proxy = config.serve.iter().map(|spec| {
+        let proxy = Proxy::new(spec.clone());
+        (Service::Proxy(proxy), &spec.bind, spec.port)
+    });
+    tunnels
+        .chain(proxy)
+        .map(|(service, bind, port)| Ok((service, bind_on(bind, port, config.threads)?)))
+        .collect()
+}
+
+/// Listens `count` times on the same address.
+fn bind_on(bind: &Bind, port: u16, count: usize) -> Result<Vec<Listening>, Error> {
+    let addresses = match bind {
+        // Both families where the machine has both, else IPv4.
+        Bind::Any => vec![
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+        ],
+        Bind::Host(Host::Ip(ip)) => vec![SocketAddr::new(*ip, port)],
+        Bind::Host(Host::Name(name)) if name == "localhost" => {
+            vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))]
+        }
+        Bind::Host(Host::Name(name)) => match (&name[..], port).to_socket_addrs() {
+            Ok(found) => found.take(1).collect(),
+            Err(e) => return Err(Error::listen(format!("{}:{}", name, port), e)),
+        },
+    };
+    let mut failed = None;
+    for address in addresses {
+        match bind_shared(&address, count) {
+            Ok(listening) => return Ok(listening),
+            Err(e) => {
+                let lacks_family = e.raw_os_error() == Some(libc::EAFNOSUPPORT)
+                    || e.kind() == io::ErrorKind::AddrNotAvailable;
+                failed = Some(Error::listen(address, e));
+                if !lacks_family {
+                    break;
+                }
+            }
+        }
+    }
+    Err(failed.unwrap_or_else(|| {
+        Error::listen(
+            format!("port {}", port),
+            io::ErrorKind::AddrNotAvailable.into(),
+        )
+    }))
+}
+
+/// The first socket is bound alone, so that a port which somebody else has is an error; only
+/// then does a shared one take its place.
+fn bind_shared(address: &SocketAddr, count: usize) -> io::Result<Vec<Listening>> {
+    let alone = Listening::bind(address, false)?;
+    if count == 1 {
+        return Ok(vec![alone]);
+    }
+    let address = alone.local_addr()?;
+    drop(alone);
+    (0..count)
+        .map(|_| Listening::bind(&address, true))
+        .collect()
+}
+
+/// One line on stdout, at once: whoever started us waits for it.
+fn announce(service: &Service, listening: &Listening) -> Result<(), Error> {
+    let told = listening.local_addr().and_then(|address| {
+        let mut out = io::stdout();
+        match service {
+            Service::Tunnel(tunnel) => writeln!(out, "listening on {} for {}", address, tunnel)?,
+            Service::Proxy(_) => writeln!(out, "serving proxy on {}", address)?,
+        }
+        out.flush()
+    });
+    told.map_err(|e| Error::other("cannot write to stdout", e))
+}
+
+/// Tells every thread to stop accepting.
+pub(super) type Stop = Shared<oneshot::Receiver<()>>;
+
+/// How a reactor came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Every tunnel had ended.
+    Drained,
+    /// The drain time was over first.
+    Late,
+    /// A second signal came.
+    Hurried,
+}
+
+/// This thread is the first reactor, which hears the signals and tells the others.
+fn serve_on_all(mut threads: Vec<Vec<Post>>, config: &Config) -> Result<(), Error> {
+    let settings = Settings::of(config);
+    let permits = Permits::new(config.max_connections);
+    let (leader, stop) = oneshot::channel();
+    let stop = stop.shared();
+    let mut others = Vec::new();
+    for (index, posts) in threads.drain(1..).enumerate() {
+        let (settings, permits, stop) = (settings.clone(), permits.clone(), stop.clone());
+        let thread = thread::Builder::new()
+            .name(format!("reactor-{}", index + 2))
+            .spawn(move || {
+                let reactor = Reactor::new(settings, permits, &stop)?;
+                reactor.accept(posts)?;
+                reactor.follow()
+            })
+            .map_err(|e| Error::other("cannot start a thread", e))?;
+        others.push(thread);
+    }
+    let reactor = Reactor::new(settings, permits, &stop)?;
+    reactor.accept(threads.remove(0))?;
+    if reactor.lead(leader)? == End::Hurried {
+        return Ok(()); // the end of the process ends the other threads
+    }
+    for thread in others {
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    }
+    Ok(())
+}
+
+/// One thread: its loop, its listeners and their tunnels.
+pub(super) struct Reactor {
+    core: Core,
+    engine: Engine,
+    permits: Permits,
+    stop: Stop,
+}
+
+impl Reactor {
+    pub(super) fn new(settings: Settings, permits: Permits, stop: &Stop) -> Result<Reactor, Error> {
+        let start = || {
+            let core = Core::new()?;
+            let engine = Engine::new(&core.handle(), settings)?;
+            Ok((core, engine))
+        };
+        let (core, engine) = start().map_err(|e| Error::other("cannot start a reactor", e))?;
+        Ok(Reactor {
+            core,
+            engine,
+            permits,
+            stop: stop.clone(),
+        })
+    }
+
+    /// Starts to accept for each post, until it is time to stop.
+    pub(super) fn accept(&self, posts: Vec<Post>) -> Result<(), Error> {
+        for Post { service, listening } in posts {
+            let listener = Listener::new(listening, &self.permits, self.engine.handle())
+                .map_err(|e| Error::other("cannot watch a listener", e))?;
+            let engine = self.engine.clone();
+            let serve_each = listener.for_each(move |client| {
+                let session = serve(client, &service, &engine);
+                engine.handle().spawn(session);
+                Ok(())
+            });
+            let stopped = self.stopped().map_err(|()| io::ErrorKind::Other.into());
+            // Whichever comes first, the listening socket is closed with the loser.
+            let accepting = serve_each.select(stopped).then(|end| match end {
+                Ok(_) => Ok(()),
+                Err((e, _)) => {
+                    error!("a listener stopped: {}", e);
+                    Ok(())
+                }
+            });
+            self.engine.handle().spawn(accepting);
+        }
+        Ok(())
+    }
+
+    fn stopped(&self) -> impl Future<Item = (), Error = ()> {
+        // A leader that is gone without a word is a word, too.
+        self.stop.clone().then(|_| Ok(()))
+    }
+
+    /// Runs until the leader says stop and the tunnels have ended.
+    pub(super) fn follow(mut self) -> Result<End, Error> {
+        let (engine, permits) = (self.engine.clone(), self.permits.clone());
+        let end = self.stopped().then(move |_| drain(&engine, &permits));
+        let failed = |e| Error::other("cannot set a timer", e);
+        self.core.run(end.map_err(failed))
+    }
+
+    /// Runs until a signal, tells the others, lets the tunnels end; a second signal is final.
+    fn lead(mut self, leader: oneshot::Sender<()>) -> Result<End, Error> {
+        let failed = |e| Error::other("cannot hear signals", e);
+        let signals = Signals::new(self.engine.handle()).map_err(failed)?;
+        let (engine, permits) = (self.engine.clone(), self.permits.clone());
+        let end = signals
+            .into_future()
+            .map_err(|(e, _)| e)
+            .and_then(move |(_, signals)| {
+                let limit = Seconds(engine.settings().timeouts.drain);
+                info!("stopping; {} clients have {} to end", permits.held(), limit);
+                let _ = leader.send(()); // fails when there are no others
+                let hurried = signals.into_future().map(|_| End::Hurried);
+                drain(&engine, &permits)
+                    .select(hurried.map_err(|(e, _)| e))
+                    .map_err(|(e, _)| e)
+                    .map(move |(end, _)| {
+                        if end == End::Late {
+                            warn!("cut {} clients still there after {}", permits.held(), limit);
+                        }
+                        end
+                    })
+            });
+        self.core.run(end.map_err(failed))
+    }
+}
+
+/// Serves one client and logs, once, why it couldn't be served.
+fn serve(client: Client, service: &Service, engine: &Engine) -> impl Future<Item = (), Error = ()> {
+    let Client {
+        socket,
+        address,
+        permit,
+    } = client;
+    let origin = Origin::Address(address);
+    let session = match service {
+        Service::Tunnel(tunnel) => Either::A(engine.carry(socket, origin, tunnel).map(drop)),
+        Service::Proxy(proxy) => Either::B(proxy.serve(socket, origin, engine)),
+    };
+    session.then(move |end| {
+        drop(permit);
+        if let Err(e) = end {
+            warn!("{}: {}", origin, e);
+        }
+        Ok(())
+    })
+}
+
+/// Resolves when no tunnel is left, or the drain time is over.
+fn drain(engine: &Engine, permits: &Permits) -> impl Future<Item = End, Error = io::Error> {
+    let limit = engine.settings().timeouts.drain;
+    let late = future::result(Timeout::new(limit, engine.handle().core()))
+        .flatten()
+        .map(|()| End::Late);
+    let drained = permits.idle().map(|()| End::Drained);
+    drained.select(late).map(|(end, _)| end).map_err(|(e, _)| e)
+}

@@ -1,0 +1,106 @@
+//! What a tunnel leads to, and by which way: the value that the engine is handed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::gateway::Gateway;
+use crate::config::{Family, Header, HostPort, ProxySpec, Route};
+
+/// A destination and the gateway to it. Cheap to clone, and to send to another thread.
+///
+/// ```
+/// use ptunnel::engine::Tunnel;
+///
+/// let tunnel = Tunnel::to("example.org:22".parse()?)
+///     .through("proxy.example:3128".parse()?)
+///     .through("http://user:secret@standby.example".parse()?)
+///     .build();
+/// assert_eq!(tunnel.destination().to_string(), "example.org:22");
+/// # Ok::<(), ptunnel::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tunnel {
+    shared: Arc<(HostPort, Gateway)>,
+}
+
+impl Tunnel {
+    /// Begins to describe a tunnel; without a proxy it connects directly.
+    pub fn to(destination: HostPort) -> Builder {
+        Builder {
+            destination,
+            route: Route::default(),
+        }
+    }
+
+    /// A tunnel through a gateway that others use too: what one learns of a dead proxy, all
+    /// know.
+    pub fn new(destination: HostPort, gateway: &Gateway) -> Tunnel {
+        Tunnel {
+            shared: Arc::new((destination, gateway.clone())),
+        }
+    }
+
+    /// Where it leads.
+    pub fn destination(&self) -> &HostPort {
+        &self.shared.0
+    }
+
+    /// By which way.
+    pub fn gateway(&self) -> &Gateway {
+        &self.shared.1
+    }
+}
+
+impl fmt::Display for Tunnel {
+    /// `example.org:22 through proxy.example:3128`, with every proxy, or `example.org:22 directly`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let route = self.gateway().route();
+        self.destination().fmt(f)?;
+        if route.is_direct(self.destination()) {
+            return f.write_str(" directly");
+        }
+        for (index, proxy) in route.proxies.iter().enumerate() {
+            let before = if index == 0 { " through" } else { "," };
+            write!(f, "{} {}", before, proxy)?;
+        }
+        Ok(())
+    }
+}
+
+/// A [`Tunnel`] in the making.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    destination: HostPort,
+    route: Route,
+}
+
+impl Builder {
+    /// Adds a proxy; they are asked in the order in which they were added.
+    pub fn through(mut self, proxy: ProxySpec) -> Builder {
+        self.route.proxies.push(proxy);
+        self
+    }
+
+    /// Adds a field to the CONNECT request.
+    pub fn header(mut self, header: Header) -> Builder {
+        self.route.headers.push(header);
+        self
+    }
+
+    /// Which addresses of the proxies are tried; both families if not said.
+    pub fn family(mut self, family: Family) -> Builder {
+        self.route.family = family;
+        self
+    }
+
+    /// Connects directly when no proxy can be reached (never when one refused).
+    pub fn direct_fallback(mut self, allowed: bool) -> Builder {
+        self.route.direct_fallback = allowed;
+        self
+    }
+
+    /// The tunnel, with a gateway of its own.
+    pub fn build(self) -> Tunnel {
+        Tunnel::new(self.destination, &Gateway::new(self.route))
+    }
+}

@@ -1,0 +1,165 @@
+//! The environment variables of proxies, read as curl reads them.
+//!
+//! Lower case goes before upper case, and an empty variable is as good as none. A tunnel carries
+//! any protocol, so it asks `https_proxy` first, whose proxies are used with CONNECT, then
+//! `all_proxy`; never `http_proxy`, whose proxies may not know CONNECT at all.
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+
+use crate::config::{NoProxy, ProxyUrl, Secret};
+use crate::error::Error;
+
+/// The environment, or what a test takes for it.
+pub struct Environment<'a> {
+    read: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+impl Environment<'static> {
+    /// That of this process.
+    pub fn of_process() -> Environment<'static> {
+        Environment {
+            read: &|name| env::var_os(name),
+        }
+    }
+}
+
+impl<'a> Environment<'a> {
+    /// What `read` answers for each name.
+    pub fn new(read: &'a dyn Fn(&str) -> Option<OsString>) -> Environment<'a> {
+        Environment { read }
+    }
+
+    /// The proxy for a tunnel.
+    ///
+    /// # Errors
+    ///
+    /// When the variable that counts holds no proxy; the message names it.
+    pub fn proxy(&self) -> Result<Option<ProxyUrl>, Error> {
+        self.first(
+            &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
+            |text| text.parse(),
+        )
+    }
+
+    /// The destinations that are reached without a proxy.
+    ///
+    /// # Errors
+    ///
+    /// When the variable holds something else; the message names it.
+    pub fn no_proxy(&self) -> Result<Option<NoProxy>, Error> {
+        self.first(&["no_proxy", "NO_PROXY"], |text| text.parse())
+    }
+
+    /// `PTUNNEL_PASSWORD`: for whichever user a proxy is told, unless an option says more.
+    ///
+    /// # Errors
+    ///
+    /// When it isn't UTF-8.
+    pub fn password(&self) -> Result<Option<Secret>, Error> {
+        self.first(&["PTUNNEL_PASSWORD"], |text| Ok(Secret::new(text)))
+    }
+
+    /// `PTUNNEL_SERVE_PASSWORD`: for the user that the embedded proxy asks for.
+    ///
+    /// # Errors
+    ///
+    /// When it isn't UTF-8.
+    pub fn serve_password(&self) -> Result<Option<Secret>, Error> {
+        self.first(&["PTUNNEL_SERVE_PASSWORD"], |text| Ok(Secret::new(text)))
+    }
+
+    /// Whether there is a proxy in `http_proxy`, which doesn't count: worth a hint.
+    pub fn has_http_proxy(&self) -> bool {
+        (self.read)("http_proxy").map_or(false, |value| !value.is_empty())
+    }
+
+    /// The value of the first variable that isn't empty.
+    fn first<T>(
+        &self,
+        names: &[&str],
+        parse: impl Fn(&str) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let set = names.iter().find_map(|name| {
+            let value = (self.read)(name).filter(|value| !value.is_empty());
+            value.map(|value| (*name, value))
+        });
+        let (name, value) = match set {
+            Some(found) => found,
+            None => return Ok(None),
+        };
+        // Not shown: what isn't text may still be a secret.
+        let text = value
+            .to_str()
+            .ok_or("it isn't UTF-8")
+            .map_err(|why| within(name, why))?;
+        parse(text).map(Some).map_err(|e| within(name, e))
+    }
+}
+
+fn within(name: &str, why: impl fmt::Display) -> Error {
+    Error::usage(format!("environment variable {}: {}", name, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with<T>(pairs: &[(&str, &str)], ask: impl Fn(Environment<'_>) -> T) -> T {
+        let read = |name: &str| {
+            let pair = pairs.iter().find(|(key, _)| *key == name);
+            pair.map(|(_, value)| OsString::from(value))
+        };
+        ask(Environment::new(&read))
+    }
+
+    fn proxy(pairs: &[(&str, &str)]) -> Option<String> {
+        with(pairs, |e| {
+            e.proxy().unwrap().map(|url| url.address.to_string())
+        })
+    }
+
+    #[test]
+    fn lower_case_goes_before_upper_case_and_https_before_all() {
+        let all = [
+            ("ALL_PROXY", "d:4"),
+            ("all_proxy", "c:3"),
+            ("HTTPS_PROXY", "b:2"),
+            ("https_proxy", "a:1"),
+        ];
+        assert_eq!(proxy(&all).unwrap(), "a:1");
+        assert_eq!(proxy(&all[..3]).unwrap(), "b:2");
+        assert_eq!(proxy(&all[..2]).unwrap(), "c:3");
+        assert_eq!(proxy(&all[..1]).unwrap(), "d:4");
+    }
+
+    #[test]
+    fn an_empty_variable_is_none_and_http_proxy_is_a_hint() {
+        assert_eq!(
+            proxy(&[("https_proxy", ""), ("all_proxy", "c:3")]).unwrap(),
+            "c:3"
+        );
+        assert_eq!(proxy(&[("http_proxy", "a:1"), ("HTTP_PROXY", "b:2")]), None);
+        assert!(with(&[("http_proxy", "a:1")], |e| e.has_http_proxy()));
+        assert!(!with(&[("HTTP_PROXY", "a:1")], |e| e.has_http_proxy()));
+    }
+
+    #[test]
+    fn complaints_name_the_variable_and_not_the_secret() {
+        let pairs = [("https_proxy", "ftp://joe:hunter2@h"), ("NO_PROXY", "1/8")];
+        let complaint = with(&pairs, |e| e.proxy().unwrap_err().to_string());
+        assert!(
+            complaint.starts_with("environment variable https_proxy: "),
+            "{}",
+            complaint
+        );
+        assert!(!complaint.contains("hunter2"), "{}", complaint);
+        let complaint = with(&pairs, |e| e.no_proxy().unwrap_err().to_string());
+        assert!(
+            complaint.contains("NO_PROXY") && complaint.contains("'1/8'"),
+            "{}",
+            complaint
+        );
+    }
+}

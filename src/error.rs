@@ -1,0 +1,237 @@
+//! What can go wrong, told in one line: what was tried, with whom, and why it failed.
+//!
+//! An [`Error`] is opaque: ask it ([`is_refusal`](Error::is_refusal) and the like), print it,
+//! or take the exit code that belongs to it. Texts are lower case without a full stop, and
+//! never hold a secret; what came from the network is escaped before it gets here.
+
+use std::error;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use crate::config::HostPort;
+use crate::wire::{Malformed, Refusal};
+
+/// Anything that ends a tunnel before it stands, or the program before it serves.
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    cause: Option<Box<dyn error::Error + Send + Sync>>,
+}
+
+/// The other side of a connection that we opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// An HTTP proxy.
+    Proxy(HostPort),
+    /// A destination reached without one.
+    Destination(HostPort),
+}
+
+/// What was going on when time ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Resolving the name and connecting to one of its addresses.
+    Connecting,
+    /// Sending the request and waiting for the end of the reply.
+    Handshaking,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Usage(String),
+    Listen(String),
+    Resolve(Peer),
+    Connect(Peer),
+    Exchange(Peer),
+    Ended(Peer),
+    Malformed(Peer),
+    TimedOut(Phase, Peer, Duration),
+    Refused(Peer, HostPort, Box<Refusal>),
+    Denied(String),
+    Cut(HostPort),
+    Other(String),
+}
+
+impl Error {
+    /// The command line, an environment variable or a file it names is wrong.
+    pub fn usage(message: impl Into<String>) -> Error {
+        Error::new(Kind::Usage(message.into()))
+    }
+
+    /// `address` can't be listened on.
+    pub fn listen(address: impl fmt::Display, cause: io::Error) -> Error {
+        Error::new(Kind::Listen(address.to_string())).because(cause)
+    }
+
+    /// The peer's name has no address, or none of the wanted family.
+    pub fn resolve(peer: Peer, cause: io::Error) -> Error {
+        Error::new(Kind::Resolve(peer)).because(cause)
+    }
+
+    /// None of the peer's addresses took the connection; `cause` is the last one's answer.
+    pub fn connect(peer: Peer, cause: io::Error) -> Error {
+        Error::new(Kind::Connect(peer)).because(cause)
+    }
+
+    /// The connection broke before the reply was complete.
+    pub fn exchange(peer: Peer, cause: io::Error) -> Error {
+        Error::new(Kind::Exchange(peer)).because(cause)
+    }
+
+    /// The proxy ended the connection before its reply was complete.
+    pub fn ended(peer: Peer) -> Error {
+        Error::new(Kind::Ended(peer))
+    }
+
+    /// The proxy's reply isn't HTTP, or isn't within our limits.
+    pub fn malformed(peer: Peer, cause: Malformed) -> Error {
+        Error::new(Kind::Malformed(peer)).because(cause)
+    }
+
+    /// `phase` took longer than `limit`.
+    pub fn timed_out(phase: Phase, peer: Peer, limit: Duration) -> Error {
+        Error::new(Kind::TimedOut(phase, peer, limit))
+    }
+
+    /// The proxy answered, with anything but a 2xx.
+    pub fn refused(proxy: Peer, destination: HostPort, refusal: Refusal) -> Error {
+        Error::new(Kind::Refused(proxy, destination, Box::new(refusal)))
+    }
+
+    /// The tunnel to `destination` stood, and was cut.
+    pub(crate) fn cut(
+        destination: HostPort,
+        cause: impl Into<Box<dyn error::Error + Send + Sync>>,
+    ) -> Error {
+        Error::new(Kind::Cut(destination)).because(cause)
+    }
+
+    /// The embedded proxy said no to its client; `how` is its answer and the reason.
+    pub(crate) fn denied(how: impl Into<String>) -> Error {
+        Error::new(Kind::Denied(how.into()))
+    }
+
+    /// Something on this machine failed: `what` names it.
+    pub fn other(what: impl Into<String>, cause: io::Error) -> Error {
+        Error::new(Kind::Other(what.into())).because(cause)
+    }
+
+    fn new(kind: Kind) -> Error {
+        Error { kind, cause: None }
+    }
+
+    fn because(mut self, cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Error {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// The user's input is wrong; nothing was tried.
+    pub fn is_usage(&self) -> bool {
+        matches!(self.kind, Kind::Usage(_))
+    }
+
+    /// No connection to the peer could be made: its name, its address, or time ran out.
+    ///
+    /// The only kind of failure after which `--direct-fallback` applies.
+    pub fn is_unreachable(&self) -> bool {
+        match self.kind {
+            Kind::Resolve(_) | Kind::Connect(_) => true,
+            Kind::TimedOut(phase, ..) => phase == Phase::Connecting,
+            _ => false,
+        }
+    }
+
+    /// The proxy answered and said no, for whatever reason.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.kind, Kind::Refused(..))
+    }
+
+    /// The proxy wants credentials, or others than it was given.
+    pub fn wants_credentials(&self) -> bool {
+        matches!(&self.kind, Kind::Refused(_, _, refusal) if refusal.wants_credentials())
+    }
+
+    /// A phase took longer than it may.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.kind, Kind::TimedOut(..))
+    }
+
+    /// The reply of the proxy, when there was one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match &self.kind {
+            Kind::Refused(_, _, refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// 1 network, 2 usage, 3 the proxy refused, 4 the proxy wants (other) credentials.
+    pub fn exit_code(&self) -> i32 {
+        if self.is_usage() {
+            2
+        } else if self.wants_credentials() {
+            4
+        } else if self.is_refusal() {
+            3
+        } else {
+            1
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Usage(message) => f.write_str(message)?,
+            Kind::Listen(address) => write!(f, "cannot listen on {}", address)?,
+            Kind::Resolve(peer) => write!(f, "cannot resolve {}", peer)?,
+            Kind::Connect(peer) => write!(f, "cannot connect to {}", peer)?,
+            Kind::Exchange(peer) => write!(f, "lost the connection to {} before it replied", peer)?,
+            Kind::Ended(peer) => write!(f, "{} closed the connection before it replied", peer)?,
+            Kind::Malformed(peer) => write!(f, "{} sent no valid reply", peer)?,
+            Kind::TimedOut(Phase::Connecting, peer, limit) => {
+                write!(f, "no connection to {} within {}", peer, Seconds(*limit))?
+            }
+            Kind::TimedOut(Phase::Handshaking, peer, limit) => {
+                write!(f, "no reply from {} within {}", peer, Seconds(*limit))?
+            }
+            Kind::Refused(proxy, destination, refusal) => {
+                write!(f, "{} refused {}: {}", proxy, destination, refusal)?
+            }
+            Kind::Denied(how) => write!(f, "denied: {}", how)?,
+            Kind::Cut(destination) => write!(f, "the tunnel to {} was cut", destination)?,
+            Kind::Other(what) => f.write_str(what)?,
+        }
+        match &self.cause {
+            Some(cause) => write!(f, ": {}", cause),
+            None => Ok(()),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match &self.cause {
+            Some(cause) => Some(&**cause),
+            None => None,
+        }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Proxy(address) => write!(f, "proxy {}", address),
+            Peer::Destination(address) => write!(f, "{}", address),
+        }
+    }
+}
+
+/// A duration as people write it: `10s`, `0.25s`.
+pub(crate) struct Seconds(pub(crate) Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}s", self.0.as_secs_f64())
+    }
+}

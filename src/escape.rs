@@ -1,0 +1,60 @@
+//! Text from the network, or from the user, made fit for a terminal and a log.
+
+use std::fmt::{self, Write};
+use std::str;
+
+/// Displays bytes with control characters and anything but UTF-8 escaped: `\n`, `\x1b`.
+#[derive(Clone, Copy, Debug)]
+pub struct Escaped<'a>(pub &'a [u8]);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = self.0;
+        while !left.is_empty() {
+            let (text, bad) = match str::from_utf8(left) {
+                Ok(text) => (text, 0),
+                Err(e) => {
+                    let (valid, rest) = left.split_at(e.valid_up_to());
+                    let text = str::from_utf8(valid).unwrap_or_default();
+                    (text, e.error_len().unwrap_or(rest.len()))
+                }
+            };
+            for c in text.chars() {
+                match c {
+                    '\n' | '\r' | '\t' => write!(f, "{}", c.escape_default())?,
+                    c if c.is_control() => write!(f, "\\x{:02x}", u32::from(c))?,
+                    // Turns the rest of the line around, or hides it.
+                    '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                        write!(f, "{}", c.escape_unicode())?
+                    }
+                    c => f.write_char(c)?,
+                }
+            }
+            left = &left[text.len()..];
+            for byte in &left[..bad] {
+                write!(f, "\\x{:02x}", byte)?;
+            }
+            left = &left[bad..];
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Escaped;
+
+    #[test]
+    fn shows_what_a_terminal_would_obey() {
+        let text = "a\x1b[2J\r\n\t\u{85}ü\u{202e}".as_bytes();
+        assert_eq!(
+            Escaped(text).to_string(),
+            "a\\x1b[2J\\r\\n\\t\\x85ü\\u{202e}"
+        );
+    }
+
+    #[test]
+    fn shows_bytes_that_are_no_text() {
+        assert_eq!(Escaped(b"a\xff\xfeb\xc3").to_string(), "a\\xff\\xfeb\\xc3");
+    }
+}

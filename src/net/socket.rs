@@ -1,0 +1,258 @@
+//! Stream sockets on our reactor.
+//!
+//! tokio-core's `TcpStream` keeps its readiness and its descriptor to itself, and its
+//! `shutdown` does nothing. [`Socket`] trusts a short read, moves bytes by splice, and sends
+//! FIN when it is told to shut down.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use futures::{Async, Future, Poll};
+use socket2::{Domain, Protocol, SockAddr, Type};
+use tokio_io::{AsyncRead, AsyncWrite};
+
+use super::reactor::{Readiness, Registration};
+use super::transport::poll_io;
+use super::{Handle, Transport};
+use crate::sys::{self, Pipe};
+
+/// A connected TCP or Unix stream.
+///
+/// Reads and writes answer `WouldBlock` and notify the current task, as tokio-io wants it.
+/// Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Socket {
+    // Before the registration: first the descriptor goes, then what was known of it.
+    io: socket2::Socket,
+    registration: Registration,
+}
+
+impl Socket {
+    /// Connects to `address`; nothing is sent before the returned future is polled, but the
+    /// connection is begun at once.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor, or the kernel knows right away that there is no way.
+    pub fn connect(address: &SocketAddr, handle: &Handle) -> io::Result<Connecting> {
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let io = socket2::Socket::new(Domain::for_address(*address), kind, Some(Protocol::TCP))?;
+        io.set_nodelay(true)?;
+        match io.connect(&SockAddr::from(*address)) {
+            Ok(()) => {}
+            Err(ref e) if e.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(e) => return Err(e),
+        }
+        let registration = handle.register(&io, Readiness::NONE)?;
+        Ok(Connecting {
+            socket: Some(Socket { io, registration }),
+        })
+    }
+
+    /// A stream of this process's own, such as one end of a pair.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be made non-blocking or registered.
+    pub fn from_unix(stream: UnixStream, handle: &Handle) -> io::Result<Socket> {
+        stream.set_nonblocking(true)?;
+        Socket::new(stream.into(), handle)
+    }
+
+    fn new(io: socket2::Socket, handle: &Handle) -> io::Result<Socket> {
+        let registration = handle.register(&io, Readiness::WRITE)?;
+        Ok(Socket { io, registration })
+    }
+
+    /// Runs `call` while the socket is ready for `wanted`, and parks when it isn't.
+    fn attempt<T>(
+        &self,
+        wanted: Readiness,
+        mut call: impl FnMut(&socket2::Socket) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if let Async::NotReady = self.registration.poll_ready(wanted) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        loop {
+            match call(&self.io) {
+                Err(ref e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    if e.kind() == io::ErrorKind::WouldBlock {
+                        self.registration.would_block(wanted);
+                    }
+                    return Err(e);
+                }
+                answer => return answer,
+            }
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.attempt(Readiness::READ, |mut io| io.read(buffer))
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(Readiness::WRITE, |mut io| io.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsyncRead for Socket {}
+
+impl AsyncWrite for Socket {
+    /// Sends FIN: the peer reads an end, and may go on sending.
+    fn shutdown(&mut self) -> Poll<(), io::Error> {
+        match self.io.shutdown(Shutdown::Write) {
+            // The peer has reset it already; who reads from it is told.
+            Err(ref e) if e.kind() == io::ErrorKind::NotConnected => Ok(Async::Ready(())),
+            answer => answer.map(Async::Ready),
+        }
+    }
+}
+
+impl Transport for Socket {
+    fn is_drained(&mut self) -> bool {
+        self.registration.is_drained()
+    }
+
+    fn can_splice(&self) -> bool {
+        true
+    }
+
+    fn splice_from(&mut self, pipe: &Pipe, most: usize) -> Poll<usize, io::Error> {
+        poll_io(self.attempt(Readiness::READ, |io| pipe.fill(io, most)))
+    }
+
+    fn splice_into(&mut self, pipe: &Pipe, most: usize) -> Poll<usize, io::Error> {
+        poll_io(self.attempt(Readiness::WRITE, |io| pipe.drain(io, most)))
+    }
+
+    fn reset(&mut self) {
+        // Fails on a Unix stream, which knows no RST: there the end has to do.
+        let _ = self.io.set_linger(Some(Duration::from_secs(0)));
+    }
+}
+
+/// A connection under way; resolves to the [`Socket`], or to the reason why there is none.
+///
+/// Dropping it abandons the attempt.
+#[must_use = "futures do nothing unless polled"]
+#[derive(Debug)]
+pub struct Connecting {
+    socket: Option<Socket>,
+}
+
+impl Future for Connecting {
+    type Item = Socket;
+    type Error = io::Error;
+
+    fn poll(&mut self) -> Poll<Socket, io::Error> {
+        let socket = self
+            .socket
+            .take()
+            .expect("Connecting polled after it ended");
+        if let Async::NotReady = socket.registration.poll_ready(Readiness::WRITE) {
+            self.socket = Some(socket);
+            return Ok(Async::NotReady);
+        }
+        match socket.io.take_error()? {
+            Some(e) => Err(e),
+            None => Ok(Async::Ready(socket)),
+        }
+    }
+}
+
+/// A listening TCP socket, bound but not yet on any reactor, so that it may go to a thread.
+#[derive(Debug)]
+pub struct Listening {
+    io: socket2::Socket,
+}
+
+/// Clients that the kernel holds for us until they are accepted.
+const BACKLOG: i32 = 1024;
+
+impl Listening {
+    /// Binds and listens. `shared` lets other sockets of this user listen on the same port and
+    /// share its clients (SO_REUSEPORT): one for each thread.
+    ///
+    /// An unspecified IPv6 address takes IPv4 clients too.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system: in use, not permitted, no such address here.
+    pub fn bind(address: &SocketAddr, shared: bool) -> io::Result<Listening> {
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let io = socket2::Socket::new(Domain::for_address(*address), kind, Some(Protocol::TCP))?;
+        if address.is_ipv6() {
+            io.set_only_v6(!address.ip().is_unspecified())?;
+        }
+        io.set_reuse_address(true)?;
+        io.set_reuse_port(shared)?;
+        io.bind(&SockAddr::from(*address))?;
+        io.listen(BACKLOG)?;
+        Ok(Listening { io })
+    }
+
+    /// The address it is bound to, with the port that was picked.
+    ///
+    /// # Errors
+    ///
+    /// None that a bound socket can meet.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let address = self.io.local_addr()?;
+        address
+            .as_socket()
+            .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    }
+
+    pub(crate) fn register(self, handle: &Handle) -> io::Result<Accepting> {
+        let registration = handle.register(&self.io, Readiness::READ)?;
+        Ok(Accepting {
+            listening: self,
+            registration,
+            handle: handle.clone(),
+        })
+    }
+}
+
+/// A listening socket on a reactor.
+#[derive(Debug)]
+pub(crate) struct Accepting {
+    listening: Listening,
+    registration: Registration,
+    handle: Handle,
+}
+
+impl Accepting {
+    /// The next client, as the kernel hands it over: every error is passed on.
+    pub(crate) fn poll_accept(&mut self) -> Poll<(Socket, SocketAddr), io::Error> {
+        if let Async::NotReady = self.registration.poll_ready(Readiness::READ) {
+            return Ok(Async::NotReady);
+        }
+        match sys::accept(&self.listening.io) {
+            Ok((io, address)) => {
+                io.set_nodelay(true)?;
+                let address = address.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+                Ok(Async::Ready((Socket::new(io, &self.handle)?, address)))
+            }
+            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.registration.would_block(Readiness::READ);
+                Ok(Async::NotReady)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listening.local_addr()
+    }
+}

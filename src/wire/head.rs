@@ -1,0 +1,131 @@
+//! The head of a message, as it arrives: in pieces, perhaps too long, perhaps no HTTP.
+
+use std::error;
+use std::fmt;
+
+/// Bytes that a head may have, from its first to the end of its blank line.
+pub const HEAD_LIMIT: usize = 16 * 1024;
+
+/// Fields that a head may have.
+pub(super) const FIELD_LIMIT: usize = 256;
+
+/// What could be made of the bytes so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decoded<T> {
+    /// The blank line hasn't come yet.
+    Partial,
+    /// A whole head, and its length in bytes: what is behind belongs to somebody else.
+    Complete(T, usize),
+}
+
+/// Why a head is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// It isn't HTTP/1: which part of it, as httparse tells.
+    Syntax(httparse::Error),
+    /// More bytes than the limit, without a blank line.
+    TooLong(usize),
+    /// More than 256 fields.
+    TooManyFields,
+    /// A status that is none (RFC 9110 §15: 100 to 599).
+    Status(u16),
+    /// 101: nobody asked for another protocol.
+    Switching,
+    /// More interim replies (1xx) than make sense.
+    TooManyInterim,
+}
+
+impl Malformed {
+    pub(super) fn from_httparse(e: httparse::Error) -> Malformed {
+        match e {
+            httparse::Error::TooManyHeaders => Malformed::TooManyFields,
+            other => Malformed::Syntax(other),
+        }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Malformed::Syntax(e) => write!(f, "not HTTP/1 ({})", e),
+            Malformed::TooLong(limit) => write!(f, "its head has more than {} bytes", limit),
+            Malformed::TooManyFields => write!(f, "its head has more than {} fields", FIELD_LIMIT),
+            Malformed::Status(status) => write!(f, "its status is {:03}", status),
+            Malformed::Switching => f.write_str("it switches protocols (101) unasked"),
+            Malformed::TooManyInterim => f.write_str("interim replies (1xx) without end"),
+        }
+    }
+}
+
+impl error::Error for Malformed {}
+
+/// Gathers a head from the pieces in which it arrives.
+///
+/// Each end of a line, and only that, is a reason to look again: a head that comes byte by byte
+/// costs no more than one that comes line by line.
+#[derive(Debug)]
+pub struct HeadReader {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl HeadReader {
+    /// Waits for a head of at most `limit` bytes.
+    pub fn new(limit: usize) -> HeadReader {
+        HeadReader {
+            bytes: Vec::new(),
+            limit,
+        }
+    }
+
+    /// Adds what came, and decodes when that may help.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `decode` finds wrong, as soon as it does.
+    pub fn extend<T>(
+        &mut self,
+        piece: &[u8],
+        decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+    ) -> Result<Option<T>, Malformed> {
+        let line_ended = piece.contains(&b'\n');
+        self.bytes.extend_from_slice(piece);
+        if !line_ended && self.bytes.len() < self.limit {
+            return Ok(None);
+        }
+        self.decode(decode)
+    }
+
+    /// Decodes what there is; takes the head out when it is whole.
+    pub fn decode<T>(
+        &mut self,
+        decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+    ) -> Result<Option<T>, Malformed> {
+        match decode(&self.bytes, self.limit)? {
+            Decoded::Partial => Ok(None),
+            Decoded::Complete(head, length) => {
+                self.bytes.drain(..length);
+                Ok(Some(head))
+            }
+        }
+    }
+
+    /// What came behind the last head.
+    pub fn into_rest(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// The verdict on a head of `length` bytes (`None`: incomplete) within `bytes`.
+pub(super) fn within<T>(
+    bytes: &[u8],
+    limit: usize,
+    length: Option<usize>,
+    head: impl FnOnce() -> Result<T, Malformed>,
+) -> Result<Decoded<T>, Malformed> {
+    match length {
+        Some(length) if length <= limit => Ok(Decoded::Complete(head()?, length)),
+        None if bytes.len() < limit => Ok(Decoded::Partial),
+        _ => Err(Malformed::TooLong(limit)),
+    }
+}

@@ -1,0 +1,36 @@
+//! CONNECT as bytes: what is sent, what comes back, and what it means.
+//!
+//! Nothing here reads or writes, waits or knows of futures: functions from bytes to values and
+//! back. That a head is incomplete is an answer ([`Decoded::Partial`]), not an error. Heads are
+//! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours.
+//!
+//! ```
+//! use ptunnel::wire::{Decoded, Request, Response, Verdict};
+//!
+//! let request = Request::connect(&"example.org:22".parse()?);
+//! assert_eq!(
+//!     request.encode(),
+//!     b"CONNECT example.org:22 HTTP/1.1\r\nHost: example.org:22\r\n\r\n"
+//! );
+//!
+//! let reply = b"HTTP/1.1 200 Connection established\r\n\r\nSSH-2.0-";
+//! match Response::decode(reply, 16 * 1024)? {
+//!     Decoded::Complete(response, length) => {
+//!         assert_eq!(response.verdict()?, Verdict::Granted);
+//!         assert_eq!(&reply[length..], b"SSH-2.0-");
+//!     }
+//!     Decoded::Partial => unreachable!("the blank line has come"),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod auth;
+mod head;
+mod refusal;
+mod request;
+mod response;
+
+pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
+pub use self::refusal::Refusal;
+pub use self::request::{Inbound, Request};
+pub use self::response::{encode_response, Response, Verdict};

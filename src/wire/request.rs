@@ -1,0 +1,147 @@
+//! The CONNECT request: ours, and that of a client of the embedded proxy.
+
+use std::fmt::Write;
+
+use super::head::{within, Decoded, Malformed, FIELD_LIMIT};
+use crate::config::{Header, HostPort, Secret};
+
+/// A request to be sent (RFC 9110 §9.3.6): authority form, `Host` equal to it, no content.
+///
+/// Everything that goes in was validated where it was parsed; nothing here can split a line.
+#[derive(Clone, Debug)]
+pub struct Request {
+    target: HostPort,
+    headers: Vec<Header>,
+    authorization: Option<Secret>,
+}
+
+impl Request {
+    /// Asks for a tunnel to `target`.
+    pub fn connect(target: &HostPort) -> Request {
+        Request {
+            target: target.clone(),
+            headers: Vec::new(),
+            authorization: None,
+        }
+    }
+
+    /// Adds a field.
+    pub fn header(mut self, header: Header) -> Request {
+        self.headers.push(header);
+        self
+    }
+
+    /// Adds `Proxy-Authorization`, as [`auth`](super::auth) made it.
+    pub fn authorization(mut self, value: Secret) -> Request {
+        self.authorization = Some(value);
+        self
+    }
+
+    /// The bytes of the request.
+    pub fn encode(&self) -> Vec<u8> {
+        let target = &self.target;
+        let mut head = format!("CONNECT {} HTTP/1.1\r\nHost: {}\r\n", target, target);
+        let added = self.headers.iter().map(|h| (h.name(), h.value()));
+        let credentials = self
+            .authorization
+            .iter()
+            .map(|v| ("Proxy-Authorization", v.reveal()));
+        for (name, value) in credentials.chain(added) {
+            // Writing to a String does not fail.
+            let _ = write!(head, "{}: {}\r\n", name, value);
+        }
+        head.push_str("\r\n");
+        head.into_bytes()
+    }
+}
+
+/// A request that came in, as far as a CONNECT proxy cares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inbound {
+    /// `CONNECT`, or what the client wanted instead.
+    pub method: String,
+    /// Its target, not validated yet.
+    pub target: String,
+    /// The value of `Proxy-Authorization`.
+    pub authorization: Option<Secret>,
+}
+
+impl Inbound {
+    /// Decodes a head of at most `limit` bytes.
+    ///
+    /// # Errors
+    ///
+    /// When it can't become an HTTP/1 request within the limits any more.
+    pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Inbound>, Malformed> {
+        let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
+        let mut request = httparse::Request::new(&mut fields);
+        let status = request.parse(bytes).map_err(Malformed::from_httparse)?;
+        let length = match status {
+            httparse::Status::Complete(length) => Some(length),
+            httparse::Status::Partial => None,
+        };
+        within(bytes, limit, length, || {
+            let authorization = request
+                .headers
+                .iter()
+                .find(|field| field.name.eq_ignore_ascii_case("proxy-authorization"))
+                .map(|field| Secret::new(String::from_utf8_lossy(field.value)));
+            Ok(Inbound {
+                method: request.method.unwrap_or_default().to_string(),
+                target: request.path.unwrap_or_default().to_string(),
+                authorization,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{auth, HEAD_LIMIT};
+    use super::*;
+    use crate::config::Credentials;
+
+    fn encode(request: Request) -> String {
+        String::from_utf8(request.encode()).unwrap()
+    }
+
+    #[test]
+    fn names_host_and_port_twice_and_has_no_content() {
+        let request = Request::connect(&"[2001:db8::1]:22".parse().unwrap());
+        let expected = "CONNECT [2001:db8::1]:22 HTTP/1.1\r\nHost: [2001:db8::1]:22\r\n\r\n";
+        assert_eq!(encode(request), expected);
+    }
+
+    #[test]
+    fn carries_credentials_and_added_fields() {
+        let credentials = Credentials::new("Aladdin", Secret::new("open sesame")).unwrap();
+        let request = Request::connect(&"a:1".parse().unwrap())
+            .header("X-Tag: 1".parse().unwrap())
+            .authorization(auth::basic(&credentials));
+        assert!(!format!("{:?}", request).contains("QWxhZGRpb"));
+        assert_eq!(
+            encode(request),
+            "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\
+             Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nX-Tag: 1\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn reads_what_it_wrote() {
+        let credentials = Credentials::new("a", Secret::new("b")).unwrap();
+        let bytes = Request::connect(&"example.org:22".parse().unwrap())
+            .authorization(auth::basic(&credentials))
+            .encode();
+        for end in 0..bytes.len() {
+            let decoded = Inbound::decode(&bytes[..end], HEAD_LIMIT);
+            assert_eq!(decoded, Ok(Decoded::Partial), "{}", end);
+        }
+        let expected = Inbound {
+            method: "CONNECT".into(),
+            target: "example.org:22".into(),
+            authorization: Some(Secret::new("Basic YTpi")),
+        };
+        let decoded = Inbound::decode(&bytes, HEAD_LIMIT);
+        assert_eq!(decoded, Ok(Decoded::Complete(expected, bytes.len())));
+    }
+}

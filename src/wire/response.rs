@@ -1,0 +1,195 @@
+//! A proxy's reply: its status line and fields, and what they mean for a tunnel.
+
+use super::auth;
+use super::head::{within, Decoded, Malformed, FIELD_LIMIT};
+
+/// The head of a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Three digits; whether they are a status, [`verdict`](Response::verdict) tells.
+    pub status: u16,
+    /// What the proxy calls it, often nothing. From the network: escape before showing.
+    pub reason: Vec<u8>,
+    /// The authentication schemes that it offers, each once, in its order.
+    pub schemes: Vec<String>,
+}
+
+/// What a reply means for the tunnel that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// 1xx: another reply follows.
+    Interim,
+    /// 2xx: what follows the head comes from the destination, whatever the fields say.
+    Granted,
+    /// Everything else: no tunnel.
+    Refused,
+}
+
+impl Response {
+    /// Decodes a head of at most `limit` bytes.
+    ///
+    /// A lone LF may end a line, and a folded field value is one value (RFC 9112 §2.2, §5.2).
+    ///
+    /// # Errors
+    ///
+    /// When it can't become an HTTP/1 reply within the limits any more.
+    pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Response>, Malformed> {
+        let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
+        let mut response = httparse::Response::new(&mut fields);
+        let status = httparse::ParserConfig::default()
+            .allow_obsolete_multiline_headers_in_responses(true)
+            .parse_response(&mut response, bytes)
+            .map_err(Malformed::from_httparse)?;
+        let length = match status {
+            httparse::Status::Complete(length) => Some(length),
+            httparse::Status::Partial => None,
+        };
+        within(bytes, limit, length, || {
+            let challenges = response
+                .headers
+                .iter()
+                .filter(|field| field.name.eq_ignore_ascii_case("proxy-authenticate"))
+                .map(|field| field.value);
+            Ok(Response {
+                status: response.code.unwrap_or_default(),
+                reason: response.reason.unwrap_or_default().as_bytes().to_vec(),
+                schemes: auth::schemes(challenges),
+            })
+        })
+    }
+
+    /// Judges by the status' class (RFC 9110 §15): 299 is as good as 200.
+    ///
+    /// # Errors
+    ///
+    /// When the status has no class, or is 101.
+    pub fn verdict(&self) -> Result<Verdict, Malformed> {
+        match self.status {
+            101 => Err(Malformed::Switching),
+            100..=199 => Ok(Verdict::Interim),
+            200..=299 => Ok(Verdict::Granted),
+            300..=599 => Ok(Verdict::Refused),
+            status => Err(Malformed::Status(status)),
+        }
+    }
+}
+
+/// A whole reply of the embedded proxy that ends the connection; `fields` end in CRLF each.
+pub fn encode_response(status: u16, reason: &str, fields: &str, text: &str) -> Vec<u8> {
+    let mut reply = format!("HTTP/1.1 {} {}\r\n{}", status, reason, fields);
+    reply.push_str("Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\n");
+    reply.push_str(&format!(
+        "Content-Length: {}\r\n\r\n{}\n",
+        text.len() + 1,
+        text
+    ));
+    reply.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::HEAD_LIMIT;
+    use super::*;
+
+    fn decode(text: &str) -> Result<Response, Malformed> {
+        match Response::decode(text.as_bytes(), HEAD_LIMIT)? {
+            Decoded::Complete(response, length) => {
+                assert_eq!(length, text.len(), "{:?}", text);
+                Ok(response)
+            }
+            Decoded::Partial => panic!("{:?} should be whole", text),
+        }
+    }
+
+    fn verdict(line: &str) -> Result<Verdict, Malformed> {
+        decode(&format!("{}\r\n\r\n", line))?.verdict()
+    }
+
+    #[test]
+    fn every_prefix_is_partial() {
+        let text = "HTTP/1.1 407 Auth\r\nProxy-Authenticate: Basic realm=\"a\"\r\nX: y\n\r\n";
+        for end in 0..text.len() {
+            let decoded = Response::decode(&text.as_bytes()[..end], HEAD_LIMIT);
+            assert_eq!(decoded, Ok(Decoded::Partial), "{:?}", &text[..end]);
+        }
+        assert_eq!(decode(text).unwrap().schemes, ["Basic"]);
+    }
+
+    #[test]
+    fn bytes_behind_the_head_are_left_alone() {
+        let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n220 mail\r\n\r\n";
+        match Response::decode(bytes, HEAD_LIMIT).unwrap() {
+            Decoded::Complete(_, length) => assert_eq!(&bytes[length..], b"220 mail\r\n\r\n"),
+            Decoded::Partial => panic!("the blank line has come"),
+        }
+    }
+
+    #[test]
+    fn judges_by_class() {
+        for line in &[
+            "HTTP/1.1 200 OK",
+            "HTTP/1.0 204",
+            "HTTP/1.1 205 ",
+            "HTTP/1.1 299 x",
+        ] {
+            assert_eq!(verdict(line), Ok(Verdict::Granted), "{}", line);
+        }
+        for line in &[
+            "HTTP/1.1 301 x",
+            "HTTP/1.1 407 x",
+            "HTTP/1.1 471",
+            "HTTP/1.1 503 x",
+        ] {
+            assert_eq!(verdict(line), Ok(Verdict::Refused), "{}", line);
+        }
+        assert_eq!(verdict("HTTP/1.1 103 Early Hints"), Ok(Verdict::Interim));
+        assert_eq!(
+            verdict("HTTP/1.1 101 Switching Protocols"),
+            Err(Malformed::Switching)
+        );
+        assert_eq!(verdict("HTTP/1.1 099 x"), Err(Malformed::Status(99)));
+        assert_eq!(verdict("HTTP/1.1 600 x"), Err(Malformed::Status(600)));
+    }
+
+    #[test]
+    fn nearly_http_is_not_http() {
+        let bad = [
+            "HTTP/1.1 2000 OK\r\n\r\n",
+            "HTTP/1.1 20\r\n\r\n",
+            "HTTP/1.1 200 O\rK\r\n\r\n",
+            "SSH-2.0-OpenSSH_9.2\r\n",
+            "HTTP/2 200\r\n\r\n",
+            "ICY 200 OK\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        ];
+        for text in &bad {
+            let decoded = Response::decode(text.as_bytes(), HEAD_LIMIT);
+            assert!(decoded.is_err(), "{:?}: {:?}", text, decoded);
+        }
+    }
+
+    #[test]
+    fn a_folded_value_is_one_value() {
+        let response =
+            decode("HTTP/1.1 407 x\r\nProxy-Authenticate: Digest realm=\"a\",\r\n Basic\r\n\r\n");
+        assert_eq!(response.unwrap().schemes, ["Digest", "Basic"]);
+    }
+
+    #[test]
+    fn a_head_has_a_limit_and_may_use_all_of_it() {
+        let mut head = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
+        head.resize(HEAD_LIMIT - 4, b'x');
+        assert_eq!(Response::decode(&head, HEAD_LIMIT), Ok(Decoded::Partial));
+        head.extend_from_slice(b"\r\n\r\n");
+        assert!(matches!(
+            Response::decode(&head, HEAD_LIMIT),
+            Ok(Decoded::Complete(_, HEAD_LIMIT))
+        ));
+        head.insert(20, b'x');
+        assert_eq!(
+            Response::decode(&head, HEAD_LIMIT),
+            Err(Malformed::TooLong(HEAD_LIMIT))
+        );
+    }
+}
