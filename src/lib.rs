@@ -2,23 +2,50 @@
 //!
 //! The life of a tunnel, from the command line to its last byte:
 //!
-//! 1. `main` reads the arguments: [`cli`] knows the flags, [`env`](mod@env) the variables, and
+//! 1. `main` reads the arguments: `cli` knows the flags, [`env`](mod@env) the variables, and
 //!    [`config`] holds what came out, validated.
-//! 2. [`engine`] binds the listeners and, for each client, opens a way to the destination: it
+//! 2. `engine` binds the listeners and, for each client, opens a way to the destination: it
 //!    dials a proxy, asks it with [`wire`]'s bytes for a tunnel, and carries what both sides
 //!    say until both have ended.
-//! 3. [`net`] is what it does that with: sockets, and the loop that wakes their futures.
+//! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why.
 //!
 //! What doesn't poll ([`config`], [`env`](mod@env), [`wire`], [`Error`]) is built without any
-//! futures crate by `--no-default-features`; the feature `legacy` adds [`engine`] and [`net`],
+//! futures crate by `--no-default-features`; the feature `legacy` adds `engine` and `net`,
 //! on futures 0.1 and tokio-core, and the feature `cli` what only the program needs.
 //!
 //! # As a library
 //!
+//! An `engine::Tunnel` says where to and which way; an `engine::Engine` opens it, on the loop of a tokio-core `Core`:
+//!
 //! ```no_run
-//! use ptunnel::engine::{Engine, Origin, Settings, Tunnel};
+//! # #[cfg(feature = "legacy")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use futures::Future;
+//! use ptunnel::engine::{Engine, Settings, Tunnel};
+//! use tokio_core::reactor::Core;
+//!
+//! let mut core = Core::new()?;
+//! let engine = Engine::new(&core.handle(), Settings::default())?;
+//! let tunnel = Tunnel::to("example.org:22".parse()?)
+//!     .through("proxy.example:3128".parse()?)
+//!     .build();
+//! let greeting = engine
+//!     .open(&tunnel)
+//!     .map_err(|e| e.to_string())
+//!     .and_then(|opened| {
+//!         println!("open {}", opened.via);
+//!         tokio_io::io::read_exact(opened.stream, [0; 8]).map_err(|e| e.to_string())
+//!     })
+//!     .map(|(_stream, greeting)| greeting);
+//! assert_eq!(&core.run(greeting)?, b"SSH-2.0-");
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "legacy"))]
+//! # fn main() {}
 //! ```
+//!
+//! `examples/` holds a tunnel with a listener, and a proxy and a tunnel in one process.
 
 #![warn(missing_docs)]
 #![deny(unsafe_code)]

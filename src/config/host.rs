@@ -1,7 +1,7 @@
 //! Hosts, ports, and the addresses that are listened on.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use super::wrong;
@@ -139,6 +139,15 @@ pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
         Some(port) if !port.contains(':') => Ok((host, port)),
         Some(_) => Err("write IPv6 addresses in brackets".into()),
         None => Err("a colon comes after the bracket".into()),
+    }
+}
+
+impl From<SocketAddr> for HostPort {
+    fn from(address: SocketAddr) -> HostPort {
+        HostPort {
+            host: Host::Ip(address.ip()),
+            port: address.port(),
+        }
     }
 }
 

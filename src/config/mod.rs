@@ -3,7 +3,7 @@
 //! Each type is built from text in one place, here, and a value that exists is a right one:
 //! a [`HostPort`] has a host that may stand in a request line, a [`Header`] holds no control
 //! character, a port is never 0 where one must be named. Parsing answers with an
-//! [`Error`](crate::Error) that shows the offending text and a right example.
+//! [`Error`] that shows the offending text and a right example.
 //! What flags exist, and which of them depend on each other, is left to `cli`.
 
 mod credentials;

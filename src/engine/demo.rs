@@ -53,8 +53,8 @@ pub(super) fn run(config: &Config) -> Result<(), Error> {
 
     let listening = listen().map_err(step("cannot listen"))?;
     let entrance = listening.local_addr().map_err(step("cannot listen"))?;
-    let tunnel = Tunnel::to(to_host_port(origin))
-        .through(ProxySpec::from(to_host_port(proxy)))
+    let tunnel = Tunnel::to(origin.into())
+        .through(ProxySpec::from(HostPort::from(proxy)))
         .build();
     tell("tunnel", format_args!("{} for {}", entrance, tunnel));
     let tunnel = Post {
@@ -90,13 +90,6 @@ fn tell(step: &str, what: fmt::Arguments<'_>) {
 
 fn listen() -> io::Result<Listening> {
     Listening::bind(&SocketAddr::from(([127, 0, 0, 1], 0)), false)
-}
-
-fn to_host_port(address: SocketAddr) -> HostPort {
-    HostPort {
-        host: Host::Ip(address.ip()),
-        port: address.port(),
-    }
 }
 
 fn loopback_proxy() -> ServeSpec {

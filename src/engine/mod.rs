@@ -9,14 +9,14 @@
 //!   per thread  clients    client      (8305)   reply
 //! ```
 //!
-//! - [`server`] binds, starts the reactors and drains them; [`shutdown`] hears the signals.
-//! - [`listen`] accepts, [`limits`] says how many and how long.
-//! - [`session`] is the chain; [`gateway`] knows which proxy is next, [`tunnel`] what is asked
+//! - `server` binds, starts the reactors and drains them; `shutdown` hears the signals.
+//! - `listen` accepts, `limits` says how many and how long.
+//! - `session` is the chain; `gateway` knows which proxy is next, `tunnel` what is asked
 //!   for.
-//! - [`resolve`], [`dial`], [`connect`] and [`relay`] are its links, hand-written futures;
-//!   [`ticker`] keeps the relays' clock.
-//! - [`stdio`] makes standard input and output a client, [`proxy`] is the other side of
-//!   CONNECT, [`demo`] shows all of it in one process.
+//! - `resolve`, `dial`, `connect` and `relay` are its links, hand-written futures;
+//!   `ticker` keeps the relays' clock.
+//! - `stdio` makes standard input and output a client, `proxy` is the other side of
+//!   CONNECT, `demo` shows all of it in one process.
 //!
 //! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
 //! threads but the list of failed proxies, the count of clients and the resolver's answers.
@@ -50,6 +50,7 @@ pub use self::dial::Dial;
 pub use self::gateway::Gateway;
 pub use self::limits::{Deadline, Idle, Permit, Permits};
 pub use self::listen::{Client, Listener};
+pub use self::proxy::Proxy;
 pub use self::relay::{Clock, Cut, Patience, Relay, Side, Traffic};
 pub use self::resolve::{Lookup, Resolver};
 pub use self::session::{Carried, Opened, Origin, Via};

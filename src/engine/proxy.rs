@@ -37,12 +37,13 @@ const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// The embedded proxy. Cheap to clone, and to send to another thread.
 #[derive(Clone, Debug)]
-pub(super) struct Proxy {
+pub struct Proxy {
     spec: Arc<ServeSpec>,
 }
 
 impl Proxy {
-    pub(super) fn new(spec: ServeSpec) -> Proxy {
+    /// A proxy as `spec` has it; where it listens is for the caller to see to.
+    pub fn new(spec: ServeSpec) -> Proxy {
         Proxy {
             spec: Arc::new(spec),
         }
@@ -51,7 +52,7 @@ impl Proxy {
     /// Serves one client, which belongs to the future.
     ///
     /// Fails with what the client was told, or why it couldn't be told anything.
-    pub(super) fn serve(
+    pub fn serve(
         &self,
         client: Socket,
         origin: Origin,

@@ -7,7 +7,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 
 use crate::sys::Pipe;
 
-/// A byte stream that a [`Relay`](crate::Relay) can carry.
+/// A byte stream that a [`Relay`](crate::engine::Relay) can carry.
 ///
 /// Every method has an answer that is right for any stream; one that knows more about its
 /// descriptor makes the relay faster. `AsyncWrite::shutdown` is expected to pass on the end of

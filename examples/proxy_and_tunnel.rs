@@ -1,0 +1,92 @@
+//! A proxy and a tunnel through it, in one process and on one thread.
+//!
+//! An echo server stands for the destination; what comes back is what was sent.
+//!
+//! ```text
+//! cargo run --release --locked --example proxy_and_tunnel
+//! ```
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use futures::{Future, Stream};
+use ptunnel::config::{Bind, HostPort, ProxySpec, ServeSpec};
+use ptunnel::engine::{Engine, Listener, Origin, Permits, Proxy, Settings, Tunnel};
+use ptunnel::net::Listening;
+use tokio_core::reactor::Core;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut core = Core::new()?;
+    let engine = Engine::new(&core.handle(), Settings::default())?;
+
+    let (proxy_address, clients) = listen(&engine)?;
+    let proxy = Proxy::new(ServeSpec {
+        bind: Bind::Any, // of interest to those who bind by it
+        port: 0,
+        credentials: None,
+        allow: vec!["127.0.0.1".parse()?],
+    });
+    let serving = engine.clone();
+    engine
+        .handle()
+        .spawn(ignoring(clients.for_each(move |client| {
+            let origin = Origin::Address(client.address);
+            let session = proxy.serve(client.socket, origin, &serving);
+            serving
+                .handle()
+                .spawn(session.map_err(|e| eprintln!("proxy: {}", e)));
+            Ok(())
+        })));
+
+    let (entrance, clients) = listen(&engine)?;
+    let tunnel = Tunnel::to(start_echo()?.into())
+        .through(ProxySpec::from(HostPort::from(proxy_address)))
+        .build();
+    println!("{} leads to {}", entrance, tunnel);
+    let client = thread::spawn(move || ask(entrance));
+
+    // One client, then the end.
+    let first = clients.into_future().map_err(|(e, _)| e.to_string());
+    let session = first.and_then(|(client, _)| {
+        let client = client.expect("a listener never ends");
+        let origin = Origin::Address(client.address);
+        let carried = engine.carry(client.socket, origin, &tunnel);
+        carried.map_err(|e| e.to_string())
+    });
+    println!("{}", core.run(session)?);
+    client.join().expect("the client panicked")?;
+    Ok(())
+}
+
+fn listen(engine: &Engine) -> Result<(SocketAddr, Listener), Box<dyn Error>> {
+    let listening = Listening::bind(&"127.0.0.1:0".parse()?, false)?;
+    let address = listening.local_addr()?;
+    let clients = Listener::new(listening, &Permits::new(None), engine.handle())?;
+    Ok((address, clients))
+}
+
+fn ignoring<F: Future>(future: F) -> impl Future<Item = (), Error = ()> {
+    future.map(drop).map_err(drop)
+}
+
+fn start_echo() -> std::io::Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept()?;
+        std::io::copy(&mut stream.try_clone()?, &mut stream)
+    });
+    Ok(address)
+}
+
+fn ask(entrance: SocketAddr) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect(entrance)?;
+    stream.write_all(b"there and back")?;
+    stream.shutdown(std::net::Shutdown::Write)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    println!("the echo: {}", answer);
+    Ok(())
+}
