@@ -185,3 +185,30 @@ pub(crate) fn wrong(what: &str, text: &str, why: impl fmt::Display, right: &str)
         what, text, why, right
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_parser_panic(text in "[a-z0-9:@/%.*\\[\\] ,#?\u{e9}-]{0,24}") {
+            let _ = text.parse::<TunnelSpec>();
+            let _ = text.parse::<ProxyUrl>();
+            let _ = text.parse::<NoProxy>();
+            let _ = text.parse::<ListenSpec>();
+            let _ = text.parse::<Header>();
+            let _ = text.parse::<Login>();
+        }
+
+        #[test]
+        fn a_destination_reads_what_it_displays(text in "[a-z0-9.:\\[\\]-]{1,12}:[0-9]{1,6}") {
+            if let Ok(destination) = text.parse::<HostPort>() {
+                let again = destination.to_string().parse::<HostPort>();
+                prop_assert_eq!(again.unwrap(), destination);
+            }
+        }
+    }
+}

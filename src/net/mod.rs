@@ -7,6 +7,8 @@
 
 mod reactor;
 mod rewind;
+#[cfg(test)]
+pub(crate) mod script;
 mod socket;
 mod transport;
 

@@ -129,3 +129,75 @@ pub(super) fn within<T>(
         _ => Err(Malformed::TooLong(limit)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Inbound, Response};
+    use super::*;
+
+    /// Bytes that are nearly a head, cut into pieces.
+    fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let words: &[&[u8]] = &[
+            b"HTTP/1.1 200 OK\r\n",
+            b"CONNECT a:1 HTTP/1.1\r\n",
+            b"Proxy-Authenticate: Basic realm=\"x\"\r\n",
+            b"A: b\n",
+            b" folded\r\n",
+            b"\r\n",
+            b"\n",
+            b"\r",
+            b"\0",
+            b":",
+        ];
+        let word = prop::sample::select(words).prop_map(<[u8]>::to_vec);
+        let noise = prop::collection::vec(any::<u8>(), 0..8);
+        prop::collection::vec(prop_oneof![9 => word, 1 => noise], 0..12)
+    }
+
+    fn at_once<T>(
+        bytes: &[u8],
+        decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+    ) -> Result<Option<(T, Vec<u8>)>, Malformed> {
+        Ok(match decode(bytes, HEAD_LIMIT)? {
+            Decoded::Partial => None,
+            Decoded::Complete(head, length) => Some((head, bytes[length..].to_vec())),
+        })
+    }
+
+    /// The same, from bytes that come one at a time.
+    fn bytewise<T>(
+        bytes: &[u8],
+        decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+    ) -> Result<Option<(T, Vec<u8>)>, Malformed> {
+        let mut reader = HeadReader::new(HEAD_LIMIT);
+        for (index, byte) in bytes.iter().enumerate() {
+            if let Some(head) = reader.extend(&[*byte], &decode)? {
+                let rest = [reader.into_rest(), bytes[index + 1..].to_vec()].concat();
+                return Ok(Some((head, rest)));
+            }
+        }
+        Ok(None)
+    }
+
+    proptest! {
+        #[test]
+        fn how_a_head_is_cut_makes_no_difference(pieces in pieces()) {
+            let bytes = pieces.concat();
+            // A fault in a line that hasn't ended is found with the line's end.
+            if bytes.ends_with(b"\n") {
+                let once = at_once(&bytes, Response::decode);
+                prop_assert_eq!(once, bytewise(&bytes, Response::decode));
+                let once = at_once(&bytes, Inbound::decode);
+                prop_assert_eq!(once, bytewise(&bytes, Inbound::decode));
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Response::decode(&bytes, HEAD_LIMIT);
+            let _ = Inbound::decode(&bytes, HEAD_LIMIT);
+        }
+    }
+}

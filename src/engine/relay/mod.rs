@@ -190,3 +190,6 @@ impl error::Error for Cut {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

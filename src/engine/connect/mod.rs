@@ -209,3 +209,6 @@ impl fmt::Display for Failure {
 }
 
 impl error::Error for Failure {}
+
+#[cfg(test)]
+mod tests;

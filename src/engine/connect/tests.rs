@@ -1,0 +1,136 @@
+//! The exchange over scripted streams: every way in which a reply can arrive.
+
+use super::*;
+use crate::net::script::{drive, Script, Step};
+
+const REQUEST: &[u8] = b"CONNECT example.org:22 HTTP/1.1\r\nHost: example.org:22\r\n\r\n";
+const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\nX-Tag: a\r\n\r\n";
+
+fn connect(stream: Script) -> Connect<Script> {
+    Connect::new(
+        stream,
+        &Request::connect(&"example.org:22".parse().unwrap()),
+    )
+}
+
+/// What the client would read first, or why there is no tunnel.
+fn reply<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Result<Vec<u8>, String> {
+    let opened = drive(connect(Script::saying(pieces))).map_err(|failure| failure.to_string())?;
+    Ok(opened.into_parts().1)
+}
+
+fn bytes(text: &[u8]) -> Vec<[u8; 1]> {
+    text.iter().map(|byte| [*byte]).collect()
+}
+
+#[test]
+fn a_reply_may_arrive_cut_anywhere() {
+    let all = [GRANTED, b"SSH-2.0-x\r\n"].concat();
+    for cut in 1..all.len() {
+        let rest = reply(vec![&all[..cut], &all[cut..]]).unwrap();
+        // A second piece that the head didn't need is left in the stream.
+        let read = if cut < GRANTED.len() { all.len() } else { cut };
+        assert_eq!(rest, &all[GRANTED.len()..read], "cut at {}", cut);
+    }
+    assert_eq!(reply(bytes(GRANTED)).unwrap(), b"");
+}
+
+#[test]
+fn a_reply_in_one_piece_costs_two_reads() {
+    let stream = Script::new(vec![Step::Wait, Step::Bytes(GRANTED.to_vec())], Vec::new());
+    let seen = stream.seen();
+    drive(connect(stream)).map(drop).unwrap();
+    assert_eq!(seen.borrow().reads, 2);
+}
+
+#[test]
+fn a_request_is_resumed_where_it_stopped() {
+    let writes = vec![
+        Step::Take(1),
+        Step::Wait,
+        Step::Take(7),
+        Step::Wait,
+        Step::Wait,
+        Step::Take(20),
+    ];
+    let stream = Script::new(vec![Step::Bytes(GRANTED.to_vec())], writes);
+    let seen = stream.seen();
+    drive(connect(stream)).map(drop).unwrap();
+    assert_eq!(seen.borrow().written, REQUEST);
+}
+
+#[test]
+fn interim_replies_are_skipped_up_to_a_cap() {
+    let interim = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n".to_vec();
+    let with = |count| [interim.repeat(count), GRANTED.to_vec(), b"hi".to_vec()].concat();
+    assert_eq!(reply(vec![with(8)]).unwrap(), b"hi");
+    assert_eq!(reply(bytes(&with(8)[..with(8).len() - 2])).unwrap(), b"");
+    assert!(reply(vec![with(9)]).unwrap_err().contains("1xx"));
+}
+
+#[test]
+fn an_end_before_the_blank_line_is_no_tunnel() {
+    for end in 0..GRANTED.len() {
+        let failure = drive(connect(Script::saying(vec![&GRANTED[..end]])))
+            .map(drop)
+            .unwrap_err();
+        assert!(matches!(failure, Failure::Ended), "{}: {:?}", end, failure);
+    }
+}
+
+#[test]
+fn a_head_without_end_is_given_up_within_the_limit() {
+    let stream = Script::new(
+        vec![
+            Step::Bytes(b"HTTP/1.1 200 OK\r\nX: ".to_vec()),
+            Step::Bytes(vec![b'x'; 1 << 20]),
+        ],
+        Vec::new(),
+    );
+    let seen = stream.seen();
+    let failure = drive(connect(stream)).map(drop).unwrap_err();
+    assert!(
+        failure.to_string().contains("more than 16384 bytes"),
+        "{}",
+        failure
+    );
+    assert!(seen.borrow().reads <= 2 + HEAD_LIMIT / CHUNK);
+}
+
+#[test]
+fn a_refusal_keeps_what_came_with_it() {
+    let refused = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nnot today";
+    match drive(connect(Script::saying(vec![refused])))
+        .map(drop)
+        .unwrap_err()
+    {
+        Failure::Refused(refusal) => assert_eq!(refusal.to_string(), "403 Forbidden (not today)"),
+        other => panic!("{:?}", other),
+    }
+}
+
+#[test]
+fn a_broken_connection_is_told_as_such() {
+    let stream = Script::new(vec![Step::Fail(io::ErrorKind::ConnectionReset)], Vec::new());
+    assert!(matches!(
+        drive(connect(stream)).map(drop).unwrap_err(),
+        Failure::Io(_)
+    ));
+    let stream = Script::new(Vec::new(), vec![Step::Fail(io::ErrorKind::BrokenPipe)]);
+    assert!(matches!(
+        drive(connect(stream)).map(drop).unwrap_err(),
+        Failure::Io(_)
+    ));
+}
+
+#[test]
+#[should_panic(expected = "Connect polled after it was done")]
+fn is_not_polled_after_its_end() {
+    let mut connect = connect(Script::saying(vec![GRANTED]));
+    let _ = drive(
+        futures::future::poll_fn(|| connect.poll())
+            .map(drop)
+            .map_err(drop),
+    );
+    let _ = connect.poll();
+}
