@@ -243,7 +243,9 @@ impl Reactor {
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
         let end = self.stopped().then(move |_| drain(&engine, &permits));
         let failed = |e| Error::other("cannot set a timer", e);
-        self.core.run(end.map_err(failed))
+        self.engine
+            .handle()
+            .run(&mut self.core, end.map_err(failed))
     }
 
     /// Runs until a signal, tells the others, lets the tunnels end; a second signal is final.
@@ -269,7 +271,9 @@ impl Reactor {
                         end
                     })
             });
-        self.core.run(end.map_err(failed))
+        self.engine
+            .handle()
+            .run(&mut self.core, end.map_err(failed))
     }
 }
 

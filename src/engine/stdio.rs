@@ -36,7 +36,9 @@ pub(super) fn run(config: &Config, destination: &HostPort) -> Result<(), Error> 
     let client = Socket::from_unix(client, engine.handle()).map_err(failed)?;
     let output = start(ours).map_err(failed)?;
 
-    let carried = core.run(engine.carry(client, Origin::Stdio, &tunnel))?;
+    let carried = engine
+        .handle()
+        .run(&mut core, engine.carry(client, Origin::Stdio, &tunnel))?;
     output
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -7,13 +7,16 @@
 //! much as all the rest of an idle tunnel.
 //!
 //! ```text
-//!   Core ── epoll_wait ──▶ our epoll set is readable ──▶ Driver
+//!   Core ── epoll_wait ──▶ our epoll set is readable ──▶ Handle::run, or Driver
 //!                                                          │ epoll_wait(0)
 //!                              Source ◀── readiness ───────┤
 //!                                │ notify                  │
 //!                                ▼                         ▼
 //!                            run queue ───── poll ──▶ tasks (tunnels)
 //! ```
+//!
+//! `Core::run` works: there the driver is a task like others. [`Handle::run`] does the same with
+//! one wait less a batch, since it looks after each turn of the core without being woken.
 //!
 //! Tasks here are ordinary futures 0.1 tasks: a timeout or an answer from another thread wakes
 //! them like any other.
@@ -26,6 +29,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use futures::executor::{self, Notify, Spawn};
 use futures::task::{self, AtomicTask, Task};
@@ -35,7 +39,7 @@ use mio::event::Evented;
 use mio::unix::EventedFd;
 use mio::{PollOpt, Ready, Token};
 use slab::Slab;
-use tokio_core::reactor::{Handle as CoreHandle, PollEvented};
+use tokio_core::reactor::{Core, Handle as CoreHandle, PollEvented};
 
 use crate::sys::{Epoll, Events};
 
@@ -66,7 +70,16 @@ struct Inner {
     sources: RefCell<Slab<Rc<Source>>>,
     tasks: RefCell<Slab<Option<BoxedTask>>>,
     queue: Arc<Queue>,
+    batch: RefCell<Batch>,
+    /// `Handle::run` looks after each turn; the driver needn't be woken by our epoll set.
+    turned: Cell<bool>,
     closed: Cell<bool>,
+}
+
+/// Memory of one round, reused by the next.
+struct Batch {
+    events: Events,
+    ready: Vec<usize>,
 }
 
 impl Handle {
@@ -82,12 +95,15 @@ impl Handle {
             sources: RefCell::new(Slab::new()),
             tasks: RefCell::new(Slab::new()),
             queue: Arc::new(Queue::default()),
+            batch: RefCell::new(Batch {
+                events: Events::with_capacity(EVENTS),
+                ready: Vec::new(),
+            }),
+            turned: Cell::new(false),
             closed: Cell::new(false),
         });
         core.spawn(Driver {
             readable: PollEvented::new(Nested(inner.clone()), core)?,
-            events: Events::with_capacity(EVENTS),
-            ready: Vec::new(),
             inner: inner.clone(),
         });
         Ok(Handle { inner })
@@ -96,6 +112,42 @@ impl Handle {
     /// The `Core` underneath: timeouts and whatever else tokio-core offers.
     pub fn core(&self) -> &CoreHandle {
         &self.inner.core
+    }
+
+    /// Runs `core`, which must be the one that this handle was made for, until `future` is done.
+    ///
+    /// # Panics
+    ///
+    /// When the future does.
+    pub fn run<F>(&self, core: &mut Core, future: F) -> Result<F::Item, F::Error>
+    where
+        F: Future + 'static,
+        F::Item: 'static,
+        F::Error: 'static,
+    {
+        let result = Rc::new(RefCell::new(None));
+        self.spawn(future.then({
+            let result = result.clone();
+            move |end| {
+                *result.borrow_mut() = Some(end);
+                Ok(())
+            }
+        }));
+        self.inner.turned.set(true);
+        loop {
+            let idle = self.inner.work();
+            if let Some(end) = result.borrow_mut().take() {
+                self.inner.turned.set(false);
+                self.inner.queue.driver.notify(); // it takes over
+                return end;
+            }
+            assert!(Rc::strong_count(&result) > 1, "the main future panicked");
+            core.turn(if idle {
+                None
+            } else {
+                Some(Duration::from_secs(0))
+            });
+        }
     }
 
     /// Runs `future` on this thread until it ends.
@@ -291,20 +343,30 @@ impl Notify for Queue {
     }
 }
 
-/// The task on tokio-core's loop that polls all of ours.
-struct Driver {
-    inner: Rc<Inner>,
-    readable: PollEvented<Nested>,
-    events: Events,
-    ready: Vec<usize>,
-}
+impl Inner {
+    /// Polls what is due and looks for more, for a bounded number of rounds. Returns whether
+    /// nothing was left: then a later event makes our set readable anew, and a later notification
+    /// notifies the driver.
+    fn work(&self) -> bool {
+        let queue = &self.queue;
+        queue.running.store(true, Ordering::SeqCst);
+        let idle = (0..ROUNDS).any(|_| {
+            self.run_ready();
+            let count = self.dispatch();
+            self.run_ready();
+            count < BUSY && queue.is_empty()
+        });
+        queue.running.store(false, Ordering::SeqCst);
+        // Another thread may have come between the last look and the line above.
+        idle && queue.is_empty()
+    }
 
-impl Driver {
     /// Polls each task that is due, once.
-    fn run_ready(&mut self) {
-        self.inner.queue.take(&mut self.ready);
-        for id in self.ready.drain(..) {
-            let slot = match self.inner.tasks.borrow_mut().get_mut(id) {
+    fn run_ready(&self) {
+        let mut ready = std::mem::take(&mut self.batch.borrow_mut().ready);
+        self.queue.take(&mut ready);
+        for id in ready.drain(..) {
+            let slot = match self.tasks.borrow_mut().get_mut(id) {
                 Some(slot) => slot.take(),
                 None => None,
             };
@@ -312,32 +374,34 @@ impl Driver {
                 Some(task) => task,
                 None => continue, // it ended, and was notified once more
             };
-            let queue = &self.inner.queue;
+            let queue = &self.queue;
             let poll = panic::catch_unwind(AssertUnwindSafe(|| task.poll_future_notify(queue, id)));
             match poll {
-                Ok(Ok(Async::NotReady)) => self.inner.tasks.borrow_mut()[id] = Some(task),
+                Ok(Ok(Async::NotReady)) => self.tasks.borrow_mut()[id] = Some(task),
                 Ok(_) => {
-                    self.inner.tasks.borrow_mut().remove(id);
+                    self.tasks.borrow_mut().remove(id);
                 }
                 Err(panic) => {
                     error!("a task panicked and was ended: {}", message(&*panic));
-                    self.inner.tasks.borrow_mut().remove(id);
+                    self.tasks.borrow_mut().remove(id);
                 }
             }
         }
+        self.batch.borrow_mut().ready = ready;
     }
 
     /// Takes what the kernel has to tell, and notifies whom it concerns.
-    fn dispatch(&mut self) -> usize {
-        let count = match self.inner.epoll.poll(&mut self.events) {
+    fn dispatch(&self) -> usize {
+        let events = &mut self.batch.borrow_mut().events;
+        let count = match self.epoll.poll(events) {
             Ok(count) => count,
             Err(ref e) if e.kind() == io::ErrorKind::Interrupted => return BUSY,
             // Our own set, our own memory: this is a defect, not a condition.
             Err(e) => panic!("epoll_wait: {}", e),
         };
-        let sources = self.inner.sources.borrow();
+        let sources = self.sources.borrow();
         for index in 0..count {
-            let event = self.events.at(index);
+            let event = events.at(index);
             let source = match sources.get(event.token as usize) {
                 Some(source) => source,
                 None => continue,
@@ -361,35 +425,26 @@ impl Driver {
     }
 }
 
+/// The task on tokio-core's loop that is woken when there is work.
+struct Driver {
+    inner: Rc<Inner>,
+    readable: PollEvented<Nested>,
+}
+
 impl Future for Driver {
     type Item = ();
     type Error = ();
 
     fn poll(&mut self) -> Poll<(), ()> {
-        let queue = self.inner.queue.clone();
-        queue.driver.register();
-        queue.running.store(true, Ordering::SeqCst);
-        let mut idle = false;
-        for _ in 0..ROUNDS {
-            self.run_ready();
-            let mut count = 0;
-            if self.readable.poll_read().is_ready() {
-                count = self.dispatch();
-                if count < BUSY {
-                    // Whatever comes from now on makes our set readable anew.
-                    self.readable.need_read();
-                }
-            }
-            self.run_ready();
-            if count < BUSY && queue.is_empty() {
-                idle = true;
-                break;
-            }
+        self.inner.queue.driver.register();
+        if self.inner.turned.get() {
+            return Ok(Async::NotReady); // being woken was all that it took
         }
-        queue.running.store(false, Ordering::SeqCst);
-        // Either there was no end to it, or another thread came between the last look and the
-        // line above.
-        if !idle || !queue.is_empty() {
+        if self.readable.poll_read().is_ready() {
+            // Whatever comes from now on makes our set readable anew.
+            self.readable.need_read();
+        }
+        if !self.inner.work() {
             task::current().notify();
         }
         Ok(Async::NotReady)
@@ -400,8 +455,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         // The tasks own sockets and handles, which own the reactor: the circle is cut here.
         self.inner.closed.set(true);
-        let tasks = std::mem::replace(&mut *self.inner.tasks.borrow_mut(), Slab::new());
-        drop(tasks);
+        drop(self.inner.tasks.replace(Slab::new()));
     }
 }
 
