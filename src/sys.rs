@@ -39,6 +39,12 @@ fn check_size(answer: libc::ssize_t) -> io::Result<usize> {
     }
 }
 
+/// A descriptor that stands for nothing, but takes a place.
+#[derive(Debug)]
+pub(crate) struct Spare {
+    _taken: Descriptor,
+}
+
 /// An edge-triggered epoll set.
 #[derive(Debug)]
 pub(crate) struct Epoll(Descriptor);
@@ -64,6 +70,14 @@ impl Epoll {
     pub(crate) fn new() -> io::Result<Epoll> {
         // SAFETY: no pointers; the result is checked, then owned.
         check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(|fd| Epoll(Descriptor(fd)))
+    }
+
+    /// Another descriptor for the set, which is of no use but to be closed.
+    pub(crate) fn spare(&self) -> io::Result<Spare> {
+        // SAFETY: takes no memory of ours; what it returns is ours alone.
+        check(unsafe { libc::fcntl((self.0).0, libc::F_DUPFD_CLOEXEC, 0) }).map(|fd| Spare {
+            _taken: Descriptor(fd),
+        })
     }
 
     /// Reports on `source` from now on, each change once, until the last descriptor of it is

@@ -84,6 +84,10 @@ fn read(text: &str) -> Result<ProxyUrl, String> {
         Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
         None => (None, rest),
     };
+    // RFC 3986 §3.2: an authority ends at the first of these, so that two readers would differ.
+    if user_info.map_or(false, |info| info.contains(&['/', '?', '#'][..])) {
+        return Err("write / ? # in user info as %2F %3F %23".into());
+    }
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.contains(&['/', '?', '#'][..]) {
         return Err("a proxy has no path".into());
@@ -180,6 +184,9 @@ mod tests {
             "http://%ff:hunter2@h",
             "hunter2@://h",
             "https://joe:hunter2@h",
+            "http:/joe:hunter2@h:1",
+            "http//joe:hunter2@h:1",
+            "http://joe:hun/ter2@h",
         ];
         for text in &bad {
             let complaint = text.parse::<ProxyUrl>().unwrap_err().to_string();

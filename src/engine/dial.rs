@@ -12,6 +12,7 @@ use super::resolve::{Lookup, Resolver};
 use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer};
 use crate::net::{Connecting, Handle, Socket};
+use crate::sys::Spare;
 
 /// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -34,7 +35,8 @@ pub struct Dial {
 }
 
 enum State {
-    Resolving(Lookup),
+    /// With a descriptor put aside, so that clients who come meanwhile don't take the last one.
+    Resolving(Lookup, Option<Spare>),
     Racing(Race),
     Done,
 }
@@ -51,7 +53,7 @@ impl Dial {
         Dial {
             peer,
             handle: handle.clone(),
-            state: State::Resolving(resolver.lookup(address, family)),
+            state: State::Resolving(resolver.lookup(address, family), None),
         }
     }
 }
@@ -63,9 +65,14 @@ impl Future for Dial {
     fn poll(&mut self) -> Poll<Socket, Error> {
         loop {
             let next = match &mut self.state {
-                State::Resolving(lookup) => match lookup.poll() {
+                State::Resolving(lookup, spare) => match lookup.poll() {
                     Ok(Async::Ready(addresses)) => State::Racing(Race::new(addresses)),
-                    Ok(Async::NotReady) => return Ok(Async::NotReady),
+                    Ok(Async::NotReady) => {
+                        if spare.is_none() {
+                            *spare = self.handle.spare().ok();
+                        }
+                        return Ok(Async::NotReady);
+                    }
                     Err(e) => return Err(Error::resolve(self.peer.clone(), e)),
                 },
                 State::Racing(race) => match race.poll(&self.handle) {

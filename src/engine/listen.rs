@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use futures::{Async, Future, Poll, Stream};
+use futures::{try_ready, Async, Future, Poll, Stream};
 use log::{info, warn};
 use tokio_core::reactor::Timeout;
 
@@ -36,6 +36,8 @@ pub struct Listener {
     accepting: Accepting,
     permits: Permits,
     permit: Option<Permit>,
+    /// Accepted, but without a descriptor for the other side of its tunnel yet.
+    short: Option<(Socket, SocketAddr)>,
     handle: Handle,
     exhausted: Option<Exhausted>,
 }
@@ -57,9 +59,26 @@ impl Listener {
             accepting: listening.register(handle)?,
             permits: permits.clone(),
             permit: None,
+            short: None,
             handle: handle.clone(),
             exhausted: None,
         })
+    }
+
+    /// The next client for whom there is another descriptor: one that could not be served shall
+    /// wait, not be accepted and dropped.
+    fn poll_client(&mut self) -> Poll<(Socket, SocketAddr), io::Error> {
+        let client = match self.short.take() {
+            Some(client) => client,
+            None => try_ready!(self.accepting.poll_accept()),
+        };
+        match self.handle.spare() {
+            Ok(_) => Ok(Async::Ready(client)),
+            Err(e) => {
+                self.short = Some(client);
+                Err(e)
+            }
+        }
     }
 
     fn address(&self) -> String {
@@ -105,7 +124,7 @@ impl Stream for Listener {
                     Async::NotReady => return Ok(Async::NotReady),
                 }
             }
-            match self.accepting.poll_accept() {
+            match self.poll_client() {
                 Ok(Async::Ready((socket, address))) => {
                     if self.exhausted.take().is_some() {
                         info!("accepting on {} again", self.address());

@@ -54,7 +54,7 @@ pub use self::proxy::Proxy;
 pub use self::relay::{Clock, Cut, Patience, Relay, Side, Traffic};
 pub use self::resolve::{Lookup, Resolver};
 pub use self::session::{Carried, Opened, Origin, Via};
-pub use self::shutdown::Signals;
+pub use self::shutdown::{Caught, Signals};
 pub use self::tunnel::{Builder, Tunnel};
 
 use self::ticker::Ticker;

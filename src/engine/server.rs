@@ -11,7 +11,7 @@ use log::{error, info, warn};
 use tokio_core::reactor::{Core, Timeout};
 
 use super::proxy::Proxy;
-use super::shutdown::Signals;
+use super::shutdown::Caught;
 use super::{Client, Engine, Gateway, Listener, Origin, Permits, Settings, Tunnel};
 use crate::config::{Bind, Config, Host, TunnelSpec};
 use crate::error::{Error, Seconds};
@@ -29,6 +29,8 @@ pub(super) fn run(config: &Config) -> Result<(), Error> {
         Ok(limit) => info!("up to {} descriptors", limit),
         Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
     }
+    // Before the first line on stdout: whoever waits for it may send a signal the moment after.
+    let caught = Caught::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let mut threads: Vec<Vec<Post>> = (0..config.threads).map(|_| Vec::new()).collect();
     let bound = bind_all(config)?;
     for (service, listening) in bound {
@@ -38,7 +40,7 @@ pub(super) fn run(config: &Config) -> Result<(), Error> {
             posts.push(Post { service, listening });
         }
     }
-    serve_on_all(threads, config)
+    serve_on_all(threads, caught, config)
 }
 
 /// What is done for the clients of a listener.
@@ -153,7 +155,7 @@ pub(super) enum End {
 }
 
 /// This thread is the first reactor, which hears the signals and tells the others.
-fn serve_on_all(mut threads: Vec<Vec<Post>>, config: &Config) -> Result<(), Error> {
+fn serve_on_all(mut threads: Vec<Vec<Post>>, caught: Caught, config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
     let permits = Permits::new(config.max_connections);
     let (leader, stop) = oneshot::channel();
@@ -173,7 +175,7 @@ fn serve_on_all(mut threads: Vec<Vec<Post>>, config: &Config) -> Result<(), Erro
     }
     let reactor = Reactor::new(settings, permits, &stop)?;
     reactor.accept(threads.remove(0))?;
-    if reactor.lead(leader)? == End::Hurried {
+    if reactor.lead(caught, leader)? == End::Hurried {
         return Ok(()); // the end of the process ends the other threads
     }
     for thread in others {
@@ -249,9 +251,9 @@ impl Reactor {
     }
 
     /// Runs until a signal, tells the others, lets the tunnels end; a second signal is final.
-    fn lead(mut self, leader: oneshot::Sender<()>) -> Result<End, Error> {
+    fn lead(mut self, caught: Caught, leader: oneshot::Sender<()>) -> Result<End, Error> {
         let failed = |e| Error::other("cannot hear signals", e);
-        let signals = Signals::new(self.engine.handle()).map_err(failed)?;
+        let signals = caught.hear(self.engine.handle()).map_err(failed)?;
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
         let end = signals
             .into_future()

@@ -41,7 +41,7 @@ use mio::{PollOpt, Ready, Token};
 use slab::Slab;
 use tokio_core::reactor::{Core, Handle as CoreHandle, PollEvented};
 
-use crate::sys::{Epoll, Events};
+use crate::sys::{Epoll, Events, Spare};
 
 /// Events taken in one wait.
 const EVENTS: usize = 512;
@@ -150,7 +150,8 @@ impl Handle {
         }
     }
 
-    /// Runs `future` on this thread until it ends.
+    /// Runs `future` on this thread until it ends, beginning at once: it is polled before this
+    /// returns. So a client that was let in has its descriptors before the next one is.
     ///
     /// Dropped unpolled when the `Core` is gone, as tokio-core's own `spawn` does. A panic
     /// ends this future only; it is logged.
@@ -167,7 +168,12 @@ impl Handle {
             .tasks
             .borrow_mut()
             .insert(Some(executor::spawn(task)));
-        self.inner.queue.notify(id);
+        self.inner.poll_task(id);
+    }
+
+    /// A descriptor put aside, to be dropped when one is needed; an error when there is none.
+    pub(crate) fn spare(&self) -> io::Result<Spare> {
+        self.inner.epoll.spare()
     }
 
     /// Starts to report on `io`, whose first readiness the caller knows.
@@ -251,10 +257,15 @@ impl Registration {
         self.park();
     }
 
+    /// Whether an end, an error or urgent data may be waiting, that a short read doesn't tell of.
+    pub(super) fn has_more(&self) -> bool {
+        self.source.ready.get().has(Readiness::MORE)
+    }
+
     /// Whether a read that didn't fill its buffer took everything there was; if so, the current
     /// task is notified of what comes next.
     pub(super) fn is_drained(&self) -> bool {
-        if self.source.ready.get().has(Readiness::MORE) {
+        if self.has_more() {
             return false;
         }
         self.would_block(Readiness::READ);
@@ -366,28 +377,32 @@ impl Inner {
         let mut ready = std::mem::take(&mut self.batch.borrow_mut().ready);
         self.queue.take(&mut ready);
         for id in ready.drain(..) {
-            let slot = match self.tasks.borrow_mut().get_mut(id) {
-                Some(slot) => slot.take(),
-                None => None,
-            };
-            let mut task = match slot {
-                Some(task) => task,
-                None => continue, // it ended, and was notified once more
-            };
-            let queue = &self.queue;
-            let poll = panic::catch_unwind(AssertUnwindSafe(|| task.poll_future_notify(queue, id)));
-            match poll {
-                Ok(Ok(Async::NotReady)) => self.tasks.borrow_mut()[id] = Some(task),
-                Ok(_) => {
-                    self.tasks.borrow_mut().remove(id);
-                }
-                Err(panic) => {
-                    error!("a task panicked and was ended: {}", message(&*panic));
-                    self.tasks.borrow_mut().remove(id);
-                }
-            }
+            self.poll_task(id);
         }
         self.batch.borrow_mut().ready = ready;
+    }
+
+    fn poll_task(&self, id: usize) {
+        let slot = match self.tasks.borrow_mut().get_mut(id) {
+            Some(slot) => slot.take(),
+            None => None,
+        };
+        let mut task = match slot {
+            Some(task) => task,
+            None => return, // it ended, and was notified once more
+        };
+        let queue = &self.queue;
+        let poll = panic::catch_unwind(AssertUnwindSafe(|| task.poll_future_notify(queue, id)));
+        match poll {
+            Ok(Ok(Async::NotReady)) => self.tasks.borrow_mut()[id] = Some(task),
+            Ok(_) => {
+                self.tasks.borrow_mut().remove(id);
+            }
+            Err(panic) => {
+                error!("a task panicked and was ended: {}", message(&*panic));
+                self.tasks.borrow_mut().remove(id);
+            }
+        }
     }
 
     /// Takes what the kernel has to tell, and notifies whom it concerns.

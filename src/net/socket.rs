@@ -129,7 +129,16 @@ impl Transport for Socket {
     }
 
     fn splice_from(&mut self, pipe: &Pipe, most: usize) -> Poll<usize, io::Error> {
-        poll_io(self.attempt(Readiness::READ, |io| pipe.fill(io, most)))
+        // splice(2) stops for ever before urgent data, recv(2) goes on behind it.
+        let stops = self.registration.has_more();
+        poll_io(
+            self.attempt(Readiness::READ, |io| match pipe.fill(io, most) {
+                Err(ref e) if stops && e.kind() == io::ErrorKind::WouldBlock => {
+                    Err(io::ErrorKind::InvalidInput.into())
+                }
+                answer => answer,
+            }),
+        )
     }
 
     fn splice_into(&mut self, pipe: &Pipe, most: usize) -> Poll<usize, io::Error> {

@@ -31,7 +31,7 @@ pub trait Transport: AsyncRead + AsyncWrite {
     ///
     /// # Errors
     ///
-    /// Those of a read; `InvalidInput` when this stream can't be spliced.
+    /// Those of a read; `InvalidInput` when what comes next can't be spliced, but may be read.
     fn splice_from(&mut self, pipe: &Pipe, most: usize) -> Poll<usize, io::Error> {
         let _ = (pipe, most);
         Err(io::ErrorKind::InvalidInput.into())

@@ -97,7 +97,10 @@ impl HalfDuplex {
                     }
                     copy::round(reader, writer, &mut self.backlog, &mut self.carried)?
                 }
-                State::Splicing(loan) => loan.round(reader, writer, &mut self.carried)?,
+                State::Splicing(loan) => match loan.round(reader, writer, &mut self.carried)? {
+                    Some(round) => round,
+                    None => copy::round(reader, writer, &mut self.backlog, &mut self.carried)?,
+                },
                 State::Ending => {
                     try_ready!(writer.shutdown().map_err(Broken::Write));
                     self.state = State::Ended;

@@ -77,13 +77,14 @@ impl Loan {
     /// One move into the empty pipe, and as much out of it as the writer takes.
     ///
     /// The pipe is filled only when it is empty: so a fill that would block means that the
-    /// reader has nothing, and an end is seen with nothing left in the pipe.
+    /// reader has nothing, and an end is seen with nothing left in the pipe. `None` when what comes
+    /// next has to be copied.
     pub(super) fn round<R, W>(
         &mut self,
         reader: &mut R,
         writer: &mut W,
         carried: &mut u64,
-    ) -> Result<Round, Broken>
+    ) -> Result<Option<Round>, Broken>
     where
         R: Transport,
         W: Transport,
@@ -93,10 +94,12 @@ impl Loan {
             .as_ref()
             .expect("a loan holds its pipe until drop");
         if self.held == 0 {
-            match reader.splice_from(pipe, FILL).map_err(Broken::Read)? {
-                Async::Ready(0) => return Ok(Round::End),
-                Async::Ready(count) => self.held = count,
-                Async::NotReady => return Ok(Round::Blocked),
+            match reader.splice_from(pipe, FILL) {
+                Ok(Async::Ready(0)) => return Ok(Some(Round::End)),
+                Ok(Async::Ready(count)) => self.held = count,
+                Ok(Async::NotReady) => return Ok(Some(Round::Blocked)),
+                Err(ref e) if e.kind() == io::ErrorKind::InvalidInput => return Ok(None),
+                Err(e) => return Err(Broken::Read(e)),
             }
         }
         while self.held > 0 {
@@ -107,10 +110,10 @@ impl Loan {
                     self.carried += count as u64;
                     *carried += count as u64;
                 }
-                Async::NotReady => return Ok(Round::Blocked),
+                Async::NotReady => return Ok(Some(Round::Blocked)),
             }
         }
-        Ok(Round::Moved { filled: true })
+        Ok(Some(Round::Moved { filled: true }))
     }
 }
 
