@@ -100,7 +100,7 @@ impl Error {
     }
 
     /// The tunnel to `destination` stood, and was cut.
-    pub(crate) fn cut(
+    pub fn cut(
         destination: HostPort,
         cause: impl Into<Box<dyn error::Error + Send + Sync>>,
     ) -> Error {
@@ -108,7 +108,7 @@ impl Error {
     }
 
     /// The embedded proxy said no to its client; `how` is its answer and the reason.
-    pub(crate) fn denied(how: impl Into<String>) -> Error {
+    pub fn denied(how: impl Into<String>) -> Error {
         Error::new(Kind::Denied(how.into()))
     }
 
@@ -228,7 +228,7 @@ impl fmt::Display for Peer {
 }
 
 /// A duration as people write it: `10s`, `0.25s`.
-pub(crate) struct Seconds(pub(crate) Duration);
+pub struct Seconds(pub Duration);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

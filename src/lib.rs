@@ -7,12 +7,15 @@
 //! 2. `engine` binds the listeners and, for each client, opens a way to the destination: it
 //!    dials a proxy, asks it with [`wire`]'s bytes for a tunnel, and carries what both sides
 //!    say until both have ended.
+//!    Values and rules that need no loop are apart: [`service`] binds and announces, [`route`]
+//!    knows which way is next, [`policy`] what the embedded proxy allows, [`report`] what the
+//!    log says of the end; [`stdio`](mod@stdio) and [`demo`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why.
 //!
-//! What doesn't poll ([`config`], [`env`](mod@env), [`wire`], [`Error`]) is built without any
-//! futures crate by `--no-default-features`; the feature `legacy` adds `engine` and `net`,
-//! on futures 0.1 and tokio-core, and the feature `cli` what only the program needs.
+//! All that doesn't poll is built without any futures crate by `--no-default-features`; the
+//! feature `legacy` adds `engine` and `net`, on futures 0.1 and tokio-core, and the feature
+//! `cli` what only the program needs.
 //!
 //! # As a library
 //!
@@ -53,6 +56,7 @@
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
+pub mod demo;
 #[cfg(feature = "legacy")]
 pub mod engine;
 pub mod env;
@@ -62,9 +66,15 @@ mod escape;
 pub mod logging;
 #[cfg(feature = "legacy")]
 pub mod net;
+pub mod policy;
+pub mod report;
+pub mod route;
+pub mod service;
+pub mod stdio;
 #[cfg(feature = "legacy")]
 #[allow(unsafe_code)] // here and nowhere else
 mod sys;
 pub mod wire;
 
-pub use self::error::{Error, Peer, Phase};
+pub use self::error::{Error, Peer, Phase, Seconds};
+pub use self::escape::Escaped;

@@ -152,7 +152,7 @@ pub(crate) fn accept(listener: &Socket) -> io::Result<(Socket, SockAddr)> {
     }
 }
 
-/// A kernel buffer between two [`splice`]s.
+/// A kernel buffer, filled and drained by splice(2).
 #[derive(Debug)]
 pub struct Pipe {
     reader: Descriptor,

@@ -2,6 +2,7 @@
 
 mod flags;
 mod password;
+mod program;
 
 use std::ffi::OsString;
 use std::io;
@@ -10,6 +11,8 @@ use std::time::Duration;
 
 use clap::{ArgMatches, ErrorKind};
 use log::LevelFilter;
+
+pub use self::program::program;
 
 use self::password::Passwords;
 use crate::config::TunnelSpec;

@@ -11,8 +11,8 @@
 //!
 //! - `server` binds, starts the reactors and drains them; `shutdown` hears the signals.
 //! - `listen` accepts, `limits` says how many and how long.
-//! - `session` is the chain; `gateway` knows which proxy is next, `tunnel` what is asked
-//!   for.
+//! - `session` is the chain; [`route`](crate::route) knows which proxy is next and what is
+//!   asked for, [`report`](crate::report) what is said of the end.
 //! - `resolve`, `dial`, `connect` and `relay` are its links, hand-written futures;
 //!   `ticker` keeps the relays' clock.
 //! - `stdio` makes standard input and output a client, `proxy` is the other side of
@@ -24,7 +24,6 @@
 mod connect;
 mod demo;
 mod dial;
-mod gateway;
 mod limits;
 mod listen;
 mod proxy;
@@ -35,7 +34,6 @@ mod session;
 mod shutdown;
 mod stdio;
 mod ticker;
-mod tunnel;
 
 use std::io;
 use std::rc::Rc;
@@ -47,15 +45,17 @@ use tokio_core::reactor::Handle as CoreHandle;
 
 pub use self::connect::{Connect, Failure};
 pub use self::dial::Dial;
-pub use self::gateway::Gateway;
 pub use self::limits::{Deadline, Idle, Permit, Permits};
 pub use self::listen::{Client, Listener};
 pub use self::proxy::Proxy;
-pub use self::relay::{Clock, Cut, Patience, Relay, Side, Traffic};
+pub use self::relay::{Clock, Patience, Relay};
 pub use self::resolve::{Lookup, Resolver};
-pub use self::session::{Carried, Opened, Origin, Via};
+pub use self::server::Post;
+pub use self::session::Opened;
 pub use self::shutdown::{Caught, Signals};
-pub use self::tunnel::{Builder, Tunnel};
+
+pub use crate::report::{Carried, Cut, Origin, Side, Traffic};
+pub use crate::route::{Builder, Gateway, Tunnel, Via};
 
 use self::ticker::Ticker;
 use crate::config::{Config, Splice, Timeouts};
@@ -89,7 +89,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    fn of(config: &Config) -> Settings {
+    /// Those of a configuration, with a resolver of their own.
+    pub fn of(config: &Config) -> Settings {
         Settings {
             timeouts: config.timeouts.clone(),
             splice: config.splice,

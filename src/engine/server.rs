@@ -1,7 +1,6 @@
 //! From a configuration to running tunnels: bind everything, serve on every thread, drain.
 
-use std::io::{self, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::io;
 use std::thread;
 
 use futures::future::{self, Either, Shared};
@@ -12,11 +11,15 @@ use tokio_core::reactor::{Core, Timeout};
 
 use super::proxy::Proxy;
 use super::shutdown::Caught;
-use super::{Client, Engine, Gateway, Listener, Origin, Permits, Settings, Tunnel};
-use crate::config::{Bind, Config, Host, TunnelSpec};
+use super::{Client, Engine, Listener, Origin, Permits, Settings};
+use crate::config::Config;
 use crate::error::{Error, Seconds};
 use crate::net::Listening;
+use crate::service::{self, Service};
 use crate::sys;
+
+/// A listener of one thread, and what it is for.
+pub type Post = service::Post<Listening>;
 
 /// Binds every listener of the configuration, tells of each on stdout, and serves until a
 /// signal comes and the live tunnels have ended.
@@ -31,113 +34,7 @@ pub(super) fn run(config: &Config) -> Result<(), Error> {
     }
     // Before the first line on stdout: whoever waits for it may send a signal the moment after.
     let caught = Caught::new().map_err(|e| Error::other("cannot catch signals", e))?;
-    let mut threads: Vec<Vec<Post>> = (0..config.threads).map(|_| Vec::new()).collect();
-    let bound = bind_all(config)?;
-    for (service, listening) in bound {
-        announce(&service, &listening[0])?;
-        for (posts, listening) in threads.iter_mut().zip(listening) {
-            let service = service.clone();
-            posts.push(Post { service, listening });
-        }
-    }
-    serve_on_all(threads, caught, config)
-}
-
-/// What is done for the clients of a listener.
-#[derive(Clone)]
-pub(super) enum Service {
-    Tunnel(Tunnel),
-    Proxy(Proxy),
-}
-
-/// A listener of one thread, and what it is for.
-pub(super) struct Post {
-    pub(super) service: Service,
-    pub(super) listening: Listening,
-}
-
-/// Binds each service once per thread.
-fn bind_all(config: &Config) -> Result<Vec<(Service, Vec<Listening>)>, Error> {
-    let gateway = Gateway::new(config.route.clone());
-    let tunnels = config.tunnels.iter().map(|spec: &TunnelSpec| {
-        let bind = spec.bind.as_ref().unwrap_or(&config.listen);
-        let tunnel = Tunnel::new(spec.destination.clone(), &gateway);
-        (Service::Tunnel(tunnel), bind, spec.port)
-    });
-    let proxy = config.serve.iter().map(|spec| {
-        let proxy = Proxy::new(spec.clone());
-        (Service::Proxy(proxy), &spec.bind, spec.port)
-    });
-    tunnels
-        .chain(proxy)
-        .map(|(service, bind, port)| Ok((service, bind_on(bind, port, config.threads)?)))
-        .collect()
-}
-
-/// Listens `count` times on the same address.
-fn bind_on(bind: &Bind, port: u16, count: usize) -> Result<Vec<Listening>, Error> {
-    let addresses = match bind {
-        // Both families where the machine has both, else IPv4.
-        Bind::Any => vec![
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
-            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
-        ],
-        Bind::Host(Host::Ip(ip)) => vec![SocketAddr::new(*ip, port)],
-        Bind::Host(Host::Name(name)) if name == "localhost" => {
-            vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))]
-        }
-        Bind::Host(Host::Name(name)) => match (&name[..], port).to_socket_addrs() {
-            Ok(found) => found.take(1).collect(),
-            Err(e) => return Err(Error::listen(format!("{}:{}", name, port), e)),
-        },
-    };
-    let mut failed = None;
-    for address in addresses {
-        match bind_shared(&address, count) {
-            Ok(listening) => return Ok(listening),
-            Err(e) => {
-                let lacks_family = e.raw_os_error() == Some(libc::EAFNOSUPPORT)
-                    || e.kind() == io::ErrorKind::AddrNotAvailable;
-                failed = Some(Error::listen(address, e));
-                if !lacks_family {
-                    break;
-                }
-            }
-        }
-    }
-    Err(failed.unwrap_or_else(|| {
-        Error::listen(
-            format!("port {}", port),
-            io::ErrorKind::AddrNotAvailable.into(),
-        )
-    }))
-}
-
-/// The first socket is bound alone, so that a port which somebody else has is an error; only
-/// then does a shared one take its place.
-fn bind_shared(address: &SocketAddr, count: usize) -> io::Result<Vec<Listening>> {
-    let alone = Listening::bind(address, false)?;
-    if count == 1 {
-        return Ok(vec![alone]);
-    }
-    let address = alone.local_addr()?;
-    drop(alone);
-    (0..count)
-        .map(|_| Listening::bind(&address, true))
-        .collect()
-}
-
-/// One line on stdout, at once: whoever started us waits for it.
-fn announce(service: &Service, listening: &Listening) -> Result<(), Error> {
-    let told = listening.local_addr().and_then(|address| {
-        let mut out = io::stdout();
-        match service {
-            Service::Tunnel(tunnel) => writeln!(out, "listening on {} for {}", address, tunnel)?,
-            Service::Proxy(_) => writeln!(out, "serving proxy on {}", address)?,
-        }
-        out.flush()
-    });
-    told.map_err(|e| Error::other("cannot write to stdout", e))
+    serve_on_all(service::bind_all(config)?, caught, config)
 }
 
 /// Tells every thread to stop accepting.
@@ -212,27 +109,9 @@ impl Reactor {
 
     /// Starts to accept for each post, until it is time to stop.
     pub(super) fn accept(&self, posts: Vec<Post>) -> Result<(), Error> {
-        for Post { service, listening } in posts {
-            let listener = Listener::new(listening, &self.permits, self.engine.handle())
-                .map_err(|e| Error::other("cannot watch a listener", e))?;
-            let engine = self.engine.clone();
-            let serve_each = listener.for_each(move |client| {
-                let session = serve(client, &service, &engine);
-                engine.handle().spawn(session);
-                Ok(())
-            });
-            let stopped = self.stopped().map_err(|()| io::ErrorKind::Other.into());
-            // Whichever comes first, the listening socket is closed with the loser.
-            let accepting = serve_each.select(stopped).then(|end| match end {
-                Ok(_) => Ok(()),
-                Err((e, _)) => {
-                    error!("a listener stopped: {}", e);
-                    Ok(())
-                }
-            });
-            self.engine.handle().spawn(accepting);
-        }
-        Ok(())
+        posts
+            .into_iter()
+            .try_for_each(|post| self.engine.accept(post, &self.permits, self.stopped()))
     }
 
     fn stopped(&self) -> impl Future<Item = (), Error = ()> {
@@ -279,25 +158,63 @@ impl Reactor {
     }
 }
 
-/// Serves one client and logs, once, why it couldn't be served.
-fn serve(client: Client, service: &Service, engine: &Engine) -> impl Future<Item = (), Error = ()> {
-    let Client {
-        socket,
-        address,
-        permit,
-    } = client;
-    let origin = Origin::Address(address);
-    let session = match service {
-        Service::Tunnel(tunnel) => Either::A(engine.carry(socket, origin, tunnel).map(drop)),
-        Service::Proxy(proxy) => Either::B(proxy.serve(socket, origin, engine)),
-    };
-    session.then(move |end| {
-        drop(permit);
-        if let Err(e) = end {
-            warn!("{}: {}", origin, e);
-        }
+impl Engine {
+    /// Starts to serve the clients of `post`, and accepts until `stopped`; those who are there
+    /// by then are served on.
+    ///
+    /// # Errors
+    ///
+    /// When the reactor can't take another source.
+    pub fn accept(
+        &self,
+        post: Post,
+        permits: &Permits,
+        stopped: impl Future<Item = (), Error = ()> + 'static,
+    ) -> Result<(), Error> {
+        let Post { service, listening } = post;
+        let listener = Listener::new(listening, permits, self.handle())
+            .map_err(|e| Error::other("cannot watch a listener", e))?;
+        let engine = self.clone();
+        let serve_each = listener.for_each(move |client| {
+            let session = engine.serve(client, &service);
+            engine.handle().spawn(session);
+            Ok(())
+        });
+        let stopped = stopped.map_err(|()| io::ErrorKind::Other.into());
+        // Whichever comes first, the listening socket is closed with the loser.
+        let accepting = serve_each.select(stopped).then(|end| match end {
+            Ok(_) => Ok(()),
+            Err((e, _)) => {
+                error!("a listener stopped: {}", e);
+                Ok(())
+            }
+        });
+        self.handle().spawn(accepting);
         Ok(())
-    })
+    }
+
+    /// Serves one client and logs, once, why it couldn't be served.
+    fn serve(&self, client: Client, service: &Service) -> impl Future<Item = (), Error = ()> {
+        let Client {
+            socket,
+            address,
+            permit,
+        } = client;
+        let origin = Origin::Address(address);
+        let session = match service {
+            Service::Tunnel(tunnel) => Either::A(self.carry(socket, origin, tunnel).map(drop)),
+            Service::Proxy(policy) => {
+                Either::B(Proxy::from(policy.clone()).serve(socket, origin, self))
+            }
+        };
+        session.then(move |end| {
+            drop(permit);
+            if let Err(e) = end {
+                warn!("{}: {}", origin, e);
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Resolves when no tunnel is left, or the drain time is over.

@@ -1,22 +1,20 @@
 //! One client from its arrival to its end, as a chain; each link is a future of its own file.
 
-use std::fmt;
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::{self, Either, Loop};
 use futures::Future;
-use log::{debug, info, warn};
+use log::{debug, warn};
 
 use super::connect::Connect;
 use super::dial::Dial;
-use super::gateway::{Candidate, Gateway};
 use super::limits::Deadline;
-use super::relay::{Cut, Relay, Traffic};
 use super::{Engine, Tunnel};
 use crate::config::{Family, HostPort};
-use crate::error::{Error, Peer, Phase, Seconds};
-use crate::net::{Rewind, Socket, Transport};
+use crate::error::{Error, Peer, Phase};
+use crate::net::{Rewind, Socket};
+use crate::report::{Carried, Line, Origin};
+use crate::route::{Attempts, Candidate, Via};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -24,41 +22,6 @@ pub struct Opened {
     pub stream: Rewind<Socket>,
     /// Which way it is.
     pub via: Via,
-}
-
-/// Which way a tunnel goes; displays as `through 10.0.0.1:3128` or `directly`.
-#[derive(Clone, Debug)]
-pub struct Via(Option<Candidate>);
-
-impl Via {
-    pub(super) const DIRECTLY: Via = Via(None);
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(candidate) => write!(f, "through {}", candidate.spec()),
-            None => f.write_str("directly"),
-        }
-    }
-}
-
-/// Where a client comes from, as logs call it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Over the network.
-    Address(SocketAddr),
-    /// Our own standard input and output.
-    Stdio,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Address(address) => address.fmt(f),
-            Origin::Stdio => f.write_str("stdio"),
-        }
-    }
 }
 
 impl Engine {
@@ -87,7 +50,7 @@ impl Engine {
                 via: opened.via,
                 start,
             };
-            line.log(relay)
+            relay.then(|end| Ok(line.log(end)))
         })
     }
 
@@ -119,7 +82,7 @@ impl Engine {
         let tunnel = tunnel.clone();
         let attempts = Attempts::new(tunnel.gateway());
         future::loop_fn(attempts, move |mut attempts| {
-            let candidate = match attempts.left.next() {
+            let candidate = match attempts.next() {
                 Some(candidate) => candidate,
                 None => return Either::A(future::err(attempts.give_up())),
             };
@@ -169,7 +132,7 @@ impl Engine {
                 })
                 .map(move |stream| Opened {
                     stream,
-                    via: Via(Some(candidate)),
+                    via: Via::through(candidate),
                 })
             })
     }
@@ -197,106 +160,5 @@ impl Engine {
         Deadline::new(dial, limit, self.handle(), move || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })
-    }
-}
-
-/// The proxies not asked yet, and how those that were asked failed.
-struct Attempts {
-    left: std::vec::IntoIter<Candidate>,
-    last: Option<Error>,
-}
-
-impl Attempts {
-    fn new(gateway: &Gateway) -> Attempts {
-        Attempts {
-            left: gateway.order().into_iter(),
-            last: None,
-        }
-    }
-
-    /// Keeps the error that tells most: a proxy that was reached says more than one that wasn't,
-    /// and rules out a direct connection.
-    fn failed(mut self, error: Error) -> Attempts {
-        if self.left.len() > 0 {
-            warn!("{}; trying the next proxy", error);
-        }
-        let keep = match &self.last {
-            Some(last) => last.is_unreachable() || !error.is_unreachable(),
-            None => true,
-        };
-        if keep {
-            self.last = Some(error);
-        }
-        self
-    }
-
-    fn give_up(self) -> Error {
-        self.last.expect("a route without proxies is direct")
-    }
-}
-
-/// What the log says of a relay, once it has ended.
-pub(super) struct Line {
-    pub(super) origin: Origin,
-    pub(super) destination: HostPort,
-    pub(super) via: Via,
-    pub(super) start: Instant,
-}
-
-impl Line {
-    /// Resolves when `relay` does, and logs how it went.
-    pub(super) fn log<C, U>(self, relay: Relay<C, U>) -> impl Future<Item = Carried, Error = Error>
-    where
-        C: Transport,
-        U: Transport,
-    {
-        relay.then(move |end| {
-            let carried = Carried {
-                end,
-                lasted: self.start.elapsed(),
-            };
-            info!(
-                "{} to {} {}: {}",
-                self.origin, self.destination, self.via, carried
-            );
-            Ok(carried)
-        })
-    }
-}
-
-/// How a relay went; displays as its line in the log ends.
-#[derive(Debug)]
-pub struct Carried {
-    /// What was carried to both ends, or what was and why it went no further.
-    pub end: Result<Traffic, Cut>,
-    /// Since the client came.
-    pub lasted: Duration,
-}
-
-impl Carried {
-    /// The bytes that were carried, whatever the end.
-    pub fn traffic(&self) -> Traffic {
-        match &self.end {
-            Ok(traffic) => *traffic,
-            Err(cut) => cut.traffic,
-        }
-    }
-}
-
-impl fmt::Display for Carried {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Traffic { upload, download } = self.traffic();
-        let lasted = Duration::from_millis(self.lasted.as_millis() as u64);
-        write!(
-            f,
-            "{} bytes up, {} down in {}, ",
-            upload,
-            download,
-            Seconds(lasted)
-        )?;
-        match &self.end {
-            Ok(_) => f.write_str("closed by both sides"),
-            Err(cut) => write!(f, "cut: {}", cut),
-        }
     }
 }

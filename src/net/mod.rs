@@ -18,3 +18,4 @@ pub(crate) use self::socket::Accepting;
 pub use self::socket::{Connecting, Listening, Socket};
 pub(crate) use self::transport::poll_io;
 pub use self::transport::Transport;
+pub use crate::sys::Pipe;

@@ -16,6 +16,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::reactor::{Readiness, Registration};
 use super::transport::poll_io;
 use super::{Handle, Transport};
+use crate::service::Listen;
 use crate::sys::{self, Pipe};
 
 /// A connected TCP or Unix stream.
@@ -230,6 +231,16 @@ impl Listening {
             registration,
             handle: handle.clone(),
         })
+    }
+}
+
+impl Listen for Listening {
+    fn bind(address: &SocketAddr, shared: bool) -> io::Result<Listening> {
+        Listening::bind(address, shared)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.local_addr()
     }
 }
 

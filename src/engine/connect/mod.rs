@@ -175,7 +175,7 @@ pub enum Failure {
 
 impl Failure {
     /// The error to show, with who was asked for what.
-    pub(super) fn at(self, proxy: Peer, destination: HostPort) -> Error {
+    pub fn at(self, proxy: Peer, destination: HostPort) -> Error {
         match self {
             Failure::Io(e) => Error::exchange(proxy, e),
             Failure::Ended => Error::ended(proxy),

@@ -11,11 +11,6 @@ mod half;
 mod patience;
 mod splice;
 
-use std::error;
-use std::fmt;
-use std::io;
-use std::time::Duration;
-
 use futures::{Async, Future, Poll};
 
 pub use self::patience::{Clock, Patience};
@@ -23,17 +18,8 @@ pub use self::patience::{Clock, Patience};
 use self::half::{Broken, HalfDuplex};
 use self::patience::Watch;
 use crate::config::Splice;
-use crate::error::Seconds;
 use crate::net::Transport;
-
-/// Bytes carried in each direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// From the client to the destination.
-    pub upload: u64,
-    /// From the destination to the client.
-    pub download: u64,
-}
+use crate::report::{Cut, Side, Traffic};
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
@@ -82,10 +68,11 @@ impl<C: Transport, U: Transport> Relay<C, U> {
         }
     }
 
-    fn cut(&self, reason: Reason) -> Cut {
-        Cut {
-            traffic: self.traffic(),
-            reason,
+    /// `reader` is the side that the broken direction reads from, `writer` the other one.
+    fn broken(&self, broken: Broken, reader: Side, writer: Side) -> Cut {
+        match broken {
+            Broken::Read(e) => Cut::failed(self.traffic(), reader, e),
+            Broken::Write(e) => Cut::failed(self.traffic(), writer, e),
         }
     }
 }
@@ -98,11 +85,11 @@ impl<C: Transport, U: Transport> Future for Relay<C, U> {
         let before = self.traffic();
         let upload = match self.upload.poll(&mut self.client, &mut self.upstream) {
             Ok(upload) => upload,
-            Err(broken) => return Err(self.cut(Reason::broken(broken, Side::Client))),
+            Err(broken) => return Err(self.broken(broken, Side::Client, Side::Upstream)),
         };
         let download = match self.download.poll(&mut self.upstream, &mut self.client) {
             Ok(download) => download,
-            Err(broken) => return Err(self.cut(Reason::broken(broken, Side::Upstream))),
+            Err(broken) => return Err(self.broken(broken, Side::Upstream, Side::Client)),
         };
         if upload.is_ready() && download.is_ready() {
             return Ok(Async::Ready(self.traffic()));
@@ -111,7 +98,7 @@ impl<C: Transport, U: Transport> Future for Relay<C, U> {
         let moved = self.traffic() != before;
         match &mut self.watch {
             Some(watch) => match watch.look(moved, half_closed) {
-                Some(limit) => Err(self.cut(Reason::Silent(limit))),
+                Some(limit) => Err(Cut::silent(self.traffic(), limit)),
                 None => Ok(Async::NotReady),
             },
             None => Ok(Async::NotReady),
@@ -124,69 +111,6 @@ impl<C: Transport, U: Transport> Drop for Relay<C, U> {
         if !(self.upload.has_ended() && self.download.has_ended()) {
             self.client.reset();
             self.upstream.reset();
-        }
-    }
-}
-
-/// One of a relay's two streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Where the tunnel was asked for.
-    Client,
-    /// The proxy, or the destination when there is none.
-    Upstream,
-}
-
-/// A relay that ended before both of its directions did.
-#[derive(Debug)]
-pub struct Cut {
-    /// What it had carried.
-    pub traffic: Traffic,
-    reason: Reason,
-}
-
-#[derive(Debug)]
-enum Reason {
-    Failed(Side, io::Error),
-    Silent(Duration),
-}
-
-impl Reason {
-    /// `reader` is the side that the broken direction reads from.
-    fn broken(broken: Broken, reader: Side) -> Reason {
-        match (broken, reader) {
-            (Broken::Read(e), side) => Reason::Failed(side, e),
-            (Broken::Write(e), Side::Client) => Reason::Failed(Side::Upstream, e),
-            (Broken::Write(e), Side::Upstream) => Reason::Failed(Side::Client, e),
-        }
-    }
-}
-
-impl Cut {
-    /// The side that failed; `None` when nothing moved for too long.
-    pub fn side(&self) -> Option<Side> {
-        match self.reason {
-            Reason::Failed(side, _) => Some(side),
-            Reason::Silent(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.reason {
-            Reason::Failed(Side::Client, e) => write!(f, "client: {}", e),
-            Reason::Failed(Side::Upstream, e) => write!(f, "upstream: {}", e),
-            Reason::Silent(limit) => write!(f, "nothing moved for {}", Seconds(*limit)),
-        }
-    }
-}
-
-impl error::Error for Cut {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match &self.reason {
-            Reason::Failed(_, e) => Some(e),
-            Reason::Silent(_) => None,
         }
     }
 }

@@ -44,7 +44,7 @@ impl Gateway {
     }
 
     /// The proxies in the order in which they shall be asked now.
-    pub(super) fn order(&self) -> Vec<Candidate> {
+    pub fn order(&self) -> Vec<Candidate> {
         let now = self.now();
         let mut order: Vec<Candidate> = (0..self.shared.avoided_until.len())
             .map(|index| Candidate {
@@ -64,26 +64,29 @@ impl Gateway {
 
 /// One proxy of a gateway, and how it is asked.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub struct Candidate {
     gateway: Gateway,
     index: usize,
 }
 
 impl Candidate {
-    pub(super) fn spec(&self) -> &ProxySpec {
+    /// Where it is, and who we are to it.
+    pub fn spec(&self) -> &ProxySpec {
         &self.gateway.route().proxies[self.index]
     }
 
-    pub(super) fn family(&self) -> Family {
+    /// Which of its addresses are tried.
+    pub fn family(&self) -> Family {
         self.gateway.route().family
     }
 
-    pub(super) fn peer(&self) -> Peer {
+    /// How errors call it.
+    pub fn peer(&self) -> Peer {
         Peer::Proxy(self.spec().address.clone())
     }
 
     /// The request for `destination`, with our headers and this proxy's credentials.
-    pub(super) fn request(&self, destination: &HostPort) -> Request {
+    pub fn request(&self, destination: &HostPort) -> Request {
         let mut request = Request::connect(destination);
         for header in &self.gateway.route().headers {
             request = request.header(header.clone());
@@ -95,13 +98,13 @@ impl Candidate {
     }
 
     /// It couldn't be used: others first, for a while.
-    pub(super) fn avoid(&self) {
+    pub fn avoid(&self) {
         let until = self.gateway.now() + AVOIDED.as_millis() as u64;
         self.avoided_until().store(until, Ordering::Relaxed);
     }
 
     /// It could.
-    pub(super) fn trust(&self) {
+    pub fn trust(&self) {
         self.avoided_until().store(0, Ordering::Relaxed);
     }
 

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::gateway::Gateway;
+use super::Gateway;
 use crate::config::{Family, Header, HostPort, ProxySpec, Route};
 
 /// A destination and the gateway to it. Cheap to clone, and to send to another thread.
 ///
 /// ```
-/// use ptunnel::engine::Tunnel;
+/// use ptunnel::route::Tunnel;
 ///
 /// let tunnel = Tunnel::to("example.org:22".parse()?)
 ///     .through("proxy.example:3128".parse()?)

@@ -1,0 +1,44 @@
+//! What `main` does with any engine: arguments, logging, run, exit code.
+
+use std::env;
+use std::io::{self, Write};
+
+use log::warn;
+
+use super::{parse, Command};
+use crate::config::{Config, Secret};
+use crate::env::Environment;
+use crate::error::Error;
+use crate::logging;
+
+/// Does what the arguments of this process say, with `engine` as what serves; returns the exit
+/// code.
+pub fn program(engine: impl FnOnce(&Config) -> Result<(), Error>) -> i32 {
+    match run(engine) {
+        Ok(()) => 0,
+        Err(e) => {
+            // Nobody may be reading any more; the exit code still tells.
+            let _ = writeln!(io::stderr(), "ptunnel: {}", e);
+            e.exit_code()
+        }
+    }
+}
+
+fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<(), Error> {
+    match parse(env::args_os(), &Environment::of_process(), &ask)? {
+        Command::Print(text) => writeln!(io::stdout(), "{}", text)
+            .map_err(|e| Error::other("cannot write to stdout", e)),
+        Command::Run(config, warnings) => {
+            logging::init(config.verbosity);
+            for warning in warnings {
+                warn!("{}", warning);
+            }
+            engine(&config)
+        }
+    }
+}
+
+/// On the terminal itself: stdin and stdout may be the tunnel.
+fn ask(whose: &str) -> io::Result<Secret> {
+    rpassword::read_password_from_tty(Some(whose)).map(Secret::new)
+}

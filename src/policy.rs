@@ -1,0 +1,113 @@
+//! What the embedded proxy allows, and how it says no.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::config::{HostPort, ServeSpec};
+use crate::error::Error;
+use crate::escape::Escaped;
+use crate::wire::{auth, encode_response, Inbound, Malformed};
+
+/// The answer to a client whose destination is connected.
+pub const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+
+/// Who may have which destination. Cheap to clone, and to send to another thread.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    spec: Arc<ServeSpec>,
+}
+
+impl Policy {
+    /// As `spec` has it.
+    pub fn new(spec: ServeSpec) -> Policy {
+        Policy {
+            spec: Arc::new(spec),
+        }
+    }
+
+    /// The destination, if the client may have it.
+    ///
+    /// # Errors
+    ///
+    /// What the client shall be told instead.
+    pub fn judge(&self, request: Result<Inbound, Malformed>) -> Result<HostPort, Denial> {
+        let request = request.map_err(|why| Denial::new(400, why.to_string()))?;
+        if let Some(wanted) = &self.spec.credentials {
+            let given = request.authorization.as_ref();
+            if !given.map_or(false, |given| auth::is_basic(given, wanted)) {
+                return Err(Denial::new(
+                    407,
+                    "this proxy asks for a user and a password",
+                ));
+            }
+        }
+        if request.method != "CONNECT" {
+            let why = format!("only CONNECT is served, not {}", request.method);
+            return Err(Denial::new(405, why));
+        }
+        let target = request.target.parse::<HostPort>();
+        let target = target.map_err(|e| Denial::new(400, e.to_string()))?;
+        let allow = &self.spec.allow;
+        if !allow.is_empty() && !allow.iter().any(|pattern| pattern.covers(&target)) {
+            return Err(Denial::new(403, format!("{} is not allowed here", target)));
+        }
+        Ok(target)
+    }
+}
+
+/// A no, and its reason; displays as the log has it.
+#[derive(Clone, Debug)]
+pub struct Denial {
+    status: u16,
+    why: String,
+}
+
+impl Denial {
+    fn new(status: u16, why: impl Into<String>) -> Denial {
+        Denial {
+            status,
+            why: why.into(),
+        }
+    }
+
+    /// The destination can't be reached: 504 when time ran out, else 502.
+    pub fn unreachable(error: &Error) -> Denial {
+        let status = if error.is_timeout() { 504 } else { 502 };
+        Denial::new(status, error.to_string())
+    }
+
+    /// What goes to the client.
+    pub fn reply(&self) -> Vec<u8> {
+        encode_response(self.status, self.reason(), self.fields(), &self.why())
+    }
+
+    fn why(&self) -> String {
+        Escaped(self.why.as_bytes()).to_string()
+    }
+
+    fn reason(&self) -> &'static str {
+        match self.status {
+            400 => "Bad Request",
+            403 => "Forbidden",
+            405 => "Method Not Allowed",
+            407 => "Proxy Authentication Required",
+            504 => "Gateway Timeout",
+            _ => "Bad Gateway",
+        }
+    }
+
+    /// Fields that belong to the status (RFC 9110 §15.5.6, §15.5.8).
+    fn fields(&self) -> &'static str {
+        match self.status {
+            405 => "Allow: CONNECT\r\n",
+            407 => "Proxy-Authenticate: Basic realm=\"ptunnel\", charset=\"UTF-8\"\r\n",
+            _ => "",
+        }
+    }
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.status, self.reason(), self.why())
+    }
+}

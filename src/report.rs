@@ -1,0 +1,173 @@
+//! How a tunnel went, and what the log says of it.
+
+use std::error;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use log::info;
+
+use crate::config::HostPort;
+use crate::error::Seconds;
+use crate::route::Via;
+
+/// Where a client comes from, as logs call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Over the network.
+    Address(SocketAddr),
+    /// Our own standard input and output.
+    Stdio,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Address(address) => address.fmt(f),
+            Origin::Stdio => f.write_str("stdio"),
+        }
+    }
+}
+
+/// Bytes carried in each direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// From the client to the destination.
+    pub upload: u64,
+    /// From the destination to the client.
+    pub download: u64,
+}
+
+/// One of a relay's two streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where the tunnel was asked for.
+    Client,
+    /// The proxy, or the destination when there is none.
+    Upstream,
+}
+
+/// A relay that ended before both of its directions did.
+#[derive(Debug)]
+pub struct Cut {
+    /// What it had carried.
+    pub traffic: Traffic,
+    reason: Reason,
+}
+
+#[derive(Debug)]
+enum Reason {
+    Failed(Side, io::Error),
+    Silent(Duration),
+}
+
+impl Cut {
+    /// One side's stream broke.
+    pub fn failed(traffic: Traffic, side: Side, error: io::Error) -> Cut {
+        Cut {
+            traffic,
+            reason: Reason::Failed(side, error),
+        }
+    }
+
+    /// Nothing moved for `limit`.
+    pub fn silent(traffic: Traffic, limit: Duration) -> Cut {
+        Cut {
+            traffic,
+            reason: Reason::Silent(limit),
+        }
+    }
+
+    /// The side that failed; `None` when nothing moved for too long.
+    pub fn side(&self) -> Option<Side> {
+        match self.reason {
+            Reason::Failed(side, _) => Some(side),
+            Reason::Silent(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reason {
+            Reason::Failed(Side::Client, e) => write!(f, "client: {}", e),
+            Reason::Failed(Side::Upstream, e) => write!(f, "upstream: {}", e),
+            Reason::Silent(limit) => write!(f, "nothing moved for {}", Seconds(*limit)),
+        }
+    }
+}
+
+impl error::Error for Cut {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match &self.reason {
+            Reason::Failed(_, e) => Some(e),
+            Reason::Silent(_) => None,
+        }
+    }
+}
+
+/// What is known of a tunnel before it is carried: the first half of its line in the log.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Whose it is.
+    pub origin: Origin,
+    /// Where it leads.
+    pub destination: HostPort,
+    /// Which way.
+    pub via: Via,
+    /// When its client came.
+    pub start: Instant,
+}
+
+impl Line {
+    /// Logs how its relay went: once, here.
+    pub fn log(self, end: Result<Traffic, Cut>) -> Carried {
+        let carried = Carried {
+            end,
+            lasted: self.start.elapsed(),
+        };
+        info!(
+            "{} to {} {}: {}",
+            self.origin, self.destination, self.via, carried
+        );
+        carried
+    }
+}
+
+/// How a relay went; displays as its line in the log ends.
+#[derive(Debug)]
+pub struct Carried {
+    /// What was carried to both ends, or what was and why it went no further.
+    pub end: Result<Traffic, Cut>,
+    /// Since the client came.
+    pub lasted: Duration,
+}
+
+impl Carried {
+    /// The bytes that were carried, whatever the end.
+    pub fn traffic(&self) -> Traffic {
+        match &self.end {
+            Ok(traffic) => *traffic,
+            Err(cut) => cut.traffic,
+        }
+    }
+}
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Traffic { upload, download } = self.traffic();
+        let lasted = Duration::from_millis(self.lasted.as_millis() as u64);
+        write!(
+            f,
+            "{} bytes up, {} down in {}, ",
+            upload,
+            download,
+            Seconds(lasted)
+        )?;
+        match &self.end {
+            Ok(_) => f.write_str("closed by both sides"),
+            Err(cut) => write!(f, "cut: {}", cut),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! One proxy after the other, until one answers: what is left, and what is worth telling.
+
+use log::warn;
+
+use super::{Candidate, Gateway};
+use crate::error::Error;
+
+/// The proxies not asked yet, and how those that were asked failed.
+pub struct Attempts {
+    left: std::vec::IntoIter<Candidate>,
+    last: Option<Error>,
+}
+
+impl Attempts {
+    /// All proxies of `gateway`, in the order in which they shall be asked now.
+    pub fn new(gateway: &Gateway) -> Attempts {
+        Attempts {
+            left: gateway.order().into_iter(),
+            last: None,
+        }
+    }
+
+    /// Whom to ask next.
+    #[allow(clippy::should_implement_trait)] // it isn't for a `for`: errors come back in between
+    pub fn next(&mut self) -> Option<Candidate> {
+        self.left.next()
+    }
+
+    /// Keeps the error that tells most: a proxy that was reached says more than one that wasn't,
+    /// and rules out a direct connection.
+    pub fn failed(mut self, error: Error) -> Attempts {
+        if self.left.len() > 0 {
+            warn!("{}; trying the next proxy", error);
+        }
+        let keep = match &self.last {
+            Some(last) => last.is_unreachable() || !error.is_unreachable(),
+            None => true,
+        };
+        if keep {
+            self.last = Some(error);
+        }
+        self
+    }
+
+    /// Why there is no tunnel, once nobody is left to be asked.
+    pub fn give_up(self) -> Error {
+        self.last.expect("a route without proxies is direct")
+    }
+}
