@@ -1,5 +1,7 @@
 //! Relays over scripted streams: short reads, short writes, waits, ends and errors in any order.
 
+use std::io;
+
 use proptest::prelude::*;
 
 use super::*;
