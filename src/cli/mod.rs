@@ -45,8 +45,16 @@ pub type Prompt<'a> = &'a dyn Fn(&str) -> io::Result<Secret>;
 pub fn parse<I>(words: I, env: &Environment<'_>, prompt: Prompt<'_>) -> Result<Command, Error>
 where
     I: IntoIterator,
-    I::Item: Into<OsString> + Clone,
+    I::Item: Into<OsString>,
 {
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    if let Some(place) = words.iter().position(|word| word.to_str().is_none()) {
+        // Not shown: it may be the password.
+        return Err(Error::usage(format!(
+            "argument {} isn't UTF-8; a right one is 8993:imap.example.org:993",
+            place
+        )));
+    }
     match flags::app().get_matches_from_safe(words) {
         Ok(matches) => {
             let mut warnings = Vec::new();
@@ -146,21 +154,30 @@ fn one<T: FromStr<Err = Error>>(matches: &ArgMatches<'_>, name: &str) -> Result<
 
 /// The values of an option that may be repeated.
 fn all<T: FromStr<Err = Error>>(matches: &ArgMatches<'_>, name: &str) -> Result<Vec<T>, Error> {
-    matches
-        .values_of(name)
-        .into_iter()
-        .flatten()
-        .map(str::parse)
-        .collect()
+    let values = values(matches, name)?;
+    values.into_iter().map(|(_, text)| text.parse()).collect()
+}
+
+/// The same as text, each with its place on the command line.
+fn values<'a>(matches: &'a ArgMatches<'_>, name: &str) -> Result<Vec<(usize, &'a str)>, Error> {
+    let indices = matches.indices_of(name).into_iter().flatten();
+    let values: Vec<(usize, &str)> = indices
+        .zip(matches.values_of(name).into_iter().flatten())
+        .collect();
+    // clap passes over a last one without a value, if others have theirs.
+    if matches.occurrences_of(name) > values.len() as u64 {
+        return Err(Error::usage(format!(
+            "--{} at the end has no value; --help shows a right one",
+            name
+        )));
+    }
+    Ok(values)
 }
 
 /// In the order in which they were given, whichever form they have.
 fn tunnels(matches: &ArgMatches<'_>) -> Result<Vec<TunnelSpec>, Error> {
-    let indexed = |name| {
-        let indices = matches.indices_of(name).into_iter().flatten();
-        indices.zip(matches.values_of(name).into_iter().flatten())
-    };
-    let mut given: Vec<(usize, &str)> = indexed("tunnel").chain(indexed("forward")).collect();
+    let mut given = values(matches, "tunnel")?;
+    given.append(&mut values(matches, "forward")?);
     given.sort_by_key(|(index, _)| *index);
     given.into_iter().map(|(_, text)| text.parse()).collect()
 }

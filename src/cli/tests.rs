@@ -258,6 +258,8 @@ fn what_clap_refuses_is_told_in_a_line() {
     for line in &[
         "--wat",
         "-p",
+        "-p a:1 1:b:1 -p",
+        "-p a:1 1:b:1 -L",
         "--demo --demo=x",
         "-q -v --demo",
         "-w 1 -w 2 --demo",
