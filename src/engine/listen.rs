@@ -10,11 +10,16 @@ use tokio_core::reactor::Timeout;
 
 use super::limits::{Permit, Permits};
 use crate::net::{Accepting, Handle, Listening, Socket};
+use crate::sys;
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// The wait doubles up to here.
 const BACK_OFF_MOST: Duration = Duration::from_secs(1);
+
+/// Descriptors that a process may have besides two for each client: pipes for splice, the
+/// resolver's sockets, and whatever else is open, with room to spare.
+const OTHERS: usize = 1024;
 
 /// One client that was let in.
 pub struct Client {
@@ -38,6 +43,8 @@ pub struct Listener {
     permit: Option<Permit>,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
     short: Option<(Socket, SocketAddr)>,
+    /// With fewer clients than this there are descriptors for another, without a look.
+    plenty: usize,
     handle: Handle,
     exhausted: Option<Exhausted>,
 }
@@ -55,7 +62,9 @@ impl Listener {
     ///
     /// When the reactor can't take another source.
     pub fn new(listening: Listening, permits: &Permits, handle: &Handle) -> io::Result<Listener> {
+        let limit = sys::descriptor_limit()? as usize;
         Ok(Listener {
+            plenty: limit.saturating_sub(OTHERS) / 2,
             accepting: listening.register(handle)?,
             permits: permits.clone(),
             permit: None,
@@ -72,6 +81,9 @@ impl Listener {
             Some(client) => client,
             None => try_ready!(self.accepting.poll_accept()),
         };
+        if self.permits.held() < self.plenty {
+            return Ok(Async::Ready(client));
+        }
         match self.handle.spare() {
             Ok(_) => Ok(Async::Ready(client)),
             Err(e) => {

@@ -138,7 +138,7 @@ impl Handle {
             let idle = self.inner.work();
             if let Some(end) = result.borrow_mut().take() {
                 self.inner.turned.set(false);
-                self.inner.queue.driver.notify(); // it takes over
+                self.inner.queue.shared.driver.notify(); // it takes over
                 return end;
             }
             assert!(Rc::strong_count(&result) > 1, "the main future panicked");
@@ -300,8 +300,18 @@ impl fmt::Debug for Registration {
 }
 
 /// Tasks that want to be polled. Notified from any thread.
+///
+/// One pointer away from what it changes, on purpose: futures 0.1 makes the `&self` of
+/// [`Notify`] from a reference to a type without size, so that the compiler may take what lies
+/// behind it for read-only. It did: with link-time optimisation (rustc 1.95) what `notify` had
+/// written into its own fields was gone.
 #[derive(Default)]
 struct Queue {
+    shared: Box<Due>,
+}
+
+#[derive(Default)]
+struct Due {
     waiting: Mutex<Waiting>,
     /// Set while the driver works the queue and will look at it again by itself.
     running: AtomicBool,
@@ -317,7 +327,8 @@ struct Waiting {
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         // Nothing under this lock can panic half-way.
-        self.waiting
+        self.shared
+            .waiting
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -348,8 +359,8 @@ impl Notify for Queue {
         waiting.queued[id] = true;
         waiting.ready.push(id);
         drop(waiting);
-        if !self.running.load(Ordering::SeqCst) {
-            self.driver.notify();
+        if !self.shared.running.load(Ordering::SeqCst) {
+            self.shared.driver.notify();
         }
     }
 }
@@ -360,14 +371,14 @@ impl Inner {
     /// notifies the driver.
     fn work(&self) -> bool {
         let queue = &self.queue;
-        queue.running.store(true, Ordering::SeqCst);
+        queue.shared.running.store(true, Ordering::SeqCst);
         let idle = (0..ROUNDS).any(|_| {
             self.run_ready();
             let count = self.dispatch();
             self.run_ready();
             count < BUSY && queue.is_empty()
         });
-        queue.running.store(false, Ordering::SeqCst);
+        queue.shared.running.store(false, Ordering::SeqCst);
         // Another thread may have come between the last look and the line above.
         idle && queue.is_empty()
     }
@@ -451,7 +462,7 @@ impl Future for Driver {
     type Error = ();
 
     fn poll(&mut self) -> Poll<(), ()> {
-        self.inner.queue.driver.register();
+        self.inner.queue.shared.driver.register();
         if self.inner.turned.get() {
             return Ok(Async::NotReady); // being woken was all that it took
         }

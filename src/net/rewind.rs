@@ -76,6 +76,10 @@ impl<S: AsyncWrite> AsyncWrite for Rewind<S> {
 }
 
 impl<S: Transport> Transport for Rewind<S> {
+    fn is_blocked(&mut self) -> bool {
+        self.front.is_empty() && self.stream.is_blocked()
+    }
+
     fn is_drained(&mut self) -> bool {
         self.front.is_empty() && self.stream.is_drained()
     }

@@ -121,6 +121,10 @@ impl AsyncWrite for Socket {
 }
 
 impl Transport for Socket {
+    fn is_blocked(&mut self) -> bool {
+        !self.registration.poll_ready(Readiness::READ).is_ready()
+    }
+
     fn is_drained(&mut self) -> bool {
         self.registration.is_drained()
     }
@@ -174,7 +178,12 @@ impl Future for Connecting {
             self.socket = Some(socket);
             return Ok(Async::NotReady);
         }
-        match socket.io.take_error()? {
+        // Writable and nothing else: connected. Only then is the system call saved.
+        let error = match socket.registration.has_more() {
+            true => socket.io.take_error()?,
+            false => None,
+        };
+        match error {
             Some(e) => Err(e),
             None => Ok(Async::Ready(socket)),
         }
@@ -207,6 +216,7 @@ impl Listening {
         }
         io.set_reuse_address(true)?;
         io.set_reuse_port(shared)?;
+        io.set_nodelay(true)?; // accepted sockets inherit it
         io.bind(&SockAddr::from(*address))?;
         io.listen(BACKLOG)?;
         Ok(Listening { io })
@@ -260,7 +270,6 @@ impl Accepting {
         }
         match sys::accept(&self.listening.io) {
             Ok((io, address)) => {
-                io.set_nodelay(true)?;
                 let address = address.as_socket().ok_or(io::ErrorKind::InvalidData)?;
                 Ok(Async::Ready((Socket::new(io, &self.handle)?, address)))
             }

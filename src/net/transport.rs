@@ -13,6 +13,13 @@ use crate::sys::Pipe;
 /// descriptor makes the relay faster. `AsyncWrite::shutdown` is expected to pass on the end of
 /// the stream: where it does nothing, as on tokio-core's own `TcpStream`, half-closes are lost.
 pub trait Transport: AsyncRead + AsyncWrite {
+    /// Whether a read would block now, known without trying it.
+    ///
+    /// `true` also means that the current task is notified of what comes next.
+    fn is_blocked(&mut self) -> bool {
+        false
+    }
+
     /// After a read that didn't fill its buffer: is there nothing more to read for now?
     ///
     /// `true` also means that the current task is notified of what comes next. A stream that

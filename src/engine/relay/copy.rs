@@ -29,6 +29,9 @@ where
     R: Transport,
     W: Transport,
 {
+    if reader.is_blocked() {
+        return Ok(Round::Blocked); // half of all polls: it was the other direction's event
+    }
     BUFFER.with(|buffer| {
         let buffer = &mut **buffer.borrow_mut();
         let count = match reader.read(buffer) {
@@ -68,6 +71,10 @@ impl Backlog {
         self.written = 0;
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// Ready when there is nothing left, and the memory is given back.
     pub(super) fn write_to<W>(&mut self, writer: &mut W, carried: &mut u64) -> Poll<(), Broken>
     where
@@ -84,9 +91,7 @@ impl Backlog {
                 Err(e) => return Err(Broken::Write(e)),
             }
         }
-        if !self.bytes.is_empty() {
-            *self = Backlog::default();
-        }
+        *self = Backlog::default();
         Ok(Async::Ready(()))
     }
 }

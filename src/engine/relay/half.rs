@@ -20,6 +20,10 @@ use crate::net::Transport;
 /// Rounds in one poll before other tunnels get their turn.
 const ROUNDS: usize = 16;
 
+/// Bytes in one poll after which others get theirs, however few rounds it took: a spliced round
+/// may be as long as sixteen copied ones, and a ping waits for every bulk tunnel before it.
+const SHARE: u64 = 128 * 1024;
+
 /// Full scratch buffers in a row after which a direction moves to splice.
 const FULL: u8 = 2;
 
@@ -86,9 +90,12 @@ impl HalfDuplex {
         R: Transport,
         W: Transport,
     {
+        let enough = self.carried + SHARE;
         for _ in 0..ROUNDS {
             // What was read earlier goes first, in every state.
-            try_ready!(self.backlog.write_to(writer, &mut self.carried));
+            if !self.backlog.is_empty() {
+                try_ready!(self.backlog.write_to(writer, &mut self.carried));
+            }
             let round = match &mut self.state {
                 State::Copying => {
                     if let Some(loan) = self.borrow_pipe(reader, writer) {
@@ -116,6 +123,9 @@ impl HalfDuplex {
                     return Ok(Async::NotReady);
                 }
                 Round::End => self.state = State::Ending,
+            }
+            if self.carried >= enough {
+                break;
             }
         }
         task::current().notify();
