@@ -1,0 +1,283 @@
+//! Futures sent to a tokio-core `Core` and awaited here.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use futures01::{Async, Future as Future01, IntoFuture, Poll as Poll01};
+use tokio::sync::oneshot;
+use tokio_core::reactor::{Handle, Remote};
+
+use crate::task::{As01, Crossing};
+
+/// Spawns a std future onto the Core of `handle`, on this thread; it need not be `Send`.
+///
+/// *Cost*: five allocations more than `handle.spawn`. *Cancellation*: dropping the [`Call`] drops
+/// the future, at the Core's next turn.
+pub fn on_handle<F>(handle: &Handle, future: F) -> Call<F::Output>
+where
+    F: Future + 'static,
+{
+    let (answer, call) = answer();
+    let make = move |_: &Handle| As01::pin(succeed(future));
+    handle.spawn(Answering::new(make, handle, answer, None));
+    call
+}
+
+/// Spawns a 0.1 future onto the Core of `remote`, on whichever thread. `f` crosses over and must be
+/// `Send`; the future that it makes need not be.
+///
+/// *Cost*: three allocations more than `remote.spawn`, and a message each way. *Cancellation*:
+/// dropping the [`Call`] drops the future on its own thread, at the Core's next turn; if it comes
+/// before `f` was called, `f` is not called. *Ownership*: whatever the future resolves to is moved
+/// here. A socket in it stays registered with the Core: see [`io::AsTokio`](crate::io::AsTokio).
+pub fn on_remote<F, R>(remote: &Remote, f: F) -> Call<Result<R::Item, R::Error>>
+where
+    F: FnOnce(&Handle) -> R + Send + 'static,
+    R: IntoFuture,
+    R::Future: 'static,
+    R::Item: Send + 'static,
+    R::Error: Send + 'static,
+{
+    call(remote, move |handle| f(handle).into_future().then(Ok), None)
+}
+
+/// Spawns a std future onto the Core of `remote`: like [`on_remote`], at two allocations more.
+pub fn on_remote_std<F, R>(remote: &Remote, f: F) -> Call<R::Output>
+where
+    F: FnOnce(&Handle) -> R + Send + 'static,
+    R: Future + 'static,
+    R::Output: Send + 'static,
+{
+    call(remote, move |handle| As01::pin(succeed(f(handle))), None)
+}
+
+/// Kept by a future for as long as it is on its way or running.
+pub(crate) type Lease = futures01::sync::mpsc::UnboundedSender<()>;
+
+/// What [`on_remote`] does, for a future that never fails.
+pub(crate) fn call<F, A>(remote: &Remote, f: F, lease: Option<Lease>) -> Call<A::Item>
+where
+    F: FnOnce(&Handle) -> A + Send + 'static,
+    A: Future01<Error = ()> + 'static,
+    A::Item: Send + 'static,
+{
+    let (answer, call) = answer();
+    remote.spawn(move |handle| Answering::new(f, handle, answer, lease));
+    call
+}
+
+/// A std future as 0.1 asks for it: with an error, which never comes.
+pub(crate) async fn succeed<F: Future>(future: F) -> Result<F::Output, ()> {
+    Ok(future.await)
+}
+
+type Answer<T> = oneshot::Sender<Result<T, Panic>>;
+
+fn answer<T>() -> (Answer<T>, Call<T>) {
+    let (answer, waiting) = oneshot::channel();
+    (answer, Call { waiting })
+}
+
+/// A future on a Core, seen from here: resolves to what it resolved to.
+///
+/// Dropping this drops the future on the Core's side, at the next turn. To let it run on
+/// unobserved, spawn the `Call` in its place.
+///
+/// # Errors
+///
+/// [`Lost`] when there will be no answer.
+#[must_use = "dropping a Call cancels what it waits for"]
+pub struct Call<T> {
+    waiting: oneshot::Receiver<Result<T, Panic>>,
+}
+
+impl<T> Future for Call<T> {
+    type Output = Result<T, Lost>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.waiting)
+            .poll(cx)
+            .map(|answer| match answer {
+                Ok(Ok(value)) => Ok(value),
+                Ok(Err(panic)) => Err(Lost::Panicked(panic)),
+                Err(_) => Err(Lost::Gone),
+            })
+    }
+}
+
+impl<T> fmt::Debug for Call<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").finish_non_exhaustive()
+    }
+}
+
+/// Why a [`Call`] has no answer.
+#[derive(Debug)]
+pub enum Lost {
+    /// The Core was dropped before the future ended. The future was dropped with it.
+    Gone,
+    /// The future panicked, or the closure that was to make it.
+    Panicked(Panic),
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lost::Gone => f.write_str(
+                "the tokio-core Core was dropped before it answered: keep its thread until all \
+                 calls are awaited",
+            ),
+            Lost::Panicked(panic) => panic.fmt(f),
+        }
+    }
+}
+
+impl Error for Lost {}
+
+/// A panic that was caught on a Core's thread.
+pub struct Panic {
+    /// In a `Mutex` for `Sync`, which error types of today ask for.
+    payload: Mutex<Box<dyn Any + Send>>,
+}
+
+impl Panic {
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Panic {
+        Panic {
+            payload: Mutex::new(payload),
+        }
+    }
+
+    /// What `panic!` was called with.
+    pub fn into_payload(self) -> Box<dyn Any + Send> {
+        self.payload
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on panicking here, without calling the panic hook again.
+    pub fn resume(self) -> ! {
+        resume_unwind(self.into_payload())
+    }
+}
+
+impl fmt::Display for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let payload = self.payload.lock().unwrap_or_else(PoisonError::into_inner);
+        let message = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        match message {
+            Some(message) => write!(f, "a task on the tokio-core Core panicked: {message}"),
+            None => f.write_str("a task on the tokio-core Core panicked"),
+        }
+    }
+}
+
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Panic({:?})", self.to_string())
+    }
+}
+
+impl Error for Panic {}
+
+/// The Core's side of a [`Call`].
+struct Answering<F, A: Future01> {
+    state: State<F, A>,
+    /// `None` once the answer is on its way.
+    answer: Option<Answer<A::Item>>,
+    hung_up: Crossing,
+    _lease: Option<Lease>,
+}
+
+/// ```text
+/// Queued ──first poll──▶ Running ──ready, panic or hung up──▶ Ended
+/// ```
+enum State<F, A> {
+    /// `f` is called from `poll`, so that its panic, too, is caught and told.
+    Queued(F, Handle),
+    Running(A),
+    Ended,
+}
+
+impl<F, A> State<F, A>
+where
+    F: FnOnce(&Handle) -> A,
+    A: Future01<Error = ()>,
+{
+    fn advance(&mut self) -> Poll01<A::Item, ()> {
+        *self = match mem::replace(self, State::Ended) {
+            State::Queued(f, handle) => State::Running(f(&handle)),
+            state => state,
+        };
+        match self {
+            State::Running(future) => future.poll(),
+            _ => panic!("Answering was polled after its end"),
+        }
+    }
+}
+
+impl<F, A> Answering<F, A>
+where
+    F: FnOnce(&Handle) -> A,
+    A: Future01<Error = ()>,
+{
+    fn new(f: F, handle: &Handle, answer: Answer<A::Item>, lease: Option<Lease>) -> Self {
+        Answering {
+            state: State::Queued(f, handle.clone()),
+            answer: Some(answer),
+            hung_up: Crossing::default(),
+            _lease: lease,
+        }
+    }
+}
+
+impl<F, A> Future01 for Answering<F, A>
+where
+    F: FnOnce(&Handle) -> A,
+    A: Future01<Error = ()>,
+{
+    type Item = ();
+    type Error = ();
+
+    fn poll(&mut self) -> Poll01<(), ()> {
+        let Answering {
+            state,
+            answer,
+            hung_up,
+            ..
+        } = self;
+        let waiting = answer.as_mut().expect("polled after its end");
+        if hung_up
+            .enter("a spawn::Call", |cx| waiting.poll_closed(cx))
+            .is_ready()
+        {
+            *state = State::Ended;
+            return Ok(Async::Ready(()));
+        }
+        // What a panic leaves behind is dropped unseen.
+        let polled = catch_unwind(AssertUnwindSafe(|| state.advance()));
+        let told = match polled {
+            Ok(Ok(Async::NotReady)) => return Ok(Async::NotReady),
+            Ok(Ok(Async::Ready(value))) => Ok(value),
+            Ok(Err(())) => return Err(()),
+            Err(panic) => Err(Panic::new(panic)),
+        };
+        // First the future ends, then its caller hears of it.
+        let dropped = catch_unwind(AssertUnwindSafe(|| *state = State::Ended));
+        let told = told.and_then(|value| dropped.map(|()| value).map_err(Panic::new));
+        if let Some(answer) = answer.take() {
+            // A caller who has left in this very moment wants no answer.
+            let _ = answer.send(told);
+        }
+        Ok(Async::Ready(()))
+    }
+}

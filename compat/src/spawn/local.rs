@@ -1,0 +1,311 @@
+//! Look-alikes of tokio-core's `Handle` and `Remote`, over tokio 1's `LocalSet`.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::fmt;
+use std::future::{poll_fn, Future};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::pin::{pin, Pin};
+use std::rc::{Rc, Weak};
+use std::task::{Poll, Waker};
+
+use futures01::future::{self, ExecuteError, ExecuteErrorKind, Executor};
+use futures01::{Future as Future01, IntoFuture};
+use tokio::runtime;
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+
+use crate::task::AsStd;
+
+/// A thread's `!Send` tasks: what a tokio-core `Core` was to its handles.
+///
+/// It has no runtime of its own; [`run_until`](Local::run_until) lends it the one it is awaited in,
+/// for as long as that takes. Tasks that are left over stay, and go on at the next `run_until`.
+///
+/// *Cost*: a task is tokio's allocation and two of the bridge's. *Cancellation*: dropping the
+/// `Local` drops all its tasks; dropping the future of `run_until` pauses them. *Ownership*:
+/// sockets belong to the tasks that hold them, as ever.
+///
+/// ```
+/// use futures01::Future as _;
+/// use ptunnel_compat::{spawn::Local, task::AsStd};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let local = Local::new(&tokio::runtime::Handle::current());
+/// let handle = local.handle();
+///
+/// let (tx, rx) = futures01::unsync::oneshot::channel();
+/// handle.spawn_fn(move || tx.send("from a task that is not Send").map_err(drop));
+/// assert_eq!(local.run_until(AsStd::new(rx)).await, Ok("from a task that is not Send"));
+/// # }
+/// ```
+pub struct Local {
+    shared: Rc<Shared>,
+    handle: Handle,
+}
+
+struct Shared {
+    tasks: LocalSet,
+    /// The panic of a task, on its way out of `run_until`.
+    panic: Cell<Option<Box<dyn Any + Send>>>,
+    /// Whom a panic has to wake.
+    runner: Cell<Option<Waker>>,
+}
+
+thread_local! {
+    /// The `Local`s that are being run on this thread, innermost last.
+    static RUNNING: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Local {
+    /// Makes an empty one. Timers made with its handles run on `runtime`.
+    pub fn new(runtime: &runtime::Handle) -> Local {
+        let shared = Rc::new(Shared {
+            tasks: LocalSet::new(),
+            panic: Cell::new(None),
+            runner: Cell::new(None),
+        });
+        let (sent, mut inbox) = mpsc::unbounded_channel::<Job>();
+        let handle = Handle {
+            shared: Rc::downgrade(&shared),
+            runtime: runtime.clone(),
+            remote: Remote { sent },
+        };
+        // Through the weak handle, lest the tasks keep their own set alive. The handle keeps the
+        // inbox open in turn, so this task lasts as long as the set.
+        let here = handle.clone();
+        shared.tasks.spawn_local(async move {
+            while let Some(job) = inbox.recv().await {
+                here.guard(|| job(&here));
+            }
+        });
+        Local { shared, handle }
+    }
+
+    /// A handle that stays on this thread.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// A handle that any thread may use.
+    pub fn remote(&self) -> Remote {
+        self.handle.remote.clone()
+    }
+
+    /// Runs `future`, and the tasks beside it, until `future` ends.
+    ///
+    /// # Panics
+    ///
+    /// With the panic of a task, at the next opportunity; the other tasks stay as they are.
+    pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
+        let mut running = pin!(self.shared.tasks.run_until(future));
+        poll_fn(|cx| {
+            self.shared.runner.set(Some(cx.waker().clone()));
+            let _here = Running::enter(self.handle());
+            let polled = running.as_mut().poll(cx);
+            if let Some(panic) = self.shared.panic.take() {
+                resume_unwind(panic);
+            }
+            polled
+        })
+        .await
+    }
+}
+
+/// For as long as it lives, [`Remote::handle`] finds this handle.
+struct Running;
+
+impl Running {
+    fn enter(handle: Handle) -> Running {
+        RUNNING.with_borrow_mut(|running| running.push(handle));
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let left = RUNNING.with_borrow_mut(Vec::pop);
+        drop(left);
+    }
+}
+
+/// The look-alike of `tokio_core::reactor::Handle`: spawns onto the thread that made its [`Local`].
+#[derive(Clone)]
+pub struct Handle {
+    shared: Weak<Shared>,
+    runtime: runtime::Handle,
+    remote: Remote,
+}
+
+impl Handle {
+    /// Spawns a 0.1 future; when the [`Local`] is gone, drops it without a word.
+    pub fn spawn<F>(&self, future: F)
+    where
+        F: Future01<Item = (), Error = ()> + 'static,
+    {
+        let _ = self.try_spawn(future);
+    }
+
+    /// Spawns what `f` returns. `f` is called in the task, not here.
+    pub fn spawn_fn<F, R>(&self, f: F)
+    where
+        F: FnOnce() -> R + 'static,
+        R: IntoFuture<Item = (), Error = ()> + 'static,
+    {
+        self.spawn(future::lazy(f));
+    }
+
+    /// Spawns a 0.1 future.
+    ///
+    /// # Errors
+    ///
+    /// The future, when the [`Local`] is gone.
+    pub fn try_spawn<F>(&self, future: F) -> Result<(), Gone<F>>
+    where
+        F: Future01<Item = (), Error = ()> + 'static,
+    {
+        let Some(shared) = self.shared.upgrade() else {
+            return Err(Gone(future));
+        };
+        let mut task = AsStd::new(future);
+        let here = self.clone();
+        shared.tasks.spawn_local(poll_fn(move |cx| {
+            here.guard(|| Pin::new(&mut task).poll(cx).map(|_| ()))
+                .unwrap_or(Poll::Ready(()))
+        }));
+        Ok(())
+    }
+
+    /// The handle for other threads.
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    pub(crate) fn runtime(&self) -> &runtime::Handle {
+        &self.runtime
+    }
+
+    /// Calls `f` and hands a panic to [`Local::run_until`].
+    fn guard<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
+        match catch_unwind(AssertUnwindSafe(f)) {
+            Ok(value) => Some(value),
+            Err(panic) => {
+                let shared = self.shared.upgrade().expect("runs within the set");
+                shared.panic.set(Some(panic));
+                if let Some(runner) = shared.runner.take() {
+                    runner.wake();
+                }
+                None
+            }
+        }
+    }
+}
+
+impl<F> Executor<F> for Handle
+where
+    F: Future01<Item = (), Error = ()> + 'static,
+{
+    fn execute(&self, future: F) -> Result<(), ExecuteError<F>> {
+        self.try_spawn(future)
+            .map_err(|Gone(f)| ExecuteError::new(ExecuteErrorKind::Shutdown, f))
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+type Job = Box<dyn FnOnce(&Handle) + Send>;
+
+/// The look-alike of `tokio_core::reactor::Remote`: spawns onto the thread of a [`Local`], from any
+/// other. The closure crosses over and must be `Send`; the future that it makes need not be.
+///
+/// A closure is always queued. tokio-core called it on the spot when already on the right thread.
+#[derive(Clone)]
+pub struct Remote {
+    sent: mpsc::UnboundedSender<Job>,
+}
+
+impl Remote {
+    /// Spawns the future that `f` makes over there; when the [`Local`] is gone, drops `f` without a
+    /// word.
+    pub fn spawn<F, R>(&self, f: F)
+    where
+        F: FnOnce(&Handle) -> R + Send + 'static,
+        R: IntoFuture<Item = (), Error = ()>,
+        R::Future: 'static,
+    {
+        let _ = self.try_spawn(f);
+    }
+
+    /// Spawns the future that `f` makes over there. `Ok` means that `f` is in the queue; it is
+    /// dropped with the queue when the [`Local`] goes before its turn.
+    ///
+    /// # Errors
+    ///
+    /// When the [`Local`] is gone.
+    pub fn try_spawn<F, R>(&self, f: F) -> Result<(), Gone<()>>
+    where
+        F: FnOnce(&Handle) -> R + Send + 'static,
+        R: IntoFuture<Item = (), Error = ()>,
+        R::Future: 'static,
+    {
+        let job: Job = Box::new(move |handle| handle.spawn(f(handle).into_future()));
+        self.sent.send(job).map_err(|_| Gone(()))
+    }
+
+    /// The [`Handle`], if this is the thread of the [`Local`] and it is running.
+    pub fn handle(&self) -> Option<Handle> {
+        RUNNING.with_borrow(|running| {
+            running
+                .iter()
+                .rev()
+                .find(|h| h.remote.sent.same_channel(&self.sent))
+                .cloned()
+        })
+    }
+}
+
+impl<F> Executor<F> for Remote
+where
+    F: Future01<Item = (), Error = ()> + Send + 'static,
+{
+    fn execute(&self, future: F) -> Result<(), ExecuteError<F>> {
+        if self.sent.is_closed() {
+            return Err(ExecuteError::new(ExecuteErrorKind::Shutdown, future));
+        }
+        self.spawn(|_| future);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").finish_non_exhaustive()
+    }
+}
+
+/// The other side is gone; what was to be spawned comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Gone<F>(pub F);
+
+impl<F> fmt::Debug for Gone<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gone")
+    }
+}
+
+impl<F> fmt::Display for Gone<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the spawn::Local of this handle was dropped: keep it alive for as long as tasks are \
+             to run",
+        )
+    }
+}
+
+impl<F> Error for Gone<F> {}

@@ -1,0 +1,56 @@
+//! Futures, streams and sinks of one generation, polled by the other.
+//!
+//! | you have | and want to | wrap it in |
+//! |---|---|---|
+//! | a 0.1 `Future` or `Stream` | `.await` it, or poll it with a [`Waker`](std::task::Waker) | [`AsStd`] |
+//! | a 0.1 `Sink` | use it where `futures_sink::Sink` is asked for | [`AsStdSink`] |
+//! | a std `Future` or `Stream` of `Result`s | hand it to 0.1 combinators, or a tokio-core `Core` | [`As01`] |
+//! | a std `Sink` | use it as a 0.1 one | [`As01Sink`] |
+//!
+//! # Cost
+//!
+//! [`AsStd`] and [`AsStdSink`] allocate twice when they are made and never again; a changed `Waker`
+//! costs two clones of it and one uncontended lock, a wake-up one clone and one lock. [`As01`] and
+//! [`As01Sink`] allocate nothing when the 0.1 task that polls them is itself driven by an
+//! [`AsStd`]: they pick up its `Waker`, and the second crossing costs nothing but the look. Inside
+//! any other 0.1 task (a Core's, or a node of 0.1's `FuturesUnordered`) they allocate one `Waker`
+//! and keep it until the task changes. `tests/cost.rs` counts all of this.
+//!
+//! # Wake-ups
+//!
+//! What was registered in any poll wakes the `Waker` of the *latest* poll, also when it was not
+//! registered anew: futures 0.1 promised no less. It wakes nobody once the future has ended or was
+//! dropped. A wake-up is passed on one for one; none is added.
+
+mod crossing;
+mod driver;
+mod future;
+mod sink;
+
+pub use self::future::{As01, AsStd};
+pub use self::sink::{As01Sink, AsStdSink};
+
+pub(crate) use self::crossing::Crossing;
+pub(crate) use self::driver::Driver;
+
+use std::task::Poll;
+
+use futures01::{Async, Poll as Poll01};
+
+/// What a 0.1 poll said, in the words of std.
+fn poll_std<T, E>(polled: Poll01<T, E>) -> Poll<Result<T, E>> {
+    match polled {
+        Ok(Async::Ready(item)) => Poll::Ready(Ok(item)),
+        Ok(Async::NotReady) => Poll::Pending,
+        Err(error) => Poll::Ready(Err(error)),
+    }
+}
+
+/// What a std poll said, in the words of 0.1.
+pub(crate) fn poll_01<T, E>(polled: Poll<Result<T, E>>) -> Poll01<T, E> {
+    match polled {
+        Poll::Ready(Ok(item)) => Ok(Async::Ready(item)),
+        Poll::Ready(Err(error)) => Err(error),
+        Poll::Pending => Ok(Async::NotReady),
+    }
+}

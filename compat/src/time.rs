@@ -1,0 +1,244 @@
+//! tokio-core's `Timeout` and `Interval`, on tokio 1's clock.
+//!
+//! Same constructors, same items, same instants; [`Handle`] takes the place of the Core's. They
+//! differ from `tokio::time` where tokio-core did:
+//!
+//! | | tokio-core 0.1.12, and here | tokio 1 |
+//! |---|---|---|
+//! | the clock starts | at the call of `new` | in an `async` block, at its first poll |
+//! | first tick of an interval | after one period | at once |
+//! | ticks that nobody took | are skipped, later ones keep their phase | come in a burst |
+//!
+//! tokio-core 0.1.13 and later have the burst already. Who wants to keep that takes
+//! `tokio::time::interval_at`, through [`task::As01`](crate::task::As01) where it has to be a 0.1
+//! stream.
+//!
+//! *Cost*: one allocation when made; none per poll or `reset`. *Cancellation*: dropping one cancels
+//! its timer. Nothing here owns a socket.
+//!
+//! `tokio::time::pause` holds these as well. They may be polled in any 0.1 task, also on a Core's
+//! thread, but fire only while the runtime of their `Handle` runs with its time driver enabled.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use futures01::{Async, Future as Future01, Poll, Stream as Stream01};
+use tokio::time::{self, Sleep};
+
+use crate::spawn::Handle;
+use crate::task::Crossing;
+
+/// A 0.1 future that resolves once an instant has passed.
+///
+/// Polled again after that, it is ready again, until [`reset`](Timeout::reset).
+///
+/// ```
+/// use std::time::Duration;
+/// use futures01::{Async, Future as _};
+/// use ptunnel_compat::{spawn::Local, task::AsStd, time::Timeout};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> std::io::Result<()> {
+/// let local = Local::new(&tokio::runtime::Handle::current());
+/// let timeout = Timeout::new(Duration::from_secs(10), &local.handle())?;
+/// // Counts from here on, polled or not.
+/// tokio::time::advance(Duration::from_secs(10)).await;
+/// AsStd::new(timeout).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "futures do nothing unless polled"]
+pub struct Timeout {
+    timer: Timer,
+}
+
+impl Timeout {
+    /// Resolves `duration` from now.
+    ///
+    /// # Errors
+    ///
+    /// When the instant is too far away for the clock. tokio-core panicked.
+    pub fn new(duration: Duration, handle: &Handle) -> io::Result<Timeout> {
+        let at = after(time::Instant::now(), duration)?;
+        Ok(Timeout {
+            timer: Timer::new(at, handle),
+        })
+    }
+
+    /// Resolves at `at`, or at once when that has passed.
+    ///
+    /// # Errors
+    ///
+    /// Never: the `Result` is tokio-core's, which needed its Core.
+    pub fn new_at(at: Instant, handle: &Handle) -> io::Result<Timeout> {
+        Ok(Timeout {
+            timer: Timer::new(at.into(), handle),
+        })
+    }
+
+    /// Sets a new instant, whether or not the old one has passed. A task that waits for this must
+    /// poll it again.
+    pub fn reset(&mut self, at: Instant) {
+        self.timer.reset(at.into());
+    }
+}
+
+impl Future01 for Timeout {
+    type Item = ();
+    type Error = io::Error;
+
+    fn poll(&mut self) -> Poll<(), io::Error> {
+        Ok(self.timer.poll("a time::Timeout"))
+    }
+}
+
+impl fmt::Debug for Timeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timeout")
+            .field("at", &self.timer.sleep.deadline())
+            .finish()
+    }
+}
+
+/// A 0.1 stream that yields `()` once a period and never ends.
+///
+/// ```
+/// use std::time::Duration;
+/// use futures01::Stream as _;
+/// use futures_util::TryStreamExt as _;
+/// use ptunnel_compat::{spawn::Local, task::AsStd, time::Interval};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> std::io::Result<()> {
+/// let local = Local::new(&tokio::runtime::Handle::current());
+/// let start = tokio::time::Instant::now();
+/// let ticks = Interval::new(Duration::from_secs(10), &local.handle())?;
+/// AsStd::new(ticks.take(3)).try_collect::<Vec<()>>().await?;
+/// assert_eq!(start.elapsed().as_secs(), 30);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "streams do nothing unless polled"]
+pub struct Interval {
+    timer: Timer,
+    period: Duration,
+}
+
+impl Interval {
+    /// Ticks `period` from now, and once a `period` after that.
+    ///
+    /// # Errors
+    ///
+    /// When `period` is zero, or the first instant too far away for the clock. tokio-core panicked,
+    /// for zero at the first tick.
+    pub fn new(period: Duration, handle: &Handle) -> io::Result<Interval> {
+        let at = after(time::Instant::now(), period)?;
+        Interval::from(at, period, handle)
+    }
+
+    /// Ticks at `at`, and once a `period` after that.
+    ///
+    /// # Errors
+    ///
+    /// When `period` is zero.
+    pub fn new_at(at: Instant, period: Duration, handle: &Handle) -> io::Result<Interval> {
+        Interval::from(at.into(), period, handle)
+    }
+
+    fn from(at: time::Instant, period: Duration, handle: &Handle) -> io::Result<Interval> {
+        if period.is_zero() {
+            return Err(invalid("an interval needs a period above zero"));
+        }
+        Ok(Interval {
+            timer: Timer::new(at, handle),
+            period,
+        })
+    }
+}
+
+impl Stream01 for Interval {
+    type Item = ();
+    type Error = io::Error;
+
+    fn poll(&mut self) -> Poll<Option<()>, io::Error> {
+        let polled = self.timer.poll("a time::Interval");
+        if polled.is_ready() {
+            let due = self.timer.sleep.deadline();
+            self.timer
+                .reset(next_tick(due, time::Instant::now(), self.period)?);
+        }
+        Ok(polled.map(Some))
+    }
+}
+
+impl fmt::Debug for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interval")
+            .field("next", &self.timer.sleep.deadline())
+            .field("period", &self.period)
+            .finish()
+    }
+}
+
+/// The first instant after `now` that lies a whole number of periods after `due`.
+fn next_tick(
+    due: time::Instant,
+    now: time::Instant,
+    period: Duration,
+) -> io::Result<time::Instant> {
+    let next = after(due, period)?;
+    if next > now {
+        return Ok(next);
+    }
+    // Not tokio's `MissedTickBehavior::Skip`: it lets ticks up to 5 ms late burst.
+    let since_tick = now.duration_since(due).as_nanos() % period.as_nanos();
+    let since_tick = Duration::new(
+        u64::try_from(since_tick / 1_000_000_000).expect("less than a period"),
+        u32::try_from(since_tick % 1_000_000_000).expect("less than a second"),
+    );
+    after(now, period - since_tick)
+}
+
+fn after(start: time::Instant, duration: Duration) -> io::Result<time::Instant> {
+    start
+        .checked_add(duration)
+        .ok_or_else(|| invalid("the clock ends before that instant"))
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+/// A tokio 1 timer that 0.1 code polls, and may poll again once it has fired.
+struct Timer {
+    sleep: Pin<Box<Sleep>>,
+    crossing: Crossing,
+}
+
+impl Timer {
+    fn new(at: time::Instant, handle: &Handle) -> Timer {
+        let _runtime = handle.runtime().enter();
+        Timer {
+            sleep: Box::pin(time::sleep_until(at)),
+            crossing: Crossing::default(),
+        }
+    }
+
+    fn reset(&mut self, at: time::Instant) {
+        self.sleep.as_mut().reset(at);
+    }
+
+    fn poll(&mut self, what: &str) -> Async<()> {
+        if self.sleep.deadline() <= time::Instant::now() {
+            return Async::Ready(());
+        }
+        let sleep = self.sleep.as_mut();
+        match self.crossing.enter(what, |cx| sleep.poll(cx)) {
+            std::task::Poll::Ready(()) => Async::Ready(()),
+            std::task::Poll::Pending => Async::NotReady,
+        }
+    }
+}

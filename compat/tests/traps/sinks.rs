@@ -1,0 +1,242 @@
+//! Rows 26 to 31: who closes a sink, and who asks it for room.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use futures01::{stream as stream_01, Async, AsyncSink, Future as _};
+use futures01::{Sink as _, Stream as _};
+use futures_sink::Sink;
+use futures_util::{stream, SinkExt, StreamExt};
+
+use crate::common::Bell;
+
+/// A sink with a buffer that has to be flushed, which writes down what is done to it.
+#[derive(Clone, Default)]
+struct Recorder {
+    log: Rc<RefCell<Vec<&'static str>>>,
+    buffer: Rc<RefCell<VecDeque<u32>>>,
+    room: usize,
+}
+
+impl Recorder {
+    fn new(room: usize) -> Recorder {
+        Recorder {
+            room,
+            ..Recorder::default()
+        }
+    }
+
+    fn note(&self, what: &'static str) {
+        self.log.borrow_mut().push(what);
+    }
+
+    fn log(&self) -> Vec<&'static str> {
+        self.log.take()
+    }
+
+    fn is_full(&self) -> bool {
+        self.buffer.borrow().len() == self.room
+    }
+}
+
+impl futures01::Sink for Recorder {
+    type SinkItem = u32;
+    type SinkError = ();
+
+    fn start_send(&mut self, item: u32) -> futures01::StartSend<u32, ()> {
+        if self.is_full() {
+            return Ok(AsyncSink::NotReady(item));
+        }
+        self.buffer.borrow_mut().push_back(item);
+        Ok(AsyncSink::Ready)
+    }
+
+    fn poll_complete(&mut self) -> futures01::Poll<(), ()> {
+        self.note("flush");
+        Ok(Async::Ready(()))
+    }
+
+    fn close(&mut self) -> futures01::Poll<(), ()> {
+        self.note("close");
+        Ok(Async::Ready(()))
+    }
+}
+
+impl Sink<u32> for Recorder {
+    type Error = ();
+
+    fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        if self.is_full() {
+            Poll::Pending
+        } else {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn start_send(self: Pin<&mut Self>, item: u32) -> Result<(), ()> {
+        assert!(!self.is_full(), "start_send without poll_ready");
+        self.buffer.borrow_mut().push_back(item);
+        Ok(())
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        self.note("flush");
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        self.note("close");
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn numbers() -> impl futures_core::Stream<Item = Result<u32, ()>> {
+    stream::iter([Ok(1), Ok(2)])
+}
+
+#[tokio::test]
+async fn row_26_forward_closes_what_it_borrowed() {
+    // futures 0.1: took the sink, closed it, and handed it back closed.
+    let sink = Recorder::new(9);
+    stream_01::iter_ok::<_, ()>([1, 2])
+        .forward(sink.clone())
+        .wait()
+        .map(drop)
+        .unwrap();
+    assert_eq!(sink.log().last(), Some(&"close"));
+
+    // Naive: lent by `&mut`, the sink looks as if it were good for more.
+    let mut sink = Recorder::new(9);
+    numbers().forward(&mut sink).await.unwrap();
+    assert_eq!(sink.log().last(), Some(&"close"));
+
+    // Right, if more is to come.
+    SinkExt::send_all(&mut sink, &mut numbers()).await.unwrap();
+    assert_eq!(sink.log(), ["flush"]);
+}
+
+#[tokio::test]
+async fn row_27_dropping_a_half_of_a_split_closes_nothing() {
+    /// A stream and a sink in one, as a framed socket is.
+    struct Both(Recorder, #[expect(dead_code, reason = "held")] Rc<()>);
+    impl futures_core::Stream for Both {
+        type Item = u32;
+        fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<u32>> {
+            Poll::Pending
+        }
+    }
+    impl futures01::Stream for Both {
+        type Item = u32;
+        type Error = ();
+        fn poll(&mut self) -> futures01::Poll<Option<u32>, ()> {
+            Ok(Async::NotReady)
+        }
+    }
+    impl futures01::Sink for Both {
+        type SinkItem = u32;
+        type SinkError = ();
+        fn start_send(&mut self, item: u32) -> futures01::StartSend<u32, ()> {
+            futures01::Sink::start_send(&mut self.0, item)
+        }
+        fn poll_complete(&mut self) -> futures01::Poll<(), ()> {
+            self.0.poll_complete()
+        }
+    }
+    impl Sink<u32> for Both {
+        type Error = ();
+        fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+            Pin::new(&mut self.0).poll_ready(cx)
+        }
+        fn start_send(mut self: Pin<&mut Self>, item: u32) -> Result<(), ()> {
+            Sink::start_send(Pin::new(&mut self.0), item)
+        }
+        fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+            Pin::new(&mut self.0).poll_flush(cx)
+        }
+        fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+            Pin::new(&mut self.0).poll_close(cx)
+        }
+    }
+    let (sink, open) = (Recorder::new(9), Rc::new(()));
+
+    // futures 0.1: the socket is one, and goes with its last half.
+    let (write, read) = futures01::Stream::split(Both(sink.clone(), open.clone()));
+    drop(write);
+    assert!(sink.log().is_empty());
+    drop(read);
+    assert_eq!(Rc::strong_count(&open), 1);
+
+    // Naive: the writer is done, so the peer will see the end.
+    let (write, read) = StreamExt::split(Both(sink.clone(), open.clone()));
+    drop::<stream::SplitSink<_, u32>>(write);
+    assert!(sink.log().is_empty(), "nobody closed it");
+    assert_eq!(Rc::strong_count(&open), 2, "the reader holds the socket");
+    drop(read);
+    assert_eq!(Rc::strong_count(&open), 1);
+
+    // Right: say so.
+    let (mut write, _read) = StreamExt::split(Both(sink.clone(), open.clone()));
+    SinkExt::<u32>::close(&mut write).await.unwrap();
+    assert_eq!(sink.log(), ["close"]);
+}
+
+#[tokio::test]
+async fn row_30_send_all_no_longer_closes() {
+    // futures 0.1: closes at the end, which is how the reader learns of it.
+    let sink = Recorder::new(9);
+    sink.clone()
+        .send_all(stream_01::iter_ok::<_, ()>([1, 2]))
+        .wait()
+        .map(drop)
+        .unwrap();
+    assert_eq!(sink.log().last(), Some(&"close"));
+
+    // Naive: flushed, and left open. The reader waits for more.
+    let mut sink = Recorder::new(9);
+    SinkExt::send_all(&mut sink, &mut numbers()).await.unwrap();
+    assert_eq!(sink.log(), ["flush"]);
+
+    // Right: close it, or `forward` to it.
+    SinkExt::send_all(&mut sink, &mut numbers()).await.unwrap();
+    SinkExt::close(&mut sink).await.unwrap();
+    assert_eq!(sink.log(), ["flush", "close"]);
+}
+
+#[test]
+fn row_31_a_full_sink_hands_nothing_back() {
+    let bell = Bell::new();
+    let cx = &mut Context::from_waker(Waker::noop());
+
+    // futures 0.1: try, and get the item back.
+    let mut sink = Recorder::new(1);
+    bell.enter_01(|| {
+        assert_eq!(
+            futures01::Sink::start_send(&mut sink, 1),
+            Ok(AsyncSink::Ready)
+        );
+        assert_eq!(
+            futures01::Sink::start_send(&mut sink, 2),
+            Ok(AsyncSink::NotReady(2))
+        );
+    });
+
+    // Naive: `start_send` for `start_send`. It takes the item, and may do with it as it likes.
+    let mut sink = Recorder::new(1);
+    assert_eq!(Sink::start_send(Pin::new(&mut sink), 1), Ok(()));
+    let naive = std::panic::AssertUnwindSafe(|| Sink::start_send(Pin::new(&mut sink), 2));
+    assert!(std::panic::catch_unwind(naive).is_err());
+
+    // Right: ask for room, and keep the item until there is.
+    let mut sink = Recorder::new(1);
+    let mut taken = 0;
+    for item in [1, 2] {
+        if Pin::new(&mut sink).poll_ready(cx).is_ready() {
+            Sink::start_send(Pin::new(&mut sink), item).unwrap();
+            taken = item;
+        }
+    }
+    assert_eq!(taken, 1);
+}

@@ -1,0 +1,131 @@
+//! Rows 59 to 67: when a FIN is sent, by whom, and to whom one is connected.
+
+use std::io;
+use std::time::Duration;
+
+use ptunnel_compat::core::CoreThread;
+use tokio::io::{split, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio_core::reactor::Core;
+use tokio_io::AsyncRead as _;
+
+/// Two ends of a TCP connection.
+pub async fn tcp_pair() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let near = TcpStream::connect(listener.local_addr()?).await?;
+    Ok((near, listener.accept().await?.0))
+}
+
+/// The same, with the near end on a Core and the far one nobody's.
+pub fn tcp_pair_01(core: &mut Core) -> (tokio_core::net::TcpStream, std::net::TcpStream) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = tokio_core::net::TcpStream::connect(&listener.local_addr().unwrap(), &core.handle());
+    (core.run(near).unwrap(), listener.accept().unwrap().0)
+}
+
+/// The same, with the near end on the Core of a thread.
+pub async fn tcp_pair_apart(core: &CoreThread) -> (tokio_core::net::TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let near = core.run(move |handle| tokio_core::net::TcpStream::connect(&addr, handle));
+    (
+        near.await.unwrap().unwrap(),
+        listener.accept().await.unwrap().0,
+    )
+}
+
+/// What comes next at the peer: a byte, or `None` for a FIN. A test that expects no FIN sends a
+/// byte after what might have sent one.
+pub async fn next(far: &mut TcpStream) -> Option<u8> {
+    match far.read_u8().await {
+        Ok(byte) => Some(byte),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+        Err(error) => panic!("neither a byte nor a FIN: {error}"),
+    }
+}
+
+#[tokio::test]
+async fn row_59_shutdown_has_become_a_fin() -> io::Result<()> {
+    // futures 0.1: on tokio-core's stream it does nothing; code calls it out of habit.
+    let core = CoreThread::new("core")?;
+    let (near, mut far) = tcp_pair_apart(&core).await;
+    let habit = core.run(|_| tokio_io::io::shutdown(near)).await.unwrap()?;
+    core.run(|_| tokio_io::io::write_all(habit, "x"))
+        .await
+        .unwrap()?;
+    assert_eq!(next(&mut far).await, Some(b'x'));
+
+    // Naive: the same word ends the stream.
+    let (mut near, mut far) = tcp_pair().await?;
+    near.shutdown().await?;
+    assert!(near.write_all(b"x").await.is_err());
+    assert_eq!(next(&mut far).await, None);
+
+    // Right: what did nothing is left out; what meant to flush says so.
+    let (mut near, mut far) = tcp_pair().await?;
+    near.flush().await?;
+    near.write_all(b"x").await?;
+    assert_eq!(next(&mut far).await, Some(b'x'));
+    Ok(())
+}
+
+#[tokio::test]
+async fn row_60_an_owned_write_half_sends_fin_when_dropped() -> io::Result<()> {
+    // futures 0.1: a half is a handle; the socket goes with the last.
+    let core = CoreThread::new("core")?;
+    let (near, mut far) = tcp_pair_apart(&core).await;
+    let (read, write) = near.split();
+    drop(write);
+    assert!(is_open(&mut far).await);
+    drop(read);
+    assert_eq!(next(&mut far).await, None);
+
+    // Naive: `into_split` for `split`. A writer that is done ends the stream.
+    let (near, mut far) = tcp_pair().await?;
+    let (_read, write) = near.into_split();
+    drop(write);
+    assert_eq!(next(&mut far).await, None);
+
+    // Right, if no FIN is meant: `forget` it, or `io::split`.
+    let (near, mut far) = tcp_pair().await?;
+    let (read, write) = near.into_split();
+    write.forget();
+    assert_eq!(read.as_ref().try_write(b"x")?, 1);
+    assert_eq!(next(&mut far).await, Some(b'x'));
+
+    let (near, mut far) = tcp_pair().await?;
+    let (_read, write) = split(near);
+    drop(write);
+    assert!(is_open(&mut far).await);
+    Ok(())
+}
+
+/// Whether no FIN has come, and none comes for a while.
+async fn is_open(far: &mut TcpStream) -> bool {
+    tokio::time::timeout(Duration::from_millis(50), next(far))
+        .await
+        .is_err()
+}
+
+#[tokio::test]
+async fn row_67_connect_tries_every_address() -> io::Result<()> {
+    // Bound, and not listening.
+    let refusing = TcpSocket::new_v4()?;
+    refusing.bind(([127, 0, 0, 1], 0).into())?;
+    let allowed = refusing.local_addr()?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let forbidden = listener.local_addr()?;
+
+    // futures 0.1: one address, the one that was looked at.
+    let core = CoreThread::new("core")?;
+    let refused = core.run(move |handle| tokio_core::net::TcpStream::connect(&allowed, handle));
+    assert!(refused.await.unwrap().is_err());
+
+    // Naive: the first of a name's addresses was looked at; the connection goes to the second.
+    let naive = TcpStream::connect(&[allowed, forbidden][..]).await?;
+    assert_eq!(naive.peer_addr()?, forbidden);
+
+    // Right: look at each address, and connect to it alone.
+    assert!(TcpStream::connect(allowed).await.is_err());
+    Ok(())
+}
