@@ -63,6 +63,8 @@ pub(crate) struct Event {
     /// A short read may leave something behind that no further event tells of: an end, an
     /// error, or what follows urgent data.
     pub(crate) more: bool,
+    /// There is an error to be taken.
+    pub(crate) failed: bool,
 }
 
 impl Epoll {
@@ -134,6 +136,7 @@ impl Events {
                 | libc::EPOLLHUP
                 | libc::EPOLLERR),
             writable: has(libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR),
+            failed: has(libc::EPOLLERR),
             more: has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR | libc::EPOLLPRI),
         }
     }

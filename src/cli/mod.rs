@@ -25,6 +25,10 @@ use crate::escape::Escaped;
 /// No limit in time is longer: a year, in seconds.
 const LONGEST: f64 = 31_536_000.0;
 
+/// After what clap has to say.
+const RIGHT: &str = "a right command line is ptunnel -p proxy.example:3128 \
+                     8993:imap.example.org:993, and --help shows every option";
+
 /// What a command line asks for.
 #[derive(Debug)]
 pub enum Command {
@@ -78,11 +82,7 @@ fn complaint(e: &clap::Error) -> Error {
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     let text = words.join(" ");
     let text = text.trim_start_matches("error: ");
-    Error::usage(format!(
-        "{}; a right command line is ptunnel -p proxy.example:3128 8993:imap.example.org:993, \
-         and --help shows every option",
-        Escaped(text.as_bytes())
-    ))
+    Error::usage(format!("{}; {}", Escaped(text.as_bytes()), RIGHT))
 }
 
 fn configure(
@@ -167,8 +167,8 @@ fn values<'a>(matches: &'a ArgMatches<'_>, name: &str) -> Result<Vec<(usize, &'a
     // clap passes over a last one without a value, if others have theirs.
     if matches.occurrences_of(name) > values.len() as u64 {
         return Err(Error::usage(format!(
-            "--{} at the end has no value; --help shows a right one",
-            name
+            "--{} at the end has no value; {}",
+            name, RIGHT
         )));
     }
     Ok(values)

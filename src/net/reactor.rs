@@ -212,6 +212,8 @@ impl Readiness {
     pub(super) const WRITE: Readiness = Readiness(2);
     /// Read on until the end or an error: see [`Event::more`](crate::sys::Event).
     const MORE: Readiness = Readiness(4);
+    /// There is an error to be taken from the descriptor.
+    const FAILED: Readiness = Readiness(8);
 
     fn has(self, other: Readiness) -> bool {
         self.0 & other.0 != 0
@@ -260,6 +262,15 @@ impl Registration {
     /// Whether an end, an error or urgent data may be waiting, that a short read doesn't tell of.
     pub(super) fn has_more(&self) -> bool {
         self.source.ready.get().has(Readiness::MORE)
+    }
+
+    /// Whether an error was reported that nobody was told of here.
+    pub(super) fn take_failed(&self) -> bool {
+        let ready = self.source.ready.get();
+        self.source
+            .ready
+            .set(Readiness(ready.0 & !Readiness::FAILED.0));
+        ready.has(Readiness::FAILED)
     }
 
     /// Whether a read that didn't fill its buffer took everything there was; if so, the current
@@ -441,6 +452,9 @@ impl Inner {
             }
             if event.more {
                 ready |= Readiness::MORE.0;
+            }
+            if event.failed {
+                ready |= Readiness::FAILED.0;
             }
             source.ready.set(Readiness(ready));
             if let Some(task) = &*source.task.borrow() {

@@ -84,6 +84,10 @@ impl<S: Transport> Transport for Rewind<S> {
         self.front.is_empty() && self.stream.is_drained()
     }
 
+    fn check(&mut self) -> io::Result<()> {
+        self.stream.check()
+    }
+
     fn can_splice(&self) -> bool {
         self.front.is_empty() && self.stream.can_splice()
     }

@@ -129,6 +129,15 @@ impl Transport for Socket {
         self.registration.is_drained()
     }
 
+    fn check(&mut self) -> io::Result<()> {
+        if self.registration.take_failed() {
+            if let Some(e) = self.io.take_error()? {
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+
     fn can_splice(&self) -> bool {
         true
     }

@@ -28,6 +28,15 @@ pub trait Transport: AsyncRead + AsyncWrite {
         false
     }
 
+    /// The error that the stream is known to have met, for those who don't read from it now.
+    ///
+    /// # Errors
+    ///
+    /// That one, such as a reset; it is told once.
+    fn check(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Whether bytes may go round this process: [`splice_from`](Transport::splice_from) and
     /// [`splice_into`](Transport::splice_into) work.
     fn can_splice(&self) -> bool {

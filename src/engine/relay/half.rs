@@ -94,7 +94,9 @@ impl HalfDuplex {
         for _ in 0..ROUNDS {
             // What was read earlier goes first, in every state.
             if !self.backlog.is_empty() {
-                try_ready!(self.backlog.write_to(writer, &mut self.carried));
+                if !self.backlog.write_to(writer, &mut self.carried)?.is_ready() {
+                    return stalled(reader);
+                }
             }
             let round = match &mut self.state {
                 State::Copying => {
@@ -113,14 +115,14 @@ impl HalfDuplex {
                     self.state = State::Ended;
                     return Ok(Async::Ready(()));
                 }
-                State::Ended => return Ok(Async::Ready(())),
+                State::Ended => return stalled(reader).map(|_| Async::Ready(())),
             };
             match round {
                 Round::Moved { filled: true } => self.full = FULL.min(self.full + 1),
                 Round::Moved { filled: false } => self.full = 0,
                 Round::Blocked => {
                     self.give_back_pipe();
-                    return Ok(Async::NotReady);
+                    return stalled(reader);
                 }
                 Round::End => self.state = State::Ending,
             }
@@ -163,4 +165,10 @@ impl HalfDuplex {
             }
         }
     }
+}
+
+/// Nothing is read for now, so a reader that was reset wouldn't be noticed by its reads.
+fn stalled<R: Transport>(reader: &mut R) -> Poll<(), Broken> {
+    reader.check().map_err(Broken::Read)?;
+    Ok(Async::NotReady)
 }
