@@ -93,10 +93,10 @@ impl HalfDuplex {
         let enough = self.carried + SHARE;
         for _ in 0..ROUNDS {
             // What was read earlier goes first, in every state.
-            if !self.backlog.is_empty() {
-                if !self.backlog.write_to(writer, &mut self.carried)?.is_ready() {
-                    return stalled(reader);
-                }
+            if !self.backlog.is_empty()
+                && !self.backlog.write_to(writer, &mut self.carried)?.is_ready()
+            {
+                return stalled(reader);
             }
             let round = match &mut self.state {
                 State::Copying => {
