@@ -1,0 +1,357 @@
+//! Credentials: where they come from, to whom they go, and where they must never appear.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::support::program::start_on_terminal;
+use crate::support::{closed_address, eventually, Peer, Ptunnel, Running, TempDir};
+
+/// The value of a Basic credential; an encoder of its own, so that both must be right.
+fn basic(text: &str) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::from("Basic ");
+    for group in text.as_bytes().chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            let index = word >> (18 - 6 * digit) & 63;
+            let is_padding = digit > group.len();
+            out.push(if is_padding {
+                '='
+            } else {
+                DIGITS[index as usize] as char
+            });
+        }
+    }
+    out
+}
+
+/// The credential in the request that a client's tunnel makes.
+fn presented(program: &Running, proxy: &Peer) -> Option<String> {
+    let mut client = program.connect();
+    client.send("x");
+    client.expect("x");
+    let head = proxy.heads().pop().unwrap();
+    let name = "Proxy-Authorization: ";
+    let mut lines = head.lines().filter_map(|line| line.strip_prefix(name));
+    let value = lines.next().map(str::to_string);
+    assert_eq!(lines.next(), None, "{}", head);
+    value
+}
+
+/// What is presented by the program with these arguments and variables; it logs all it can, and
+/// the secret must not be in there.
+#[track_caller]
+fn credential(secret: &str, complete: impl FnOnce(Ptunnel, &Peer) -> Ptunnel) -> Option<String> {
+    let proxy = Peer::echoing();
+    let program = complete(Ptunnel::new(), &proxy)
+        .to("example.org:22")
+        .arg("-vvv")
+        .start();
+    let value = presented(&program, &proxy);
+    program.says(&["example.org:22", "bytes"]);
+    assert_hidden(&program.stderr(), secret);
+    value
+}
+
+#[track_caller]
+fn assert_hidden(text: &str, secret: &str) {
+    let encoded = basic(&format!("joe:{}", secret));
+    assert!(!text.contains(secret), "{}", text);
+    assert!(!text.contains(&encoded["Basic ".len()..]), "{}", text);
+}
+
+#[test]
+fn without_a_user_no_credential_is_sent() {
+    let found = credential("hunter2", |p, proxy| {
+        p.proxy(proxy.address()).env("PTUNNEL_PASSWORD", "hunter2")
+    });
+    assert_eq!(found, None);
+}
+
+#[test]
+fn takes_user_and_password_from_the_command_line_with_a_warning() {
+    for args in &[&["-U", "joe:hunter2"][..], &["-U", "joe", "-P", "hunter2"]] {
+        let proxy = Peer::echoing();
+        let program = Ptunnel::through(proxy.address())
+            .to("example.org:22")
+            .args(args)
+            .start();
+        assert_eq!(presented(&program, &proxy), Some(basic("joe:hunter2")));
+        program.says(&["warning", "password"]);
+        let told = program.stderr();
+        assert_eq!(told.lines().count(), 1, "{}", told);
+        assert_hidden(&told, "hunter2");
+    }
+}
+
+#[test]
+fn takes_the_password_from_the_environment() {
+    let found = credential("hunter2", |p, proxy| {
+        p.proxy(proxy.address())
+            .args(&["--user", "joe"])
+            .env("PTUNNEL_PASSWORD", "hunter2")
+    });
+    assert_eq!(found, Some(basic("joe:hunter2")));
+}
+
+#[test]
+fn takes_the_password_from_a_file_of_ones_own() {
+    let folder = TempDir::new();
+    for content in &["hunter2", "hunter2\n", "hunter2\r\n"] {
+        let file = folder.file_with_mode("password", 0o600, content);
+        let found = credential("hunter2", |p, proxy| {
+            p.proxy(proxy.address())
+                .args(&["-U", "joe", "--password-file", &file])
+        });
+        assert_eq!(found, Some(basic("joe:hunter2")), "{:?}", content);
+    }
+}
+
+#[test]
+fn a_password_file_that_others_can_read_is_refused() {
+    let folder = TempDir::new();
+    for mode in &[0o644, 0o640, 0o604] {
+        let file = folder.file_with_mode("password", *mode, "hunter2\n");
+        let finished = Ptunnel::through("proxy.example:1")
+            .to("example.org:22")
+            .args(&["-U", "joe", "--password-file", &file])
+            .run();
+        finished.expect_code(2);
+        assert!(finished.stderr.contains(&file), "{}", finished.stderr);
+        assert!(finished.stderr.contains("600"), "{}", finished.stderr);
+        assert_hidden(&finished.stderr, "hunter2");
+    }
+}
+
+#[test]
+fn takes_user_info_from_the_proxys_url() {
+    let cases = [
+        ("joe:hunter2", "joe:hunter2"),
+        ("joe%40north:hun%3Ater2%25", "joe@north:hun:ter2%"),
+        ("j%C3%B6:p%C3%A4ss%20w%2Ford", "j\u{f6}:p\u{e4}ss w/ord"),
+        ("joe:", "joe:"),
+    ];
+    for (info, plain) in &cases {
+        let proxy = Peer::echoing();
+        let program = Ptunnel::through(format!("http://{}@{}", info, proxy.address()))
+            .to("example.org:22")
+            .start();
+        assert_eq!(presented(&program, &proxy), Some(basic(plain)), "{}", info);
+        assert!(
+            !program.listening()[0].line.contains('@'),
+            "{}",
+            program.listening()[0].line
+        );
+    }
+    let found = credential("hunter2", |p, proxy| {
+        p.env(
+            "https_proxy",
+            format!("http://joe:hunter2@{}/", proxy.address()),
+        )
+    });
+    assert_eq!(found, Some(basic("joe:hunter2")));
+}
+
+#[test]
+fn a_password_from_the_environment_goes_before_that_of_the_url() {
+    let found = credential("hunter2", |p, proxy| {
+        p.proxy(format!("http://joe:old@{}", proxy.address()))
+            .env("PTUNNEL_PASSWORD", "hunter2")
+    });
+    assert_eq!(found, Some(basic("joe:hunter2")));
+    let folder = TempDir::new();
+    let file = folder.file_with_mode("password", 0o400, "hunter2");
+    let found = credential("hunter2", |p, proxy| {
+        p.proxy(proxy.address())
+            .args(&["-U", "joe", "--password-file", &file])
+            .env("PTUNNEL_PASSWORD", "another")
+    });
+    assert_eq!(found, Some(basic("joe:hunter2")));
+}
+
+/// corkscrew and proxytunnel: buffers of fixed size.
+#[test]
+fn long_and_odd_passwords_arrive_as_they_are() {
+    let long = "a:b%c d'\"$`\\\u{e9}\u{20ac}".repeat(150);
+    let found = credential(&long, |p, proxy| {
+        p.proxy(proxy.address())
+            .args(&["-U", "joe"])
+            .env("PTUNNEL_PASSWORD", &long)
+    });
+    assert_eq!(found, Some(basic(&format!("joe:{}", long))));
+}
+
+#[test]
+fn each_proxy_gets_its_own_credentials_alone() {
+    let first = Peer::proxy(drop);
+    let second = Peer::proxy(drop);
+    let last = Peer::echoing();
+    let program = Ptunnel::through(format!("http://ann:apple@{}", first.address()))
+        .proxy(format!("http://bob:banana@{}", second.address()))
+        .proxy(last.address())
+        .to("example.org:22")
+        .start();
+    assert_eq!(presented(&program, &last), None);
+    assert!(
+        first.head().contains(&basic("ann:apple")),
+        "{}",
+        first.head()
+    );
+    assert!(
+        second.head().contains(&basic("bob:banana")),
+        "{}",
+        second.head()
+    );
+}
+
+/// A direct connection is the destination's: nothing of the proxies' is for it.
+#[test]
+fn a_direct_connection_sees_no_credentials() {
+    let origin = Peer::start(|mut connection| {
+        connection.expect("hello");
+        connection.echo();
+    });
+    let program = Ptunnel::through(format!("http://joe:hunter2@{}", closed_address()))
+        .to(origin.address())
+        .arg("--direct-fallback")
+        .start();
+    let mut client = program.connect();
+    client.send("hello");
+    client.finish_sending();
+    client.expect_end();
+}
+
+/// What a person sees on a terminal.
+fn watch(mut terminal: File) -> Arc<Mutex<String>> {
+    let seen = Arc::new(Mutex::new(String::new()));
+    let screen = seen.clone();
+    thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        // The read fails once the other side is closed: the end, on a terminal.
+        while let Ok(count) = terminal.read(&mut buffer) {
+            if count == 0 {
+                return;
+            }
+            screen
+                .lock()
+                .unwrap()
+                .push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+    });
+    seen
+}
+
+#[test]
+fn asks_for_the_password_on_a_terminal_without_showing_it() {
+    let proxy = Peer::echoing();
+    let program = Ptunnel::through(proxy.address()).args(&["-U", "joe", "0:example.org:22"]);
+    let (mut program, mut person) = start_on_terminal(program);
+    let screen = watch(person.try_clone().unwrap());
+    let shown = || screen.lock().unwrap().clone();
+    let address = proxy.address().to_string();
+    eventually("a question about the user and the proxy", || {
+        shown().contains("joe") && shown().contains(&address)
+    });
+    person.write_all(b"hunter2\n").unwrap();
+    program.read_lines(1);
+    assert_eq!(presented(&program, &proxy), Some(basic("joe:hunter2")));
+    assert!(!shown().contains("hunter2"), "{}", shown());
+    assert_hidden(&program.stderr(), "hunter2");
+}
+
+#[test]
+fn without_a_terminal_and_a_password_it_says_what_to_do() {
+    // A session of its own has no terminal to ask on.
+    let finished = Ptunnel::through("proxy.example:1")
+        .to("example.org:22")
+        .args(&["-U", "joe"])
+        .in_a_session_of_its_own()
+        .run();
+    finished.expect_code(2);
+    assert!(
+        finished.stderr.contains("PTUNNEL_PASSWORD"),
+        "{}",
+        finished.stderr
+    );
+}
+
+const CHALLENGES: &str = "HTTP/1.1 407 Proxy Authentication Required\r\n\
+    Proxy-Authenticate: Negotiate\r\n\
+    proxy-authenticate: NTLM, basic realm=\"a, Digest b\"\r\n\
+    Content-Length: 0\r\n\r\n";
+
+#[test]
+fn a_407_names_the_proxy_and_its_schemes_and_closes_the_client() {
+    for args in &[&[][..], &["-U", "joe"]] {
+        let proxy = Peer::replying(CHALLENGES);
+        let program = Ptunnel::through(proxy.address())
+            .to("example.org:22")
+            .args(args)
+            .env("PTUNNEL_PASSWORD", "hunter2")
+            .start();
+        program.connect().expect_nothing();
+        let address = proxy.address().to_string();
+        let line = program.says(&[&address, "407", "Negotiate", "NTLM", "basic"]);
+        assert!(!line.contains("Digest"), "{}", line);
+        assert_eq!(program.stderr().lines().count(), 1, "{}", program.stderr());
+        assert_hidden(&program.stderr(), "hunter2");
+    }
+}
+
+#[test]
+fn a_407_ends_stdio_mode_with_4() {
+    let proxy = Peer::replying(CHALLENGES);
+    let finished = Ptunnel::through(format!("http://joe:hunter2@{}", proxy.address()))
+        .args(&["-W", "example.org:22", "-vvv"])
+        .run();
+    finished.expect_code(4);
+    assert!(finished.stderr.contains("Negotiate"), "{}", finished.stderr);
+    assert_hidden(&finished.stderr, "hunter2");
+}
+
+/// proxytunnel and socat show it in their verbose output.
+#[test]
+fn no_failure_shows_a_secret() {
+    let replies = [
+        "HTTP/1.1 403 Forbidden\r\n\r\n",
+        "nonsense\r\n\r\n",
+        "",
+        "HTTP/1.1 200",
+    ];
+    for reply in &replies {
+        let proxy = Peer::replying(*reply);
+        let program = Ptunnel::through(format!("http://joe:hunter2@{}", proxy.address()));
+        let finished = program.args(&["-W", "example.org:22", "-vvv"]).run();
+        assert_ne!(finished.code(), 0);
+        assert_hidden(&finished.stderr, "hunter2");
+    }
+    let wrong = [
+        "http://joe:hunter2@proxy.example:0",
+        "http://joe:hunter2@proxy.example:3128/path",
+        "http://joe:hunter2@[::1",
+        "http://joe:hunter2@",
+        "ftp://joe:hunter2@proxy.example",
+        "http://joe:hunter2@proxy example:1",
+        "joe:hunter2@proxy.example",
+        "http://j%00e:hunter2@proxy.example:1",
+        "http://joe:hunter2%0a@proxy.example:1",
+        "http://joe:hunter2%ff@proxy.example:1",
+        "http:/joe:hunter2@proxy.example:1",
+        "http//joe:hunter2@proxy.example:1",
+        "http://joe:hunter2#@proxy.example:x",
+    ];
+    for url in &wrong {
+        let by_option = Ptunnel::through(url).to("example.org:22").run();
+        let by_variable = Ptunnel::new()
+            .env("https_proxy", *url)
+            .to("example.org:22")
+            .run();
+        for finished in &[by_option, by_variable] {
+            finished.expect_code(2);
+            assert_hidden(&finished.stderr, "hunter2");
+        }
+    }
+}

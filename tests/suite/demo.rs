@@ -1,0 +1,40 @@
+//! `--demo`: everything on this machine alone, in one process.
+
+use crate::support::Ptunnel;
+
+#[test]
+fn shows_each_step_and_ends_with_0() {
+    let finished = Ptunnel::new().arg("--demo").run();
+    finished.expect_code(0);
+    assert_eq!(finished.stderr, "");
+    let text = finished.text();
+    let steps: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    let expected = [
+        "origin", "proxy", "tunnel", "request", "download", "upload", "done",
+    ];
+    assert_eq!(steps, expected, "{}", text);
+    for rate in &["64 MiB", "MiB/s"] {
+        assert!(text.matches(rate).count() >= 2, "{}", text);
+    }
+}
+
+#[test]
+fn needs_no_proxy_and_uses_none() {
+    let finished = Ptunnel::new()
+        .env("https_proxy", "nowhere.invalid:3128")
+        .env("all_proxy", "nowhere.invalid:3128")
+        .arg("--demo")
+        .run();
+    finished.expect_code(0);
+}
+
+#[test]
+fn runs_over_each_way_to_carry_bytes() {
+    for setting in &["always", "never"] {
+        let finished = Ptunnel::new().args(&["--demo", "--splice", setting]).run();
+        finished.expect_code(0);
+    }
+}

@@ -1,0 +1,75 @@
+//! Both ends of a tunnel in the hands of one test.
+
+use std::net::{SocketAddr, TcpListener};
+
+use crate::support::{eventually_some, sys, Connection, Running};
+
+/// A proxy, and every destination behind it, of which the test plays the part itself.
+pub struct Gate {
+    listener: TcpListener,
+}
+
+/// The two ends of one tunnel.
+pub struct Ends {
+    pub client: Connection,
+    pub server: Connection,
+}
+
+impl Gate {
+    pub fn open() -> Gate {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.set_nonblocking(true).expect("a mode");
+        Gate { listener }
+    }
+
+    /// A gate whose connections hold little that was not read yet.
+    pub fn narrow() -> Gate {
+        let gate = Gate::open();
+        sys::set_receive_buffer(&gate.listener, 16 * 1024);
+        gate
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.listener.local_addr().expect("an address")
+    }
+
+    /// Whether somebody has connected and was not accepted yet; takes that connection.
+    pub fn try_accept(&self) -> Option<Connection> {
+        let (stream, _) = self.listener.accept().ok()?;
+        stream.set_nonblocking(false).expect("a mode");
+        Some(Connection::new(stream, 0))
+    }
+
+    /// The next connection, of which nothing was read yet.
+    #[track_caller]
+    pub fn accept(&self) -> Connection {
+        eventually_some("the program connects to its proxy", || self.try_accept())
+    }
+
+    /// The next connection, with its tunnel granted.
+    #[track_caller]
+    pub fn grant(&self) -> Connection {
+        let mut server = self.accept();
+        server.grant();
+        server
+    }
+
+    /// A new client of the program's first tunnel, and its destination.
+    #[track_caller]
+    pub fn join(&self, program: &Running) -> Ends {
+        let client = program.connect();
+        let server = self.grant();
+        Ends { client, server }
+    }
+}
+
+impl Ends {
+    /// One byte there and one back: the tunnel stands.
+    #[track_caller]
+    pub fn check(&mut self) {
+        self.client.send("?");
+        self.server.expect("?");
+        self.server.send("!");
+        self.client.expect("!");
+    }
+}

@@ -1,0 +1,164 @@
+//! Tunnels in which nothing moves: how long they may last, and which ones that concerns.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::ends::{Ends, Gate};
+use crate::support::{eventually, steadily, Connection, Ptunnel, Running};
+
+fn start(gate: &Gate, args: &[&str]) -> Running {
+    Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(args)
+        .start()
+}
+
+/// A byte now and then, each well within a limit of two seconds; returns when the last one went.
+fn keep_moving(from: &mut Connection, to: &mut Connection, time: Duration) -> Instant {
+    let start = Instant::now();
+    loop {
+        let now = Instant::now();
+        from.send("x");
+        to.expect("x");
+        if start.elapsed() > time {
+            return now;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn an_idle_tunnel_is_cut_after_its_time_and_both_sides_learn_it() {
+    let gate = Gate::open();
+    let program = start(&gate, &["--idle-timeout", "0.5", "-v"]);
+    let mut ends = gate.join(&program);
+    ends.check();
+    let start = Instant::now();
+    ends.client.expect_nothing();
+    let took = start.elapsed();
+    assert!(took >= Duration::from_millis(450), "{:?}", took);
+    ends.server.expect_nothing();
+    program.says(&["example.org:22", "0.5s"]);
+}
+
+#[test]
+fn a_tunnel_that_moves_in_one_direction_is_not_idle() {
+    let gate = Gate::open();
+    let program = start(&gate, &["--idle-timeout", "2"]);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    let time = Duration::from_millis(3200);
+    keep_moving(&mut client, &mut server, time);
+    let last = keep_moving(&mut server, &mut client, time);
+    client.expect_nothing();
+    assert!(
+        last.elapsed() >= Duration::from_millis(1950),
+        "{:?}",
+        last.elapsed()
+    );
+}
+
+/// Mail clients idle for half an hour: a default that cuts them is a defect.
+#[test]
+fn by_default_idleness_ends_nothing_however_short_the_linger() {
+    let gate = Gate::open();
+    let program = start(&gate, &["--linger-timeout", "0.3"]);
+    let mut ends = gate.join(&program);
+    ends.check();
+    steadily("both sides open", Duration::from_millis(1500), || {
+        ends.client.is_quiet() && ends.server.is_quiet()
+    });
+    ends.check();
+}
+
+#[test]
+fn zero_is_never() {
+    let gate = Gate::open();
+    let program = start(&gate, &["--idle-timeout", "0", "--linger-timeout", "0"]);
+    let mut ends = gate.join(&program);
+    ends.check();
+    ends.client.finish_sending();
+    ends.server.expect_end();
+    steadily("the client's side open", Duration::from_millis(700), || {
+        ends.client.is_quiet()
+    });
+    ends.server.send("late");
+    ends.server.finish_sending();
+    assert_eq!(ends.client.rest(), b"late");
+}
+
+#[test]
+fn a_half_closed_tunnel_in_which_nothing_moves_is_cut() {
+    let gate = Gate::open();
+    let program = start(&gate, &["--linger-timeout", "0.5"]);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    client.finish_sending();
+    server.expect_end();
+    let start = Instant::now();
+    client.expect_nothing();
+    assert!(
+        start.elapsed() >= Duration::from_millis(400),
+        "{:?}",
+        start.elapsed()
+    );
+
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    server.finish_sending();
+    client.expect_end();
+    server.expect_nothing();
+}
+
+#[test]
+fn a_half_closed_tunnel_that_moves_goes_on() {
+    let gate = Gate::open();
+    let program = start(&gate, &["--linger-timeout", "2"]);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    client.finish_sending();
+    server.expect_end();
+    keep_moving(&mut server, &mut client, Duration::from_millis(4500));
+    server.finish_sending();
+    client.expect_end();
+}
+
+#[test]
+fn a_cut_tunnel_gives_its_descriptors_back() {
+    let gate = Gate::open();
+    let program = start(&gate, &["--idle-timeout", "0.3"]);
+    let mut warm = gate.join(&program);
+    warm.check();
+    warm.client.expect_nothing();
+    let before = program.process().descriptors();
+    let mut all: Vec<Ends> = (0..20).map(|_| gate.join(&program)).collect();
+    for ends in &mut all {
+        ends.client.expect_nothing();
+    }
+    eventually("as few descriptors as before", || {
+        program.process().descriptors() <= before
+    });
+}
+
+/// A clock that ticks for nobody would wake a laptop for nothing.
+#[test]
+fn idle_tunnels_cost_next_to_no_processor_time() {
+    let gate = Gate::open();
+    let program = start(&gate, &["--idle-timeout", "600"]);
+    let mut all: Vec<Ends> = (0..50).map(|_| gate.join(&program)).collect();
+    for ends in &mut all {
+        ends.check();
+    }
+    let before = program.process().cpu();
+    steadily("next to idle", Duration::from_secs(2), || {
+        program.process().cpu() - before < Duration::from_millis(100)
+    });
+}

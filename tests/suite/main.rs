@@ -1,0 +1,30 @@
+//! The program, judged from outside: its command line, streams, sockets and exit codes.
+//!
+//! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
+//! command line. Real proxies, servers and clients take part in `auth`, `serve`, `stdio` and
+//! `real`; everywhere else the peers are scripted and live in this process.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod ends;
+
+mod auth;
+mod bounds;
+mod connect;
+mod demo;
+mod denials;
+mod help;
+mod linger;
+mod listen;
+mod logs;
+mod mixture;
+mod names;
+mod real;
+mod relay;
+mod reply;
+mod route;
+mod serve;
+mod shutdown;
+mod stdio;
+mod usage;

@@ -1,0 +1,122 @@
+//! Names and addresses of proxies: resolved late, tried in turn, of the family that is wanted.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
+
+use crate::support::temp::free_port;
+use crate::support::{steadily, Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
+
+/// A hosts file of the program's own; the test may write it anew at any time.
+fn with_hosts(program: Ptunnel, folder: &TempDir) -> Ptunnel {
+    program.after_mounting(&format!("mount --bind {} /etc/hosts", folder.at("hosts")))
+}
+
+fn listener_on(address: &str, port: u16) -> TcpListener {
+    let address: SocketAddr = SocketAddr::new(address.parse().unwrap(), port);
+    TcpListener::bind(address).unwrap_or_else(|e| panic!("{}: {}", address, e))
+}
+
+fn greeting_proxy(listener: TcpListener, name: &'static str) -> Peer {
+    Peer::proxy_from(listener, move |mut connection: Connection| {
+        connection.send(format!("HTTP/1.1 200 OK\r\n\r\n{}", name));
+        connection.echo();
+    })
+}
+
+/// The name that a new client is greeted with.
+#[track_caller]
+fn greeting(program: &Running) -> String {
+    String::from_utf8(program.connect().receive(3)).unwrap()
+}
+
+#[test]
+fn does_not_resolve_the_proxy_at_start() {
+    let program = Ptunnel::through("nowhere.invalid:3128")
+        .to("example.org:22")
+        .start();
+    assert_eq!(program.stderr(), "");
+    program.connect().expect_nothing();
+    program.says(&["nowhere.invalid:3128"]);
+}
+
+/// A laptop that moves: the same name is another address an hour later.
+#[test]
+fn resolves_the_proxys_name_at_each_connect() {
+    let folder = TempDir::new();
+    let one = greeting_proxy(listener_on("127.0.0.2", 0), "one");
+    let two = greeting_proxy(listener_on("127.0.0.3", one.port()), "two");
+    folder.file("hosts", "127.0.0.2 proxy.test\n");
+    let program = Ptunnel::through(format!("proxy.test:{}", two.port())).to("example.org:22");
+    let program = with_hosts(program, &folder).start();
+    assert_eq!(greeting(&program), "one");
+    folder.file("hosts", "127.0.0.3 proxy.test\n");
+    assert_eq!(greeting(&program), "two");
+}
+
+#[test]
+fn tries_every_address_of_a_name() {
+    let folder = TempDir::new();
+    folder.file("hosts", "127.0.0.2 proxy.test\n127.0.0.3 proxy.test\n");
+    // The resolver may hand them over in any order.
+    for alive in &["127.0.0.2", "127.0.0.3"] {
+        let proxy = greeting_proxy(listener_on(alive, free_port()), "one");
+        let program = Ptunnel::through(format!("proxy.test:{}", proxy.port()));
+        let program = with_hosts(program.to("example.org:22"), &folder).start();
+        assert_eq!(greeting(&program), "one", "{}", alive);
+    }
+}
+
+/// RFC 8305: an address that doesn't answer delays the next one by a quarter of a second, not
+/// by the connect timeout.
+#[test]
+fn races_the_addresses_of_a_name() {
+    let folder = TempDir::new();
+    let hole = Blackhole::start();
+    let proxy = greeting_proxy(listener_on("127.0.0.2", hole.address().port()), "one");
+    // Whichever the resolver puts first: the one that answers wins.
+    for hosts in &[
+        "127.0.0.1 proxy.test\n127.0.0.2 proxy.test\n",
+        "127.0.0.2 proxy.test\n127.0.0.1 proxy.test\n",
+    ] {
+        folder.file("hosts", hosts);
+        let program = Ptunnel::through(format!("proxy.test:{}", proxy.port()))
+            .to("example.org:22")
+            .args(&["-w", "50"]);
+        let program = with_hosts(program, &folder).start();
+        let start = Instant::now();
+        assert_eq!(greeting(&program), "one");
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+}
+
+#[test]
+fn the_family_is_the_users_choice() {
+    let folder = TempDir::new();
+    folder.file("hosts", "::1 proxy.test\n127.0.0.1 proxy.test\n");
+    let six = greeting_proxy(listener_on("::1", free_port()), "six");
+    let four = greeting_proxy(listener_on("127.0.0.1", six.port()), "one");
+    let name = format!("proxy.test:{}", four.port());
+    for (args, expected) in &[(&["-4"][..], "one"), (&["-6"], "six"), (&[], "six")] {
+        let program = Ptunnel::through(&name).to("example.org:22").args(args);
+        let program = with_hosts(program, &folder).start();
+        assert_eq!(greeting(&program), *expected, "{:?}", args);
+    }
+}
+
+#[test]
+fn an_address_of_the_other_family_is_not_tried() {
+    let proxy = Peer::echoing();
+    let program = Ptunnel::through(proxy.address())
+        .to("example.org:22")
+        .arg("-6")
+        .start();
+    program.connect().expect_nothing();
+    program.says(&[&proxy.address().to_string()]);
+    steadily("no connection", Duration::from_millis(100), || {
+        proxy.accepted() == 0
+    });
+}

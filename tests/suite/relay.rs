@@ -1,0 +1,464 @@
+//! The bytes of a tunnel and its two ends, over copying, splicing, and the switch between them.
+//!
+//! Each test runs three times: `--splice auto`, as users have it, `always` and `never`.
+
+use std::io::ErrorKind;
+use std::io::{Read, Write};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::ends::{Ends, Gate};
+use crate::support::{steadily, sys, Connection, Pattern, Ptunnel, Running};
+
+const MIB: u64 = 1 << 20;
+
+macro_rules! over_each_setting {
+    ($($test:ident)*) => {
+        over_each_setting! { auto: $($test)* }
+        over_each_setting! { always: $($test)* }
+        over_each_setting! { never: $($test)* }
+    };
+    ($setting:ident: $($test:ident)*) => {
+        mod $setting {
+            $(#[test] fn $test() { super::$test(stringify!($setting)) })*
+        }
+    };
+}
+
+over_each_setting! {
+    carries_both_directions_at_once
+    carries_messages_one_by_one
+    carries_bulk_and_messages_in_turn
+    holds_the_sender_back_while_the_receiver_stalls
+    one_direction_moves_while_the_other_stalls
+    resumes_partial_writes_where_they_stopped
+    passes_the_clients_end_on_and_still_downloads
+    passes_the_destinations_end_on_and_still_uploads
+    sees_the_end_that_comes_with_the_last_bytes
+    delivers_what_is_outstanding_before_the_end
+    passes_a_reset_of_the_client_on
+    passes_a_reset_of_the_destination_on
+    passes_a_reset_on_after_one_direction_has_ended
+    passes_a_reset_on_while_the_other_side_stalls
+    passes_a_reset_on_although_its_bytes_still_wait
+    urgent_data_does_not_disturb_the_stream
+    always_ready_peers_do_not_starve_others
+    without_descriptors_for_pipes_it_copies
+}
+
+/// The program in front of this gate.
+pub fn start(gate: &Gate, setting: &str) -> Running {
+    Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(&["--splice", setting])
+        .start()
+}
+
+/// Writes so much of the pattern from another thread, then the end if there shall be one.
+fn upload(to: &Connection, seed: u64, count: u64, end: bool) -> thread::JoinHandle<()> {
+    let mut to = to.handle();
+    thread::spawn(move || {
+        Pattern::new(seed)
+            .write(&mut to, count)
+            .expect("the tunnel takes all");
+        if end {
+            to.finish_sending();
+        }
+    })
+}
+
+fn carries_both_directions_at_once(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    let up = upload(&client, 1, 24 * MIB, true);
+    let down = upload(&server, 2, 24 * MIB, true);
+    let checking = thread::spawn(move || Pattern::new(1).read_all(&mut server, 24 * MIB));
+    Pattern::new(2).read_all(&mut client, 24 * MIB);
+    up.join().unwrap();
+    down.join().unwrap();
+    checking.join().unwrap();
+}
+
+fn carries_messages_one_by_one(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let mut ends = gate.join(&program);
+    let pattern = Pattern::new(3);
+    for size in (1..200).chain(
+        [4095, 4096, 4097, 16_384, 32_767, 32_768, 32_769]
+            .iter()
+            .copied(),
+    ) {
+        let message = pattern.take(size);
+        ends.client.send(&message);
+        assert!(ends.server.receive(size) == message, "{} bytes up", size);
+        ends.server.send(&message);
+        assert!(ends.client.receive(size) == message, "{} bytes down", size);
+    }
+}
+
+/// To splice, back to copying, and again.
+fn carries_bulk_and_messages_in_turn(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let mut ends = gate.join(&program);
+    for round in 0..8 {
+        let sending = upload(&ends.client, round, 3 * MIB, false);
+        Pattern::new(round).read(&mut ends.server, 3 * MIB);
+        sending.join().unwrap();
+        ends.check();
+        let sending = upload(&ends.server, round, MIB, false);
+        Pattern::new(round).read(&mut ends.client, MIB);
+        sending.join().unwrap();
+        ends.check();
+    }
+    ends.client.finish_sending();
+    ends.server.expect_end();
+    ends.server.finish_sending();
+    ends.client.expect_end();
+}
+
+/// Sends the pattern until nothing more is taken for a while; returns how much was.
+fn fill(connection: &mut Connection, seed: u64) -> u64 {
+    let pattern = Pattern::new(seed).take(8 * MIB as usize);
+    let mut sent = 0;
+    connection.stream().set_nonblocking(true).expect("a mode");
+    let mut last = Instant::now();
+    while last.elapsed() < Duration::from_millis(400) {
+        let at = sent % pattern.len();
+        match connection.write(&pattern[at..pattern.len().min(at + 65_536)]) {
+            Ok(count) => {
+                sent += count;
+                last = Instant::now();
+                assert!(sent < 256 << 20, "there is no back-pressure");
+            }
+            Err(ref e) if e.kind() == ErrorKind::WouldBlock => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(e) => panic!("after {} bytes: {}", sent, e),
+        }
+    }
+    connection.stream().set_nonblocking(false).expect("a mode");
+    sent as u64
+}
+
+/// Checks what `fill` has sent.
+fn check_filled(connection: &mut Connection, seed: u64, count: u64) {
+    let pattern = Pattern::new(seed).take(8 * MIB as usize);
+    let mut buffer = vec![0; 65_536];
+    let mut done = 0;
+    while done < count as usize {
+        let at = done % pattern.len();
+        let most = buffer
+            .len()
+            .min(pattern.len() - at)
+            .min(count as usize - done);
+        let got = connection.read(&mut buffer[..most]).expect("more");
+        assert!(got > 0, "the end after {} of {} bytes", done, count);
+        assert!(
+            buffer[..got] == pattern[at..at + got],
+            "other bytes after {}",
+            done
+        );
+        done += got;
+    }
+}
+
+fn holds_the_sender_back_while_the_receiver_stalls(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    let before = program.process().resident();
+    let sent = fill(&mut client, 4);
+    let held = program.process().resident().saturating_sub(before);
+    assert!(held < 4 * MIB, "the program holds {} bytes", held);
+    let spent = program.process().cpu();
+    let quiet = || program.process().cpu() - spent < Duration::from_millis(150);
+    steadily("idle while nobody reads", Duration::from_millis(500), quiet);
+    client.finish_sending();
+    check_filled(&mut server, 4, sent);
+    server.expect_end();
+}
+
+fn one_direction_moves_while_the_other_stalls(setting: &str) {
+    let gate = Gate::narrow();
+    let program = start(&gate, setting);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    let sent = fill(&mut client, 5);
+    let sending = upload(&server, 6, 8 * MIB, true);
+    Pattern::new(6).read_all(&mut client, 8 * MIB);
+    sending.join().unwrap();
+    client.finish_sending();
+    check_filled(&mut server, 5, sent);
+    server.expect_end();
+}
+
+/// connect.c began a partial write anew, from its start.
+fn resumes_partial_writes_where_they_stopped(setting: &str) {
+    let gate = Gate::narrow();
+    let program = start(&gate, setting);
+    let Ends { client, mut server } = gate.join(&program);
+    let sending = upload(&client, 7, 4 * MIB, true);
+    // Odd pieces: the program writes whenever a little room comes free.
+    let pattern = Pattern::new(7);
+    let mut offset = 0;
+    let mut piece = 1;
+    let mut buffer = vec![0; 16_384];
+    loop {
+        let count = server.read(&mut buffer[..piece]).expect("more");
+        if count == 0 {
+            break;
+        }
+        pattern.check(offset, &buffer[..count]);
+        offset += count as u64;
+        piece = piece * 7 % 12_289 + 1;
+        if offset % 5 == 0 {
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+    assert_eq!(offset, 4 * MIB);
+    sending.join().unwrap();
+}
+
+/// The 2019 ptunnel dropped the other direction at the first end.
+fn passes_the_clients_end_on_and_still_downloads(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    client.send("that is all");
+    client.finish_sending();
+    assert_eq!(server.rest(), b"that is all");
+    let sending = upload(&server, 8, 6 * MIB, true);
+    Pattern::new(8).read_all(&mut client, 6 * MIB);
+    sending.join().unwrap();
+}
+
+fn passes_the_destinations_end_on_and_still_uploads(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    server.send("that is all");
+    server.finish_sending();
+    assert_eq!(client.rest(), b"that is all");
+    let sending = upload(&client, 9, 6 * MIB, true);
+    Pattern::new(9).read_all(&mut server, 6 * MIB);
+    sending.join().unwrap();
+}
+
+/// With edge-triggered readiness such an end gives no second event: who takes a short read for
+/// an empty socket waits for ever.
+fn sees_the_end_that_comes_with_the_last_bytes(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    for size in &[
+        1, 100, 1460, 16_384, 32_767, 32_768, 32_769, 65_536, 200_000,
+    ] {
+        let message = Pattern::new(10).take(*size);
+        let Ends {
+            mut client,
+            mut server,
+        } = gate.join(&program);
+        sys::set_cork(client.stream(), true);
+        client.send(&message);
+        client.finish_sending();
+        assert!(server.rest() == message, "{} bytes up", size);
+        sys::set_cork(server.stream(), true);
+        server.send(&message);
+        server.finish_sending();
+        assert!(client.rest() == message, "{} bytes down", size);
+    }
+}
+
+fn delivers_what_is_outstanding_before_the_end(setting: &str) {
+    let gate = Gate::narrow();
+    let program = start(&gate, setting);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    let sent = fill(&mut client, 11);
+    client.finish_sending();
+    server.finish_sending();
+    client.expect_end();
+    check_filled(&mut server, 11, sent);
+    server.expect_end();
+}
+
+fn passes_a_reset_of_the_client_on(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let mut ends = gate.join(&program);
+    ends.check();
+    ends.client.reset();
+    ends.server.expect_reset();
+}
+
+fn passes_a_reset_of_the_destination_on(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let mut ends = gate.join(&program);
+    ends.check();
+    ends.server.reset();
+    ends.client.expect_reset();
+}
+
+fn passes_a_reset_on_after_one_direction_has_ended(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let Ends { client, mut server } = gate.join(&program);
+    server.finish_sending();
+    let mut client = client;
+    client.expect_end();
+    client.reset();
+    server.expect_reset();
+
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    client.finish_sending();
+    server.expect_end();
+    server.reset();
+    client.expect_reset();
+}
+
+/// There is no room to write, so only the reading side can tell.
+fn passes_a_reset_on_while_the_other_side_stalls(setting: &str) {
+    let gate = Gate::narrow();
+    let program = start(&gate, setting);
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    fill(&mut client, 12);
+    server.send("!");
+    client.expect("!");
+    server.reset();
+    let mut byte = [0; 1];
+    match client.read(&mut byte) {
+        Err(ref e) if e.kind() == ErrorKind::ConnectionReset => {}
+        other => panic!("{:?} instead of a reset", other),
+    }
+}
+
+/// The client is gone, its destination doesn't read: nothing will ever move again.
+fn passes_a_reset_on_although_its_bytes_still_wait(setting: &str) {
+    let gate = Gate::narrow();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(&["--splice", setting, "-v"])
+        .start();
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    fill(&mut client, 15);
+    let from = client.local().to_string();
+    client.reset();
+    program.says(&[&from, "client", "reset"]);
+    server.rest_or_reset();
+}
+
+fn urgent_data_does_not_disturb_the_stream(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let mut ends = gate.join(&program);
+    ends.client.send("before");
+    ends.server.expect("before");
+    sys::send_urgent(ends.client.stream(), b'!');
+    ends.client.send("after");
+    ends.server.expect("after");
+    let spent = program.process().cpu();
+    let quiet = || program.process().cpu() - spent < Duration::from_millis(150);
+    steadily(
+        "idle with urgent data pending",
+        Duration::from_millis(400),
+        quiet,
+    );
+    ends.check();
+}
+
+/// Four tunnels that never pause, on one reactor with somebody who only asks now and then.
+fn always_ready_peers_do_not_starve_others(setting: &str) {
+    let gate = Gate::open();
+    let program = start(&gate, setting);
+    let mut bulk = Vec::new();
+    for _ in 0..4 {
+        let Ends { client, server } = gate.join(&program);
+        let (mut sink, mut source) = (server.handle(), client.handle());
+        bulk.push((client, server));
+        thread::spawn(move || sink.drain());
+        thread::spawn(move || {
+            let piece = vec![7; 1 << 20];
+            while source.try_send(&piece).is_ok() {}
+        });
+    }
+    let mut ends = gate.join(&program);
+    for _ in 0..100 {
+        let start = Instant::now();
+        ends.check();
+        assert!(
+            start.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+    for (client, _server) in bulk {
+        client.reset();
+    }
+}
+
+fn without_descriptors_for_pipes_it_copies(setting: &str) {
+    const LIMIT: usize = 48;
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(&["--splice", setting])
+        .after(&format!("ulimit -n {}", LIMIT))
+        .start();
+    let mut tunnels = vec![gate.join(&program)];
+    // Two for a tunnel; what is left in the end is no pipe, or one at most.
+    while program.process().descriptors_below(LIMIT) + 3 < LIMIT {
+        tunnels.push(gate.join(&program));
+    }
+    assert!(tunnels.len() > 8, "only {} tunnels", tunnels.len());
+    let work: Vec<_> = tunnels
+        .into_iter()
+        .map(
+            |Ends {
+                 mut client,
+                 mut server,
+             }| {
+                let up = upload(&client, 13, 2 * MIB, true);
+                let down = upload(&server, 14, 2 * MIB, true);
+                thread::spawn(move || {
+                    let checking =
+                        thread::spawn(move || Pattern::new(13).read_all(&mut server, 2 * MIB));
+                    Pattern::new(14).read_all(&mut client, 2 * MIB);
+                    checking.join().unwrap();
+                    up.join().unwrap();
+                    down.join().unwrap();
+                })
+            },
+        )
+        .collect();
+    for thread in work {
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,431 @@
+//! How a proxy's reply is judged: what grants a tunnel, what doesn't, and what is kept of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::support::{sys, Connection, Finished, Pattern, Peer, Ptunnel, Running};
+
+/// A proxy whose n-th connection is handled by the n-th script, and the program before it.
+fn program_before<S>(script: S) -> (Peer, Running)
+where
+    S: Fn(Connection) + Send + Sync + 'static,
+{
+    let proxy = Peer::proxy(script);
+    let program = Ptunnel::through(proxy.address())
+        .to("example.org:22")
+        .start();
+    (proxy, program)
+}
+
+/// Each of these replies opens a tunnel, to an echo.
+#[track_caller]
+fn assert_granted<R: AsRef<[u8]>>(replies: &[R]) {
+    let all: Arc<Vec<Vec<u8>>> = Arc::new(replies.iter().map(|r| r.as_ref().to_vec()).collect());
+    let given = all.clone();
+    let (_proxy, program) = program_before(move |mut connection| {
+        connection.send(&given[connection.number]);
+        connection.echo();
+    });
+    for reply in all.iter() {
+        let mut client = program.connect();
+        client.send("ping");
+        let mut answer = [0; 4];
+        let got = std::io::Read::read_exact(&mut client, &mut answer).map(|()| answer);
+        let shown = String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
+        assert_eq!(
+            got.ok().as_ref(),
+            Some(b"ping"),
+            "{:?}\n{}",
+            shown,
+            program.stderr()
+        );
+    }
+}
+
+/// What the program leaves in stdio mode when the proxy sends this and its end.
+fn stdio_after(reply: impl Into<Vec<u8>>) -> (Finished, SocketAddr) {
+    let proxy = Peer::replying(reply);
+    let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
+    let finished = program.run_with(b"never sent");
+    assert_eq!(proxy.accepted(), 1, "{}", finished.stderr);
+    (finished, proxy.address())
+}
+
+/// Each of these replies ends stdio mode with this code, and with one line that names the proxy
+/// and has this word; nothing of the reply comes out.
+#[track_caller]
+fn assert_ended(code: i32, cases: &[(&str, &str)]) {
+    for (reply, word) in cases {
+        let (finished, proxy) = stdio_after(*reply);
+        let told = &finished.stderr;
+        assert_eq!(finished.code(), code, "{:?}\n{}", reply, told);
+        assert!(
+            finished.stdout.is_empty(),
+            "{:?}\n{:?}",
+            reply,
+            finished.stdout
+        );
+        assert_eq!(told.lines().count(), 1, "{:?}\n{}", reply, told);
+        assert!(told.contains(&proxy.to_string()), "{:?}\n{}", reply, told);
+        assert!(told.contains(word), "{:?}\n{}", reply, told);
+    }
+}
+
+#[test]
+fn every_2xx_is_a_tunnel() {
+    assert_granted(&[
+        "HTTP/1.1 200 Connection established\r\n\r\n",
+        "HTTP/1.0 200 OK\r\n\r\n",
+        "HTTP/1.1 201 Created\r\n\r\n",
+        "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.1 205 Reset Content\r\n\r\n",
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-1/2\r\n\r\n",
+        "HTTP/1.1 299 Whatever\r\n\r\n",
+    ]);
+}
+
+/// RFC 9110 §9.3.6: a client must ignore both in a 2xx to CONNECT.
+#[test]
+fn lengths_and_codings_in_a_2xx_mean_nothing() {
+    assert_granted(&[
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: ,;=\r\nContent-Length: \r\n\r\n",
+        "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+    ]);
+}
+
+#[test]
+fn forgives_what_the_rfcs_ask_to_forgive() {
+    assert_granted(&[
+        // no reason, with and without the space before it (RFC 9112 §4)
+        "HTTP/1.1 200\r\n\r\n",
+        "HTTP/1.1 200 \r\n\r\n",
+        // a lone LF ends a line (RFC 9112 §2.2)
+        "HTTP/1.1 200 OK\n\n",
+        "HTTP/1.1 200 OK\nVia: 1.1 north\n\n",
+        "HTTP/1.1 200 OK\r\nVia: 1.1 north\n\r\n",
+        "HTTP/1.1 200 OK\nVia: 1.1 north\r\n\n",
+        // a folded line (RFC 9112 §5.2)
+        "HTTP/1.1 200 OK\r\nVia: 1.1 north,\r\n 1.1 south\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nVia: 1.1 north,\r\n\t1.1 south\r\nX: y\r\n\r\n",
+        // values beyond ASCII, and empty ones
+        "HTTP/1.1 200 Verbunden \u{fc}ber Norden\r\nX: \u{e4}\r\nY:\r\n\r\n",
+    ]);
+}
+
+#[test]
+fn skips_interim_replies() {
+    assert_granted(&[
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 100\r\n\r\nHTTP/1.1 102 Busy\r\n\r\nHTTP/1.1 199 Hm\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+    ]);
+}
+
+#[test]
+fn a_proxy_that_only_sends_interim_replies_is_no_proxy() {
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+    assert_ended(1, &[(&interim.repeat(40), "")]);
+    assert_ended(
+        1,
+        &[(
+            &format!("{}HTTP/1.1 200 OK\r\n\r\n", interim.repeat(40)),
+            "",
+        )],
+    );
+}
+
+#[test]
+fn everything_but_a_2xx_is_a_refusal_told_with_its_reason() {
+    assert_ended(
+        3,
+        &[
+            (
+                "HTTP/1.1 300 Multiple Choices\r\n\r\n",
+                "300 Multiple Choices",
+            ),
+            (
+                "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+                "400 Bad Request",
+            ),
+            (
+                "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
+                "403 Forbidden",
+            ),
+            ("HTTP/1.0 404 Not Found\r\n\r\n", "404 Not Found"),
+            ("HTTP/1.1 471 Odd\r\n\r\n", "471 Odd"),
+            ("HTTP/1.1 500 Oh no\r\n\r\n", "500 Oh no"),
+            ("HTTP/1.1 502 Bad Gateway\r\n\r\n", "502 Bad Gateway"),
+            ("HTTP/1.1 504\r\n\r\n", "504"),
+            ("HTTP/1.1 599 Last\r\n\r\n", "599 Last"),
+            ("HTTP/1.1 403 Forbidden\nX: y\n\n", "example.org:22"),
+        ],
+    );
+}
+
+#[test]
+fn a_407_is_a_refusal_of_its_own() {
+    let challenge = "Proxy-Authenticate: Basic realm=\"north\"\r\n";
+    let reply = format!(
+        "HTTP/1.1 407 Proxy Authentication Required\r\n{}\r\n",
+        challenge
+    );
+    assert_ended(
+        4,
+        &[(&reply, "407"), ("HTTP/1.1 407 Who?\r\n\r\n", "407 Who?")],
+    );
+}
+
+#[test]
+fn never_follows_a_redirection() {
+    let elsewhere = Peer::echoing();
+    let reply = format!(
+        "HTTP/1.1 302 Found\r\nLocation: http://{}/\r\n\r\n",
+        elsewhere.address()
+    );
+    assert_ended(3, &[(&reply, "302 Found")]);
+    assert_eq!(elsewhere.accepted(), 0);
+}
+
+#[test]
+fn a_piece_of_the_refusals_body_is_shown() {
+    let reply = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: 24\r\n\r\n\
+                 port 22 is for admins on";
+    assert_ended(3, &[(reply, "port 22 is for admins on")]);
+}
+
+#[test]
+fn a_refusals_long_body_is_neither_waited_for_nor_shown() {
+    let body = "0123456789".repeat(100_000);
+    let reply = format!(
+        "HTTP/1.1 403 Forbidden\r\nContent-Length: 9000000\r\n\r\n{}",
+        body
+    );
+    let (finished, _) = stdio_after(reply);
+    finished.expect_code(3);
+    assert!(
+        finished.stderr.len() < 2000,
+        "{} bytes",
+        finished.stderr.len()
+    );
+}
+
+#[test]
+fn what_is_no_reply_is_neither_a_tunnel_nor_a_refusal() {
+    assert_ended(
+        1,
+        &[
+            ("HTTP/1.1 2000 OK\r\n\r\n", ""),
+            ("HTTP/1.1 20 OK\r\n\r\n", ""),
+            ("HTTP/1.1 2e2 OK\r\n\r\n", ""),
+            ("HTTP/1.1 -200 OK\r\n\r\n", ""),
+            ("HTTP/1.1 099 Low\r\n\r\n", ""),
+            ("HTTP/1.1 600 High\r\n\r\n", ""),
+            ("HTTP/1.1 999 Higher\r\n\r\n", ""),
+            ("HTTP/1.1  200 OK\r\n\r\n", ""),
+            ("HTTP/9.1 200 OK\r\n\r\n", ""),
+            ("HTTP 200 OK\r\n\r\n", ""),
+            ("ICY 200 OK\r\n\r\n", ""),
+            ("SSH-2.0-OpenSSH_9.9\r\n\r\n", ""),
+            ("\0\0\0\0\r\n\r\n", ""),
+        ],
+    );
+}
+
+#[test]
+fn an_upgrade_is_not_what_was_asked_for() {
+    let (finished, proxy) = stdio_after("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhm");
+    assert!(
+        finished.code() == 1 || finished.code() == 3,
+        "{:?}",
+        finished
+    );
+    assert!(finished.stdout.is_empty(), "{:?}", finished);
+    assert!(
+        finished.stderr.contains(&proxy.to_string()),
+        "{:?}",
+        finished
+    );
+}
+
+/// RFC 9112 §2.2: a bare CR must not end a line; what reads it so can be made to see a head
+/// that its neighbour doesn't see.
+#[test]
+fn a_bare_cr_is_invalid() {
+    assert_ended(
+        1,
+        &[
+            ("HTTP/1.1 200 OK\r\r\n\r\n", ""),
+            ("HTTP/1.1 200 OK\rX: y\r\n\r\n", ""),
+            ("HTTP/1.1 200 OK\r\nX: y\rZ: z\r\n\r\n", ""),
+            ("HTTP/1.1 200 OK\r\n\rX: y\r\n\r\n", ""),
+        ],
+    );
+}
+
+#[test]
+fn an_end_before_the_blank_line_is_a_failure() {
+    let whole = "HTTP/1.1 200 OK\r\nVia: 1.1 north\r\n\r\n";
+    // Without its last byte a reply has no blank line yet.
+    let cases: Vec<&str> = (0..whole.len()).map(|end| &whole[..end]).collect();
+    let given: Vec<String> = cases.iter().map(|text| text.to_string()).collect();
+    let (proxy, program) = program_before(move |mut connection| {
+        connection.send(&given[connection.number]);
+        connection.finish_sending();
+        connection.expect_nothing();
+    });
+    for (count, _) in cases.iter().enumerate() {
+        program.connect().expect_nothing();
+        assert_eq!(proxy.accepted(), count + 1);
+    }
+}
+
+#[test]
+fn a_reset_at_any_point_of_the_reply_closes_the_client() {
+    let whole = "HTTP/1.1 200 OK\r\nVia: 1.1 north\r\n\r\n";
+    // The last of these was granted before it was reset.
+    let (proxy, program) = program_before(move |mut connection| {
+        connection.send(&whole[..connection.number]);
+        connection.wait_until_read();
+        connection.reset();
+    });
+    for count in 0..=whole.len() {
+        program.connect().expect_nothing();
+        assert_eq!(proxy.accepted(), count + 1);
+    }
+}
+
+#[test]
+fn a_reset_instead_of_any_reply_is_told() {
+    let proxy = Peer::proxy(|connection| connection.reset());
+    let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
+    let finished = program.run();
+    finished.expect_code(1);
+    assert!(
+        finished.stderr.contains(&proxy.address().to_string()),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn a_proxy_that_hangs_up_before_it_reads_the_request_is_told() {
+    for reset in &[true, false] {
+        let reset = *reset;
+        let proxy = Peer::start(move |connection| {
+            if reset {
+                connection.reset();
+            }
+        });
+        let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
+        let finished = program.run();
+        finished.expect_code(1);
+        assert!(
+            finished.stderr.contains(&proxy.address().to_string()),
+            "{}",
+            finished.stderr
+        );
+    }
+}
+
+#[test]
+fn reads_a_reply_that_comes_byte_by_byte() {
+    let (_proxy, program) = program_before(|mut connection| {
+        connection.send_bytewise("HTTP/1.1 200 OK\r\nVia: 1.1 north\r\n\r\nSSH-2.0-x\r\n");
+        connection.echo();
+    });
+    let mut client = program.connect();
+    client.expect("SSH-2.0-x\r\n");
+    client.send("hello");
+    client.expect("hello");
+}
+
+/// corkscrew and gost took the first read for the whole reply, and lost what else it held.
+#[test]
+fn keeps_bytes_that_arrive_with_the_reply() {
+    let (_proxy, program) = program_before(|mut connection| {
+        connection.send("HTTP/1.1 200 OK\r\n\r\n220 mail.example.org ESMTP\r\n");
+        connection.echo();
+    });
+    let mut client = program.connect();
+    client.expect("220 mail.example.org ESMTP\r\n");
+    client.send("EHLO\r\n");
+    client.expect("EHLO\r\n");
+}
+
+#[test]
+fn keeps_the_banner_wherever_the_reply_is_split() {
+    let whole = "HTTP/1.1 100 Hm\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\nSSH-2.0-x\r\n";
+    let (_proxy, program) = program_before(move |mut connection| {
+        let (head, tail) = whole.split_at(connection.number);
+        connection.send_apart(&[head, tail]);
+        connection.finish_sending();
+        connection.drain();
+    });
+    for _ in 0..=whole.len() {
+        let mut client = program.connect();
+        client.finish_sending();
+        assert_eq!(String::from_utf8(client.rest()).unwrap(), "SSH-2.0-x\r\n");
+    }
+}
+
+#[test]
+fn keeps_a_long_banner_and_what_follows_it() {
+    const LENGTH: u64 = 3 << 20;
+    let (_proxy, program) = program_before(|mut connection| {
+        let mut all = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
+        Pattern::new(1).write(&mut all, LENGTH).unwrap();
+        connection.send(&all);
+        connection.finish_sending();
+        connection.drain();
+    });
+    let mut client = program.connect();
+    client.finish_sending();
+    Pattern::new(1).read_all(&mut client, LENGTH);
+}
+
+/// Bytes behind the head are the destination's, be they a head themselves or blank lines.
+#[test]
+fn does_not_read_the_banner_as_a_reply() {
+    let banners = [
+        "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "\r\n\r\n\r\n",
+        "\n",
+        "\0\x01\x02\r\r\n",
+    ];
+    let (_proxy, program) = program_before(move |mut connection| {
+        let reply = format!("HTTP/1.1 200 OK\r\n\r\n{}", banners[connection.number]);
+        connection.send(reply);
+        connection.finish_sending();
+        connection.drain();
+    });
+    for banner in &banners {
+        let mut client = program.connect();
+        client.finish_sending();
+        assert_eq!(client.rest(), banner.as_bytes());
+    }
+}
+
+/// Head, banner and end in one segment: one readiness for all three.
+#[test]
+fn keeps_the_banner_when_the_end_comes_with_it() {
+    let (_proxy, program) = program_before(|mut connection| {
+        sys::set_cork(connection.stream(), true);
+        connection.send("HTTP/1.1 200 OK\r\n\r\nbye\r\n");
+        connection.finish_sending();
+        connection.drain();
+    });
+    for _ in 0..20 {
+        let mut client = program.connect();
+        assert_eq!(client.rest(), b"bye\r\n");
+        client.finish_sending();
+    }
+}

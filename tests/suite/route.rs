@@ -1,0 +1,447 @@
+//! Which way a tunnel goes: the list of proxies, their failures, the way around them, NO_PROXY.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{closed_address, eventually, Blackhole, Peer, Ptunnel, Running};
+
+/// A destination that names itself and then echoes.
+fn origin(name: &'static str) -> Peer {
+    Peer::start(move |mut connection| {
+        connection.send(name);
+        connection.echo();
+    })
+}
+
+/// A proxy that grants, names itself and then echoes.
+fn proxy(name: &'static str) -> Peer {
+    Peer::granting(move |mut connection| {
+        connection.send(name);
+        connection.echo();
+    })
+}
+
+/// The name that a new client is greeted with.
+#[track_caller]
+fn greeting(program: &Running) -> String {
+    String::from_utf8(program.connect().receive(3)).unwrap()
+}
+
+/// How many lines of stderr have all of these words.
+fn count_of(program: &Running, words: &[&str]) -> usize {
+    let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+    program.stderr().lines().filter(has_all).count()
+}
+
+#[test]
+fn asks_the_first_proxy_as_long_as_it_works() {
+    let (first, second) = (proxy("one"), proxy("two"));
+    let program = Ptunnel::through(first.address())
+        .proxy(second.address())
+        .to("example.org:22")
+        .start();
+    for _ in 0..3 {
+        assert_eq!(greeting(&program), "one");
+    }
+    assert_eq!((first.accepted(), second.accepted()), (3, 0));
+}
+
+#[test]
+fn asks_the_next_proxy_when_the_first_cannot_be_reached() {
+    let (dead, second) = (closed_address(), proxy("two"));
+    let program = Ptunnel::through(dead)
+        .proxy("nowhere.invalid:3128")
+        .proxy(second.address())
+        .to("example.org:22")
+        .start();
+    assert_eq!(greeting(&program), "two");
+    program.says(&[&dead.to_string()]);
+    program.says(&["nowhere.invalid:3128"]);
+}
+
+#[test]
+fn asks_the_next_proxy_when_the_first_hangs_up_or_talks_nonsense() {
+    let first = Peer::replying("what?\r\n\r\n");
+    let gone = Peer::proxy(drop);
+    let last = proxy("two");
+    let program = Ptunnel::through(first.address())
+        .proxy(gone.address())
+        .proxy(last.address())
+        .to("example.org:22")
+        .start();
+    assert_eq!(greeting(&program), "two");
+    assert_eq!((first.accepted(), gone.accepted()), (1, 1));
+}
+
+#[test]
+fn a_refusal_is_an_answer_and_no_other_proxy_is_asked() {
+    let first = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let second = proxy("two");
+    let program = Ptunnel::through(first.address())
+        .proxy(second.address())
+        .to("example.org:22")
+        .start();
+    program.connect().expect_nothing();
+    program.says(&[&first.address().to_string(), "403 Forbidden"]);
+    assert_eq!(second.accepted(), 0);
+}
+
+#[test]
+fn a_silent_proxy_costs_one_client_the_connect_timeout_and_the_next_one_nothing() {
+    let (hole, second) = (Blackhole::start(), proxy("two"));
+    let program = Ptunnel::through(hole.address())
+        .proxy(second.address())
+        .to("example.org:22")
+        .args(&["-w", "2"])
+        .start();
+    let start = Instant::now();
+    assert_eq!(greeting(&program), "two");
+    let first = start.elapsed();
+    assert!(first >= Duration::from_millis(1900), "{:?}", first);
+    program.says(&[&hole.address().to_string(), "2s"]);
+    let start = Instant::now();
+    assert_eq!(greeting(&program), "two");
+    assert!(
+        start.elapsed() < Duration::from_millis(1900),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn a_proxy_that_failed_is_asked_first_again_after_30_seconds_and_not_before() {
+    let first = Peer::proxy(|mut connection| {
+        if connection.number > 0 {
+            connection.send("HTTP/1.1 200 OK\r\n\r\none");
+            connection.echo();
+        }
+    });
+    let second = proxy("two");
+    let program = Ptunnel::through(first.address())
+        .proxy(second.address())
+        .to("example.org:22")
+        .start();
+    let start = Instant::now();
+    assert_eq!(greeting(&program), "two");
+    eventually("the first proxy is asked again", || {
+        greeting(&program) == "one"
+    });
+    assert!(
+        start.elapsed() >= Duration::from_millis(29_900),
+        "{:?}",
+        start.elapsed()
+    );
+    assert_eq!(first.accepted(), 2);
+    assert_eq!(greeting(&program), "one");
+}
+
+#[test]
+fn the_only_proxy_is_asked_again_at_once() {
+    let only = Peer::proxy(|mut connection| {
+        if connection.number > 0 {
+            connection.send("HTTP/1.1 200 OK\r\n\r\none");
+            connection.echo();
+        }
+    });
+    let program = Ptunnel::through(only.address())
+        .to("example.org:22")
+        .start();
+    program.connect().expect_nothing();
+    assert_eq!(greeting(&program), "one");
+}
+
+#[test]
+fn without_a_proxy_that_answers_the_client_is_closed_and_told_why() {
+    let (one, two) = (closed_address(), closed_address());
+    let origin = origin("own");
+    let program = Ptunnel::through(one)
+        .proxy(two)
+        .to(origin.address())
+        .start();
+    program.connect().expect_nothing();
+    program.says(&[&one.to_string()]);
+    program.says(&[&two.to_string()]);
+    assert_eq!(origin.accepted(), 0, "connected directly unasked");
+}
+
+/// Failing open in silence was a surprise of the 2019 ptunnel.
+#[test]
+fn falls_back_to_a_direct_connection_when_allowed_with_a_warning_each_time() {
+    let (dead, origin) = (closed_address(), origin("own"));
+    let program = Ptunnel::through(dead)
+        .to(origin.address())
+        .arg("--direct-fallback")
+        .start();
+    for count in 1..4 {
+        assert_eq!(greeting(&program), "own");
+        let words = [&origin.address().to_string()[..], "directly"];
+        eventually("a warning for this client", || {
+            count_of(&program, &words) == count
+        });
+    }
+}
+
+#[test]
+fn falls_back_after_the_connect_timeout() {
+    let (hole, origin) = (Blackhole::start(), origin("own"));
+    let program = Ptunnel::through(hole.address())
+        .to(origin.address())
+        .args(&["--direct-fallback", "--connect-timeout", "0.5"])
+        .start();
+    assert_eq!(greeting(&program), "own");
+}
+
+#[test]
+fn never_falls_back_after_a_refusal() {
+    for reply in &[
+        "HTTP/1.1 403 Forbidden\r\n\r\n",
+        "HTTP/1.1 407 Who?\r\n\r\n",
+    ] {
+        let (proxy, origin) = (Peer::replying(*reply), origin("own"));
+        let program = Ptunnel::through(proxy.address())
+            .to(origin.address())
+            .arg("--direct-fallback")
+            .start();
+        program.connect().expect_nothing();
+        assert_eq!(origin.accepted(), 0, "{:?}", reply);
+    }
+}
+
+/// It was reached: what it would have said is not ours to guess.
+#[test]
+fn never_falls_back_when_a_proxy_was_reached_and_failed() {
+    for reply in &["", "nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\n"] {
+        let (proxy, origin) = (Peer::replying(*reply), origin("own"));
+        let program = Ptunnel::through(proxy.address())
+            .proxy(closed_address())
+            .to(origin.address())
+            .arg("--direct-fallback")
+            .start();
+        program.connect().expect_nothing();
+        assert_eq!(origin.accepted(), 0, "{:?}", reply);
+    }
+}
+
+#[test]
+fn the_fallback_alone_is_a_way() {
+    let origin = origin("own");
+    let program = Ptunnel::new()
+        .to(origin.address())
+        .arg("--direct-fallback")
+        .start();
+    assert_eq!(greeting(&program), "own");
+}
+
+#[test]
+fn reaches_no_proxy_destinations_directly_although_a_proxy_is_given() {
+    let (proxy, origin) = (proxy("one"), origin("own"));
+    let program = Ptunnel::through(proxy.address())
+        .to(origin.address())
+        .to("example.org:22")
+        .args(&["--no-proxy", "localhost,127.0.0.0/8"])
+        .start();
+    let lines: Vec<&str> = program.listening().iter().map(|l| &l.line[..]).collect();
+    assert!(
+        lines[0].ends_with(&format!(" for {} directly", origin.address())),
+        "{:?}",
+        lines
+    );
+    assert!(
+        lines[1].ends_with(&format!(" for example.org:22 through {}", proxy.address())),
+        "{:?}",
+        lines
+    );
+    assert_eq!(greeting(&program), "own");
+    assert_eq!(program.connect_to(1).receive(3), b"one");
+    assert_eq!((proxy.accepted(), origin.accepted()), (1, 1));
+    assert_eq!(program.stderr(), "");
+}
+
+#[test]
+fn a_direct_destination_that_refuses_closes_the_client() {
+    let dead = closed_address();
+    let program = Ptunnel::new().to(dead).args(&["--no-proxy", "*"]).start();
+    program.connect().expect_nothing();
+    program.says(&[&dead.to_string()]);
+}
+
+/// Which of these destinations are reached directly, as the program's own lines tell.
+fn direct(program: Ptunnel, destinations: &[&str]) -> Vec<bool> {
+    let program = destinations.iter().fold(program, |all, name| all.to(name));
+    let program = program.start();
+    let lines = program.listening().iter();
+    lines.map(|l| l.line.ends_with(" directly")).collect()
+}
+
+#[test]
+fn no_proxy_matches_as_curl_matches() {
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("*", &["a.example:1", "127.0.0.1:1", "[::1]:1"], &[]),
+        ("", &[], &["a.example:1", "127.0.0.1:1", "localhost:1"]),
+        (
+            "example.com",
+            &[
+                "example.com:1",
+                "www.example.com:1",
+                "a.b.example.com:443",
+                "EXAMPLE.com:1",
+            ],
+            &[
+                "anexample.com:1",
+                "example.com.evil.net:1",
+                "example.org:1",
+                "com:1",
+            ],
+        ),
+        ("ample.com", &["ample.com:1"], &["example.com:1"]),
+        (".example.com", &["www.example.com:1"], &["anexample.com:1"]),
+        (
+            " a.example , B.example",
+            &["a.example:1", "b.example:1"],
+            &["c.example:1"],
+        ),
+        ("a.example,,b.example,", &["b.example:1"], &["c.example:1"]),
+        ("10.1.2.3", &["10.1.2.3:1"], &["10.1.2.30:1", "10.1.2.4:1"]),
+        (
+            "10.0.0.0/8",
+            &["10.1.2.3:1", "10.255.0.1:1"],
+            &["11.0.0.1:1", "ten.example:1"],
+        ),
+        (
+            "192.168.16.0/20",
+            &["192.168.31.255:1"],
+            &["192.168.32.0:1"],
+        ),
+        ("::1", &["[::1]:1"], &["[::2]:1", "127.0.0.1:1"]),
+        (
+            "2001:db8::/32",
+            &["[2001:db8:1::5]:1"],
+            &["[2001:db9::1]:1"],
+        ),
+        (
+            "[2001:db8::7]",
+            &["[2001:db8:0:0:0:0:0:7]:1"],
+            &["[2001:db8::8]:1"],
+        ),
+    ];
+    for (list, reached_directly, proxied) in cases {
+        let all: Vec<&str> = reached_directly.iter().chain(*proxied).copied().collect();
+        let program = Ptunnel::through("proxy.example:3128").args(&["--no-proxy", list]);
+        let found = direct(program, &all);
+        for (name, found) in all.iter().zip(found) {
+            assert_eq!(
+                found,
+                reached_directly.contains(name),
+                "{} in {:?}",
+                name,
+                list
+            );
+        }
+    }
+}
+
+#[test]
+fn no_proxy_comes_from_the_environment_unless_an_option_says_otherwise() {
+    let names = ["a.example:1", "b.example:1"];
+    let through = || Ptunnel::through("proxy.example:3128");
+    let cases = [
+        (through().env("no_proxy", "a.example"), [true, false]),
+        (through().env("NO_PROXY", "a.example"), [true, false]),
+        (
+            through()
+                .env("no_proxy", "b.example")
+                .env("NO_PROXY", "a.example"),
+            [false, true],
+        ),
+        (
+            through().env("no_proxy", "").env("NO_PROXY", "a.example"),
+            [true, false],
+        ),
+        (
+            through()
+                .env("no_proxy", "a.example")
+                .args(&["--no-proxy", "b.example"]),
+            [false, true],
+        ),
+        (
+            through().env("no_proxy", "*").args(&["--no-proxy", ""]),
+            [false, false],
+        ),
+        (
+            Ptunnel::new()
+                .env("https_proxy", "proxy.example:1")
+                .env("no_proxy", "b.example"),
+            [false, true],
+        ),
+    ];
+    for (case, (program, expected)) in Vec::from(cases).into_iter().enumerate() {
+        assert_eq!(direct(program, &names), expected, "case {}", case);
+    }
+}
+
+/// Through which proxy a tunnel goes, as the program's own line tells.
+fn chosen(program: Ptunnel) -> String {
+    let program = program.to("example.org:22").start();
+    let line = &program.listening()[0].line;
+    let at = line
+        .find(" through ")
+        .unwrap_or_else(|| panic!("{:?}", line));
+    line[at + 9..].to_string()
+}
+
+#[test]
+fn the_proxy_comes_from_the_environment_as_curl_reads_it() {
+    let with = |vars: &[(&str, &str)]| {
+        vars.iter().fold(Ptunnel::new(), |all, (name, value)| {
+            all.env(name, value.to_string())
+        })
+    };
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (&[("https_proxy", "a.example:1")], "a.example:1"),
+        (&[("HTTPS_PROXY", "a.example:1")], "a.example:1"),
+        (&[("all_proxy", "a.example:1")], "a.example:1"),
+        (&[("ALL_PROXY", "a.example:1")], "a.example:1"),
+        (
+            &[
+                ("https_proxy", "a.example:1"),
+                ("HTTPS_PROXY", "b.example:1"),
+            ],
+            "a.example:1",
+        ),
+        (
+            &[("https_proxy", "a.example:1"), ("all_proxy", "b.example:1")],
+            "a.example:1",
+        ),
+        (
+            &[("HTTPS_PROXY", "a.example:1"), ("all_proxy", "b.example:1")],
+            "a.example:1",
+        ),
+        (
+            &[("https_proxy", ""), ("all_proxy", "b.example:1")],
+            "b.example:1",
+        ),
+        (
+            &[("http_proxy", "c.example:1"), ("all_proxy", "b.example:1")],
+            "b.example:1",
+        ),
+        (&[("https_proxy", "http://a.example")], "a.example:80"),
+        (
+            &[("https_proxy", "http://a.example:3128/")],
+            "a.example:3128",
+        ),
+        (
+            &[("https_proxy", "http://joe:secret@a.example:3128")],
+            "a.example:3128",
+        ),
+        (
+            &[("https_proxy", "http://[2001:db8::1]:3128")],
+            "[2001:db8::1]:3128",
+        ),
+    ];
+    for (vars, expected) in cases {
+        assert_eq!(chosen(with(vars)), *expected, "{:?}", vars);
+    }
+    assert_eq!(
+        chosen(with(&[("https_proxy", "a.example:1")]).proxy("b.example:2")),
+        "b.example:2"
+    );
+}

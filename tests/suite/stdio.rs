@@ -1,0 +1,379 @@
+//! Standard input and output as the client: for pipes, and for ssh's ProxyCommand.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::ends::Gate;
+use crate::support::parts::{self, described, Sshd};
+use crate::support::{closed_address, eventually, steadily, sys};
+use crate::support::{Finished, Pattern, Peer, Ptunnel, Running, TempDir};
+
+const MIB: u64 = 1 << 20;
+
+fn through(gate: &Gate) -> Ptunnel {
+    Ptunnel::through(gate.address()).args(&["-W", "example.org:22"])
+}
+
+#[test]
+fn takes_the_destination_in_one_word_or_two() {
+    for words in &[
+        &["-W", "example.org:22"][..],
+        &["-W", "example.org", "22"],
+        &["--stdio", "example.org:22"],
+        &["--stdio=example.org:22"],
+    ] {
+        let proxy = Peer::echoing();
+        let finished = Ptunnel::through(proxy.address())
+            .args(words)
+            .run_with(b"hello");
+        finished.expect_code(0);
+        assert_eq!(finished.text(), "hello", "{:?}", words);
+        assert_eq!(finished.stderr, "", "{:?}", words);
+        assert!(
+            proxy.head().starts_with("CONNECT example.org:22 "),
+            "{}",
+            proxy.head()
+        );
+    }
+}
+
+#[test]
+fn takes_ipv6_in_one_word_or_two() {
+    for words in &[
+        &["-W", "[2001:db8::1]:22"][..],
+        &["-W", "2001:db8::1", "22"],
+    ] {
+        let proxy = Peer::echoing();
+        let finished = Ptunnel::through(proxy.address())
+            .args(words)
+            .run_with(b"hello");
+        finished.expect_code(0);
+        assert!(
+            proxy.head().starts_with("CONNECT [2001:db8::1]:22 "),
+            "{}",
+            proxy.head()
+        );
+    }
+}
+
+#[test]
+fn the_servers_greeting_comes_out_first() {
+    let gate = Gate::open();
+    let mut program = through(&gate).spawn();
+    let mut server = gate.accept();
+    server.read_head();
+    server.send("HTTP/1.1 200 OK\r\n\r\nSSH-2.0-x\r\n");
+    let mut out = program.stdout();
+    let mut greeting = [0; 11];
+    out.read_exact(&mut greeting).unwrap();
+    assert_eq!(&greeting, b"SSH-2.0-x\r\n");
+    let mut input = program.stdin();
+    input.write_all(b"SSH-2.0-y\r\n").unwrap();
+    server.expect("SSH-2.0-y\r\n");
+    drop(input);
+    server.expect_end();
+    server.finish_sending();
+    program.finish().expect_code(0);
+}
+
+#[test]
+fn reads_no_input_before_the_tunnel_stands_that_it_would_lose() {
+    let gate = Gate::open();
+    let mut program = through(&gate).spawn();
+    let mut input = program.stdin();
+    input.write_all(b"too early").unwrap();
+    drop(input);
+    let mut server = gate.accept();
+    server.read_head();
+    let quiet = || server.is_quiet();
+    steadily(
+        "nothing behind the request",
+        Duration::from_millis(200),
+        quiet,
+    );
+    server.send("HTTP/1.1 200 OK\r\n\r\n");
+    assert_eq!(server.rest(), b"too early");
+    server.finish_sending();
+    program.finish().expect_code(0);
+}
+
+#[test]
+fn the_end_of_input_is_passed_on_and_the_output_still_drained() {
+    let gate = Gate::open();
+    let running = through(&gate).spawn();
+    let serving = thread::spawn(move || {
+        let mut server = gate.grant();
+        server.expect_end();
+        Pattern::new(1).write(&mut server, 3 * MIB).unwrap();
+    });
+    let finished = running.finish();
+    finished.expect_code(0);
+    serving.join().unwrap();
+    Pattern::new(1).read_all(&mut &finished.stdout[..], 3 * MIB);
+}
+
+#[test]
+fn the_servers_end_reaches_the_output_while_the_input_stays_open() {
+    let gate = Gate::open();
+    let mut program = through(&gate).spawn();
+    let mut input = program.stdin();
+    let mut server = gate.grant();
+    server.send("that is all");
+    server.finish_sending();
+    let mut all = Vec::new();
+    program.stdout().read_to_end(&mut all).unwrap();
+    assert_eq!(all, b"that is all");
+    input.write_all(b"not quite").unwrap();
+    drop(input);
+    assert_eq!(server.rest(), b"not quite");
+    drop(server);
+    eventually("the program ends", || program.has_ended());
+}
+
+#[test]
+fn carries_bulk_both_ways_at_once() {
+    let gate = Gate::open();
+    let mut program = through(&gate).spawn();
+    let (mut input, mut output) = (program.stdin(), program.stdout());
+    let mut server = gate.grant();
+    let mut back = server.handle();
+    let threads = vec![
+        thread::spawn(move || Pattern::new(2).write(&mut input, 16 * MIB).unwrap()),
+        thread::spawn(move || {
+            Pattern::new(3).write(&mut back, 16 * MIB).unwrap();
+            back.finish_sending();
+        }),
+        thread::spawn(move || Pattern::new(2).read_all(&mut server, 16 * MIB)),
+    ];
+    Pattern::new(3).read_all(&mut output, 16 * MIB);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    program.finish().expect_code(0);
+}
+
+#[test]
+fn input_and_output_may_be_files() {
+    let folder = TempDir::new();
+    let input = folder.file("in", Pattern::new(4).take(MIB as usize));
+    let output = folder.at("out");
+    let proxy = Peer::echoing();
+    let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
+    let mut command = program.command();
+    command.stdin(std::fs::File::open(input).unwrap());
+    command.stdout(std::fs::File::create(&output).unwrap());
+    Running::spawn(command).finish().expect_code(0);
+    Pattern::new(4).read_all(&mut std::fs::File::open(output).unwrap(), MIB);
+}
+
+/// Ctrl-C in a session belongs to what runs in it (proxytunnel#61).
+#[test]
+fn leaves_sigint_to_the_session() {
+    let gate = Gate::open();
+    let mut program = through(&gate).spawn();
+    let mut server = gate.grant();
+    for round in 0..3 {
+        program.signal(sys::SIGINT);
+        let (input, text) = (program.stdin_ref(), format!("round {}", round));
+        input.write_all(text.as_bytes()).unwrap();
+        server.expect(text);
+    }
+    server.send("still here");
+    server.finish_sending();
+    let finished = program.finish();
+    finished.expect_code(0);
+    assert_eq!(finished.text(), "still here");
+}
+
+#[test]
+fn leaves_sigint_alone_before_the_tunnel_stands() {
+    let gate = Gate::open();
+    let program = through(&gate).spawn();
+    let mut server = gate.accept();
+    server.read_head();
+    program.signal(sys::SIGINT);
+    server.send("HTTP/1.1 200 OK\r\n\r\nhello");
+    server.finish_sending();
+    let finished = program.finish();
+    finished.expect_code(0);
+    assert_eq!(finished.text(), "hello");
+}
+
+#[test]
+fn sigterm_ends_it() {
+    let gate = Gate::open();
+    let mut program = through(&gate).spawn();
+    let _input = program.stdin();
+    let mut server = gate.grant();
+    server.send("x");
+    let mut byte = [0; 1];
+    program.stdout().read_exact(&mut byte).unwrap();
+    program.signal(sys::SIGTERM);
+    eventually("the program ends", || program.has_ended());
+    server.expect_nothing();
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_session() {
+    let gate = Gate::open();
+    let mut program = through(&gate).spawn();
+    let _input = program.stdin();
+    let mut server = gate.grant();
+    drop(program.stdout());
+    let piece = vec![1; 65_536];
+    eventually("the destination learns it", || {
+        server.try_send(&piece).is_err()
+    });
+    eventually("the program ends", || program.has_ended());
+}
+
+/// What one line on stderr says, with nothing on stdout.
+#[track_caller]
+fn assert_failed(finished: &Finished, code: i32, words: &[&str]) {
+    finished.expect_code(code);
+    assert!(finished.stdout.is_empty(), "{:?}", finished);
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    for word in words {
+        assert!(
+            finished.stderr.contains(word),
+            "{:?} is not in {}",
+            word,
+            finished.stderr
+        );
+    }
+}
+
+#[test]
+fn the_exit_code_tells_what_went_wrong() {
+    let run = |proxy: &str| {
+        Ptunnel::through(proxy)
+            .args(&["-W", "example.org:22"])
+            .run()
+    };
+    let dead = closed_address().to_string();
+    assert_failed(&run(&dead), 1, &[&dead]);
+    assert_failed(&run("nowhere.invalid:3128"), 1, &["nowhere.invalid:3128"]);
+    for (code, reply) in &[
+        (3, "HTTP/1.1 403 Forbidden\r\n\r\n"),
+        (3, "HTTP/1.1 502 Bad Gateway\r\n\r\n"),
+        (
+            4,
+            "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Basic realm=x\r\n\r\n",
+        ),
+        (1, "HTTP/1.1 200 OK\r\n"),
+    ] {
+        let proxy = Peer::replying(*reply);
+        let finished = run(&proxy.address().to_string());
+        assert_failed(&finished, *code, &[&proxy.address().to_string()]);
+    }
+}
+
+#[test]
+fn a_connection_that_breaks_midway_is_a_failure() {
+    let gate = Gate::open();
+    let mut program = through(&gate).spawn();
+    let _input = program.stdin();
+    let mut server = gate.grant();
+    server.send("half of");
+    let mut half = [0; 7];
+    program.stdout().read_exact(&mut half).unwrap();
+    server.reset();
+    eventually("the program ends", || program.has_ended());
+    program.finish().expect_code(1);
+}
+
+#[test]
+fn says_nothing_on_stdout_of_its_own() {
+    let proxy = Peer::echoing();
+    let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22", "-vv"]);
+    let finished = program.run_with(b"hello");
+    finished.expect_code(0);
+    assert_eq!(finished.text(), "hello");
+}
+
+/// ssh through this program, through an embedded proxy, to a real sshd.
+struct Session {
+    sshd: Sshd,
+    proxy: Running,
+}
+
+impl Session {
+    fn start() -> Session {
+        Session {
+            sshd: Sshd::start(),
+            proxy: Ptunnel::new().serving().start(),
+        }
+    }
+
+    fn command(&self, name: &str, destination: &str) -> Command {
+        let command = Ptunnel::through(self.proxy.proxy()).words();
+        let options = self
+            .sshd
+            .client_options(&format!("{} {}", command, destination));
+        let mut command = parts::command(name);
+        command.args(options);
+        command
+    }
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) -> Vec<u8> {
+    let output = command.output().expect("ssh runs");
+    assert!(output.status.success(), "{}", described(&output));
+    output.stdout
+}
+
+#[test]
+fn ssh_runs_a_command_through_it() {
+    let session = Session::start();
+    for destination in &["-W %h:%p", "-W %h %p"] {
+        let mut ssh = session.command("ssh", destination);
+        let ssh = ssh
+            .args(&["127.0.0.1", "echo through; exit 7"])
+            .stdin(Stdio::null());
+        let output = ssh.output().unwrap();
+        assert_eq!(output.status.code(), Some(7), "{}", described(&output));
+        assert_eq!(output.stdout, b"through\n");
+    }
+}
+
+#[test]
+fn ssh_copies_a_file_both_ways_through_it() {
+    let session = Session::start();
+    let folder = TempDir::new();
+    let content = Pattern::new(5).take(5 * MIB as usize);
+    let (local, remote) = (folder.file("local", &content), folder.at("remote"));
+    let mut up = session.command("ssh", "-W %h:%p");
+    up.args(&["127.0.0.1", &format!("cat > {}", remote)]);
+    succeed(up.stdin(std::fs::File::open(&local).unwrap()));
+    assert!(std::fs::read(&remote).unwrap() == content);
+    let mut down = session.command("ssh", "-W %h:%p");
+    down.args(&["127.0.0.1", &format!("cat {}", remote)]);
+    assert!(succeed(down.stdin(Stdio::null())) == content);
+}
+
+#[test]
+fn scp_copies_a_file_both_ways_through_it() {
+    let session = Session::start();
+    let folder = TempDir::new();
+    let content = Pattern::new(6).take(3 * MIB as usize);
+    let (local, remote, back) = (
+        folder.file("local", &content),
+        folder.at("remote"),
+        folder.at("back"),
+    );
+    let there = format!("127.0.0.1:{}", remote);
+    succeed(
+        session
+            .command("scp", "-W %h:%p")
+            .args(&["-q", &local, &there]),
+    );
+    succeed(
+        session
+            .command("scp", "-W %h:%p")
+            .args(&["-q", &there, &back]),
+    );
+    assert!(std::fs::read(&back).unwrap() == content);
+}

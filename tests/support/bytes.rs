@@ -1,0 +1,109 @@
+//! Payload that shows each lost, doubled, moved or altered byte.
+//!
+//! A pattern repeats a block whose length is a prime above any buffer of the program, so a piece
+//! at the wrong place never fits. Checking compares slices, quick even without optimisation.
+
+use std::io::{self, Read, Write};
+
+const BLOCK: usize = 1_048_583;
+
+/// A stream of bytes without an end, the same for the same seed.
+#[derive(Clone)]
+pub struct Pattern {
+    block: Vec<u8>,
+}
+
+impl Pattern {
+    pub fn new(seed: u64) -> Pattern {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut block = Vec::with_capacity(BLOCK + 8);
+        while block.len() < BLOCK {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            block.extend_from_slice(&state.to_le_bytes());
+        }
+        block.truncate(BLOCK);
+        Pattern { block }
+    }
+
+    /// The bytes from `offset` to the end of the block they lie in.
+    fn from(&self, offset: u64) -> &[u8] {
+        &self.block[(offset % BLOCK as u64) as usize..]
+    }
+
+    /// The first `count` bytes.
+    pub fn take(&self, count: usize) -> Vec<u8> {
+        let mut all = Vec::with_capacity(count);
+        self.write(&mut all, count as u64).expect("memory");
+        all
+    }
+
+    /// `count` bytes from `offset` on.
+    pub fn piece(&self, offset: u64, count: usize) -> Vec<u8> {
+        let mut all = Vec::with_capacity(count);
+        while all.len() < count {
+            let rest = self.from(offset + all.len() as u64);
+            all.extend_from_slice(&rest[..rest.len().min(count - all.len())]);
+        }
+        all
+    }
+
+    /// Writes the first `count` bytes.
+    pub fn write(&self, out: &mut impl Write, count: u64) -> io::Result<()> {
+        let mut offset = 0;
+        while offset < count {
+            let piece = self.from(offset);
+            let wanted = (count - offset).min(65_536).min(piece.len() as u64) as usize;
+            out.write_all(&piece[..wanted])?;
+            offset += wanted as u64;
+        }
+        Ok(())
+    }
+
+    /// Panics unless `bytes` are the pattern's from `offset` on.
+    pub fn check(&self, offset: u64, bytes: &[u8]) {
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset + done as u64;
+            let expected = self.from(at);
+            let count = expected.len().min(bytes.len() - done);
+            let (got, expected) = (&bytes[done..done + count], &expected[..count]);
+            if got != expected {
+                let first = (0..count).find(|&i| got[i] != expected[i]).unwrap();
+                panic!("byte {} is not the one that was sent", at + first as u64);
+            }
+            done += count;
+        }
+    }
+
+    /// Reads exactly `count` bytes and checks each; panics when the end comes sooner.
+    pub fn read(&self, from: &mut impl Read, count: u64) {
+        let mut buffer = vec![0; 65_536];
+        let mut offset = 0;
+        while offset < count {
+            let wanted = (count - offset).min(buffer.len() as u64) as usize;
+            match from.read(&mut buffer[..wanted]) {
+                Ok(0) => panic!("the end came after {} of {} bytes", offset, count),
+                Ok(n) => {
+                    self.check(offset, &buffer[..n]);
+                    offset += n as u64;
+                }
+                Err(e) => panic!("after {} of {} bytes: {}", offset, count, e),
+            }
+        }
+    }
+
+    /// Reads exactly `count` bytes, checks each, and then the end.
+    pub fn read_all(&self, from: &mut impl Read, count: u64) {
+        self.read(from, count);
+        let mut more = [0; 1];
+        let end = from.read(&mut more);
+        assert!(
+            matches!(end, Ok(0)),
+            "{:?} instead of the end after {} bytes",
+            end,
+            count
+        );
+    }
+}

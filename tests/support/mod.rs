@@ -1,0 +1,25 @@
+//! The rig: starts the program and its peers, and takes them down again.
+//!
+//! The program is judged from outside alone: its command line, its standard streams, its
+//! sockets and what the kernel tells of its process. So the same suite runs against any binary
+//! with this command line: point `PTUNNEL_BIN` at it. Everything here blocks, on std's sockets
+//! and threads; no test waits for a time to pass where it can wait for a condition.
+
+// Two test crates share the rig, and neither uses all of it.
+#![allow(dead_code, unused_imports)]
+
+pub mod bytes;
+pub mod parts;
+pub mod peer;
+pub mod process;
+pub mod program;
+pub mod sys;
+pub mod temp;
+pub mod wait;
+
+pub use self::bytes::Pattern;
+pub use self::peer::{closed_address, Blackhole, Connection, Peer};
+pub use self::process::Process;
+pub use self::program::{Finished, Ptunnel, Running};
+pub use self::temp::TempDir;
+pub use self::wait::{eventually, eventually_some, steadily, PATIENCE};

@@ -1,0 +1,408 @@
+//! Real proxies, servers and clients, each with a configuration made for one test.
+//!
+//! A part that is not installed fails the test: a suite that skips what it cannot run would be
+//! green for the wrong reason.
+
+use std::env;
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use super::bytes::Pattern;
+use super::program::clean_command;
+use super::sys;
+use super::temp::{free_port, TempDir};
+use super::wait::eventually;
+
+/// The path of an installed program; panics when it is missing.
+pub fn find(name: &str) -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/lib/squid"];
+    let folders = env::split_paths(&path).chain(more.iter().map(PathBuf::from));
+    let mut places = folders.map(|folder| folder.join(name));
+    match places.find(|place| place.is_file()) {
+        Some(place) => place,
+        None => panic!("{} is missing: run `make test` or tests/setup", name),
+    }
+}
+
+/// A command of an installed program, without the caller's environment, and with a limit in time
+/// that only a broken program reaches.
+pub fn command(name: &str) -> Command {
+    let mut command = clean_command(find("timeout"));
+    command.arg("120").arg(find(name));
+    command
+}
+
+/// Runs an installed program to its end; panics when it fails.
+#[track_caller]
+pub fn run(name: &str, args: &[&str]) -> Vec<u8> {
+    let output = output(name, args);
+    if !output.status.success() {
+        panic!("{} {:?}: {}", name, args, described(&output));
+    }
+    output.stdout
+}
+
+/// Runs an installed program to its end, with an empty input.
+pub fn output(name: &str, args: &[&str]) -> Output {
+    let mut command = command(name);
+    command.args(args).stdin(Stdio::null());
+    command
+        .output()
+        .unwrap_or_else(|e| panic!("{}: {}", name, e))
+}
+
+/// The status and what was said.
+pub fn described(output: &Output) -> String {
+    format!(
+        "{}\nstdout: {}\nstderr: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// `curl` with limits, silent but for errors; panics when it fails.
+#[track_caller]
+pub fn curl(args: &[&str]) -> Vec<u8> {
+    let mut all = vec!["--silent", "--show-error", "--max-time", "60"];
+    all.extend_from_slice(args);
+    run("curl", &all)
+}
+
+/// A server on a port of 127.0.0.1. Killed on drop.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Starts what `make` returns for a port, on another port when that one was taken.
+    fn start(name: &str, log: &str, make: impl Fn(u16) -> Command) -> Server {
+        for _ in 0..5 {
+            let port = free_port();
+            let address = SocketAddr::new("127.0.0.1".parse().unwrap(), port);
+            let output = fs::File::create(log).expect("a log");
+            let mut command = make(port);
+            command.stdin(Stdio::null());
+            command.stdout(output.try_clone().expect("a descriptor"));
+            command.stderr(output);
+            let child = command
+                .spawn()
+                .unwrap_or_else(|e| panic!("{}: {}", name, e));
+            let mut server = Server { child, address };
+            if server.is_ready() {
+                return server;
+            }
+        }
+        let said = fs::read(log).unwrap_or_default();
+        panic!(
+            "{} does not start: {}",
+            name,
+            String::from_utf8_lossy(&said)
+        )
+    }
+
+    /// Waits until connections are taken; false when the process ended instead.
+    fn is_ready(&mut self) -> bool {
+        let mut alive = true;
+        eventually("the server takes connections", || {
+            alive = self.child.try_wait().expect("a status").is_none();
+            let limit = Duration::from_secs(5);
+            !alive || TcpStream::connect_timeout(&self.address, limit).is_ok()
+        });
+        alive
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A user and a password, as a proxy is told of them.
+pub type Login<'a> = Option<(&'a str, &'a str)>;
+
+/// Squid; with Basic authentication through its own helper when there is a login.
+pub struct Squid {
+    server: Server,
+    _folder: TempDir,
+}
+
+impl Squid {
+    pub fn start(login: Login) -> Squid {
+        let program = find("squid");
+        let folder = open_folder();
+        let mut rules = "http_access allow all\n".to_string();
+        if let Some((user, password)) = login {
+            let hash = run("openssl", &["passwd", "-apr1", password]);
+            let hash = String::from_utf8(hash).expect("text");
+            let users = folder.file("users", format!("{}:{}\n", user, hash.trim()));
+            rules = format!(
+                "auth_param basic program {} {}\n\
+                 auth_param basic realm test\n\
+                 acl known proxy_auth REQUIRED\n\
+                 http_access allow known\n\
+                 http_access deny all\n",
+                find("basic_ncsa_auth").display(),
+                users
+            );
+        }
+        let log = folder.at("log");
+        let server = Server::start("squid", &log, |port| {
+            let config = format!(
+                "http_port 127.0.0.1:{port}\n\
+                 {rules}\
+                 visible_hostname localhost\n\
+                 dns_nameservers 127.0.0.1\n\
+                 pid_filename none\n\
+                 access_log none\n\
+                 cache_log {folder}/cache.log\n\
+                 cache_store_log none\n\
+                 coredump_dir {folder}\n\
+                 netdb_filename none\n\
+                 pinger_enable off\n\
+                 cache deny all\n\
+                 shutdown_lifetime 0 seconds\n",
+                port = port,
+                rules = rules,
+                folder = folder.path().display()
+            );
+            let config = folder.file("squid.conf", config);
+            let mut command = clean_command(&program);
+            // A name of its own keeps it off the shared memory of any other squid.
+            command.args(&["-N", "-n", &format!("ptunnel{}", port), "-f", &config]);
+            command
+        });
+        Squid {
+            server,
+            _folder: folder,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+}
+
+/// A folder that squid may write to after it has given up being root.
+fn open_folder() -> TempDir {
+    let folder = TempDir::new();
+    let mode = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(folder.path(), mode).expect("permissions");
+    folder
+}
+
+/// tinyproxy; with Basic authentication when there is a login.
+pub struct Tinyproxy {
+    server: Server,
+    _folder: TempDir,
+}
+
+impl Tinyproxy {
+    pub fn start(login: Login) -> Tinyproxy {
+        let program = find("tinyproxy");
+        let folder = TempDir::new();
+        let log = folder.at("log");
+        let login = login.map(|(user, password)| format!("BasicAuth {} {}\n", user, password));
+        let server = Server::start("tinyproxy", &log, |port| {
+            let config = format!(
+                "Port {}\nListen 127.0.0.1\nAllow 127.0.0.1\nTimeout 60\nMaxClients 200\n{}",
+                port,
+                login.as_deref().unwrap_or("")
+            );
+            let config = folder.file("tinyproxy.conf", config);
+            let mut command = clean_command(&program);
+            command.args(&["-d", "-c", &config]);
+            command
+        });
+        Tinyproxy {
+            server,
+            _folder: folder,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+}
+
+/// nginx as an origin, plain and over TLS, with a certificate for localhost made for the test.
+pub struct Nginx {
+    plain: Server,
+    tls: SocketAddr,
+    folder: TempDir,
+}
+
+/// The size of the file `/big`.
+pub const BIG: u64 = 32 << 20;
+
+/// The content of the file `/small`.
+pub const SMALL: &str = "a small file\n";
+
+impl Nginx {
+    pub fn start() -> Nginx {
+        let program = find("nginx");
+        let folder = TempDir::new();
+        folder.file("small", SMALL);
+        folder.file("big", Nginx::big().take(BIG as usize));
+        let (certificate, key) = (folder.at("certificate.pem"), folder.at("key.pem"));
+        run(
+            "openssl",
+            &[
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                "-keyout",
+                &key,
+                "-out",
+                &certificate,
+            ],
+        );
+        let tls = SocketAddr::new("127.0.0.1".parse().unwrap(), free_port());
+        let log = folder.at("log");
+        let plain = Server::start("nginx", &log, |port| {
+            let config = format!(
+                "daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log stderr;\n\
+                 events {{ worker_connections 1000; }}\n\
+                 http {{\n\
+                   access_log off;\n\
+                   client_body_temp_path {folder}/1;\n\
+                   proxy_temp_path {folder}/2;\n\
+                   fastcgi_temp_path {folder}/3;\n\
+                   uwsgi_temp_path {folder}/4;\n\
+                   scgi_temp_path {folder}/5;\n\
+                   server {{\n\
+                     listen 127.0.0.1:{port};\n\
+                     listen {tls} ssl;\n\
+                     ssl_certificate {certificate};\n\
+                     ssl_certificate_key {key};\n\
+                     root {folder};\n\
+                   }}\n\
+                 }}\n",
+                folder = folder.path().display(),
+                port = port,
+                tls = tls,
+                certificate = certificate,
+                key = key
+            );
+            let config = folder.file("nginx.conf", config);
+            let mut command = clean_command(&program);
+            command.args(&["-e", "stderr", "-p", &folder.at(""), "-c", &config]);
+            command
+        });
+        Nginx { plain, tls, folder }
+    }
+
+    /// What the file `/big` holds.
+    pub fn big() -> Pattern {
+        Pattern::new(4242)
+    }
+
+    /// Where it speaks plain HTTP.
+    pub fn address(&self) -> SocketAddr {
+        self.plain.address
+    }
+
+    /// Where it speaks HTTPS.
+    pub fn tls(&self) -> SocketAddr {
+        self.tls
+    }
+
+    /// The path of the certificate that a client has to trust.
+    pub fn certificate(&self) -> String {
+        self.folder.at("certificate.pem")
+    }
+}
+
+/// OpenSSH's server for the user of the test, with keys made for it, and what its clients need.
+pub struct Sshd {
+    server: Server,
+    folder: TempDir,
+}
+
+impl Sshd {
+    pub fn start() -> Sshd {
+        let program = find("sshd");
+        if sys::is_root() {
+            // The empty folder that sshd's unprivileged child is locked into.
+            fs::create_dir_all("/run/sshd").expect("/run/sshd");
+        }
+        let folder = TempDir::new();
+        for name in &["host_key", "user_key"] {
+            let path = folder.at(name);
+            run(
+                "ssh-keygen",
+                &["-q", "-t", "ed25519", "-N", "", "-f", &path],
+            );
+        }
+        let log = folder.at("log");
+        let server = Server::start("sshd", &log, |port| {
+            let config = format!(
+                "Port {port}\n\
+                 ListenAddress 127.0.0.1\n\
+                 HostKey {folder}/host_key\n\
+                 AuthorizedKeysFile {folder}/user_key.pub\n\
+                 PidFile none\n\
+                 StrictModes no\n\
+                 UsePAM no\n\
+                 PasswordAuthentication no\n\
+                 PermitRootLogin yes\n\
+                 Subsystem sftp internal-sftp\n",
+                port = port,
+                folder = folder.path().display()
+            );
+            let config = folder.file("sshd_config", config);
+            let mut command = clean_command(&program);
+            command.args(&["-D", "-e", "-f", &config]);
+            command
+        });
+        let host_key = fs::read_to_string(folder.at("host_key.pub")).expect("a key");
+        folder.file("known_hosts", format!("target {}", host_key));
+        Sshd { server, folder }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+
+    /// Options that ssh, scp and sftp share: the keys, and how to come there.
+    pub fn client_options(&self, proxy_command: &str) -> Vec<String> {
+        let port = self.server.address.port();
+        let options = [
+            format!("IdentityFile={}", self.folder.at("user_key")),
+            format!("UserKnownHostsFile={}", self.folder.at("known_hosts")),
+            "GlobalKnownHostsFile=/dev/null".to_string(),
+            "HostKeyAlias=target".to_string(),
+            "StrictHostKeyChecking=yes".to_string(),
+            "IdentitiesOnly=yes".to_string(),
+            "BatchMode=yes".to_string(),
+            "ConnectTimeout=60".to_string(),
+            "LogLevel=ERROR".to_string(),
+            format!("Port={}", port),
+            format!("ProxyCommand={}", proxy_command),
+        ];
+        let mut words = vec!["-F".to_string(), "/dev/null".to_string()];
+        for option in &options {
+            words.push("-o".to_string());
+            words.push(option.clone());
+        }
+        words
+    }
+}

@@ -1,0 +1,474 @@
+//! Peers that do as they are told: proxies with any reply, destinations with any habit.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::process;
+use super::sys;
+use super::temp::free_port;
+use super::wait::{eventually, PATIENCE};
+
+/// One side of a TCP connection. No read or write outlasts the rig's patience.
+pub struct Connection {
+    stream: TcpStream,
+    /// Read past a head, and not taken yet.
+    ahead: Vec<u8>,
+    /// How many connections the peer accepted before this one.
+    pub number: usize,
+}
+
+impl Connection {
+    /// Connects.
+    #[track_caller]
+    pub fn open(address: SocketAddr) -> Connection {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => Connection::new(stream, 0),
+            Err(e) => panic!("connecting to {}: {}", address, e),
+        }
+    }
+
+    /// Takes over a connected socket.
+    pub fn new(stream: TcpStream, number: usize) -> Connection {
+        stream.set_nodelay(true).expect("TCP_NODELAY");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a limit");
+        Connection {
+            stream,
+            ahead: Vec::new(),
+            number,
+        }
+    }
+
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// A second handle on the same connection. Bytes read ahead stay with the first.
+    pub fn handle(&self) -> Connection {
+        Connection::new(self.stream.try_clone().expect("a descriptor"), self.number)
+    }
+
+    /// Our address.
+    pub fn local(&self) -> SocketAddr {
+        self.stream.local_addr().expect("an address")
+    }
+
+    /// Writes all of `bytes`.
+    #[track_caller]
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        if let Err(e) = self.stream.write_all(bytes.as_ref()) {
+            panic!("sending: {}", e);
+        }
+    }
+
+    /// Writes as much as the other side takes before it ends the connection.
+    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.stream.write_all(bytes.as_ref())
+    }
+
+    /// Writes the pieces so that each is read alone: the next one goes once the last was read.
+    pub fn send_apart<P: AsRef<[u8]>>(&mut self, pieces: impl IntoIterator<Item = P>) {
+        for piece in pieces {
+            // The other side may have seen enough and be gone.
+            if self.try_send(piece).is_err() {
+                return;
+            }
+            self.wait_until_read();
+        }
+    }
+
+    /// Writes byte after byte, each read alone.
+    pub fn send_bytewise(&mut self, bytes: impl AsRef<[u8]>) {
+        self.send_apart(bytes.as_ref().chunks(1));
+    }
+
+    /// Waits until the other side's program has read all that was sent, or is gone.
+    #[track_caller]
+    pub fn wait_until_read(&self) {
+        let (here, there) = match (self.stream.local_addr(), self.stream.peer_addr()) {
+            (Ok(here), Ok(there)) => (here, there),
+            _ => return,
+        };
+        eventually("the other side reads what was sent", || {
+            process::unread(there, here).unwrap_or(0) == 0
+        });
+    }
+
+    /// Reads a head up to its blank line, and keeps what follows for the next read.
+    ///
+    /// Returns what there is when the end comes sooner.
+    pub fn read_head(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        loop {
+            if let Some(at) = find(&all, b"\r\n\r\n") {
+                self.ahead = all.split_off(at + 4);
+                return all;
+            }
+            let mut buffer = [0; 4096];
+            match self.read(&mut buffer) {
+                Ok(0) | Err(_) => return all,
+                Ok(n) => all.extend_from_slice(&buffer[..n]),
+            }
+        }
+    }
+
+    /// Answers a request for a tunnel with 200; returns the request's head.
+    pub fn grant(&mut self) -> String {
+        let head = self.read_head();
+        self.send("HTTP/1.1 200 OK\r\n\r\n");
+        String::from_utf8(head).expect("a head in ASCII")
+    }
+
+    /// Reads exactly `count` bytes.
+    #[track_caller]
+    pub fn receive(&mut self, count: usize) -> Vec<u8> {
+        let mut all = vec![0; count];
+        if let Err(e) = self.read_exact(&mut all) {
+            panic!("expected {} bytes: {}", count, e);
+        }
+        all
+    }
+
+    /// Reads exactly these bytes.
+    #[track_caller]
+    pub fn expect(&mut self, bytes: impl AsRef<[u8]>) {
+        let expected = bytes.as_ref();
+        let got = self.receive(expected.len());
+        assert!(
+            got == expected,
+            "{:?} instead of {:?}",
+            String::from_utf8_lossy(&got),
+            String::from_utf8_lossy(expected)
+        );
+    }
+
+    /// Reads to the end, and panics unless it is an orderly one.
+    #[track_caller]
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        if let Err(e) = self.read_to_end(&mut all) {
+            panic!("no orderly end after {} bytes: {}", all.len(), e);
+        }
+        all
+    }
+
+    /// Reads to the end, be it an orderly one or a reset.
+    #[track_caller]
+    pub fn rest_or_reset(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        match self.read_to_end(&mut all) {
+            Err(e) if e.kind() != io::ErrorKind::ConnectionReset => {
+                panic!("no end after {} bytes: {}", all.len(), e)
+            }
+            _ => all,
+        }
+    }
+
+    /// Expects the end of the connection with no byte before it.
+    #[track_caller]
+    pub fn expect_nothing(&mut self) {
+        let rest = self.rest_or_reset();
+        let text = String::from_utf8_lossy(&rest);
+        assert!(rest.is_empty(), "{:?} instead of nothing", text);
+    }
+
+    /// Expects an orderly end with no byte before it.
+    #[track_caller]
+    pub fn expect_end(&mut self) {
+        let rest = self.rest();
+        let text = String::from_utf8_lossy(&rest);
+        assert!(rest.is_empty(), "{:?} instead of the end", text);
+    }
+
+    /// Expects a reset with no byte before it.
+    #[track_caller]
+    pub fn expect_reset(&mut self) {
+        let mut byte = [0; 1];
+        match self.read(&mut byte) {
+            Err(e) if e.kind() == io::ErrorKind::ConnectionReset => {}
+            other => panic!("{:?} instead of a reset", other),
+        }
+    }
+
+    /// Whether there is nothing to read now: neither bytes nor the end.
+    pub fn is_quiet(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("a mode");
+        let mut byte = [0; 1];
+        let answer = self.stream.peek(&mut byte);
+        self.stream.set_nonblocking(false).expect("a mode");
+        self.ahead.is_empty() && matches!(answer, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Sends the end; the other direction stays open.
+    pub fn finish_sending(&self) {
+        // Not connected any more: the other side was quicker.
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Ends the connection with a reset.
+    pub fn reset(self) {
+        sys::reset_on_close(&self.stream);
+    }
+
+    /// Sends back all that comes, and the end after it.
+    pub fn echo(&mut self) {
+        let mut buffer = vec![0; 65_536];
+        loop {
+            match self.read(&mut buffer) {
+                Ok(n) if n > 0 => {
+                    if self.try_send(&buffer[..n]).is_err() {
+                        return;
+                    }
+                }
+                _ => return self.finish_sending(),
+            }
+        }
+    }
+
+    /// Reads and drops all that comes, to the end.
+    pub fn drain(&mut self) {
+        let mut buffer = vec![0; 65_536];
+        while let Ok(n) = self.read(&mut buffer) {
+            if n == 0 {
+                return;
+            }
+        }
+    }
+}
+
+impl Read for Connection {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ahead.is_empty() {
+            return self.stream.read(buffer);
+        }
+        let count = self.ahead.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.ahead[..count]);
+        self.ahead.drain(..count);
+        Ok(count)
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|w| w == needle)
+}
+
+/// A listener that runs a script with each connection, on a thread of its own.
+///
+/// A script that panics fails the test when the peer is dropped.
+pub struct Peer {
+    address: SocketAddr,
+    accepted: Arc<AtomicUsize>,
+    heads: Arc<Mutex<Vec<String>>>,
+    failures: Arc<Mutex<Vec<String>>>,
+    stop: Arc<AtomicBool>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl Peer {
+    /// On a free port of 127.0.0.1.
+    pub fn start<S>(script: S) -> Peer
+    where
+        S: Fn(Connection) + Send + Sync + 'static,
+    {
+        Peer::start_on("127.0.0.1:0".parse().unwrap(), script)
+    }
+
+    pub fn start_on<S>(address: SocketAddr, script: S) -> Peer
+    where
+        S: Fn(Connection) + Send + Sync + 'static,
+    {
+        let listener = TcpListener::bind(address);
+        let listener = listener.unwrap_or_else(|e| panic!("binding {}: {}", address, e));
+        Peer::accept_from(listener, script)
+    }
+
+    /// On a listener that the test made.
+    pub fn accept_from<S>(listener: TcpListener, script: S) -> Peer
+    where
+        S: Fn(Connection) + Send + Sync + 'static,
+    {
+        let address = listener.local_addr().expect("an address");
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let failures = Arc::new(Mutex::new(Vec::new()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let accepting = {
+            let (accepted, failures, stop) = (accepted.clone(), failures.clone(), stop.clone());
+            let script = Arc::new(script);
+            thread::spawn(move || {
+                for stream in listener.incoming() {
+                    if stop.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    let stream = match stream {
+                        Ok(stream) => stream,
+                        Err(_) => continue,
+                    };
+                    let number = accepted.fetch_add(1, Ordering::SeqCst);
+                    let (failures, script) = (failures.clone(), script.clone());
+                    thread::spawn(move || {
+                        let connection = Connection::new(stream, number);
+                        let run = AssertUnwindSafe(|| script(connection));
+                        if let Err(cause) = panic::catch_unwind(run) {
+                            let text = cause.downcast_ref::<String>().cloned();
+                            let text = text.unwrap_or_else(|| "a fixed text".to_string());
+                            failures.lock().unwrap().push(text);
+                        }
+                    });
+                }
+            })
+        };
+        Peer {
+            address,
+            accepted,
+            heads: Arc::new(Mutex::new(Vec::new())),
+            failures,
+            stop,
+            accepting: Some(accepting),
+        }
+    }
+
+    /// A proxy that keeps each request's head, then hands the connection to the script, which
+    /// answers.
+    pub fn proxy<S>(script: S) -> Peer
+    where
+        S: Fn(Connection) + Send + Sync + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Peer::proxy_from(listener, script)
+    }
+
+    /// As `proxy`, on a listener that the test made.
+    pub fn proxy_from<S>(listener: TcpListener, script: S) -> Peer
+    where
+        S: Fn(Connection) + Send + Sync + 'static,
+    {
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let kept = heads.clone();
+        let mut peer = Peer::accept_from(listener, move |mut connection| {
+            let head = connection.read_head();
+            kept.lock()
+                .unwrap()
+                .push(String::from_utf8_lossy(&head).into_owned());
+            script(connection);
+        });
+        peer.heads = heads;
+        peer
+    }
+
+    /// A proxy that grants each tunnel and is its destination: what follows is the script's.
+    pub fn granting<S>(script: S) -> Peer
+    where
+        S: Fn(Connection) + Send + Sync + 'static,
+    {
+        Peer::proxy(move |mut connection| {
+            connection.send("HTTP/1.1 200 OK\r\n\r\n");
+            script(connection);
+        })
+    }
+
+    /// A proxy that grants each tunnel to an echo.
+    pub fn echoing() -> Peer {
+        Peer::granting(|mut connection| connection.echo())
+    }
+
+    /// A proxy that sends this reply, whatever it is asked, and its end after it.
+    pub fn replying(reply: impl Into<Vec<u8>>) -> Peer {
+        let reply = reply.into();
+        Peer::proxy(move |mut connection| {
+            let _ = connection.try_send(&reply);
+            connection.finish_sending();
+            connection.drain();
+        })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// How many connections came in.
+    pub fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+
+    /// The heads of the requests so far, in their order.
+    pub fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+
+    /// The head of the only request.
+    #[track_caller]
+    pub fn head(&self) -> String {
+        eventually("a request", || !self.heads().is_empty());
+        let heads = self.heads();
+        assert_eq!(heads.len(), 1, "{:?}", heads);
+        heads[0].clone()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        // Wakes the thread from accept.
+        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(5));
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
+        let failures = self.failures.lock().unwrap();
+        if !failures.is_empty() && !thread::panicking() {
+            panic!("a peer's script failed: {:?}", *failures);
+        }
+    }
+}
+
+/// An address of this machine on which nothing listens: a connection is refused at once.
+pub fn closed_address() -> SocketAddr {
+    SocketAddr::new("127.0.0.1".parse().unwrap(), free_port())
+}
+
+/// An address at which connections are neither taken nor refused: the backlog is full, and stays
+/// so.
+pub struct Blackhole {
+    listener: TcpListener,
+    _waiting: Vec<TcpStream>,
+}
+
+impl Blackhole {
+    pub fn start() -> Blackhole {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        sys::set_backlog(&listener, 0);
+        let address = listener.local_addr().expect("an address");
+        let mut waiting = Vec::new();
+        // A queue of length 0 takes one; the first that is left waiting shows that it is full.
+        while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
+            waiting.push(stream);
+            assert!(waiting.len() < 100, "the backlog does not fill");
+        }
+        Blackhole {
+            listener,
+            _waiting: waiting,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.listener.local_addr().expect("an address")
+    }
+}

@@ -1,0 +1,121 @@
+//! What the kernel tells of a running program, and of the sockets on this machine.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::sys;
+
+/// A process, by its id.
+#[derive(Clone, Copy, Debug)]
+pub struct Process(pub u32);
+
+impl Process {
+    fn read(self, name: &str) -> String {
+        let path = format!("/proc/{}/{}", self.0, name);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {}", path, e))
+    }
+
+    /// How many descriptors are open.
+    pub fn descriptors(self) -> usize {
+        let path = format!("/proc/{}/fd", self.0);
+        fs::read_dir(&path).expect("the process lives").count()
+    }
+
+    /// How many of those a limit of `limit` would count: whoever started us may have left one
+    /// open with a number far above.
+    pub fn descriptors_below(self, limit: usize) -> usize {
+        let path = format!("/proc/{}/fd", self.0);
+        let names = fs::read_dir(&path).expect("the process lives");
+        let numbers = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
+        numbers.filter(|number: &usize| *number < limit).count()
+    }
+
+    /// How many threads it has.
+    pub fn threads(self) -> usize {
+        let path = format!("/proc/{}/task", self.0);
+        fs::read_dir(&path).expect("the process lives").count()
+    }
+
+    /// Processor time used so far, its own and the kernel's on its behalf.
+    pub fn cpu(self) -> Duration {
+        let stat = self.read("stat");
+        // The name in parentheses may hold spaces; utime and stime are fields 14 and 15.
+        let rest = &stat[stat.rfind(')').expect("a name") + 2..];
+        let fields: Vec<&str> = rest.split(' ').collect();
+        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        Duration::from_millis(ticks * 1000 / sys::clock_ticks())
+    }
+
+    /// Memory in use, in bytes.
+    pub fn resident(self) -> u64 {
+        let status = self.read("status");
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .expect("VmRSS");
+        let kib = line.split_whitespace().nth(1).expect("a number");
+        kib.parse::<u64>().unwrap() * 1024
+    }
+
+    /// The soft and the hard limit on descriptors.
+    pub fn descriptor_limits(self) -> (String, String) {
+        let limits = self.read("limits");
+        let line = limits
+            .lines()
+            .find(|line| line.starts_with("Max open files"))
+            .expect("a limit");
+        let mut words = line["Max open files".len()..].split_whitespace();
+        (
+            words.next().unwrap().to_string(),
+            words.next().unwrap().to_string(),
+        )
+    }
+}
+
+/// How many bytes have arrived at the socket `at`, whose other end is `from`, and were not read
+/// yet by its owner; `None` when there is no such socket.
+pub fn unread(at: SocketAddr, from: SocketAddr) -> Option<u64> {
+    let table = table_for(at);
+    let (at, from) = (in_hex(at), in_hex(from));
+    table.lines().find_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        if fields.next()? != at || fields.next()? != from {
+            return None;
+        }
+        let queues = fields.nth(1)?;
+        u64::from_str_radix(&queues[queues.find(':')? + 1..], 16).ok()
+    })
+}
+
+fn table_for(address: SocketAddr) -> String {
+    let family = if address.is_ipv4() { "tcp" } else { "tcp6" };
+    fs::read_to_string(format!("/proc/net/{}", family)).expect("the table of sockets")
+}
+
+/// Whether a socket listens at this very address, without a connection to it.
+pub fn is_listening(at: SocketAddr) -> bool {
+    let table = table_for(at);
+    let at = in_hex(at);
+    table.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        // 0A is TCP_LISTEN.
+        fields.next() == Some(&at) && fields.nth(1) == Some("0A")
+    })
+}
+
+/// An address as /proc/net/tcp writes it: words of the host's byte order.
+fn in_hex(address: SocketAddr) -> String {
+    let words: Vec<[u8; 4]> = match address {
+        SocketAddr::V4(v4) => vec![v4.ip().octets()],
+        SocketAddr::V6(v6) => {
+            let all = v6.ip().octets();
+            all.chunks(4).map(|c| [c[0], c[1], c[2], c[3]]).collect()
+        }
+    };
+    let mut text = String::new();
+    for word in words {
+        text.push_str(&format!("{:08X}", u32::from_ne_bytes(word)));
+    }
+    format!("{}:{:04X}", text, address.port())
+}

@@ -1,0 +1,437 @@
+//! The program under test: `PTUNNEL_BIN` when set, otherwise the binary of this package.
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use super::peer::Connection;
+use super::process::Process;
+use super::sys;
+use super::wait::{eventually, eventually_some, PATIENCE};
+
+/// The binary under test.
+pub fn binary() -> PathBuf {
+    match env::var_os("PTUNNEL_BIN") {
+        Some(path) => PathBuf::from(path),
+        None => PathBuf::from(env!("CARGO_BIN_EXE_ptunnel")),
+    }
+}
+
+/// A command that starts with nothing of the caller's environment but the search path.
+pub fn clean_command(program: impl Into<OsString>) -> Command {
+    let mut command = Command::new(program.into());
+    command.env_clear();
+    for name in &["PATH", "LLVM_PROFILE_FILE"] {
+        if let Some(value) = env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.env("LC_ALL", "C").env("HOME", "/nonexistent");
+    sys::die_with_parent(&mut command);
+    command
+}
+
+/// A command line of the program, with an environment without proxies.
+pub struct Ptunnel {
+    before: Vec<OsString>,
+    args: Vec<OsString>,
+    env: Vec<(String, OsString)>,
+    lines: usize,
+}
+
+impl Ptunnel {
+    pub fn new() -> Ptunnel {
+        Ptunnel {
+            before: Vec::new(),
+            args: Vec::new(),
+            env: Vec::new(),
+            lines: 0,
+        }
+    }
+
+    /// A command line with `-p PROXY`.
+    pub fn through(proxy: impl Display) -> Ptunnel {
+        Ptunnel::new().proxy(proxy)
+    }
+
+    pub fn proxy(self, proxy: impl Display) -> Ptunnel {
+        self.arg("-p").arg(proxy.to_string())
+    }
+
+    /// A tunnel on a free port of 127.0.0.1.
+    pub fn to(self, destination: impl Display) -> Ptunnel {
+        self.tunnel(&format!("0:{}", destination))
+    }
+
+    /// A tunnel, as the program takes it.
+    pub fn tunnel(mut self, tunnel: &str) -> Ptunnel {
+        self.lines += 1;
+        self.arg(tunnel)
+    }
+
+    /// `--serve-proxy` on a free port of 127.0.0.1.
+    pub fn serving(self) -> Ptunnel {
+        self.serving_on("127.0.0.1:0")
+    }
+
+    pub fn serving_on(mut self, address: &str) -> Ptunnel {
+        self.lines += 1;
+        self.arg("--serve-proxy").arg(address)
+    }
+
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Ptunnel {
+        self.args.push(arg.into());
+        self
+    }
+
+    pub fn args(self, args: &[&str]) -> Ptunnel {
+        args.iter().fold(self, |all, arg| all.arg(*arg))
+    }
+
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Ptunnel {
+        self.env.push((name.to_string(), value.into()));
+        self
+    }
+
+    /// Says that `count` lines more are to be waited for: tunnels given through `arg`.
+    pub fn more_lines(mut self, count: usize) -> Ptunnel {
+        self.lines += count;
+        self
+    }
+
+    /// Runs a shell script that ends in `exec "$@"` in front of the program.
+    pub fn after(mut self, script: &str) -> Ptunnel {
+        self.before = vec![
+            "sh".into(),
+            "-ec".into(),
+            format!("{}; exec \"$@\"", script).into(),
+            "sh".into(),
+        ];
+        self
+    }
+
+    /// As `after`, in a mount namespace that ends with the program.
+    pub fn after_mounting(self, script: &str) -> Ptunnel {
+        let mut changed = self.after(script);
+        let mut before: Vec<OsString> = vec!["unshare".into(), "--mount".into()];
+        if !sys::is_root() {
+            before.push("--map-root-user".into());
+        }
+        before.append(&mut changed.before);
+        changed.before = before;
+        changed
+    }
+
+    /// Runs the program away from any terminal.
+    pub fn in_a_session_of_its_own(mut self) -> Ptunnel {
+        self.before = vec!["setsid".into(), "--wait".into()];
+        self
+    }
+
+    /// The command as it will be run, for a test that wires its streams itself.
+    pub fn command(&self) -> Command {
+        let mut words = self.before.clone();
+        words.push(binary().into());
+        words.extend(self.args.iter().cloned());
+        let mut command = clean_command(words.remove(0));
+        command.args(words);
+        for (name, value) in &self.env {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// The command line as one word after the other, for ssh's ProxyCommand.
+    pub fn words(&self) -> String {
+        let mut all = vec![binary().to_str().expect("UTF-8").to_string()];
+        all.extend(self.args.iter().map(|a| a.to_str().unwrap().to_string()));
+        all.join(" ")
+    }
+
+    /// Starts the program and waits for a line of each tunnel and of the embedded proxy.
+    pub fn start(self) -> Running {
+        let lines = self.lines;
+        let mut running = self.spawn();
+        running.read_lines(lines);
+        running
+    }
+
+    /// Starts the program with pipes for its three streams, and waits for nothing.
+    pub fn spawn(self) -> Running {
+        let mut command = self.command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Running::spawn(command)
+    }
+
+    /// Runs the program to its end, with an empty input.
+    pub fn run(self) -> Finished {
+        self.run_with(b"")
+    }
+
+    /// Runs the program to its end; `input` is its whole input.
+    pub fn run_with(self, input: &[u8]) -> Finished {
+        let mut running = self.spawn();
+        let mut stdin = running.stdin();
+        let input = input.to_vec();
+        // A program that ends early reads nothing: not this thread's business.
+        let feeding = thread::spawn(move || drop(stdin.write_all(&input)));
+        let finished = running.finish();
+        feeding.join().expect("the input was fed");
+        finished
+    }
+}
+
+/// One line of the program's output about an address that it listens on.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    pub line: String,
+    pub address: SocketAddr,
+}
+
+impl Listening {
+    /// `listening on ADDRESS for …` or `serving proxy on ADDRESS`.
+    fn parse(line: &str) -> Listening {
+        let mut words = line.split(' ');
+        let address = match words.next() {
+            Some("listening") => words.nth(1),
+            Some("serving") => words.nth(2),
+            _ => None,
+        };
+        let address = address.and_then(|word| word.parse().ok());
+        Listening {
+            line: line.to_string(),
+            address: address.unwrap_or_else(|| panic!("not a line about an address: {:?}", line)),
+        }
+    }
+
+    pub fn is_proxy(&self) -> bool {
+        self.line.starts_with("serving proxy on ")
+    }
+}
+
+/// What a program that ended leaves behind.
+#[derive(Debug)]
+pub struct Finished {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Finished {
+    /// The exit code; panics when a signal ended the program.
+    #[track_caller]
+    pub fn code(&self) -> i32 {
+        match self.status.code() {
+            Some(code) => code,
+            None => panic!("{}\n{}", self.status, self.stderr),
+        }
+    }
+
+    /// Panics unless the program ended with this exit code.
+    #[track_caller]
+    pub fn expect_code(&self, code: i32) -> &Finished {
+        assert_eq!(self.code(), code, "stderr: {}", self.stderr);
+        self
+    }
+
+    /// Standard output, which must be text.
+    pub fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).expect("text on stdout")
+    }
+}
+
+/// The program's output. No read outlasts the rig's patience.
+pub struct Output(ChildStdout);
+
+impl Read for Output {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        sys::wait_readable(&self.0, PATIENCE)?;
+        self.0.read(buffer)
+    }
+}
+
+/// The program at work. Killed on drop.
+pub struct Running {
+    child: Child,
+    listening: Vec<Listening>,
+    stdout: Option<BufReader<Output>>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    collecting: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Starts a command whose stdin and stdout are wired already.
+    pub fn spawn(mut command: Command) -> Running {
+        command.stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("{:?}: {}", command, e));
+        let mut errors = child.stderr.take().expect("a pipe");
+        let stderr = Arc::new(Mutex::new(Vec::new()));
+        let collected = stderr.clone();
+        let collecting = thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n) = errors.read(&mut buffer) {
+                if n == 0 {
+                    return;
+                }
+                collected.lock().unwrap().extend_from_slice(&buffer[..n]);
+            }
+        });
+        let stdout = child.stdout.take();
+        Running {
+            child,
+            listening: Vec::new(),
+            stdout: stdout.map(|out| BufReader::new(Output(out))),
+            stderr,
+            collecting: Some(collecting),
+        }
+    }
+
+    /// Reads `count` lines about addresses; panics when the program ends before.
+    #[track_caller]
+    pub fn read_lines(&mut self, count: usize) {
+        let stdout = self.stdout.as_mut().expect("a pipe");
+        for _ in 0..count {
+            let mut line = String::new();
+            stdout.read_line(&mut line).expect("text on stdout");
+            if line.is_empty() {
+                let status = self.child.wait().expect("the child's status");
+                let collecting = self.collecting.take().map(JoinHandle::join);
+                assert!(matches!(collecting, None | Some(Ok(()))));
+                panic!("ended too soon, {}: {}", status, self.stderr());
+            }
+            self.listening.push(Listening::parse(line.trim_end()));
+        }
+    }
+
+    /// The lines about addresses that were read.
+    pub fn listening(&self) -> &[Listening] {
+        &self.listening
+    }
+
+    fn tunnels(&self) -> Vec<&Listening> {
+        let tunnels = self.listening.iter().filter(|line| !line.is_proxy());
+        tunnels.collect()
+    }
+
+    /// Where the first tunnel listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address_of(0)
+    }
+
+    /// Where a tunnel listens, counted from 0.
+    pub fn address_of(&self, tunnel: usize) -> SocketAddr {
+        self.tunnels()[tunnel].address
+    }
+
+    /// Where the embedded proxy listens.
+    pub fn proxy(&self) -> SocketAddr {
+        let proxy = self.listening.iter().find(|line| line.is_proxy());
+        proxy.expect("a line of the embedded proxy").address
+    }
+
+    /// A client of the first tunnel.
+    pub fn connect(&self) -> Connection {
+        Connection::open(self.address())
+    }
+
+    /// A client of a tunnel, counted from 0.
+    pub fn connect_to(&self, tunnel: usize) -> Connection {
+        Connection::open(self.address_of(tunnel))
+    }
+
+    pub fn process(&self) -> Process {
+        Process(self.child.id())
+    }
+
+    /// What was written to stderr so far.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until stderr has all of `words` on one line, and returns that line.
+    #[track_caller]
+    pub fn says(&self, words: &[&str]) -> String {
+        eventually_some(&format!("a line on stderr with {:?}", words), || {
+            let text = self.stderr();
+            let line = text
+                .lines()
+                .find(|line| words.iter().all(|w| line.contains(w)));
+            line.map(str::to_string)
+        })
+    }
+
+    /// The program's input, once.
+    pub fn stdin(&mut self) -> ChildStdin {
+        self.child.stdin.take().expect("a pipe to the program")
+    }
+
+    /// The program's input, for a while.
+    pub fn stdin_ref(&mut self) -> &mut ChildStdin {
+        self.child.stdin.as_mut().expect("a pipe to the program")
+    }
+
+    /// The program's output behind the lines that were read, once.
+    pub fn stdout(&mut self) -> BufReader<Output> {
+        self.stdout.take().expect("a pipe from the program")
+    }
+
+    pub fn signal(&self, signal: i32) {
+        sys::signal(self.child.id(), signal);
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("the child's status").is_some()
+    }
+
+    /// Waits for the program's end and returns what it left: of stdout, what was not read yet.
+    #[track_caller]
+    pub fn finish(mut self) -> Finished {
+        drop(self.child.stdin.take());
+        let reading = self.stdout.take().map(|mut out| {
+            thread::spawn(move || {
+                let mut all = Vec::new();
+                out.read_to_end(&mut all).expect("the program's output");
+                all
+            })
+        });
+        eventually("the program ends", || self.has_ended());
+        let stdout = reading.map(|reading| reading.join().unwrap());
+        if let Some(collecting) = self.collecting.take() {
+            collecting.join().unwrap();
+        }
+        Finished {
+            status: self.child.wait().expect("the child's status"),
+            stdout: stdout.unwrap_or_default(),
+            stderr: self.stderr(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking() {
+            eprintln!("the program said:\n{}", self.stderr());
+        }
+    }
+}
+
+/// A terminal for the program's stdin and its questions; stdout stays a pipe.
+pub fn start_on_terminal(program: Ptunnel) -> (Running, File) {
+    let (person, side) = sys::open_terminal().expect("a pseudo-terminal");
+    let mut command = program.command();
+    sys::on_terminal(&mut command, &side);
+    command.stdin(side.try_clone().expect("a descriptor"));
+    command.stdout(Stdio::piped());
+    (Running::spawn(command), person)
+}

@@ -1,0 +1,156 @@
+//! System calls that std has no face for: the rig's only unsafe code.
+
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use libc::c_void;
+
+pub use libc::{SIGINT, SIGTERM};
+
+fn check(answer: i32) -> io::Result<i32> {
+    if answer < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(answer)
+    }
+}
+
+fn set_option<T>(fd: RawFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    let (pointer, size) = (value as *const T as *const c_void, mem::size_of::<T>());
+    // SAFETY: pointer and size are those of a value that lives through the call.
+    check(unsafe { libc::setsockopt(fd, level, name, pointer, size as libc::socklen_t) }).map(drop)
+}
+
+/// Makes the next close of this socket a reset.
+pub fn reset_on_close(stream: &TcpStream) {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    set_option(
+        stream.as_raw_fd(),
+        libc::SOL_SOCKET,
+        libc::SO_LINGER,
+        &linger,
+    )
+    .expect("SO_LINGER");
+}
+
+/// Bounds what the kernel holds for the reader; of a listener, also for those it accepts.
+pub fn set_receive_buffer(socket: &impl AsRawFd, size: usize) {
+    let size = size as i32;
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &size).expect("SO_RCVBUF");
+}
+
+/// Bounds what the kernel holds for the writer.
+pub fn set_send_buffer(socket: &impl AsRawFd, size: usize) {
+    let size = size as i32;
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, &size).expect("SO_SNDBUF");
+}
+
+/// Holds back what is written, until this is switched off or the socket's end is sent.
+pub fn set_cork(stream: &TcpStream, on: bool) {
+    let on = on as i32;
+    set_option(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CORK, &on).expect("TCP_CORK");
+}
+
+/// Changes the backlog of a socket that listens already.
+pub fn set_backlog(listener: &TcpListener, backlog: i32) {
+    // SAFETY: no pointers.
+    check(unsafe { libc::listen(listener.as_raw_fd(), backlog) }).expect("listen");
+}
+
+/// Sends one byte of urgent data.
+pub fn send_urgent(stream: &TcpStream, byte: u8) {
+    let pointer = &byte as *const u8 as *const c_void;
+    // SAFETY: one byte that lives through the call.
+    let sent = unsafe { libc::send(stream.as_raw_fd(), pointer, 1, libc::MSG_OOB) };
+    assert_eq!(sent, 1, "{}", io::Error::last_os_error());
+}
+
+/// How many bytes can be read at once.
+pub fn readable(stream: &TcpStream) -> usize {
+    let mut count: i32 = 0;
+    // SAFETY: FIONREAD writes an int through the pointer, and it points at one.
+    check(unsafe { libc::ioctl(stream.as_raw_fd(), libc::FIONREAD, &mut count) })
+        .expect("FIONREAD");
+    count as usize
+}
+
+/// Waits until a read from `file` has something to return: bytes, the end or an error.
+pub fn wait_readable(file: &impl AsRawFd, limit: Duration) -> io::Result<()> {
+    let mut wanted = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one entry, which lives through the call.
+    match check(unsafe { libc::poll(&mut wanted, 1, limit.as_millis() as i32) })? {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Sends a signal to a process that the test started.
+pub fn signal(process: u32, signal: i32) {
+    // SAFETY: no pointers.
+    check(unsafe { libc::kill(process as libc::pid_t, signal) }).expect("kill");
+}
+
+/// Clock ticks of /proc in a second.
+pub fn clock_ticks() -> u64 {
+    // SAFETY: no pointers.
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) as u64 }
+}
+
+/// Whether the test may do what only root may.
+pub fn is_root() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The child dies with the thread that starts it: nothing outlives a test that was killed. And
+/// it minds SIGINT even when we were started by a shell in the background, which doesn't.
+pub fn die_with_parent(command: &mut Command) {
+    let prepare = || {
+        // SAFETY: no pointers; both may be called between fork and exec.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
+    };
+    // SAFETY: the closure only makes two system calls and takes no lock.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// The two ends of a pseudo-terminal: what a person sees and types, and the program's side.
+pub fn open_terminal() -> io::Result<(File, File)> {
+    let (mut person, mut program): (i32, i32) = (0, 0);
+    let none = std::ptr::null_mut();
+    // SAFETY: two ints to write through; name, settings and size may be null.
+    let answer = unsafe { libc::openpty(&mut person, &mut program, none, none as _, none as _) };
+    check(answer)?;
+    // SAFETY: openpty made both, and nobody else owns them.
+    let ends = unsafe { (File::from_raw_fd(person), File::from_raw_fd(program)) };
+    for end in &[&ends.0, &ends.1] {
+        // SAFETY: no pointers.
+        check(unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    }
+    Ok(ends)
+}
+
+/// Gives the child a session of its own whose terminal is `terminal`.
+pub fn on_terminal(command: &mut Command, terminal: &File) {
+    let fd = terminal.as_raw_fd();
+    let prepare = move || {
+        // SAFETY: no pointers; both may be called between fork and exec.
+        check(unsafe { libc::setsid() })?;
+        check(unsafe { libc::ioctl(fd, libc::TIOCSCTTY, 0) }).map(drop)
+    };
+    // SAFETY: the closure makes two system calls on a descriptor that the caller keeps open.
+    unsafe { command.pre_exec(prepare) };
+}
