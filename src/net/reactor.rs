@@ -264,13 +264,18 @@ impl Registration {
         self.source.ready.get().has(Readiness::MORE)
     }
 
-    /// Whether an error was reported that nobody was told of here.
+    /// Whether an error was reported that nobody was told of here; if not, the current task is
+    /// notified of one that comes.
     pub(super) fn take_failed(&self) -> bool {
         let ready = self.source.ready.get();
-        self.source
-            .ready
-            .set(Readiness(ready.0 & !Readiness::FAILED.0));
-        ready.has(Readiness::FAILED)
+        let failed = ready.has(Readiness::FAILED);
+        if failed {
+            let rest = Readiness(ready.0 & !Readiness::FAILED.0);
+            self.source.ready.set(rest);
+        } else {
+            self.park();
+        }
+        failed
     }
 
     /// Whether a read that didn't fill its buffer took everything there was; if so, the current

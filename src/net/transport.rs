@@ -30,6 +30,8 @@ pub trait Transport: AsyncRead + AsyncWrite {
 
     /// The error that the stream is known to have met, for those who don't read from it now.
     ///
+    /// `Ok` also means that the current task is notified of one that comes.
+    ///
     /// # Errors
     ///
     /// That one, such as a reset; it is told once.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::support::program::start_on_terminal;
-use crate::support::{closed_address, eventually, Peer, Ptunnel, Running, TempDir};
+use crate::support::{closed_address, eventually, sys, Peer, Ptunnel, Running, TempDir};
 
 /// The value of a Basic credential; an encoder of its own, so that both must be right.
 fn basic(text: &str) -> String {
@@ -254,6 +254,9 @@ fn asks_for_the_password_on_a_terminal_without_showing_it() {
     let address = proxy.address().to_string();
     eventually("a question about the user and the proxy", || {
         shown().contains("joe") && shown().contains(&address)
+    });
+    eventually("the terminal stops to show what is typed", || {
+        !sys::echoes(&person)
     });
     person.write_all(b"hunter2\n").unwrap();
     program.read_lines(1);

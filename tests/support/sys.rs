@@ -143,6 +143,15 @@ pub fn open_terminal() -> io::Result<(File, File)> {
     Ok(ends)
 }
 
+/// Whether the terminal shows what is typed.
+pub fn echoes(terminal: &File) -> bool {
+    // SAFETY: plain numbers, for which zeroes are a value.
+    let mut settings: libc::termios = unsafe { mem::zeroed() };
+    // SAFETY: tcgetattr fills in the struct that it is handed.
+    check(unsafe { libc::tcgetattr(terminal.as_raw_fd(), &mut settings) }).expect("a terminal");
+    settings.c_lflag & libc::ECHO != 0
+}
+
 /// Gives the child a session of its own whose terminal is `terminal`.
 pub fn on_terminal(command: &mut Command, terminal: &File) {
     let fd = terminal.as_raw_fd();

@@ -122,7 +122,10 @@ impl HalfDuplex {
                 Round::Moved { filled: false } => self.full = 0,
                 Round::Blocked => {
                     self.give_back_pipe();
-                    return stalled(reader);
+                    return match &self.state {
+                        State::Splicing(_) => stalled(reader), // the pipe isn't empty
+                        _ => Ok(Async::NotReady),
+                    };
                 }
                 Round::End => self.state = State::Ending,
             }
