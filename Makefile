@@ -2,12 +2,13 @@
 
 CARGO ?= cargo
 ARGS ?= --demo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 # The root, and the packages beside it that want today's compiler.
 MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml benches/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run test test-compat lint fmt clippy doc pure old-toolchain bench ci
+.PHONY: help setup run test test-compat memcheck lint fmt clippy doc pure old-toolchain bench ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -21,8 +22,15 @@ run: ## run the program: make run ARGS='-p proxy.example:3128 1993:mail.example:
 test: setup ## run every test of the root package
 	$(CARGO) test --release --locked
 
-test-compat: setup ## run the tests of compat/
+test-compat: ## run the tests of the bridge, on both generations of tokio-core
 	$(CARGO) test --locked --manifest-path compat/Cargo.toml
+	$(CARGO) test --locked --manifest-path compat/generations/0.1.18/Cargo.toml
+	$(CARGO) test --locked --manifest-path compat/faults/Cargo.toml
+
+memcheck: ## run the demo under valgrind, copied and spliced
+	$(CARGO) build --release --locked
+	@set -e; for splice in never always; do (set -x; valgrind -q --error-exitcode=9 --leak-check=full \
+		--show-leak-kinds=definite --errors-for-leak-kinds=definite $(TARGET)/release/ptunnel --splice $$splice --demo); done
 
 lint: fmt clippy doc pure ## look at the code without running it: fmt, clippy, doc, pure
 

@@ -21,6 +21,7 @@
 //! Tasks here are ordinary futures 0.1 tasks: a timeout or an answer from another thread wakes
 //! them like any other.
 
+use std::any::TypeId;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
@@ -76,6 +77,26 @@ struct Inner {
     closed: Cell<bool>,
 }
 
+/// Whether `core` waits in an epoll of its own, on its own thread: the case up to tokio-core
+/// 0.1.12. From 0.1.13 on it parks, and the reactor of another thread wakes its tasks.
+///
+/// Only the later ones have a method `runtime`; where there is none, the trait's is called.
+fn has_loop_of_its_own(core: &Core) -> bool {
+    struct NoRuntime;
+    #[allow(dead_code)] // on the later ones
+    trait Runtime {
+        fn runtime(&self) -> &NoRuntime {
+            &NoRuntime
+        }
+    }
+    impl Runtime for Core {}
+
+    fn is_none<T: 'static>(_runtime: &T) -> bool {
+        TypeId::of::<T>() == TypeId::of::<NoRuntime>()
+    }
+    is_none(core.runtime())
+}
+
 /// Memory of one round, reused by the next.
 struct Batch {
     events: Events,
@@ -125,6 +146,9 @@ impl Handle {
         F::Item: 'static,
         F::Error: 'static,
     {
+        if !has_loop_of_its_own(core) {
+            return core.run(future); // our epoll set wakes the driver there, on its other thread
+        }
         let result = Rc::new(RefCell::new(None));
         self.spawn(future.then({
             let result = result.clone();
