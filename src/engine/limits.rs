@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use futures::task::{self, Task};
 use futures::{Async, Future, Poll};
-use tokio_core::reactor::Timeout;
 
+use super::clock::{Clock, Watched};
 use crate::error::Error;
-use crate::net::Handle;
 
 /// A bound on clients at once, over all listeners and threads; also counts them.
 #[derive(Clone)]
@@ -111,11 +110,13 @@ impl Future for Idle {
 /// A phase that must end in time.
 ///
 /// Resolves as `future` does, or fails with the error that `late` makes. Both are dropped then,
-/// with whatever the future owned.
+/// with whatever the future owned. The time begins with the first poll.
 #[must_use = "futures do nothing unless polled"]
 pub struct Deadline<F, L> {
     future: F,
-    timeout: Timeout,
+    limit: Duration,
+    clock: Clock,
+    watched: Option<Watched>,
     late: L,
 }
 
@@ -124,12 +125,13 @@ where
     F: Future<Error = Error>,
     L: Fn() -> Error,
 {
-    /// Lets `future` run for `limit`.
-    pub fn new(future: F, limit: Duration, handle: &Handle, late: L) -> Deadline<F, L> {
-        let timeout = Timeout::new(limit, handle.core()).expect("the loop outlives its tasks");
+    /// Lets `future` run for `limit`; `clock` must be ticking.
+    pub fn new(future: F, limit: Duration, clock: &Clock, late: L) -> Deadline<F, L> {
         Deadline {
             future,
-            timeout,
+            limit,
+            clock: clock.clone(),
+            watched: None,
             late,
         }
     }
@@ -147,10 +149,11 @@ where
         if let Async::Ready(item) = self.future.poll()? {
             return Ok(Async::Ready(item));
         }
-        match self.timeout.poll() {
-            Ok(Async::NotReady) => Ok(Async::NotReady),
-            Ok(Async::Ready(())) => Err((self.late)()),
-            Err(e) => Err(Error::other("timer", e)),
+        let (clock, limit) = (&self.clock, self.limit);
+        let watched = self.watched.get_or_insert_with(|| clock.watch(limit));
+        if watched.is_over() {
+            return Err((self.late)());
         }
+        Ok(Async::NotReady)
     }
 }

@@ -14,13 +14,14 @@
 //! - `session` is the chain; [`route`](crate::route) knows which proxy is next and what is
 //!   asked for, [`report`](crate::report) what is said of the end.
 //! - `resolve`, `dial`, `connect` and `relay` are its links, hand-written futures;
-//!   `ticker` keeps the relays' clock.
+//!   `ticker` keeps the `clock`.
 //! - `stdio` makes standard input and output a client, `proxy` is the other side of
 //!   CONNECT, `demo` shows all of it in one process.
 //!
 //! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
 //! threads but the list of failed proxies, the count of clients and the resolver's answers.
 
+mod clock;
 mod connect;
 mod demo;
 mod dial;
@@ -43,12 +44,13 @@ use futures::Future;
 use log::error;
 use tokio_core::reactor::Handle as CoreHandle;
 
+pub use self::clock::Clock;
 pub use self::connect::{Connect, Failure};
 pub use self::dial::Dial;
 pub use self::limits::{Deadline, Idle, Permit, Permits};
 pub use self::listen::{Client, Listener};
 pub use self::proxy::Proxy;
-pub use self::relay::{Clock, Patience, Relay};
+pub use self::relay::{Patience, Relay};
 pub use self::resolve::{Lookup, Resolver};
 pub use self::server::Post;
 pub use self::session::Opened;
@@ -136,6 +138,11 @@ impl Engine {
         &self.shared.handle
     }
 
+    /// Limits what takes its time.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
     /// What it was made with.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
@@ -160,9 +167,15 @@ impl Engine {
 
 /// A small part of the shortest limit, but no more often than costs nothing.
 fn tick(timeouts: &Timeouts) -> Duration {
-    let limits = timeouts.idle.iter().chain(timeouts.linger.iter());
-    let shortest = limits.min().copied().unwrap_or(Duration::from_secs(60));
-    (shortest / 8)
-        .max(Duration::from_millis(10))
-        .min(Duration::from_secs(1))
+    let shortest = timeouts
+        .idle
+        .iter()
+        .chain(timeouts.linger.iter())
+        .chain(&[timeouts.connect, timeouts.handshake])
+        .min()
+        .copied()
+        .unwrap_or_default();
+    (shortest / 16)
+        .max(Duration::from_millis(5))
+        .min(Duration::from_millis(250))
 }

@@ -58,7 +58,7 @@ impl Proxy {
         let start = Instant::now();
         let limit = engine.settings().timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
-        let asked = Deadline::new(ReadRequest::new(client), limit, engine.handle(), late);
+        let asked = Deadline::new(ReadRequest::new(client), limit, engine.clock(), late);
         asked.and_then(move |(client, request)| match policy.judge(request) {
             Ok(target) => Either::A(open(client, target, origin, start, engine)),
             Err(denial) => Either::B(tell(denial, client, &engine)),
@@ -118,7 +118,7 @@ fn tell(
         .and_then(|client| aio::copy(io::Read::take(client, PARTING_BYTES), io::sink()))
         .map_err(|e| Error::other("cannot answer", e));
     let late = || Error::denied("");
-    Deadline::new(parting, PARTING, engine.handle(), late)
+    Deadline::new(parting, PARTING, engine.clock(), late)
         .then(move |_| future::err(Error::denied(denial.to_string())))
 }
 

@@ -127,7 +127,7 @@ impl Engine {
                     let peer = peer.clone();
                     move |failure| failure.at(peer, destination)
                 });
-                Deadline::new(connect, limit, engine.handle(), move || {
+                Deadline::new(connect, limit, engine.clock(), move || {
                     Error::timed_out(Phase::Handshaking, peer.clone(), limit)
                 })
                 .map(move |stream| Opened {
@@ -157,7 +157,7 @@ impl Engine {
         let limit = self.settings().timeouts.connect;
         let resolver = &self.settings().resolver;
         let dial = Dial::new(peer.clone(), address, family, resolver, self.handle());
-        Deadline::new(dial, limit, self.handle(), move || {
+        Deadline::new(dial, limit, self.clock(), move || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })
     }

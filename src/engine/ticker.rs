@@ -1,4 +1,4 @@
-//! Ticks the relays' clock on tokio-core's timer, for as long as somebody watches it.
+//! Ticks the clock on tokio-core's timer, for as long as somebody watches it.
 
 use std::io;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures::{Async, Future, Poll, Stream};
 use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
-use super::relay::Clock;
+use super::clock::Clock;
 
 /// Never ends. While nothing is watched it holds no timer.
 pub(super) struct Ticker {

@@ -13,10 +13,11 @@ mod splice;
 
 use futures::{Async, Future, Poll};
 
-pub use self::patience::{Clock, Patience};
+pub use self::patience::Patience;
 
 use self::half::{Broken, HalfDuplex};
 use self::patience::Watch;
+use super::clock::Clock;
 use crate::config::Splice;
 use crate::net::Transport;
 use crate::report::{Cut, Side, Traffic};
