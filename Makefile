@@ -8,7 +8,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml benches/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run test test-compat memcheck lint fmt clippy doc pure old-toolchain bench ci
+.PHONY: help setup run test test-compat ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain bench ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -26,6 +26,24 @@ test-compat: ## run the tests of the bridge, on both generations of tokio-core
 	$(CARGO) test --locked --manifest-path compat/Cargo.toml
 	$(CARGO) test --locked --manifest-path compat/generations/0.1.18/Cargo.toml
 	$(CARGO) test --locked --manifest-path compat/faults/Cargo.toml
+
+RUNGS := r1 r2 r3 r4 r5
+
+ladder: ## build the rungs r1 to r5
+	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked --manifest-path compat/ladder/r1/Cargo.toml
+	$(CARGO) build --release --locked --workspace --manifest-path compat/Cargo.toml
+
+# Each package has a target folder of its own, unless CARGO_TARGET_DIR gives them one for all.
+rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter r1,$(1)),compat/ladder/r1,compat)/target))/release/ptunnel-$(1)
+
+test-ladder: setup ladder ## run the root's suite against each rung, and all of them side by side
+	@set -e; $(foreach r,$(RUNGS),(set -x; PTUNNEL_BIN=$(call rung,$(r)) $(CARGO) test --release --locked --test suite);) :
+	PTUNNEL_R0=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
+		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity
+	@tree=$$($(CARGO) tree --locked --manifest-path compat/Cargo.toml -p ptunnel-r5 -e normal --prefix none) && \
+	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio-core |tokio-io |mio v0\.6)'; then \
+		echo 'these do not belong into r5' >&2; exit 1; fi
 
 memcheck: ## run the demo under valgrind, copied and spliced
 	$(CARGO) build --release --locked

@@ -303,18 +303,20 @@ fn serves_on_as_many_threads_as_it_is_told() {
             .to("a.example:1")
             .to("b.example:2")
     };
-    let alone = begin().start();
-    ping(&alone, 0);
-    let one = alone.process().threads();
-    let program = begin().args(&["--threads", "4"]).start();
-    for count in 0..40 {
-        ping(&program, count % 2);
-    }
-    assert_eq!(program.process().threads(), one + 3);
+    let threads = |args: &[&str], pings: usize| {
+        let program = begin().args(args).start();
+        for count in 0..pings {
+            ping(&program, count % 2);
+        }
+        program.process().threads()
+    };
+    let one = threads(&[], 1);
+    // A reactor may have threads of its own, as tokio-core's have from 0.1.13 on.
+    let reactor = threads(&["--threads", "2"], 40) - one;
+    assert!(reactor >= 1);
+    assert_eq!(threads(&["--threads", "4"], 40), one + 3 * reactor);
     let cores = program_cores();
-    let program = begin().arg("-m").start();
-    ping(&program, 1);
-    assert_eq!(program.process().threads(), one + cores - 1);
+    assert_eq!(threads(&["-m"], 1), one + (cores - 1) * reactor);
 }
 
 /// As many as the scheduler lets this process use.

@@ -15,7 +15,7 @@ use crate::task::Driver;
 
 /// A tokio-io 0.1 stream, as tokio 1's `AsyncRead + AsyncWrite`.
 ///
-/// *Cost*: four allocations when made, none per call; `poll_read` zeroes what of the buffer was
+/// *Cost*: six allocations when made, none per call; `poll_read` zeroes what of the buffer was
 /// never initialized. *Cancellation*: as with any tokio 1 stream. *Ownership*: this owns the
 /// stream, and dropping it closes the socket; [`into_inner`](AsTokio::into_inner) gives it back
 /// unharmed.

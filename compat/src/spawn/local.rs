@@ -23,7 +23,7 @@ use crate::task::AsStd;
 /// It has no runtime of its own; [`run_until`](Local::run_until) lends it the one it is awaited in,
 /// for as long as that takes. Tasks that are left over stay, and go on at the next `run_until`.
 ///
-/// *Cost*: a task is tokio's allocation and two of the bridge's. *Cancellation*: dropping the
+/// *Cost*: a task is tokio's allocation and three of the bridge's. *Cancellation*: dropping the
 /// `Local` drops all its tasks; dropping the future of `run_until` pauses them. *Ownership*:
 /// sockets belong to the tasks that hold them, as ever.
 ///

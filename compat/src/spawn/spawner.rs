@@ -10,7 +10,7 @@ use crate::task::AsStd;
 /// Spawns 0.1 futures onto a tokio 1 runtime, on whichever of its threads: for 0.1 libraries that
 /// take an `Executor`.
 ///
-/// *Cost*: a task is tokio's allocation and two of the bridge's. *Cancellation*: through the
+/// *Cost*: a task is tokio's allocation and three of the bridge's. *Cancellation*: through the
 /// `JoinHandle` of [`spawn`](Spawner::spawn); when the runtime is gone, the future is dropped and
 /// the `JoinHandle` says that it was cancelled. *Panics* end in the `JoinHandle`; with
 /// [`execute`](Executor::execute) nobody holds it, so they end in the panic message alone.

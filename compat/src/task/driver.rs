@@ -63,7 +63,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new() -> Driver {
-        let notify = Arc::new(WakerCell(Mutex::new(Waker::noop().clone())));
+        let notify = Arc::new(WakerCell(Box::new(Mutex::new(Waker::noop().clone()))));
         // The one way to a `Task` is to ask for it from within.
         let task = match executor::spawn(future::lazy(|| Ok::<_, ()>(task::current())))
             .poll_future_notify(&notify, 0)
@@ -126,7 +126,11 @@ impl Drop for Driver {
 }
 
 /// Where all wake-ups go: to the `Waker` of the latest poll.
-struct WakerCell(Mutex<Waker>);
+///
+/// In a box, because futures 0.1 makes the `&self` of [`Notify`] from a reference to a type without
+/// size: the compiler may take what lies behind that for read-only, and under link-time
+/// optimisation it has been seen to (rustc 1.95). A lock of its own allocation is out of reach.
+struct WakerCell(Box<Mutex<Waker>>);
 
 impl WakerCell {
     fn replace(&self, waker: Waker) {

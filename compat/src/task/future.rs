@@ -13,7 +13,7 @@ use super::{poll_01, poll_std, Crossing, Driver};
 ///
 /// Resolves to `Result<Item, Error>`; a stream yields them, and an error does not end it.
 ///
-/// *Cost*: two allocations when made, none per poll. *Cancellation*: dropping it drops what is
+/// *Cost*: three allocations when made, none per poll. *Cancellation*: dropping it drops what is
 /// inside, on the dropping thread. *Ownership*: [`into_inner`](AsStd::into_inner) gives the inner
 /// value back at any time.
 ///

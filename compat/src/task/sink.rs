@@ -17,7 +17,7 @@ use super::{poll_01, poll_std, Crossing, Driver};
 /// it. An item that the sink did not take waits here, in a buffer of one, until `poll_ready`,
 /// `poll_flush` or `poll_close` has brought it in.
 ///
-/// *Cost*: two allocations when made, none per item. *Cancellation*: an item for which `start_send`
+/// *Cost*: three allocations when made, none per item. *Cancellation*: an item for which `start_send`
 /// returned `Ok` is in the sink or in the buffer; dropping this drops both. *Ownership*:
 /// [`into_inner`](AsStdSink::into_inner) gives back the sink and a buffered item.
 ///

@@ -1,0 +1,29 @@
+//! Rung 2: tokio 1 owns `main`, signals and shutdown; the old engine runs on Cores of its own.
+//!
+//! The root runtime is swapped first, and nothing else: from here on new code may be async, and
+//! calls the old. The engine is the root's, unchanged and unaware: it is handed to a
+//! [`CoreThread`](ptunnel_compat::core::CoreThread) and awaited like any future.
+
+mod hosted;
+mod server;
+mod stdio;
+
+use std::process;
+
+use ptunnel::config::Config;
+use ptunnel::{cli, Error};
+
+fn main() {
+    process::exit(cli::program(run));
+}
+
+fn run(config: &Config) -> Result<(), Error> {
+    let runtime = ptunnel_r5::runtime()?;
+    if config.demo {
+        server::demo(runtime, config)
+    } else if let Some(destination) = &config.stdio {
+        runtime.block_on(stdio::run(config, destination))
+    } else {
+        runtime.block_on(server::run(config))
+    }
+}

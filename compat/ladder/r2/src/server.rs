@@ -1,0 +1,79 @@
+//! From a configuration to running tunnels, and to their end: all of it async, but the tunnels.
+
+use std::thread;
+
+use ptunnel::config::Config;
+use ptunnel::engine::{Permits, Settings};
+use ptunnel::service::bind_all;
+use ptunnel::Error;
+use ptunnel_compat::task::AsStd;
+use ptunnel_r5::shutdown::{lead, End, Phase, Phases, Signals};
+use ptunnel_r5::system::raise_descriptor_limit;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use crate::hosted;
+
+/// Binds every listener of the configuration, tells of each on stdout, and serves until a
+/// signal comes and the live tunnels have ended.
+///
+/// # Errors
+///
+/// The first bind that fails: nothing was served by then. A Core that couldn't start.
+pub(crate) async fn run(config: &Config) -> Result<(), Error> {
+    raise_descriptor_limit();
+    // Before the first line on stdout: whoever waits for it may send a signal right after.
+    let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
+    let permits = Permits::new(config.max_connections);
+    let settings = Settings::of(config);
+    let (phase, phases) = Phases::new();
+    let mut cores = JoinSet::new();
+    for (index, posts) in bind_all(config)?.into_iter().enumerate() {
+        let core = hosted::core(&format!("reactor-{}", index + 1))?;
+        let (settings, permits, phases) = (settings.clone(), permits.clone(), phases.clone());
+        cores.spawn(hosted::serve(core, posts, settings, permits, phases));
+    }
+    let idle = async {
+        // The root's own future, notified by its Cores, awaited on this runtime.
+        let _ = AsStd::new(permits.idle()).await;
+    };
+    tokio::select! {
+        end = lead(signals, &phase, config.timeouts.drain, || permits.held(), idle) => {
+            if end == End::Hurried {
+                return Ok(()); // the end of the process ends the threads
+            }
+        }
+        Some(early) = cores.join_next() => return joined(early),
+    }
+    while let Some(outcome) = cores.join_next().await {
+        joined(outcome)?;
+    }
+    Ok(())
+}
+
+fn joined(outcome: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {
+    outcome.unwrap_or_else(|e| std::panic::resume_unwind(e.into_panic()))
+}
+
+/// Shows every step with its time on stdout.
+///
+/// # Errors
+///
+/// The step that failed, and how.
+pub(crate) fn demo(runtime: Runtime, config: &Config) -> Result<(), Error> {
+    let settings = Settings::of(config);
+    ptunnel::demo::run(|posts| {
+        let (phase, phases) = Phases::new();
+        // The demo's client blocks this thread: a future that waits here would not be polled.
+        let main = thread::spawn(move || {
+            let core = hosted::core("reactor-1")?;
+            let permits = Permits::new(None);
+            runtime.block_on(hosted::serve(core, posts, settings, permits, phases))
+        });
+        move || {
+            phase.send_replace(Phase::Ending);
+            main.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
+    })
+}

@@ -1,0 +1,150 @@
+//! One client from its arrival to its end, as the chain of combinators that it was.
+//!
+//! Beside `engine/session.rs` of the root, three words have changed: a socket is dialled by r5's
+//! `async fn` in [`As01`], a limit is tokio 1's `sleep` in the same, and the streams are
+//! [`Bridged`]. The links, their order and what is owned when are untouched.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use futures01::future::{self, Either, Loop};
+use futures01::Future;
+use log::{debug, warn};
+use ptunnel::config::{Family, HostPort};
+use ptunnel::engine::Connect;
+use ptunnel::net::{Rewind, Transport as Transport01};
+use ptunnel::report::{Carried, Line, Origin};
+use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
+use ptunnel::{Error, Peer, Phase};
+use ptunnel_compat::task::As01;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+use crate::bridged::Bridged;
+use crate::Rung3;
+
+type Engine = Rc<ptunnel_r5::Engine<Rung3>>;
+type Upstream = Rewind<Bridged<TcpStream>>;
+type Opened = (Upstream, Via);
+
+/// Serves one client: opens a way, carries its bytes, logs its end.
+pub(crate) fn carry<C: Transport01>(
+    engine: &Engine,
+    client: C,
+    origin: Origin,
+    tunnel: &Tunnel,
+) -> impl Future<Item = Carried, Error = Error> {
+    let engine = engine.clone();
+    let destination = tunnel.destination().clone();
+    let start = Instant::now();
+    // Boxed: an idle tunnel shall not weigh what opening it took.
+    let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(open(&engine, tunnel));
+    open.and_then(move |(stream, via)| {
+        debug!("{origin} to {destination}: open {via}");
+        let relay = engine.links.relay_01(client, stream);
+        let line = Line {
+            origin,
+            destination,
+            via,
+            start,
+        };
+        relay.then(|end| Ok(line.log(end)))
+    })
+}
+
+/// Opens a way to the tunnel's destination: through the first proxy that can be used, or
+/// directly where that is allowed.
+fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
+    if tunnel.gateway().route().is_direct(tunnel.destination()) {
+        return Either::A(open_directly(engine, tunnel));
+    }
+    let (engine, tunnel) = (engine.clone(), tunnel.clone());
+    Either::B(open_through_any(&engine, &tunnel).or_else(move |error| {
+        if tunnel.gateway().route().direct_fallback && error.is_unreachable() {
+            warn!("{error}; connecting to {} directly", tunnel.destination());
+            Either::A(open_directly(&engine, &tunnel))
+        } else {
+            Either::B(future::err(error))
+        }
+    }))
+}
+
+/// Asks one proxy after the other until one answers, be it with a refusal.
+fn open_through_any(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
+    let (engine, tunnel) = (engine.clone(), tunnel.clone());
+    future::loop_fn(Attempts::new(tunnel.gateway()), move |mut attempts| {
+        let Some(candidate) = attempts.next() else {
+            return Either::A(future::err(attempts.give_up()));
+        };
+        let attempt = open_through(&engine, &candidate, tunnel.destination());
+        Either::B(attempt.then(move |answer| match answer {
+            Ok(stream) => {
+                candidate.trust();
+                Ok(Loop::Break((stream, Via::through(candidate))))
+            }
+            Err(error) if error.is_refusal() => {
+                candidate.trust();
+                Err(error)
+            }
+            Err(error) => {
+                candidate.avoid();
+                Ok(Loop::Continue(attempts.failed(error)))
+            }
+        }))
+    })
+}
+
+/// Dials one proxy and asks it for the destination.
+fn open_through(
+    engine: &Engine,
+    candidate: &Candidate,
+    destination: &HostPort,
+) -> impl Future<Item = Upstream, Error = Error> {
+    let (candidate, destination) = (candidate.clone(), destination.clone());
+    let (limit, peer) = (engine.settings.timeouts.handshake, candidate.peer());
+    let address = &candidate.spec().address;
+    dial(engine, candidate.peer(), address, candidate.family()).and_then(move |socket| {
+        debug!("{peer}: connected, asking for {destination}");
+        let request = candidate.request(&destination);
+        let late = late(
+            limit,
+            Error::timed_out(Phase::Handshaking, peer.clone(), limit),
+        );
+        Connect::new(socket, &request)
+            .map_err(move |failure| failure.at(peer, destination))
+            .select(late)
+            .map(|(stream, _)| stream)
+            .map_err(|(error, _)| error)
+    })
+}
+
+fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
+    let destination = tunnel.destination();
+    let family = tunnel.gateway().route().family;
+    dial(
+        engine,
+        Peer::Destination(destination.clone()),
+        destination,
+        family,
+    )
+    .map(|socket| (Rewind::new(socket, Vec::new()), Via::DIRECTLY))
+}
+
+/// r5's, with its own limit; the socket is bridged as soon as there is one.
+fn dial(
+    engine: &Engine,
+    peer: Peer,
+    address: &HostPort,
+    family: Family,
+) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
+    let (engine, address) = (engine.clone(), address.clone());
+    As01::pin(async move { engine.dial(&peer, &address, family).await }).map(Bridged::new)
+}
+
+/// Fails with `error` after `limit`, which begins with the first poll.
+fn late<T>(limit: Duration, error: Error) -> impl Future<Item = T, Error = Error> {
+    As01::pin(async move {
+        sleep(limit).await;
+        Err(error)
+    })
+}

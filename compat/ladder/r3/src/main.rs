@@ -1,0 +1,82 @@
+//! Rung 3: the sockets are tokio 1's; the chain, `Connect` and `Relay` are still futures 0.1.
+//!
+//! What named tokio-core (listener, dial, sockets, timers) is async already, and used from r5.
+//! What only named futures stays as it was: the root's two state machines without a change, and
+//! the chain with new words for sockets and timers. Each client is one 0.1 future, and the
+//! bridge is crossed in two places: [`AsStd`] around it, [`Bridged`] around each socket inside.
+
+mod bridged;
+mod chain;
+mod clock;
+
+use std::process;
+use std::rc::Rc;
+
+use futures01::Future as Future01;
+use ptunnel::config::{Splice, Timeouts};
+use ptunnel::engine::{Clock, Patience, Relay};
+use ptunnel::net::Transport as Transport01;
+use ptunnel::report::{Carried, Cut, Origin, Traffic};
+use ptunnel::route::Tunnel;
+use ptunnel::{cli, Error};
+use ptunnel_compat::task::AsStd;
+use ptunnel_r5::net::Transport;
+use ptunnel_r5::{Engine, Links, Settings};
+use tokio::task::spawn_local;
+
+use self::bridged::Bridged;
+
+fn main() {
+    process::exit(cli::program(ptunnel_r5::run::<Rung3>));
+}
+
+/// What the 0.1 links of a thread share: what the root's `Engine` held.
+struct Rung3 {
+    splice: Splice,
+    patience: Patience,
+    clock: Clock,
+}
+
+impl Links for Rung3 {
+    fn start(settings: &Settings) -> Rung3 {
+        let Timeouts { idle, linger, .. } = settings.timeouts;
+        let period = ptunnel_r5::relay::Patience { idle, linger }.period();
+        let clock = Clock::new(period);
+        spawn_local(clock::run(clock.clone()));
+        Rung3 {
+            splice: settings.splice,
+            patience: Patience { idle, linger },
+            clock,
+        }
+    }
+
+    async fn carry<C: Transport + 'static>(
+        engine: &Rc<Engine<Rung3>>,
+        client: C,
+        origin: Origin,
+        tunnel: &Tunnel,
+    ) -> Result<Carried, Error> {
+        AsStd::new(chain::carry(engine, Bridged::new(client), origin, tunnel)).await
+    }
+
+    async fn relay<C: Transport + 'static, U: Transport + 'static>(
+        &self,
+        client: C,
+        upstream: U,
+    ) -> Result<Traffic, Cut> {
+        AsStd::new(self.relay_01(Bridged::new(client), Bridged::new(upstream))).await
+    }
+}
+
+impl Rung3 {
+    /// The root's own, as the root makes it.
+    fn relay_01<C, U>(&self, client: C, upstream: U) -> impl Future01<Item = Traffic, Error = Cut>
+    where
+        C: Transport01,
+        U: Transport01,
+    {
+        Relay::new(client, upstream)
+            .splice(self.splice)
+            .patience(self.patience, &self.clock)
+    }
+}

@@ -1,0 +1,69 @@
+//! Rung 4: everything is `async fn` but one link of the chain, the root's `Connect`.
+//!
+//! The typical last resident of the old world: a state machine that works, is tested, and that
+//! nobody wants to touch in the same change. It takes any stream and gives it back, so the
+//! bridge carries one across for as long as the exchange lasts: a tokio 1 socket goes in, and
+//! comes out unwrapped. Once it stands, nothing of a tunnel crosses a bridge.
+
+use std::future::Future;
+use std::process;
+use std::rc::Rc;
+
+use ptunnel::cli;
+use ptunnel::config::HostPort;
+use ptunnel::engine::Connect as Connect01;
+use ptunnel::report::{Carried, Cut, Origin, Traffic};
+use ptunnel::route::{Candidate, Tunnel};
+use ptunnel::Error;
+use ptunnel_compat::io::{As01, ShutdownPolicy};
+use ptunnel_compat::task::AsStd;
+use ptunnel_r5::net::{Rewind, Transport};
+use ptunnel_r5::{Connect, Engine, Links, Native, Settings, Upstream};
+use tokio::net::TcpStream;
+
+fn main() {
+    process::exit(cli::program(ptunnel_r5::run::<Rung4>));
+}
+
+/// The links of r5, but one.
+struct Rung4(Native);
+
+impl Connect for Rung4 {
+    async fn connect(
+        &self,
+        stream: TcpStream,
+        proxy: &Candidate,
+        destination: &HostPort,
+    ) -> Result<Upstream, Error> {
+        // `Connect` never shuts its stream down: either policy would do.
+        let stream = As01::new(stream, ShutdownPolicy::Fin);
+        let granted = AsStd::new(Connect01::new(stream, &proxy.request(destination))).await;
+        let granted = granted.map_err(|failure| failure.at(proxy.peer(), destination.clone()))?;
+        // What came behind the head is in the 0.1 `Rewind`: without it, payload would be lost.
+        let (stream, front) = granted.into_parts();
+        Ok(Rewind::new(stream.into_inner(), front))
+    }
+}
+
+impl Links for Rung4 {
+    fn start(settings: &Settings) -> Rung4 {
+        Rung4(Native::start(settings))
+    }
+
+    async fn carry<C: Transport + 'static>(
+        engine: &Rc<Engine<Rung4>>,
+        client: C,
+        origin: Origin,
+        tunnel: &Tunnel,
+    ) -> Result<Carried, Error> {
+        engine.carry(client, origin, tunnel).await
+    }
+
+    fn relay<C: Transport + 'static, U: Transport + 'static>(
+        &self,
+        client: C,
+        upstream: U,
+    ) -> impl Future<Output = Result<Traffic, Cut>> {
+        self.0.relay(client, upstream)
+    }
+}

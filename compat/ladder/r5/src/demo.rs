@@ -1,0 +1,36 @@
+//! `--demo` on this engine: one thread for the proxy and the tunnel.
+
+use std::thread;
+
+use ptunnel::config::Config;
+use ptunnel::Error;
+
+use crate::server::Worker;
+use crate::shutdown::{Phase, Phases};
+use crate::{Links, Permits, Settings};
+
+/// Shows every step with its time on stdout.
+///
+/// # Errors
+///
+/// The step that failed, and how.
+pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
+    let settings = Settings::of(config);
+    ptunnel::demo::run(|posts| {
+        let (phase, phases) = Phases::new();
+        let worker = Worker {
+            posts,
+            settings,
+            permits: Permits::new(None),
+            phases,
+        };
+        let reactor = thread::spawn(move || worker.run::<L>());
+        phase.send_replace(Phase::Serving);
+        move || {
+            phase.send_replace(Phase::Ending);
+            reactor
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
+    })
+}

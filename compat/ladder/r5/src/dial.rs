@@ -1,0 +1,95 @@
+//! A connection to a host: its addresses raced, the first one to answer wins (RFC 8305).
+
+use std::future::{poll_fn, Future};
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use ptunnel::config::{Family, Host, HostPort};
+use ptunnel::{route, Error, Peer};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::stdio::stderr;
+use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::net;
+
+/// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Resolves a name and connects to one of its addresses; dropping it abandons every attempt.
+///
+/// It has no limit of its own: see [`within`](crate::limits::within).
+///
+/// # Errors
+///
+/// Those of the resolver; those of the last attempt that failed.
+pub async fn dial(peer: Peer, address: &HostPort, family: Family) -> Result<TcpStream, Error> {
+    match lookup(address, family).await {
+        Ok(addresses) => race(addresses).await.map_err(|e| Error::connect(peer, e)),
+        Err(e) => Err(Error::resolve(peer, e)),
+    }
+}
+
+/// The addresses of a host, in the order in which they shall be tried; never none of them.
+///
+/// getaddrinfo is what the operator configured (hosts file, search list, DNS), and it blocks: so
+/// it runs on the runtime's threads for that. Dropping this abandons a look-up, which ends by
+/// itself.
+async fn lookup(address: &HostPort, family: Family) -> io::Result<Vec<SocketAddr>> {
+    let port = address.port;
+    let name = match &address.host {
+        Host::Ip(ip) => return route::in_order(vec![SocketAddr::new(*ip, port)], family),
+        Host::Name(name) => name.clone(),
+    };
+    // A descriptor put aside, so that clients who come meanwhile don't take the last one.
+    let spare = fcntl_dupfd_cloexec(stderr(), 0);
+    let found = spawn_blocking(move || (name.as_str(), port).to_socket_addrs()).await;
+    drop(spare);
+    route::in_order(found??.collect(), family)
+}
+
+type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
+
+async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+    let mut waiting = addresses.into_iter();
+    let mut attempts: Vec<Attempt> = Vec::new();
+    let mut last_error = io::ErrorKind::NotFound.into();
+    loop {
+        match waiting.next() {
+            Some(address) => attempts.push(Box::pin(net::connect(address))),
+            None if attempts.is_empty() => return Err(last_error),
+            None => {}
+        }
+        let answer = next_answer(&mut attempts);
+        let answer = match waiting.len() {
+            0 => answer.await,
+            _ => match timeout(HEAD_START, answer).await {
+                Ok(answer) => answer,
+                Err(_elapsed) => continue,
+            },
+        };
+        match answer {
+            Ok(stream) => return Ok(stream),
+            // No reason to let the next one wait any longer (RFC 8305 §5).
+            Err(e) => last_error = e,
+        }
+    }
+}
+
+/// What the first attempt to end came to; it is no longer among them then.
+async fn next_answer(attempts: &mut Vec<Attempt>) -> io::Result<TcpStream> {
+    poll_fn(|cx| {
+        for index in 0..attempts.len() {
+            if let Poll::Ready(answer) = attempts[index].as_mut().poll(cx) {
+                drop(attempts.remove(index));
+                return Poll::Ready(answer);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}

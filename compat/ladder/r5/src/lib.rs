@@ -1,0 +1,100 @@
+//! ptunnel on async/await and tokio 1: rung 5, the top of the ladder.
+//!
+//! The same program as the root, in the same order, from the same pure part:
+//!
+//! ```text
+//!   server ──▶ listen ──▶ session ──▶ dial ──▶ connect ──▶ relay
+//!   binds,     awaits     one         names    CONNECT     bytes, both ways,
+//!   a runtime  clients    client,     raced    and its     to both ends
+//!   per thread            async fn    (8305)   reply
+//! ```
+//!
+//! What waits for one thing after the other has become an `async fn`: `listen`, `session`,
+//! `dial`, `connect`, `proxy`. What waits for two directions at once, millions of times, is still
+//! written by hand: [`relay`]. What never polled ([`ptunnel::config`], [`ptunnel::wire`],
+//! [`ptunnel::route`], [`ptunnel::report`] and their like) isn't here at all: it is used as it
+//! was.
+//!
+//! Lower rungs of the ladder (r2 to r4) take from here what they have already; [`Links`] is where
+//! r3 and r4 put in what they have not.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod connect;
+mod demo;
+mod dial;
+mod limits;
+mod links;
+mod listen;
+pub mod net;
+mod proxy;
+pub mod relay;
+mod server;
+mod session;
+pub mod shutdown;
+mod stdio;
+pub mod system;
+
+use std::rc::Rc;
+
+use ptunnel::config::{Config, Splice, Timeouts};
+use ptunnel::Error;
+
+pub use self::connect::connect;
+pub use self::dial::dial;
+pub use self::limits::{within, Permit, Permits};
+pub use self::links::{Connect, Links, Native};
+pub use self::listen::{Client, Listener};
+pub use self::server::runtime;
+pub use self::session::{Opened, Upstream};
+
+/// Does what the configuration says, until a signal, the end of stdin or an error ends it.
+///
+/// # Errors
+///
+/// What ended it; its [`exit_code`](Error::exit_code) is the program's.
+pub fn run<L: Links>(config: &Config) -> Result<(), Error> {
+    if config.demo {
+        demo::run::<L>(config)
+    } else if let Some(destination) = &config.stdio {
+        stdio::run::<L>(config, destination)
+    } else {
+        server::run::<L>(config)
+    }
+}
+
+/// What the engines of all threads have in common.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long each phase may take.
+    pub timeouts: Timeouts,
+    /// Whether bulk goes by splice(2).
+    pub splice: Splice,
+}
+
+impl Settings {
+    /// Those of a configuration.
+    pub fn of(config: &Config) -> Settings {
+        Settings {
+            timeouts: config.timeouts.clone(),
+            splice: config.splice,
+        }
+    }
+}
+
+/// One thread's part of the work: what its tunnels share.
+pub struct Engine<L> {
+    /// What it was made with.
+    pub settings: Settings,
+    /// This thread's links.
+    pub links: L,
+}
+
+impl<L: Links> Engine<L> {
+    /// An engine for this thread; made inside the `LocalSet` that runs its tunnels.
+    pub fn new(settings: Settings) -> Rc<Engine<L>> {
+        let links = L::start(&settings);
+        Rc::new(Engine { settings, links })
+    }
+}

@@ -1,0 +1,110 @@
+//! Bounds: how many clients at once, how long a phase may take.
+
+use std::future::{poll_fn, Future};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use ptunnel::Error;
+use tokio::time::timeout;
+
+/// Runs a phase that must end in time; what it owns is dropped when it didn't.
+///
+/// # Errors
+///
+/// Its own, or what `late` makes.
+pub async fn within<T>(
+    limit: Duration,
+    late: impl FnOnce() -> Error,
+    phase: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    timeout(limit, phase)
+        .await
+        .unwrap_or_else(|_elapsed| Err(late()))
+}
+
+/// A bound on clients at once, over all listeners and threads; also counts them.
+///
+/// Not tokio's `Semaphore`: that one queues whoever asks, and a listener to which nobody comes
+/// must not stand in a queue before one with clients.
+#[derive(Clone)]
+pub struct Permits {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    most: usize,
+    held: AtomicUsize,
+    waiting: Mutex<Vec<Waker>>,
+}
+
+impl Permits {
+    /// At most `most` at once; `None` is no bound.
+    pub fn new(most: Option<usize>) -> Permits {
+        let most = most.unwrap_or(usize::MAX);
+        let shared = Shared {
+            most,
+            held: AtomicUsize::new(0),
+            waiting: Mutex::default(),
+        };
+        Permits {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// How many are held.
+    pub fn held(&self) -> usize {
+        self.shared.held.load(Ordering::SeqCst)
+    }
+
+    /// A permit, or a wake-up when to ask again.
+    pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Permit> {
+        self.poll_until(cx, || self.take())
+    }
+
+    /// Resolves as soon as no permit is held.
+    pub async fn idle(&self) {
+        let none_held = || (self.held() == 0).then_some(());
+        poll_fn(|cx| self.poll_until(cx, none_held)).await
+    }
+
+    fn take(&self) -> Option<Permit> {
+        let one_more = |held| Some(held + 1).filter(|held| *held <= self.shared.most);
+        let taken = self
+            .shared
+            .held
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more);
+        taken.ok().map(|_| Permit {
+            shared: self.shared.clone(),
+        })
+    }
+
+    fn poll_until<T>(&self, cx: &Context<'_>, condition: impl Fn() -> Option<T>) -> Poll<T> {
+        if let Some(value) = condition() {
+            return Poll::Ready(value);
+        }
+        self.shared.lock().push(cx.waker().clone());
+        // A permit that came back in between found nobody to tell.
+        condition().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to serve one client, given back on drop.
+pub struct Permit {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.shared.held.fetch_sub(1, Ordering::SeqCst);
+        let waiting = std::mem::take(&mut *self.shared.lock());
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}

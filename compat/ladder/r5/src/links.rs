@@ -1,0 +1,99 @@
+//! The seam of the ladder: the links of the chain that a lower rung still takes from futures 0.1.
+//!
+//! r3 puts in the root's `Connect` and `Relay`, in a chain of its own; r4 `Connect` alone. With
+//! nobody standing below, this file and the parameter `L` would go.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use ptunnel::config::{HostPort, Splice};
+use ptunnel::report::{Carried, Cut, Origin, Traffic};
+use ptunnel::route::{Candidate, Tunnel};
+use ptunnel::Error;
+use tokio::net::TcpStream;
+use tokio::task::spawn_local;
+
+use crate::net::Transport;
+use crate::relay::{Clock, Patience, Relay};
+use crate::{Engine, Settings, Upstream};
+
+/// How a thread's clients are carried.
+pub trait Links: Sized + 'static {
+    /// What this thread's tunnels share; called inside its `LocalSet`.
+    fn start(settings: &Settings) -> Self;
+
+    /// The whole chain for one client. Where there is an async [`Connect`], that is
+    /// [`Engine::carry`].
+    fn carry<C: Transport + 'static>(
+        engine: &Rc<Engine<Self>>,
+        client: C,
+        origin: Origin,
+        tunnel: &Tunnel,
+    ) -> impl Future<Output = Result<Carried, Error>>;
+
+    /// Its last link: carries bytes until both directions have ended.
+    fn relay<C: Transport + 'static, U: Transport + 'static>(
+        &self,
+        client: C,
+        upstream: U,
+    ) -> impl Future<Output = Result<Traffic, Cut>>;
+}
+
+/// The link before that: asks `proxy` for `destination`, over a stream that it takes.
+pub trait Connect: Links {
+    /// See [`connect`](crate::connect()).
+    fn connect(
+        &self,
+        stream: TcpStream,
+        proxy: &Candidate,
+        destination: &HostPort,
+    ) -> impl Future<Output = Result<Upstream, Error>>;
+}
+
+/// The links of this rung.
+pub struct Native {
+    splice: Splice,
+    patience: Patience,
+    clock: Clock,
+}
+
+impl Links for Native {
+    fn start(settings: &Settings) -> Native {
+        let patience = Patience::of(&settings.timeouts);
+        let clock = Clock::new(patience);
+        spawn_local(clock.clone().run());
+        Native {
+            splice: settings.splice,
+            patience,
+            clock,
+        }
+    }
+
+    async fn carry<C: Transport + 'static>(
+        engine: &Rc<Engine<Native>>,
+        client: C,
+        origin: Origin,
+        tunnel: &Tunnel,
+    ) -> Result<Carried, Error> {
+        engine.carry(client, origin, tunnel).await
+    }
+
+    fn relay<C: Transport + 'static, U: Transport + 'static>(
+        &self,
+        client: C,
+        upstream: U,
+    ) -> impl Future<Output = Result<Traffic, Cut>> {
+        Relay::new(client, upstream, self.splice, self.patience, &self.clock)
+    }
+}
+
+impl Connect for Native {
+    async fn connect(
+        &self,
+        stream: TcpStream,
+        proxy: &Candidate,
+        destination: &HostPort,
+    ) -> Result<Upstream, Error> {
+        crate::connect(stream, proxy, destination).await
+    }
+}

@@ -1,0 +1,150 @@
+//! Clients, one after the other: accepts them, one permit each, and outlives every error of
+//! accept(2).
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::task::{ready, Context, Poll};
+use std::time::Duration;
+
+use log::{info, warn};
+use rustix::io::{fcntl_dupfd_cloexec, Errno};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+
+use crate::limits::{Permit, Permits};
+
+/// How long to wait before accept(2) is tried again after it ran out of something.
+const BACK_OFF: Duration = Duration::from_millis(100);
+/// The wait doubles up to here.
+const BACK_OFF_MOST: Duration = Duration::from_secs(1);
+
+/// One client that was let in.
+pub struct Client {
+    /// Its connection.
+    pub socket: TcpStream,
+    /// Where it comes from.
+    pub address: SocketAddr,
+    /// Held for as long as it is served.
+    pub permit: Permit,
+}
+
+/// The clients of one listening socket.
+///
+/// A client that is gone before it is accepted is skipped, and without descriptors or memory the
+/// listener waits, says so once, and recovers. While no permit is to be had nothing is accepted,
+/// and further clients wait in the kernel's backlog.
+pub struct Listener {
+    listener: TcpListener,
+    permits: Permits,
+    /// Accepted, but without a descriptor for the other side of its tunnel yet.
+    short: Option<(TcpStream, SocketAddr)>,
+}
+
+impl Listener {
+    /// Accepts from `listener`, within `permits`.
+    pub fn new(listener: TcpListener, permits: &Permits) -> Listener {
+        Listener {
+            listener,
+            permits: permits.clone(),
+            short: None,
+        }
+    }
+
+    /// The next client. Dropping the future loses none.
+    pub async fn next(&mut self) -> Client {
+        let mut pause = None;
+        loop {
+            match poll_fn(|cx| self.poll_client(cx, &mut pause)).await {
+                Ok(client) => {
+                    if pause.is_some() {
+                        info!("accepting on {} again", self.address());
+                    }
+                    return client;
+                }
+                Err(e) if is_gone(&e) => {} // the next one, please
+                Err(e) => {
+                    if pause.is_none() {
+                        let address = self.address();
+                        warn!("cannot accept on {address}: {e}; clients wait until this is over");
+                    }
+                    let longer = pause.map_or(BACK_OFF, |pause: Duration| pause * 2);
+                    pause = Some(longer.min(BACK_OFF_MOST));
+                    sleep(longer.min(BACK_OFF_MOST)).await;
+                }
+            }
+        }
+    }
+
+    /// A client with a permit, and with another descriptor to be had: one that couldn't be
+    /// served shall wait, not be accepted and dropped.
+    fn poll_client(
+        &mut self,
+        cx: &mut Context<'_>,
+        pause: &mut Option<Duration>,
+    ) -> Poll<io::Result<Client>> {
+        let permit = ready!(self.permits.poll_take(cx));
+        let (socket, address) = match self.short.take() {
+            Some(short) => short,
+            None => match self.listener.poll_accept(cx) {
+                Poll::Ready(accepted) => accepted?,
+                Poll::Pending => {
+                    // Nothing is lacking. And a permit kept while nobody comes would be one client
+                    // less elsewhere, and would look like one that is served.
+                    *pause = None;
+                    return Poll::Pending;
+                }
+            },
+        };
+        if let Err(e) = fcntl_dupfd_cloexec(&self.listener, 0) {
+            self.short = Some((socket, address));
+            return Poll::Ready(Err(e.into()));
+        }
+        socket.set_nodelay(true)?;
+        Poll::Ready(Ok(Client {
+            socket,
+            address,
+            permit,
+        }))
+    }
+
+    fn address(&self) -> String {
+        self.listener
+            .local_addr()
+            .map_or_else(|e| e.to_string(), |address| address.to_string())
+    }
+}
+
+/// Whether the error tells of one client, not of this process or machine (accept(2) hands
+/// over what had already happened to the connection).
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::CONNABORTED
+                | Errno::CONNRESET
+                | Errno::PROTO
+                | Errno::INTR
+                | Errno::PERM // a firewall's word
+                | Errno::NETDOWN
+                | Errno::NOPROTOOPT
+                | Errno::HOSTDOWN
+                | Errno::NONET
+                | Errno::HOSTUNREACH
+                | Errno::OPNOTSUPP
+                | Errno::NETUNREACH
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_is_gone_already_is_no_reason_to_wait() {
+        assert!(is_gone(&Errno::CONNABORTED.into()));
+        assert!(!is_gone(&Errno::MFILE.into()));
+        assert!(!is_gone(&io::ErrorKind::InvalidData.into()));
+    }
+}

@@ -1,0 +1,10 @@
+//! This engine under the root's command line.
+
+use std::process;
+
+use ptunnel::cli;
+use ptunnel_r5::Native;
+
+fn main() {
+    process::exit(cli::program(ptunnel_r5::run::<Native>));
+}

@@ -1,0 +1,17 @@
+//! Sockets, and what the relay asks of them.
+//!
+//! - [`Listening`]: bound, not on any reactor yet.
+//! - [`connect`]: one address, one socket.
+//! - [`Transport`]: splice and reset, besides reading and writing.
+//! - [`Rewind`]: a stream with bytes put back in front of it.
+//!
+//! The root has a reactor of its own in the same place: mio 0.6 reports no half-close, so that
+//! a short read couldn't be trusted. tokio 1 does what it was written for, and it is gone.
+
+mod rewind;
+mod socket;
+mod transport;
+
+pub use self::rewind::Rewind;
+pub use self::socket::{connect, Listening};
+pub use self::transport::Transport;

@@ -1,0 +1,125 @@
+//! The other side of CONNECT: a proxy of our own, on the same engine.
+//!
+//! ```text
+//!   reading the head ──▶ judging ──▶ dialling ──▶ 200 ──▶ relay
+//!                           └───────────┴──▶ 400 403 405 407 502 504, and the end
+//! ```
+//!
+//! It connects directly, to whatever the client names and the user allows.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use ptunnel::config::Family;
+use ptunnel::policy::{Denial, Policy, GRANTED};
+use ptunnel::report::{Line, Origin};
+use ptunnel::route::Via;
+use ptunnel::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
+use ptunnel::{Error, Peer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::limits::within;
+use crate::net::Rewind;
+use crate::{Engine, Links};
+
+/// What one read asks for: most requests come in one.
+const CHUNK: usize = 2 * 1024;
+
+/// How long a client that was denied may go on sending, so that it gets to read the answer.
+const PARTING: Duration = Duration::from_secs(2);
+/// How much it may send meanwhile.
+const PARTING_BYTES: u64 = 256 * 1024;
+
+type Inward = Rewind<TcpStream>;
+
+impl<L: Links> Engine<L> {
+    /// Serves one client of the embedded proxy, which belongs to the future.
+    ///
+    /// # Errors
+    ///
+    /// What the client was told, or why it couldn't be told anything.
+    pub(crate) async fn serve_proxy(
+        &self,
+        client: TcpStream,
+        origin: Origin,
+        policy: &Policy,
+    ) -> Result<(), Error> {
+        // Boxed: an idle tunnel shall not weigh what opening it took.
+        let (client, upstream, line) = Box::pin(self.admit(client, origin, policy)).await?;
+        line.log(self.links.relay(client, upstream).await);
+        Ok(())
+    }
+
+    /// Everything before the relay.
+    async fn admit(
+        &self,
+        client: TcpStream,
+        origin: Origin,
+        policy: &Policy,
+    ) -> Result<(Inward, TcpStream, Line), Error> {
+        let start = Instant::now();
+        let limit = self.settings.timeouts.handshake;
+        let late = || Error::denied("no request within the handshake timeout");
+        let (mut client, request) = within(limit, late, read_request(client)).await?;
+        let destination = match policy.judge(request) {
+            Ok(destination) => destination,
+            Err(denial) => return Err(tell(denial, client).await),
+        };
+        let peer = Peer::Destination(destination.clone());
+        let upstream = match self.dial(&peer, &destination, Family::Any).await {
+            Ok(upstream) => upstream,
+            Err(e) => return Err(tell(Denial::unreachable(&e), client).await),
+        };
+        client
+            .write_all(GRANTED)
+            .await
+            .map_err(|e| Error::other("cannot answer", e))?;
+        Ok((
+            client,
+            upstream,
+            Line {
+                origin,
+                destination,
+                via: Via::DIRECTLY,
+                start,
+            },
+        ))
+    }
+}
+
+/// Reads the head of a request: what it says, and the client with what came behind it.
+async fn read_request(
+    mut client: TcpStream,
+) -> Result<(Inward, Result<Inbound, Malformed>), Error> {
+    let mut head = HeadReader::new(HEAD_LIMIT);
+    let request = loop {
+        let mut piece = Vec::with_capacity(CHUNK);
+        match client.read_buf(&mut piece).await {
+            Ok(0) => return Err(Error::denied("it left without a request")),
+            Ok(_) => {}
+            Err(e) => return Err(Error::other("no request", e)),
+        }
+        if let Some(request) = head.extend(&piece, Inbound::decode).transpose() {
+            break request;
+        }
+    };
+    Ok((Rewind::new(client, head.into_rest()), request))
+}
+
+/// Answers, and returns what it answered as the error that it is.
+///
+/// A client that still sends when its connection is closed gets a reset, which may destroy
+/// the answer before it is read; so what it sends is read, for a while, and left aside.
+async fn tell(denial: Denial, mut client: Inward) -> Error {
+    let parting = async {
+        client.write_all(&denial.reply()).await?;
+        client.shutdown().await?;
+        tokio::io::copy(&mut client.take(PARTING_BYTES), &mut tokio::io::sink()).await?;
+        io::Result::Ok(())
+    };
+    // Whether it stayed to listen or not, this is what it was told.
+    let _ = timeout(PARTING, parting).await;
+    Error::denied(denial.to_string())
+}

@@ -1,0 +1,49 @@
+//! Has a side that isn't read from been reset?
+//!
+//! While one side stalls, nothing is read from the other, and once a side has ended, nothing will
+//! be: its reset would go unnoticed until the next write. The root's own reactor wakes a tunnel
+//! for it. tokio wakes for an error alone only through `ready(Interest::ERROR)`, a future that
+//! borrows the socket, which cannot stand beside it in one struct; so here somebody looks, now and
+//! then. A timer is made with the first stall: a tunnel that flows has none.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{sleep, Instant, Sleep};
+
+use crate::net::Transport;
+
+/// How long a reset may go unnoticed.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// One direction's look at its reader.
+#[derive(Default)]
+pub struct Checkup {
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Checkup {
+    /// Ready when `stream` has met an error, which is told once.
+    pub fn poll(&mut self, cx: &mut Context<'_>, stream: &impl Transport) -> Poll<io::Error> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(PERIOD)));
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if let Some(error) = stream.error() {
+                return Poll::Ready(error);
+            }
+            timer.as_mut().reset(Instant::now() + PERIOD);
+        }
+    }
+}
+
+impl fmt::Debug for Checkup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkup")
+            .field("made", &self.timer.is_some())
+            .finish()
+    }
+}

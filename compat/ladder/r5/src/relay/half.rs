@@ -1,0 +1,220 @@
+//! One direction of a tunnel: from a reader to a writer, until the reader ends.
+//!
+//! ```text
+//!             stays full                     end of the stream
+//!   Copying ─────────────▶ Splicing    either ───────────────▶ Ending ──▶ Ended
+//!      ▲                      │           (what is owned is written, then FIN)
+//!      └──────────────────────┘
+//!             runs dry
+//! ```
+
+use std::io;
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+
+use ptunnel::config::Splice;
+
+use super::checkup::Checkup;
+use super::copy::{self, Backlog};
+use super::splice::Loan;
+use crate::net::Transport;
+
+/// Rounds in one poll before other tunnels get their turn. tokio's own budget (128 operations a
+/// poll) would end it too, but later, and not between two splices.
+const ROUNDS: usize = 16;
+
+/// Bytes in one poll after which others get theirs, however few rounds it took: a spliced round
+/// may be as long as eight copied ones, and a ping waits for every bulk tunnel before it.
+const SHARE: u64 = 128 * 1024;
+
+/// Full scratch buffers in a row after which a direction moves to splice.
+const FULL: u8 = 2;
+
+/// Where a direction stands, what it owns for its writer, and what it has carried.
+#[derive(Debug)]
+pub(super) struct HalfDuplex {
+    state: State,
+    backlog: Backlog,
+    carried: u64,
+    splice: Splice,
+    /// Full scratch buffers in a row, up to [`FULL`].
+    full: u8,
+    checkup: Checkup,
+}
+
+#[derive(Debug)]
+enum State {
+    Copying,
+    Splicing(Loan),
+    Ending,
+    Ended,
+}
+
+/// What a round came to; that nothing was there is `Poll::Pending`.
+pub(super) enum Round {
+    /// Something moved, and more may.
+    Moved { filled: bool },
+    /// The reader's end.
+    End,
+}
+
+/// Which half of the work failed.
+#[derive(Debug)]
+pub(super) enum Broken {
+    Read(io::Error),
+    Write(io::Error),
+}
+
+impl HalfDuplex {
+    pub(super) fn new(splice: Splice) -> HalfDuplex {
+        HalfDuplex {
+            state: State::Copying,
+            backlog: Backlog::default(),
+            carried: 0,
+            splice,
+            full: 0,
+            checkup: Checkup::default(),
+        }
+    }
+
+    /// Bytes that the writer took.
+    pub(super) fn carried(&self) -> u64 {
+        self.carried
+    }
+
+    /// Whether the end was passed on.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    /// Ready once the end was passed on, and from then on.
+    pub(super) fn poll<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &mut R,
+        writer: &mut W,
+    ) -> Poll<Result<(), Broken>>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        let enough = self.carried + SHARE;
+        for _ in 0..ROUNDS {
+            // What was read earlier goes first, in every state.
+            if !self.backlog.is_empty()
+                && self
+                    .backlog
+                    .poll_write_to(cx, writer, &mut self.carried)?
+                    .is_pending()
+            {
+                return self.poll_stalled(cx, reader);
+            }
+            let round = match &mut self.state {
+                State::Copying => {
+                    if let Some(loan) = self.borrow_pipe(reader, writer) {
+                        self.state = State::Splicing(loan);
+                        continue;
+                    }
+                    self.poll_copy(cx, reader, writer)
+                }
+                State::Splicing(loan) => {
+                    match loan.poll_round(cx, reader, writer, &mut self.carried)? {
+                        Poll::Ready(Some(round)) => Poll::Ready(Ok(round)),
+                        Poll::Ready(None) => self.poll_copy(cx, reader, writer),
+                        Poll::Pending => Poll::Pending,
+                    }
+                }
+                State::Ending => {
+                    match ready!(Pin::new(writer).poll_shutdown(cx)) {
+                        // The peer has reset it already; who reads from it is told.
+                        Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
+                        answer => answer.map_err(Broken::Write)?,
+                    }
+                    self.state = State::Ended;
+                    return Poll::Ready(Ok(()));
+                }
+                State::Ended => {
+                    return match self.poll_stalled(cx, reader) {
+                        Poll::Pending => Poll::Ready(Ok(())),
+                        failed => failed,
+                    }
+                }
+            };
+            match round? {
+                Poll::Ready(Round::Moved { filled: true }) => self.full = FULL.min(self.full + 1),
+                Poll::Ready(Round::Moved { filled: false }) => self.full = 0,
+                Poll::Ready(Round::End) => self.state = State::Ending,
+                Poll::Pending => {
+                    return match self.give_back_pipe() {
+                        true => self.poll_stalled(cx, reader),
+                        false => Poll::Pending,
+                    };
+                }
+            }
+            if self.carried >= enough {
+                break;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn poll_copy<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &mut R,
+        writer: &mut W,
+    ) -> Poll<Result<Round, Broken>>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        copy::poll_round(cx, reader, writer, &mut self.backlog, &mut self.carried)
+    }
+
+    /// A pipe, if this direction shall splice now, can, and one is to be had.
+    fn borrow_pipe<R, W>(&mut self, reader: &R, writer: &W) -> Option<Loan>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        let wanted = match self.splice {
+            Splice::Auto => self.full == FULL,
+            Splice::Never => false,
+            Splice::Always => true,
+        };
+        if !wanted || !reader.can_splice() || !writer.can_splice() {
+            return None;
+        }
+        let loan = Loan::new();
+        if loan.is_none() {
+            self.full = 0; // ask again after as many full buffers
+        }
+        loan
+    }
+
+    /// An empty pipe isn't held while there is nothing to move; bytes in one stay where they are:
+    /// whether there are any.
+    fn give_back_pipe(&mut self) -> bool {
+        match &self.state {
+            State::Splicing(loan) if loan.is_empty() => {
+                // A burst that was worth a pipe is likely to be followed by another.
+                self.full = if loan.was_worth_it() { FULL } else { 0 };
+                self.state = State::Copying;
+                false
+            }
+            state => matches!(state, State::Splicing(_)),
+        }
+    }
+
+    /// Nothing is read for now, so a reader that was reset wouldn't be noticed by its reads.
+    fn poll_stalled<R: Transport>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &R,
+    ) -> Poll<Result<(), Broken>> {
+        self.checkup
+            .poll(cx, reader)
+            .map(|error| Err(Broken::Read(error)))
+    }
+}

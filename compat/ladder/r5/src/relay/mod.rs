@@ -1,0 +1,122 @@
+//! Two half-duplexes, one future: the bytes of a tunnel, both ways, to the end.
+//!
+//! A hand-written future, as in the root, and not two copies under `join!`: both directions
+//! belong to one task and share its two sockets without a split, an idle tunnel holds a few
+//! hundred bytes, and the first error stops both. Line by line it differs from its ancestor in
+//! three things: a `Context` is handed down, `Poll` has its `Result` inside, and the state is
+//! `Unpin`, since nothing in here is an `async` block.
+
+mod checkup;
+mod copy;
+mod half;
+mod patience;
+mod pipe;
+mod splice;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use ptunnel::config::Splice;
+use ptunnel::report::{Cut, Side, Traffic};
+
+pub use self::checkup::Checkup;
+pub use self::patience::{Clock, Patience};
+pub use self::pipe::Pipe;
+pub use self::splice::is_urgent;
+
+use self::half::{Broken, HalfDuplex};
+use self::patience::Watch;
+use crate::net::Transport;
+
+/// Carries bytes between `client` and `upstream` until both directions have ended.
+///
+/// Resolves to the [`Traffic`]; to a [`Cut`] when it couldn't go on. Both streams are dropped
+/// with the future; unless both directions had ended, their peers see a reset.
+#[must_use = "futures do nothing unless polled"]
+#[derive(Debug)]
+pub struct Relay<C: Transport, U: Transport> {
+    client: C,
+    upstream: U,
+    upload: HalfDuplex,
+    download: HalfDuplex,
+    watch: Option<Watch>,
+}
+
+impl<C: Transport, U: Transport> Relay<C, U> {
+    /// A relay that gives up after `patience` by `clock`, which must be ticking.
+    pub fn new(
+        client: C,
+        upstream: U,
+        splice: Splice,
+        patience: Patience,
+        clock: &Clock,
+    ) -> Relay<C, U> {
+        Relay {
+            client,
+            upstream,
+            upload: HalfDuplex::new(splice),
+            download: HalfDuplex::new(splice),
+            watch: Watch::new(patience, clock),
+        }
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic {
+            upload: self.upload.carried(),
+            download: self.download.carried(),
+        }
+    }
+
+    /// `reader` is the side that the broken direction reads from, `writer` the other one.
+    fn broken(&self, broken: Broken, reader: Side, writer: Side) -> Cut {
+        match broken {
+            Broken::Read(e) => Cut::failed(self.traffic(), reader, e),
+            Broken::Write(e) => Cut::failed(self.traffic(), writer, e),
+        }
+    }
+}
+
+impl<C: Transport, U: Transport> Future for Relay<C, U> {
+    type Output = Result<Traffic, Cut>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let before = this.traffic();
+        let upload = match this.upload.poll(cx, &mut this.client, &mut this.upstream) {
+            Poll::Ready(Err(broken)) => {
+                return Poll::Ready(Err(this.broken(broken, Side::Client, Side::Upstream)))
+            }
+            upload => upload.is_ready(),
+        };
+        let download = match this.download.poll(cx, &mut this.upstream, &mut this.client) {
+            Poll::Ready(Err(broken)) => {
+                return Poll::Ready(Err(this.broken(broken, Side::Upstream, Side::Client)))
+            }
+            download => download.is_ready(),
+        };
+        if upload && download {
+            return Poll::Ready(Ok(this.traffic()));
+        }
+        let traffic = this.traffic();
+        let over = this.watch.as_mut().and_then(|watch| {
+            let half_closed = upload || download;
+            watch.look(cx, traffic != before, half_closed)
+        });
+        match over {
+            Some(limit) => Poll::Ready(Err(Cut::silent(traffic, limit))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<C: Transport, U: Transport> Drop for Relay<C, U> {
+    fn drop(&mut self) {
+        if !(self.upload.has_ended() && self.download.has_ended()) {
+            self.client.reset();
+            self.upstream.reset();
+        }
+    }
+}

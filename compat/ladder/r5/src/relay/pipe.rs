@@ -1,0 +1,55 @@
+//! A kernel buffer between two splices.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::{retry_on_intr, Result};
+use rustix::pipe::{fcntl_setpipe_size, pipe_with, splice, PipeFlags, SpliceFlags};
+
+/// A pipe that never blocks.
+#[derive(Debug)]
+pub struct Pipe {
+    reader: OwnedFd,
+    writer: OwnedFd,
+}
+
+impl Pipe {
+    /// A pipe that holds about `capacity` bytes; less when the user's share of pipe memory
+    /// (`pipe-user-pages-soft`) is used up.
+    ///
+    /// # Errors
+    ///
+    /// When there are no descriptors for it.
+    pub fn new(capacity: usize) -> io::Result<Pipe> {
+        let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
+        // A refusal leaves the capacity as it is, which is only slower.
+        let _ = fcntl_setpipe_size(&writer, capacity);
+        Ok(Pipe { reader, writer })
+    }
+
+    /// Moves up to `most` bytes from the socket into the pipe, without copying them.
+    ///
+    /// 0 is the end of the stream; `WouldBlock` means that the socket is empty *or* that the
+    /// pipe is full: only who knows the pipe to be empty can tell.
+    ///
+    /// # Errors
+    ///
+    /// Those of splice(2).
+    pub fn fill(&self, from: &impl AsFd, most: usize) -> io::Result<usize> {
+        Ok(move_bytes(from, &self.writer, most)?)
+    }
+
+    /// Moves up to `most` bytes from the pipe into the socket.
+    ///
+    /// # Errors
+    ///
+    /// Those of splice(2).
+    pub fn drain(&self, to: &impl AsFd, most: usize) -> io::Result<usize> {
+        Ok(move_bytes(&self.reader, to, most)?)
+    }
+}
+
+fn move_bytes(from: &impl AsFd, to: &impl AsFd, most: usize) -> Result<usize> {
+    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+    retry_on_intr(|| splice(from, None, to, None, most, flags))
+}

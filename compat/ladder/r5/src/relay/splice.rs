@@ -1,0 +1,149 @@
+//! Splicing, for a direction that stays full: bytes go from socket to socket through a pipe and
+//! never enter this process.
+//!
+//! Pipes are lent, not owned: a thread keeps a few and has a bound on how many it makes. A
+//! direction that finds none goes on copying, without a loss.
+
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::task::{ready, Context, Poll};
+
+use rustix::io::Errno;
+use rustix::net::{recv, RecvFlags};
+
+use super::half::{Broken, Round};
+use super::Pipe;
+use crate::net::Transport;
+
+/// What a pipe is asked to hold, and the most that one fill is asked to move.
+const CAPACITY: usize = 256 * 1024;
+
+/// Pipes lent at once, per thread.
+const LENT: usize = 64;
+
+/// Empty pipes kept for the next loan, per thread.
+const KEPT: usize = 8;
+
+/// A loan that carried this much before it ran dry was worth its four system calls.
+const WORTH: u64 = 64 * 1024;
+
+thread_local! {
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { idle: Vec::new(), lent: 0 }) };
+}
+
+struct Pool {
+    idle: Vec<Pipe>,
+    lent: usize,
+}
+
+/// A pipe on loan, and what is in it. Goes back to its thread's pool on drop, if it is empty.
+#[derive(Debug)]
+pub(super) struct Loan {
+    /// `None` only while it is being dropped.
+    pipe: Option<Pipe>,
+    held: usize,
+    carried: u64,
+}
+
+impl Loan {
+    /// A pipe, unless all are lent or the system has none.
+    pub(super) fn new() -> Option<Loan> {
+        POOL.with_borrow_mut(|pool| {
+            if pool.lent == LENT {
+                return None;
+            }
+            let pipe = match pool.idle.pop() {
+                Some(pipe) => pipe,
+                None => Pipe::new(CAPACITY).ok()?,
+            };
+            pool.lent += 1;
+            Some(Loan {
+                pipe: Some(pipe),
+                held: 0,
+                carried: 0,
+            })
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    pub(super) fn was_worth_it(&self) -> bool {
+        self.carried >= WORTH
+    }
+
+    /// One move into the empty pipe, and as much out of it as the writer takes; `None` when what
+    /// comes next has to be copied.
+    ///
+    /// The pipe is filled only when it is empty: so a fill that would block means that the
+    /// reader has nothing to splice, and an end is seen with nothing left in the pipe.
+    pub(super) fn poll_round<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &R,
+        writer: &W,
+        carried: &mut u64,
+    ) -> Poll<Result<Option<Round>, Broken>>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        let pipe = self
+            .pipe
+            .as_ref()
+            .expect("a loan holds its pipe until drop");
+        if self.held == 0 {
+            let fill = |from: BorrowedFd<'_>| match pipe.fill(&from, CAPACITY) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock && is_urgent(from)? => Ok(None),
+                filled => filled.map(Some),
+            };
+            match ready!(reader.poll_readable(cx, fill)).map_err(Broken::Read)? {
+                Some(0) => return Poll::Ready(Ok(Some(Round::End))),
+                Some(count) => self.held = count,
+                None => return Poll::Ready(Ok(None)),
+            }
+        }
+        while self.held > 0 {
+            let drain = |to: BorrowedFd<'_>| pipe.drain(&to, self.held);
+            match ready!(writer.poll_writable(cx, drain)).map_err(Broken::Write)? {
+                0 => return Poll::Ready(Err(Broken::Write(io::ErrorKind::WriteZero.into()))),
+                count => {
+                    self.held -= count;
+                    self.carried += count as u64;
+                    *carried += count as u64;
+                }
+            }
+        }
+        Poll::Ready(Ok(Some(Round::Moved { filled: true })))
+    }
+}
+
+/// splice(2) stops for ever before urgent data, recv(2) goes on behind it: is there something
+/// that only the latter sees?
+///
+/// # Errors
+///
+/// Those of recv(2).
+pub fn is_urgent(from: BorrowedFd<'_>) -> io::Result<bool> {
+    match recv(from, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok(_) => Ok(true),
+        Err(Errno::AGAIN) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        let pipe = self.pipe.take();
+        // The pool may be gone already, when a thread ends; then the pipe is closed.
+        let _ = POOL.try_with(|pool| {
+            let mut pool = pool.borrow_mut();
+            pool.lent -= 1;
+            if self.held == 0 && pool.idle.len() < KEPT {
+                pool.idle.extend(pipe);
+            }
+        });
+    }
+}

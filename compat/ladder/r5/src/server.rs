@@ -1,0 +1,156 @@
+//! From a configuration to running tunnels: bind everything, serve on every thread, drain.
+
+use std::rc::Rc;
+use std::thread;
+
+use log::warn;
+use ptunnel::config::Config;
+use ptunnel::report::Origin;
+use ptunnel::service::{bind_all, Post, Service};
+use ptunnel::Error;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio::task::{spawn_local, yield_now, LocalSet};
+
+use crate::net::Listening;
+use crate::shutdown::{lead, End, Phase, Phases, Signals};
+use crate::system::raise_descriptor_limit;
+use crate::{Client, Engine, Links, Listener, Permits, Settings};
+
+/// Look-ups at once, per thread; further ones wait. A resolver that hangs holds one until it
+/// gives up.
+const BLOCKING_THREADS: usize = 8;
+
+/// Binds every listener of the configuration, tells of each on stdout, and serves until a
+/// signal comes and the live tunnels have ended.
+///
+/// # Errors
+///
+/// The first bind that fails: nothing was served by then. A thread that couldn't start.
+pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
+    raise_descriptor_limit();
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        // Before the first line on stdout: whoever waits for it may send a signal right after.
+        let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
+        let threads = bind_all(config)?;
+        let permits = Permits::new(config.max_connections);
+        let (phase, phases) = Phases::new();
+        let (sender, mut ended) = mpsc::unbounded_channel();
+        for (index, posts) in threads.into_iter().enumerate() {
+            let settings = Settings::of(config);
+            let worker = Worker {
+                posts,
+                settings,
+                permits: permits.clone(),
+                phases: phases.clone(),
+            };
+            let sender = sender.clone();
+            thread::Builder::new()
+                .name(format!("reactor-{}", index + 1))
+                .spawn(move || sender.send(worker.run::<L>()))
+                .map_err(|e| Error::other("cannot start a thread", e))?;
+        }
+        drop(sender);
+        let limit = config.timeouts.drain;
+        tokio::select! {
+            end = lead(signals, &phase, limit, || permits.held(), permits.idle()) => {
+                if end == End::Hurried {
+                    return Ok(()); // the end of the process ends the threads
+                }
+            }
+            Some(early) = ended.recv() => return early,
+        }
+        while let Some(outcome) = ended.recv().await {
+            outcome?;
+        }
+        Ok(())
+    })
+}
+
+/// What one thread needs to begin.
+pub(crate) struct Worker {
+    pub(crate) posts: Vec<Post<Listening>>,
+    pub(crate) settings: Settings,
+    pub(crate) permits: Permits,
+    pub(crate) phases: Phases,
+}
+
+impl Worker {
+    /// Serves on this thread until the last phase, then cuts what is left.
+    pub(crate) fn run<L: Links>(self) -> Result<(), Error> {
+        let Worker {
+            posts,
+            settings,
+            permits,
+            phases,
+        } = self;
+        let runtime = runtime()?;
+        let tasks = LocalSet::new();
+        let served = tasks.block_on(&runtime, async {
+            let engine = Engine::<L>::new(settings);
+            for Post { service, listening } in posts {
+                let listener = listening
+                    .register()
+                    .map_err(|e| Error::other("cannot watch a listener", e))?;
+                let listener = Listener::new(listener, &permits);
+                let (engine, phases) = (engine.clone(), phases.clone());
+                spawn_local(async move {
+                    phases.reached(Phase::Serving).await;
+                    // Whichever comes first, the listening socket is closed with the loser.
+                    tokio::select! {
+                        () = serve_each(listener, engine, service) => {}
+                        () = phases.reached(Phase::Draining) => {}
+                    }
+                });
+            }
+            phases.reached(Phase::Ending).await;
+            Ok(())
+        });
+        drop(tasks);
+        // Not by its drop, which waits for a look-up that hangs.
+        runtime.shutdown_background();
+        served
+    }
+}
+
+async fn serve_each<L: Links>(mut listener: Listener, engine: Rc<Engine<L>>, service: Service) {
+    loop {
+        let client = listener.next().await;
+        spawn_local(serve(client, engine.clone(), service.clone()));
+        // It shall have its descriptors before the next one is let in.
+        yield_now().await;
+    }
+}
+
+/// Serves one client and logs, once, why it couldn't be served.
+async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, service: Service) {
+    let Client {
+        socket,
+        address,
+        permit,
+    } = client;
+    let origin = Origin::Address(address);
+    let end = match &service {
+        Service::Tunnel(tunnel) => L::carry(&engine, socket, origin, tunnel).await.map(drop),
+        Service::Proxy(policy) => engine.serve_proxy(socket, origin, policy).await,
+    };
+    drop(permit);
+    if let Err(e) = end {
+        warn!("{origin}: {e}");
+    }
+}
+
+/// A runtime for this thread alone.
+///
+/// # Errors
+///
+/// When the system has no descriptors for it.
+pub fn runtime() -> Result<Runtime, Error> {
+    Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("resolver")
+        .build()
+        .map_err(|e| Error::other("cannot start a reactor", e))
+}

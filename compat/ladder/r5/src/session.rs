@@ -1,0 +1,161 @@
+//! One client from its arrival to its end: the chain of the root, as `async fn`.
+//!
+//! Beside `engine/session.rs` of the root: `and_then` has become `.await?`, `loop_fn` a `loop`,
+//! `or_else` a `match`, and `Either` and the clones for each closure are gone. What an `async fn`
+//! does *not* do by itself is to let go of what it is through with: where that is a socket or
+//! memory, a block ends or a `Box` does.
+
+use std::time::Instant;
+
+use log::{debug, warn};
+use ptunnel::config::{Family, HostPort};
+use ptunnel::report::{Carried, Line, Origin};
+use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
+use ptunnel::{Error, Peer, Phase};
+use tokio::net::TcpStream;
+
+use crate::limits::within;
+use crate::net::{Rewind, Transport};
+use crate::{Connect, Engine, Links};
+
+/// The destination's side of a tunnel.
+pub type Upstream = Rewind<TcpStream>;
+
+/// A way to the destination, opened for one client.
+pub struct Opened {
+    /// Carries the destination's bytes, first those that came with the proxy's reply.
+    pub stream: Upstream,
+    /// Which way it is.
+    pub via: Via,
+}
+
+impl<L: Connect> Engine<L> {
+    /// Serves one client: opens a way, carries its bytes, logs its end.
+    ///
+    /// The client belongs to the future, which closes it at its end and resets it when it can't
+    /// be served to its end or is dropped early.
+    ///
+    /// # Errors
+    ///
+    /// Those of opening: no byte was taken from the client.
+    pub async fn carry<C>(
+        &self,
+        client: C,
+        origin: Origin,
+        tunnel: &Tunnel,
+    ) -> Result<Carried, Error>
+    where
+        C: Transport + 'static,
+    {
+        let start = Instant::now();
+        // Boxed: an idle tunnel shall not weigh what opening it took.
+        let Opened { stream, via } = Box::pin(self.open(tunnel)).await?;
+        let destination = tunnel.destination().clone();
+        debug!("{origin} to {destination}: open {via}");
+        let line = Line {
+            origin,
+            destination,
+            via,
+            start,
+        };
+        Ok(line.log(self.links.relay(client, stream).await))
+    }
+
+    /// Opens a way to the tunnel's destination: through the first proxy of its gateway that can
+    /// be used, or directly where NO_PROXY says so.
+    ///
+    /// Dropping the future closes whatever it had opened so far.
+    ///
+    /// # Errors
+    ///
+    /// A proxy's refusal, or why none could be asked.
+    pub async fn open(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
+        let route = tunnel.gateway().route();
+        if route.is_direct(tunnel.destination()) {
+            return self.open_directly(tunnel).await;
+        }
+        match self.open_through_any(tunnel).await {
+            Err(error) if route.direct_fallback && error.is_unreachable() => {
+                warn!("{error}; connecting to {} directly", tunnel.destination());
+                self.open_directly(tunnel).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Asks one proxy after the other until one answers, be it with a refusal.
+    async fn open_through_any(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
+        let mut attempts = Attempts::new(tunnel.gateway());
+        while let Some(candidate) = attempts.next() {
+            match self.open_through(&candidate, tunnel.destination()).await {
+                Ok(stream) => {
+                    candidate.trust();
+                    return Ok(Opened {
+                        stream,
+                        via: Via::through(candidate),
+                    });
+                }
+                Err(refusal) if refusal.is_refusal() => {
+                    candidate.trust();
+                    return Err(refusal);
+                }
+                Err(error) => {
+                    candidate.avoid();
+                    attempts = attempts.failed(error);
+                }
+            }
+        }
+        Err(attempts.give_up())
+    }
+
+    /// Dials one proxy and asks it for the destination.
+    async fn open_through(
+        &self,
+        candidate: &Candidate,
+        destination: &HostPort,
+    ) -> Result<Upstream, Error> {
+        let peer = candidate.peer();
+        let socket = self
+            .dial(&peer, &candidate.spec().address, candidate.family())
+            .await?;
+        debug!("{peer}: connected, asking for {destination}");
+        let limit = self.settings.timeouts.handshake;
+        let late = || Error::timed_out(Phase::Handshaking, peer, limit);
+        within(
+            limit,
+            late,
+            self.links.connect(socket, candidate, destination),
+        )
+        .await
+    }
+
+    async fn open_directly(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
+        let destination = tunnel.destination();
+        let peer = Peer::Destination(destination.clone());
+        let family = tunnel.gateway().route().family;
+        let socket = self.dial(&peer, destination, family).await?;
+        Ok(Opened {
+            stream: Rewind::new(socket, Vec::new()),
+            via: Via::DIRECTLY,
+        })
+    }
+}
+
+impl<L: Links> Engine<L> {
+    /// Connects within the connect timeout.
+    ///
+    /// # Errors
+    ///
+    /// See [`dial`](crate::dial()); that time ran out.
+    pub async fn dial(
+        &self,
+        peer: &Peer,
+        address: &HostPort,
+        family: Family,
+    ) -> Result<TcpStream, Error> {
+        debug!("{peer}: connecting");
+        let limit = self.settings.timeouts.connect;
+        let late = || Error::timed_out(Phase::Connecting, peer.clone(), limit);
+        within(limit, late, crate::dial(peer.clone(), address, family)).await
+    }
+}

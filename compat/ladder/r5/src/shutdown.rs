@@ -1,0 +1,121 @@
+//! From the first signal to the last tunnel: stop accepting, let live tunnels end, go.
+//!
+//! The thread of `main` does nothing else: it hears the signals and tells the others how far
+//! things have come.
+
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use log::{info, warn};
+use ptunnel::Seconds;
+use tokio::signal::unix::{signal, Signal, SignalKind};
+use tokio::sync::watch;
+
+/// SIGTERM and SIGINT, as they come.
+///
+/// From its making on these signals no longer end the process by themselves, and none that comes
+/// is lost, though two of a kind may be one.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Catches the signals, inside a runtime.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor for it.
+    pub fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Resolves when one has come.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Leaves SIGINT to whoever shares the terminal with us: tokio's handler stays after the stream.
+///
+/// # Errors
+///
+/// When there is no descriptor for it.
+pub fn ignore_interrupt() -> io::Result<()> {
+    signal(SignalKind::interrupt()).map(drop)
+}
+
+/// How far things have come, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Threads come up; none accepts before all of them are there.
+    Starting,
+    /// Clients are accepted.
+    Serving,
+    /// None any more; those who are there may end.
+    Draining,
+    /// Those who are still there are cut.
+    Ending,
+}
+
+/// What every thread learns of the phase.
+#[derive(Clone)]
+pub struct Phases(watch::Receiver<Phase>);
+
+impl Phases {
+    /// A thread's view of the phase, and what sets it.
+    pub fn new() -> (watch::Sender<Phase>, Phases) {
+        let (sender, receiver) = watch::channel(Phase::Starting);
+        (sender, Phases(receiver))
+    }
+
+    /// Resolves once things have come to `phase`. A leader that is gone without a word is a word,
+    /// too.
+    pub async fn reached(&self, phase: Phase) {
+        let _ = self.0.clone().wait_for(|now| *now >= phase).await;
+    }
+}
+
+/// How the end came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every tunnel had ended, or was cut when the drain time was over.
+    Orderly,
+    /// A second signal came.
+    Hurried,
+}
+
+/// Lets the threads serve until a signal comes, then lets the clients end for at most `limit`; a second signal is final.
+pub async fn lead(
+    mut signals: Signals,
+    phase: &watch::Sender<Phase>,
+    limit: Duration,
+    held: impl Fn() -> usize,
+    idle: impl Future<Output = ()>,
+) -> End {
+    phase.send_replace(Phase::Serving);
+    signals.next().await;
+    info!(
+        "stopping; {} clients have {} to end",
+        held(),
+        Seconds(limit)
+    );
+    phase.send_replace(Phase::Draining);
+    tokio::select! {
+        biased;
+        () = idle => {}
+        () = signals.next() => return End::Hurried,
+        () = tokio::time::sleep(limit) => {
+            warn!("cut {} clients still there after {}", held(), Seconds(limit));
+        }
+    }
+    phase.send_replace(Phase::Ending);
+    End::Orderly
+}

@@ -1,0 +1,34 @@
+//! What this process asks of the system for itself.
+
+use std::fs::OpenOptions;
+use std::io;
+
+use log::{info, warn};
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use rustix::stdio::dup2_stdout;
+
+/// Raises the limit on descriptors to its hard limit, and logs what it is now.
+pub fn raise_descriptor_limit() {
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let raised = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: hard,
+            maximum: hard,
+        },
+    );
+    match (raised.map_err(io::Error::from), hard) {
+        (Ok(()), Some(limit)) => info!("up to {limit} descriptors"),
+        (Ok(()), None) => info!("any number of descriptors"),
+        (Err(e), _) => warn!("cannot raise the limit on descriptors: {e}"),
+    }
+}
+
+/// Makes the reader of our stdout see its end; what is written there afterwards is lost.
+///
+/// In one step, so that no descriptor opened meanwhile can become stdout.
+pub fn close_stdout() {
+    if let Ok(null) = OpenOptions::new().write(true).open("/dev/null") {
+        let _ = dup2_stdout(&null);
+    }
+}
