@@ -8,7 +8,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml benches/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run test test-compat ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain bench ci
+.PHONY: help setup run test test-compat ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain bench bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -73,6 +73,10 @@ old-toolchain: ## build and smoke-test on Debian 11's own rustc 1.48
 
 bench: ## measure the relay beside its peers
 	$(CARGO) run --release --locked --manifest-path benches/Cargo.toml -- relay
+
+bench-smoke: ## run the rig for a minute, to see that it works and that its peers' bytes are right
+	$(CARGO) run --release --locked --manifest-path benches/Cargo.toml -- relay --quick \
+		--peers ptunnel,ptunnel-0.1.18,epoll,tokio,r3,r5 --figures cpu,bulk
 
 ci: ## everything that a change must pass
 	.ci/run

@@ -1,0 +1,14 @@
+//! The load that a relay carries, and the server behind it.
+//!
+//! The load runs in the rig's process, the server in a child of its own; both sit on the core that the relay doesn't
+//! use. One server speaks one small protocol ([`wire`]), so that every figure needs one relay with one target.
+
+pub mod idle;
+pub mod pattern;
+pub mod ping;
+pub mod requests;
+pub mod server;
+pub mod sockets;
+pub mod transfer;
+pub mod tunnels;
+pub mod wire;

@@ -1,0 +1,159 @@
+//! Small requests in a closed loop: each connection sends one, awaits the whole echo, compares it, sends the next.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::io::Errno;
+use rustix::net::{recv, send, RecvFlags, SendFlags};
+
+use super::sockets::{client, PATIENCE};
+use super::wire::Command;
+use crate::stop::Stop;
+
+/// Bytes of a request and of its reply.
+pub const SIZE: usize = 128;
+/// The most that a run which counts requests may take.
+const LONGEST: Duration = Duration::from_secs(180);
+
+/// When a run ends; what is in flight then is still awaited and counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    Sent(u64),
+    Elapsed(Duration),
+}
+
+#[derive(Debug)]
+struct Connection {
+    stream: TcpStream,
+    request: [u8; SIZE],
+    reply: [u8; SIZE],
+    have: usize,
+}
+
+#[derive(Debug)]
+pub struct Requests {
+    epoll: OwnedFd,
+    connections: Vec<Connection>,
+    sequence: u64,
+}
+
+impl Requests {
+    pub fn open(to: SocketAddr, count: usize) -> io::Result<Requests> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let mut connections = Vec::with_capacity(count);
+        for index in 0..count {
+            let stream = client(to, index)?;
+            send(&stream, &Command::Echo.encode(), SendFlags::NOSIGNAL)?;
+            epoll::add(
+                &epoll,
+                &stream,
+                EventData::new_u64(index as u64),
+                EventFlags::IN,
+            )?;
+            connections.push(Connection {
+                stream,
+                request: std::array::from_fn(|i| (i * 7 + index) as u8),
+                reply: [0; SIZE],
+                have: 0,
+            });
+        }
+        Ok(Requests {
+            epoll,
+            connections,
+            sequence: 0,
+        })
+    }
+
+    /// Runs the loop and returns the number of requests whose replies were right.
+    pub fn run(&mut self, until: Until, stop: &Stop) -> io::Result<u64> {
+        let begun = Instant::now();
+        let longest = match until {
+            Until::Sent(_) => LONGEST,
+            Until::Elapsed(time) => time,
+        };
+        let most = match until {
+            Until::Sent(count) => count,
+            Until::Elapsed(_) => u64::MAX,
+        };
+        let (mut sent, mut answered) = (0, 0);
+        for index in 0..self.connections.len() {
+            if sent < most {
+                self.send(index)?;
+                sent += 1;
+            }
+        }
+        let mut events: Vec<Event> = Vec::with_capacity(self.connections.len().max(1));
+        let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+        while answered < sent {
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&patience)) {
+                Ok(0) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "a reply did not come",
+                    ))
+                }
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(e) => return Err(e.into()),
+            }
+            stop.check()?;
+            let over = begun.elapsed() >= longest;
+            if over && most < u64::MAX {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the requests took too long",
+                ));
+            }
+            for event in &events {
+                let index = event.data.u64() as usize;
+                if self.receive(index)? {
+                    answered += 1;
+                    if !over && sent < most {
+                        self.send(index)?;
+                        sent += 1;
+                    }
+                }
+            }
+        }
+        Ok(answered)
+    }
+
+    fn send(&mut self, index: usize) -> io::Result<()> {
+        let connection = &mut self.connections[index];
+        self.sequence += 1;
+        connection.request[..8].copy_from_slice(&self.sequence.to_le_bytes());
+        connection.have = 0;
+        match send(&connection.stream, &connection.request, SendFlags::NOSIGNAL)? {
+            SIZE => Ok(()),
+            _ => Err(io::Error::other("a request did not fit the socket")),
+        }
+    }
+
+    /// True when the reply is whole.
+    fn receive(&mut self, index: usize) -> io::Result<bool> {
+        let connection = &mut self.connections[index];
+        let free = &mut connection.reply[connection.have..];
+        match recv(&connection.stream, free, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((n, _)) => connection.have += n,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+            Err(e) => return Err(e.into()),
+        }
+        if connection.have < SIZE {
+            return Ok(false);
+        }
+        if connection.reply != connection.request {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a reply differs from its request",
+            ));
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,203 @@
+//! Builds a peer or looks for it, and asks for its version. One that can't be had is named with its reason.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde::Deserialize;
+
+use super::spec::Spec;
+
+/// A peer that can be started.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub spec: Spec,
+    pub version: String,
+    /// The executable that was built; empty for a peer from a package.
+    pub binary: PathBuf,
+}
+
+/// A peer that can't, and why.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    pub spec: Spec,
+    pub reason: String,
+}
+
+/// Looks for one peer. `project` is the folder above `benches/`; executables are copied to `folder`, since two builds
+/// may write to one path.
+pub fn find(spec: Spec, project: &Path, folder: &Path) -> Result<Found, Box<Missing>> {
+    match try_find(&spec, project, folder) {
+        Ok((binary, version)) => Ok(Found {
+            spec,
+            version,
+            binary,
+        }),
+        Err(reason) => Err(Box::new(Missing { spec, reason })),
+    }
+}
+
+fn try_find(spec: &Spec, project: &Path, folder: &Path) -> Result<(PathBuf, String), String> {
+    let binary = match &spec.build {
+        Some(command) => {
+            let built = build(command, project)?;
+            let kept = folder.join(&spec.name);
+            fs::copy(&built, &kept).map_err(|e| format!("its executable can't be copied: {e}"))?;
+            kept
+        }
+        None => PathBuf::new(),
+    };
+    let version = match (&spec.locked, &spec.version) {
+        (Some([lock, package]), _) => {
+            let text =
+                fs::read_to_string(project.join(lock)).map_err(|e| format!("{lock}: {e}"))?;
+            let version =
+                locked(&text, package).ok_or_else(|| format!("{lock} has no {package}"))?;
+            format!("{package} {version}")
+        }
+        (None, Some(command)) => {
+            let (program, arguments) = command
+                .split_first()
+                .ok_or("its version command is empty")?;
+            let output = Command::new(program).args(arguments).output();
+            version_line(&output.map_err(|e| format!("{program}: {e}"))?)
+        }
+        (None, None) => "unknown".to_string(),
+    };
+    Ok((binary, version))
+}
+
+/// Runs a cargo command and returns the one executable that it made.
+fn build(command: &str, project: &Path) -> Result<PathBuf, String> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let (program, arguments) = words.split_first().ok_or("its build command is empty")?;
+    let manifest = arguments
+        .iter()
+        .skip_while(|word| **word != "--manifest-path")
+        .nth(1);
+    if let Some(manifest) = manifest.filter(|path| !project.join(path).exists()) {
+        return Err(format!("{manifest} does not exist"));
+    }
+    let output = Command::new(program)
+        .args(arguments)
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(project)
+        .output()
+        .map_err(|e| format!("{program}: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("its build failed: {}", first_error(&output)));
+    }
+    let made = executables(&String::from_utf8_lossy(&output.stdout));
+    match &made[..] {
+        [one] => Ok(one.clone()),
+        [] => Err("its build made no executable".to_string()),
+        _ => Err("its build made several executables; name one with --bin".to_string()),
+    }
+}
+
+fn first_error(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text.lines().find(|line| line.starts_with("error"));
+    line.unwrap_or("no reason given").to_string()
+}
+
+/// The executables among cargo's messages.
+fn executables(messages: &str) -> Vec<PathBuf> {
+    #[derive(Deserialize)]
+    struct Message {
+        executable: Option<PathBuf>,
+    }
+    let messages = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    messages.filter_map(|message| message.executable).collect()
+}
+
+fn locked(lock: &str, package: &str) -> Option<String> {
+    let table: toml::Table = lock.parse().ok()?;
+    let packages = table.get("package")?.as_array()?;
+    let field = |p: &toml::Value, name: &str| Some(p.get(name)?.as_str()?.to_string());
+    let found = packages
+        .iter()
+        .find(|p| field(p, "name").as_deref() == Some(package))?;
+    field(found, "version")
+}
+
+/// The first line that speaks of a version, else the first that says anything.
+fn version_line(output: &Output) -> String {
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    let lines = || {
+        out.lines()
+            .chain(err.lines())
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
+    let line = lines()
+        .find(|line| line.contains("version"))
+        .or_else(|| lines().next());
+    // Some add their home page.
+    let line = line.unwrap_or("unknown");
+    line.split(" - http").next().unwrap_or(line).to_string()
+}
+
+/// The folder above `benches/`.
+pub fn project() -> io::Result<PathBuf> {
+    let parent = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    parent
+        .map(Path::to_path_buf)
+        .ok_or_else(|| io::Error::other("benches/ has no folder above it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn reads_a_lock_file() {
+        let lock = "version = 3\n[[package]]\nname = \"tokio-core\"\nversion = \"0.1.12\"\n";
+        assert_eq!(locked(lock, "tokio-core").as_deref(), Some("0.1.12"));
+        assert_eq!(locked(lock, "tokio"), None);
+    }
+
+    #[test]
+    fn reads_cargos_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+                        {\"reason\":\"compiler-artifact\",\"executable\":\"/t/release/relay\"}\n\
+                        {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(executables(messages), [PathBuf::from("/t/release/relay")]);
+    }
+
+    #[test]
+    fn a_version_is_the_line_that_says_so() {
+        let output = |out: &str, err: &str| Output {
+            status: std::process::ExitStatus::from_raw(0),
+            stdout: out.into(),
+            stderr: err.into(),
+        };
+        let socat = output(
+            "socat by its authors\nsocat version 1.7.4.4 on some day\n",
+            "",
+        );
+        assert_eq!(version_line(&socat), "socat version 1.7.4.4 on some day");
+        assert_eq!(
+            version_line(&output("", "nginx version: nginx/1.22.1\n")),
+            "nginx version: nginx/1.22.1"
+        );
+        assert_eq!(version_line(&output("", "")), "unknown");
+    }
+
+    #[test]
+    fn a_manifest_that_is_not_there_is_the_reason() {
+        let reason = build(
+            "cargo build --manifest-path none/Cargo.toml",
+            Path::new("/"),
+        )
+        .unwrap_err();
+        assert_eq!(reason, "none/Cargo.toml does not exist");
+    }
+}

@@ -1,0 +1,9 @@
+//! The relays that are compared: what `peers.toml` says, where they are, how they start and stop.
+
+pub mod find;
+pub mod running;
+pub mod spec;
+
+pub use find::{Found, Missing};
+pub use running::{Running, Under};
+pub use spec::{Kind, Spec};

@@ -1,0 +1,222 @@
+//! A peer that runs: started on its core, awaited until it takes connections, ended with the value.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{kill_process, kill_process_group, Pid, Signal};
+
+use super::find::Found;
+use super::spec::Places;
+use crate::sys::dies_with_us;
+use crate::tools::machine::{pin, raise_descriptors, Cores};
+
+/// callgrind makes a start fifty times longer.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+/// What a peer is told that it may use: two for each of 10,000 tunnels, and some.
+const DESCRIPTORS: u64 = 21_000;
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// The tool that a peer runs under, with the file that it writes; callgrind adds the process id to the name.
+#[derive(Clone, Debug)]
+pub enum Under {
+    Nothing,
+    Callgrind(PathBuf),
+    Strace(PathBuf),
+}
+
+impl Under {
+    /// How to install the tool, for the report of a machine without it.
+    fn hint(&self) -> &'static str {
+        match self {
+            Under::Nothing => "",
+            Under::Callgrind(_) => "; apt-get install --no-install-recommends valgrind",
+            Under::Strace(_) => "; apt-get install --no-install-recommends strace",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    /// The peer itself, which under strace is a child of the child.
+    pub id: u32,
+    pub listen: SocketAddr,
+}
+
+impl Running {
+    /// Starts `peer` in front of `target`; `folder` takes its configuration and what it says on standard error.
+    pub fn start(
+        peer: &Found,
+        target: SocketAddr,
+        under: &Under,
+        folder: &Path,
+        cores: Option<Cores>,
+    ) -> io::Result<Running> {
+        let name = &peer.spec.name;
+        let listen = free_port()?;
+        let config = folder.join(format!("{name}.conf"));
+        let complaints = folder.join(format!("{name}.stderr"));
+        let places = Places {
+            listen,
+            target,
+            binary: &peer.binary.to_string_lossy(),
+            config: &config.to_string_lossy(),
+            folder: &folder.to_string_lossy(),
+            descriptors: raise_descriptors().min(DESCRIPTORS),
+        };
+        if let Some(text) = &peer.spec.config {
+            fs::write(&config, places.fill(text))?;
+        }
+        let words: Vec<String> = peer
+            .spec
+            .start
+            .iter()
+            .map(|word| places.fill(word))
+            .collect();
+        let mut command = command(under, &words);
+        command
+            .stdin(Stdio::null())
+            .stderr(File::create(&complaints)?);
+        command.stdout(match peer.spec.ready_line {
+            Some(_) => Stdio::piped(),
+            None => Stdio::null(),
+        });
+        dies_with_us(&mut command);
+        // A group of its own: Ctrl-C is for the rig, which then ends the peer itself.
+        command.process_group(0);
+        let child = spawn_on(&mut command, cores).map_err(|e| {
+            let program = command.get_program().to_string_lossy().into_owned();
+            io::Error::new(
+                e.kind(),
+                format!("{program} can't be started: {e}{}", under.hint()),
+            )
+        })?;
+        let id = child.id();
+        let mut running = Running { child, id, listen };
+        running.await_ready(peer).map_err(|e| {
+            let said = fs::read_to_string(&complaints).unwrap_or_default();
+            let last = said.lines().next_back().unwrap_or_default();
+            io::Error::other(format!("{name} did not start: {e}: {last}"))
+        })?;
+        if let Under::Strace(_) = under {
+            let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"))?;
+            let traced = children
+                .split_whitespace()
+                .next()
+                .and_then(|word| word.parse().ok());
+            running.id = traced.ok_or_else(|| io::Error::other("strace traces nothing"))?;
+        }
+        Ok(running)
+    }
+
+    fn await_ready(&mut self, peer: &Found) -> io::Result<()> {
+        let begun = Instant::now();
+        if let (Some(wanted), Some(output)) = (&peer.spec.ready_line, self.child.stdout.take()) {
+            let (say, listens) = mpsc::channel();
+            let wanted = wanted.clone();
+            // It reads on to the end: a full pipe must not stop the peer.
+            thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    if line.contains(&wanted) {
+                        let _ = say.send(());
+                    }
+                }
+            });
+            listens
+                .recv_timeout(READY_WITHIN)
+                .map_err(|_| io::Error::other("it does not say that it listens"))?;
+            return Ok(());
+        }
+        while TcpStream::connect(self.listen).is_err() {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(io::Error::other(format!("it ended: {status}")));
+            }
+            if begun.elapsed() > READY_WITHIN {
+                return Err(io::Error::other("it takes no connections"));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Asks the peer to end and awaits it, so that a tool above it writes its file.
+    pub fn end(mut self) -> io::Result<()> {
+        kill_process(pid(self.id)?, Signal::TERM)?;
+        let begun = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            if begun.elapsed() > ENDS_WITHIN {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the peer did not end",
+                ));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The group outlives its first process where a relay forks.
+        if let Ok(group) = pid(self.child.id()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pid(id: u32) -> io::Result<Pid> {
+    Pid::from_raw(id as i32).ok_or_else(|| io::Error::other("no process"))
+}
+
+fn command(under: &Under, words: &[String]) -> Command {
+    match under {
+        Under::Nothing => {
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]);
+            command
+        }
+        Under::Callgrind(out) => {
+            let mut command = Command::new("valgrind");
+            let out = format!("--callgrind-out-file={}.%p", out.display());
+            command
+                .args(["--quiet", "--tool=callgrind", &out, "--"])
+                .args(words);
+            command
+        }
+        Under::Strace(out) => {
+            let mut command = Command::new("strace");
+            command
+                .args(["-f", "-c", "-o"])
+                .arg(out)
+                .arg("--")
+                .args(words);
+            command
+        }
+    }
+}
+
+/// A child inherits the core of the thread that starts it.
+fn spawn_on(command: &mut Command, cores: Option<Cores>) -> io::Result<Child> {
+    let Some(cores) = cores else {
+        return command.spawn();
+    };
+    pin(cores.relay)?;
+    let child = command.spawn();
+    pin(cores.load)?;
+    child
+}
+
+/// A port that was free a moment ago: the peers want to be told one.
+fn free_port() -> io::Result<SocketAddr> {
+    TcpListener::bind("127.0.0.1:0")?.local_addr()
+}

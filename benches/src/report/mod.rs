@@ -1,0 +1,9 @@
+//! Samples, what they say, and the files that hold them.
+
+pub mod markdown;
+pub mod plot;
+pub mod results;
+pub mod stats;
+pub mod targets;
+
+pub use results::{Figure, Results};

@@ -1,0 +1,230 @@
+//! What a run measured: every raw sample, and what must be known to judge them. Serialised as it stands.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::stats::{paired_ratios, Spread};
+use crate::peers::{Found, Kind, Missing};
+use crate::tools::machine::Machine;
+
+/// A column of the report.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figure {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub title: &'static str,
+    /// Whether the smaller value is the better one.
+    pub less_is_better: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Peer {
+    pub name: String,
+    pub kind: Kind,
+    pub about: String,
+    pub splice: bool,
+    pub same_steps: bool,
+    pub again: Option<String>,
+    pub start: String,
+    /// Absent for a peer that is missing.
+    pub version: Option<String>,
+    pub missing: Option<String>,
+    pub install: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Sample {
+    pub figure: &'static str,
+    pub peer: String,
+    pub round: usize,
+    pub value: f64,
+}
+
+/// A part of a figure: a function of its instructions, a call of its system calls.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    pub name: String,
+    pub value: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    pub rig: &'static str,
+    pub date: String,
+    pub quick: bool,
+    pub interrupted: bool,
+    pub machine: Machine,
+    pub figures: Vec<Figure>,
+    pub peers: Vec<Peer>,
+    pub samples: Vec<Sample>,
+    /// By figure, then by peer.
+    pub parts: BTreeMap<&'static str, BTreeMap<String, Vec<Part>>>,
+    /// What went otherwise than planned: failed samples, scaled counts.
+    pub notes: Vec<String>,
+}
+
+impl Results {
+    pub fn add(&mut self, peer: &str, round: usize, values: &[(&'static str, f64)]) {
+        for &(figure, value) in values {
+            self.samples.push(Sample {
+                figure,
+                peer: peer.to_string(),
+                round,
+                value,
+            });
+        }
+    }
+
+    pub fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    pub fn by_round(&self, figure: &str, peer: &str) -> Vec<(usize, f64)> {
+        let mine = self
+            .samples
+            .iter()
+            .filter(|s| s.figure == figure && s.peer == peer);
+        mine.map(|s| (s.round, s.value)).collect()
+    }
+
+    /// The median of one figure of one peer, with its quartiles.
+    pub fn spread(&self, figure: &str, peer: &str) -> Option<Spread> {
+        let values: Vec<f64> = self
+            .by_round(figure, peer)
+            .into_iter()
+            .map(|(_, v)| v)
+            .collect();
+        Spread::of(&values)
+    }
+
+    /// The median of `ours / theirs` over the rounds of both, with its bootstrap interval.
+    pub fn ratio(&self, figure: &str, ours: &str, theirs: &str) -> Option<Spread> {
+        Spread::bootstrap(&paired_ratios(
+            &self.by_round(figure, ours),
+            &self.by_round(figure, theirs),
+        ))
+    }
+
+    pub fn subject(&self) -> Option<&Peer> {
+        self.peers.iter().find(|p| p.kind == Kind::Subject)
+    }
+
+    pub fn peer(&self, name: &str) -> Option<&Peer> {
+        self.peers.iter().find(|p| p.name == name)
+    }
+
+    /// Figures that have a sample, in their order.
+    pub fn measured(&self) -> Vec<Figure> {
+        let taken = |f: &&Figure| self.samples.iter().any(|s| s.figure == f.name);
+        self.figures.iter().filter(taken).copied().collect()
+    }
+}
+
+impl From<&Found> for Peer {
+    fn from(found: &Found) -> Peer {
+        Peer {
+            version: Some(found.version.clone()),
+            ..Peer::new(&found.spec)
+        }
+    }
+}
+
+impl From<&Box<Missing>> for Peer {
+    fn from(missing: &Box<Missing>) -> Peer {
+        Peer {
+            missing: Some(missing.reason.clone()),
+            ..Peer::new(&missing.spec)
+        }
+    }
+}
+
+impl Peer {
+    fn new(spec: &crate::peers::Spec) -> Peer {
+        Peer {
+            name: spec.name.clone(),
+            kind: spec.kind,
+            about: spec.about.clone(),
+            splice: spec.splice,
+            same_steps: spec.same_steps,
+            again: spec.again.clone(),
+            // With its placeholders: paths say something about a machine and nothing about a peer.
+            start: spec.start.join(" "),
+            version: None,
+            missing: None,
+            install: spec.install.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A run of `rounds` with a subject at half the value of each rival.
+    pub fn example(figures: &[Figure], peers: &[(&str, Kind, f64)]) -> Results {
+        let machine = Machine {
+            cpu: "a core".to_string(),
+            cores: 2,
+            kernel: "Linux 1.2".to_string(),
+            pinned: None,
+            descriptors: 20_000,
+        };
+        let mut results = Results {
+            rig: "relay",
+            date: "2030-01-02".to_string(),
+            quick: false,
+            interrupted: false,
+            machine,
+            figures: figures.to_vec(),
+            peers: Vec::new(),
+            samples: Vec::new(),
+            parts: BTreeMap::new(),
+            notes: Vec::new(),
+        };
+        for &(name, kind, value) in peers {
+            results.peers.push(Peer {
+                name: name.to_string(),
+                kind,
+                about: format!("about {name}"),
+                splice: false,
+                same_steps: true,
+                again: None,
+                start: name.to_string(),
+                version: Some("1".to_string()),
+                missing: None,
+                install: format!("install {name}"),
+            });
+            for round in 0..3 {
+                for figure in figures {
+                    results.add(name, round, &[(figure.name, value * (1 + round) as f64)]);
+                }
+            }
+        }
+        results
+    }
+
+    #[test]
+    fn ratios_are_of_rounds_and_not_of_medians() {
+        let figure = Figure {
+            name: "f",
+            unit: "s",
+            title: "F",
+            less_is_better: true,
+        };
+        let mut results = example(
+            &[figure],
+            &[("us", Kind::Subject, 1.0), ("them", Kind::Program, 2.0)],
+        );
+        results.add("us", 3, &[("f", 100.0)]);
+        let ratio = results.ratio("f", "us", "them").unwrap();
+        assert_eq!(
+            (ratio.median, ratio.low, ratio.high, ratio.count),
+            (0.5, 0.5, 0.5, 3)
+        );
+        assert_eq!(results.spread("f", "them").unwrap().median, 4.0);
+        assert!(results.ratio("f", "us", "nobody").is_none());
+    }
+}

@@ -1,0 +1,304 @@
+//! Targets as data, and the line that each ends a run with.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::results::{Peer, Results};
+use super::stats::Spread;
+use crate::peers::Kind;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// What the subject's figure is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Against {
+    /// A limit of its own, in the figure's unit.
+    Itself,
+    /// The same figure of one peer.
+    Peer(&'static str),
+    /// The same figure of each rival but these: programs, packages and the floor.
+    EachBut(&'static [&'static str]),
+    /// Of each rival that does the same steps per tunnel.
+    EachOfSameSteps,
+    /// The first one's figure is held against the second's, whoever the subject is.
+    Pair(&'static str, &'static str),
+    /// Nothing: that this peer was measured is what is wanted; its ratio to the subject is shown.
+    Shown(&'static str),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub figure: &'static str,
+    pub bound: Bound,
+    pub against: Against,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Met,
+    Missed,
+    /// One side has no sample: missing, filtered out, failed or interrupted.
+    Unmeasured,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    pub verdict: Verdict,
+    pub figure: String,
+    pub ratio: Option<Spread>,
+    pub target: String,
+}
+
+/// One line for each target and rival.
+pub fn judge(targets: &[Target], results: &Results) -> Vec<Line> {
+    let Some(subject) = results.subject() else {
+        return Vec::new();
+    };
+    targets
+        .iter()
+        .flat_map(|target| lines(target, &subject.name, results))
+        .collect()
+}
+
+fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
+    let rivals = |wanted: &dyn Fn(&Peer) -> bool| -> Vec<String> {
+        let rival =
+            |p: &&Peer| matches!(p.kind, Kind::Program | Kind::Package | Kind::Floor) && wanted(p);
+        results
+            .peers
+            .iter()
+            .filter(rival)
+            .map(|p| p.name.clone())
+            .collect()
+    };
+    let rivals = match target.against {
+        Against::Itself => {
+            let value = results.spread(target.figure, subject);
+            return vec![line(target, value, format!("{}", target.bound))];
+        }
+        Against::Pair(one, other) => {
+            let ratio = results.ratio(target.figure, one, other);
+            return vec![line(
+                target,
+                ratio,
+                format!("{one} {} of {other}", target.bound),
+            )];
+        }
+        Against::Shown(name) => {
+            let ratio = results.ratio(target.figure, name, subject);
+            let verdict = if ratio.is_some() {
+                Verdict::Met
+            } else {
+                Verdict::Unmeasured
+            };
+            let target_text = format!("shown: {name} of {subject}");
+            return vec![Line {
+                verdict,
+                figure: target.figure.to_string(),
+                ratio,
+                target: target_text,
+            }];
+        }
+        Against::Peer(name) => vec![name.to_string()],
+        Against::EachBut(names) => rivals(&|p| !names.contains(&p.name.as_str())),
+        Against::EachOfSameSteps => rivals(&|p| p.same_steps),
+    };
+    let against = |rival: &String| {
+        let ratio = results.ratio(target.figure, subject, rival);
+        line(target, ratio, format!("{} of {rival}", target.bound))
+    };
+    rivals.iter().map(against).collect()
+}
+
+fn line(target: &Target, ratio: Option<Spread>, text: String) -> Line {
+    let verdict = match ratio {
+        None => Verdict::Unmeasured,
+        Some(spread) if target.bound.holds(spread.median) => Verdict::Met,
+        Some(_) => Verdict::Missed,
+    };
+    Line {
+        verdict,
+        figure: target.figure.to_string(),
+        ratio,
+        target: text,
+    }
+}
+
+impl Bound {
+    /// Compares after rounding to the two decimals that targets are written with.
+    pub fn holds(self, value: f64) -> bool {
+        let rounded = (value * 100.0).round() / 100.0;
+        match self {
+            Bound::AtMost(limit) => rounded <= limit,
+            Bound::AtLeast(limit) => rounded >= limit,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::AtMost(limit) => write!(f, "<= {limit:.2}"),
+            Bound::AtLeast(limit) => write!(f, ">= {limit:.2}"),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Met => "met",
+            Verdict::Missed => "missed",
+            Verdict::Unmeasured => "unmeasured",
+        })
+    }
+}
+
+impl fmt::Display for Line {
+    /// `verdict  FIGURE  RATIO  TARGET  interval`, in columns.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ratio, interval) = match self.ratio {
+            None => ("-".to_string(), String::new()),
+            Some(Spread {
+                median, count: 1, ..
+            }) => (format!("{median:.3}"), "one sample".to_string()),
+            Some(s) => (
+                format!("{:.3}", s.median),
+                format!("{:.3}..{:.3} of {}", s.low, s.high, s.count),
+            ),
+        };
+        let text = format!(
+            "{:<11} {:<24} {:>8}  {:<26} {interval}",
+            self.verdict, self.figure, ratio, self.target
+        );
+        f.write_str(text.trim_end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::{tests::example, Figure};
+    use super::*;
+
+    const F: Figure = Figure {
+        name: "cpu",
+        unit: "µs",
+        title: "CPU",
+        less_is_better: true,
+    };
+
+    fn target(bound: Bound, against: Against) -> Target {
+        Target {
+            figure: "cpu",
+            bound,
+            against,
+        }
+    }
+
+    fn verdicts(targets: &[Target]) -> Vec<(Verdict, String)> {
+        let peers = [
+            ("us", Kind::Subject, 1.0),
+            ("old", Kind::Variant, 3.0),
+            ("floor", Kind::Floor, 0.8),
+            ("again", Kind::Control, 0.8),
+            ("them", Kind::Program, 2.0),
+        ];
+        let lines = judge(targets, &example(&[F], &peers));
+        lines.into_iter().map(|l| (l.verdict, l.target)).collect()
+    }
+
+    #[test]
+    fn a_bound_is_held_at_its_two_decimals() {
+        assert!(Bound::AtMost(1.0).holds(1.004));
+        assert!(!Bound::AtMost(1.0).holds(1.006));
+        assert!(Bound::AtLeast(0.97).holds(0.966));
+        assert!(!Bound::AtLeast(0.97).holds(0.964));
+        assert!(!Bound::AtMost(1.0).holds(f64::NAN));
+    }
+
+    #[test]
+    fn one_peer_is_met_missed_or_unmeasured() {
+        let lines = verdicts(&[
+            target(Bound::AtMost(0.5), Against::Peer("them")),
+            target(Bound::AtLeast(0.51), Against::Peer("them")),
+            target(Bound::AtMost(1.0), Against::Peer("nobody")),
+        ]);
+        let found: Vec<Verdict> = lines.iter().map(|l| l.0).collect();
+        assert_eq!(found, [Verdict::Met, Verdict::Missed, Verdict::Unmeasured]);
+        assert_eq!(lines[0].1, "<= 0.50 of them");
+    }
+
+    #[test]
+    fn rivals_are_neither_variants_nor_controls() {
+        let names: Vec<String> =
+            verdicts(&[target(Bound::AtMost(1.0), Against::EachBut(&["floor"]))])
+                .into_iter()
+                .map(|l| l.1)
+                .collect();
+        assert_eq!(names, ["<= 1.00 of them"]);
+        assert_eq!(
+            verdicts(&[target(Bound::AtMost(1.0), Against::EachOfSameSteps)]).len(),
+            2
+        );
+    }
+
+    #[test]
+    fn a_limit_of_its_own_and_a_row_to_show() {
+        let lines = verdicts(&[
+            target(Bound::AtMost(2.0), Against::Itself),
+            target(Bound::AtMost(1.0), Against::Shown("old")),
+            target(Bound::AtMost(1.0), Against::Shown("none")),
+        ]);
+        assert_eq!(lines[0], (Verdict::Met, "<= 2.00".to_string()));
+        assert_eq!(lines[1], (Verdict::Met, "shown: old of us".to_string()));
+        assert_eq!(lines[2].0, Verdict::Unmeasured);
+    }
+
+    #[test]
+    fn lines_stand_in_columns() {
+        let spread = Spread {
+            median: 0.98123,
+            low: 0.97,
+            high: 0.99,
+            count: 15,
+        };
+        let line = Line {
+            verdict: Verdict::Met,
+            figure: "cpu".to_string(),
+            ratio: Some(spread),
+            target: "<= 1.00 of tokio".to_string(),
+        };
+        let words: Vec<String> = line
+            .to_string()
+            .split_whitespace()
+            .map(String::from)
+            .collect();
+        assert_eq!(
+            words,
+            [
+                "met",
+                "cpu",
+                "0.981",
+                "<=",
+                "1.00",
+                "of",
+                "tokio",
+                "0.970..0.990",
+                "of",
+                "15"
+            ]
+        );
+        let absent = Line {
+            ratio: None,
+            verdict: Verdict::Unmeasured,
+            ..line
+        };
+        assert!(absent.to_string().starts_with("unmeasured  cpu"));
+    }
+}

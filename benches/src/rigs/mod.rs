@@ -1,0 +1,4 @@
+//! One module a rig.
+
+pub mod progress;
+pub mod relay;

@@ -1,0 +1,26 @@
+//! CPU per small request: 50 connections, a closed loop.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::bench::{Bench, Taken, CONNECTIONS};
+use crate::load::requests::{Requests, Until};
+use crate::peers::Found;
+use crate::tools::process::Cpu;
+
+pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let side = bench.start(peer)?;
+    let mut requests = Requests::open(side.relay.listen, CONNECTIONS)?;
+    requests.run(Until::Elapsed(Duration::from_millis(200)), &bench.stop)?;
+    let time = Duration::from_millis(bench.either(500, 1500));
+    let (before, begun) = (Cpu::of(side.relay.id)?, Instant::now());
+    let count = requests.run(Until::Elapsed(time), &bench.stop)? as f64;
+    let (used, elapsed) = (Cpu::of(side.relay.id)?.since(before), begun.elapsed());
+    let each = used.seconds() / count * 1e6;
+    Ok(Taken::values(vec![
+        ("cpu", each),
+        ("cpu-user", each * used.user_share()),
+        ("cpu-system", each * (1.0 - used.user_share())),
+        ("requests", count / elapsed.as_secs_f64()),
+    ]))
+}

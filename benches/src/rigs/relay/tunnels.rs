@@ -1,0 +1,28 @@
+//! New tunnels per second, one exchange each.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::bench::{Bench, Taken};
+use crate::load::tunnels::Tunnels;
+use crate::peers::Found;
+use crate::tools::process::Cpu;
+
+/// Tunnels open at a time.
+const AT_ONCE: usize = 32;
+
+pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let side = bench.start(peer)?;
+    let mut tunnels = Tunnels::new(side.relay.listen, AT_ONCE)?;
+    tunnels.run(Duration::from_millis(100), &bench.stop)?;
+    let time = Duration::from_millis(bench.either(400, 1000));
+    let (before, begun) = (Cpu::of(side.relay.id)?, Instant::now());
+    let count = tunnels.run(time, &bench.stop)? as f64;
+    let elapsed = begun.elapsed().as_secs_f64();
+    let used = Cpu::of(side.relay.id)?.since(before);
+    // By ticks: threads and processes that served a tunnel are gone by now.
+    Ok(Taken::values(vec![
+        ("tunnels", count / elapsed),
+        ("tunnels-cpu", used.seconds_by_ticks() / count * 1e6),
+    ]))
+}

@@ -1,0 +1,106 @@
+//! The machine: its cores, its limits, and how to sit on one core.
+
+use std::fs;
+use std::io;
+
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+use serde::Serialize;
+
+/// One core for the relay and another for the load; none when the machine or the kernel doesn't allow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cores {
+    pub relay: usize,
+    pub load: usize,
+}
+
+impl Cores {
+    /// The first two cores that this process may use.
+    pub fn pick() -> Option<Cores> {
+        let allowed = sched_getaffinity(None).ok()?;
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
+        let cores = Cores {
+            relay: cores.next()?,
+            load: cores.next()?,
+        };
+        pin(cores.load).ok()?;
+        Some(cores)
+    }
+}
+
+/// Moves the calling thread to one core; what it starts inherits that.
+pub fn pin(core: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Raises the number of descriptors to what the kernel grants and returns it. Children inherit it.
+pub fn raise_descriptors() -> u64 {
+    let most = getrlimit(Resource::Nofile).maximum;
+    let wanted = most.map_or(1 << 20, |most| most.max(1 << 17));
+    for limit in [Some(wanted), most] {
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit,
+                maximum: limit.max(most),
+            },
+        );
+        if getrlimit(Resource::Nofile).current == limit {
+            break;
+        }
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(1 << 20)
+}
+
+/// What a reader must know to judge the figures; nothing that names the host.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    pub cpu: String,
+    pub cores: usize,
+    pub kernel: String,
+    pub pinned: Option<Cores>,
+    pub descriptors: u64,
+}
+
+impl Machine {
+    pub fn describe(pinned: Option<Cores>, descriptors: u64, cores: usize) -> Machine {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Machine {
+            cpu: cpu_model(&cpuinfo).unwrap_or("unknown").to_string(),
+            cores,
+            kernel: format!("Linux {}", numeric(&kernel)),
+            pinned,
+            descriptors,
+        }
+    }
+}
+
+fn cpu_model(cpuinfo: &str) -> Option<&str> {
+    let line = cpuinfo
+        .lines()
+        .find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim())
+}
+
+/// The version without what a builder appended.
+fn numeric(release: &str) -> &str {
+    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.');
+    &release[..end.unwrap_or(release.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_model_and_release() {
+        assert_eq!(
+            cpu_model("processor : 0\nmodel name\t: AMD EPYC\n"),
+            Some("AMD EPYC")
+        );
+        assert_eq!(numeric("6.1.0-18-amd64\n"), "6.1.0");
+    }
+}

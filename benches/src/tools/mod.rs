@@ -1,0 +1,6 @@
+//! What the kernel, callgrind and strace say about a process.
+
+pub mod callgrind;
+pub mod machine;
+pub mod process;
+pub mod strace;
