@@ -361,12 +361,12 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Span, Error> {
         match text.parse::<f64>() {
-            // The least is a millisecond: 0 has a meaning of its own.
-            Ok(seconds) if seconds > 0.0 && seconds <= LONGEST => {
+            Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => {
                 let span = Duration::from_secs_f64(seconds);
-                Ok(Span(span.max(Duration::from_millis(1))))
+                // 0 has a meaning of its own, so that nothing may be rounded to it.
+                let least = Duration::from_millis((seconds > 0.0) as u64);
+                Ok(Span(span.max(least)))
             }
-            Ok(0.0) => Ok(Span(Duration::from_secs(0))),
             _ => Err(Error::usage(format!(
                 "invalid time '{}': it is a number of seconds up to {}; a right one is 2.5",
                 Escaped(text.as_bytes()),
