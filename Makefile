@@ -53,10 +53,10 @@ memcheck: ## run the demo under valgrind, copied and spliced
 lint: fmt clippy doc pure ## look at the code without running it: fmt, clippy, doc, pure
 
 fmt: ## check the format
-	$(call each,$(CARGO) fmt,--check)
+	$(call each,$(CARGO) fmt --all,--check)
 
 clippy: ## deny clippy's warnings
-	$(call each,$(CARGO) clippy --all-targets --locked,-- -D warnings)
+	$(call each,$(CARGO) clippy --workspace --all-targets --locked,-- -D warnings)
 	$(CARGO) clippy --lib --no-default-features --locked -- -D warnings
 
 doc: ## deny rustdoc's warnings

@@ -40,6 +40,17 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// The first words of a text that may be as long as a peer likes, in one line.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MOST: usize = 120;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Escaped;

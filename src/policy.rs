@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{HostPort, ServeSpec};
 use crate::error::Error;
-use crate::escape::Escaped;
+use crate::escape::{excerpt, Escaped};
 use crate::wire::{auth, encode_response, Inbound, Malformed};
 
 /// The answer to a client whose destination is connected.
@@ -66,7 +66,7 @@ impl Denial {
     fn new(status: u16, why: impl Into<String>) -> Denial {
         Denial {
             status,
-            why: why.into(),
+            why: excerpt(&why.into()),
         }
     }
 

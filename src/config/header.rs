@@ -1,15 +1,24 @@
 //! A field of the CONNECT request.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::wrong;
 use crate::error::Error;
 
 /// A header field added to the CONNECT request: a token and a value without controls.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Debug` shows the name alone: a value may be a token.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     name: String,
     value: String,
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Header({}: ***)", self.name)
+    }
 }
 
 /// Fields that we write ourselves, or that would contradict a request without content.
@@ -37,7 +46,17 @@ impl FromStr for Header {
 
     /// Reads `NAME: VALUE`.
     fn from_str(text: &str) -> Result<Header, Error> {
-        read(text).map_err(|why| wrong("header", text, why, "'User-Agent: ptunnel'"))
+        read(text).map_err(|why| wrong("header", &redact(text), why, "'User-Agent: ptunnel'"))
+    }
+}
+
+/// Without the credential of a header that isn't for users to set: this is for messages.
+fn redact(text: &str) -> String {
+    let name = text.split(':').next().unwrap_or_default();
+    if name.trim().eq_ignore_ascii_case("proxy-authorization") {
+        format!("{}: ***", name)
+    } else {
+        text.to_string()
     }
 }
 
@@ -95,7 +114,8 @@ mod tests {
             "Proxy-Authorization: Basic eDp5",
         ];
         for text in &bad {
-            assert!(text.parse::<Header>().is_err(), "{:?}", text);
+            let complaint = text.parse::<Header>().unwrap_err().to_string();
+            assert!(!complaint.contains("eDp5"), "{}", complaint);
         }
     }
 }

@@ -32,7 +32,7 @@ pub use self::tunnel::TunnelSpec;
 /// Which addresses of a proxy (or of a destination reached directly) are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Both, IPv6 first, raced as in RFC 8305.
+    /// Both, in turns and in the resolver's order, raced as in RFC 8305.
     Any,
     /// IPv4 only.
     V4,

@@ -126,8 +126,23 @@ fn redact(text: &str) -> String {
             let start = scheme.map_or(0, |end| end + 3);
             format!("{}***{}", &text[..start], &text[at..])
         }
-        None => text.to_string(),
+        None => {
+            let start = text.find("://").map_or(0, |end| end + 3);
+            match text[start..].find(':').map(|colon| start + colon) {
+                Some(colon) if may_be_user_info(&text[start..colon], &text[colon + 1..]) => {
+                    format!("{}:***", &text[..colon])
+                }
+                _ => text.to_string(),
+            }
+        }
     }
+}
+
+/// Whether the host was forgotten, rather than the port mistyped: then it isn't a port that
+/// stands behind the colon.
+fn may_be_user_info(name: &str, rest: &str) -> bool {
+    let is_numeric = |b: u8| b.is_ascii_hexdigit() || b":[]/%".contains(&b);
+    !name.contains('.') && !rest.bytes().all(is_numeric)
 }
 
 impl fmt::Display for ProxySpec {
@@ -183,6 +198,8 @@ mod tests {
             "http://joe:hunter2@@h:0",
             "http://%ff:hunter2@h",
             "hunter2@://h",
+            "http://joe:hunter2",
+            "joe:hunter2",
             "https://joe:hunter2@h",
             "http:/joe:hunter2@h:1",
             "http//joe:hunter2@h:1",

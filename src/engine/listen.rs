@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use futures::{try_ready, Async, Future, Poll, Stream};
+use futures::{task, try_ready, Async, Future, Poll, Stream};
 use log::{info, warn};
 use tokio_core::reactor::Timeout;
 
@@ -20,6 +20,9 @@ const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 /// Descriptors that a process may have besides two for each client: pipes for splice, the
 /// resolver's sockets, and whatever else is open, with room to spare.
 const OTHERS: usize = 1024;
+
+/// Clients accepted, or found gone, before other tasks get their turn.
+const TRIES: u8 = 16;
 
 /// One client that was let in.
 pub struct Client {
@@ -47,6 +50,10 @@ pub struct Listener {
     plenty: usize,
     handle: Handle,
     exhausted: Option<Exhausted>,
+    /// Tries since other tasks had their turn.
+    tries: u8,
+    /// Clients in a row that were gone already.
+    gone: u8,
 }
 
 /// accept(2) ran out of something; it is tried again when `wait` is over.
@@ -71,6 +78,8 @@ impl Listener {
             short: None,
             handle: handle.clone(),
             exhausted: None,
+            tries: 0,
+            gone: 0,
         })
     }
 
@@ -136,8 +145,15 @@ impl Stream for Listener {
                     Async::NotReady => return Ok(Async::NotReady),
                 }
             }
+            if self.tries == TRIES {
+                self.tries = 0;
+                task::current().notify();
+                return Ok(Async::NotReady);
+            }
+            self.tries += 1;
             match self.poll_client() {
                 Ok(Async::Ready((socket, address))) => {
+                    self.gone = 0;
                     if self.exhausted.take().is_some() {
                         info!("accepting on {} again", self.address());
                     }
@@ -153,9 +169,11 @@ impl Stream for Listener {
                     // would look like a client that is served.
                     self.permit = None;
                     self.exhausted = None;
+                    self.tries = 0;
                     return Ok(Async::NotReady);
                 }
-                Err(ref e) if is_gone(e) => {} // the next one, please
+                // The next one, please; but when nobody else comes it isn't they who are gone.
+                Err(ref e) if is_gone(e) && self.gone < TRIES => self.gone += 1,
                 Err(e) => self.back_off(&e)?,
             }
         }

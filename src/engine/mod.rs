@@ -86,8 +86,11 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Whether bulk goes by splice(2).
     pub splice: Splice,
-    /// Resolves names for all of them.
+    /// Resolves the names of the configuration for all of them.
     pub resolver: Resolver,
+    /// Resolves the names that clients of the embedded proxy ask for: theirs may hang, and shall
+    /// not keep ours waiting.
+    pub guests: Resolver,
 }
 
 impl Settings {
@@ -97,6 +100,7 @@ impl Settings {
             timeouts: config.timeouts.clone(),
             splice: config.splice,
             resolver: Resolver::new(),
+            guests: Resolver::new(),
         }
     }
 }

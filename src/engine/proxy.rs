@@ -80,7 +80,12 @@ fn open(
     start: Instant,
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
-    let dial = engine.dial(Peer::Destination(target.clone()), &target, Family::Any);
+    let dial = engine.dial(
+        Peer::Destination(target.clone()),
+        &target,
+        Family::Any,
+        &engine.settings().guests,
+    );
     // Boxed: an idle tunnel shall not weigh what opening it took.
     let dial: Box<dyn Future<Item = Socket, Error = Error>> = Box::new(dial);
     dial.then(move |dialled| match dialled {

@@ -3,16 +3,17 @@
 use std::time::Instant;
 
 use futures::future::{self, Either, Loop};
-use futures::Future;
+use futures::{try_ready, Async, Future, Poll};
 use log::{debug, warn};
 
 use super::connect::Connect;
 use super::dial::Dial;
 use super::limits::Deadline;
+use super::resolve::Resolver;
 use super::{Engine, Tunnel};
 use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
-use crate::net::{Rewind, Socket};
+use crate::net::{Rewind, Socket, Transport};
 use crate::report::{Carried, Line, Origin};
 use crate::route::{Attempts, Candidate, Via};
 
@@ -24,11 +25,38 @@ pub struct Opened {
     pub via: Via,
 }
 
+/// Resolves as `open` does, with the client beside it; fails as soon as the client was reset,
+/// for whom nothing needs to be opened any more.
+struct Opening<F> {
+    client: Option<Socket>,
+    open: F,
+}
+
+impl<F: Future<Item = Opened, Error = Error>> Future for Opening<F> {
+    type Item = (Socket, Opened);
+    type Error = Error;
+
+    fn poll(&mut self) -> Poll<(Socket, Opened), Error> {
+        let opened = try_ready!(self.open.poll().and_then(|opened| match opened {
+            Async::Ready(opened) => Ok(Async::Ready(opened)),
+            Async::NotReady => match self.client.as_mut().map_or(Ok(()), Socket::check) {
+                Ok(()) => Ok(Async::NotReady),
+                Err(e) => Err(Error::other(
+                    "the client left before its tunnel was open",
+                    e
+                )),
+            },
+        }));
+        let client = self.client.take().expect("Opening polled after it ended");
+        Ok(Async::Ready((client, opened)))
+    }
+}
+
 impl Engine {
     /// Serves one client: opens a way, carries its bytes, logs its end.
     ///
-    /// The client belongs to the future, which closes it at its end and resets it when it can't
-    /// be served to its end or is dropped early. An error is one of opening: no byte was taken
+    /// The client belongs to the future, which closes it when its tunnel can't be opened or has
+    /// ended, and resets it when the tunnel is cut. An error is one of opening: no byte was taken
     /// from the client.
     pub fn carry(
         &self,
@@ -41,7 +69,11 @@ impl Engine {
         let start = Instant::now();
         // Boxed: an idle tunnel shall not weigh what opening it took.
         let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(self.open(tunnel));
-        open.and_then(move |opened| {
+        let opening = Opening {
+            client: Some(client),
+            open,
+        };
+        opening.and_then(move |(client, opened)| {
             debug!("{} to {}: open {}", origin, destination, opened.via);
             let relay = engine.relay(client, opened.stream);
             let line = Line {
@@ -114,37 +146,47 @@ impl Engine {
         let candidate = candidate.clone();
         let destination = destination.clone();
         let address = &candidate.spec().address;
-        self.dial(candidate.peer(), address, candidate.family())
-            .and_then(move |socket| {
-                debug!(
-                    "{}: connected, asking for {}",
-                    candidate.peer(),
-                    destination
-                );
-                let request = candidate.request(&destination);
-                let (limit, peer) = (engine.settings().timeouts.handshake, candidate.peer());
-                let connect = Connect::new(socket, &request).map_err({
-                    let peer = peer.clone();
-                    move |failure| failure.at(peer, destination)
-                });
-                Deadline::new(connect, limit, engine.clock(), move || {
-                    Error::timed_out(Phase::Handshaking, peer.clone(), limit)
-                })
-                .map(move |stream| Opened {
-                    stream,
-                    via: Via::through(candidate),
-                })
+        self.dial(
+            candidate.peer(),
+            address,
+            candidate.family(),
+            &self.settings().resolver,
+        )
+        .and_then(move |socket| {
+            debug!(
+                "{}: connected, asking for {}",
+                candidate.peer(),
+                destination
+            );
+            let request = candidate.request(&destination);
+            let (limit, peer) = (engine.settings().timeouts.handshake, candidate.peer());
+            let connect = Connect::new(socket, &request).map_err({
+                let peer = peer.clone();
+                move |failure| failure.at(peer, destination)
+            });
+            Deadline::new(connect, limit, engine.clock(), move || {
+                Error::timed_out(Phase::Handshaking, peer.clone(), limit)
             })
+            .map(move |stream| Opened {
+                stream,
+                via: Via::through(candidate),
+            })
+        })
     }
 
     fn open_directly(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
         let destination = tunnel.destination();
         let family = tunnel.gateway().route().family;
-        self.dial(Peer::Destination(destination.clone()), destination, family)
-            .map(|socket| Opened {
-                stream: Rewind::new(socket, Vec::new()),
-                via: Via::DIRECTLY,
-            })
+        self.dial(
+            Peer::Destination(destination.clone()),
+            destination,
+            family,
+            &self.settings().resolver,
+        )
+        .map(|socket| Opened {
+            stream: Rewind::new(socket, Vec::new()),
+            via: Via::DIRECTLY,
+        })
     }
 
     pub(super) fn dial(
@@ -152,10 +194,10 @@ impl Engine {
         peer: Peer,
         address: &HostPort,
         family: Family,
+        resolver: &Resolver,
     ) -> impl Future<Item = Socket, Error = Error> {
         debug!("{}: connecting", peer);
         let limit = self.settings().timeouts.connect;
-        let resolver = &self.settings().resolver;
         let dial = Dial::new(peer.clone(), address, family, resolver, self.handle());
         Deadline::new(dial, limit, self.clock(), move || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)

@@ -434,10 +434,7 @@ impl Inner {
     }
 
     fn poll_task(&self, id: usize) {
-        let slot = match self.tasks.borrow_mut().get_mut(id) {
-            Some(slot) => slot.take(),
-            None => None,
-        };
+        let slot = self.tasks.borrow_mut().get_mut(id).and_then(Option::take);
         let mut task = match slot {
             Some(task) => task,
             None => return, // it ended, and was notified once more

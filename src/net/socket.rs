@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use futures::{Async, Future, Poll};
-use socket2::{Domain, Protocol, SockAddr, Type};
+use socket2::{Domain, Protocol, SockAddr, TcpKeepalive, Type};
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::reactor::{Readiness, Registration};
@@ -18,6 +18,12 @@ use super::transport::poll_io;
 use super::{Handle, Transport};
 use crate::service::Listen;
 use crate::sys::{self, Pipe};
+
+/// Asks a peer that has been quiet for five minutes whether it is still there: one that went
+/// away without a word would hold its tunnel for ever.
+fn keepalive() -> TcpKeepalive {
+    TcpKeepalive::new().with_time(Duration::from_secs(300))
+}
 
 /// A connected TCP or Unix stream.
 ///
@@ -41,6 +47,7 @@ impl Socket {
         let kind = Type::STREAM.nonblocking().cloexec();
         let io = socket2::Socket::new(Domain::for_address(*address), kind, Some(Protocol::TCP))?;
         io.set_nodelay(true)?;
+        io.set_tcp_keepalive(&keepalive())?;
         match io.connect(&SockAddr::from(*address)) {
             Ok(()) => {}
             Err(ref e) if e.raw_os_error() == Some(libc::EINPROGRESS) => {}
@@ -188,9 +195,10 @@ impl Future for Connecting {
             return Ok(Async::NotReady);
         }
         // Writable and nothing else: connected. Only then is the system call saved.
-        let error = match socket.registration.has_more() {
-            true => socket.io.take_error()?,
-            false => None,
+        let error = if socket.registration.has_more() {
+            socket.io.take_error()?
+        } else {
+            None
         };
         match error {
             Some(e) => Err(e),
@@ -225,7 +233,9 @@ impl Listening {
         }
         io.set_reuse_address(true)?;
         io.set_reuse_port(shared)?;
-        io.set_nodelay(true)?; // accepted sockets inherit it
+        // Accepted sockets inherit both.
+        io.set_nodelay(true)?;
+        io.set_tcp_keepalive(&keepalive())?;
         io.bind(&SockAddr::from(*address))?;
         io.listen(BACKLOG)?;
         Ok(Listening { io })

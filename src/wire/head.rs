@@ -63,10 +63,19 @@ impl error::Error for Malformed {}
 ///
 /// Each end of a line, and only that, is a reason to look again: a head that comes byte by byte
 /// costs no more than one that comes line by line.
-#[derive(Debug)]
 pub struct HeadReader {
     bytes: Vec<u8>,
     limit: usize,
+}
+
+impl fmt::Debug for HeadReader {
+    /// How much, not what: a client's credentials may be in it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeadReader")
+            .field("bytes", &self.bytes.len())
+            .field("limit", &self.limit)
+            .finish()
+    }
 }
 
 impl HeadReader {

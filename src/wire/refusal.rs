@@ -4,10 +4,7 @@ use std::fmt;
 
 use super::auth::BASIC;
 use super::Response;
-use crate::escape::Escaped;
-
-/// Characters of the body that a message shows.
-const EXCERPT: usize = 120;
+use crate::escape::{excerpt, Escaped};
 
 /// A reply that isn't a tunnel, as far as a message needs it.
 ///
@@ -23,7 +20,7 @@ impl Refusal {
     pub fn new(response: Response, body: &[u8]) -> Refusal {
         Refusal {
             response,
-            excerpt: excerpt(&String::from_utf8_lossy(body)),
+            excerpt: summary(&String::from_utf8_lossy(body)),
         }
     }
 
@@ -47,7 +44,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.response.status)?;
         if !self.response.reason.is_empty() {
-            write!(f, " {}", Escaped(&self.response.reason))?;
+            let reason = excerpt(&String::from_utf8_lossy(&self.response.reason));
+            write!(f, " {}", Escaped(reason.as_bytes()))?;
         }
         if self.wants_credentials() {
             return match self.schemes() {
@@ -74,19 +72,14 @@ impl fmt::Display for Refusal {
 }
 
 /// The first words of a text, or the title of a page.
-fn excerpt(body: &str) -> String {
+fn summary(body: &str) -> String {
     let is_page = body.trim_start().starts_with('<');
     let text = if is_page {
         title(body).unwrap_or("")
     } else {
         body
     };
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(EXCERPT) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    excerpt(text)
 }
 
 fn title(page: &str) -> Option<&str> {
@@ -120,7 +113,7 @@ mod tests {
         );
         assert_eq!(shown(403, "Forbidden", &[], "<html>?"), "403 Forbidden");
         let long = shown(500, "x", &[], &"é".repeat(500));
-        assert_eq!(long.chars().filter(|c| *c == 'é').count(), EXCERPT);
+        assert_eq!(long.chars().filter(|c| *c == 'é').count(), 120);
     }
 
     #[test]

@@ -33,12 +33,10 @@ const INTERIM: u8 = 8;
 /// dropped early, the connection is closed: no byte of it can be trusted any more. It has no
 /// limit in time of its own: wrap it in a [`Deadline`](super::limits::Deadline).
 #[must_use = "futures do nothing unless polled"]
-#[derive(Debug)]
 pub struct Connect<S> {
     state: State<S>,
 }
 
-#[derive(Debug)]
 enum State<S> {
     Sending {
         stream: S,
@@ -51,6 +49,17 @@ enum State<S> {
         interim: u8,
     },
     Done,
+}
+
+impl<S> fmt::Debug for Connect<S> {
+    /// Where it stands, not what it sends: the request may hold our credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.state {
+            State::Sending { .. } => "Connect(sending)",
+            State::Awaiting { .. } => "Connect(awaiting)",
+            State::Done => "Connect(done)",
+        })
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite> Connect<S> {

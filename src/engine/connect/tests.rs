@@ -134,3 +134,14 @@ fn is_not_polled_after_its_end() {
     );
     let _ = connect.poll();
 }
+
+#[test]
+fn its_debug_text_holds_no_credential() {
+    let proxy: crate::config::ProxySpec = "http://joe:hunter2@h".parse().unwrap();
+    let value = crate::wire::auth::basic(&proxy.credentials.unwrap());
+    let request = Request::connect(&"a:1".parse().unwrap()).authorization(value.clone());
+    let connect = Connect::new(Script::saying(vec![GRANTED]), &request);
+    let token = value.reveal().trim_start_matches("Basic ").to_string();
+    assert!(!format!("{:?}", connect).contains(&token));
+    assert_eq!(format!("{:?}", connect), "Connect(sending)");
+}

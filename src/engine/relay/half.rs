@@ -138,7 +138,7 @@ impl HalfDuplex {
     }
 
     /// A pipe, if this direction shall splice now, can, and one is to be had.
-    fn borrow_pipe<R, W>(&mut self, reader: &R, writer: &W) -> Option<Loan>
+    fn borrow_pipe<R, W>(&mut self, reader: &mut R, writer: &W) -> Option<Loan>
     where
         R: Transport,
         W: Transport,
@@ -148,7 +148,7 @@ impl HalfDuplex {
             Splice::Never => false,
             Splice::Always => true,
         };
-        if !wanted || !reader.can_splice() || !writer.can_splice() {
+        if !wanted || !reader.can_splice() || !writer.can_splice() || reader.is_blocked() {
             return None;
         }
         let loan = Loan::new();
