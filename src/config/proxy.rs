@@ -141,8 +141,8 @@ fn redact(text: &str) -> String {
 /// Whether the host was forgotten, rather than the port mistyped: then it isn't a port that
 /// stands behind the colon.
 fn may_be_user_info(name: &str, rest: &str) -> bool {
-    let is_numeric = |b: u8| b.is_ascii_hexdigit() || b":[]/%".contains(&b);
-    !name.contains('.') && !rest.bytes().all(is_numeric)
+    let is_numeric = |b: u8| b.is_ascii_hexdigit() || b"[]/%".contains(&b);
+    !name.contains('.') && !rest.contains(':') && !rest.bytes().all(is_numeric)
 }
 
 impl fmt::Display for ProxySpec {
