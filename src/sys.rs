@@ -163,8 +163,12 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe that doesn't block and holds about `capacity` bytes; less when the user's share
-    /// of pipe memory (`pipe-user-pages-soft`) is used up.
+    /// A pipe that doesn't block and holds `capacity` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Without descriptors, and when the user's share of pipe memory (`pipe-user-pages-soft`) is
+    /// used up: what is left then is two pages, and copying is quicker.
     pub fn new(capacity: usize) -> io::Result<Pipe> {
         let mut ends = [0; 2];
         // SAFETY: the kernel writes two descriptors into an array of two.
@@ -173,8 +177,8 @@ impl Pipe {
             reader: Descriptor(ends[0]),
             writer: Descriptor(ends[1]),
         };
-        // SAFETY: no pointers. A refusal leaves the capacity as it is, which is only slower.
-        unsafe { libc::fcntl(pipe.writer.0, libc::F_SETPIPE_SZ, capacity as c_int) };
+        // SAFETY: no pointers.
+        check(unsafe { libc::fcntl(pipe.writer.0, libc::F_SETPIPE_SZ, capacity as c_int) })?;
         Ok(pipe)
     }
 
