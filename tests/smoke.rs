@@ -9,7 +9,7 @@ mod support;
 use std::net::SocketAddr;
 use std::thread;
 
-use support::{closed_address, eventually, sys, Connection, Pattern, Peer, Ptunnel};
+use support::{closed_address, sys, Connection, Pattern, Peer, Ptunnel};
 
 const MIB: u64 = 1 << 20;
 
@@ -198,26 +198,4 @@ fn lets_a_transfer_finish_after_a_signal() {
 #[test]
 fn shows_itself() {
     Ptunnel::new().arg("--demo").run().expect_code(0);
-}
-
-/// Its place was held until the proxy answered, or the handshake's time was over.
-#[test]
-fn a_client_that_resets_while_its_tunnel_opens_gives_its_place_back() {
-    let proxy = Peer::proxy(|mut connection| {
-        if connection.number > 0 {
-            connection.send("HTTP/1.1 200 OK\r\n\r\n");
-        }
-        connection.echo();
-    });
-    let program = Ptunnel::through(proxy.address())
-        .to("example.org:22")
-        .args(&["--max-connections", "1", "--handshake-timeout", "300"])
-        .start();
-    let first = program.connect();
-    eventually("the proxy is asked", || proxy.heads().len() == 1);
-    first.reset();
-    program.says(&["the client left before its tunnel was open"]);
-    let mut second = program.connect();
-    second.send("hello");
-    second.expect("hello");
 }

@@ -4,6 +4,7 @@
 //! two reactors cannot share a thread, since each wants to be the one that sleeps.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc as blocking;
@@ -139,17 +140,18 @@ impl CoreThread {
     ///
     /// The panic of a task that was spawned through a `Handle` or [`remote`](CoreThread::remote),
     /// which has ended the Core before its time.
-    pub async fn shutdown(self) -> Result<(), Panic> {
+    pub fn shutdown(self) -> impl Future<Output = Result<(), Panic>> {
         let CoreThread {
             remote,
             lease,
             stop,
             ended,
         } = self;
-        // An error means that the Core has ended already.
+        // Now and not at the first poll, which may never come. An error means that the Core has
+        // ended already.
         let _ = stop.send(());
         drop((remote, lease));
-        ended.await.unwrap_or(Ok(()))
+        async move { ended.await.unwrap_or(Ok(())) }
     }
 }
 

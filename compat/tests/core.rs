@@ -167,18 +167,22 @@ fn shutdown_drops_what_was_spawned_beside_the_calls() {
 
 #[test]
 fn a_shutdown_that_nobody_awaits_still_lets_the_calls_finish() {
-    watched(|| {
-        block_on(async {
-            let core = core();
-            let (go, gone) = oneshot::channel::<u32>();
-            let call = core.run(|_| gone);
-            let mut shutdown = Box::pin(core.shutdown());
-            assert!(common::Bell::new().poll(&mut shutdown).is_pending());
-            drop(shutdown);
-            go.send(7).unwrap();
-            assert_eq!(call.await.unwrap(), Ok(7));
+    for polled in [true, false] {
+        watched(move || {
+            block_on(async {
+                let core = core();
+                let (go, gone) = oneshot::channel::<u32>();
+                let call = core.run(|_| gone);
+                let mut shutdown = Box::pin(core.shutdown());
+                if polled {
+                    assert!(common::Bell::new().poll(&mut shutdown).is_pending());
+                }
+                drop(shutdown);
+                go.send(7).unwrap();
+                assert_eq!(call.await.unwrap(), Ok(7));
+            });
         });
-    });
+    }
 }
 
 #[test]

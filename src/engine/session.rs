@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use futures::future::{self, Either, Loop};
-use futures::{try_ready, Async, Future, Poll};
+use futures::Future;
 use log::{debug, warn};
 
 use super::connect::Connect;
@@ -13,7 +13,7 @@ use super::resolve::Resolver;
 use super::{Engine, Tunnel};
 use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
-use crate::net::{Rewind, Socket, Transport};
+use crate::net::{Rewind, Socket};
 use crate::report::{Carried, Line, Origin};
 use crate::route::{Attempts, Candidate, Via};
 
@@ -23,33 +23,6 @@ pub struct Opened {
     pub stream: Rewind<Socket>,
     /// Which way it is.
     pub via: Via,
-}
-
-/// Resolves as `open` does, with the client beside it; fails as soon as the client was reset,
-/// for whom nothing needs to be opened any more.
-struct Opening<F> {
-    client: Option<Socket>,
-    open: F,
-}
-
-impl<F: Future<Item = Opened, Error = Error>> Future for Opening<F> {
-    type Item = (Socket, Opened);
-    type Error = Error;
-
-    fn poll(&mut self) -> Poll<(Socket, Opened), Error> {
-        let opened = try_ready!(self.open.poll().and_then(|opened| match opened {
-            Async::Ready(opened) => Ok(Async::Ready(opened)),
-            Async::NotReady => match self.client.as_mut().map_or(Ok(()), Socket::check) {
-                Ok(()) => Ok(Async::NotReady),
-                Err(e) => Err(Error::other(
-                    "the client left before its tunnel was open",
-                    e
-                )),
-            },
-        }));
-        let client = self.client.take().expect("Opening polled after it ended");
-        Ok(Async::Ready((client, opened)))
-    }
 }
 
 impl Engine {
@@ -69,11 +42,7 @@ impl Engine {
         let start = Instant::now();
         // Boxed: an idle tunnel shall not weigh what opening it took.
         let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(self.open(tunnel));
-        let opening = Opening {
-            client: Some(client),
-            open,
-        };
-        opening.and_then(move |(client, opened)| {
+        open.and_then(move |opened| {
             debug!("{} to {}: open {}", origin, destination, opened.via);
             let relay = engine.relay(client, opened.stream);
             let line = Line {

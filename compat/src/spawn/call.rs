@@ -131,8 +131,8 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lost::Gone => f.write_str(
-                "the tokio-core Core was dropped before it answered: keep its thread until all \
-                 calls are awaited",
+                "the tokio-core Core ended before it answered: it was dropped, or a task that was \
+                 spawned beside the calls panicked (`CoreThread::shutdown` tells)",
             ),
             Lost::Panicked(panic) => panic.fmt(f),
         }
@@ -260,7 +260,8 @@ where
             .enter("a spawn::Call", |cx| waiting.poll_closed(cx))
             .is_ready()
         {
-            *state = State::Ended;
+            // A destructor that panics is its caller's loss, not the other calls'.
+            let _ = catch_unwind(AssertUnwindSafe(|| *state = State::Ended));
             return Ok(Async::Ready(()));
         }
         // What a panic leaves behind is dropped unseen.

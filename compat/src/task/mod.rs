@@ -9,7 +9,7 @@
 //!
 //! # Cost
 //!
-//! [`AsStd`] and [`AsStdSink`] allocate twice when they are made and never again; a changed `Waker`
+//! [`AsStd`] and [`AsStdSink`] allocate three times when they are made and never again; a changed `Waker`
 //! costs two clones of it and one uncontended lock, a wake-up one clone and one lock. [`As01`] and
 //! [`As01Sink`] allocate nothing when the 0.1 task that polls them is itself driven by an
 //! [`AsStd`]: they pick up its `Waker`, and the second crossing costs nothing but the look. Inside

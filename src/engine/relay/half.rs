@@ -113,7 +113,7 @@ impl HalfDuplex {
                 State::Ending => {
                     try_ready!(writer.shutdown().map_err(Broken::Write));
                     self.state = State::Ended;
-                    return Ok(Async::Ready(()));
+                    continue; // `Ended` looks for an error: there may be no other poll
                 }
                 State::Ended => return stalled(reader).map(|_| Async::Ready(())),
             };

@@ -125,13 +125,13 @@ impl HalfDuplex {
                     }
                 }
                 State::Ending => {
-                    match ready!(Pin::new(writer).poll_shutdown(cx)) {
+                    match ready!(Pin::new(&mut *writer).poll_shutdown(cx)) {
                         // The peer has reset it already; who reads from it is told.
                         Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
                         answer => answer.map_err(Broken::Write)?,
                     }
                     self.state = State::Ended;
-                    return Poll::Ready(Ok(()));
+                    continue; // `Ended` arms the checkup: there may be no other poll
                 }
                 State::Ended => {
                     return match self.poll_stalled(cx, reader) {
