@@ -19,7 +19,8 @@
 //!
 //! # As a library
 //!
-//! An `engine::Tunnel` says where to and which way; an `engine::Engine` opens it, on the loop of a tokio-core `Core`:
+//! An `engine::Tunnel` says where to and which way; an `engine::Engine` opens it, on the loop of
+//! a tokio-core `Core`:
 //!
 //! ```no_run
 //! # #[cfg(feature = "legacy")]
