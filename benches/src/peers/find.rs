@@ -41,9 +41,8 @@ pub fn find(spec: Spec, project: &Path, folder: &Path) -> Result<Found, Box<Miss
 fn try_find(spec: &Spec, project: &Path, folder: &Path) -> Result<(PathBuf, String), String> {
     let binary = match &spec.build {
         Some(command) => {
-            let built = build(command, project)?;
             let kept = folder.join(&spec.name);
-            fs::copy(&built, &kept).map_err(|e| format!("its executable can't be copied: {e}"))?;
+            build(command, project, &kept)?;
             kept
         }
         None => PathBuf::new(),
@@ -68,29 +67,38 @@ fn try_find(spec: &Spec, project: &Path, folder: &Path) -> Result<(PathBuf, Stri
     Ok((binary, version))
 }
 
-/// Runs a cargo command and returns the one executable that it made.
-fn build(command: &str, project: &Path) -> Result<PathBuf, String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
+/// Runs a build command whose executable becomes `kept`: cargo's one, or what another command writes to `{binary}`.
+fn build(command: &str, project: &Path, kept: &Path) -> Result<(), String> {
+    let words: Vec<String> = command
+        .split_whitespace()
+        .map(|word| word.replace("{binary}", &kept.to_string_lossy()))
+        .collect();
     let (program, arguments) = words.split_first().ok_or("its build command is empty")?;
     let manifest = arguments
         .iter()
-        .skip_while(|word| **word != "--manifest-path")
+        .skip_while(|word| *word != "--manifest-path")
         .nth(1);
     if let Some(manifest) = manifest.filter(|path| !project.join(path).exists()) {
         return Err(format!("{manifest} does not exist"));
     }
-    let output = Command::new(program)
-        .args(arguments)
-        .arg("--message-format=json-render-diagnostics")
-        .current_dir(project)
-        .output()
-        .map_err(|e| format!("{program}: {e}"))?;
+    let mut builder = Command::new(program);
+    builder.args(arguments).current_dir(project);
+    let is_cargo = program == "cargo";
+    if is_cargo {
+        builder.arg("--message-format=json-render-diagnostics");
+    }
+    let output = builder.output().map_err(|e| format!("{program}: {e}"))?;
     if !output.status.success() {
         return Err(format!("its build failed: {}", first_error(&output)));
     }
+    if !is_cargo {
+        return Ok(());
+    }
     let made = executables(&String::from_utf8_lossy(&output.stdout));
     match &made[..] {
-        [one] => Ok(one.clone()),
+        [one] => fs::copy(one, kept)
+            .map(drop)
+            .map_err(|e| format!("its executable can't be copied: {e}")),
         [] => Err("its build made no executable".to_string()),
         _ => Err("its build made several executables; name one with --bin".to_string()),
     }
@@ -99,6 +107,7 @@ fn build(command: &str, project: &Path) -> Result<PathBuf, String> {
 fn first_error(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().find(|line| line.starts_with("error"));
+    let line = line.or_else(|| text.lines().next_back());
     line.unwrap_or("no reason given").to_string()
 }
 
@@ -196,6 +205,7 @@ mod tests {
         let reason = build(
             "cargo build --manifest-path none/Cargo.toml",
             Path::new("/"),
+            Path::new("/dev/null"),
         )
         .unwrap_err();
         assert_eq!(reason, "none/Cargo.toml does not exist");

@@ -1,4 +1,4 @@
-//! The relays that are compared: what `peers.toml` says, where they are, how they start and stop.
+//! What is compared: what `peers.toml` says, where they are, how they start and stop.
 
 pub mod find;
 pub mod running;
@@ -6,4 +6,4 @@ pub mod spec;
 
 pub use find::{Found, Missing};
 pub use running::{Running, Under};
-pub use spec::{Kind, Spec};
+pub use spec::{Kind, Setup, Spec};

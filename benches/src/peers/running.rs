@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{kill_process, kill_process_group, Pid, Signal};
 
-use super::find::Found;
-use super::spec::Places;
+use super::find::{project, Found};
+use super::spec::{Places, Setup};
 use crate::sys::dies_with_us;
 use crate::tools::machine::{pin, raise_descriptors, Cores};
 
@@ -51,10 +51,10 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `peer` in front of `target`; `folder` takes its configuration and what it says on standard error.
+    /// Starts `peer`; `folder` takes its configuration and what it says on standard error.
     pub fn start(
         peer: &Found,
-        target: SocketAddr,
+        setup: Setup,
         under: &Under,
         folder: &Path,
         cores: Option<Cores>,
@@ -63,12 +63,14 @@ impl Running {
         let listen = free_port()?;
         let config = folder.join(format!("{name}.conf"));
         let complaints = folder.join(format!("{name}.stderr"));
+        let project = project()?;
         let places = Places {
+            setup,
             listen,
-            target,
             binary: &peer.binary.to_string_lossy(),
             config: &config.to_string_lossy(),
             folder: &folder.to_string_lossy(),
+            project: &project.to_string_lossy(),
             descriptors: raise_descriptors().min(DESCRIPTORS),
         };
         if let Some(text) = &peer.spec.config {
@@ -210,7 +212,7 @@ fn spawn_on(command: &mut Command, cores: Option<Cores>) -> io::Result<Child> {
     let Some(cores) = cores else {
         return command.spawn();
     };
-    pin(cores.relay)?;
+    pin(cores.peer)?;
     let child = command.spawn();
     pin(cores.load)?;
     child

@@ -35,7 +35,11 @@ pub fn render(results: &Results, lines: &[Line]) -> String {
 
 fn head(text: &mut String, results: &Results) {
     let machine = &results.machine;
-    let _ = writeln!(text, "# {}, {}\n", results.rig, results.date);
+    let _ = writeln!(
+        text,
+        "# {}, {}\n\n{}\n",
+        results.rig, results.date, results.question
+    );
     if results.quick {
         text.push_str("**A quick run: its figures are a smoke test and nothing more.**\n\n");
     }
@@ -44,8 +48,8 @@ fn head(text: &mut String, results: &Results) {
     }
     let pinned = match machine.pinned {
         Some(cores) => format!(
-            "relay on core {}, load and server on core {}",
-            cores.relay, cores.load
+            "the peer on core {}, the load on core {}",
+            cores.peer, cores.load
         ),
         None => "not pinned: the kernel or the machine doesn't allow it".to_string(),
     };
@@ -57,7 +61,14 @@ fn head(text: &mut String, results: &Results) {
 }
 
 fn peers(text: &mut String, results: &Results) {
-    text.push_str("## Peers\n\n| peer | what | version | splice | same steps | start |\n|---|---|---|---|---|---|\n");
+    // Only relays are told apart by these two.
+    let relays = results.peers.iter().any(|p| p.same_steps);
+    text.push_str("## Peers\n\n");
+    text.push_str(if relays {
+        "| peer | what | version | splice | same steps | start |\n|---|---|---|---|---|---|\n"
+    } else {
+        "| peer | what | version | start |\n|---|---|---|---|\n"
+    });
     let yes = |flag| if flag { "yes" } else { "no" };
     for p in &results.peers {
         let version = match (&p.version, &p.missing) {
@@ -67,15 +78,11 @@ fn peers(text: &mut String, results: &Results) {
                 format!("**missing**: {reason}; `{}`", p.install)
             }
         };
-        let _ = writeln!(
-            text,
-            "| {} | {} | {version} | {} | {} | `{}` |",
-            p.name,
-            p.about,
-            yes(p.splice),
-            yes(p.same_steps),
-            p.start
-        );
+        let _ = write!(text, "| {} | {} | {version} |", p.name, p.about);
+        if relays {
+            let _ = write!(text, " {} | {} |", yes(p.splice), yes(p.same_steps));
+        }
+        let _ = writeln!(text, " `{}` |", p.start);
     }
     text.push('\n');
 }

@@ -13,12 +13,12 @@ const LABEL: f64 = 110.0;
 const BAR: f64 = 18.0;
 const HEAD: f64 = 46.0;
 
-/// Panels for the given figures that have samples.
-pub fn render(results: &Results, wanted: &[&str]) -> String {
+/// Panels for the figures that are to be drawn and have samples.
+pub fn render(results: &Results) -> String {
     let figures: Vec<Figure> = results
         .measured()
         .into_iter()
-        .filter(|f| wanted.contains(&f.name))
+        .filter(|f| results.plotted.contains(&f.name))
         .collect();
     let height = HEAD + BAR * results.peers.len() as f64 + 20.0;
     let rows = figures.len().div_ceil(COLUMNS);
@@ -128,7 +128,7 @@ fn colour(kind: Kind) -> &'static str {
     }
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -155,7 +155,8 @@ mod tests {
         results
             .samples
             .retain(|s| s.peer != "them" || s.figure != "cpu");
-        let svg = render(&results, &["cpu"]);
+        results.plotted = vec!["cpu"];
+        let svg = render(&results);
         assert_eq!(svg.matches("<rect").count(), 2);
         assert!(
             svg.contains("CPU &lt;us&gt;") && !svg.contains("Other") && svg.contains("–</text>")

@@ -18,6 +18,20 @@ pub struct Figure {
     pub less_is_better: bool,
 }
 
+pub const fn figure(
+    name: &'static str,
+    unit: &'static str,
+    title: &'static str,
+    less_is_better: bool,
+) -> Figure {
+    Figure {
+        name,
+        unit,
+        title,
+        less_is_better,
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct Peer {
     pub name: String,
@@ -51,11 +65,14 @@ pub struct Part {
 #[derive(Clone, Debug, Serialize)]
 pub struct Results {
     pub rig: &'static str,
+    pub question: &'static str,
     pub date: String,
     pub quick: bool,
     pub interrupted: bool,
     pub machine: Machine,
     pub figures: Vec<Figure>,
+    /// Those of the figures that are drawn.
+    pub plotted: Vec<&'static str>,
     pub peers: Vec<Peer>,
     pub samples: Vec<Sample>,
     /// By figure, then by peer.
@@ -174,11 +191,13 @@ pub(super) mod tests {
         };
         let mut results = Results {
             rig: "relay",
+            question: "Which is better?",
             date: "2030-01-02".to_string(),
             quick: false,
             interrupted: false,
             machine,
             figures: figures.to_vec(),
+            plotted: figures.iter().map(|f| f.name).collect(),
             peers: Vec::new(),
             samples: Vec::new(),
             parts: BTreeMap::new(),

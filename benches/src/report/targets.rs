@@ -38,6 +38,14 @@ pub struct Target {
     pub against: Against,
 }
 
+pub const fn target(figure: &'static str, bound: Bound, against: Against) -> Target {
+    Target {
+        figure,
+        bound,
+        against,
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

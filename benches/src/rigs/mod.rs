@@ -1,4 +1,73 @@
-//! One module a rig.
+//! One module a rig, and what they have in common: a rig is a value, and [`run`] measures any of them.
 
+pub mod bench;
+mod plan;
 pub mod progress;
 pub mod relay;
+mod run;
+
+use std::io;
+
+pub use bench::{Bench, Taken};
+pub use plan::Plan;
+pub use run::{run, Options, Outcome};
+
+use crate::peers::Found;
+use crate::report::targets::Target;
+use crate::report::Figure;
+
+/// What is compared, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Rig {
+    /// Its name on the command line, in `peers.toml` and in the results.
+    pub name: &'static str,
+    /// One line above its report: what is compared with what.
+    pub question: &'static str,
+    /// The columns of the report.
+    pub figures: &'static [Figure],
+    /// Those of them that are drawn.
+    pub plotted: &'static [&'static str],
+    pub targets: &'static [Target],
+    /// Measured one after the other.
+    pub groups: &'static [Group],
+    /// What a reader of a quick run must know about its columns.
+    pub quick_note: Option<&'static str>,
+}
+
+/// Figures that one sample gives together.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    pub name: &'static str,
+    pub sample: fn(&Bench, &Found) -> io::Result<Taken>,
+    pub quick: Plan,
+    pub full: Plan,
+}
+
+/// Every rig, in the order in which `all` runs them.
+pub const RIGS: &[&Rig] = &[&relay::RIG];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_and_panel_is_a_figure_of_its_rig() {
+        for rig in RIGS {
+            let known = |name: &str| rig.figures.iter().any(|f| f.name == name);
+            assert!(rig.targets.iter().all(|t| known(t.figure)), "{}", rig.name);
+            assert!(rig.plotted.iter().all(|name| known(name)), "{}", rig.name);
+        }
+    }
+
+    #[test]
+    fn budgets_keep_their_promise() {
+        for rig in RIGS {
+            let sum = |plan: fn(&Group) -> Plan| -> u64 {
+                rig.groups.iter().map(|g| plan(g).budget.as_secs()).sum()
+            };
+            // The rest is for finding the peers, and for the last round of each group.
+            assert!(sum(|g| g.quick) <= 200, "{}", rig.name);
+            assert!(sum(|g| g.full) <= 30 * 60, "{}", rig.name);
+        }
+    }
+}

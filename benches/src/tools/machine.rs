@@ -7,10 +7,10 @@ use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use serde::Serialize;
 
-/// One core for the relay and another for the load; none when the machine or the kernel doesn't allow it.
+/// One core for the peer that is measured and another for the load; none when the machine or the kernel doesn't allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cores {
-    pub relay: usize,
+    pub peer: usize,
     pub load: usize,
 }
 
@@ -20,7 +20,7 @@ impl Cores {
         let allowed = sched_getaffinity(None).ok()?;
         let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
         let cores = Cores {
-            relay: cores.next()?,
+            peer: cores.next()?,
             load: cores.next()?,
         };
         pin(cores.load).ok()?;

@@ -3,17 +3,18 @@
 use std::io;
 use std::time::Instant;
 
-use super::bench::{Bench, Taken};
+use super::side::Side;
 use crate::load::sockets::client;
 use crate::load::transfer::transfer;
 use crate::peers::Found;
+use crate::rigs::{Bench, Taken};
 use crate::tools::process::Cpu;
 
 const GIB: f64 = (1_u64 << 30) as f64;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let bytes = bench.either(1 << 27, 1 << 30);
-    let side = bench.start(peer)?;
+    let side = Side::start(bench, peer)?;
     let mut values = Vec::new();
     let load = || Cpu::seconds_alone(std::process::id()) + Cpu::seconds_alone(side.server.id());
     for ([rate, cpu, of_load], down, up) in [

@@ -3,8 +3,9 @@
 use std::fs;
 use std::io;
 
-use super::bench::{parts_of_difference, Bench, Taken};
+use super::side::Side;
 use crate::peers::{Found, Under};
+use crate::rigs::bench::{parts_of_difference, Bench, Taken};
 use crate::tools::strace::{self, Calls};
 
 /// A request is one message there and one back.
@@ -29,7 +30,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 
 fn run(bench: &Bench, peer: &Found, count: u64) -> io::Result<Calls> {
     let out = bench.folder.join("strace.out");
-    let side = bench.start_under(peer, &Under::Strace(out.clone()), false)?;
+    let side = Side::start_under(bench, peer, &Under::Strace(out.clone()), false)?;
     side.carry(count, bench)?;
     side.relay.end()?;
     let calls = strace::parse(&fs::read_to_string(&out)?);

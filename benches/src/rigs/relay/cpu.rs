@@ -3,13 +3,14 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::bench::{Bench, Taken, CONNECTIONS};
+use super::side::{Side, CONNECTIONS};
 use crate::load::requests::{Requests, Until};
 use crate::peers::Found;
+use crate::rigs::{Bench, Taken};
 use crate::tools::process::Cpu;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let side = bench.start(peer)?;
+    let side = Side::start(bench, peer)?;
     let mut requests = Requests::open(side.relay.listen, CONNECTIONS)?;
     requests.run(Until::Elapsed(Duration::from_millis(200)), &bench.stop)?;
     let time = Duration::from_millis(bench.either(500, 1500));

@@ -1,21 +1,7 @@
 //! The columns of the report, the panels of its plot, and the targets.
 
-use crate::report::targets::{Against, Bound, Target};
-use crate::report::Figure;
-
-const fn figure(
-    name: &'static str,
-    unit: &'static str,
-    title: &'static str,
-    less_is_better: bool,
-) -> Figure {
-    Figure {
-        name,
-        unit,
-        title,
-        less_is_better,
-    }
-}
+use crate::report::results::{figure, Figure};
+use crate::report::targets::{target, Against, Bound, Target};
 
 pub const FIGURES: &[Figure] = &[
     figure("cpu", "µs", "CPU per small request", true),
@@ -97,14 +83,6 @@ pub const PLOTTED: &[&str] = &[
     "ping-p99",
 ];
 
-const fn target(figure: &'static str, bound: Bound, against: Against) -> Target {
-    Target {
-        figure,
-        bound,
-        against,
-    }
-}
-
 use Against::{EachBut, EachOfSameSteps, Itself, Pair, Peer, Shown};
 use Bound::{AtLeast, AtMost};
 
@@ -135,15 +113,3 @@ pub const TARGETS: &[Target] = &[
     target("cpu", AtMost(1.00), Peer("r5")),
     target("cpu", AtMost(1.05), Pair("r3", "r5")),
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_target_and_panel_is_a_figure() {
-        let known = |name: &str| FIGURES.iter().any(|f| f.name == name);
-        assert!(TARGETS.iter().all(|t| known(t.figure)));
-        assert!(PLOTTED.iter().all(|name| known(name)));
-    }
-}

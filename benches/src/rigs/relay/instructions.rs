@@ -3,8 +3,9 @@
 use std::fs;
 use std::io;
 
-use super::bench::{parts_of_difference, Bench, Taken};
+use super::side::Side;
 use crate::peers::{Found, Under};
+use crate::rigs::bench::{parts_of_difference, Bench, Taken};
 use crate::tools::callgrind::{self, Costs};
 
 /// Functions that the results keep.
@@ -30,7 +31,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 fn run(bench: &Bench, peer: &Found, count: u64) -> io::Result<Costs> {
     let folder = bench.folder.join("callgrind");
     fs::create_dir_all(&folder)?;
-    let side = bench.start_under(peer, &Under::Callgrind(folder.join("out")), false)?;
+    let side = Side::start_under(bench, peer, &Under::Callgrind(folder.join("out")), false)?;
     side.carry(count, bench)?;
     side.relay.end()?;
     let mut costs = Costs::new();

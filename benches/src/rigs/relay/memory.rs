@@ -4,9 +4,10 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::bench::{Bench, Taken};
+use super::side::Side;
 use crate::load::idle::Idle;
 use crate::peers::Found;
+use crate::rigs::{Bench, Taken};
 use crate::tools::process::Held;
 
 /// Descriptors that a relay needs beside those of its tunnels.
@@ -30,7 +31,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
         );
         taken.notes.push(text);
     }
-    let side = bench.start(peer)?;
+    let side = Side::start(bench, peer)?;
     let mut idle = Idle::new(side.relay.listen, bytes);
     thread::sleep(Duration::from_millis(100));
     let empty = Held::of(side.relay.id)?;

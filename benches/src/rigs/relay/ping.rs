@@ -3,15 +3,16 @@
 use std::io;
 use std::time::Duration;
 
-use super::bench::{Bench, Taken};
+use super::side::Side;
 use crate::load::ping::ping;
 use crate::peers::{Found, Under};
 use crate::report::stats::quantile;
+use crate::rigs::{Bench, Taken};
 
 const BULK: usize = 4;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let side = bench.start_under(peer, &Under::Nothing, true)?;
+    let side = Side::start_under(bench, peer, &Under::Nothing, true)?;
     let time = Duration::from_millis(bench.either(600, 2000));
     let taken = ping(side.relay.listen, BULK, time, &bench.pattern, &bench.stop)?;
     let micros: Vec<f64> = taken.iter().map(|t| t.as_secs_f64() * 1e6).collect();

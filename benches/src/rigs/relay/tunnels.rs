@@ -3,16 +3,17 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::bench::{Bench, Taken};
+use super::side::Side;
 use crate::load::tunnels::Tunnels;
 use crate::peers::Found;
+use crate::rigs::{Bench, Taken};
 use crate::tools::process::Cpu;
 
 /// Tunnels open at a time.
 const AT_ONCE: usize = 32;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let side = bench.start(peer)?;
+    let side = Side::start(bench, peer)?;
     let mut tunnels = Tunnels::new(side.relay.listen, AT_ONCE)?;
     tunnels.run(Duration::from_millis(100), &bench.stop)?;
     let time = Duration::from_millis(bench.either(400, 1000));

@@ -1,23 +1,14 @@
 //! What every sample needs, and what it gives.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::load::pattern::Pattern;
-use crate::load::requests::{Requests, Until};
-use crate::load::server::Server;
-use crate::peers::{Found, Running, Under};
+use crate::peers::{Found, Running, Setup, Under};
 use crate::report::results::Part;
 use crate::stop::Stop;
 use crate::tools::machine::Cores;
-use crate::tools::process::census;
-
-/// Connections of the figures for small requests.
-pub const CONNECTIONS: usize = 50;
-/// Processes under callgrind write their files as they end, and that takes a while.
-const CLOSES_WITHIN: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub struct Bench {
@@ -29,23 +20,11 @@ pub struct Bench {
     pub stop: Stop,
 }
 
-/// A fresh relay in front of a fresh server. The relay ends first.
-#[derive(Debug)]
-pub struct Side {
-    pub relay: Running,
-    pub server: Server,
-}
-
 impl Bench {
-    pub fn start(&self, peer: &Found) -> io::Result<Side> {
-        self.start_under(peer, &Under::Nothing, false)
-    }
-
-    /// With `first`, the server answers small messages before it does anything else.
-    pub fn start_under(&self, peer: &Found, under: &Under, first: bool) -> io::Result<Side> {
-        let server = Server::start(first)?;
-        let relay = Running::start(peer, server.address, under, &self.folder, self.cores)?;
-        Ok(Side { relay, server })
+    /// Starts a fresh process of this peer on its core.
+    pub fn start(&self, peer: &Found, setup: Setup, under: &Under) -> io::Result<Running> {
+        let cores = self.cores.filter(|_| setup.threads == 1);
+        Running::start(peer, setup, under, &self.folder, cores)
     }
 
     /// One of two values, by the kind of run.
@@ -55,27 +34,6 @@ impl Bench {
         } else {
             full
         }
-    }
-}
-
-impl Side {
-    /// Carries that many small requests and waits until the relay has closed their tunnels: a tool that counts a whole
-    /// life must see the same end each time.
-    pub fn carry(&self, count: u64, bench: &Bench) -> io::Result<()> {
-        let before = census(self.relay.id);
-        let mut requests = Requests::open(self.relay.listen, CONNECTIONS)?;
-        requests.run(Until::Sent(count), &bench.stop)?;
-        drop(requests);
-        let begun = Instant::now();
-        while begun.elapsed() < CLOSES_WITHIN {
-            let now = census(self.relay.id);
-            if now.0 <= before.0 && now.1 <= before.1 {
-                break;
-            }
-            bench.stop.check()?;
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
     }
 }
 
@@ -98,8 +56,8 @@ impl Taken {
 
 /// The parts of a figure per unit of work, from counts of a run and of one twice as long: the dearest first.
 pub fn parts_of_difference(
-    once: &std::collections::BTreeMap<String, u64>,
-    twice: &std::collections::BTreeMap<String, u64>,
+    once: &BTreeMap<String, u64>,
+    twice: &BTreeMap<String, u64>,
     units: f64,
 ) -> Vec<Part> {
     let mut parts: Vec<Part> = twice

@@ -1,0 +1,71 @@
+//! How often a group of figures is sampled, and for how long at most.
+
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub rounds: usize,
+    /// Rounds that are run even when the budget is spent.
+    pub least: usize,
+    /// How long one sample is thought to take.
+    pub sample: Duration,
+    /// No round begins after this long.
+    pub budget: Duration,
+}
+
+impl Plan {
+    /// `sample` in milliseconds, `budget` in seconds.
+    pub const fn quick(rounds: usize, sample: u64, budget: u64) -> Plan {
+        Plan::new(rounds, 1, sample, budget)
+    }
+
+    /// As [`quick`](Plan::quick), but never fewer rounds than a spread needs.
+    pub const fn full(rounds: usize, sample: u64, budget: u64) -> Plan {
+        Plan::new(rounds, if rounds < 5 { rounds } else { 5 }, sample, budget)
+    }
+
+    const fn new(rounds: usize, least: usize, sample: u64, budget: u64) -> Plan {
+        Plan {
+            rounds,
+            least,
+            sample: Duration::from_millis(sample),
+            budget: Duration::from_secs(budget),
+        }
+    }
+
+    pub fn expected(&self, peers: usize) -> Duration {
+        (self.sample * (self.rounds * peers) as u32).min(self.budget)
+    }
+}
+
+/// The order of a round: rotated by one each round, and backwards every other round.
+pub fn order(peers: usize, round: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..peers).map(|i| (i + round) % peers).collect();
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_goes_first_once_and_neighbours_change() {
+        assert_eq!(order(3, 0), [0, 1, 2]);
+        assert_eq!(order(3, 1), [0, 2, 1]);
+        assert_eq!(order(3, 2), [2, 0, 1]);
+        assert_eq!(order(0, 5), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn a_plan_never_promises_more_rounds_than_it_has() {
+        assert_eq!(Plan::full(1, 100, 10).least, 1);
+        assert_eq!(Plan::full(15, 100, 10).least, 5);
+        assert_eq!(
+            Plan::full(15, 1_000, 10).expected(2),
+            Duration::from_secs(10)
+        );
+    }
+}
