@@ -1,6 +1,6 @@
 //! Rigs that measure ptunnel beside its peers, in one run on one machine.
 //!
-//! - [`peer`]: what the relays in `src/bin/` share; nothing of it runs in the rig itself.
+//! - [`peer`]: what the peers in `src/bin/` share; nothing of it runs in the rig itself.
 //! - [`peers`]: `peers.toml`, how a peer is built, found, started and stopped.
 //! - [`load`]: the load, and the server behind the relays; both check every byte.
 //! - [`tools`]: what the kernel, callgrind and strace say about a process.

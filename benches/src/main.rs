@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use ptunnel_benches::load::server;
-use ptunnel_benches::rigs::{self, relay, RIGS};
+use ptunnel_benches::rigs::{self, echo, plaintext, profile, relay, RIGS};
 
 /// Measures ptunnel and its world, before and after, each rig in one run on this machine.
 #[derive(Parser)]
@@ -19,8 +19,23 @@ struct Arguments {
 enum Command {
     /// Plain relays side by side: CPU, instructions, system calls, bulk, memory, new tunnels, latency.
     Relay(Options),
+    /// Echo servers on futures 0.1, tokio 1, May, threads, raw epoll: CPU, instructions, system calls per message.
+    Echo(Options),
+    /// HTTP servers that say hello, pipelined and not, futures 0.1 beside ten others: CPU, instructions per request.
+    Plaintext(Options),
+    /// Instructions and allocations of the rungs, of the servers, and of one work written in three ways.
+    Profile(Options),
     /// Every rig, one after the other, and one report for all.
     All(Options),
+    /// Renders report.html anew from the results.json of earlier runs.
+    Report {
+        /// A rig's folder, or one with several of them.
+        #[arg(required = true, value_name = "DIR")]
+        folders: Vec<PathBuf>,
+        /// Where the page goes [default: report.html in the first folder].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// The server behind the relays; the rigs start it themselves.
     #[command(hide = true)]
     Server {
@@ -63,7 +78,13 @@ impl From<Options> for rigs::Options {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Relay(options) => rigs::run(&[&relay::RIG], &options.into()),
+        Command::Echo(options) => rigs::run(&[&echo::RIG], &options.into()),
+        Command::Plaintext(options) => rigs::run(&[&plaintext::RIG], &options.into()),
+        Command::Profile(options) => rigs::run(&[&profile::RIG], &options.into()),
         Command::All(options) => rigs::run(RIGS, &options.into()),
+        Command::Report { folders, out } => {
+            rigs::again(&folders, out).map(|page| println!("{}", page.display()))
+        }
         Command::Server { first } => server::serve(first),
     };
     match outcome {

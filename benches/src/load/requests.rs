@@ -15,10 +15,10 @@ use super::sockets::{client, PATIENCE};
 use super::wire::Command;
 use crate::stop::Stop;
 
-/// Bytes of a request and of its reply.
-pub const SIZE: usize = 128;
+/// Bytes of a request through a relay and of its reply.
+const THROUGH_RELAY: usize = 128;
 /// The most that a run which counts requests may take.
-const LONGEST: Duration = Duration::from_secs(180);
+pub(super) const LONGEST: Duration = Duration::from_secs(180);
 
 /// When a run ends; what is in flight then is still awaited and counted.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,8 @@ pub enum Until {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    request: [u8; SIZE],
-    reply: [u8; SIZE],
+    request: Vec<u8>,
+    reply: Vec<u8>,
     have: usize,
 }
 
@@ -43,12 +43,24 @@ pub struct Requests {
 }
 
 impl Requests {
-    pub fn open(to: SocketAddr, count: usize) -> io::Result<Requests> {
+    /// Through relays to the rig's own server, which is told to echo.
+    pub fn tunnelled(to: SocketAddr, count: usize) -> io::Result<Requests> {
+        Requests::open(to, count, THROUGH_RELAY, &Command::Echo.encode())
+    }
+
+    /// To a server that echoes; `size` is that of a request, at least one byte.
+    pub fn echoed(to: SocketAddr, count: usize, size: usize) -> io::Result<Requests> {
+        Requests::open(to, count, size, &[])
+    }
+
+    fn open(to: SocketAddr, count: usize, size: usize, greeting: &[u8]) -> io::Result<Requests> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let mut connections = Vec::with_capacity(count);
         for index in 0..count {
             let stream = client(to, index)?;
-            send(&stream, &Command::Echo.encode(), SendFlags::NOSIGNAL)?;
+            if !greeting.is_empty() {
+                send(&stream, greeting, SendFlags::NOSIGNAL)?;
+            }
             epoll::add(
                 &epoll,
                 &stream,
@@ -57,8 +69,8 @@ impl Requests {
             )?;
             connections.push(Connection {
                 stream,
-                request: std::array::from_fn(|i| (i * 7 + index) as u8),
-                reply: [0; SIZE],
+                request: (0..size).map(|i| (i * 7 + index) as u8).collect(),
+                reply: vec![0; size],
                 have: 0,
             });
         }
@@ -127,10 +139,12 @@ impl Requests {
     fn send(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.connections[index];
         self.sequence += 1;
-        connection.request[..8].copy_from_slice(&self.sequence.to_le_bytes());
+        for (byte, new) in connection.request.iter_mut().zip(self.sequence.to_le_bytes()) {
+            *byte = new;
+        }
         connection.have = 0;
         match send(&connection.stream, &connection.request, SendFlags::NOSIGNAL)? {
-            SIZE => Ok(()),
+            sent if sent == connection.request.len() => Ok(()),
             _ => Err(io::Error::other("a request did not fit the socket")),
         }
     }
@@ -145,7 +159,7 @@ impl Requests {
             Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
             Err(e) => return Err(e.into()),
         }
-        if connection.have < SIZE {
+        if connection.have < connection.reply.len() {
             return Ok(false);
         }
         if connection.reply != connection.request {

@@ -14,6 +14,7 @@ use rustix::event::Timespec;
 use rustix::io::Errno;
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 
+use super::requests::Until;
 use super::sockets::{connecting, PATIENCE};
 use super::wire::{Command, COMMAND};
 use crate::stop::Stop;
@@ -60,11 +61,24 @@ impl Tunnels {
 
     /// Opens tunnels for that long, awaits those still open, and returns how many ended as they should.
     pub fn run(&mut self, time: Duration, stop: &Stop) -> io::Result<u64> {
+        self.run_until(Until::Elapsed(time), stop)
+    }
+
+    /// As [`run`](Tunnels::run), or with a number of tunnels.
+    pub fn run_until(&mut self, until: Until, stop: &Stop) -> io::Result<u64> {
         let begun = Instant::now();
+        let before = self.opened as u64;
+        let is_over = |opened: usize| match until {
+            Until::Sent(count) => opened as u64 - before >= count,
+            Until::Elapsed(time) => begun.elapsed() >= time,
+        };
+        let (mut open, mut done) = (0, 0);
         for slot in 0..self.clients.len() {
-            self.open(slot)?;
+            if open == 0 || !is_over(self.opened) {
+                self.open(slot)?;
+                open += 1;
+            }
         }
-        let (mut open, mut done) = (self.clients.len(), 0);
         let mut events: Vec<Event> = Vec::with_capacity(self.clients.len());
         let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
         while open > 0 {
@@ -81,7 +95,6 @@ impl Tunnels {
                 Err(e) => return Err(e.into()),
             }
             stop.check()?;
-            let over = begun.elapsed() >= time;
             for event in &events {
                 let slot = event.data.u64() as usize;
                 let ended = match &mut self.clients[slot] {
@@ -91,7 +104,7 @@ impl Tunnels {
                 if ended {
                     done += 1;
                     self.clients[slot] = None;
-                    if over {
+                    if is_over(self.opened) {
                         open -= 1;
                     } else {
                         self.open(slot)?;

@@ -1,8 +1,12 @@
-//! What the relays in `src/bin/` share: their command line, and the pipes that splice(2) needs.
+//! What the peers in `src/bin/` share: the command lines of relays and of servers, a little HTTP, and the pipes that splice(2) needs.
 //!
-//! Everything that a relay is measured for stays in its own file.
+//! Everything that a peer is measured for stays in its own file.
 
+pub mod counting;
+pub mod http;
 pub mod pipes;
+pub mod serving;
+pub mod work;
 
 use std::net::SocketAddr;
 

@@ -134,7 +134,7 @@ fn locked(lock: &str, package: &str) -> Option<String> {
 }
 
 /// The first line that speaks of a version, else the first that says anything.
-fn version_line(output: &Output) -> String {
+pub fn version_line(output: &Output) -> String {
     let (out, err) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),

@@ -180,7 +180,8 @@ fn pid(id: u32) -> io::Result<Pid> {
     Pid::from_raw(id as i32).ok_or_else(|| io::Error::other("no process"))
 }
 
-fn command(under: &Under, words: &[String]) -> Command {
+/// The words of a start command under the tool.
+pub fn command(under: &Under, words: &[String]) -> Command {
     match under {
         Under::Nothing => {
             let mut command = Command::new(&words[0]);

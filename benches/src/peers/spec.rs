@@ -37,7 +37,12 @@ pub struct Spec {
     pub same_steps: bool,
     #[serde(default)]
     pub without: Vec<String>,
+    /// It speaks TLS to its target.
+    #[serde(default)]
+    pub tls: bool,
     pub most_tunnels: Option<usize>,
+    pub warm_up: Option<u64>,
+    pub reply_bytes: Option<usize>,
     pub again: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! Samples, what they say, and the files that hold them.
 
 pub mod date;
+pub mod difference;
 pub mod html;
 pub mod markdown;
 pub mod plot;

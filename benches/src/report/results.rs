@@ -1,15 +1,17 @@
 //! What a run measured: every raw sample, and what must be known to judge them. Serialised as it stands.
+//!
+//! Names are those of the rig's own constants; to read a file back, its text must live as long as they do.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::stats::{paired_ratios, Spread};
 use crate::peers::{Found, Kind, Missing};
 use crate::tools::machine::Machine;
 
 /// A column of the report.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Figure {
     pub name: &'static str,
     pub unit: &'static str,
@@ -32,7 +34,7 @@ pub const fn figure(
     }
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Peer {
     pub name: String,
     pub kind: Kind,
@@ -47,7 +49,7 @@ pub struct Peer {
     pub install: String,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Sample {
     pub figure: &'static str,
     pub peer: String,
@@ -56,22 +58,28 @@ pub struct Sample {
 }
 
 /// A part of a figure: a function of its instructions, a call of its system calls.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Part {
     pub name: String,
     pub value: f64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Results {
     pub rig: &'static str,
+    /// Older results have neither this nor `command` and `plotted`.
+    #[serde(default)]
     pub question: &'static str,
+    /// The command line that repeats the run.
+    #[serde(default)]
+    pub command: String,
     pub date: String,
     pub quick: bool,
     pub interrupted: bool,
     pub machine: Machine,
     pub figures: Vec<Figure>,
     /// Those of the figures that are drawn.
+    #[serde(default)]
     pub plotted: Vec<&'static str>,
     pub peers: Vec<Peer>,
     pub samples: Vec<Sample>,
@@ -192,6 +200,7 @@ pub(super) mod tests {
         let mut results = Results {
             rig: "relay",
             question: "Which is better?",
+            command: "measure it".to_string(),
             date: "2030-01-02".to_string(),
             quick: false,
             interrupted: false,

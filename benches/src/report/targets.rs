@@ -8,7 +8,8 @@ use super::results::{Peer, Results};
 use super::stats::Spread;
 use crate::peers::Kind;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Bound {
     AtMost(f64),
     AtLeast(f64),
@@ -19,6 +20,8 @@ pub enum Bound {
 pub enum Against {
     /// A limit of its own, in the figure's unit.
     Itself,
+    /// A limit for this peer's figure, whoever the subject is.
+    LimitOf(&'static str),
     /// The same figure of one peer.
     Peer(&'static str),
     /// The same figure of each rival but these: programs, packages and the floor.
@@ -59,8 +62,16 @@ pub enum Verdict {
 pub struct Line {
     pub verdict: Verdict,
     pub figure: String,
+    /// The value itself where it is held against a limit.
     pub ratio: Option<Spread>,
+    /// In words.
     pub target: String,
+    /// Absent where being measured is the target.
+    pub bound: Option<Bound>,
+    /// The side that isn't the subject though its figure comes first.
+    pub ours: Option<String>,
+    /// Absent for a limit.
+    pub theirs: Option<String>,
 }
 
 /// One line for each target and rival.
@@ -88,15 +99,23 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
     let rivals = match target.against {
         Against::Itself => {
             let value = results.spread(target.figure, subject);
-            return vec![line(target, value, format!("{}", target.bound))];
+            return vec![line(target, value, None, format!("{}", target.bound))];
+        }
+        Against::LimitOf(name) => {
+            let value = results.spread(target.figure, name);
+            let text = format!("{name} {}", target.bound);
+            return vec![Line {
+                ours: Some(name.to_string()),
+                ..line(target, value, None, text)
+            }];
         }
         Against::Pair(one, other) => {
             let ratio = results.ratio(target.figure, one, other);
-            return vec![line(
-                target,
-                ratio,
-                format!("{one} {} of {other}", target.bound),
-            )];
+            let text = format!("{one} {} of {other}", target.bound);
+            return vec![Line {
+                ours: Some(one.to_string()),
+                ..line(target, ratio, Some(other), text)
+            }];
         }
         Against::Shown(name) => {
             let ratio = results.ratio(target.figure, name, subject);
@@ -111,6 +130,9 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
                 figure: target.figure.to_string(),
                 ratio,
                 target: target_text,
+                bound: None,
+                ours: Some(name.to_string()),
+                theirs: Some(subject.to_string()),
             }];
         }
         Against::Peer(name) => vec![name.to_string()],
@@ -119,12 +141,13 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
     };
     let against = |rival: &String| {
         let ratio = results.ratio(target.figure, subject, rival);
-        line(target, ratio, format!("{} of {rival}", target.bound))
+        let text = format!("{} of {rival}", target.bound);
+        line(target, ratio, Some(rival), text)
     };
     rivals.iter().map(against).collect()
 }
 
-fn line(target: &Target, ratio: Option<Spread>, text: String) -> Line {
+fn line(target: &Target, ratio: Option<Spread>, theirs: Option<&str>, text: String) -> Line {
     let verdict = match ratio {
         None => Verdict::Unmeasured,
         Some(spread) if target.bound.holds(spread.median) => Verdict::Met,
@@ -135,6 +158,9 @@ fn line(target: &Target, ratio: Option<Spread>, text: String) -> Line {
         figure: target.figure.to_string(),
         ratio,
         target: text,
+        bound: Some(target.bound),
+        ours: None,
+        theirs: theirs.map(String::from),
     }
 }
 
@@ -262,10 +288,16 @@ mod tests {
             target(Bound::AtMost(2.0), Against::Itself),
             target(Bound::AtMost(1.0), Against::Shown("old")),
             target(Bound::AtMost(1.0), Against::Shown("none")),
+            target(Bound::AtMost(6.0), Against::LimitOf("old")),
+            target(Bound::AtMost(5.0), Against::LimitOf("old")),
+            target(Bound::AtMost(5.0), Against::LimitOf("none")),
         ]);
         assert_eq!(lines[0], (Verdict::Met, "<= 2.00".to_string()));
         assert_eq!(lines[1], (Verdict::Met, "shown: old of us".to_string()));
         assert_eq!(lines[2].0, Verdict::Unmeasured);
+        assert_eq!(lines[3], (Verdict::Met, "old <= 6.00".to_string()));
+        assert_eq!(lines[4].0, Verdict::Missed);
+        assert_eq!(lines[5].0, Verdict::Unmeasured);
     }
 
     #[test]
@@ -281,6 +313,9 @@ mod tests {
             figure: "cpu".to_string(),
             ratio: Some(spread),
             target: "<= 1.00 of tokio".to_string(),
+            bound: Some(Bound::AtMost(1.0)),
+            ours: None,
+            theirs: Some("tokio".to_string()),
         };
         let words: Vec<String> = line
             .to_string()

@@ -1,13 +1,20 @@
 //! One module a rig, and what they have in common: a rig is a value, and [`run`] measures any of them.
 
+mod again;
 pub mod bench;
+pub mod echo;
+pub mod lives;
 mod plan;
+pub mod plaintext;
+pub mod profile;
 pub mod progress;
 pub mod relay;
 mod run;
+pub mod tunnel;
 
 use std::io;
 
+pub use again::again;
 pub use bench::{Bench, Taken};
 pub use plan::Plan;
 pub use run::{run, Options, Outcome};
@@ -44,7 +51,7 @@ pub struct Group {
 }
 
 /// Every rig, in the order in which `all` runs them.
-pub const RIGS: &[&Rig] = &[&relay::RIG];
+pub const RIGS: &[&Rig] = &[&tunnel::RIG, &relay::RIG, &echo::RIG, &plaintext::RIG, &profile::RIG];
 
 #[cfg(test)]
 mod tests {

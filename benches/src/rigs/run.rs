@@ -34,6 +34,25 @@ pub struct Options {
     pub figures: Vec<String>,
 }
 
+impl Options {
+    /// The command line that repeats a run, but for its folder: a path says nothing about the figures.
+    pub fn command(&self, rig: &str) -> String {
+        let mut text = format!("cargo run --release --manifest-path benches/Cargo.toml -- {rig}");
+        if self.quick {
+            text.push_str(" --quick");
+        }
+        if self.peers_file.is_some() {
+            text.push_str(" --peers-file FILE");
+        }
+        for (flag, names) in [("--peers", &self.peers), ("--figures", &self.figures)] {
+            if !names.is_empty() {
+                text.push_str(&format!(" {flag} {}", names.join(",")));
+            }
+        }
+        text
+    }
+}
+
 /// What a rig found.
 #[derive(Debug)]
 pub struct Outcome {
@@ -129,6 +148,7 @@ fn run_one(
     let mut results = Results {
         rig: rig.name,
         question: rig.question,
+        command: options.command(rig.name),
         date: date.to_string(),
         quick: options.quick,
         interrupted: false,
@@ -195,9 +215,11 @@ fn measure(
         let Plan {
             rounds,
             least,
-            sample,
             budget,
+            ..
         } = plan(group);
+        // The budget may cut a group short: a step is a share of the time that it is expected to take.
+        let step = plan(group).expected(peers.len()) / (rounds * peers.len()).max(1) as u32;
         let begun = Instant::now();
         let mut failed = vec![0; peers.len()];
         for round in 0..rounds {
@@ -205,7 +227,7 @@ fn measure(
             for index in order(peers.len(), round) {
                 // What no longer fits the time is not begun, but never fewer rounds than a spread needs.
                 if (spent && round >= least) || failed[index] == 2 || bench.stop.asked() {
-                    progress.step(sample);
+                    progress.step(step);
                     continue;
                 }
                 let name = &peers[index].spec.name;
@@ -224,7 +246,7 @@ fn measure(
                         results.note(format!("{what}: {e}"));
                     }
                 }
-                progress.step(sample);
+                progress.step(step);
             }
         }
         fs::write(
@@ -284,6 +306,18 @@ impl Drop for Scratch {
 mod tests {
     use super::*;
     use crate::rigs::relay;
+
+    #[test]
+    fn the_command_repeats_what_decides_the_figures() {
+        let options = Options {
+            quick: true,
+            out: Some("/tmp/x".into()),
+            peers: vec!["ptunnel".to_string(), "tokio".to_string()],
+            ..Options::default()
+        };
+        let command = options.command("relay");
+        assert!(command.ends_with("-- relay --quick --peers ptunnel,tokio"), "{command}");
+    }
 
     #[test]
     fn a_filter_keeps_its_groups_and_names_what_there_is() {

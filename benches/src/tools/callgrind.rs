@@ -1,24 +1,67 @@
 //! The files that callgrind writes: instructions by function.
 //!
 //! Format: "Callgrind Format Specification" of the Valgrind manual. What a function spends itself stands on the cost
-//! lines below its `fn=`; the line after `calls=` is what its callee spent, and is left out here.
+//! lines below its `fn=`; the line after `calls=` is what its callee spent, and is left out of it.
 
 use std::collections::{BTreeMap, HashMap};
 
 /// Instructions that each function spent itself.
 pub type Costs = BTreeMap<String, u64>;
 
-pub fn parse(text: &str) -> Costs {
+/// What a process did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    pub costs: Costs,
+    /// How often each function was called, by whomever.
+    pub calls: Costs,
+}
+
+impl Counted {
+    /// Adds another process, or the same with its functions' [`plain`] names.
+    pub fn add(&mut self, other: Counted) {
+        for (sums, counts) in [
+            (&mut self.costs, other.costs),
+            (&mut self.calls, other.calls),
+        ] {
+            for (name, count) in counts {
+                *sums.entry(plain(&name).to_string()).or_default() += count;
+            }
+        }
+    }
+
+    /// Calls of the C library's allocator, which is Rust's too. An allocation that is made larger is another.
+    pub fn allocations(&self) -> u64 {
+        let count = |name: &&str| self.calls.get(*name).copied().unwrap_or(0);
+        ALLOCATORS.iter().map(|name| count(&name)).sum()
+    }
+}
+
+const ALLOCATORS: [&str; 6] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "posix_memalign",
+    "aligned_alloc",
+    "memalign",
+];
+
+/// Reads one file.
+pub fn parse(text: &str) -> Counted {
     let mut names: HashMap<&str, &str> = HashMap::new();
-    let mut costs = Costs::new();
-    let mut current = "";
+    let (mut costs, mut calls) = (Costs::new(), Costs::new());
+    let (mut current, mut callee) = ("", "");
     let mut of_callee = false;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("fn=") {
             current = resolve(&mut names, rest);
         } else if let Some(rest) = line.strip_prefix("cfn=") {
-            resolve(&mut names, rest);
-        } else if line.starts_with("calls=") {
+            callee = resolve(&mut names, rest);
+        } else if let Some(rest) = line.strip_prefix("calls=") {
+            let count = rest
+                .split_whitespace()
+                .next()
+                .and_then(|word| word.parse::<u64>().ok());
+            *calls.entry(callee.to_string()).or_default() += count.unwrap_or(0);
             of_callee = true;
         } else if is_cost(line) && !std::mem::take(&mut of_callee) {
             let cost = line
@@ -28,7 +71,7 @@ pub fn parse(text: &str) -> Costs {
             *costs.entry(current.to_string()).or_default() += cost.unwrap_or(0);
         }
     }
-    costs
+    Counted { costs, calls }
 }
 
 /// A cost line begins with its position: a number, or one relative to the line before.
@@ -96,11 +139,23 @@ totals: 313
 
     #[test]
     fn sums_own_cost_and_not_the_callees() {
-        let costs = parse(OUT);
+        let Counted { costs, calls } = parse(OUT);
         assert_eq!(costs["main"], 12);
         assert_eq!(costs["pump"], 300);
         assert_eq!(costs["bare"], 1);
         assert_eq!(costs.values().sum::<u64>(), 313);
+        assert_eq!(calls.into_iter().collect::<Vec<_>>(), [("pump".to_string(), 3)]);
+    }
+
+    #[test]
+    fn processes_are_summed_up_without_hashes() {
+        let mut counted = Counted::default();
+        counted.add(parse(OUT));
+        counted.add(parse(
+            "fn=(1) pump::h0123456789abcdef\n1 7\ncfn=(2) malloc@@GLIBC_2.2.5\ncalls=2 1\n1 9\n",
+        ));
+        assert_eq!(counted.costs["pump"], 307);
+        assert_eq!(counted.allocations(), 2);
     }
 
     #[test]

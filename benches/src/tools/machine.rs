@@ -5,11 +5,12 @@ use std::io;
 
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One core for the peer that is measured and another for the load; none when the machine or the kernel doesn't allow it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Cores {
+    #[serde(alias = "relay")]
     pub peer: usize,
     pub load: usize,
 }
@@ -55,7 +56,7 @@ pub fn raise_descriptors() -> u64 {
 }
 
 /// What a reader must know to judge the figures; nothing that names the host.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Machine {
     pub cpu: String,
     pub cores: usize,

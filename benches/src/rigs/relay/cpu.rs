@@ -11,7 +11,7 @@ use crate::tools::process::Cpu;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let side = Side::start(bench, peer)?;
-    let mut requests = Requests::open(side.relay.listen, CONNECTIONS)?;
+    let mut requests = Requests::tunnelled(side.relay.listen, CONNECTIONS)?;
     requests.run(Until::Elapsed(Duration::from_millis(200)), &bench.stop)?;
     let time = Duration::from_millis(bench.either(500, 1500));
     let (before, begun) = (Cpu::of(side.relay.id)?, Instant::now());

@@ -1,19 +1,14 @@
 //! One side of the comparison: a fresh relay in front of a fresh server.
 
 use std::io;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::load::requests::{Requests, Until};
 use crate::load::server::Server;
 use crate::peers::{Found, Running, Setup, Under};
-use crate::rigs::Bench;
-use crate::tools::process::census;
+use crate::rigs::{lives, Bench};
 
 /// Connections of the figures for small requests.
 pub const CONNECTIONS: usize = 50;
-/// Processes under callgrind write their files as they end, and that takes a while.
-const CLOSES_WITHIN: Duration = Duration::from_secs(15);
 
 /// The relay ends first.
 #[derive(Debug)]
@@ -39,22 +34,13 @@ impl Side {
         Ok(Side { relay, server })
     }
 
-    /// Carries that many small requests and waits until the relay has closed their tunnels: a tool that counts a whole
-    /// life must see the same end each time.
-    pub fn carry(&self, count: u64, bench: &Bench) -> io::Result<()> {
-        let before = census(self.relay.id);
-        let mut requests = Requests::open(self.relay.listen, CONNECTIONS)?;
-        requests.run(Until::Sent(count), &bench.stop)?;
-        drop(requests);
-        let begun = Instant::now();
-        while begun.elapsed() < CLOSES_WITHIN {
-            let now = census(self.relay.id);
-            if now.0 <= before.0 && now.1 <= before.1 {
-                break;
-            }
-            bench.stop.check()?;
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
+    /// A whole life under a tool, with that many small requests.
+    pub fn live(bench: &Bench, peer: &Found, under: &Under, count: u64) -> io::Result<()> {
+        let side = Side::start_under(bench, peer, under, false)?;
+        lives::until_closed(side.relay.id, &bench.stop, || {
+            let mut requests = Requests::tunnelled(side.relay.listen, CONNECTIONS)?;
+            requests.run(Until::Sent(count), &bench.stop).map(drop)
+        })?;
+        side.relay.end()
     }
 }

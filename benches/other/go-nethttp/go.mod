@@ -1,0 +1,3 @@
+module plaintext
+
+go 1.21

@@ -1,0 +1,3 @@
+module ptunnel.invalid/benches/gost
+
+go 1.24

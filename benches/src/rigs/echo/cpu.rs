@@ -1,0 +1,79 @@
+//! CPU per message and messages per second in a closed loop, by connections and threads.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::SIZE;
+use crate::load::requests::{Requests, Until};
+use crate::peers::{Found, Setup, Under};
+use crate::rigs::{Bench, Taken};
+use crate::tools::process::Cpu;
+
+/// Descriptors that a server needs beside those of its connections.
+const SPARE: usize = 200;
+
+pub fn one(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, ["cpu-c1", "messages-c1"], 1, 1)
+}
+
+pub fn hundred(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, ["cpu-c100", "messages-c100"], 100, 1)
+}
+
+pub fn ten_thousand(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let figures = ["cpu-c10000", "messages-c10000"];
+    let wanted = bench.either(1_000, 10_000);
+    let connections = wanted.min(fitting(bench.descriptors));
+    let mut taken = sample(bench, peer, figures, connections, 1)?;
+    if connections < wanted {
+        let text = format!(
+            "{connections} connections instead of {wanted}: a process may have {} descriptors",
+            bench.descriptors
+        );
+        taken.notes.push(text);
+    }
+    Ok(taken)
+}
+
+pub fn two_threads(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, ["cpu-c100-t2", "messages-c100-t2"], 100, 2)
+}
+
+fn sample(
+    bench: &Bench,
+    peer: &Found,
+    [cpu, messages]: [&'static str; 2],
+    connections: usize,
+    threads: usize,
+) -> io::Result<Taken> {
+    let server = bench.start(peer, Setup::serving(threads), &Under::Nothing)?;
+    let mut requests = Requests::echoed(server.listen, connections, SIZE)?;
+    requests.run(Until::Elapsed(Duration::from_millis(200)), &bench.stop)?;
+    let time = Duration::from_millis(bench.either(300, 1_000));
+    let (before, begun) = (Cpu::of(server.id)?, Instant::now());
+    let count = requests.run(Until::Elapsed(time), &bench.stop)? as f64;
+    let (used, elapsed) = (Cpu::of(server.id)?.since(before), begun.elapsed());
+    // The server ends first: the closing states that linger are then its port's, which is new with each sample.
+    drop(server);
+    Ok(Taken::values(vec![
+        (cpu, used.seconds() / count * 1e6),
+        (messages, count / elapsed.as_secs_f64()),
+    ]))
+}
+
+/// A connection takes one descriptor on each side.
+fn fitting(descriptors: u64) -> usize {
+    (descriptors as usize).saturating_sub(SPARE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitting;
+
+    #[test]
+    fn ten_thousand_connections_fit_usual_limits_and_no_less() {
+        assert!(fitting(20_000) >= 10_000);
+        assert_eq!(fitting(1_024), 824);
+        assert_eq!(fitting(100), 0);
+    }
+}

@@ -1,0 +1,33 @@
+//! User instructions and system calls per message: a message is once there and once back.
+
+use std::io;
+
+use super::SIZE;
+use crate::load::requests::{Requests, Until};
+use crate::peers::{Found, Setup, Under};
+use crate::rigs::{lives, Bench, Taken};
+
+const CONNECTIONS: usize = 100;
+
+pub fn instructions(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let count = bench.either(2_000, 10_000);
+    lives::instructions(bench, "instructions", count, &|under, count| {
+        live(bench, peer, under, count)
+    })
+}
+
+pub fn calls(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let count = bench.either(2_000, 10_000);
+    lives::calls(bench, count, 1, &|under, count| {
+        live(bench, peer, under, count)
+    })
+}
+
+fn live(bench: &Bench, peer: &Found, under: &Under, count: u64) -> io::Result<()> {
+    let server = bench.start(peer, Setup::serving(1), under)?;
+    lives::until_closed(server.id, &bench.stop, || {
+        let mut requests = Requests::echoed(server.listen, CONNECTIONS, SIZE)?;
+        requests.run(Until::Sent(count), &bench.stop).map(drop)
+    })?;
+    server.end()
+}

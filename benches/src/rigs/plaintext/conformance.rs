@@ -1,0 +1,198 @@
+//! The rules, each tried on a server before anything of it is measured.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use crate::load::http::{broken, parse, Rule};
+use crate::load::pipelined::request;
+use crate::load::sockets::client;
+use crate::peers::{Found, Setup, Under};
+use crate::rigs::{Bench, Taken};
+
+/// The deepest pipeline of the figures.
+const DEEPEST: usize = 32;
+/// A date of seconds must have advanced by then.
+const LATER: Duration = Duration::from_millis(2_100);
+/// Between the pieces of a request, and for a reply that nobody asked for.
+const MOMENT: Duration = Duration::from_millis(30);
+
+pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
+    let verdict = check(server.listen, peer.spec.reply_bytes);
+    let mut values = vec![("rules-broken", verdict.broken.len() as f64)];
+    values.extend(verdict.length.map(|bytes| ("reply-bytes", bytes as f64)));
+    let notes = verdict.broken.iter().map(|rule| format!("breaks a rule: {rule}"));
+    Ok(Taken {
+        notes: notes.collect(),
+        ..Taken::values(values)
+    })
+}
+
+struct Verdict {
+    broken: Vec<Rule>,
+    /// Bytes of a reply, if there was one.
+    length: Option<usize>,
+}
+
+/// Tries every rule on the server at `to`; `bytes` is the length that a reply should have, if that matters.
+fn check(to: SocketAddr, bytes: Option<usize>) -> Verdict {
+    let one = request(to, "/plaintext");
+    let first = match replies(to, &[&one], 1) {
+        Ok(replies) => replies.concat(),
+        Err(rule) => {
+            let broken = vec![rule.unwrap_or(Rule::Head)];
+            return Verdict { broken, length: None };
+        }
+    };
+    let right = |answers: Result<Vec<Vec<u8>>, Option<Rule>>| {
+        answers.is_ok_and(|replies| replies.iter().all(|r| by_itself(r).is_none()))
+    };
+    let (head, tail) = one.split_at(one.len() / 2);
+    let (line, middle) = head.split_at(7);
+    let greeted = |bytes: &[u8]| matches!(parse(bytes), Ok(Some(reply)) if reply.is_ok());
+    let elsewhere = replies(to, &[&request(to, "/elsewhere")], 1);
+
+    let mut broken: Vec<Rule> = by_itself(&first).into_iter().collect();
+    let mut demand = |rule, kept: bool| {
+        if !kept {
+            broken.push(rule);
+        }
+    };
+    demand(Rule::Length, bytes.is_none_or(|bytes| bytes == first.len()));
+    demand(Rule::Pieces, right(replies(to, &[line, middle, tail], 1)));
+    demand(
+        Rule::Pipelined,
+        right(replies(to, &[&one.repeat(DEEPEST)], DEEPEST)),
+    );
+    // A connection that is closed instead is no greeting either.
+    demand(
+        Rule::Routed,
+        !elsewhere.is_ok_and(|replies| replies.iter().any(|r| greeted(r))),
+    );
+    thread::sleep(LATER);
+    let second = replies(to, &[&one], 1).unwrap_or_default().concat();
+    demand(Rule::Advances, date(&first) < date(&second));
+    Verdict {
+        broken,
+        length: Some(first.len()),
+    }
+}
+
+/// The first rule that a whole reply breaks by itself.
+fn by_itself(bytes: &[u8]) -> Option<Rule> {
+    match parse(bytes) {
+        Ok(Some(reply)) => broken(&reply, SystemTime::now()),
+        Ok(None) => Some(Rule::Head),
+        Err(rule) => Some(rule),
+    }
+}
+
+fn date(bytes: &[u8]) -> Option<SystemTime> {
+    parse(bytes).ok()??.date()
+}
+
+/// Sends the pieces on a connection of their own and reads exactly that many replies. An error is the rule that a reply
+/// broke so that it can't be read, or none when too few or too many came.
+fn replies(to: SocketAddr, pieces: &[&[u8]], count: usize) -> Result<Vec<Vec<u8>>, Option<Rule>> {
+    let mut stream = client(to, 0).map_err(|_| None)?;
+    for (index, piece) in pieces.iter().enumerate() {
+        if index > 0 {
+            thread::sleep(MOMENT);
+        }
+        stream.write_all(piece).map_err(|_| None)?;
+    }
+    let (mut bytes, mut replies) = (Vec::new(), Vec::new());
+    let mut buffer = [0; 4096];
+    while replies.len() < count {
+        if let Some(reply) = parse(&bytes)? {
+            let rest = bytes.split_off(reply.length);
+            replies.push(std::mem::replace(&mut bytes, rest));
+            continue;
+        }
+        match stream.read(&mut buffer) {
+            Ok(n) if n > 0 => bytes.extend_from_slice(&buffer[..n]),
+            _ => return Err(None),
+        }
+    }
+    stream.set_read_timeout(Some(MOMENT)).map_err(|_| None)?;
+    match stream.read(&mut buffer) {
+        Ok(n) if n > 0 => Err(None),
+        _ if !bytes.is_empty() => Err(None),
+        _ => Ok(replies),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// A server whose replies to the n-th request of its life are what `reply` says; `None` closes.
+    fn serve(reply: fn(usize, &str) -> Option<String>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let mut nth = 0;
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut text = String::new();
+                let mut buffer = [0; 8192];
+                'connection: while let Ok(n @ 1..) = stream.read(&mut buffer) {
+                    text.push_str(std::str::from_utf8(&buffer[..n]).unwrap());
+                    while let Some(end) = text.find("\r\n\r\n") {
+                        let head: String = text.drain(..end + 4).collect();
+                        let path = head.split(' ').nth(1).unwrap().to_string();
+                        match reply(nth, &path) {
+                            Some(reply) => stream.write_all(reply.as_bytes()).unwrap(),
+                            None => break 'connection,
+                        }
+                        nth += 1;
+                    }
+                }
+            }
+        });
+        address
+    }
+
+    fn right(path: &str, date: SystemTime) -> String {
+        let (status, body) = match path {
+            "/plaintext" => ("200 OK", "Hello, World!"),
+            _ => ("404 Not Found", ""),
+        };
+        let date = httpdate::fmt_http_date(date);
+        format!(
+            "HTTP/1.1 {status}\r\nServer: M\r\nDate: {date}\r\nContent-Length: {}\r\n\
+             Content-Type: text/plain\r\n\r\n{body}",
+            body.len()
+        )
+    }
+
+    #[test]
+    fn a_right_server_breaks_nothing() {
+        let to = serve(|_, path| Some(right(path, SystemTime::now())));
+        let Verdict { broken, length } = check(to, Some(124));
+        assert_eq!((broken, length), (vec![], Some(124)));
+    }
+
+    #[test]
+    fn rules_of_several_replies_are_seen_to_be_broken() {
+        // Greets everywhere, answers nothing behind its fourth request, and its clock stands still.
+        let to = serve(|nth, _| match nth {
+            0..4 => Some(right("/plaintext", SystemTime::now() - Duration::from_secs(nth as u64))),
+            _ => None,
+        });
+        let Verdict { broken, length } = check(to, Some(1));
+        let all = [Rule::Length, Rule::Pipelined, Rule::Routed, Rule::Advances];
+        assert_eq!((broken, length), (all.to_vec(), Some(124)));
+    }
+
+    #[test]
+    fn a_reply_too_many_and_a_server_that_is_mute() {
+        let to = serve(|_, path| Some(right(path, SystemTime::now()).repeat(2)));
+        assert_eq!(replies(to, &[&request(to, "/plaintext")], 1), Err(None));
+        let to = serve(|_, _| None);
+        assert_eq!(check(to, None).broken, [Rule::Head]);
+    }
+}

@@ -1,0 +1,61 @@
+//! CPU per request and requests per second in a closed loop, by depth and connections.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::CONNECTIONS;
+use crate::load::pipelined::Pipelined;
+use crate::load::requests::Until;
+use crate::peers::{Found, Setup, Under};
+use crate::rigs::{Bench, Taken};
+use crate::tools::process::Cpu;
+
+/// What a compiler needs that has nothing to learn.
+const WARM_UP: Duration = Duration::from_millis(200);
+
+pub fn depth1(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, ["cpu-d1", "requests-d1"], CONNECTIONS, 1)
+}
+
+pub fn depth16(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, ["cpu-d16", "requests-d16"], CONNECTIONS, 16)
+}
+
+pub fn depth32(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, ["cpu-d32", "requests-d32"], CONNECTIONS, 32)
+}
+
+pub fn c1024(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, ["cpu-c1024", "requests-c1024"], 1024, 16)
+}
+
+fn sample(
+    bench: &Bench,
+    peer: &Found,
+    [cpu, requests]: [&'static str; 2],
+    connections: usize,
+    depth: usize,
+) -> io::Result<Taken> {
+    let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
+    let mut load = Pipelined::open(server.listen, connections, depth)?;
+    load.run(Until::Elapsed(warm_up(bench, peer)), &bench.stop)?;
+    let time = Duration::from_millis(bench.either(300, 1_000));
+    let (before, begun) = (Cpu::of(server.id)?, Instant::now());
+    let count = load.run(Until::Elapsed(time), &bench.stop)? as f64;
+    let (used, elapsed) = (Cpu::of(server.id)?.since(before), begun.elapsed());
+    // The server ends first: the closing states that linger are then its port's, which is new with each sample.
+    drop(server);
+    let mut values = vec![(cpu, used.seconds() / count * 1e6)];
+    // Compilers and collectors of rubbish have threads of their own, which one core holds up.
+    if peer.spec.warm_up.is_none() {
+        values.push((requests, count / elapsed.as_secs_f64()));
+    }
+    Ok(Taken::values(values))
+}
+
+fn warm_up(bench: &Bench, peer: &Found) -> Duration {
+    match peer.spec.warm_up {
+        Some(seconds) => Duration::from_secs(bench.either(seconds.min(2), seconds)),
+        None => WARM_UP,
+    }
+}

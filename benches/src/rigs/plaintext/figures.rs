@@ -1,0 +1,62 @@
+//! The columns of the report, the panels of its plot, and the targets.
+
+use crate::report::results::{figure, Figure};
+use crate::report::targets::{target, Against, Bound, Target};
+
+pub const FIGURES: &[Figure] = &[
+    figure("rules-broken", "rules", "rules broken", true),
+    figure("reply-bytes", "bytes", "bytes of a reply", true),
+    figure("cpu-d1", "µs", "CPU per request, one at a time", true),
+    figure("requests-d1", "1/s", "requests, one at a time", false),
+    figure("cpu-d16", "µs", "CPU per request, 16 pipelined", true),
+    figure("requests-d16", "1/s", "requests, 16 pipelined", false),
+    figure("cpu-d32", "µs", "CPU per request, 32 pipelined", true),
+    figure("requests-d32", "1/s", "requests, 32 pipelined", false),
+    figure(
+        "cpu-c1024",
+        "µs",
+        "CPU per request, 16 pipelined, 1,024 connections",
+        true,
+    ),
+    figure(
+        "requests-c1024",
+        "1/s",
+        "requests, 16 pipelined, 1,024 connections",
+        false,
+    ),
+    figure(
+        "instructions-d1",
+        "Ir",
+        "user instructions per request, one at a time",
+        true,
+    ),
+    figure(
+        "instructions-d16",
+        "Ir",
+        "user instructions per request, 16 pipelined",
+        true,
+    ),
+];
+
+pub const PLOTTED: &[&str] = &[
+    "cpu-d1",
+    "cpu-d16",
+    "cpu-d32",
+    "cpu-c1024",
+    "instructions-d1",
+    "instructions-d16",
+];
+
+use Against::{EachBut, Itself, Peer};
+use Bound::AtMost;
+
+/// Those that the CPU is compared with: the floor has its own targets, and the same server on tokio 1 is shown only.
+const OTHERS: Against = EachBut(&["mio", "tokio"]);
+
+pub const TARGETS: &[Target] = &[
+    target("rules-broken", AtMost(0.00), Itself),
+    target("instructions-d16", AtMost(1.10), Peer("mio")),
+    target("instructions-d1", AtMost(1.25), Peer("mio")),
+    target("cpu-d16", AtMost(1.00), OTHERS),
+    target("cpu-d1", AtMost(1.00), OTHERS),
+];

@@ -1,0 +1,40 @@
+//! User instructions per request, by function, of the Rust peers.
+
+use std::io;
+
+use crate::load::pipelined::Pipelined;
+use crate::load::requests::Until;
+use crate::peers::{Found, Setup, Under};
+use crate::rigs::{lives, Bench, Taken};
+
+/// Fewer than elsewhere: more would only make the server's life longer.
+const CONNECTIONS: usize = 64;
+
+pub fn depth1(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let count = bench.either(3_000, 10_000);
+    lives::instructions(bench, "instructions-d1", count, &|under, count| {
+        live(bench, peer, under, count, 1)
+    })
+}
+
+pub fn depth16(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let count = bench.either(16_384, 65_536);
+    lives::instructions(bench, "instructions-d16", count, &|under, count| {
+        live(bench, peer, under, count, 16)
+    })
+}
+
+fn live(
+    bench: &Bench,
+    peer: &Found,
+    under: &Under,
+    count: u64,
+    depth: usize,
+) -> io::Result<()> {
+    let server = bench.start(peer, Setup::serving(1), under)?;
+    lives::until_closed(server.id, &bench.stop, || {
+        let mut load = Pipelined::open(server.listen, CONNECTIONS, depth)?;
+        load.run(Until::Sent(count), &bench.stop).map(drop)
+    })?;
+    server.end()
+}

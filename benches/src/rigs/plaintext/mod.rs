@@ -1,0 +1,64 @@
+//! Plaintext servers side by side: `Hello, World!` by HTTP/1.1, pipelined and not.
+
+mod conformance;
+mod cpu;
+mod figures;
+mod instructions;
+
+use super::{Group, Plan, Rig};
+
+/// Connections of every figure that names no other number.
+const CONNECTIONS: usize = 256;
+
+pub const RIG: Rig = Rig {
+    name: "plaintext",
+    question: "Servers that say hello over HTTP/1.1, pipelined and not: what futures 0.1 costs beside bare mio, async/await, coroutines and other languages.",
+    figures: figures::FIGURES,
+    plotted: figures::PLOTTED,
+    targets: figures::TARGETS,
+    groups: &[
+        Group {
+            name: "rules",
+            sample: conformance::sample,
+            quick: Plan::quick(1, 2_800, 35),
+            full: Plan::full(1, 2_800, 60),
+        },
+        Group {
+            name: "depth1",
+            sample: cpu::depth1,
+            quick: Plan::quick(2, 900, 30),
+            full: Plan::full(7, 3_300, 240),
+        },
+        Group {
+            name: "depth16",
+            sample: cpu::depth16,
+            quick: Plan::quick(2, 900, 30),
+            full: Plan::full(7, 3_300, 240),
+        },
+        Group {
+            name: "depth32",
+            sample: cpu::depth32,
+            quick: Plan::quick(1, 700, 15),
+            full: Plan::full(5, 1_400, 90),
+        },
+        Group {
+            name: "c1024",
+            sample: cpu::c1024,
+            quick: Plan::quick(1, 900, 15),
+            full: Plan::full(5, 1_500, 90),
+        },
+        Group {
+            name: "instructions-d1",
+            sample: instructions::depth1,
+            quick: Plan::quick(1, 3_500, 35),
+            full: Plan::full(1, 6_000, 70),
+        },
+        Group {
+            name: "instructions-d16",
+            sample: instructions::depth16,
+            quick: Plan::quick(1, 3_500, 35),
+            full: Plan::full(1, 6_000, 70),
+        },
+    ],
+    quick_note: Some("a quick run warms JIT compilers up for 2 s at most, which is too short"),
+};

@@ -1,0 +1,134 @@
+//! The columns of the report, the panels of its plot, and the targets.
+
+use crate::report::results::{figure, Figure};
+use crate::report::targets::{target, Against, Bound, Target};
+
+pub const FIGURES: &[Figure] = &[
+    figure("request", "Ir", "instructions per small request", true),
+    figure(
+        "request-allocations",
+        "each",
+        "allocations per small request",
+        true,
+    ),
+    figure("handshake", "Ir", "instructions per new tunnel", true),
+    figure(
+        "handshake-allocations",
+        "each",
+        "allocations per new tunnel",
+        true,
+    ),
+    figure("mib-download", "Ir", "instructions per MiB down", true),
+    figure(
+        "mib-download-allocations",
+        "each",
+        "allocations per MiB down",
+        true,
+    ),
+    figure("mib-upload", "Ir", "instructions per MiB up", true),
+    figure(
+        "mib-upload-allocations",
+        "each",
+        "allocations per MiB up",
+        true,
+    ),
+    figure("echo", "Ir", "instructions per echoed message", true),
+    figure(
+        "echo-allocations",
+        "each",
+        "allocations per echoed message",
+        true,
+    ),
+    figure(
+        "plaintext",
+        "Ir",
+        "instructions per plaintext request",
+        true,
+    ),
+    figure(
+        "plaintext-allocations",
+        "each",
+        "allocations per plaintext request",
+        true,
+    ),
+    figure(
+        "plaintext-16",
+        "Ir",
+        "instructions per plaintext request of 16 in a batch",
+        true,
+    ),
+    figure(
+        "plaintext-16-allocations",
+        "each",
+        "allocations per plaintext request of 16 in a batch",
+        true,
+    ),
+    figure(
+        "message",
+        "Ir",
+        "the same work: instructions per message",
+        true,
+    ),
+    figure(
+        "message-allocations",
+        "each",
+        "the same work: allocations per message",
+        true,
+    ),
+    figure(
+        "connection",
+        "Ir",
+        "the same work: instructions per connection of one message",
+        true,
+    ),
+    figure(
+        "connection-allocations",
+        "each",
+        "the same work: allocations per connection",
+        true,
+    ),
+    figure(
+        "combinator",
+        "Ir",
+        "instructions per combinator, or async fn",
+        true,
+    ),
+    figure(
+        "combinator-allocations",
+        "each",
+        "allocations per combinator, or async fn",
+        true,
+    ),
+    figure("task", "Ir", "instructions per task that waits once", true),
+    figure("task-allocations", "each", "allocations per task", true),
+];
+
+pub const PLOTTED: &[&str] = &[
+    "request",
+    "handshake",
+    "mib-download",
+    "echo",
+    "plaintext",
+    "message",
+    "combinator",
+    "task-allocations",
+];
+
+use Against::{Itself, LimitOf};
+use Bound::AtMost;
+
+pub const TARGETS: &[Target] = &[
+    target("combinator-allocations", AtMost(0.00), LimitOf("chain")),
+    target("task-allocations", AtMost(1.00), LimitOf("spawn-futures")),
+    target("task-allocations", AtMost(1.00), LimitOf("spawn-ptunnel")),
+    target("task-allocations", AtMost(1.00), LimitOf("spawn-core")),
+    target("message-allocations", AtMost(0.00), LimitOf("chain")),
+    target("message-allocations", AtMost(0.00), LimitOf("future")),
+    target("request-allocations", AtMost(0.00), Itself),
+    target("echo-allocations", AtMost(0.00), LimitOf("echo-tokio-core")),
+    target(
+        "plaintext-allocations",
+        AtMost(0.00),
+        LimitOf("plaintext-tokio-core"),
+    ),
+];

@@ -1,0 +1,67 @@
+//! Where instructions and allocations go: ptunnel and its rungs, the servers of the other rigs, and one piece of work
+//! as a chain of combinators, as a hand-written future and as an async fn.
+
+mod figures;
+mod servers;
+mod shares;
+mod tunnel;
+mod work;
+
+use std::io;
+
+use super::lives::{self, Life};
+use super::{Bench, Group, Plan, Rig, Taken};
+
+pub const RIG: Rig = Rig {
+    name: "profile",
+    question: "Instructions and allocations: what a request, a handshake and a MiB cost each rung, what a message costs \
+               each server, and what a combinator costs beside a hand-written future and an async fn.",
+    figures: figures::FIGURES,
+    plotted: figures::PLOTTED,
+    targets: figures::TARGETS,
+    groups: &[
+        group("request", tunnel::request, 5_000, 30),
+        group("handshake", tunnel::handshake, 5_000, 30),
+        group("mib-download", tunnel::download, 5_000, 30),
+        group("mib-upload", tunnel::upload, 5_000, 30),
+        group("echo", servers::echo, 4_000, 20),
+        group("plaintext", servers::plaintext, 4_000, 20),
+        group("plaintext-16", servers::plaintext_16, 4_000, 20),
+        group("message", work::message, 1_500, 10),
+        group("connection", work::connection, 1_500, 10),
+        group("combinator", work::combinator, 1_500, 10),
+        group("task", work::task, 1_500, 10),
+    ],
+    quick_note: None,
+};
+
+/// One round: counts of instructions and allocations don't vary as time does. `sample` in milliseconds and `budget` in
+/// seconds are those of a quick run; a full one takes three times as long.
+const fn group(
+    name: &'static str,
+    sample: fn(&Bench, &crate::peers::Found) -> io::Result<Taken>,
+    quick: u64,
+    budget: u64,
+) -> Group {
+    Group {
+        name,
+        sample,
+        quick: Plan::quick(1, quick, budget),
+        full: Plan::full(1, 3 * quick, 3 * budget),
+    }
+}
+
+/// Both figures per unit of work, and the shares of the first.
+fn profile(
+    bench: &Bench,
+    [figure, allocations]: [&'static str; 2],
+    count: u64,
+    life: Life,
+) -> io::Result<Taken> {
+    let each = lives::each(bench, count, life)?;
+    Ok(Taken {
+        values: vec![(figure, each.instructions), (allocations, each.allocations)],
+        parts: Some((figure, shares::of(each.functions))),
+        notes: Vec::new(),
+    })
+}

@@ -1,0 +1,71 @@
+//! The articles' load, ApacheBench with five clients, as a second opinion on ours.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::chain::{Chain, Connections, Proxy};
+use crate::load::ab::Ab;
+use crate::load::requests::Until;
+use crate::peers::{Found, Under};
+use crate::rigs::{Bench, Taken};
+
+const CLIENTS: usize = 5;
+
+pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let chain = Chain::to_pages(bench, peer, Proxy::Squid, &Under::Nothing)?;
+    let time = Duration::from_millis(bench.either(200, 800));
+    let mut values = Vec::new();
+    for (figure, connections, least) in [
+        // Each client meets the origin's limit of a hundred once.
+        ("ab-100", Connections::Limited, 100 * CLIENTS as u64),
+        ("ab-close", Connections::Closed, CLIENTS as u64),
+    ] {
+        let ab = Ab {
+            // Without a tunnel ab asks the proxy for the page itself, as the articles had it.
+            to: match chain.asked_directly() {
+                Some(_) => chain.target,
+                None => chain.entrance(),
+            },
+            proxy: chain.asked_directly(),
+            path: connections.path(),
+            clients: CLIENTS,
+            requests: fitting(bench, &chain, connections, time)?.max(least),
+            keep_alive: connections != Connections::Closed,
+        };
+        bench.stop.check()?;
+        values.push((figure, ab.run()?));
+    }
+    Ok(Taken::values(values))
+}
+
+/// The number of requests that take about so long, whole rounds of all clients: ab must be told one.
+fn fitting(
+    bench: &Bench,
+    chain: &Chain,
+    connections: Connections,
+    time: Duration,
+) -> io::Result<u64> {
+    let mut gets = chain.gets(CLIENTS, connections)?;
+    let begun = Instant::now();
+    let trial = Until::Elapsed(Duration::from_millis(50));
+    let count = gets.run(trial, &bench.stop)?;
+    Ok(whole_rounds(count, begun.elapsed(), time))
+}
+
+fn whole_rounds(count: u64, elapsed: Duration, time: Duration) -> u64 {
+    let fit = count as f64 / elapsed.as_secs_f64() * time.as_secs_f64();
+    (fit as u64).div_ceil(CLIENTS as u64) * CLIENTS as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_tunnel_gets_few_requests_and_every_client_as_many() {
+        let s = Duration::from_secs;
+        assert_eq!(whole_rounds(5, s(1), s(1)), 5);
+        assert_eq!(whole_rounds(6, s(1), s(1)), 10);
+        assert_eq!(whole_rounds(1_000, s(1), s(2)), 2_000);
+    }
+}

@@ -1,0 +1,78 @@
+//! The columns of the report, the panels of its plot, and the targets.
+
+use crate::report::results::{figure, Figure};
+use crate::report::targets::{target, Against, Bound, Target};
+
+pub const FIGURES: &[Figure] = &[
+    figure("time-kept-c5", "ms", "time per request, squid, kept, 5 clients", true),
+    figure("cpu-kept-c5", "µs", "CPU per request, squid, kept, 5 clients", true),
+    figure("time-100-c5", "ms", "time per request, squid, closed after 100, 5 clients", true),
+    figure("cpu-100-c5", "µs", "CPU per request, squid, closed after 100, 5 clients", true),
+    figure("time-close-c5", "ms", "time per request, squid, closed, 5 clients", true),
+    figure("cpu-close-c5", "µs", "CPU per request, squid, closed, 5 clients", true),
+    figure("time-kept-c50", "ms", "time per request, squid, kept, 50 clients", true),
+    figure("cpu-kept-c50", "µs", "CPU per request, squid, kept, 50 clients", true),
+    figure("time-100-c50", "ms", "time per request, squid, closed after 100, 50 clients", true),
+    figure("cpu-100-c50", "µs", "CPU per request, squid, closed after 100, 50 clients", true),
+    figure("time-close-c50", "ms", "time per request, squid, closed, 50 clients", true),
+    figure("cpu-close-c50", "µs", "CPU per request, squid, closed, 50 clients", true),
+    figure("time-embedded", "ms", "time per request, embedded proxy, kept, 50 clients", true),
+    figure("cpu-embedded", "µs", "CPU per request, embedded proxy, kept, 50 clients", true),
+    figure("tunnels-embedded", "1/s", "new tunnels with one request, embedded proxy", false),
+    figure("tunnels-embedded-cpu", "µs", "CPU per new tunnel, embedded proxy", true),
+    figure("time-tinyproxy", "ms", "time per request, tinyproxy, kept, 50 clients", true),
+    figure("cpu-tinyproxy", "µs", "CPU per request, tinyproxy, kept, 50 clients", true),
+    figure("tunnels-tinyproxy", "1/s", "new tunnels with one request, tinyproxy", false),
+    figure("tunnels-tinyproxy-cpu", "µs", "CPU per new tunnel, tinyproxy", true),
+    figure("ab-100", "ms", "ab, time per request, squid, closed after 100", true),
+    figure("ab-close", "ms", "ab, time per request, squid, closed", true),
+    figure("bulk-download", "GiB/s", "bulk download", false),
+    figure("bulk-download-cpu", "s/GiB", "bulk download, CPU", true),
+    figure("bulk-upload", "GiB/s", "bulk upload", false),
+    figure("bulk-upload-cpu", "s/GiB", "bulk upload, CPU", true),
+    figure("memory", "KiB", "memory per idle tunnel of 1,000", true),
+    figure("calls-io", "calls", "recv and send per message", true),
+    figure("calls-other", "calls", "other system calls per message", true),
+    figure("calls-tunnel", "calls", "system calls per new tunnel with one request", true),
+];
+
+pub const PLOTTED: &[&str] = &[
+    "cpu-kept-c50",
+    "cpu-close-c50",
+    "tunnels-embedded",
+    "time-kept-c5",
+    "time-100-c5",
+    "time-close-c5",
+    "bulk-download",
+    "memory",
+    "calls-tunnel",
+];
+
+use Against::{EachBut, Pair, Peer, Shown};
+use Bound::{AtLeast, AtMost};
+
+/// How much longer the Python threads take.
+const PYTHON: Against = Pair("python-threads", "ptunnel");
+/// proxytunnel, socat, stunnel and gost.
+const PACKAGES: Against = EachBut(&["none", "python-threads", "ncat"]);
+/// Better, at the two decimals that targets are compared with.
+const LESS: Bound = AtMost(0.99);
+const MORE: Bound = AtLeast(1.01);
+
+pub const TARGETS: &[Target] = &[
+    target("time-100-c5", AtLeast(34.01), PYTHON),
+    target("time-close-c5", AtLeast(34.01), PYTHON),
+    target("time-kept-c5", AtLeast(2.01), PYTHON),
+    target("time-kept-c50", AtLeast(2.01), PYTHON),
+    target("time-embedded", AtLeast(2.01), PYTHON),
+    target("cpu-kept-c5", AtMost(1.00), Peer("r5")),
+    target("cpu-close-c5", AtMost(1.00), Peer("r5")),
+    target("cpu-kept-c50", AtMost(1.00), Peer("r5")),
+    target("cpu-close-c50", AtMost(1.00), Peer("r5")),
+    target("cpu-embedded", AtMost(1.00), Peer("r5")),
+    target("tunnels-embedded-cpu", AtMost(1.00), Peer("r5")),
+    target("cpu-kept-c50", LESS, PACKAGES),
+    target("cpu-close-c50", LESS, PACKAGES),
+    target("tunnels-embedded", MORE, PACKAGES),
+    target("cpu-kept-c50", AtMost(0.00), Shown("ptunnel-0.1.18")),
+];

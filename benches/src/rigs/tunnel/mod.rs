@@ -1,0 +1,65 @@
+//! Tunnels through a proxy with CONNECT, ptunnel and its rungs among them: a page of nginx at their end.
+
+mod ab;
+mod bulk;
+mod calls;
+mod chain;
+mod figures;
+mod memory;
+mod pages;
+mod used;
+
+use super::{Group, Plan, Rig};
+
+pub const RIG: Rig = Rig {
+    name: "tunnel",
+    question: "Tunnels through an HTTP proxy to nginx: what a request, a new tunnel and a gigabyte cost on the way.",
+    figures: figures::FIGURES,
+    plotted: figures::PLOTTED,
+    targets: figures::TARGETS,
+    groups: &[
+        Group {
+            name: "c5",
+            sample: pages::few,
+            quick: Plan::quick(1, 2_200, 35),
+            full: Plan::full(7, 2_300, 170),
+        },
+        Group {
+            name: "c50",
+            sample: pages::many,
+            quick: Plan::quick(1, 2_200, 35),
+            full: Plan::full(7, 2_300, 170),
+        },
+        Group {
+            name: "proxies",
+            sample: pages::quicker,
+            quick: Plan::quick(1, 2_000, 30),
+            full: Plan::full(7, 2_500, 150),
+        },
+        Group {
+            name: "ab",
+            sample: ab::sample,
+            quick: Plan::quick(1, 2_500, 20),
+            full: Plan::full(5, 3_500, 110),
+        },
+        Group {
+            name: "bulk",
+            sample: bulk::sample,
+            quick: Plan::quick(1, 500, 10),
+            full: Plan::full(5, 1_200, 60),
+        },
+        Group {
+            name: "memory",
+            sample: memory::sample,
+            quick: Plan::quick(1, 2_500, 35),
+            full: Plan::full(1, 4_500, 60),
+        },
+        Group {
+            name: "calls",
+            sample: calls::sample,
+            quick: Plan::quick(1, 3_000, 35),
+            full: Plan::full(1, 5_000, 70),
+        },
+    ],
+    quick_note: Some(memory::QUICK),
+};

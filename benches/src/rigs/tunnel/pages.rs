@@ -1,0 +1,105 @@
+//! Time and CPU per request: pages of one kilobyte, on connections that are kept, limited and closed.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::chain::{versions, Chain, Connections, Proxy};
+use super::used::Used;
+use crate::load::requests::Until;
+use crate::peers::{Found, Under};
+use crate::rigs::{Bench, Taken};
+
+/// A load and the figures that it gives: time per request, or new tunnels per second, and CPU.
+struct Load {
+    clients: usize,
+    connections: Connections,
+    figures: [&'static str; 2],
+    as_rate: bool,
+}
+
+const fn timed(clients: usize, connections: Connections, figures: [&'static str; 2]) -> Load {
+    Load {
+        clients,
+        connections,
+        figures,
+        as_rate: false,
+    }
+}
+
+/// Each request has a tunnel of its own, so the rate is that of new tunnels.
+const fn new_tunnels(clients: usize, figures: [&'static str; 2]) -> Load {
+    Load {
+        clients,
+        connections: Connections::Closed,
+        figures,
+        as_rate: true,
+    }
+}
+
+use Connections::{Closed, Kept, Limited};
+
+/// Five clients, as in the articles.
+pub fn few(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let loads = [
+        timed(5, Kept, ["time-kept-c5", "cpu-kept-c5"]),
+        timed(5, Limited, ["time-100-c5", "cpu-100-c5"]),
+        timed(5, Closed, ["time-close-c5", "cpu-close-c5"]),
+    ];
+    let mut taken = through(bench, peer, Proxy::Squid, &loads)?;
+    if peer.spec.kind == crate::peers::Kind::Floor {
+        taken.notes = versions();
+    }
+    Ok(taken)
+}
+
+pub fn many(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let loads = [
+        timed(50, Kept, ["time-kept-c50", "cpu-kept-c50"]),
+        timed(50, Limited, ["time-100-c50", "cpu-100-c50"]),
+        timed(50, Closed, ["time-close-c50", "cpu-close-c50"]),
+    ];
+    through(bench, peer, Proxy::Squid, &loads)
+}
+
+/// Two proxies that are quicker than squid.
+pub fn quicker(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let embedded = [
+        timed(50, Kept, ["time-embedded", "cpu-embedded"]),
+        new_tunnels(50, ["tunnels-embedded", "tunnels-embedded-cpu"]),
+    ];
+    let tinyproxy = [
+        timed(50, Kept, ["time-tinyproxy", "cpu-tinyproxy"]),
+        new_tunnels(50, ["tunnels-tinyproxy", "tunnels-tinyproxy-cpu"]),
+    ];
+    let mut taken = through(bench, peer, Proxy::Embedded, &embedded)?;
+    let more = through(bench, peer, Proxy::Tinyproxy, &tinyproxy)?;
+    taken.values.extend(more.values);
+    Ok(taken)
+}
+
+fn through(bench: &Bench, peer: &Found, proxy: Proxy, loads: &[Load]) -> io::Result<Taken> {
+    let chain = Chain::to_pages(bench, peer, proxy, &Under::Nothing)?;
+    let time = Duration::from_millis(bench.either(200, 400));
+    let mut values = Vec::new();
+    for (index, load) in loads.iter().enumerate() {
+        let mut gets = chain.gets(load.clients, load.connections)?;
+        if index == 0 {
+            let warm_up = Until::Elapsed(Duration::from_millis(100));
+            gets.run(warm_up, &bench.stop)?;
+        }
+        let used = chain.tunnel().map(|tunnel| Used::begin(tunnel.id));
+        let used = used.transpose()?;
+        let begun = Instant::now();
+        let count = gets.run(Until::Elapsed(time), &bench.stop)? as f64;
+        let elapsed = begun.elapsed().as_secs_f64();
+        let [first, cpu] = load.figures;
+        values.push(match load.as_rate {
+            true => (first, count / elapsed),
+            false => (first, elapsed * 1e3 * load.clients as f64 / count),
+        });
+        if let Some(used) = used {
+            values.push((cpu, used.seconds()? / count * 1e6));
+        }
+    }
+    Ok(Taken::values(values))
+}
