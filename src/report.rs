@@ -135,6 +135,16 @@ impl Line {
     }
 }
 
+/// Logs how a client broke that waited for its tunnel: nobody is left to be served.
+pub fn left(origin: Origin, destination: &HostPort, start: Instant, error: io::Error) -> Carried {
+    let carried = Carried {
+        end: Err(Cut::failed(Traffic::default(), Side::Client, error)),
+        lasted: start.elapsed(),
+    };
+    info!("{} to {}: {}", origin, destination, carried);
+    carried
+}
+
 /// How a relay went; displays as its line in the log ends.
 #[derive(Debug)]
 pub struct Carried {

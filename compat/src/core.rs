@@ -2,6 +2,10 @@
 //!
 //! For the part of a program that stays on tokio-core while its `main` is on tokio 1 already: the
 //! two reactors cannot share a thread, since each wants to be the one that sleeps.
+//!
+//! The futures on it may use tokio 1's timers and sockets all the same, as those of the runtime
+//! that the [`CoreThread`] was made in: it is entered on the Core's thread, and its own thread goes
+//! on sleeping for them.
 
 use std::fmt;
 use std::future::Future;
@@ -13,6 +17,7 @@ use std::thread;
 use futures01::future;
 use futures01::sync::{mpsc, oneshot};
 use futures01::{Future as Future01, IntoFuture, Stream as Stream01};
+use tokio::runtime;
 use tokio::sync::oneshot as answer;
 use tokio_core::reactor::{Core, Handle, Remote};
 
@@ -63,6 +68,27 @@ pub struct CoreThread {
 impl CoreThread {
     /// Starts a thread of this name, and a Core on it. Blocks for as long as that takes.
     ///
+    /// Called inside a tokio 1 runtime (a task, `block_on`, the guard of `enter`), it lets what runs
+    /// on the Core make timers, sockets and tasks of that runtime, which fire for as long as that
+    /// runtime runs. Called outside of any, it is a Core and nothing more: a timer made there with
+    /// [`time::Current`](crate::time::Current) panics and says what to do; one of tokio's own, in an
+    /// `async` block say, panics with tokio's "there is no reactor running".
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ptunnel_compat::core::CoreThread;
+    /// use ptunnel_compat::time::{Current, Timeout};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let core = CoreThread::new("legacy")?;
+    /// let millisecond = Duration::from_millis(1);
+    /// core.run_std(move |_| tokio::time::sleep(millisecond)).await?;
+    /// core.run(move |_| Timeout::new(millisecond, &Current).unwrap()).await??;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// When the system has no thread or no descriptor left.
@@ -71,9 +97,12 @@ impl CoreThread {
         let (stop, stopped) = oneshot::channel();
         let (ready, started) = blocking::channel();
         let (end, ended) = answer::channel();
+        let runtime = runtime::Handle::try_current().ok();
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
+                // Left after the Core is dropped, whose futures may look for it as they go.
+                let _inside = runtime.as_ref().map(runtime::Handle::enter);
                 let core = match Core::new() {
                     Ok(core) => core,
                     Err(error) => return drop(ready.send(Err(error))),

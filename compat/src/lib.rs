@@ -61,8 +61,9 @@ pub mod spawn;
 pub mod task;
 pub mod time;
 
-/// Compiles and runs what the guide and the README show.
+/// Compiles and runs what the guide and the READMEs show.
 #[cfg(doctest)]
 #[doc = include_str!("../../MIGRATION.md")]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../ladder/README.md")]
 mod shown {}

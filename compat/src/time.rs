@@ -1,7 +1,9 @@
 //! tokio-core's `Timeout` and `Interval`, on tokio 1's clock.
 //!
-//! Same constructors, same items, same instants; [`Handle`] takes the place of the Core's. They
-//! differ from `tokio::time` where tokio-core did:
+//! Same constructors, same items, same instants. In the place of the Core's handle stands whatever
+//! knows a tokio 1 runtime ([`OnRuntime`]): a [`spawn::Handle`](crate::spawn::Handle), tokio's own
+//! `Handle`, or [`Current`] for code that has none to pass. They differ from `tokio::time` where
+//! tokio-core did:
 //!
 //! | | tokio-core 0.1.12, and here | tokio 1 |
 //! |---|---|---|
@@ -17,7 +19,8 @@
 //! its timer. Nothing here owns a socket.
 //!
 //! `tokio::time::pause` holds these as well. They may be polled in any 0.1 task, also on a Core's
-//! thread, but fire only while the runtime of their `Handle` runs with its time driver enabled.
+//! thread, but fire only while their runtime runs. Its time driver has to be enabled
+//! (`enable_time`): otherwise tokio panics, when they are made, and says so.
 
 use std::fmt;
 use std::future::Future;
@@ -26,10 +29,64 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures01::{Async, Future as Future01, Poll, Stream as Stream01};
+use tokio::runtime;
 use tokio::time::{self, Sleep};
 
-use crate::spawn::Handle;
 use crate::task::Crossing;
+
+/// Something that knows the tokio 1 runtime whose clock a timer is to run on.
+pub trait OnRuntime {
+    /// That runtime.
+    fn runtime(&self) -> runtime::Handle;
+}
+
+impl OnRuntime for runtime::Handle {
+    fn runtime(&self) -> runtime::Handle {
+        self.clone()
+    }
+}
+
+impl<T: OnRuntime + ?Sized> OnRuntime for &T {
+    fn runtime(&self) -> runtime::Handle {
+        (**self).runtime()
+    }
+}
+
+/// The runtime inside of which the timer is made.
+///
+/// That is any place where `tokio::runtime::Handle::current` works: a task, `block_on`, the guard
+/// of `enter`, and the thread of a [`CoreThread`](crate::core::CoreThread) that was itself made in
+/// such a place.
+///
+/// ```
+/// use std::time::Duration;
+/// use ptunnel_compat::{task::AsStd, time::{Current, Timeout}};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> std::io::Result<()> {
+/// AsStd::new(Timeout::new(Duration::from_secs(10), &Current)?).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Current;
+
+impl OnRuntime for Current {
+    /// # Panics
+    ///
+    /// Outside of any runtime.
+    #[track_caller]
+    fn runtime(&self) -> runtime::Handle {
+        match runtime::Handle::try_current() {
+            Ok(runtime) => runtime,
+            Err(_) => panic!(
+                "a timer was made with time::Current outside a tokio 1 runtime: give it a handle \
+                 of the runtime instead, make it inside of one, or, if this is the thread of a \
+                 core::CoreThread, call CoreThread::new inside of one"
+            ),
+        }
+    }
+}
 
 /// A 0.1 future that resolves once an instant has passed.
 ///
@@ -38,12 +95,12 @@ use crate::task::Crossing;
 /// ```
 /// use std::time::Duration;
 /// use futures01::{Async, Future as _};
-/// use ptunnel_compat::{spawn::Local, task::AsStd, time::Timeout};
+/// use ptunnel_compat::{task::AsStd, time::Timeout};
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> std::io::Result<()> {
-/// let local = Local::new(&tokio::runtime::Handle::current());
-/// let timeout = Timeout::new(Duration::from_secs(10), &local.handle())?;
+/// let runtime = tokio::runtime::Handle::current();
+/// let timeout = Timeout::new(Duration::from_secs(10), &runtime)?;
 /// // Counts from here on, polled or not.
 /// tokio::time::advance(Duration::from_secs(10)).await;
 /// AsStd::new(timeout).await?;
@@ -61,10 +118,10 @@ impl Timeout {
     /// # Errors
     ///
     /// When the instant is too far away for the clock. tokio-core panicked.
-    pub fn new(duration: Duration, handle: &Handle) -> io::Result<Timeout> {
+    pub fn new(duration: Duration, handle: &impl OnRuntime) -> io::Result<Timeout> {
         let at = after(time::Instant::now(), duration)?;
         Ok(Timeout {
-            timer: Timer::new(at, handle),
+            timer: Timer::new(at, &handle.runtime()),
         })
     }
 
@@ -73,9 +130,9 @@ impl Timeout {
     /// # Errors
     ///
     /// Never: the `Result` is tokio-core's, which needed its Core.
-    pub fn new_at(at: Instant, handle: &Handle) -> io::Result<Timeout> {
+    pub fn new_at(at: Instant, handle: &impl OnRuntime) -> io::Result<Timeout> {
         Ok(Timeout {
-            timer: Timer::new(at.into(), handle),
+            timer: Timer::new(at.into(), &handle.runtime()),
         })
     }
 
@@ -109,13 +166,12 @@ impl fmt::Debug for Timeout {
 /// use std::time::Duration;
 /// use futures01::Stream as _;
 /// use futures_util::TryStreamExt as _;
-/// use ptunnel_compat::{spawn::Local, task::AsStd, time::Interval};
+/// use ptunnel_compat::{task::AsStd, time::{Current, Interval}};
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> std::io::Result<()> {
-/// let local = Local::new(&tokio::runtime::Handle::current());
 /// let start = tokio::time::Instant::now();
-/// let ticks = Interval::new(Duration::from_secs(10), &local.handle())?;
+/// let ticks = Interval::new(Duration::from_secs(10), &Current)?;
 /// AsStd::new(ticks.take(3)).try_collect::<Vec<()>>().await?;
 /// assert_eq!(start.elapsed().as_secs(), 30);
 /// # Ok(())
@@ -134,9 +190,9 @@ impl Interval {
     ///
     /// When `period` is zero, or the first instant too far away for the clock. tokio-core panicked,
     /// for zero at the first tick.
-    pub fn new(period: Duration, handle: &Handle) -> io::Result<Interval> {
+    pub fn new(period: Duration, handle: &impl OnRuntime) -> io::Result<Interval> {
         let at = after(time::Instant::now(), period)?;
-        Interval::from(at, period, handle)
+        Interval::from(at, period, &handle.runtime())
     }
 
     /// Ticks at `at`, and once a `period` after that.
@@ -144,16 +200,20 @@ impl Interval {
     /// # Errors
     ///
     /// When `period` is zero.
-    pub fn new_at(at: Instant, period: Duration, handle: &Handle) -> io::Result<Interval> {
-        Interval::from(at.into(), period, handle)
+    pub fn new_at(at: Instant, period: Duration, handle: &impl OnRuntime) -> io::Result<Interval> {
+        Interval::from(at.into(), period, &handle.runtime())
     }
 
-    fn from(at: time::Instant, period: Duration, handle: &Handle) -> io::Result<Interval> {
+    fn from(
+        at: time::Instant,
+        period: Duration,
+        runtime: &runtime::Handle,
+    ) -> io::Result<Interval> {
         if period.is_zero() {
             return Err(invalid("an interval needs a period above zero"));
         }
         Ok(Interval {
-            timer: Timer::new(at, handle),
+            timer: Timer::new(at, runtime),
             period,
         })
     }
@@ -219,8 +279,8 @@ struct Timer {
 }
 
 impl Timer {
-    fn new(at: time::Instant, handle: &Handle) -> Timer {
-        let _runtime = handle.runtime().enter();
+    fn new(at: time::Instant, runtime: &runtime::Handle) -> Timer {
+        let _inside = runtime.enter();
         Timer {
             sleep: Box::pin(time::sleep_until(at)),
             crossing: Crossing::default(),

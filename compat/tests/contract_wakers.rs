@@ -14,7 +14,7 @@ use futures01::executor;
 use futures01::stream::FuturesUnordered;
 use futures01::sync::{mpsc, oneshot};
 use futures01::task::{self, Task};
-use futures01::{future, Async, Future as _};
+use futures01::{future, stream, Async, Future as _};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use ptunnel_compat::task::{As01, AsStd};
 use tokio::sync as std_sync;
@@ -88,6 +88,31 @@ fn an_ended_future_wakes_nobody_and_frees_its_waker() {
     notify(&kept);
     assert_eq!(bell.rung(), 0);
     assert_eq!(Arc::strong_count(&bell), 1);
+}
+
+#[test]
+fn an_ended_stream_wakes_nobody_until_it_is_polled_again() {
+    let (first, second) = (Bell::new(), Bell::new());
+    let kept = Arc::new(Mutex::new(None));
+    let keep = kept.clone();
+    let mut ends = [Async::NotReady, Async::Ready(None)].into_iter();
+    let mut stream = AsStd::new(stream::poll_fn(move || {
+        keep.lock().unwrap().get_or_insert_with(task::current);
+        Ok::<Async<Option<()>>, ()>(ends.next().unwrap_or(Async::NotReady))
+    }));
+    assert!(first.poll_next(&mut stream).is_pending());
+    assert_eq!(first.poll_next(&mut stream), Poll::Ready(None));
+    notify(&kept);
+    assert_eq!(first.rung(), 0);
+    assert_eq!(Arc::strong_count(&first), 1);
+
+    // 0.1 allows it, and some streams then have more to say.
+    assert!(second.poll_next(&mut stream).is_pending());
+    notify(&kept);
+    assert_eq!((first.rung(), second.rung()), (0, 1));
+    assert!(first.poll_next(&mut stream).is_pending());
+    notify(&kept);
+    assert_eq!((first.rung(), second.rung()), (1, 1));
 }
 
 #[test]

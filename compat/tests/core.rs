@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::io;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -11,8 +12,12 @@ use futures01::future;
 use futures01::sync::oneshot;
 use futures01::Future as _;
 use ptunnel_compat::core::CoreThread;
+use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::spawn::Lost;
 use ptunnel_compat::task::AsStd;
+use ptunnel_compat::time;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_core::reactor::Timeout;
 
 fn block_on<F: std::future::Future>(future: F) -> F::Output {
@@ -64,6 +69,104 @@ fn async_code_awaits_tokio_core_timers_where_they_turn() {
             assert!(core.run_std(timer).await.unwrap());
         });
     });
+}
+
+#[test]
+fn timers_of_tokio_1_fire_on_a_core_made_inside_its_runtime() {
+    const SOON: Duration = Duration::from_millis(1);
+    watched(|| {
+        block_on(async {
+            let core = core();
+            // Made over there, both of them.
+            core.run_std(|_| async { tokio::time::sleep(SOON).await })
+                .await
+                .unwrap();
+            let ours = |_: &_| time::Timeout::new(SOON, &time::Current).unwrap();
+            core.run(ours).await.unwrap().unwrap();
+            core.shutdown().await.unwrap();
+        });
+    });
+}
+
+/// Also when the Core was made in a place that merely belongs to a runtime.
+#[test]
+fn the_guard_of_a_runtime_is_inside_of_it() {
+    watched(|| {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let core = {
+            let _inside = runtime.enter();
+            core()
+        };
+        let sleep = core.run_std(|_| tokio::time::sleep(Duration::from_millis(1)));
+        block_on(sleep).unwrap();
+    });
+}
+
+#[test]
+fn sockets_of_tokio_1_serve_0_1_code_on_a_core_made_inside_its_runtime() {
+    /// Connects over there, and hands the socket to 0.1 code.
+    async fn greet(addr: std::net::SocketAddr) -> io::Result<()> {
+        let stream = As01::new(TcpStream::connect(addr).await?, ShutdownPolicy::Fin);
+        let (stream, _) = AsStd::new(tokio_io::io::write_all(stream, "hello")).await?;
+        AsStd::new(tokio_io::io::shutdown(stream)).await.map(drop)
+    }
+    watched(|| {
+        block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let addr = listener.local_addr().unwrap();
+            let core = core();
+            let greeting = core.run_std(move |_| greet(addr));
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut heard = String::new();
+            client.read_to_string(&mut heard).await.unwrap();
+            assert_eq!(heard, "hello");
+            greeting.await.unwrap().unwrap();
+        });
+    });
+}
+
+#[test]
+fn on_a_core_made_outside_of_any_runtime_a_timer_says_what_to_do() {
+    watched(|| {
+        let core = core();
+        let ours = |_: &_| time::Timeout::new(Duration::from_millis(1), &time::Current).unwrap();
+        let lost = block_on(core.run(ours)).unwrap_err();
+        assert!(
+            lost.to_string()
+                .contains("call CoreThread::new inside of one"),
+            "{lost}"
+        );
+        // The Core goes on.
+        assert_eq!(block_on(core.run(|_| Ok::<_, ()>(1))).unwrap(), Ok(1));
+    });
+}
+
+#[test]
+fn what_a_core_drops_at_its_end_is_still_inside_the_runtime() {
+    struct Looks(mpsc::Sender<bool>);
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            let found = tokio::runtime::Handle::try_current().is_ok();
+            let _ = self.0.send(found);
+        }
+    }
+    let (tx, found) = mpsc::channel();
+    watched(|| {
+        block_on(async {
+            let core = core();
+            core.remote().spawn(|_| {
+                let looks = Looks(tx);
+                future::empty::<(), ()>().map(move |()| drop(looks))
+            });
+            core.run(|_| Ok::<_, ()>(())).await.unwrap().unwrap();
+            core.shutdown().await.unwrap();
+        });
+    });
+    assert_eq!(found.try_recv(), Ok(true));
 }
 
 #[test]

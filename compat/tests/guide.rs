@@ -1,11 +1,37 @@
-//! MIGRATION.md and the tests that it names must not drift apart.
+//! MIGRATION.md, the READMEs, and the files and tests that they name must not drift apart. That
+//! their blocks of Rust compile and run is `lib.rs`'s to see to.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-const GUIDE: &str = include_str!("../../MIGRATION.md");
-const README: &str = include_str!("../README.md");
+/// A document of this repository.
+struct Page {
+    path: &'static str,
+    text: &'static str,
+}
+
+const GUIDE: Page = Page {
+    path: "MIGRATION.md",
+    text: include_str!("../../MIGRATION.md"),
+};
+
+const PAGES: [Page; 3] = [
+    GUIDE,
+    Page {
+        path: "compat/README.md",
+        text: include_str!("../README.md"),
+    },
+    Page {
+        path: "compat/ladder/README.md",
+        text: include_str!("../ladder/README.md"),
+    },
+];
+
+/// A file of the repository, by its path from there.
+fn from_root(path: impl AsRef<Path>) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
 
 /// All `row_…` names in a text, each with what comes before it.
 fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -21,9 +47,8 @@ fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// The tests of `tests/traps/`, and those that need old versions.
 fn traps() -> BTreeSet<String> {
     let mut traps = BTreeSet::new();
-    for folder in ["tests/traps", "faults/tests"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-        for file in fs::read_dir(folder).unwrap() {
+    for folder in ["compat/tests/traps", "compat/faults/tests"] {
+        for file in fs::read_dir(from_root(folder)).unwrap() {
             let source = fs::read_to_string(file.unwrap().path()).unwrap();
             let tests = rows(&source).filter(|(before, _)| before.ends_with("fn "));
             traps.extend(tests.map(|(_, name)| name.to_owned()));
@@ -35,8 +60,14 @@ fn traps() -> BTreeSet<String> {
 #[test]
 fn every_test_that_is_named_exists() {
     let traps = traps();
-    for (_, name) in rows(GUIDE).chain(rows(README)) {
-        assert!(traps.contains(name), "there is no test {name}");
+    for page in &PAGES {
+        for (_, name) in rows(page.text) {
+            assert!(
+                traps.contains(name),
+                "{}: there is no test {name}",
+                page.path
+            );
+        }
     }
 }
 
@@ -51,6 +82,7 @@ fn every_trap_stands_in_its_row_of_the_table() {
             .unwrap();
         let row = format!("| {number} |");
         let row = GUIDE
+            .text
             .lines()
             .find(|line| line.starts_with(&row) && line.contains("`row_"));
         assert!(
@@ -74,28 +106,41 @@ fn at_least_thirty_rows_have_a_test() {
 
 #[test]
 fn every_link_leads_somewhere() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for (text, folder) in [(GUIDE, root.join("..")), (README, root.to_owned())] {
-        for link in text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
-            match link.strip_prefix('#') {
-                Some(anchor) => {
-                    let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
-                    assert!(
-                        headings.map(anchor_of).any(|a| a == anchor),
-                        "no heading {link}"
-                    );
-                }
-                None => {
-                    let file = link.split('#').next().unwrap();
-                    assert!(folder.join(file).exists(), "no file {link}");
+    for page in &PAGES {
+        let (prose, _) = take_apart(page.text);
+        for (_, line) in &prose {
+            for link in line.split("](").skip(1) {
+                let link = link.split(')').next().unwrap_or_default();
+                if let Err(missing) = look_up(page.path, link) {
+                    panic!("{}: [{link}]: {missing}", page.path);
                 }
             }
         }
     }
+}
+
+/// Finds the file that a link in `page` leads to, and its heading.
+fn look_up(page: &str, link: &str) -> Result<(), String> {
+    let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let target = match file {
+        "" => from_root(page),
+        file => from_root(page).with_file_name(file),
+    };
+    if !target.exists() {
+        return Err(format!("no file {file}"));
+    }
+    if anchor.is_empty() {
+        return Ok(());
+    }
+    let text = fs::read_to_string(target).map_err(|error| error.to_string())?;
+    let (prose, _) = take_apart(&text);
+    let mut headings = prose
+        .iter()
+        .filter_map(|(_, line)| line.strip_prefix('#').map(anchor_of));
+    headings
+        .any(|heading| heading == anchor)
+        .then_some(())
+        .ok_or_else(|| format!("no heading #{anchor}"))
 }
 
 /// The name that a heading gets when the file is shown as a page.
@@ -105,4 +150,187 @@ fn anchor_of(heading: &str) -> String {
         .chars()
         .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// A line and its number, which counts from 1.
+type Numbered<'a> = (usize, &'a str);
+
+/// A fenced block of code.
+struct Block<'a> {
+    language: &'a str,
+    /// Where its fence stands.
+    begins: usize,
+    lines: Vec<Numbered<'a>>,
+}
+
+/// What stands between the blocks, and the blocks.
+fn take_apart(text: &str) -> (Vec<Numbered<'_>>, Vec<Block<'_>>) {
+    let (mut prose, mut blocks) = (Vec::new(), Vec::<Block>::new());
+    let mut inside = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        match line.strip_prefix("```") {
+            Some(_) if inside => inside = false,
+            Some(language) => {
+                inside = true;
+                blocks.push(Block {
+                    language: language.trim(),
+                    begins: number,
+                    lines: Vec::new(),
+                });
+            }
+            None if inside => blocks
+                .last_mut()
+                .expect("it has begun")
+                .lines
+                .push((number, line)),
+            None => prose.push((number, line)),
+        }
+    }
+    (prose, blocks)
+}
+
+#[test]
+fn every_diff_is_one_of_the_files_that_it_names() {
+    let read = |path: &str| {
+        fs::read_to_string(from_root(path)).map_err(|error| format!("cannot read {path}: {error}"))
+    };
+    let wrong: Vec<String> = PAGES
+        .iter()
+        .flat_map(|page| {
+            let (_, blocks) = take_apart(page.text);
+            let diffs = blocks.into_iter().filter(|block| block.language == "diff");
+            let wrong = diffs.filter_map(|diff| check(&diff, read).err().map(|e| (diff.begins, e)));
+            let wrong = wrong.map(|(begins, error)| {
+                format!("{}: the diff in line {begins}: {error}", page.path)
+            });
+            wrong.collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// One side of a diff: a file, and how far its lines have been found in it.
+struct Side {
+    path: String,
+    lines: std::vec::IntoIter<String>,
+}
+
+impl Side {
+    fn open(
+        header: Option<&Numbered<'_>>,
+        sign: &str,
+        read: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<Side, String> {
+        let path = header
+            .and_then(|(_, line)| line.strip_prefix(sign))
+            .ok_or_else(|| format!("it does not begin with `--- PATH` and `+++ PATH` ({sign})"))?
+            .trim();
+        let text = match path {
+            "/dev/null" => String::new(),
+            path => read(path)?,
+        };
+        let lines: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
+        Ok(Side {
+            path: path.to_owned(),
+            lines: lines.into_iter(),
+        })
+    }
+
+    fn find(&mut self, wanted: &str, (number, line): Numbered<'_>) -> Result<(), String> {
+        if self.lines.any(|line| line == wanted) {
+            return Ok(());
+        }
+        Err(format!(
+            "line {number} `{line}` is not in {}, after the lines before it",
+            self.path
+        ))
+    }
+}
+
+/// Whether the lines that a diff takes away stand in the one file, those that it adds in the other,
+/// and the rest in both: in this order, and whatever their indentation.
+fn check(diff: &Block<'_>, read: impl Fn(&str) -> Result<String, String>) -> Result<(), String> {
+    let mut lines = diff.lines.iter();
+    let mut old = Side::open(lines.next(), "--- ", &read)?;
+    let mut new = Side::open(lines.next(), "+++ ", &read)?;
+    for &(number, line) in lines {
+        let (sign, wanted) = match line.chars().next() {
+            Some(sign @ ('-' | '+' | ' ')) => (sign, line[1..].trim()),
+            _ => (' ', line.trim()),
+        };
+        if wanted.is_empty() || wanted.starts_with("@@") || wanted.starts_with('…') {
+            continue;
+        }
+        if sign != '+' {
+            old.find(wanted, (number, line))?;
+        }
+        if sign != '-' {
+            new.find(wanted, (number, line))?;
+        }
+    }
+    Ok(())
+}
+
+/// The check itself, on two files of three lines.
+mod diffs {
+    use super::{check, take_apart};
+
+    fn outcome(diff: &str) -> Result<(), String> {
+        let read = |path: &str| match path {
+            "old.rs" => Ok("fn f() {\n    old();\n}\n".to_owned()),
+            "new.rs" => Ok("fn f() {\n    new();\n}\n".to_owned()),
+            path => Err(format!("cannot read {path}")),
+        };
+        let text = format!("Text.\n\n```diff\n{diff}\n```\n");
+        let (_, blocks) = take_apart(&text);
+        assert_eq!((blocks[0].language, blocks[0].begins), ("diff", 3));
+        check(&blocks[0], read)
+    }
+
+    #[test]
+    fn a_true_one_passes() {
+        let whole = "--- old.rs\n+++ new.rs\n@@ f\n fn f() {\n-    old();\n+    new();\n }";
+        assert_eq!(outcome(whole), Ok(()));
+        let parts = "--- old.rs\n+++ new.rs\n-old();\n …\n…\n+new();\n\n }";
+        assert_eq!(outcome(parts), Ok(()));
+        assert_eq!(outcome("--- /dev/null\n+++ new.rs\n+    new();"), Ok(()));
+        assert_eq!(outcome("--- old.rs\n+++ /dev/null\n-    old();"), Ok(()));
+    }
+
+    #[test]
+    fn a_false_one_says_which_line() {
+        let wrong = [
+            (
+                "--- old.rs\n+++ new.rs\n-    new();",
+                "line 6 `-    new();` is not in old.rs",
+            ),
+            (
+                "--- old.rs\n+++ new.rs\n+    old();",
+                "line 6 `+    old();` is not in new.rs",
+            ),
+            (
+                "--- old.rs\n+++ new.rs\n     old();",
+                "line 6 `     old();` is not in new.rs",
+            ),
+            (
+                "--- old.rs\n+++ new.rs\n }\n fn f() {",
+                "line 7 ` fn f() {` is not in old.rs",
+            ),
+            (
+                "--- old.rs\n+++ new.rs\n }\n…\n-old();",
+                "line 8 `-old();` is not in old.rs",
+            ),
+            (
+                "--- /dev/null\n+++ new.rs\n }",
+                "line 6 ` }` is not in /dev/null",
+            ),
+            ("--- old.rs\n+++ gone.rs\n }", "cannot read gone.rs"),
+            ("-    old();", "does not begin with `--- PATH`"),
+            ("--- old.rs\n-    old();", "`+++ PATH`"),
+        ];
+        for (diff, told) in wrong {
+            let error = outcome(diff).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+    }
 }

@@ -179,6 +179,7 @@ fn a_spawner_answers_through_its_join_handle() {
 // Async code onto a Core.
 
 #[test]
+#[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
 fn a_core_runs_std_futures_that_are_not_send() {
     let mut core = Core::new().unwrap();
     let list = Rc::new(RefCell::new(vec![1]));
@@ -193,6 +194,7 @@ fn a_core_runs_std_futures_that_are_not_send() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
 fn dropping_a_call_drops_its_future() {
     let mut core = Core::new().unwrap();
     let (guard, guarded): (Guard, _) = mpsc::channel();
@@ -217,6 +219,7 @@ fn watched_turn(core: &mut Core, done: impl Fn() -> bool) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
 fn a_call_that_is_dropped_before_its_turn_is_never_made() {
     let mut core = Core::new().unwrap();
     let remote = core.remote();
@@ -233,6 +236,7 @@ fn a_call_that_is_dropped_before_its_turn_is_never_made() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
 fn the_core_being_gone_is_told() {
     let core = Core::new().unwrap();
     let (handle, remote) = (core.handle(), core.remote());
@@ -261,6 +265,7 @@ fn the_core_being_gone_is_told() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
 fn a_panic_reaches_the_one_who_awaits_and_the_core_goes_on() {
     let mut core = Core::new().unwrap();
     let call = on_handle(&core.handle(), async { panic!("of a call") });

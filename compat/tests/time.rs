@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use common::Bell;
 use futures01::executor::{self, Spawn};
-use futures01::{Async, Future as _};
+use futures01::{Async, Future as _, Stream as _};
 use ptunnel_compat::spawn::{Handle, Local};
 use ptunnel_compat::task::AsStd;
-use ptunnel_compat::time::{Interval, Timeout};
+use ptunnel_compat::time::{Current, Interval, OnRuntime, Timeout};
 use tokio::time::{advance, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -34,6 +34,32 @@ async fn a_timeout_counts_from_its_making() {
     let timeout = Timeout::new(10 * SECOND, &handle()).unwrap();
     advance(10 * SECOND).await;
     assert_eq!(timeout.wait().unwrap(), ());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_takes_whatever_knows_a_runtime() {
+    fn resolve_after(handle: &impl OnRuntime) -> impl futures01::Future<Item = (), Error = ()> {
+        let first = Timeout::new(SECOND, handle).unwrap();
+        let tick = Interval::new(SECOND, &handle).unwrap().into_future();
+        first
+            .map_err(drop)
+            .join(tick.map_err(drop))
+            .map(|((), (tick, _))| assert_eq!(tick, Some(())))
+    }
+    let runtime = tokio::runtime::Handle::current();
+    let local = Local::new(&runtime);
+    let start = Instant::now();
+    AsStd::new(resolve_after(&Current)).await.unwrap();
+    AsStd::new(resolve_after(&runtime)).await.unwrap();
+    AsStd::new(resolve_after(&local)).await.unwrap();
+    AsStd::new(resolve_after(&local.handle())).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 4);
+}
+
+#[test]
+#[should_panic(expected = "with time::Current outside a tokio 1 runtime: give it a handle")]
+fn made_outside_of_a_runtime_it_says_what_to_do() {
+    let _ = Timeout::new(SECOND, &Current);
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,6 +149,7 @@ async fn a_tick_missed_by_a_hair_is_skipped_too() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
 fn timers_fire_for_a_task_on_a_core_too() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -53,7 +53,7 @@ pub use self::proxy::Proxy;
 pub use self::relay::{Patience, Relay};
 pub use self::resolve::{Lookup, Resolver};
 pub use self::server::Post;
-pub use self::session::Opened;
+pub use self::session::{Opened, Opening};
 pub use self::shutdown::{Caught, Signals};
 
 pub use crate::report::{Carried, Cut, Origin, Side, Traffic};

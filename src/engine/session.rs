@@ -1,9 +1,10 @@
 //! One client from its arrival to its end, as a chain; each link is a future of its own file.
 
+use std::io;
 use std::time::Instant;
 
 use futures::future::{self, Either, Loop};
-use futures::Future;
+use futures::{Async, Future, Poll};
 use log::{debug, warn};
 
 use super::connect::Connect;
@@ -13,8 +14,8 @@ use super::resolve::Resolver;
 use super::{Engine, Tunnel};
 use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
-use crate::net::{Rewind, Socket};
-use crate::report::{Carried, Line, Origin};
+use crate::net::{Rewind, Socket, Transport};
+use crate::report::{self, Carried, Line, Origin};
 use crate::route::{Attempts, Candidate, Via};
 
 /// A way to the destination, opened for one client.
@@ -30,7 +31,7 @@ impl Engine {
     ///
     /// The client belongs to the future, which closes it when its tunnel can't be opened or has
     /// ended, and resets it when the tunnel is cut. An error is one of opening: no byte was taken
-    /// from the client.
+    /// from the client. A client that is reset while it waits ends the opening; that is no error.
     pub fn carry(
         &self,
         client: Socket,
@@ -42,7 +43,14 @@ impl Engine {
         let start = Instant::now();
         // Boxed: an idle tunnel shall not weigh what opening it took.
         let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(self.open(tunnel));
-        open.and_then(move |opened| {
+        Opening::new(client, open).and_then(move |outcome| {
+            let (client, opened) = match outcome {
+                Ok(opened) => opened,
+                Err(e) => {
+                    let carried = report::left(origin, &destination, start, e);
+                    return Either::A(future::ok(carried));
+                }
+            };
             debug!("{} to {}: open {}", origin, destination, opened.via);
             let relay = engine.relay(client, opened.stream);
             let line = Line {
@@ -51,7 +59,7 @@ impl Engine {
                 via: opened.via,
                 start,
             };
-            relay.then(|end| Ok(line.log(end)))
+            Either::B(relay.then(|end| Ok(line.log(end))))
         })
     }
 
@@ -171,5 +179,47 @@ impl Engine {
         Deadline::new(dial, limit, self.clock(), move || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })
+    }
+}
+
+/// The opening of a way, for as long as its client is there.
+///
+/// Resolves to the client and what `open` resolves to; to the client's error alone, such as a
+/// reset, when that comes first: a proxy that hangs shall not hold what nobody waits for. Nothing
+/// is read from the client, and its mere end (FIN) ends nothing: who has said all waits for the
+/// answer. Both are dropped with the future.
+#[must_use = "futures do nothing unless polled"]
+pub struct Opening<C, F> {
+    client: Option<C>,
+    open: F,
+}
+
+impl<C: Transport, F: Future> Opening<C, F> {
+    /// Opens while `client` is there.
+    pub fn new(client: C, open: F) -> Opening<C, F> {
+        Opening {
+            client: Some(client),
+            open,
+        }
+    }
+}
+
+impl<C: Transport, F: Future> Future for Opening<C, F> {
+    type Item = Result<(C, F::Item), io::Error>;
+    type Error = F::Error;
+
+    fn poll(&mut self) -> Poll<Self::Item, F::Error> {
+        let opened = self.open.poll()?;
+        let mut client = self.client.take().expect("Opening polled after it ended");
+        if let Async::Ready(opened) = opened {
+            return Ok(Async::Ready(Ok((client, opened))));
+        }
+        match client.check() {
+            Ok(()) => {
+                self.client = Some(client);
+                Ok(Async::NotReady)
+            }
+            Err(e) => Ok(Async::Ready(Err(e))),
+        }
     }
 }

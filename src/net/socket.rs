@@ -137,7 +137,7 @@ impl Transport for Socket {
     }
 
     fn check(&mut self) -> io::Result<()> {
-        if self.registration.take_failed() {
+        while self.registration.take_failed() {
             if let Some(e) = self.io.take_error()? {
                 return Err(e);
             }

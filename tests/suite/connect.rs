@@ -212,3 +212,44 @@ fn a_client_that_leaves_before_the_reply_takes_its_connection_along() {
     let _ = proxy.try_send("HTTP/1.1 200 OK\r\n\r\n");
     proxy.expect_nothing();
 }
+
+/// It held a permit and two descriptors until the proxy had made up its mind, or the time was up.
+#[test]
+fn a_client_that_resets_ends_the_opening() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(&["-v", "--handshake-timeout", "600"])
+        .args(&["--max-connections", "1"])
+        .start();
+    let mut client = program.connect();
+    let from = client.local().to_string();
+    client.send("too early");
+    let mut proxy = gate.accept();
+    proxy.read_head();
+    client.reset();
+    proxy.expect_nothing();
+    program.says(&["info", &from, "example.org:22", "cut: client", "reset"]);
+    gate.join(&program).check();
+}
+
+/// `printf 'GET …' | nc`: an end is not a reset.
+#[test]
+fn a_client_that_has_said_all_waits_for_its_tunnel() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .start();
+    let mut client = program.connect();
+    client.send("question");
+    client.finish_sending();
+    let mut proxy = gate.accept();
+    proxy.read_head();
+    let quiet = || proxy.is_quiet();
+    steadily("no end", Duration::from_millis(1200), quiet);
+    proxy.send("HTTP/1.1 200 OK\r\n\r\n");
+    proxy.expect("question");
+    proxy.expect_end();
+    proxy.send("answer");
+    client.expect("answer");
+}

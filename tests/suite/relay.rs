@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::ends::{Ends, Gate};
+use crate::support::program::PIPES;
 use crate::support::{steadily, sys, Connection, Pattern, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
@@ -461,4 +462,47 @@ fn without_descriptors_for_pipes_it_copies(setting: &str) {
     for thread in work {
         thread.join().unwrap();
     }
+}
+
+/// Past its share of pipe memory a user gets pipes of two pages, which are slower than copying.
+/// Each setting in turn: programs that run together would have the share together.
+#[test]
+fn without_memory_for_pipes_it_copies() {
+    for setting in &["auto", "always", "never"] {
+        copies_without_memory_for_pipes(setting);
+    }
+}
+
+fn copies_without_memory_for_pipes(setting: &str) {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(&["--splice", setting])
+        .with_pipe_memory_used_up()
+        .start();
+    let Ends {
+        mut client,
+        mut server,
+    } = gate.join(&program);
+    // By now the program has those that its reactor needs.
+    let before = program.process().pipe_ends();
+    assert!(before >= PIPES, "{} ends of pipes", before);
+    let up = upload(&client, 15, 24 * MIB, true);
+    let down = upload(&server, 16, 24 * MIB, true);
+    let checking = thread::spawn(move || {
+        let pattern = Pattern::new(15);
+        let mut least = usize::MAX;
+        for offset in (0..24).map(|count| count * MIB) {
+            let piece = server.receive(MIB as usize);
+            pattern.check(offset, &piece);
+            // In the middle of both directions. One that it tries and gives back may be seen.
+            least = least.min(program.process().pipe_ends());
+        }
+        assert_eq!(least, before);
+        server.expect_end();
+    });
+    Pattern::new(16).read_all(&mut client, 24 * MIB);
+    checking.join().unwrap();
+    up.join().unwrap();
+    down.join().unwrap();
 }

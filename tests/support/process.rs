@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::sys;
@@ -20,6 +21,15 @@ impl Process {
     pub fn descriptors(self) -> usize {
         let path = format!("/proc/{}/fd", self.0);
         fs::read_dir(&path).expect("the process lives").count()
+    }
+
+    /// How many of those are ends of pipes.
+    pub fn pipe_ends(self) -> usize {
+        let path = format!("/proc/{}/fd", self.0);
+        let open = fs::read_dir(&path).expect("the process lives");
+        let targets = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        let is_pipe = |target: &PathBuf| target.to_string_lossy().starts_with("pipe:");
+        targets.filter(is_pipe).count()
     }
 
     /// How many of those a limit of `limit` would count: whoever started us may have left one

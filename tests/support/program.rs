@@ -38,6 +38,26 @@ pub fn clean_command(program: impl Into<OsString>) -> Command {
     command
 }
 
+/// More than `pipe-user-pages-soft` allows by default: 16,384 pages, and a pipe has 16.
+pub const PIPES: usize = 1_100;
+
+/// The program is opened before its folder is out of reach.
+const USE_UP_PIPE_MEMORY: &str = "
+import os, resource, sys
+program = os.open(sys.argv[1], os.O_RDONLY)
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+for _ in range(PIPES):
+    reader, writer = os.pipe()
+    os.set_inheritable(reader, True)
+    os.close(writer)
+os.execve(program, sys.argv[1:], os.environ)
+";
+
 /// A command line of the program, with an environment without proxies.
 pub struct Ptunnel {
     before: Vec<OsString>,
@@ -127,6 +147,19 @@ impl Ptunnel {
         before.append(&mut changed.before);
         changed.before = before;
         changed
+    }
+
+    /// Runs the program as a user whose share of pipe memory is used up: by `PIPES` pipes that
+    /// the program inherits. Root knows no such share, so it becomes nobody.
+    pub fn with_pipe_memory_used_up(mut self) -> Ptunnel {
+        self.before = vec![
+            "python3".into(),
+            "-c".into(),
+            USE_UP_PIPE_MEMORY
+                .replace("PIPES", &PIPES.to_string())
+                .into(),
+        ];
+        self
     }
 
     /// Runs the program away from any terminal.

@@ -8,7 +8,7 @@ use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::pin::{pin, Pin};
 use std::rc::{Rc, Weak};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 use futures01::future::{self, ExecuteError, ExecuteErrorKind, Executor};
 use futures01::{Future as Future01, IntoFuture};
@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use crate::task::AsStd;
+use crate::time::OnRuntime;
 
 /// A thread's `!Send` tasks: what a tokio-core `Core` was to its handles.
 ///
@@ -48,10 +49,9 @@ pub struct Local {
 
 struct Shared {
     tasks: LocalSet,
-    /// The panic of a task, on its way out of `run_until`.
+    /// The panic of a task, on its way out of `run_until`. It wakes nobody: tasks run nowhere else,
+    /// so the poll that takes it is under way.
     panic: Cell<Option<Box<dyn Any + Send>>>,
-    /// Whom a panic has to wake.
-    runner: Cell<Option<Waker>>,
 }
 
 thread_local! {
@@ -65,7 +65,6 @@ impl Local {
         let shared = Rc::new(Shared {
             tasks: LocalSet::new(),
             panic: Cell::new(None),
-            runner: Cell::new(None),
         });
         let (sent, mut inbox) = mpsc::unbounded_channel::<Job>();
         let handle = Handle {
@@ -102,7 +101,6 @@ impl Local {
     pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
         let mut running = pin!(self.shared.tasks.run_until(future));
         poll_fn(|cx| {
-            self.shared.runner.set(Some(cx.waker().clone()));
             let _here = Running::enter(self.handle());
             let polled = running.as_mut().poll(cx);
             if let Some(panic) = self.shared.panic.take() {
@@ -111,6 +109,13 @@ impl Local {
             polled
         })
         .await
+    }
+}
+
+/// Timers run on the runtime that it was made with.
+impl OnRuntime for Local {
+    fn runtime(&self) -> runtime::Handle {
+        self.handle.runtime()
     }
 }
 
@@ -183,10 +188,6 @@ impl Handle {
         &self.remote
     }
 
-    pub(crate) fn runtime(&self) -> &runtime::Handle {
-        &self.runtime
-    }
-
     /// Calls `f` and hands a panic to [`Local::run_until`].
     fn guard<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
         match catch_unwind(AssertUnwindSafe(f)) {
@@ -194,12 +195,16 @@ impl Handle {
             Err(panic) => {
                 let shared = self.shared.upgrade().expect("runs within the set");
                 shared.panic.set(Some(panic));
-                if let Some(runner) = shared.runner.take() {
-                    runner.wake();
-                }
                 None
             }
         }
+    }
+}
+
+/// Timers run on the runtime of its [`Local`].
+impl OnRuntime for Handle {
+    fn runtime(&self) -> runtime::Handle {
+        self.runtime.clone()
     }
 }
 

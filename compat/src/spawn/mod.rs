@@ -7,6 +7,10 @@
 //! | async code | a tokio-core `Core` on this thread, by its `Handle` | [`on_handle`] |
 //! | async code | a tokio-core `Core` anywhere, by its `Remote` | [`on_remote`], [`on_remote_std`] |
 //!
+//! An `async` block that makes timers or sockets of tokio 1 on a Core needs a runtime on that Core's
+//! thread. A [`CoreThread`](crate::core::CoreThread) brings the one that it was made in; whoever
+//! turns a Core by hand holds the guard of `tokio::runtime::Handle::enter` meanwhile.
+//!
 //! # When the other side is gone
 //!
 //! tokio-core's `spawn` drops the future and says nothing; so do [`Handle::spawn`] and

@@ -84,7 +84,11 @@ impl<S: Stream01> Stream for AsStd<S> {
         let AsStd { driver, inner } = self.get_mut();
         match driver.enter(cx, || inner.poll()) {
             Ok(Async::Ready(Some(item))) => Poll::Ready(Some(Ok(item))),
-            Ok(Async::Ready(None)) => Poll::Ready(None),
+            Ok(Async::Ready(None)) => {
+                // Who polls again all the same is heard again: that poll brings its `Waker`.
+                driver.silence();
+                Poll::Ready(None)
+            }
             Ok(Async::NotReady) => Poll::Pending,
             Err(error) => Poll::Ready(Some(Err(error))),
         }
@@ -97,8 +101,10 @@ impl<S: Stream01> Stream for AsStd<S> {
 /// dropping it drops what is inside. *Ownership*: [`into_inner`](As01::into_inner).
 ///
 /// 0.1 moves its futures about freely, so what is inside must be [`Unpin`]; [`As01::pin`] boxes
-/// what is not, such as an `async` block. A tokio 1 timer or socket inside must have been made
-/// inside a tokio 1 runtime; it may be polled anywhere.
+/// what is not, such as an `async` block. A tokio 1 timer or socket inside must be made inside a
+/// tokio 1 runtime, and may be polled anywhere. An `async` block makes its own when it is polled, so
+/// it needs a thread that is inside of one: [`core::CoreThread`](crate::core::CoreThread) sees to
+/// that.
 ///
 /// ```
 /// use futures01::Future as _;

@@ -2,14 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::future::{poll_fn, Future};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{ready, Context, Poll};
 
-use futures01::{stream as stream_01, Async, AsyncSink, Future as _};
+use futures01::sync::mpsc as mpsc_01;
+use futures01::{executor, stream as stream_01, Async, AsyncSink, Future as _};
 use futures01::{Sink as _, Stream as _};
+use futures_channel::mpsc;
 use futures_sink::Sink;
 use futures_util::{stream, SinkExt, StreamExt};
+use ptunnel_compat::task::AsStd;
 
 use crate::common::Bell;
 
@@ -207,36 +211,68 @@ async fn row_30_send_all_no_longer_closes() {
 
 #[test]
 fn row_31_a_full_sink_hands_nothing_back() {
-    let bell = Bell::new();
-    let cx = &mut Context::from_waker(Waker::noop());
+    const ITEMS: [u32; 3] = [1, 2, 3];
 
-    // futures 0.1: try, and get the item back.
-    let mut sink = Recorder::new(1);
-    bell.enter_01(|| {
-        assert_eq!(
-            futures01::Sink::start_send(&mut sink, 1),
-            Ok(AsyncSink::Ready)
-        );
-        assert_eq!(
-            futures01::Sink::start_send(&mut sink, 2),
-            Ok(AsyncSink::NotReady(2))
-        );
-    });
-
-    // Naive: `start_send` for `start_send`. It takes the item, and may do with it as it likes.
-    let mut sink = Recorder::new(1);
-    assert_eq!(Sink::start_send(Pin::new(&mut sink), 1), Ok(()));
-    let naive = std::panic::AssertUnwindSafe(|| Sink::start_send(Pin::new(&mut sink), 2));
-    assert!(std::panic::catch_unwind(naive).is_err());
-
-    // Right: ask for room, and keep the item until there is.
-    let mut sink = Recorder::new(1);
-    let mut taken = 0;
-    for item in [1, 2] {
-        if Pin::new(&mut sink).poll_ready(cx).is_ready() {
-            Sink::start_send(Pin::new(&mut sink), item).unwrap();
-            taken = item;
+    // futures 0.1: try, keep what comes back, and try that again.
+    let (mut tx, mut rx) = mpsc_01::channel(0);
+    let (mut items, mut refused) = (ITEMS.into_iter(), None);
+    let sending = AsStd::new(futures01::future::poll_fn(move || {
+        while let Some(item) = refused.take().or_else(|| items.next()) {
+            if let AsyncSink::NotReady(item) = tx.start_send(item)? {
+                refused = Some(item);
+                return Ok::<_, mpsc_01::SendError<u32>>(Async::NotReady);
+            }
         }
+        Ok(Async::Ready(()))
+    }));
+    let all = received(sending, || {
+        match executor::spawn(&mut rx).poll_stream_notify(&Bell::new(), 0) {
+            Ok(Async::Ready(item)) => item,
+            _ => None,
+        }
+    });
+    assert_eq!(all, ITEMS);
+
+    // Naive: `start_send` for `start_send`. Full is an error now, of those that pass, and looks like
+    // the old answer; but the item went in and did not come out.
+    let (mut tx, mut rx) = mpsc::channel(0);
+    let mut items = ITEMS.into_iter();
+    let sending = poll_fn(move |cx| {
+        for item in items.by_ref() {
+            match Pin::new(&mut tx).start_send(item) {
+                Err(error) if error.is_full() => return tx.poll_ready(cx),
+                sent => sent?,
+            }
+        }
+        Poll::Ready(Ok(()))
+    });
+    assert_eq!(received(sending, || rx.try_recv().ok()), [1, 3]);
+
+    // Right: ask for room, and take the next item when there is.
+    let (mut tx, mut rx) = mpsc::channel(0);
+    let mut items = ITEMS.into_iter();
+    let sending = poll_fn(move |cx| {
+        while !items.as_slice().is_empty() {
+            ready!(tx.poll_ready(cx))?;
+            let item = items.next().expect("not empty");
+            Pin::new(&mut tx).start_send(item)?;
+        }
+        Poll::Ready(Ok::<_, mpsc::SendError>(()))
+    });
+    assert_eq!(received(sending, || rx.try_recv().ok()), ITEMS);
+}
+
+/// What comes out of a channel whose reader takes one item each time that the writer waits.
+fn received<E: std::fmt::Debug>(
+    mut sending: impl Future<Output = Result<(), E>> + Unpin,
+    mut receive: impl FnMut() -> Option<u32>,
+) -> Vec<u32> {
+    let (bell, mut received) = (Bell::new(), Vec::new());
+    while bell.poll(&mut sending).map(Result::unwrap).is_pending() {
+        let rung = bell.rung();
+        received.push(receive().expect("the writer waits, so there is something"));
+        assert_eq!(bell.rung(), rung + 1, "the writer hears of the room");
     }
-    assert_eq!(taken, 1);
+    received.extend(std::iter::from_fn(receive));
+    received
 }

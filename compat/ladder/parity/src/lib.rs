@@ -10,7 +10,7 @@ mod program;
 use std::time::{Duration, Instant};
 
 pub use self::peer::{Peer, Proxy};
-pub use self::program::{binary, Program};
+pub use self::program::{binary, run, Program};
 
 /// Nothing new for so long: the act before has had its effect.
 const QUIET: Duration = Duration::from_millis(250);
@@ -23,6 +23,7 @@ pub struct Stage {
     client: Option<Peer>,
     upstream: Option<Peer>,
     transcript: Vec<String>,
+    quiet: Duration,
 }
 
 /// Whose act it is.
@@ -45,7 +46,15 @@ impl Stage {
             client: None,
             upstream: None,
             transcript: Vec::new(),
+            quiet: QUIET,
         }
+    }
+
+    /// From now on each act has more time for its effect: the rungs from r3 on look for some
+    /// resets only twice a second.
+    pub fn unhurried(&mut self) -> &mut Stage {
+        self.quiet = 4 * QUIET;
+        self
     }
 
     /// A client comes.
@@ -110,7 +119,7 @@ impl Stage {
     /// Writes down what both sides see, until nothing new comes.
     pub fn settle(&mut self) -> &mut Stage {
         let mut last = Instant::now();
-        while last.elapsed() < QUIET {
+        while last.elapsed() < self.quiet {
             std::thread::sleep(Duration::from_millis(2));
             let peers = self.client.iter_mut().chain(self.upstream.iter_mut());
             if peers.map(Peer::look).fold(false, |news, new| news | new) {
@@ -135,13 +144,19 @@ impl Stage {
         self.settle()
     }
 
+    /// Writes down what the program holds by now.
+    pub fn count(&mut self) -> &mut Stage {
+        let held = self.program.held();
+        self.note(&held);
+        self
+    }
+
     /// The end of the play: both peers leave, the program is told to stop.
     pub fn finish(mut self) -> Vec<String> {
         drop(self.client.take());
         drop(self.upstream.take());
         self.settle();
-        let held = self.program.sockets();
-        self.note(&format!("{held} sockets more than before"));
+        self.count();
         let end = self.program.stop();
         self.transcript.extend(end);
         self.transcript

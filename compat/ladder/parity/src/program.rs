@@ -40,24 +40,61 @@ pub fn binary(number: u8) -> Result<PathBuf, String> {
     ))
 }
 
+/// What the program at `path` says that ends by itself.
+pub fn run(path: &Path, arguments: &[&str]) -> Vec<String> {
+    let mut child = spawn(path, arguments);
+    let mut stdout = child.stdout.take().expect("it is piped");
+    let mut text = String::new();
+    stdout.read_to_string(&mut text).expect("text");
+    let mut told = ended(&mut child);
+    told.extend(text.lines().map(|line| format!("stdout: {line}")));
+    told
+}
+
+fn spawn(path: &Path, arguments: &[&str]) -> Child {
+    Command::new(path)
+        .args(arguments)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The exit code of a program that ends, and what it has logged.
+fn ended(child: &mut Child) -> Vec<String> {
+    let mut log = String::new();
+    let mut stderr = child.stderr.take().expect("it is piped");
+    stderr.read_to_string(&mut log).expect("text");
+    let status = child.wait().expect("it is ours");
+    let mut told = vec![format!("exit code {:?}", status.code())];
+    told.extend(log.lines().map(|line| format!("log: {}", anonymous(line))));
+    told
+}
+
+/// Pipes that one tunnel may leave to the next: one a direction, of two descriptors.
+const KEPT: isize = 4;
+
+/// How many descriptors of each kind.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Held {
+    sockets: isize,
+    pipes: isize,
+}
+
 /// A running program with one tunnel.
 pub struct Program {
     child: Child,
     entrance: SocketAddr,
-    sockets: usize,
+    held: Held,
 }
 
 impl Program {
     pub(crate) fn start(path: &Path, proxy: SocketAddr, arguments: &[&str]) -> Program {
-        let mut child = Command::new(path)
-            .args(["-v", "-p", &proxy.to_string(), "127.0.0.1:0:example.org:22"])
-            .args(arguments)
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let proxy = proxy.to_string();
+        let tunnel = ["-v", "-p", &proxy, "127.0.0.1:0:example.org:22"];
+        let mut child = spawn(path, &[&tunnel, arguments].concat());
         let mut line = String::new();
         let stdout = child.stdout.take().expect("it is piped");
         BufReader::new(stdout)
@@ -71,9 +108,9 @@ impl Program {
         let mut program = Program {
             child,
             entrance,
-            sockets: 0,
+            held: Held::default(),
         };
-        program.sockets = program.settled_sockets(None);
+        program.held = program.settled(None);
         program
     }
 
@@ -81,17 +118,23 @@ impl Program {
         self.entrance
     }
 
-    /// Sockets that it holds more than it did when it began.
-    pub(crate) fn sockets(&self) -> isize {
-        self.settled_sockets(Some(self.sockets)) as isize - self.sockets as isize
+    /// What it holds more than it did when it began. Whether a pipe was worth to be kept depends on
+    /// how the bytes came, so only more than those of one tunnel count.
+    pub(crate) fn held(&self) -> String {
+        let now = self.settled(Some(self.held));
+        let sockets = now.sockets - self.held.sockets;
+        match now.pipes - self.held.pipes {
+            ..=KEPT => format!("{sockets} sockets more than before, and no pipe too many"),
+            pipes => format!("{sockets} sockets and {pipes} ends of pipes more than before"),
+        }
     }
 
     /// Their number, once it is `expected` or doesn't change any more.
-    fn settled_sockets(&self, expected: Option<usize>) -> usize {
-        let (mut count, mut since) = (self.count_sockets(), Instant::now());
+    fn settled(&self, expected: Option<Held>) -> Held {
+        let (mut count, mut since) = (self.count(), Instant::now());
         while since.elapsed() < Duration::from_millis(500) && Some(count) != expected {
             std::thread::sleep(Duration::from_millis(10));
-            let now = self.count_sockets();
+            let now = self.count();
             if now != count {
                 (count, since) = (now, Instant::now());
             }
@@ -99,30 +142,23 @@ impl Program {
         count
     }
 
-    fn count_sockets(&self) -> usize {
+    fn count(&self) -> Held {
         let folder = format!("/proc/{}/fd", self.child.id());
         let descriptors = fs::read_dir(folder).expect("it runs").flatten();
-        descriptors
-            .filter_map(|descriptor| fs::read_link(descriptor.path()).ok())
-            .filter(|what| what.to_string_lossy().starts_with("socket:"))
-            .count()
+        let mut held = Held::default();
+        for what in descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok()) {
+            let what = what.to_string_lossy();
+            held.sockets += isize::from(what.starts_with("socket:"));
+            held.pipes += isize::from(what.starts_with("pipe:"));
+        }
+        held
     }
 
     /// SIGTERM; its exit code and what it has logged.
     pub(crate) fn stop(mut self) -> Vec<String> {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).expect("it runs");
-        let status = self.child.wait().expect("it is ours");
-        let mut log = String::new();
-        self.child
-            .stderr
-            .take()
-            .expect("it is piped")
-            .read_to_string(&mut log)
-            .expect("text");
-        let mut told = vec![format!("exit code {:?}", status.code())];
-        told.extend(log.lines().map(|line| format!("log: {}", anonymous(line))));
-        told
+        ended(&mut self.child)
     }
 }
 

@@ -3,22 +3,27 @@
 //! `cargo test -p ptunnel-parity`, after the programs were built into the same target folder, or
 //! with PTUNNEL_R0 … PTUNNEL_R5 naming them.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use ptunnel_parity::{binary, Stage, Who};
+use ptunnel_parity::{binary, run, Stage, Who};
 use Who::{Client, Upstream};
 
+const SECOND: Duration = Duration::from_secs(1);
 const GRANTED: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
 
 /// Plays `script` with every rung, and compares each transcript with r0's.
 fn compare(arguments: &[&str], script: impl Fn(&mut Stage) + Sync) {
-    let play = |path: &Path| {
+    compare_transcripts(|path| {
         let mut stage = Stage::new(path, arguments);
         script(&mut stage);
         stage.finish()
-    };
+    });
+}
+
+fn compare_transcripts(play: impl Fn(&Path) -> Vec<String> + Sync) {
     let paths: Vec<_> = (0..=5)
         .map(|rung| binary(rung).expect("every rung is built"))
         .collect();
@@ -85,7 +90,17 @@ fn the_destination_ends_first() {
 #[test]
 fn a_reset_while_the_proxy_is_silent() {
     compare(&[], |stage| {
-        stage.connect().take().reset(Client).send(Upstream, GRANTED);
+        stage.unhurried().connect().send(Client, b"too early");
+        stage.take().reset(Client).count();
+    });
+}
+
+#[test]
+fn an_end_while_the_proxy_is_silent() {
+    compare(&[], |stage| {
+        stage.unhurried().connect().send(Client, b"all of it");
+        stage.end(Client).take().settle().count();
+        stage.send(Upstream, GRANTED).end(Upstream);
     });
 }
 
@@ -132,6 +147,60 @@ fn a_reset_after_the_others_end() {
 }
 
 #[test]
+fn a_reset_after_the_own_end() {
+    for side in [Client, Upstream] {
+        compare(&[], |stage| {
+            stage.unhurried().open().send(side, b"last words");
+            stage.end(side).reset(side).count();
+        });
+    }
+}
+
+/// What is under way then is in the hands of the kernel's buffers: its bytes are not compared.
+#[test]
+fn a_reset_while_the_other_side_stalls() {
+    for (writer, reader) in [(Client, Upstream), (Upstream, Client)] {
+        for splice in ["never", "always"] {
+            compare_transcripts(|path| {
+                let mut stage = Stage::new(path, &["--splice", splice]);
+                stage.unhurried().open().stall(reader, true);
+                stage.send(writer, &bulk(32 << 20)).wait(SECOND);
+                stage.reset(writer).count();
+                stage.finish().iter().map(|line| uncounted(line)).collect()
+            });
+        }
+    }
+}
+
+/// A line of the log without the numbers of bytes.
+fn uncounted(line: &str) -> String {
+    match line.find(" bytes up, ").zip(line.find(" down in ")) {
+        Some((_, down)) => {
+            let start = line[..down].rfind(": ").expect("bytes follow a colon");
+            format!("{}: N bytes up, N{}", &line[..start], &line[down..])
+        }
+        None => line.to_owned(),
+    }
+}
+
+#[test]
+fn failing_starts() {
+    let holder = TcpListener::bind("127.0.0.1:0").expect("loopback has ports");
+    let taken = holder.local_addr().expect("it is bound").port();
+    let tunnel = format!("{taken}:example.org:22");
+    let starts: [&[&str]; 5] = [
+        &["-p", "127.0.0.1:9", &tunnel],
+        &["-p", "127.0.0.1:9", "--threads", "2", &tunnel],
+        &["-p", "ftp://proxy.example", "0:example.org:22"],
+        &["-p", "127.0.0.1:9", "--no-such-flag", "0:example.org:22"],
+        &["-p", "127.0.0.1:9"],
+    ];
+    for arguments in starts {
+        compare_transcripts(|path| run(path, arguments));
+    }
+}
+
+#[test]
 fn a_slow_reader_on_each_side() {
     for (writer, reader) in [(Client, Upstream), (Upstream, Client)] {
         for splice in ["auto", "never", "always"] {
@@ -144,6 +213,20 @@ fn a_slow_reader_on_each_side() {
             });
         }
     }
+}
+
+/// One lost by each would soon be more than are kept.
+#[test]
+fn pipes_of_one_tunnel_after_the_other() {
+    compare(&["--splice", "always"], |stage| {
+        for _ in 0..4 {
+            stage.open().stall(Upstream, true).stall(Client, true);
+            stage.send(Client, &bulk(1 << 20));
+            stage.send(Upstream, &bulk(1 << 20));
+            stage.stall(Upstream, false).stall(Client, false);
+            stage.end(Client).end(Upstream).count();
+        }
+    });
 }
 
 #[test]

@@ -12,12 +12,15 @@ use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task;
 use ptunnel_r5::net::Transport as Transport1;
 use ptunnel_r5::relay::{is_urgent, Checkup};
+use tokio::task::coop::has_budget_remaining;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 /// A tokio 1 stream in a 0.1 task.
 pub(crate) struct Bridged<S> {
     io: As01<S>,
     checkup: Checkup,
+    /// The task is to be woken when there is something to read, and nothing has come since.
+    waits: bool,
 }
 
 impl<S: Transport1> Bridged<S> {
@@ -26,7 +29,14 @@ impl<S: Transport1> Bridged<S> {
         Bridged {
             io: As01::new(stream, ShutdownPolicy::Fin),
             checkup: Checkup::default(),
+            waits: false,
         }
+    }
+
+    /// Looks for no error any more until it is asked to again: an idle tunnel holds no timer.
+    pub(crate) fn unchecked(self) -> Bridged<S> {
+        let checkup = Checkup::default();
+        Bridged { checkup, ..self }
     }
 }
 
@@ -39,7 +49,7 @@ impl<S: Transport1> Transport for Bridged<S> {
     }
 
     fn check(&mut self) -> io::Result<()> {
-        let Bridged { io, checkup } = self;
+        let Bridged { io, checkup, .. } = self;
         let met = in_task(|cx| checkup.poll(cx, io.get_ref()).map(Ok));
         match met? {
             Async::Ready(error) => Err(error),
@@ -52,6 +62,7 @@ impl<S: Transport1> Transport for Bridged<S> {
     }
 
     fn splice_from(&mut self, pipe: &Pipe, most: usize) -> Poll01<usize, io::Error> {
+        self.waits = false; // an event may be taken in here
         let stream = self.io.get_ref();
         let fill = |from: BorrowedFd<'_>| match pipe.fill(&from, most) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && is_urgent(from)? => {
@@ -80,14 +91,35 @@ fn in_task<T>(
 }
 
 impl<S: Transport1> Read for Bridged<S> {
+    /// Crosses the bridge only in order to wait, and only once for each event: as long as the
+    /// stream isn't known to be readable, tokio keeps the waker, and the bridge's is the same one
+    /// for all of the task's life.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.io.read(buffer)
+        match self.io.get_ref().read_now(buffer) {
+            None if self.waits => return Err(io::ErrorKind::WouldBlock.into()),
+            None => {}
+            Some(Err(e)) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Some(answer) => {
+                self.waits = false;
+                return answer;
+            }
+        }
+        let answer = self.io.read(buffer);
+        let blocked = matches!(&answer, Err(e) if e.kind() == io::ErrorKind::WouldBlock);
+        // Without budget tokio has arranged for another poll, and for nothing else.
+        self.waits = blocked && has_budget_remaining();
+        answer
     }
 }
 
 impl<S: Transport1> Write for Bridged<S> {
+    /// Crosses the bridge only in order to wait.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.io.write(bytes)
+        match self.io.get_ref().write_now(bytes) {
+            None => self.io.write(bytes),
+            Some(Err(e)) if e.kind() == io::ErrorKind::WouldBlock => self.io.write(bytes),
+            Some(answer) => answer,
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -104,5 +136,65 @@ impl<S: Transport1> AsyncWrite for Bridged<S> {
             Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(().into()),
             answer => answer,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures01::future;
+    use ptunnel_compat::task::{As01, AsStd};
+    use tokio::net::UnixStream;
+    use tokio::task::consume_budget;
+
+    use super::*;
+
+    fn spend_the_budget() {
+        while has_budget_remaining() {
+            let spend = async {
+                consume_budget().await;
+                Ok::<_, ()>(())
+            };
+            As01::pin(spend).poll().unwrap();
+        }
+    }
+
+    /// tokio registers nobody then: the read after the next poll has to ask again.
+    #[test]
+    fn a_read_without_budget_does_not_count_as_waiting() {
+        let read = future::lazy(|| {
+            let (near, _far) = UnixStream::pair()?;
+            let mut near = Bridged::new(near);
+            spend_the_budget();
+            let blocked = near.read(&mut [0]).unwrap_err();
+            assert_eq!(blocked.kind(), io::ErrorKind::WouldBlock);
+            assert!(!near.waits);
+            io::Result::Ok(())
+        });
+        let runtime = ptunnel_r5::runtime().unwrap();
+        runtime.block_on(AsStd::new(read)).unwrap();
+    }
+
+    #[test]
+    fn a_read_that_waits_is_woken_by_what_comes() {
+        let runtime = ptunnel_r5::runtime().unwrap();
+        let _inside = runtime.enter();
+        let (near, far) = UnixStream::pair().unwrap();
+        let (mut near, mut polls) = (Bridged::new(near), 0);
+        let read = future::poll_fn(move || {
+            let answer = near.read(&mut [0; 8]);
+            polls += 1;
+            if polls == 1 {
+                assert!(near.waits, "{answer:?}");
+                // Asked again, it still waits, and nobody is asked twice.
+                assert!(near.read(&mut [0]).is_err());
+                far.try_write(b"word").unwrap();
+            }
+            match answer {
+                Ok(count) => Ok(Async::Ready(count)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Async::NotReady),
+                Err(e) => Err(e),
+            }
+        });
+        assert_eq!(runtime.block_on(AsStd::new(read)).unwrap(), 4);
     }
 }

@@ -11,12 +11,13 @@ use futures01::future::{self, Either, Loop};
 use futures01::Future;
 use log::{debug, warn};
 use ptunnel::config::{Family, HostPort};
-use ptunnel::engine::Connect;
-use ptunnel::net::{Rewind, Transport as Transport01};
-use ptunnel::report::{Carried, Line, Origin};
+use ptunnel::engine::{Connect, Opening};
+use ptunnel::net::Rewind;
+use ptunnel::report::{self, Carried, Line, Origin};
 use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
+use ptunnel_r5::net::Transport;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
@@ -28,9 +29,9 @@ type Upstream = Rewind<Bridged<TcpStream>>;
 type Opened = (Upstream, Via);
 
 /// Serves one client: opens a way, carries its bytes, logs its end.
-pub(crate) fn carry<C: Transport01>(
+pub(crate) fn carry<C: Transport>(
     engine: &Engine,
-    client: C,
+    client: Bridged<C>,
     origin: Origin,
     tunnel: &Tunnel,
 ) -> impl Future<Item = Carried, Error = Error> {
@@ -39,16 +40,23 @@ pub(crate) fn carry<C: Transport01>(
     let start = Instant::now();
     // Boxed: an idle tunnel shall not weigh what opening it took.
     let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(open(&engine, tunnel));
-    open.and_then(move |(stream, via)| {
+    Opening::new(client, open).and_then(move |outcome| {
+        let (client, (stream, via)) = match outcome {
+            Ok(opened) => opened,
+            Err(e) => {
+                let carried = report::left(origin, &destination, start, e);
+                return Either::A(future::ok(carried));
+            }
+        };
         debug!("{origin} to {destination}: open {via}");
-        let relay = engine.links.relay_01(client, stream);
+        let relay = engine.links.relay_01(client.unchecked(), stream);
         let line = Line {
             origin,
             destination,
             via,
             start,
         };
-        relay.then(|end| Ok(line.log(end)))
+        Either::B(relay.then(|end| Ok(line.log(end))))
     })
 }
 

@@ -7,7 +7,7 @@
 
 mod bridged;
 mod chain;
-mod clock;
+mod ticker;
 
 use std::process;
 use std::rc::Rc;
@@ -21,10 +21,10 @@ use ptunnel::route::Tunnel;
 use ptunnel::{cli, Error};
 use ptunnel_compat::task::AsStd;
 use ptunnel_r5::net::Transport;
-use ptunnel_r5::{Engine, Links, Settings};
-use tokio::task::spawn_local;
+use ptunnel_r5::{Engine, Links, Settings, Vital};
 
 use self::bridged::Bridged;
+use self::ticker::Ticker;
 
 fn main() {
     process::exit(cli::program(ptunnel_r5::run::<Rung3>));
@@ -38,11 +38,11 @@ struct Rung3 {
 }
 
 impl Links for Rung3 {
-    fn start(settings: &Settings) -> Rung3 {
+    fn start(settings: &Settings, vital: &mut Vital) -> Rung3 {
         let Timeouts { idle, linger, .. } = settings.timeouts;
         let period = ptunnel_r5::relay::Patience { idle, linger }.period();
         let clock = Clock::new(period);
-        spawn_local(clock::run(clock.clone()));
+        vital.spawn(Ticker::run(clock.clone()));
         Rung3 {
             splice: settings.splice,
             patience: Patience { idle, linger },

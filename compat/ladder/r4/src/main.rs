@@ -18,7 +18,7 @@ use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task::AsStd;
 use ptunnel_r5::net::{Rewind, Transport};
-use ptunnel_r5::{Connect, Engine, Links, Native, Settings, Upstream};
+use ptunnel_r5::{Connect, Engine, Links, Native, Settings, Upstream, Vital};
 use tokio::net::TcpStream;
 
 fn main() {
@@ -46,8 +46,8 @@ impl Connect for Rung4 {
 }
 
 impl Links for Rung4 {
-    fn start(settings: &Settings) -> Rung4 {
-        Rung4(Native::start(settings))
+    fn start(settings: &Settings, vital: &mut Vital) -> Rung4 {
+        Rung4(Native::start(settings, vital))
     }
 
     async fn carry<C: Transport + 'static>(

@@ -28,6 +28,7 @@ mod limits;
 mod links;
 mod listen;
 pub mod net;
+mod panics;
 mod proxy;
 pub mod relay;
 mod server;
@@ -46,6 +47,7 @@ pub use self::dial::dial;
 pub use self::limits::{within, Permit, Permits};
 pub use self::links::{Connect, Links, Native};
 pub use self::listen::{Client, Listener};
+pub use self::panics::Vital;
 pub use self::server::runtime;
 pub use self::session::{Opened, Upstream};
 
@@ -92,9 +94,10 @@ pub struct Engine<L> {
 }
 
 impl<L: Links> Engine<L> {
-    /// An engine for this thread; made inside the `LocalSet` that runs its tunnels.
-    pub fn new(settings: Settings) -> Rc<Engine<L>> {
-        let links = L::start(&settings);
+    /// An engine for this thread; made inside the `LocalSet` that runs its tunnels. It counts on
+    /// tasks of its own, which become some of the `vital` ones.
+    pub fn new(settings: Settings, vital: &mut Vital) -> Rc<Engine<L>> {
+        let links = L::start(&settings, vital);
         Rc::new(Engine { settings, links })
     }
 }

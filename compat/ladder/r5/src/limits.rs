@@ -84,13 +84,21 @@ impl Permits {
         if let Some(value) = condition() {
             return Poll::Ready(value);
         }
-        self.shared.lock().push(cx.waker().clone());
+        self.shared.register(cx.waker());
         // A permit that came back in between found nobody to tell.
         condition().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
 impl Shared {
+    /// Once a task, however often it asks before a permit comes back.
+    fn register(&self, waker: &Waker) {
+        let mut waiting = self.lock();
+        if !waiting.iter().any(|known| known.will_wake(waker)) {
+            waiting.push(waker.clone());
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Waker>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,5 +114,21 @@ impl Drop for Permit {
         self.shared.held.fetch_sub(1, Ordering::SeqCst);
         let waiting = std::mem::take(&mut *self.shared.lock());
         waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A listener whose task is woken for something else asks again each time.
+    #[test]
+    fn a_task_that_asks_twice_is_woken_once() {
+        let permits = Permits::new(Some(0));
+        let cx = Context::from_waker(Waker::noop());
+        for _ in 0..2 {
+            assert!(permits.poll_take(&cx).is_pending());
+        }
+        assert_eq!(permits.shared.lock().len(), 1);
     }
 }

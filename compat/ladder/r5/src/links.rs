@@ -11,16 +11,15 @@ use ptunnel::report::{Carried, Cut, Origin, Traffic};
 use ptunnel::route::{Candidate, Tunnel};
 use ptunnel::Error;
 use tokio::net::TcpStream;
-use tokio::task::spawn_local;
 
 use crate::net::Transport;
 use crate::relay::{Clock, Patience, Relay};
-use crate::{Engine, Settings, Upstream};
+use crate::{Engine, Settings, Upstream, Vital};
 
 /// How a thread's clients are carried.
 pub trait Links: Sized + 'static {
     /// What this thread's tunnels share; called inside its `LocalSet`.
-    fn start(settings: &Settings) -> Self;
+    fn start(settings: &Settings, vital: &mut Vital) -> Self;
 
     /// The whole chain for one client. Where there is an async [`Connect`], that is
     /// [`Engine::carry`].
@@ -58,10 +57,10 @@ pub struct Native {
 }
 
 impl Links for Native {
-    fn start(settings: &Settings) -> Native {
+    fn start(settings: &Settings, vital: &mut Vital) -> Native {
         let patience = Patience::of(&settings.timeouts);
         let clock = Clock::new(patience);
-        spawn_local(clock.clone().run());
+        vital.spawn(clock.clone().run());
         Native {
             splice: settings.splice,
             patience,

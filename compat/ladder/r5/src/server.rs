@@ -1,5 +1,7 @@
 //! From a configuration to running tunnels: bind everything, serve on every thread, drain.
 
+use std::future::Future;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 use std::thread;
 
@@ -13,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::{spawn_local, yield_now, LocalSet};
 
 use crate::net::Listening;
+use crate::panics::{contained, Vital};
 use crate::shutdown::{lead, End, Phase, Phases, Signals};
 use crate::system::raise_descriptor_limit;
 use crate::{Client, Engine, Links, Listener, Permits, Settings};
@@ -48,7 +51,7 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
             let sender = sender.clone();
             thread::Builder::new()
                 .name(format!("reactor-{}", index + 1))
-                .spawn(move || sender.send(worker.run::<L>()))
+                .spawn(move || sender.send(catch_unwind(AssertUnwindSafe(|| worker.run::<L>()))))
                 .map_err(|e| Error::other("cannot start a thread", e))?;
         }
         drop(sender);
@@ -59,13 +62,18 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
                     return Ok(()); // the end of the process ends the threads
                 }
             }
-            Some(early) = ended.recv() => return early,
+            Some(early) = ended.recv() => return joined(early),
         }
         while let Some(outcome) = ended.recv().await {
-            outcome?;
+            joined(outcome)?;
         }
         Ok(())
     })
+}
+
+/// A panic of another thread is ours, as it is when a thread is joined.
+fn joined(outcome: thread::Result<Result<(), Error>>) -> Result<(), Error> {
+    outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// What one thread needs to begin.
@@ -85,17 +93,16 @@ impl Worker {
             permits,
             phases,
         } = self;
-        let runtime = runtime()?;
-        let tasks = LocalSet::new();
-        let served = tasks.block_on(&runtime, async {
-            let engine = Engine::<L>::new(settings);
+        on_this_thread(async {
+            let mut vital = Vital::default();
+            let engine = Engine::<L>::new(settings, &mut vital);
             for Post { service, listening } in posts {
                 let listener = listening
                     .register()
                     .map_err(|e| Error::other("cannot watch a listener", e))?;
                 let listener = Listener::new(listener, &permits);
                 let (engine, phases) = (engine.clone(), phases.clone());
-                spawn_local(async move {
+                vital.spawn(async move {
                     phases.reached(Phase::Serving).await;
                     // Whichever comes first, the listening socket is closed with the loser.
                     tokio::select! {
@@ -104,20 +111,19 @@ impl Worker {
                     }
                 });
             }
-            phases.reached(Phase::Ending).await;
-            Ok(())
-        });
-        drop(tasks);
-        // Not by its drop, which waits for a look-up that hangs.
-        runtime.shutdown_background();
-        served
+            tokio::select! {
+                () = phases.reached(Phase::Ending) => Ok(()),
+                panic = vital.panicked() => resume_unwind(panic),
+            }
+        })?
     }
 }
 
 async fn serve_each<L: Links>(mut listener: Listener, engine: Rc<Engine<L>>, service: Service) {
     loop {
         let client = listener.next().await;
-        spawn_local(serve(client, engine.clone(), service.clone()));
+        let session = serve(client, engine.clone(), service.clone());
+        spawn_local(contained(Box::pin(session)));
         // It shall have its descriptors before the next one is let in.
         yield_now().await;
     }
@@ -139,6 +145,25 @@ async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, service: Service
     if let Err(e) = end {
         warn!("{origin}: {e}");
     }
+}
+
+/// Runs `future` on a runtime of its own, and drops what it has spawned with it.
+///
+/// # Errors
+///
+/// When the system has no descriptors for a runtime.
+///
+/// # Panics
+///
+/// When `future` does.
+pub(crate) fn on_this_thread<T>(future: impl Future<Output = T>) -> Result<T, Error> {
+    let runtime = runtime()?;
+    let tasks = LocalSet::new();
+    let outcome = catch_unwind(AssertUnwindSafe(|| tasks.block_on(&runtime, future)));
+    drop(tasks);
+    // Not by its drop, which waits for a look-up that hangs.
+    runtime.shutdown_background();
+    Ok(outcome.unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
 /// A runtime for this thread alone.

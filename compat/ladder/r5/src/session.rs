@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use log::{debug, warn};
 use ptunnel::config::{Family, HostPort};
-use ptunnel::report::{Carried, Line, Origin};
+use ptunnel::report::{self, Carried, Line, Origin};
 use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
 use ptunnel::{Error, Peer, Phase};
 use tokio::net::TcpStream;
@@ -37,7 +37,8 @@ impl<L: Connect> Engine<L> {
     ///
     /// # Errors
     ///
-    /// Those of opening: no byte was taken from the client.
+    /// Those of opening: no byte was taken from the client. A client that is reset while it waits
+    /// ends the opening, and is no error.
     pub async fn carry<C>(
         &self,
         client: C,
@@ -48,9 +49,21 @@ impl<L: Connect> Engine<L> {
         C: Transport + 'static,
     {
         let start = Instant::now();
-        // Boxed: an idle tunnel shall not weigh what opening it took.
-        let Opened { stream, via } = Box::pin(self.open(tunnel)).await?;
         let destination = tunnel.destination().clone();
+        // A proxy that hangs shall not hold what nobody waits for. But a client's mere end is
+        // none of this: who has said all waits for the answer.
+        let opening = async {
+            tokio::select! {
+                biased;
+                opened = self.open(tunnel) => Ok(opened),
+                error = client.failed() => Err(error),
+            }
+        };
+        // Boxed: an idle tunnel shall not weigh what opening it took.
+        let Opened { stream, via } = match Box::pin(opening).await {
+            Ok(opened) => opened?,
+            Err(error) => return Ok(report::left(origin, &destination, start, error)),
+        };
         debug!("{origin} to {destination}: open {via}");
         let line = Line {
             origin,

@@ -1,6 +1,7 @@
 //! A stream with bytes put back in front of it: what came in the same read as a head, but
 //! belongs behind it.
 
+use std::future::Future;
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::pin::Pin;
@@ -108,8 +109,23 @@ impl<S: Transport> Transport for Rewind<S> {
         self.stream.poll_writable(cx, call)
     }
 
+    fn read_now(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        match self.front.is_empty() {
+            true => self.stream.read_now(buffer),
+            false => None,
+        }
+    }
+
+    fn write_now(&self, bytes: &[u8]) -> Option<io::Result<usize>> {
+        self.stream.write_now(bytes)
+    }
+
     fn error(&self) -> Option<io::Error> {
         self.stream.error()
+    }
+
+    fn failed(&self) -> impl Future<Output = io::Error> {
+        self.stream.failed()
     }
 
     fn reset(&self) {

@@ -1,10 +1,12 @@
 //! What the relay asks of a stream besides reading and writing.
 
+use std::future::{pending, Future};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
+use rustix::net::{recv, send, RecvFlags, SendFlags};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
@@ -48,10 +50,29 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
+    /// Reads, if the stream is known to be readable; `None` when nothing was tried. Nobody is woken
+    /// afterwards: for who has no `Context` at hand.
+    fn read_now(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        let _ = buffer;
+        None
+    }
+
+    /// Writes, if the stream is known to be writable, likewise.
+    fn write_now(&self, bytes: &[u8]) -> Option<io::Result<usize>> {
+        let _ = bytes;
+        None
+    }
+
     /// The error that the stream is known to have met, for those who don't read from it now; told
     /// once.
     fn error(&self) -> Option<io::Error> {
         None
+    }
+
+    /// Resolves to such an error once the stream meets one; its mere end is none, and nothing is
+    /// read. For ever pending where there is no way to know.
+    fn failed(&self) -> impl Future<Output = io::Error> {
+        pending()
     }
 
     /// Makes dropping this stream tell the peer that it was cut off (TCP's RST), instead of an
@@ -96,8 +117,43 @@ macro_rules! transport {
                 }
             }
 
+            fn read_now(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+                let mut answer = None;
+                // Its own answer is nothing new: that of the call, or that there was none.
+                let _ = self.try_io(Interest::READABLE, || {
+                    let most = buffer.len();
+                    let received = recv(self, buffer, RecvFlags::empty());
+                    let received = received.map(|(_, count)| count).map_err(io::Error::from);
+                    readiness_after(answer.insert(received), most)
+                });
+                answer
+            }
+
+            fn write_now(&self, bytes: &[u8]) -> Option<io::Result<usize>> {
+                let mut answer = None;
+                let _ = self.try_io(Interest::WRITABLE, || {
+                    let sent = send(self, bytes, SendFlags::NOSIGNAL).map_err(io::Error::from);
+                    readiness_after(answer.insert(sent), bytes.len())
+                });
+                answer
+            }
+
             fn error(&self) -> Option<io::Error> {
                 self.take_error().unwrap_or_else(Some)
+            }
+
+            async fn failed(&self) -> io::Error {
+                loop {
+                    if let Err(e) = self.ready(Interest::ERROR).await {
+                        return e;
+                    }
+                    if let Some(e) = self.error() {
+                        return e;
+                    }
+                    // Told already: the next event, please.
+                    let told = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                    let _ = self.try_io(Interest::ERROR, told);
+                }
             }
 
             fn reset(&self) {
@@ -109,6 +165,18 @@ macro_rules! transport {
 }
 
 transport!(TcpStream, UnixStream);
+
+/// What `try_io` is told of a call that was to move `most` bytes.
+///
+/// One that moves less leaves nothing to do for the next: as in tokio's own `poll_read` and
+/// `poll_write`, the readiness is taken back.
+fn readiness_after(answer: &io::Result<usize>, most: usize) -> io::Result<()> {
+    match answer {
+        Ok(count) if (1..most).contains(count) => Err(io::ErrorKind::WouldBlock.into()),
+        _ if would_block(answer) => Err(io::ErrorKind::WouldBlock.into()),
+        _ => Ok(()),
+    }
+}
 
 fn would_block<T>(tried: &io::Result<T>) -> bool {
     matches!(tried, Err(e) if e.kind() == io::ErrorKind::WouldBlock)

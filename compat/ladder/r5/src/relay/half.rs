@@ -8,11 +8,13 @@
 //!             runs dry
 //! ```
 
+use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{pin, Pin};
 use std::task::{ready, Context, Poll};
 
 use ptunnel::config::Splice;
+use tokio::task::yield_now;
 
 use super::checkup::Checkup;
 use super::copy::{self, Backlog};
@@ -155,8 +157,8 @@ impl HalfDuplex {
                 break;
             }
         }
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        // Not by the waker: its task would be polled again 61 times before tokio looks for events.
+        pin!(yield_now()).poll(cx).map(Ok)
     }
 
     fn poll_copy<R, W>(

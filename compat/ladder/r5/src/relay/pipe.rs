@@ -14,16 +14,15 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe that holds about `capacity` bytes; less when the user's share of pipe memory
-    /// (`pipe-user-pages-soft`) is used up.
+    /// A pipe that holds `capacity` bytes.
     ///
     /// # Errors
     ///
-    /// When there are no descriptors for it.
+    /// When there are no descriptors for it, or no memory: past a user's share of that
+    /// (`pipe-user-pages-soft`) a pipe has two pages, and copying is quicker.
     pub fn new(capacity: usize) -> io::Result<Pipe> {
         let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
-        // A refusal leaves the capacity as it is, which is only slower.
-        let _ = fcntl_setpipe_size(&writer, capacity);
+        fcntl_setpipe_size(&writer, capacity)?;
         Ok(Pipe { reader, writer })
     }
 

@@ -1,0 +1,189 @@
+//! Panics of tasks, which tokio 1 keeps in a `JoinHandle` that nobody may look at.
+//!
+//! A panic of one tunnel ends that tunnel and is logged, as the root's reactor has it. A panic of a
+//! task that the others count on, such as a listener's, ends the program.
+
+use std::any::Any;
+use std::future::{pending, poll_fn, Future};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::task::Poll;
+
+use log::error;
+use tokio::task::JoinSet;
+
+/// What a panic was called with, for [`resume_unwind`](std::panic::resume_unwind).
+pub(crate) type Panic = Box<dyn Any + Send>;
+
+/// The tasks of a thread without which it would only seem to serve.
+#[derive(Default)]
+pub struct Vital(JoinSet<()>);
+
+impl Vital {
+    /// Starts one of them, inside the thread's `LocalSet`. It may end; it is dropped with this.
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
+        self.0.spawn_local(task);
+    }
+
+    /// Resolves to the first panic of one of them.
+    pub(crate) async fn panicked(&mut self) -> Panic {
+        while let Some(end) = self.0.join_next().await {
+            if let Err(Ok(panic)) = end.map_err(|e| e.try_into_panic()) {
+                return panic;
+            }
+        }
+        pending().await
+    }
+}
+
+/// Runs one task of many: a panic of it is logged, and ends nothing else.
+///
+/// In a box: an argument of an `async fn` that is pinned inside has room twice.
+pub(crate) async fn contained(mut task: Pin<Box<dyn Future<Output = ()>>>) {
+    let end = poll_fn(|cx| {
+        let poll = || task.as_mut().poll(cx);
+        match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    });
+    if let Err(panic) = end.await {
+        error!("a task panicked and was ended: {}", message(&*panic));
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Read};
+    use std::net::TcpStream;
+    use std::rc::Rc;
+    use std::sync::{Mutex, Once};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use log::{LevelFilter, Log, Metadata, Record};
+    use ptunnel::cli::{parse, Command};
+    use ptunnel::config::Config;
+    use ptunnel::env::Environment;
+    use ptunnel::report::{Carried, Cut, Origin, Traffic};
+    use ptunnel::route::Tunnel;
+    use ptunnel::service::{bind_all, Listen};
+    use ptunnel::Error;
+
+    use super::*;
+    use crate::net::{Listening, Transport};
+    use crate::server::{self, Worker};
+    use crate::shutdown::{Phase, Phases};
+    use crate::{Engine, Links, Permits, Settings};
+
+    /// Every client's tunnel panics; if `CLOCK`, so does a task that all of them share.
+    struct Broken<const CLOCK: bool>;
+
+    impl<const CLOCK: bool> Links for Broken<CLOCK> {
+        fn start(_: &Settings, vital: &mut Vital) -> Self {
+            vital.spawn(async { assert!(!CLOCK, "the clock panics on purpose") });
+            Broken
+        }
+
+        async fn carry<C: Transport + 'static>(
+            _: &Rc<Engine<Self>>,
+            _client: C,
+            origin: Origin,
+            _: &Tunnel,
+        ) -> Result<Carried, Error> {
+            panic!("the tunnel of {origin} panics on purpose");
+        }
+
+        async fn relay<C: Transport + 'static, U: Transport + 'static>(
+            &self,
+            _client: C,
+            _upstream: U,
+        ) -> Result<Traffic, Cut> {
+            unreachable!("no tunnel stands")
+        }
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    struct Logger;
+
+    impl Log for Logger {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn log(&self, record: &Record<'_>) {
+            LOGGED.lock().unwrap().push(record.args().to_string());
+        }
+
+        fn flush(&self) {}
+    }
+
+    fn config() -> Config {
+        let words = ["ptunnel", "--no-proxy", "*", "127.0.0.1:0:127.0.0.1:9"];
+        let ask = |_: &str| unreachable!("there is no password");
+        match parse(words, &Environment::new(&|_| None), &ask) {
+            Ok(Command::Run(config, _)) => *config,
+            _ => panic!("a command line that is right"),
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_tunnel_is_logged_and_the_next_client_is_served() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| log::set_logger(&Logger).expect("there is no other"));
+        log::set_max_level(LevelFilter::Error);
+        let config = config();
+        let posts = bind_all::<Listening>(&config).unwrap().remove(0);
+        let address = posts[0].listening.local_addr().unwrap();
+        let (phase, phases) = Phases::new();
+        let worker = Worker {
+            posts,
+            settings: Settings::of(&config),
+            permits: Permits::new(Some(1)),
+            phases,
+        };
+        let thread = thread::spawn(move || worker.run::<Broken<false>>());
+        phase.send_replace(Phase::Serving);
+        for _ in 0..2 {
+            let mut client = TcpStream::connect(address).unwrap();
+            assert_eq!(client.read(&mut [0]).unwrap(), 0, "it is closed");
+            let of_it = format!("the tunnel of {} panics", client.local_addr().unwrap());
+            let told = |line: &String| {
+                line.starts_with("a task panicked and was ended: ") && line.contains(&of_it)
+            };
+            let start = Instant::now();
+            while !LOGGED.lock().unwrap().iter().any(told) {
+                assert!(start.elapsed() < PATIENCE, "nobody was told");
+                thread::yield_now();
+            }
+        }
+        phase.send_replace(Phase::Ending);
+        thread.join().expect("it has not panicked").unwrap();
+    }
+
+    /// It went on before, with nobody left to tick its clock.
+    #[test]
+    fn a_panic_of_a_task_that_others_count_on_ends_the_program() {
+        let panic = catch_unwind(|| server::run::<Broken<true>>(&config())).unwrap_err();
+        assert_eq!(message(&*panic), "the clock panics on purpose");
+    }
+
+    #[test]
+    fn a_panic_without_a_text_has_a_message() {
+        assert_eq!(
+            message(&*catch_unwind(|| panic!("{}", 1)).unwrap_err()),
+            "1"
+        );
+        let odd = catch_unwind(|| std::panic::resume_unwind(Box::new(io::ErrorKind::Other)));
+        assert_eq!(message(&*odd.unwrap_err()), "no message");
+    }
+}
