@@ -80,15 +80,23 @@ pure: ## check that the part without features tests well and needs no futures cr
 old-toolchain: ## build and smoke-test on Debian 11's own rustc 1.48
 	.ci/old-toolchain
 
-bench: ## measure the relay beside its peers
-	$(CARGO) run --release --locked --manifest-path benches/Cargo.toml -- relay
+rigs = $(CARGO) run --release --locked --manifest-path benches/Cargo.toml --
+
+bench: ## measure everything beside its peers, about two hours; one rig: make bench RIG=relay
+	$(rigs) $(or $(RIG),all)
 
 bench-peers: ## install the programs that the rigs measure beside ours
 	benches/setup
 
-bench-smoke: ## run the rig for a minute, to see that it works and that its peers' bytes are right
-	$(CARGO) run --release --locked --manifest-path benches/Cargo.toml -- relay --quick \
-		--peers ptunnel,ptunnel-0.1.18,epoll,tokio,r3,r5 --figures cpu,bulk
+bench-micro: ## measure the pure part and single futures by themselves
+	$(CARGO) bench --locked --manifest-path benches/Cargo.toml --bench '*'
+
+bench-smoke: bench-peers ## run a little of each rig, to see that it works and that its peers' answers are right
+	$(rigs) relay --quick --strict --peers ptunnel,ptunnel-0.1.18,epoll,tokio,r3,r5 --figures cpu,bulk
+	$(rigs) tunnel --quick --strict --peers ptunnel,r5,python-threads,socat,none --figures kept,ab
+	$(rigs) echo --quick --strict --peers tokio-core,may,epoll --figures c100,calls
+	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
+	$(rigs) profile --quick --strict --peers ptunnel,chain,future,async --figures request,message
 
 ci: ## everything that a change must pass
 	.ci/run

@@ -71,8 +71,11 @@ impl Notify for Nobody {
     fn notify(&self, _id: usize) {}
 }
 
-fn run_chain(chain: impl Future<Item = u64, Error = ()>, nobody: &Arc<Nobody>) -> u64 {
-    let mut task = executor::spawn(chain);
+// Both go through a pointer that the compiler can't see through: a future that it knows whole, it evaluates itself.
+
+fn run_chain(mut chain: impl Future<Item = u64, Error = ()>, nobody: &Arc<Nobody>) -> u64 {
+    let chain: &mut dyn Future<Item = u64, Error = ()> = &mut chain;
+    let mut task = executor::spawn(black_box(chain));
     loop {
         match task.poll_future_notify(nobody, 0) {
             Ok(Async::Ready(number)) => return number,
@@ -83,7 +86,8 @@ fn run_chain(chain: impl Future<Item = u64, Error = ()>, nobody: &Arc<Nobody>) -
 }
 
 fn run_async(future: impl Modern<Output = u64>) -> u64 {
-    let mut future = pin!(future);
+    let future: Pin<&mut dyn Modern<Output = u64>> = pin!(future);
+    let mut future = black_box(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {
         if let Poll::Ready(number) = future.as_mut().poll(&mut context) {

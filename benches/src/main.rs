@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use ptunnel_benches::load::server;
-use ptunnel_benches::rigs::{self, echo, plaintext, profile, relay, RIGS};
+use ptunnel_benches::rigs::{self, echo, plaintext, profile, relay, tunnel, RIGS};
 
 /// Measures ptunnel and its world, before and after, each rig in one run on this machine.
 #[derive(Parser)]
@@ -17,6 +17,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Tunnels through a proxy, ptunnel among them: time and CPU per request, new tunnels, bulk, memory, system calls.
+    Tunnel(Options),
     /// Plain relays side by side: CPU, instructions, system calls, bulk, memory, new tunnels, latency.
     Relay(Options),
     /// Echo servers on futures 0.1, tokio 1, May, threads, raw epoll: CPU, instructions, system calls per message.
@@ -61,6 +63,9 @@ struct Options {
     /// Only these figures; an unknown name is answered with the list.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     figures: Vec<String>,
+    /// Fails when a peer is missing or a sample goes wrong, instead of reporting it: for CI.
+    #[arg(long)]
+    strict: bool,
 }
 
 impl From<Options> for rigs::Options {
@@ -71,12 +76,14 @@ impl From<Options> for rigs::Options {
             peers: options.peers,
             peers_file: options.peers_file,
             figures: options.figures,
+            strict: options.strict,
         }
     }
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Tunnel(options) => rigs::run(&[&tunnel::RIG], &options.into()),
         Command::Relay(options) => rigs::run(&[&relay::RIG], &options.into()),
         Command::Echo(options) => rigs::run(&[&echo::RIG], &options.into()),
         Command::Plaintext(options) => rigs::run(&[&plaintext::RIG], &options.into()),

@@ -2,4 +2,10 @@ module plaintext
 
 go 1.24.0
 
-require github.com/valyala/fasthttp v1.77.0
+require github.com/valyala/fasthttp v1.70.0
+
+require (
+	github.com/andybalholm/brotli v1.2.1 // indirect
+	github.com/klauspost/compress v1.18.5 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+)

@@ -23,7 +23,9 @@ fn main() -> io::Result<()> {
 }
 
 fn serve(listen: SocketAddr) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     LocalSet::new().block_on(&runtime, async {
         let socket = TcpSocket::new_v4()?;
         socket.set_reuseaddr(true)?;

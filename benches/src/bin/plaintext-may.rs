@@ -4,15 +4,19 @@
 
 use std::io;
 
-use may_minihttp::{HttpServer, HttpService, HttpServiceFactory, Request, Response};
+use may_minihttp::{HttpService, HttpServiceFactory, Request, Response};
 use ptunnel_benches::peer::serving::Serving;
 
 fn main() -> io::Result<()> {
     let serving = Serving::from_args();
     // Pinning is the rig's affair.
-    may::config().set_workers(serving.threads).set_worker_pin(false);
+    may::config()
+        .set_workers(serving.threads)
+        .set_worker_pin(false);
     let server = Plaintexts.start(serving.listen)?;
-    server.join().map_err(|_| io::Error::other("the server's coroutine panicked"))
+    server
+        .join()
+        .map_err(|_| io::Error::other("the server's coroutine panicked"))
 }
 
 struct Plaintexts;
@@ -32,7 +36,9 @@ impl HttpService for Plaintext {
     fn call(&mut self, request: Request, response: &mut Response) -> io::Result<()> {
         match (request.method(), request.path()) {
             ("GET", "/plaintext") => {
-                response.header("Content-Type: text/plain").body("Hello, World!");
+                response
+                    .header("Content-Type: text/plain")
+                    .body("Hello, World!");
             }
             _ => {
                 response.status_code(404, "Not Found");

@@ -21,7 +21,9 @@ fn main() -> io::Result<()> {
 }
 
 fn serve(listen: SocketAddr) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     LocalSet::new().block_on(&runtime, async {
         let date = Rc::new(Cell::new(Date::now()));
         spawn_local(keep(Rc::clone(&date)));

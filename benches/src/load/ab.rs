@@ -86,7 +86,10 @@ Time per request:       200.220 [ms] (mean, across all concurrent requests)
     fn requests_that_failed_or_lack_are_an_error() {
         assert!(parse(SAID, 11).is_err());
         let failed = SAID.replace("Failed requests:        0", "Failed requests:        2");
-        assert!(parse(&failed, 10).unwrap_err().to_string().contains("Failed"));
+        assert!(parse(&failed, 10)
+            .unwrap_err()
+            .to_string()
+            .contains("Failed"));
         let refused = format!("{SAID}Non-2xx responses:      10\n");
         assert!(parse(&refused, 10).is_err());
         assert!(parse("", 10).is_err());

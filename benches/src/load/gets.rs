@@ -326,8 +326,7 @@ mod tests {
 
     use super::*;
 
-    const CLOSING: &str =
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi";
+    const CLOSING: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi";
     const KEPT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 
     #[test]
@@ -396,7 +395,10 @@ mod tests {
         let to = server(&[KEPT], Duration::ZERO);
         let e = run(to, Script::get(to, "/", false, b"ho"), 1).unwrap_err();
         assert_eq!(e.kind(), io::ErrorKind::InvalidData);
-        let to = server(&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh"], Duration::ZERO);
+        let to = server(
+            &["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh"],
+            Duration::ZERO,
+        );
         let e = run(to, Script::get(to, "/", false, b"hi"), 1).unwrap_err();
         assert_eq!(e.kind(), io::ErrorKind::UnexpectedEof);
     }

@@ -72,7 +72,10 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Reply<'_>>, Rule> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1.1 "));
     let fields: Option<Vec<(&str, &str)>> = lines
-        .map(|line| line.split_once(':').map(|(name, value)| (name, value.trim())))
+        .map(|line| {
+            line.split_once(':')
+                .map(|(name, value)| (name, value.trim()))
+        })
         .collect();
     let mut reply = Reply {
         status: status.ok_or(Rule::Head)?,
@@ -120,19 +123,30 @@ const FAR: u64 = 5;
 /// The first rule that a reply breaks by itself.
 pub fn broken(reply: &Reply<'_>, now: SystemTime) -> Option<Rule> {
     let is_now = |date: SystemTime| {
-        let distance = now.duration_since(date).or_else(|_| date.duration_since(now));
+        let distance = now
+            .duration_since(date)
+            .or_else(|_| date.duration_since(now));
         distance.is_ok_and(|d| d.as_secs() <= FAR)
     };
     let is_text = |value: &str| {
         let (kind, parameter) = value.split_once(';').unwrap_or((value, "charset=utf-8"));
         kind.trim().eq_ignore_ascii_case("text/plain")
-            && parameter.trim().to_ascii_lowercase().starts_with("charset=")
+            && parameter
+                .trim()
+                .to_ascii_lowercase()
+                .starts_with("charset=")
     };
     let kept = [
         (Rule::Status, reply.is_ok()),
-        (Rule::Server, reply.the("Server").is_some_and(|v| !v.is_empty())),
+        (
+            Rule::Server,
+            reply.the("Server").is_some_and(|v| !v.is_empty()),
+        ),
         (Rule::Date, reply.date().is_some_and(is_now)),
-        (Rule::ContentType, reply.the("Content-Type").is_some_and(is_text)),
+        (
+            Rule::ContentType,
+            reply.the("Content-Type").is_some_and(is_text),
+        ),
         (Rule::Encoding, reply.the("Content-Encoding").is_none()),
         (Rule::Body, reply.body == BODY),
     ];
@@ -173,7 +187,11 @@ mod tests {
             ("12:34:56", "12:34:51", Rule::Date),
             ("text/plain", "text/html", Rule::ContentType),
             ("text/plain", "text/plain; q=1", Rule::ContentType),
-            ("server: M", "server: M\r\nContent-Encoding: gzip", Rule::Encoding),
+            (
+                "server: M",
+                "server: M\r\nContent-Encoding: gzip",
+                Rule::Encoding,
+            ),
             ("Hello, World!", "Hello, world!", Rule::Body),
             ("Length: 13", "Length: 12", Rule::Body),
         ] {
@@ -189,7 +207,11 @@ mod tests {
         for (from, to, rule) in [
             ("HTTP/1.1", "HTTP/1.0", Rule::Head),
             ("server: M", "server", Rule::Head),
-            ("Content-Length: 13", "Content-Length: x", Rule::ContentLength),
+            (
+                "Content-Length: 13",
+                "Content-Length: x",
+                Rule::ContentLength,
+            ),
             ("Content-Length: 13\r\n", "", Rule::ContentLength),
             ("server: M", "Content-Length: 13", Rule::ContentLength),
         ] {

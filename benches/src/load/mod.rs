@@ -3,9 +3,9 @@
 //! The load runs in the rig's process, the server in a child of its own; both sit on the core that the relay doesn't
 //! use. One server speaks one small protocol ([`wire`]), so that every figure needs one relay with one target.
 
-pub mod http;
 pub mod ab;
 pub mod gets;
+pub mod http;
 pub mod idle;
 pub mod pattern;
 pub mod ping;

@@ -220,7 +220,13 @@ mod tests {
     #[test]
     fn replies_of_another_second_or_length_are_judged_anew() {
         let mut known = Known::default();
-        let bytes = [reply(0, "M"), reply(1, "M"), reply(1, "longer"), reply(0, "M")].concat();
+        let bytes = [
+            reply(0, "M"),
+            reply(1, "M"),
+            reply(1, "longer"),
+            reply(0, "M"),
+        ]
+        .concat();
         assert_eq!(known.judge(bytes.as_bytes()), Ok((4, bytes.len())));
     }
 

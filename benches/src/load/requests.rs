@@ -139,7 +139,11 @@ impl Requests {
     fn send(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.connections[index];
         self.sequence += 1;
-        for (byte, new) in connection.request.iter_mut().zip(self.sequence.to_le_bytes()) {
+        for (byte, new) in connection
+            .request
+            .iter_mut()
+            .zip(self.sequence.to_le_bytes())
+        {
             *byte = new;
         }
         connection.have = 0;
@@ -169,5 +173,48 @@ impl Requests {
             ));
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// A server for one connection that sends back what `answer` makes of each piece.
+    fn server(answer: fn(&mut [u8])) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = [0; 256];
+            while let Ok(n @ 1..) = stream.read(&mut buffer) {
+                answer(&mut buffer[..n]);
+                if stream.write_all(&buffer[..n]).is_err() {
+                    return;
+                }
+            }
+        });
+        address
+    }
+
+    fn answered(size: usize, answer: fn(&mut [u8])) -> io::Result<u64> {
+        Requests::echoed(server(answer), 1, size)?.run(Until::Sent(20), &Stop::default())
+    }
+
+    #[test]
+    fn counts_the_requests_that_came_back() {
+        for size in [1, 100, 10_000] {
+            assert_eq!(answered(size, |_| {}).unwrap(), 20);
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_fails_the_run() {
+        let e = answered(100, |piece| *piece.last_mut().unwrap() ^= 1).unwrap_err();
+        assert_eq!(e.kind(), io::ErrorKind::InvalidData);
     }
 }

@@ -7,6 +7,7 @@
 //! Doesn't: bodies of requests, `Connection: close`. Any method but GET is answered like an unknown path.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::time::SystemTime;
 
 /// Fields of a request; one with more is refused.
@@ -28,9 +29,9 @@ pub enum Route {
 /// # Errors
 /// When it is no request.
 pub fn parse(bytes: &[u8]) -> io::Result<Option<(Route, usize)>> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELDS];
-    let mut request = httparse::Request::new(&mut fields);
-    match request.parse(bytes) {
+    let mut fields = [const { MaybeUninit::uninit() }; FIELDS];
+    let mut request = httparse::Request::new(&mut []);
+    match request.parse_with_uninit_headers(bytes, &mut fields) {
         Ok(httparse::Status::Complete(length)) => Ok(Some((route(&request), length))),
         Ok(httparse::Status::Partial) => Ok(None),
         Err(e) => Err(io::Error::new(io::ErrorKind::InvalidData, e.to_string())),
@@ -131,7 +132,11 @@ mod tests {
 
     #[test]
     fn only_one_path_is_greeted_and_only_by_get() {
-        for line in ["GET / HTTP/1.1", "POST /plaintext HTTP/1.1", "GET /plaintext2 HTTP/1.1"] {
+        for line in [
+            "GET / HTTP/1.1",
+            "POST /plaintext HTTP/1.1",
+            "GET /plaintext2 HTTP/1.1",
+        ] {
             let request = format!("{line}\r\n\r\n");
             let (route, _) = parse(request.as_bytes()).unwrap().unwrap();
             assert_eq!(route, Route::Unknown, "{line}");
@@ -156,6 +161,9 @@ mod tests {
             decimal(value, &mut out);
             String::from_utf8(out).unwrap()
         };
-        assert_eq!((text(0), text(13), text(usize::MAX)), ("0".into(), "13".into(), usize::MAX.to_string()));
+        assert_eq!(
+            (text(0), text(13), text(usize::MAX)),
+            ("0".into(), "13".into(), usize::MAX.to_string())
+        );
     }
 }

@@ -20,7 +20,10 @@ impl Serving {
         let program = args.next().unwrap_or_default();
         let rest: Vec<String> = args.collect();
         Serving::parse(&rest).unwrap_or_else(|| {
-            eprintln!("usage: {} -t THREADS -p PORT, as in {0} -t 1 -p 7000", program);
+            eprintln!(
+                "usage: {} -t THREADS -p PORT, as in {0} -t 1 -p 7000",
+                program
+            );
             std::process::exit(2)
         })
     }

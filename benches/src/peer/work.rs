@@ -82,7 +82,9 @@ impl AsMut<[u8]> for Message {
 pub struct Script {
     /// Messages with a body that are still to be sent, the current one included.
     left: u64,
-    message: Vec<u8>,
+    /// The message, and behind it the right answer, which is as long.
+    bytes: Vec<u8>,
+    length: usize,
     /// How much of the message was read, and how much of its answer was written.
     sent: usize,
     answered: usize,
@@ -96,7 +98,8 @@ impl Script {
     pub fn new(messages: u64) -> Script {
         let mut script = Script {
             left: messages,
-            message: Vec::with_capacity(LENGTH + BODY),
+            bytes: Vec::with_capacity(2 * (LENGTH + BODY)),
+            length: 0,
             sent: 0,
             answered: 0,
             blocks: false,
@@ -112,13 +115,16 @@ impl Script {
     }
 
     fn prepare(&mut self) {
-        let length = if self.left > 0 { BODY } else { 0 };
-        self.message.clear();
-        self.message
-            .extend_from_slice(&(length as u32).to_be_bytes());
+        let body = if self.left > 0 { BODY } else { 0 };
         let left = self.left;
-        self.message
-            .extend((0..length).map(|i| (i as u64 + left) as u8));
+        let bytes = (0..body).map(|i| (i as u64 + left) as u8);
+        let length = (body as u32).to_be_bytes();
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&length);
+        self.bytes.extend(bytes.clone());
+        self.bytes.extend_from_slice(&length);
+        self.bytes.extend(bytes.map(|byte| !byte));
+        self.length = LENGTH + body;
         self.sent = 0;
         self.answered = 0;
     }
@@ -133,7 +139,7 @@ impl Read for Script {
         if self.ended {
             return Ok(0);
         }
-        let rest = &self.message[self.sent..];
+        let rest = &self.bytes[self.sent..self.length];
         let count = rest.len().min(PIECE).min(into.len());
         if count == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -151,27 +157,21 @@ impl Write for Script {
         if mem::replace(&mut self.blocks, false) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let wanted = &self.message[self.answered..];
-        let count = from.len().min(ROOM);
-        let as_wanted = |(i, byte): (usize, &u8)| {
-            let is_length = self.answered + i < LENGTH;
-            wanted
-                .get(i)
-                .map_or(false, |&w| *byte == if is_length { w } else { !w })
-        };
-        if self.sent < self.message.len() || !from[..count].iter().enumerate().all(as_wanted) {
+        let given = &from[..from.len().min(ROOM)];
+        let wanted = &self.bytes[self.length + self.answered..];
+        if self.sent < self.length || !wanted.starts_with(given) {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        self.answered += count;
+        self.answered += given.len();
         self.blocks = true;
-        if self.answered == self.message.len() {
+        if self.answered == self.length {
             self.ended = self.left == 0;
             if !self.ended {
                 self.left -= 1;
                 self.prepare();
             }
         }
-        Ok(count)
+        Ok(given.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -11,6 +11,9 @@ pub enum Difference {
     None,
 }
 
+/// What is printed as 1.00 is no difference, be it ever so certain.
+const SMALLEST: f64 = 0.005;
+
 impl Difference {
     /// What `ratio`, ours over theirs, says beside the ratio of a control to what it measures once more.
     ///
@@ -19,6 +22,7 @@ impl Difference {
     pub fn of(ratio: Spread, control: Option<Spread>, less_is_better: bool) -> Difference {
         let distance = |value: f64| value.ln().abs();
         let noise = control.map_or(0.0, |c| distance(c.low).max(distance(c.high)));
+        let noise = noise.max(distance(1.0 + SMALLEST));
         let may_be_equal = ratio.count > 1 && ratio.low <= 1.0 && ratio.high >= 1.0;
         if may_be_equal || distance(ratio.median) <= noise {
             Difference::None
@@ -89,5 +93,10 @@ mod tests {
         assert_eq!(Difference::of(one, control(1.11), true), Difference::None);
         assert_eq!(Difference::of(one, control(1.09), true), Difference::Worse);
         assert_eq!(Difference::of(one, None, false), Difference::Better);
+        let hardly = Spread {
+            median: 1.004,
+            ..one
+        };
+        assert_eq!(Difference::of(hardly, None, true), Difference::None);
     }
 }

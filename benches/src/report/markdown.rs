@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::articles;
 use super::results::{Figure, Part, Results};
 use super::stats::Spread;
 use super::targets::{Line, Verdict};
@@ -19,14 +20,9 @@ pub fn render(results: &Results, lines: &[Line]) -> String {
     figures(&mut text, results);
     ratios(&mut text, results);
     targets(&mut text, lines);
-    for (figure, title) in [
-        (
-            "instructions",
-            "Dearest functions, user instructions per request",
-        ),
-        ("calls", "System calls per message"),
-    ] {
-        parts(&mut text, results, figure, title);
+    articles::markdown(&mut text, results);
+    for &figure in results.parts.keys() {
+        parts(&mut text, results, figure);
     }
     floor(&mut text, results);
     notes(&mut text, results);
@@ -200,11 +196,17 @@ fn targets(text: &mut String, lines: &[Line]) {
     text.push_str("```\n\n");
 }
 
-fn parts(text: &mut String, results: &Results, figure: &str, title: &str) {
+fn parts(text: &mut String, results: &Results, figure: &str) {
     let Some(by_peer) = results.parts.get(figure) else {
         return;
     };
-    let _ = writeln!(text, "## {title}\n");
+    let column = results.figures.iter().find(|f| f.name == figure);
+    let title = match (figure, column) {
+        ("calls", _) => "system calls per message",
+        (_, Some(column)) => column.title,
+        (other, None) => other,
+    };
+    let _ = writeln!(text, "## The dearest parts: {title}\n");
     for peer in &results.peers {
         if let Some(parts) = by_peer.get(&peer.name) {
             let cells: Vec<String> = parts

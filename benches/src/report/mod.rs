@@ -1,5 +1,6 @@
 //! Samples, what they say, and the files that hold them.
 
+pub mod articles;
 pub mod date;
 pub mod difference;
 pub mod html;

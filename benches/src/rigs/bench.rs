@@ -18,6 +18,8 @@ pub struct Bench {
     pub folder: PathBuf,
     pub pattern: Pattern,
     pub stop: Stop,
+    /// A sample that fails ends the run.
+    pub strict: bool,
 }
 
 impl Bench {

@@ -110,11 +110,7 @@ fn counted(bench: &Bench, count: u64, life: Life) -> io::Result<Calls> {
 
 /// Runs `work`, which opens connections and closes them, and waits until the process has closed its ends too: each life
 /// must see the same end.
-pub fn until_closed(
-    id: u32,
-    stop: &Stop,
-    work: impl FnOnce() -> io::Result<()>,
-) -> io::Result<()> {
+pub fn until_closed(id: u32, stop: &Stop, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let before = census(id);
     work()?;
     let begun = Instant::now();

@@ -4,8 +4,8 @@ mod again;
 pub mod bench;
 pub mod echo;
 pub mod lives;
-mod plan;
 pub mod plaintext;
+mod plan;
 pub mod profile;
 pub mod progress;
 pub mod relay;
@@ -51,7 +51,13 @@ pub struct Group {
 }
 
 /// Every rig, in the order in which `all` runs them.
-pub const RIGS: &[&Rig] = &[&tunnel::RIG, &relay::RIG, &echo::RIG, &plaintext::RIG, &profile::RIG];
+pub const RIGS: &[&Rig] = &[
+    &tunnel::RIG,
+    &relay::RIG,
+    &echo::RIG,
+    &plaintext::RIG,
+    &profile::RIG,
+];
 
 #[cfg(test)]
 mod tests {

@@ -32,6 +32,8 @@ pub struct Options {
     pub peers_file: Option<PathBuf>,
     /// Names of groups; empty for all.
     pub figures: Vec<String>,
+    /// A peer that is missing or a sample that fails ends the run with an error.
+    pub strict: bool,
 }
 
 impl Options {
@@ -139,6 +141,10 @@ fn run_one(
             "missing: {}: {}; {}",
             missing.spec.name, missing.reason, missing.spec.install
         );
+        if options.strict {
+            let text = format!("{} is missing: {}", missing.spec.name, missing.reason);
+            return Err(io::Error::other(text));
+        }
     }
 
     let descriptors = raise_descriptors();
@@ -174,6 +180,7 @@ fn run_one(
         folder: scratch.0.clone(),
         pattern: Pattern::new()?,
         stop: stop.clone(),
+        strict: options.strict,
     };
     measure(&bench, &peers, &groups, &mut results, out)?;
     results.interrupted = stop.asked();
@@ -241,6 +248,9 @@ fn measure(
                 match (group.sample)(bench, peers[index]) {
                     Ok(taken) => keep(results, name, round, taken),
                     Err(_) if bench.stop.asked() => {}
+                    Err(e) if bench.strict => {
+                        return Err(io::Error::other(format!("{what}: {e}")));
+                    }
                     Err(e) => {
                         failed[index] += 1;
                         results.note(format!("{what}: {e}"));
@@ -316,7 +326,10 @@ mod tests {
             ..Options::default()
         };
         let command = options.command("relay");
-        assert!(command.ends_with("-- relay --quick --peers ptunnel,tokio"), "{command}");
+        assert!(
+            command.ends_with("-- relay --quick --peers ptunnel,tokio"),
+            "{command}"
+        );
     }
 
     #[test]

@@ -31,8 +31,10 @@ impl Counted {
 
     /// Calls of the C library's allocator, which is Rust's too. An allocation that is made larger is another.
     pub fn allocations(&self) -> u64 {
-        let count = |name: &&str| self.calls.get(*name).copied().unwrap_or(0);
-        ALLOCATORS.iter().map(|name| count(&name)).sum()
+        ALLOCATORS
+            .iter()
+            .filter_map(|&name| self.calls.get(name))
+            .sum()
     }
 }
 
@@ -144,7 +146,10 @@ totals: 313
         assert_eq!(costs["pump"], 300);
         assert_eq!(costs["bare"], 1);
         assert_eq!(costs.values().sum::<u64>(), 313);
-        assert_eq!(calls.into_iter().collect::<Vec<_>>(), [("pump".to_string(), 3)]);
+        assert_eq!(
+            calls.into_iter().collect::<Vec<_>>(),
+            [("pump".to_string(), 3)]
+        );
     }
 
     #[test]

@@ -36,6 +36,24 @@ pub fn pin(core: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// Clock ticks in which a core has run anything, the interrupts that this caused included.
+pub fn busy(core: usize) -> Option<u64> {
+    busy_ticks(&fs::read_to_string("/proc/stat").ok()?, core)
+}
+
+/// A core's line of /proc/stat: user, nice, system, idle, waiting for a disk, interrupts, soft interrupts.
+fn busy_ticks(stat: &str, core: usize) -> Option<u64> {
+    let name = format!("cpu{core} ");
+    let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+    let ticks: Option<Vec<u64>> = line.split(' ').map(|word| word.parse().ok()).collect();
+    match ticks?[..] {
+        [user, nice, system, _idle, _waiting, interrupts, soft, ..] => {
+            Some(user + nice + system + interrupts + soft)
+        }
+        _ => None,
+    }
+}
+
 /// Raises the number of descriptors to what the kernel grants and returns it. Children inherit it.
 pub fn raise_descriptors() -> u64 {
     let most = getrlimit(Resource::Nofile).maximum;
@@ -95,6 +113,14 @@ fn numeric(release: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_how_busy_one_core_was() {
+        let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu1 10 20 30 7 7 1 2 5 0 0\ncpu10 1 1 1 1 1 1 1 1 0 0\nintr 3\n";
+        assert_eq!(busy_ticks(text, 1), Some(63));
+        assert_eq!(busy_ticks(text, 10), Some(5));
+        assert_eq!(busy_ticks(text, 0), None);
+    }
 
     #[test]
     fn reads_model_and_release() {

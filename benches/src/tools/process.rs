@@ -1,7 +1,10 @@
 //! CPU time, memory and descriptors of a process, its threads and its children, from /proc.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+
+use signal_hook::consts::SIGCHLD;
 
 /// CPU time used so far. `exact` counts nanoseconds of the threads that live; `user` and `system` count clock ticks
 /// and include threads and awaited children that have ended.
@@ -13,7 +16,7 @@ pub struct Cpu {
 }
 
 /// Ticks a second that /proc counts in; fixed by the kernel's interface.
-const TICKS: f64 = 100.0;
+pub const TICKS: f64 = 100.0;
 
 impl Cpu {
     /// Of a process and all its descendants.
@@ -116,6 +119,25 @@ pub fn tree(root: u32) -> Vec<u32> {
     all
 }
 
+/// The threads of a tree of processes.
+pub fn tasks(root: u32) -> BTreeSet<u32> {
+    tree(root).into_iter().flat_map(threads).collect()
+}
+
+/// Whether it ignores SIGCHLD: then nobody awaits its children, and their times are lost as they end.
+pub fn forgets_children(id: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    ignored(&status).is_some_and(|signals| signals & (1 << (SIGCHLD - 1)) != 0)
+}
+
+/// The mask of ignored signals; signal n is bit n - 1.
+fn ignored(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
 fn threads(id: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{id}/task")) else {
         return Vec::new();
@@ -169,6 +191,15 @@ mod tests {
     fn reads_time_on_core() {
         assert_eq!(on_core("3701466 17 1\n"), Some(3_701_466));
         assert_eq!(on_core(""), None);
+    }
+
+    #[test]
+    fn reads_which_signals_are_ignored() {
+        let status =
+            "SigBlk:\t0000000000000000\nSigIgn:\t0000000000011000\nSigCgt:\t0000000000000002\n";
+        assert_eq!(ignored(status), Some(1 << 16 | 1 << 12));
+        assert_eq!(ignored("SigBlk: 0\n"), None);
+        assert!(!forgets_children(std::process::id()));
     }
 
     #[test]

@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 
-use super::super::difference::Difference;
 use super::super::markdown::number;
 use super::super::plot::escape;
 use super::super::results::{Figure, Results};
 use super::super::stats::Spread;
 use super::super::targets::{Bound, Line, Verdict};
-use super::{strip, verdict_class};
+use super::{sign, strip, verdict_class};
 
 /// As in "29 of 36 targets met, 7 missed".
 pub fn score(lines: &[Line]) -> String {
@@ -25,7 +24,7 @@ pub fn score(lines: &[Line]) -> String {
     text
 }
 
-/// A line for each figure with a target: the subject's value, and the rival that comes nearest to breaking one.
+/// A line for each figure with a target: the subject's value, and how it stands to each rival.
 pub fn short(page: &mut String, results: &Results, lines: &[Line]) {
     if lines.is_empty() {
         return;
@@ -34,38 +33,69 @@ pub fn short(page: &mut String, results: &Results, lines: &[Line]) {
         page,
         "<p class=\"score\"><b>{}</b>{}.</p>\n<ul class=\"short\">",
         score(lines),
-        unsure(lines)
+        open(lines)
     );
     for (figure, lines) in by_figure(results, lines) {
-        let met = lines.iter().filter(|l| l.verdict == Verdict::Met).count();
-        let class = match lines.iter().map(|l| l.verdict).collect::<Vec<_>>() {
-            all if all.contains(&Verdict::Missed) => "missed",
-            all if all.contains(&Verdict::Met) => "met",
-            _ => "unmeasured",
+        let count = |verdict| lines.iter().filter(|l| l.verdict == verdict).count();
+        let (met, missed) = (count(Verdict::Met), count(Verdict::Missed));
+        let (class, verdict) = match (met, missed) {
+            (0, 0) => ("unmeasured", "– not measured".to_string()),
+            (_, 0) => ("met", "✓ met".to_string()),
+            (0, _) => ("missed", "✗ missed".to_string()),
+            _ => ("missed", format!("✗ {missed} of {} missed", met + missed)),
         };
-        let verdict = match class {
-            "met" => "✓ met".to_string(),
-            "missed" if met == 0 => "✗ missed".to_string(),
-            "missed" => format!("✗ {} of {} met", met, lines.len()),
-            _ => "– not measured".to_string(),
-        };
+        let mut said: Vec<String> = ours(results, &figure)
+            .map(|value| format!("<b>{value}</b>"))
+            .into_iter()
+            .collect();
+        let measured = lines.iter().filter(|l| l.ratio.is_some());
+        said.extend(measured.map(|line| beside(results, &figure, line)));
         let _ = writeln!(
             page,
-            "<li><span class=\"verdict {class}\">{verdict}</span> <b>{}</b>{}{}</li>",
+            "<li><span class=\"verdict {class}\">{verdict}</span> {}: {}</li>",
             escape(figure.title),
-            ours(results, &figure).map_or(String::new(), |v| format!(": {v}")),
-            tightest(&lines).map_or(String::new(), |line| against(results, &figure, line))
+            said.join("; ")
         );
     }
     page.push_str("</ul>\n");
 }
 
+/// One rival, as in "≈ 0.98 of tokio (0.95–1.02)", with the target where it was missed.
+fn beside(results: &Results, figure: &Figure, line: &Line) -> String {
+    let missed = match line.verdict {
+        Verdict::Missed => format!(" <span class=\"verdict missed\">✗ {}</span>", target(line)),
+        _ => String::new(),
+    };
+    let (Some(ratio), Some(theirs)) = (line.ratio, &line.theirs) else {
+        return format!("the target is {}{missed}", target(line));
+    };
+    let (class, sign) = sign(results.difference(figure, ratio));
+    let (ours, theirs) = match &line.ours {
+        Some(ours) => (format!("{} ", escape(ours)), escape(theirs)),
+        None => (String::new(), escape(theirs)),
+    };
+    let interval = match ratio.count {
+        1 => String::new(),
+        _ => format!(
+            " <small>({}–{})</small>",
+            number(ratio.low),
+            number(ratio.high)
+        ),
+    };
+    format!(
+        "<span class=\"part\">{ours}<span class=\"{class}\">{sign}&nbsp;{}</span> of {theirs}{interval}{missed}</span>",
+        number(ratio.median)
+    )
+}
+
 /// How many of the verdicts another run might turn round.
-fn unsure(lines: &[Line]) -> String {
+fn open(lines: &[Line]) -> String {
     match lines.iter().filter(|l| is_open(l)).count() {
         0 => String::new(),
-        1 => "; the interval of one holds its target: another run may turn it".to_string(),
-        n => format!("; the intervals of {n} hold their targets: another run may turn these"),
+        n => format!(
+            "; {n} of these verdicts {} open: the interval holds the target, and another run may turn it",
+            if n == 1 { "is" } else { "are" }
+        ),
     }
 }
 
@@ -94,45 +124,7 @@ fn by_figure<'a>(results: &Results, lines: &'a [Line]) -> Vec<(Figure, Vec<&'a L
 fn ours(results: &Results, figure: &Figure) -> Option<String> {
     let subject = results.subject()?;
     let value = results.spread(figure.name, &subject.name)?.median;
-    Some(format!(
-        "{} {} {}",
-        escape(&subject.name),
-        number(value),
-        escape(figure.unit)
-    ))
-}
-
-/// The measured line that is farthest on the wrong side of its bound, or nearest to it.
-fn tightest<'a>(lines: &[&'a Line]) -> Option<&'a Line> {
-    let margin = |line: &Line| match (line.ratio, line.bound) {
-        (Some(s), Some(Bound::AtMost(limit))) => Some(limit / s.median),
-        (Some(s), Some(Bound::AtLeast(limit))) => Some(s.median / limit),
-        _ => None,
-    };
-    let measured = lines.iter().filter_map(|line| Some((margin(line)?, *line)));
-    measured.min_by(|a, b| a.0.total_cmp(&b.0)).map(|m| m.1)
-}
-
-fn against(results: &Results, figure: &Figure, line: &Line) -> String {
-    let (Some(ratio), Some(theirs)) = (line.ratio, &line.theirs) else {
-        return format!(", target {}", target(line));
-    };
-    let theirs = escape(theirs);
-    let said = match results.difference(figure, ratio) {
-        Difference::None => format!("no difference that this machine can tell from {theirs}"),
-        Difference::Better => format!("better than {theirs}"),
-        Difference::Worse => format!("worse than {theirs}"),
-    };
-    // Where the sides are not the subject and a rival, the line must say who they are.
-    let pair = match &line.ours {
-        Some(ours) => format!("{} is ", escape(ours)),
-        None => String::new(),
-    };
-    format!(
-        "; {pair}{said}: {}, target {}",
-        with_interval(ratio),
-        target(line)
-    )
+    Some(format!("{} {}", number(value), escape(figure.unit)))
 }
 
 fn with_interval(s: Spread) -> String {
@@ -162,11 +154,11 @@ pub fn targets(page: &mut String, results: &Results, lines: &[Line]) {
     }
     let _ = writeln!(
         page,
-        "<h3>Targets</h3>\n<p>The point is the ratio, the bar its interval, <span class=\"flag\">▼</span> the target; right \
-         is better for us, the line in the middle is equality. Logarithmic, from a {0:.0}th to {0:.0} times as good; an \
-         arrow is beyond.</p>\n<div class=\"wide\"><table class=\"targets\">\n\
+        "<h3>Targets</h3>\n<p>The point is the ratio, the line through it its interval, <span class=\"flag\">▼</span> the \
+         target. Right is better for us, in the middle both are equal. The scale is logarithmic, from a {0:.0}rd to {0:.0} \
+         times as good; an arrow is beyond. <small>open</small>: the interval holds the target.</p>\n<div class=\"wide\"><table class=\"targets\">\n\
          <tr><th>figure<th class=\"number\">ours<th>against<th class=\"number\">ratio<th class=\"number\">target\
-         <th>worse ← &nbsp; → better<th>verdict</tr>",
+         <th class=\"strip\">worse ← &nbsp; → better<th>verdict</tr>",
         strip::MOST
     );
     for (figure, lines) in by_figure(results, lines) {
@@ -213,7 +205,7 @@ fn row(page: &mut String, results: &Results, figure: &Figure, line: &Line) {
         Verdict::Unmeasured => "– not measured",
     };
     let open = if is_open(line) {
-        " <small>the interval holds the target</small>"
+        " <small>open</small>"
     } else {
         ""
     };
@@ -247,14 +239,15 @@ mod tests {
     }
 
     #[test]
-    fn a_figures_line_tells_of_the_rival_that_is_hardest() {
+    fn a_figures_line_tells_of_each_rival_and_of_the_target_that_is_missed() {
         let (results, lines) = run(&[target("cpu", Bound::AtMost(1.0), Against::EachBut(&[]))]);
         let mut page = String::new();
         short(&mut page, &results, &lines);
-        assert!(page.contains("us 2.00 µs"), "{page}");
-        assert!(page.contains("worse than fast: 2.00"), "{page}");
-        assert!(!page.contains("slow"), "{page}");
-        assert!(page.contains("✗ 1 of 2 met"), "{page}");
+        assert!(page.contains("✗ 1 of 2 missed"), "{page}");
+        assert!(page.contains("<b>2.00 µs</b>"), "{page}");
+        assert!(page.contains("▼&nbsp;2.00</span> of fast"), "{page}");
+        assert!(page.contains("▲&nbsp;0.50</span> of slow"), "{page}");
+        assert_eq!(page.matches("✗ ≤&nbsp;1.00").count(), 1, "{page}");
     }
 
     #[test]
@@ -264,7 +257,10 @@ mod tests {
         let mut page = String::new();
         short(&mut page, &results, &lines);
         targets(&mut page, &results, &lines);
-        assert!(page.contains("fast is better than slow: 0.25"), "{page}");
+        assert!(
+            page.contains("fast <span class=\"better\">▲&nbsp;0.25</span> of slow"),
+            "{page}"
+        );
         assert!(page.contains("<td>fast of slow"), "{page}");
     }
 
@@ -286,6 +282,6 @@ mod tests {
         assert!(is_open(&with(0.45, 0.55)));
         assert!(!is_open(&with(0.45, 0.50)));
         assert!(!is_open(&with(0.51, 0.55)));
-        assert!(unsure(&[with(0.45, 0.55), with(0.4, 0.6)]).contains("of 2"));
+        assert!(open(&[with(0.45, 0.55), with(0.4, 0.6)]).contains("2 of these verdicts are open"));
     }
 }

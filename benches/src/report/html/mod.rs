@@ -8,6 +8,7 @@ mod tables;
 
 use std::fmt::Write;
 
+use super::difference::Difference;
 use super::plot::{self, escape};
 use super::targets::Verdict;
 use super::Results;
@@ -23,7 +24,7 @@ pub fn render(outcomes: &[Outcome]) -> String {
         title(outcomes),
         plot::STYLE
     );
-    let _ = writeln!(page, "<header>\n<h1>{}</h1>", title(outcomes));
+    let _ = writeln!(page, "<header>\n<h1>ptunnel, measured</h1>");
     page.push_str(READING);
     if outcomes.len() > 1 {
         contents(&mut page, outcomes);
@@ -40,7 +41,7 @@ pub fn render(outcomes: &[Outcome]) -> String {
 const READING: &str = "<p class=\"reading\">Peers took turns in one run on one machine. \
     A <b>ratio</b> is ours divided by theirs, the median over the rounds; in brackets the 95 % interval of that median. \
     A <b>control</b> is one peer measured twice: what differs by no more than the two do, or whose interval holds 1, is \
-    <span class=\"none\">no difference that this machine can tell</span>. \
+    <span class=\"none\">≈ no difference that this machine can tell</span>. \
     <span class=\"better\">▲ better</span> and <span class=\"worse\">▼ worse</span> are from our side.</p>\n";
 
 fn title(outcomes: &[Outcome]) -> String {
@@ -91,6 +92,7 @@ fn rig(page: &mut String, Outcome { results, lines }: &Outcome, anchor: &str) {
     answer::short(page, results, lines);
     plots(page, results);
     answer::targets(page, results, lines);
+    tables::articles(page, results);
     tables::ratios(page, results);
     tables::figures(page, results);
     tables::peers(page, results);
@@ -168,6 +170,15 @@ fn how(page: &mut String, results: &Results) {
         escape(&results.command),
         results.samples.len()
     );
+}
+
+/// The class of a difference, and the sign that says it without a colour.
+fn sign(difference: Difference) -> (&'static str, &'static str) {
+    match difference {
+        Difference::Better => ("better", "▲"),
+        Difference::Worse => ("worse", "▼"),
+        Difference::None => ("none", "≈"),
+    }
 }
 
 fn verdict_class(verdict: Verdict) -> &'static str {

@@ -6,12 +6,13 @@ use std::fmt::Write;
 use super::super::difference::Difference;
 use super::super::stats::Spread;
 use super::super::targets::Bound;
+use super::sign;
 
-const WIDTH: f64 = 260.0;
+const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 20.0;
 const EDGE: f64 = 8.0;
 /// The farthest advantage that has a place; what is beyond is an arrow.
-pub const MOST: f64 = 4.0;
+pub const MOST: f64 = 3.0;
 
 pub fn draw(
     ratio: Spread,
@@ -21,11 +22,7 @@ pub fn draw(
 ) -> String {
     let x = |ratio: f64| place(if less_is_better { 1.0 / ratio } else { ratio });
     let middle = HEIGHT / 2.0;
-    let class = match difference {
-        Difference::Better => "better",
-        Difference::Worse => "worse",
-        Difference::None => "none",
-    };
+    let (class, _) = sign(difference);
     let mut svg = format!(
         "<svg class=\"strip {class}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" aria-hidden=\"true\">\
          <path class=\"equal\" d=\"M{:.1} 0V{HEIGHT}\"/>",
@@ -75,7 +72,8 @@ mod tests {
     #[test]
     fn equality_is_in_the_middle_and_the_ends_are_equally_far() {
         assert_eq!(place(1.0), WIDTH / 2.0);
-        assert_eq!(place(2.0) - place(1.0), place(1.0) - place(0.5));
+        let (right, left) = (place(2.0) - place(1.0), place(1.0) - place(0.5));
+        assert!((right - left).abs() < 1e-9);
         assert_eq!(place(100.0), WIDTH - EDGE);
         assert_eq!(place(0.0), EDGE);
         assert_eq!(place(f64::INFINITY), WIDTH - EDGE);

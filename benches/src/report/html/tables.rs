@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::super::difference::Difference;
+use super::super::articles;
 use super::super::markdown::number;
 use super::super::plot::escape;
 use super::super::results::{Figure, Peer, Results};
 use super::super::stats::Spread;
+use super::sign;
 use crate::peers::Kind;
 
 /// Dearest parts that are shown of each peer.
@@ -32,14 +33,41 @@ pub fn ratios(page: &mut String, results: &Results) {
             Some(again) => results.ratio(figure.name, &peer.name, again)?,
             None => results.ratio(figure.name, &subject.name, &peer.name)?,
         };
-        let (class, sign) = match results.difference(figure, ratio) {
-            _ if control.is_some() => ("control", ""),
-            Difference::Better => ("better", "▲ "),
-            Difference::Worse => ("worse", "▼ "),
-            Difference::None => ("none", "≈ "),
-        };
-        Some((class, format!("{sign}{}", with_range(ratio))))
+        if control.is_some() {
+            return Some(("control", with_range(ratio)));
+        }
+        let (class, sign) = sign(results.difference(figure, ratio));
+        Some((class, format!("{sign} {}", with_range(ratio))))
     });
+}
+
+/// What old articles said, ratio for ratio.
+pub fn articles(page: &mut String, results: &Results) {
+    let rows = articles::rows(results);
+    if rows.is_empty() {
+        return;
+    }
+    page.push_str(
+        "<h3>The articles' figures beside ours</h3>\n<p>Ratios are over ptunnel's own, theirs of the program of that time; \
+         <code>METHODOLOGY.md</code> says what the published figures measured.</p>\n<div class=\"wide\"><table class=\"matrix\">\n\
+         <tr><th>figure<th>peer<th class=\"number\">published<th class=\"number\">ratio<th class=\"number\">here\
+         <th class=\"number\">ratio</tr>\n",
+    );
+    let cell = |ratio: Option<f64>| ratio.map_or("1".to_string(), number);
+    for row in rows {
+        let _ = writeln!(
+            page,
+            "<tr><th scope=\"row\">{}, {}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
+            escape(row.title),
+            escape(row.unit),
+            escape(row.peer),
+            number(row.said),
+            cell(row.said_ratio),
+            number(row.found),
+            cell(row.found_ratio)
+        );
+    }
+    page.push_str("</table></div>\n");
 }
 
 /// Medians and quartiles of everyone.

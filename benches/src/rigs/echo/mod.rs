@@ -32,13 +32,13 @@ pub const RIG: Rig = Rig {
             name: "c10000",
             sample: cpu::ten_thousand,
             quick: Plan::quick(1, 1_500, 20),
-            full: Plan::full(7, 3_500, 200),
+            full: Plan::full(5, 3_500, 150),
         },
         Group {
             name: "c100-t2",
             sample: cpu::two_threads,
             quick: Plan::quick(3, 700, 20),
-            full: Plan::full(15, 1_400, 150),
+            full: Plan::full(11, 1_400, 120),
         },
         Group {
             name: "instructions",

@@ -132,6 +132,7 @@ const TABLE: &[(&str, Share)] = &[
     ("mio::*", Share::Reactor),
     ("may::*", Share::Reactor),
     ("generator::*", Share::Reactor),
+    ("scoped_tls::*", Share::Reactor),
     ("slab::*", Share::Reactor),
     ("parking_lot*", Share::Reactor),
     ("crossbeam*", Share::Reactor),
@@ -158,6 +159,7 @@ const TABLE: &[(&str, Share)] = &[
     ("__rdl_*", Share::Allocation),
     ("__rustc::*", Share::Allocation),
     ("alloc::fmt::*", Share::Formatting),
+    ("<alloc::string::String as core::fmt*", Share::Formatting),
     ("core::fmt::*", Share::Formatting),
     ("core::str::*", Share::Parsing),
     ("core::num::*", Share::Parsing),
@@ -170,6 +172,8 @@ const TABLE: &[(&str, Share)] = &[
     ("std::net::*", Share::Calls),
     ("std::os::*", Share::Calls),
     ("std::sys::*", Share::Calls),
+    // Closures, which are the peer's.
+    ("core::ops::function::*", Share::Program),
     ("core::*", Share::Other),
     ("alloc::*", Share::Other),
     ("std::*", Share::Other),
@@ -201,7 +205,7 @@ const KEPT: usize = 40;
 fn share(function: &str) -> Share {
     let path = owner(function);
     let fits = |pattern: &str| match pattern.strip_suffix('*') {
-        Some(beginning) => path.starts_with(beginning),
+        Some(beginning) => path.starts_with(beginning) || function.starts_with(beginning),
         None => path == pattern || function == pattern,
     };
     match TABLE.iter().find(|(pattern, _)| fits(pattern)) {
@@ -221,11 +225,12 @@ fn owner(function: &str) -> &str {
     let Some(rest) = function.strip_prefix('<') else {
         return function;
     };
-    match rest.split_once(" as ") {
-        Some((of, implemented)) if !is_of_a_crate(bare(of)) && is_of_a_crate(implemented) => {
-            implemented
-        }
-        _ => bare(rest),
+    let (of, implemented) = rest.split_once(" as ").unwrap_or((rest, ""));
+    let of = bare(of);
+    if !of.contains("::") || (is_of_std(of) && is_of_a_crate(implemented)) {
+        implemented
+    } else {
+        of
     }
 }
 
@@ -328,6 +333,11 @@ mod tests {
             ("__memcpy_avx_unaligned_erms", Share::Copying),
             ("_int_free_chunk", Share::Allocation),
             ("core::fmt::write", Share::Formatting),
+            (
+                "<alloc::string::String as core::fmt::Write>::write_str",
+                Share::Formatting,
+            ),
+            ("core::ops::function::FnOnce::call_once", Share::Program),
             ("recv", Share::Calls),
             ("epoll_wait", Share::Reactor),
             ("0x00000000001ab320", Share::Other),

@@ -26,10 +26,17 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
         (["bulk-upload", "bulk-upload-cpu"], false, true),
     ] {
         let stream = client(chain.entrance(), 0)?;
-        let moved = |bytes: u64| transfer(&stream, either(down, bytes), either(up, bytes), &bench.pattern);
+        let moved = |bytes: u64| {
+            transfer(
+                &stream,
+                either(down, bytes),
+                either(up, bytes),
+                &bench.pattern,
+            )
+        };
         moved(WARM_UP)?;
         bench.stop.check()?;
-        let (used, begun) = (Used::begin(tunnel.id)?, Instant::now());
+        let (used, begun) = (Used::begin(bench, tunnel.id)?, Instant::now());
         moved(bytes)?;
         let elapsed = begun.elapsed().as_secs_f64();
         let gib = bytes as f64 / GIB;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::chain::{versions, Chain, Connections, Proxy};
 use super::used::Used;
 use crate::load::requests::Until;
-use crate::peers::{Found, Under};
+use crate::peers::{Found, Kind, Under};
 use crate::rigs::{Bench, Taken};
 
 /// A load and the figures that it gives: time per request, or new tunnels per second, and CPU.
@@ -38,23 +38,24 @@ const fn new_tunnels(clients: usize, figures: [&'static str; 2]) -> Load {
 
 use Connections::{Closed, Kept, Limited};
 
-/// Five clients, as in the articles.
-pub fn few(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+/// On connections that last.
+pub fn kept(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let loads = [
         timed(5, Kept, ["time-kept-c5", "cpu-kept-c5"]),
-        timed(5, Limited, ["time-100-c5", "cpu-100-c5"]),
-        timed(5, Closed, ["time-close-c5", "cpu-close-c5"]),
+        timed(50, Kept, ["time-kept-c50", "cpu-kept-c50"]),
     ];
     let mut taken = through(bench, peer, Proxy::Squid, &loads)?;
-    if peer.spec.kind == crate::peers::Kind::Floor {
+    if peer.spec.kind == Kind::Floor {
         taken.notes = versions();
     }
     Ok(taken)
 }
 
-pub fn many(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+/// On connections that the origin closes, after a hundred requests or after each.
+pub fn closed(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let loads = [
-        timed(50, Kept, ["time-kept-c50", "cpu-kept-c50"]),
+        timed(5, Limited, ["time-100-c5", "cpu-100-c5"]),
+        timed(5, Closed, ["time-close-c5", "cpu-close-c5"]),
         timed(50, Limited, ["time-100-c50", "cpu-100-c50"]),
         timed(50, Closed, ["time-close-c50", "cpu-close-c50"]),
     ];
@@ -81,16 +82,22 @@ fn through(bench: &Bench, peer: &Found, proxy: Proxy, loads: &[Load]) -> io::Res
     let chain = Chain::to_pages(bench, peer, proxy, &Under::Nothing)?;
     let time = Duration::from_millis(bench.either(200, 400));
     let mut values = Vec::new();
-    for (index, load) in loads.iter().enumerate() {
+    for load in loads {
         let mut gets = chain.gets(load.clients, load.connections)?;
-        if index == 0 {
+        let until = match load.connections {
+            // Whole lives of connections: a part would hold too many beginnings or too few ends.
+            Limited => Until::Sent(100 * (load.clients as u64).max(bench.either(5, 10))),
+            _ => Until::Elapsed(time),
+        };
+        if load.connections == Kept {
+            // Opens the connections, too.
             let warm_up = Until::Elapsed(Duration::from_millis(100));
             gets.run(warm_up, &bench.stop)?;
         }
-        let used = chain.tunnel().map(|tunnel| Used::begin(tunnel.id));
+        let used = chain.tunnel().map(|tunnel| Used::begin(bench, tunnel.id));
         let used = used.transpose()?;
         let begun = Instant::now();
-        let count = gets.run(Until::Elapsed(time), &bench.stop)? as f64;
+        let count = gets.run(until, &bench.stop)? as f64;
         let elapsed = begun.elapsed().as_secs_f64();
         let [first, cpu] = load.figures;
         values.push(match load.as_rate {

@@ -22,6 +22,9 @@ public class Plaintext extends AbstractHttpServer {
             System.exit(2);
         }
         Conf.NET.set("workers", 1);
+        Conf.NET.set("noDelay", true);
+        // Requests behind the tenth that came at once are otherwise left until another one comes.
+        Conf.HTTP.set("maxPipeline", 128);
         new Plaintext().listen(args[0], Integer.parseInt(args[1]));
     }
 

@@ -1,0 +1,29 @@
+//! `plaintext-core-buffered -t THREADS -p PORT`: the plaintext server with `Stream::buffered`, which queues each future.
+
+use std::io;
+use std::net::SocketAddr;
+
+use futures::Stream;
+use ptunnel::engine::{Listener, Permits};
+use ptunnel::net::{Handle, Listening};
+use ptunnel_benches_legacy::plaintext::{buffered, date};
+use ptunnel_benches_legacy::serving::Serving;
+use tokio_core::reactor::Core;
+
+fn main() -> io::Result<()> {
+    Serving::from_args().on_each_thread(serve)
+}
+
+fn serve(listen: SocketAddr) -> io::Result<()> {
+    let mut core = Core::new()?;
+    let date = date(&core.handle())?;
+    let handle = Handle::new(&core.handle())?;
+    let listening = Listening::bind(&listen, true)?;
+    let clients = Listener::new(listening, &Permits::new(None), &handle)?;
+    let tasks = handle.clone();
+    let serve = clients.for_each(move |client| {
+        tasks.spawn(buffered(client.socket, &date));
+        Ok(())
+    });
+    handle.run(&mut core, serve)
+}

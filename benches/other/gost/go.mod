@@ -1,3 +1,0 @@
-module ptunnel.invalid/benches/gost
-
-go 1.24
