@@ -25,6 +25,8 @@ enum Command {
     Echo(Options),
     /// HTTP servers that say hello, pipelined and not, futures 0.1 beside ten others: CPU, instructions per request.
     Plaintext(Options),
+    /// The same over TLS, by those that have it: CPU per request.
+    PlaintextTls(Options),
     /// Instructions and allocations of the rungs, of the servers, and of one work written in three ways.
     Profile(Options),
     /// Every rig, one after the other, and one report for all.
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Relay(options) => rigs::run(&[&relay::RIG], &options.into()),
         Command::Echo(options) => rigs::run(&[&echo::RIG], &options.into()),
         Command::Plaintext(options) => rigs::run(&[&plaintext::RIG], &options.into()),
+        Command::PlaintextTls(options) => rigs::run(&[&plaintext::OVER_TLS], &options.into()),
         Command::Profile(options) => rigs::run(&[&profile::RIG], &options.into()),
         Command::All(options) => rigs::run(RIGS, &options.into()),
         Command::Report { folders, out } => {

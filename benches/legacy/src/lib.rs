@@ -5,6 +5,8 @@ pub mod http;
 pub mod plaintext;
 #[path = "../../src/peer/serving.rs"]
 pub mod serving;
+#[path = "../../src/peer/tls.rs"]
+pub mod tls;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -1,12 +1,14 @@
-// node plaintext.js HOST PORT: a plaintext server on node's own http module.
+// node plaintext.js HOST PORT [CERTIFICATE KEY]: a plaintext server on node's own http module, or https if a certificate is given.
 'use strict';
 
+const fs = require('node:fs');
 const http = require('node:http');
+const https = require('node:https');
 
-const [host, port] = process.argv.slice(2);
+const [host, port, certificate, key] = process.argv.slice(2);
 const body = Buffer.from('Hello, World!');
 
-const server = http.createServer((request, response) => {
+function answer(request, response) {
   if (request.url !== '/plaintext') {
     response.writeHead(404, { 'Content-Length': 0 });
     return response.end();
@@ -17,5 +19,9 @@ const server = http.createServer((request, response) => {
     'Content-Length': body.length,
   });
   response.end(body);
-});
+}
+
+const server = certificate
+  ? https.createServer({ cert: fs.readFileSync(certificate), key: fs.readFileSync(key) }, answer)
+  : http.createServer(answer);
 server.listen({ host, port: Number(port), backlog: 4096 });

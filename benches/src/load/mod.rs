@@ -4,6 +4,7 @@
 //! use. One server speaks one small protocol ([`wire`]), so that every figure needs one relay with one target.
 
 pub mod ab;
+pub mod channel;
 pub mod gets;
 pub mod http;
 pub mod idle;

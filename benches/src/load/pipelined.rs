@@ -5,7 +5,7 @@
 //! So each reply's status, fields and body are compared, and a new second costs the load one parse.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Instant, SystemTime};
 
@@ -13,11 +13,11 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
 use rustix::io::Errno;
-use rustix::net::{recv, send, RecvFlags, SendFlags};
 
+use super::channel::{Channel, Security};
 use super::http::{broken, parse, Rule};
 use super::requests::{Until, LONGEST};
-use super::sockets::{client, PATIENCE};
+use super::sockets::PATIENCE;
 
 use crate::stop::Stop;
 
@@ -36,7 +36,7 @@ pub fn request(to: SocketAddr, path: &str) -> Vec<u8> {
 
 #[derive(Debug)]
 struct Connection {
-    stream: TcpStream,
+    channel: Channel,
     buffer: Box<[u8]>,
     have: usize,
     /// Replies that are due.
@@ -55,20 +55,25 @@ pub struct Pipelined {
 }
 
 impl Pipelined {
-    pub fn open(to: SocketAddr, connections: usize, depth: usize) -> io::Result<Pipelined> {
+    pub fn open(
+        to: SocketAddr,
+        security: &Security,
+        connections: usize,
+        depth: usize,
+    ) -> io::Result<Pipelined> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let request = request(to, "/plaintext");
         let mut open = Vec::with_capacity(connections);
         for index in 0..connections {
-            let stream = client(to, index)?;
+            let channel = Channel::open(to, index, security)?;
             epoll::add(
                 &epoll,
-                &stream,
+                &channel,
                 EventData::new_u64(index as u64),
                 EventFlags::IN,
             )?;
             open.push(Connection {
-                stream,
+                channel,
                 buffer: vec![0; BUFFER].into(),
                 have: 0,
                 due: 0,
@@ -126,9 +131,8 @@ impl Pipelined {
         let count = most.min(self.depth as u64);
         let bytes = &self.batch[..count as usize * self.request];
         let connection = &mut self.connections[index];
-        if !bytes.is_empty() && send(&connection.stream, bytes, SendFlags::NOSIGNAL)? < bytes.len()
-        {
-            return Err(io::Error::other("a batch did not fit the socket"));
+        if !bytes.is_empty() {
+            connection.channel.send(bytes)?;
         }
         connection.due += count as usize;
         Ok(count)
@@ -137,22 +141,23 @@ impl Pipelined {
     /// The number of replies that are whole now.
     fn receive(&mut self, index: usize) -> io::Result<u64> {
         let connection = &mut self.connections[index];
-        let free = &mut connection.buffer[connection.have..];
-        match recv(&connection.stream, free, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok((n, _)) => connection.have += n,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(0),
-            Err(e) => return Err(e.into()),
+        let mut whole = 0;
+        loop {
+            let free = &mut connection.buffer[connection.have..];
+            connection.have += connection.channel.receive(free)?;
+            let bytes = &connection.buffer[..connection.have];
+            let (count, used) = self.known.judge(bytes).map_err(against)?;
+            if count > connection.due {
+                return Err(against(Rule::Pipelined));
+            }
+            connection.due -= count;
+            whole += count as u64;
+            connection.buffer.copy_within(used..connection.have, 0);
+            connection.have -= used;
+            if !connection.channel.has_more() {
+                return Ok(whole);
+            }
         }
-        let bytes = &connection.buffer[..connection.have];
-        let (count, used) = self.known.judge(bytes).map_err(against)?;
-        if count > connection.due {
-            return Err(against(Rule::Pipelined));
-        }
-        connection.due -= count;
-        connection.buffer.copy_within(used..connection.have, 0);
-        connection.have -= used;
-        Ok(count as u64)
     }
 }
 

@@ -3,9 +3,11 @@
 //! Everything that a peer is measured for stays in its own file.
 
 pub mod counting;
+pub mod hello;
 pub mod http;
 pub mod pipes;
 pub mod serving;
+pub mod tls;
 pub mod work;
 
 use std::net::SocketAddr;

@@ -2,6 +2,7 @@
 
 mod again;
 pub mod bench;
+pub mod certificate;
 pub mod echo;
 pub mod lives;
 pub mod plaintext;
@@ -56,6 +57,7 @@ pub const RIGS: &[&Rig] = &[
     &relay::RIG,
     &echo::RIG,
     &plaintext::RIG,
+    &plaintext::OVER_TLS,
     &profile::RIG,
 ];
 

@@ -1,43 +1,61 @@
-//! CPU per request and requests per second in a closed loop, by depth and connections.
+//! CPU per request and requests per second in a closed loop, by depth and connections, in the clear and over TLS.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use super::CONNECTIONS;
+use crate::load::channel::Security;
 use crate::load::pipelined::Pipelined;
 use crate::load::requests::Until;
 use crate::peers::{Found, Setup, Under};
-use crate::rigs::{Bench, Taken};
+use crate::rigs::{certificate, Bench, Taken};
 use crate::tools::process::Cpu;
 
 /// What a compiler needs that has nothing to learn.
 const WARM_UP: Duration = Duration::from_millis(200);
 
+/// What is asked of a server: the names of the figures, connections, requests at once on each.
+struct Load([&'static str; 2], usize, usize);
+
+const DEPTH1: Load = Load(["cpu-d1", "requests-d1"], CONNECTIONS, 1);
+const DEPTH16: Load = Load(["cpu-d16", "requests-d16"], CONNECTIONS, 16);
+const DEPTH32: Load = Load(["cpu-d32", "requests-d32"], CONNECTIONS, 32);
+const C1024: Load = Load(["cpu-c1024", "requests-c1024"], 1024, 16);
+
 pub fn depth1(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    sample(bench, peer, ["cpu-d1", "requests-d1"], CONNECTIONS, 1)
+    sample(bench, peer, &Security::Clear, DEPTH1)
 }
 
 pub fn depth16(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    sample(bench, peer, ["cpu-d16", "requests-d16"], CONNECTIONS, 16)
+    sample(bench, peer, &Security::Clear, DEPTH16)
 }
 
 pub fn depth32(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    sample(bench, peer, ["cpu-d32", "requests-d32"], CONNECTIONS, 32)
+    sample(bench, peer, &Security::Clear, DEPTH32)
 }
 
 pub fn c1024(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    sample(bench, peer, ["cpu-c1024", "requests-c1024"], 1024, 16)
+    sample(bench, peer, &Security::Clear, C1024)
+}
+
+pub fn tls_depth1(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    certificate::lay(&bench.folder, "server")?;
+    sample(bench, peer, &Security::tls()?, DEPTH1)
+}
+
+pub fn tls_depth16(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    certificate::lay(&bench.folder, "server")?;
+    sample(bench, peer, &Security::tls()?, DEPTH16)
 }
 
 fn sample(
     bench: &Bench,
     peer: &Found,
-    [cpu, requests]: [&'static str; 2],
-    connections: usize,
-    depth: usize,
+    security: &Security,
+    Load([cpu, requests], connections, depth): Load,
 ) -> io::Result<Taken> {
     let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
-    let mut load = Pipelined::open(server.listen, connections, depth)?;
+    let mut load = Pipelined::open(server.listen, security, connections, depth)?;
     load.run(Until::Elapsed(warm_up(bench, peer)), &bench.stop)?;
     let time = Duration::from_millis(bench.either(300, 1_000));
     let (before, begun) = (Cpu::of(server.id)?, Instant::now());

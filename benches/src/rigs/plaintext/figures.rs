@@ -47,7 +47,7 @@ pub const PLOTTED: &[&str] = &[
     "instructions-d16",
 ];
 
-use Against::{EachBut, Itself, Peer};
+use Against::{EachBut, Itself, Peer, Shown};
 use Bound::AtMost;
 
 /// Those that the CPU is compared with: the floor has its own targets, and the same server on tokio 1 is shown only.
@@ -59,4 +59,12 @@ pub const TARGETS: &[Target] = &[
     target("instructions-d1", AtMost(1.25), Peer("mio")),
     target("cpu-d16", AtMost(1.00), OTHERS),
     target("cpu-d1", AtMost(1.00), OTHERS),
+];
+
+/// None is promised: these are shown.
+pub const TARGETS_OVER_TLS: &[Target] = &[
+    target("cpu-d1", AtMost(0.00), Shown("tokio")),
+    target("cpu-d16", AtMost(0.00), Shown("tokio")),
+    target("cpu-d1", AtMost(0.00), Shown("go-nethttp")),
+    target("cpu-d16", AtMost(0.00), Shown("go-nethttp")),
 ];

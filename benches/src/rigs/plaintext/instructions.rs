@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::load::channel::Security;
 use crate::load::pipelined::Pipelined;
 use crate::load::requests::Until;
 use crate::peers::{Found, Setup, Under};
@@ -27,7 +28,7 @@ pub fn depth16(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 fn live(bench: &Bench, peer: &Found, under: &Under, count: u64, depth: usize) -> io::Result<()> {
     let server = bench.start(peer, Setup::serving(1), under)?;
     lives::until_closed(server.id, &bench.stop, || {
-        let mut load = Pipelined::open(server.listen, CONNECTIONS, depth)?;
+        let mut load = Pipelined::open(server.listen, &Security::Clear, CONNECTIONS, depth)?;
         load.run(Until::Sent(count), &bench.stop).map(drop)
     })?;
     server.end()

@@ -62,3 +62,26 @@ pub const RIG: Rig = Rig {
     ],
     quick_note: Some("a quick run warms JIT compilers up for 2 s at most, which is too short"),
 };
+
+pub const OVER_TLS: Rig = Rig {
+    name: "plaintext-tls",
+    question: "The same servers over TLS, where they have it: what is left of the differences.",
+    figures: figures::FIGURES,
+    plotted: figures::PLOTTED,
+    targets: figures::TARGETS_OVER_TLS,
+    groups: &[
+        Group {
+            name: "depth1",
+            sample: cpu::tls_depth1,
+            quick: Plan::quick(2, 1_500, 30),
+            full: Plan::full(7, 4_000, 120),
+        },
+        Group {
+            name: "depth16",
+            sample: cpu::tls_depth16,
+            quick: Plan::quick(2, 1_500, 30),
+            full: Plan::full(7, 4_000, 120),
+        },
+    ],
+    quick_note: RIG.quick_note,
+};

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::profile;
+use crate::load::channel::Security;
 use crate::load::pipelined::Pipelined;
 use crate::load::requests::{Requests, Until};
 use crate::peers::{Found, Setup, Under};
@@ -47,7 +48,7 @@ fn pipelined(
     let count = (CONNECTIONS * depth) as u64 * bench.either(20, 100);
     profile(bench, figures, count, &|under, count| {
         live(bench, peer, under, |listen| {
-            let mut requests = Pipelined::open(listen, CONNECTIONS, depth)?;
+            let mut requests = Pipelined::open(listen, &Security::Clear, CONNECTIONS, depth)?;
             requests.run(Until::Sent(count), &bench.stop).map(drop)
         })
     })

@@ -4,13 +4,13 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::load::gets::{Gets, Script};
 use crate::load::server::Server;
 use crate::peers::find::{find, project};
 use crate::peers::{spec, Found, Kind, Running, Setup, Under};
-use crate::rigs::Bench;
+use crate::rigs::{certificate, Bench};
 
 const PARTS: &str = include_str!("parts.toml");
 
@@ -196,31 +196,11 @@ fn part(bench: &Bench, name: &str) -> io::Result<Found> {
 
 /// Lays the page and a certificate where the origin looks for them, once a run.
 fn pages(folder: &Path) -> io::Result<()> {
-    let certificate = folder.join("origin.pem");
-    if certificate.exists() {
-        return Ok(());
-    }
     fs::create_dir_all(folder.join("pages/limited"))?;
     for name in ["pages/page", "pages/limited/page"] {
         fs::write(folder.join(name), page())?;
     }
-    let output = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
-        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args(["-subj", "/CN=localhost", "-keyout"])
-        .arg(folder.join("origin.key"))
-        .arg("-out")
-        .arg(&certificate)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| {
-            let install = "apt-get install --no-install-recommends openssl";
-            io::Error::new(e.kind(), format!("openssl: {e}; {install}"))
-        })?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other("openssl made no certificate")),
-    }
+    certificate::lay(folder, "origin")
 }
 
 /// Text without a period that a buffer's size would divide.

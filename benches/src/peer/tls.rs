@@ -1,0 +1,27 @@
+//! TLS of the servers in `src/bin/` and `legacy/`: the system's OpenSSL, set up in one way for all.
+//!
+//! Also compiled into `legacy/`, so it keeps to edition 2018.
+
+use std::io;
+
+use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod};
+
+use super::serving::Serving;
+
+/// An acceptor with the certificate of the command line.
+///
+/// # Errors
+/// When there is none, or OpenSSL doesn't take it.
+pub fn acceptor(serving: &Serving) -> io::Result<SslAcceptor> {
+    let missing = || {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "-c CERTIFICATE -k KEY are needed",
+        )
+    };
+    let [certificate, key] = serving.certificate.as_ref().ok_or_else(missing)?;
+    let mut builder = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls_server())?;
+    builder.set_certificate_chain_file(certificate)?;
+    builder.set_private_key_file(key, SslFiletype::PEM)?;
+    Ok(builder.build())
+}
