@@ -15,6 +15,9 @@ pub use self::program::{binary, run, Program};
 /// Nothing new for so long: the act before has had its effect.
 const QUIET: Duration = Duration::from_millis(250);
 
+/// A step that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// One client, one proxy, and the program between them.
 pub struct Stage {
     /// Between the two.

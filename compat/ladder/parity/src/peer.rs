@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 
-/// A step that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::PATIENCE;
 
 /// A connection of which everything that is seen is kept.
 pub struct Peer {
@@ -17,6 +16,7 @@ pub struct Peer {
     sum: u64,
     told: u64,
     end: Option<&'static str>,
+    untold: Vec<&'static str>,
     stalled: bool,
 }
 
@@ -36,6 +36,7 @@ impl Peer {
             sum: 0,
             told: 0,
             end: None,
+            untold: Vec::new(),
             stalled: false,
         }
     }
@@ -94,20 +95,39 @@ impl Peer {
                     news = true;
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => self.waiting.clear(), // seen by the read below
+                Err(e) => {
+                    // The socket has told its error: the reads below would find a mere end.
+                    self.waiting.clear();
+                    self.note(name(&e));
+                    news = true;
+                }
             }
         }
         let mut buffer = [0; 64 * 1024];
         while self.end.is_none() && !self.stalled {
             match self.stream.read(&mut buffer) {
-                Ok(0) => self.end = Some("FIN"),
+                Ok(0) => self.note(FIN),
                 Ok(count) => self.take(&buffer[..count]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                Err(e) => self.end = Some(name(&e)),
+                Err(e) => self.note(name(&e)),
             }
             news = true;
         }
+        // After a FIN each read finds the FIN again: an RST behind it is only in the socket's error.
+        if self.end == Some(FIN) {
+            if let Some(e) = self.stream.take_error().expect("a socket") {
+                self.note(name(&e));
+                news = true;
+            }
+        }
         news
+    }
+
+    fn note(&mut self, end: &'static str) {
+        if self.end != Some(end) {
+            self.end = Some(end);
+            self.untold.push(end);
+        }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -124,19 +144,17 @@ impl Peer {
             news.push(format!("{} bytes in all, sum {:x}", self.seen, self.sum));
             self.told = self.seen;
         }
-        // Once: afterwards it is taken for granted.
-        if let Some(end) = self.end.filter(|end| *end != "told") {
-            news.push(end.to_owned());
-            self.end = Some("told");
-        }
+        news.extend(self.untold.drain(..).map(str::to_owned));
         news
     }
 }
 
+const FIN: &str = "FIN";
+
 fn name(error: &io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::ConnectionReset => "RST",
-        ErrorKind::BrokenPipe => "EPIPE",
+        // The latter when the FIN was there first.
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => "RST",
         _ => "another error",
     }
 }
@@ -148,9 +166,9 @@ pub struct Proxy {
 
 impl Proxy {
     pub(crate) fn new() -> Proxy {
-        Proxy {
-            listener: TcpListener::bind("127.0.0.1:0").expect("loopback has ports"),
-        }
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has ports");
+        listener.set_nonblocking(true).expect("a socket");
+        Proxy { listener }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

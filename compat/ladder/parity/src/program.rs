@@ -2,13 +2,17 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{kill_process, Pid, Signal};
+
+use crate::PATIENCE;
 
 /// Where rung `number` is: `PTUNNEL_R0` and so on, or a binary beside the test's own.
 ///
@@ -42,35 +46,74 @@ pub fn binary(number: u8) -> Result<PathBuf, String> {
 
 /// What the program at `path` says that ends by itself.
 pub fn run(path: &Path, arguments: &[&str]) -> Vec<String> {
-    let mut child = spawn(path, arguments);
-    let mut stdout = child.stdout.take().expect("it is piped");
-    let mut text = String::new();
-    stdout.read_to_string(&mut text).expect("text");
-    let mut told = ended(&mut child);
+    let mut process = Process::spawn(path, arguments);
+    let mut told = process.ended();
+    let stdout = process.child.stdout.take().expect("it is piped");
+    let text = io::read_to_string(stdout).expect("text");
     told.extend(text.lines().map(|line| format!("stdout: {line}")));
     told
 }
 
-fn spawn(path: &Path, arguments: &[&str]) -> Child {
-    Command::new(path)
-        .args(arguments)
-        .env_clear()
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+/// A child that doesn't outlive its play, however that ends.
+struct Process {
+    child: Child,
 }
 
-/// The exit code of a program that ends, and what it has logged.
-fn ended(child: &mut Child) -> Vec<String> {
-    let mut log = String::new();
-    let mut stderr = child.stderr.take().expect("it is piped");
-    stderr.read_to_string(&mut log).expect("text");
-    let status = child.wait().expect("it is ours");
-    let mut told = vec![format!("exit code {:?}", status.code())];
-    told.extend(log.lines().map(|line| format!("log: {}", anonymous(line))));
-    told
+impl Process {
+    fn spawn(path: &Path, arguments: &[&str]) -> Process {
+        let child = Command::new(path)
+            .args(arguments)
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Process { child }
+    }
+
+    /// Its first line on stdout.
+    fn first_line(&mut self) -> String {
+        let stdout = self.child.stdout.take().expect("it is piped");
+        let (sender, line) = mpsc::channel();
+        // A read from a pipe has no timeout; the thread ends with the child.
+        thread::spawn(move || sender.send(read_line(stdout)));
+        line.recv_timeout(PATIENCE)
+            .expect("it says where it listens")
+    }
+
+    /// The exit code of a program that ends, and what it has logged.
+    fn ended(&mut self) -> Vec<String> {
+        let start = Instant::now();
+        // What it says meanwhile is less than a pipe holds.
+        let status = loop {
+            match self.child.try_wait().expect("it is ours") {
+                Some(status) => break status,
+                None => assert!(start.elapsed() < PATIENCE, "the program does not end"),
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        let stderr = self.child.stderr.take().expect("it is piped");
+        let log = io::read_to_string(stderr).expect("text");
+        let mut told = vec![format!("exit code {:?}", status.code())];
+        told.extend(log.lines().map(|line| format!("log: {}", anonymous(line))));
+        told
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Fails when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_line(stdout: ChildStdout) -> String {
+    let mut line = String::new();
+    let mut stdout = BufReader::new(stdout);
+    stdout.read_line(&mut line).expect("its stdout is text");
+    line
 }
 
 /// Pipes that one tunnel may leave to the next: one a direction, of two descriptors.
@@ -85,7 +128,7 @@ struct Held {
 
 /// A running program with one tunnel.
 pub struct Program {
-    child: Child,
+    process: Process,
     entrance: SocketAddr,
     held: Held,
 }
@@ -94,19 +137,15 @@ impl Program {
     pub(crate) fn start(path: &Path, proxy: SocketAddr, arguments: &[&str]) -> Program {
         let proxy = proxy.to_string();
         let tunnel = ["-v", "-p", &proxy, "127.0.0.1:0:example.org:22"];
-        let mut child = spawn(path, &[&tunnel, arguments].concat());
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("it is piped");
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("its stdout is text");
+        let mut process = Process::spawn(path, &[&tunnel, arguments].concat());
+        let line = process.first_line();
         let entrance = line
             .split(' ')
             .nth(2)
             .and_then(|address| address.parse().ok());
         let entrance = entrance.unwrap_or_else(|| panic!("its first line is {line:?}"));
         let mut program = Program {
-            child,
+            process,
             entrance,
             held: Held::default(),
         };
@@ -143,7 +182,7 @@ impl Program {
     }
 
     fn count(&self) -> Held {
-        let folder = format!("/proc/{}/fd", self.child.id());
+        let folder = format!("/proc/{}/fd", self.process.child.id());
         let descriptors = fs::read_dir(folder).expect("it runs").flatten();
         let mut held = Held::default();
         for what in descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok()) {
@@ -156,17 +195,9 @@ impl Program {
 
     /// SIGTERM; its exit code and what it has logged.
     pub(crate) fn stop(mut self) -> Vec<String> {
-        let pid = Pid::from_child(&self.child);
+        let pid = Pid::from_child(&self.process.child);
         kill_process(pid, Signal::TERM).expect("it runs");
-        ended(&mut self.child)
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // Fails when it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.ended()
     }
 }
 

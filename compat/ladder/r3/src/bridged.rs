@@ -34,16 +34,17 @@ impl<S: Transport1> Bridged<S> {
     }
 
     /// Looks for no error any more until it is asked to again: an idle tunnel holds no timer.
-    pub(crate) fn unchecked(self) -> Bridged<S> {
-        let checkup = Checkup::default();
-        Bridged { checkup, ..self }
+    pub(crate) fn unchecked(mut self) -> Bridged<S> {
+        self.checkup.stop();
+        self
     }
 }
 
 impl<S: Transport1> Transport for Bridged<S> {
-    /// Whether a short read has drained the socket. Nobody here knows, and nobody has to: tokio
-    /// takes the readiness back after a short read, so that the read which follows answers
-    /// `WouldBlock` without a system call, and goes on when the peer's end came with the bytes.
+    /// Whether a short read has drained the socket. Nobody here knows: tokio takes it for drained,
+    /// so that the read which follows answers `WouldBlock` without a system call, and goes on when
+    /// the peer's end came with the bytes. What is behind urgent data may wait for the next event
+    /// ([`Transport1`]).
     fn is_drained(&mut self) -> bool {
         false
     }
@@ -70,7 +71,11 @@ impl<S: Transport1> Transport for Bridged<S> {
             }
             filled => filled,
         };
-        in_task(|cx| stream.poll_readable(cx, fill))
+        let filled = in_task(|cx| stream.poll_readable(cx, fill))?;
+        if filled.is_not_ready() {
+            self.checkup.stop(); // the pipe is empty: nothing stalls
+        }
+        Ok(filled)
     }
 
     fn splice_into(&mut self, pipe: &Pipe, most: usize) -> Poll01<usize, io::Error> {
@@ -104,6 +109,7 @@ impl<S: Transport1> Read for Bridged<S> {
                 return answer;
             }
         }
+        self.checkup.stop(); // who reads doesn't stall
         let answer = self.io.read(buffer);
         let blocked = matches!(&answer, Err(e) if e.kind() == io::ErrorKind::WouldBlock);
         // Without budget tokio has arranged for another poll, and for nothing else.
@@ -168,6 +174,25 @@ mod tests {
             let blocked = near.read(&mut [0]).unwrap_err();
             assert_eq!(blocked.kind(), io::ErrorKind::WouldBlock);
             assert!(!near.waits);
+            io::Result::Ok(())
+        });
+        let runtime = ptunnel_r5::runtime().unwrap();
+        runtime.block_on(AsStd::new(read)).unwrap();
+    }
+
+    /// The timer outlived the stall: a spare wake-up, and its memory for as long as the tunnel.
+    #[test]
+    fn a_stream_holds_a_timer_only_until_it_is_read_from_again() {
+        let read = future::lazy(|| {
+            let (near, _far) = UnixStream::pair()?;
+            let (mut near, pipe) = (Bridged::new(near), Pipe::new(4096)?);
+            near.check()?;
+            assert!(near.checkup.has_timer());
+            assert!(near.read(&mut [0]).is_err());
+            assert!(!near.checkup.has_timer(), "copied");
+            near.check()?;
+            assert!(!near.splice_from(&pipe, 4096)?.is_ready());
+            assert!(!near.checkup.has_timer(), "spliced");
             io::Result::Ok(())
         });
         let runtime = ptunnel_r5::runtime().unwrap();

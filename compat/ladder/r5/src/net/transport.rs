@@ -13,9 +13,13 @@ use tokio::net::{TcpStream, UnixStream};
 
 /// A byte stream that can be relayed.
 ///
-/// The root's trait of this name also asks whether a short read has drained the stream. Here
-/// nobody has to: after a short read tokio takes the readiness back, unless the peer's end was
+/// The root's trait of this name also asks whether a short read has drained the stream. tokio
+/// answers by itself: after a short read it takes the readiness back, unless the peer's end was
 /// reported with it, so that one read more costs no system call.
+///
+/// That is wrong for urgent data, and a known limit of the rungs from r3 on: recv(2) stops at the
+/// urgent mark once it has copied something, and these sockets don't ask for `EPOLLPRI`, as the
+/// root's do. So what is behind the mark may wait for the next event.
 pub trait Transport: AsyncRead + AsyncWrite + Unpin {
     /// Whether bytes may go round this process, by system calls on the descriptor.
     fn can_splice(&self) -> bool {

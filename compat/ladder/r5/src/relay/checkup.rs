@@ -4,7 +4,7 @@
 //! be: its reset would go unnoticed until the next write. The root's own reactor wakes a tunnel
 //! for it. tokio wakes for an error alone only through `ready(Interest::ERROR)`, a future that
 //! borrows the socket, which cannot stand beside it in one struct; so here somebody looks, now and
-//! then. A timer is made with the first stall: a tunnel that flows has none.
+//! then. A stall has a timer, for as long as it lasts: a tunnel that flows or is idle has none.
 
 use std::fmt;
 use std::future::Future;
@@ -38,12 +38,22 @@ impl Checkup {
             timer.as_mut().reset(Instant::now() + PERIOD);
         }
     }
+
+    /// The stall is over: wakes nobody until it is polled again.
+    pub fn stop(&mut self) {
+        self.timer = None;
+    }
+
+    /// Whether it is going to wake somebody.
+    pub fn has_timer(&self) -> bool {
+        self.timer.is_some()
+    }
 }
 
 impl fmt::Debug for Checkup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Checkup")
-            .field("made", &self.timer.is_some())
+            .field("has_timer", &self.has_timer())
             .finish()
     }
 }

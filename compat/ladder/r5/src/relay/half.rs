@@ -149,7 +149,11 @@ impl HalfDuplex {
                 Poll::Pending => {
                     return match self.give_back_pipe() {
                         true => self.poll_stalled(cx, reader),
-                        false => Poll::Pending,
+                        false => {
+                            // Not at each move: bulk to a slow writer stalls again at once.
+                            self.checkup.stop();
+                            Poll::Pending
+                        }
                     };
                 }
             }
@@ -218,5 +222,47 @@ impl HalfDuplex {
         self.checkup
             .poll(cx, reader)
             .map(|error| Err(Broken::Read(error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    /// The timer outlived the stall: a spare wake-up, and its memory for as long as the tunnel.
+    #[test]
+    fn a_direction_holds_a_timer_only_while_it_stalls() {
+        let runtime = crate::runtime().unwrap();
+        runtime.block_on(async {
+            let (source, mut reader) = UnixStream::pair().unwrap();
+            let (mut writer, sink) = UnixStream::pair().unwrap();
+            let mut half = HalfDuplex::new(Splice::Never);
+            let (mut sent, mut received) = (0, 0);
+            poll_fn(|cx| {
+                sent += source.try_write(&[0; 4096]).unwrap_or(0);
+                assert!(half.poll(cx, &mut reader, &mut writer).is_pending());
+                if half.checkup.has_timer() {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+            poll_fn(|cx| {
+                received += sink.try_read(&mut [0; 4096]).unwrap_or(0);
+                assert!(half.poll(cx, &mut reader, &mut writer).is_pending());
+                if received == sent {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+            assert!(!half.checkup.has_timer());
+        });
     }
 }

@@ -57,6 +57,8 @@ pub struct Clock(Rc<Shared>);
 struct Shared {
     period: Duration,
     now: Cell<Instant>,
+    /// From the last tick but one to the last: longer than a period on a busy thread.
+    gap: Cell<Duration>,
     watched: RefCell<Slab<Rc<Entry>>>,
     /// Whom to wake when the first tunnel wants to be watched.
     ticker: RefCell<Option<Waker>>,
@@ -70,11 +72,13 @@ struct Entry {
 
 impl Clock {
     /// A clock fine enough for `patience`: no limit is cut short, nor exceeded by more than two
-    /// periods. It ticks while [`run`](Clock::run) is polled.
+    /// periods, or by as much as ticks are late. It ticks while [`run`](Clock::run) is polled.
     pub fn new(patience: Patience) -> Clock {
+        let period = patience.period();
         Clock(Rc::new(Shared {
-            period: patience.period(),
+            period,
             now: Cell::new(Instant::now()),
+            gap: Cell::new(period),
             watched: RefCell::default(),
             ticker: RefCell::default(),
         }))
@@ -107,7 +111,9 @@ impl Clock {
     }
 
     fn tick(&self, now: Instant) {
-        self.0.now.set(now);
+        let last = self.0.now.replace(now);
+        let gap = now.saturating_duration_since(last);
+        self.0.gap.set(gap.max(self.0.period));
         for (_, entry) in self.0.watched.borrow().iter() {
             if self.is_over(entry) {
                 entry.waker.borrow().wake_by_ref();
@@ -122,7 +128,7 @@ impl Clock {
             .get()
             .saturating_duration_since(entry.moved_at.get());
         // It may have moved as late as just before the tick that followed its note.
-        still >= entry.limit.get() + self.0.period
+        still >= entry.limit.get() + self.0.gap.get()
     }
 
     fn watch(&self, cx: &Context<'_>, limit: Duration) -> Watched {
@@ -132,7 +138,8 @@ impl Clock {
             ticker.wake();
         }
         let entry = Rc::new(Entry {
-            moved_at: Cell::new(self.0.now.get()),
+            // Once per limit, so exact; what moves has the last tick's time.
+            moved_at: Cell::new(Instant::now()),
             limit: Cell::new(limit),
             waker: RefCell::new(cx.waker().clone()),
         });
@@ -212,5 +219,47 @@ impl fmt::Debug for Watched {
         f.debug_struct("Watched")
             .field("limit", &self.entry.limit)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(800);
+
+    fn watched() -> (Clock, Watch) {
+        let idle = Some(LIMIT);
+        let patience = Patience { idle, linger: None };
+        let clock = Clock::new(patience);
+        let watch = Watch::new(patience, &clock).expect("it has a limit");
+        (clock, watch)
+    }
+
+    /// What moves notes the last tick's time, and that may be long ago on a busy thread.
+    #[test]
+    fn a_late_tick_cuts_nothing_short() {
+        let ((clock, mut watch), start) = (watched(), Instant::now());
+        let period = clock.0.period;
+        let cx = Context::from_waker(Waker::noop());
+        assert_eq!(watch.look(&cx, false, false), None);
+        clock.tick(start);
+        assert_eq!(watch.look(&cx, true, false), None); // as late as just before the next tick
+        clock.tick(start + LIMIT * 5);
+        assert_eq!(watch.look(&cx, false, false), None);
+        clock.tick(start + LIMIT * 5 + period);
+        assert_eq!(watch.look(&cx, false, false), Some(LIMIT));
+    }
+
+    #[test]
+    fn a_watch_that_begins_long_after_a_tick_has_all_its_time() {
+        let ((clock, mut watch), start) = (watched(), Instant::now());
+        let period = clock.0.period;
+        let cx = Context::from_waker(Waker::noop());
+        clock.tick(start - LIMIT * 2);
+        assert_eq!(watch.look(&cx, false, false), None);
+        clock.tick(start);
+        clock.tick(start + period);
+        assert_eq!(watch.look(&cx, false, false), None);
     }
 }

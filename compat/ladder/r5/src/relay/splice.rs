@@ -120,6 +120,12 @@ impl Loan {
     }
 }
 
+/// Closes the pipes that this thread keeps; how many there were.
+#[cfg(test)]
+pub(super) fn close_kept() -> usize {
+    POOL.with_borrow_mut(|pool| std::mem::take(&mut pool.idle).len())
+}
+
 /// splice(2) stops for ever before urgent data, recv(2) goes on behind it: is there something
 /// that only the latter sees?
 ///
