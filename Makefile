@@ -10,7 +10,7 @@ BRIDGES := compat/Cargo.toml compat/generations/0.1.18/Cargo.toml compat/faults/
 MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run test test-compat miri ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain bench bench-peers bench-smoke ci
+.PHONY: help setup run test torture test-compat miri ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -23,6 +23,12 @@ run: ## run the program: make run ARGS='-p proxy.example:3128 1993:mail.example:
 
 test: setup ## run every test of the root package
 	$(CARGO) test --release --locked
+
+# Each program has half of the half hour.
+torture: setup ladder ## run the torture tests in their long form, half an hour at most, against the program and rung r5
+	$(CARGO) test --release --locked --test torture --no-run
+	@set -e; for program in $(abspath $(TARGET))/release/ptunnel $(call rung,r5); do (set -x; \
+		PTUNNEL_TORTURE=long PTUNNEL_BIN=$$program timeout 900 $(CARGO) test --release --locked --test torture); done
 
 test-compat: ## run the tests of the bridge, on both generations of tokio-core
 	@set -e; for manifest in $(BRIDGES); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
@@ -47,16 +53,28 @@ rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter r1,$
 
 test-ladder: setup ladder ## run the root's suite against each rung, and all of them side by side
 	@set -e; $(foreach r,$(RUNGS),(set -x; PTUNNEL_BIN=$(call rung,$(r)) $(CARGO) test --release --locked --test suite);) :
+	PTUNNEL_BIN=$(call rung,r5) $(CARGO) test --release --locked --test torture
 	PTUNNEL_R0=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
 		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity
 	@tree=$$($(CARGO) tree --locked --manifest-path compat/Cargo.toml -p ptunnel-r5 -e normal --prefix none) && \
 	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio-core |tokio-io |mio v0\.6)'; then \
 		echo 'these do not belong into r5' >&2; exit 1; fi
 
-memcheck: ## run the demo under valgrind, copied and spliced
+VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
+MEMCHECK := $(abspath $(TARGET))/memcheck
+
+# The demo raises no limit, resolves no name and closes no stdout: two tests of the suite reach
+# the rest of src/sys.rs. Their program is killed or ends as it should, so its log tells.
+memcheck: ## run the demo under valgrind, copied and spliced, and what of sys it leaves out
 	$(CARGO) build --release --locked
-	@set -e; for splice in never always; do (set -x; valgrind -q --error-exitcode=9 --leak-check=full \
-		--show-leak-kinds=definite --errors-for-leak-kinds=definite $(TARGET)/release/ptunnel --splice $$splice --demo); done
+	@set -e; for splice in never always; do (set -x; $(VALGRIND) $(TARGET)/release/ptunnel --splice $$splice --demo); done
+	@rm -rf $(MEMCHECK) && mkdir -p $(MEMCHECK)
+	@printf '#!/bin/sh\nexec $(VALGRIND) --log-file=%s/log.%%p %s "$$@"\n' $(MEMCHECK) $(abspath $(TARGET))/release/ptunnel >$(MEMCHECK)/ptunnel
+	@chmod +x $(MEMCHECK)/ptunnel
+	PTUNNEL_BIN=$(MEMCHECK)/ptunnel $(CARGO) test --release --locked --test suite -- --exact \
+		names::does_not_resolve_the_proxy_at_start \
+		stdio::the_servers_end_reaches_the_output_while_the_input_stays_open
+	@if find $(MEMCHECK) -name 'log.*' -size +0 -exec cat {} + | grep .; then exit 1; fi
 
 lint: fmt clippy doc pure ## look at the code without running it: fmt, clippy, doc, pure
 
@@ -80,6 +98,9 @@ pure: ## check that the part without features tests well and needs no futures cr
 old-toolchain: ## build and smoke-test on Debian 11's own rustc 1.48
 	.ci/old-toolchain
 
+fuzz: ## fuzz what reads bytes of peers and texts of users: make fuzz FUZZ_SECONDS=3600
+	fuzz/run
+
 rigs = $(CARGO) run --release --locked --manifest-path benches/Cargo.toml --
 
 bench: ## measure everything beside its peers, about two hours; one rig: make bench RIG=relay
@@ -90,6 +111,10 @@ bench-peers: ## install the programs that the rigs measure beside ours
 
 bench-micro: ## measure the pure part and single futures by themselves
 	$(CARGO) bench --locked --manifest-path benches/Cargo.toml --bench '*'
+
+test-benches: ## run the tests of the rigs and of their peers
+	$(CARGO) test --locked --manifest-path benches/Cargo.toml
+	$(CARGO) test --locked --manifest-path benches/legacy/Cargo.toml
 
 bench-smoke: bench-peers ## run a little of each rig, to see that it works and that its peers' answers are right
 	$(rigs) relay --quick --strict --peers ptunnel,ptunnel-0.1.18,epoll,tokio,r3,r5 --figures cpu,bulk

@@ -157,6 +157,13 @@ impl Error {
         matches!(self.kind, Kind::TimedOut(..))
     }
 
+    /// The peer's name only has addresses that aren't allowed.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        let cause = error::Error::source(self).and_then(|cause| cause.downcast_ref::<io::Error>());
+        let is_denied = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
+        matches!(self.kind, Kind::Resolve(_)) && cause.map_or(false, is_denied)
+    }
+
     /// The reply of the proxy, when there was one.
     pub fn refusal(&self) -> Option<&Refusal> {
         match &self.kind {

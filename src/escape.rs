@@ -23,10 +23,7 @@ impl fmt::Display for Escaped<'_> {
                 match c {
                     '\n' | '\r' | '\t' => write!(f, "{}", c.escape_default())?,
                     c if c.is_control() => write!(f, "\\x{:02x}", u32::from(c))?,
-                    // Turns the rest of the line around, or hides it.
-                    '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                        write!(f, "{}", c.escape_unicode())?
-                    }
+                    c if is_hidden(c) => write!(f, "{}", c.escape_unicode())?,
                     c => f.write_char(c)?,
                 }
             }
@@ -38,6 +35,18 @@ impl fmt::Display for Escaped<'_> {
         }
         Ok(())
     }
+}
+
+/// Turns the rest of the line around, or shows nothing where there is something.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{fff9}'..='\u{fffb}'
+        // Tags, which spell ASCII unseen.
+        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The first words of a text that may be as long as a peer likes, in one line.
@@ -62,6 +71,15 @@ mod tests {
             Escaped(text).to_string(),
             "a\\x1b[2J\\r\\n\\t\\x85ü\\u{202e}"
         );
+    }
+
+    /// Three of them came through as they were.
+    #[test]
+    fn shows_what_turns_a_line_around_or_hides_in_it() {
+        for hidden in "\u{ad}\u{61c}\u{200b}\u{202e}\u{2060}\u{2069}\u{feff}\u{e0041}".chars() {
+            let text = Escaped(format!("a{}b", hidden).as_bytes()).to_string();
+            assert_eq!(text, format!("a{}b", hidden.escape_unicode()));
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@
 //! `examples/` holds a tunnel with a listener, and a proxy and a tunnel in one process.
 
 #![warn(missing_docs)]
-#![deny(unsafe_code)]
+#![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -1,5 +1,7 @@
 //! This engine under the command line; `cli` has all the rest.
 
+#![forbid(unsafe_code)]
+
 use std::process;
 
 use ptunnel::{cli, engine};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::config::{HostPort, ServeSpec};
+use crate::config::{Family, Host, HostPort, ServeSpec};
 use crate::error::Error;
 use crate::escape::{excerpt, Escaped};
 use crate::wire::{auth, encode_response, Inbound, Malformed};
@@ -53,6 +53,24 @@ impl Policy {
         }
         Ok(target)
     }
+
+    /// Which addresses of a destination that was allowed may be connected to.
+    ///
+    /// Whoever owns an allowed name decides what it resolves to: it leads to this machine itself
+    /// only where the list allows `localhost`, or where there is none.
+    pub fn family(&self, target: &HostPort) -> Family {
+        let allow = &self.spec.allow;
+        let localhost = HostPort {
+            host: Host::Name("localhost".into()),
+            port: target.port,
+        };
+        let is_list_of_others = !allow.is_empty() && !allow.iter().any(|p| p.covers(&localhost));
+        match target.host {
+            Host::Name(_) if is_list_of_others => Family::Elsewhere,
+            // An address was judged as such.
+            _ => Family::Any,
+        }
+    }
 }
 
 /// A no, and its reason; displays as the log has it.
@@ -70,9 +88,15 @@ impl Denial {
         }
     }
 
-    /// The destination can't be reached: 504 when time ran out, else 502.
+    /// The destination can't be reached: 504 when time ran out, 403 when it may not be, else 502.
     pub fn unreachable(error: &Error) -> Denial {
-        let status = if error.is_timeout() { 504 } else { 502 };
+        let status = if error.is_timeout() {
+            504
+        } else if error.is_forbidden() {
+            403
+        } else {
+            502
+        };
         Denial::new(status, error.to_string())
     }
 

@@ -3,12 +3,12 @@
 use std::error;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use log::info;
 
-use crate::config::HostPort;
+use crate::config::{plain, HostPort};
 use crate::error::Seconds;
 use crate::route::Via;
 
@@ -24,7 +24,11 @@ pub enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Address(address) => address.fmt(f),
+            Origin::Address(address) => match plain(address.ip()) {
+                // As the rest of the log calls it, whatever the listener's family.
+                IpAddr::V4(ip) => SocketAddr::from((ip, address.port())).fmt(f),
+                IpAddr::V6(_) => address.fmt(f),
+            },
             Origin::Stdio => f.write_str("stdio"),
         }
     }
@@ -178,6 +182,24 @@ impl fmt::Display for Carried {
         match &self.end {
             Ok(_) => f.write_str("closed by both sides"),
             Err(cut) => write!(f, "cut: {}", cut),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Origin;
+
+    /// A listener of both families made clients of IPv4 look like others in the log.
+    #[test]
+    fn a_client_is_called_the_same_whatever_the_listeners_family() {
+        for (address, shown) in &[
+            ("[::ffff:10.0.0.1]:5", "10.0.0.1:5"),
+            ("10.0.0.1:5", "10.0.0.1:5"),
+            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
+        ] {
+            let origin = Origin::Address(address.parse().unwrap());
+            assert_eq!(origin.to_string(), *shown);
         }
     }
 }

@@ -19,8 +19,9 @@
 //! its timer. Nothing here owns a socket.
 //!
 //! `tokio::time::pause` holds these as well. They may be polled in any 0.1 task, also on a Core's
-//! thread, but fire only while their runtime runs. Its time driver has to be enabled
-//! (`enable_time`): otherwise tokio panics, when they are made, and says so.
+//! thread, but fire only while their runtime runs; one that still waits when it is gone panics, in
+//! tokio's words. Its time driver has to be enabled (`enable_time`): otherwise tokio panics, when
+//! they are made, and says so.
 
 use std::fmt;
 use std::future::Future;

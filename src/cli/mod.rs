@@ -3,6 +3,7 @@
 mod flags;
 mod password;
 mod program;
+mod secrecy;
 
 use std::ffi::OsString;
 use std::io;
@@ -15,6 +16,7 @@ use log::LevelFilter;
 pub use self::program::program;
 
 use self::password::Passwords;
+use self::secrecy::Secretive;
 use crate::config::TunnelSpec;
 use crate::config::{Bind, Config, Credentials, Family, Host, HostPort, ListenSpec, Login};
 use crate::config::{NoProxy, Pattern, ProxySpec, ProxyUrl, Route, Secret, ServeSpec, Timeouts};
@@ -51,6 +53,49 @@ where
     I: IntoIterator,
     I::Item: Into<OsString>,
 {
+    read(words)?.command(env, prompt)
+}
+
+/// A command line of which only the syntax was looked at.
+enum Words {
+    Given(ArgMatches<'static>),
+    Print(String),
+}
+
+impl Words {
+    /// What they ask for, with all that is to be looked up and asked for.
+    fn command(&self, env: &Environment<'_>, prompt: Prompt<'_>) -> Result<Command, Error> {
+        match self {
+            Words::Given(matches) => {
+                let mut warnings = Vec::new();
+                let config = configure(matches, env, prompt, &mut warnings)?;
+                Ok(Command::Run(Box::new(config), warnings))
+            }
+            Words::Print(text) => Ok(Command::Print(text.clone())),
+        }
+    }
+
+    /// The passwords that stand in it as they are written there.
+    fn secrets(&self) -> Vec<Secretive<'_>> {
+        let matches = match self {
+            Words::Given(matches) => matches,
+            Words::Print(_) => return Vec::new(),
+        };
+        let given = |name| matches.values_of(name).into_iter().flatten();
+        given("password")
+            .map(Secretive::password)
+            .chain(given("user").filter_map(Secretive::login))
+            .chain(given("serve-user").filter_map(Secretive::login))
+            .chain(given("proxy").filter_map(Secretive::url))
+            .collect()
+    }
+}
+
+fn read<I>(words: I) -> Result<Words, Error>
+where
+    I: IntoIterator,
+    I::Item: Into<OsString>,
+{
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
     if let Some(place) = words.iter().position(|word| word.to_str().is_none()) {
         // Not shown: it may be the password.
@@ -60,14 +105,10 @@ where
         )));
     }
     match flags::app().get_matches_from_safe(words) {
-        Ok(matches) => {
-            let mut warnings = Vec::new();
-            let config = configure(&matches, env, prompt, &mut warnings)?;
-            Ok(Command::Run(Box::new(config), warnings))
-        }
+        Ok(matches) => Ok(Words::Given(matches)),
         Err(e) => match e.kind {
             // The version clap has printed already, all but the end of the line.
-            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => Ok(Command::Print(e.message)),
+            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => Ok(Words::Print(e.message)),
             _ => Err(complaint(&e)),
         },
     }
@@ -240,11 +281,12 @@ fn serve_credentials(
         }
         (None, Some(password)) => password,
         (None, None) => {
+            let user = Escaped(user.as_bytes());
             return Err(Error::usage(format!(
                 "--serve-user {} has no password: give --serve-user {}:PASSWORD, or the \
                  environment variable PTUNNEL_SERVE_PASSWORD",
                 user, user
-            )))
+            )));
         }
     };
     Credentials::new(user, password)
@@ -253,7 +295,7 @@ fn serve_credentials(
 /// Other users of the machine see its command lines.
 fn exposed(option: &str, instead: &str) -> String {
     format!(
-        "the password in {} can be seen in the list of processes; use {}",
+        "the password in {} can be seen in the list of processes while the program starts; use {}",
         option, instead
     )
 }

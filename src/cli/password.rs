@@ -77,8 +77,11 @@ impl<'a> Passwords<'a> {
             Some(Login { user, password }) => {
                 let password = match self.password.clone().or(password) {
                     Some(password) => password,
-                    None => (self.prompt)(&format!("Password for {} at {}: ", user, address))
-                        .map_err(|_| none_for(&user))?,
+                    None => {
+                        let shown = Escaped(user.as_bytes());
+                        (self.prompt)(&format!("Password for {} at {}: ", shown, address))
+                            .map_err(|_| none_for(&user))?
+                    }
                 };
                 Some(Credentials::new(user, password)?)
             }
@@ -116,9 +119,12 @@ fn read_file(path: &str) -> Result<Secret, Error> {
         )));
     }
     let mut text = String::new();
-    file.take(LONGEST)
+    file.take(LONGEST + 1)
         .read_to_string(&mut text)
         .map_err(|e| fail(e.to_string()))?;
+    if text.len() as u64 > LONGEST {
+        return Err(fail(format!("a password has at most {} bytes", LONGEST)));
+    }
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     if line.is_empty() || line.contains('\n') {

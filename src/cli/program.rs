@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use log::warn;
 
-use super::{parse, Command};
+use super::{read, secrecy, Command};
 use crate::config::{Config, Secret};
 use crate::env::Environment;
 use crate::error::Error;
@@ -25,13 +25,19 @@ pub fn program(engine: impl FnOnce(&Config) -> Result<(), Error>) -> i32 {
 }
 
 fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<(), Error> {
-    match parse(env::args_os(), &Environment::of_process(), &ask)? {
+    let words = read(env::args_os())?;
+    // At once: a person who is asked for a password may take a while.
+    secrecy::conceal(&words.secrets());
+    match words.command(&Environment::of_process(), &ask)? {
         Command::Print(text) => writeln!(io::stdout(), "{}", text)
             .map_err(|e| Error::other("cannot write to stdout", e)),
         Command::Run(config, warnings) => {
             logging::init(config.verbosity);
             for warning in warnings {
                 warn!("{}", warning);
+            }
+            if config.has_credentials() {
+                secrecy::leave_out_of_core_dumps();
             }
             engine(&config)
         }

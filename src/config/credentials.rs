@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
+use crate::escape::Escaped;
 
 /// Text that is never shown: `Debug` prints `***`, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq)]
@@ -61,7 +62,7 @@ impl Credentials {
         } else if password.0.chars().any(char::is_control) {
             Err(Error::usage(format!(
                 "the password of '{}' holds a control character; give it as one line of text",
-                user
+                Escaped(user.as_bytes())
             )))
         } else {
             Ok(Credentials { user, password })

@@ -52,11 +52,10 @@ impl FromStr for Header {
 
 /// Without the credential of a header that isn't for users to set: this is for messages.
 fn redact(text: &str) -> String {
-    let name = text.split(':').next().unwrap_or_default();
-    if name.trim().eq_ignore_ascii_case("proxy-authorization") {
-        format!("{}: ***", name)
-    } else {
-        text.to_string()
+    const NAME: &str = "proxy-authorization";
+    match text.trim_start().get(..NAME.len()) {
+        Some(name) if name.eq_ignore_ascii_case(NAME) => format!("{}: ***", name),
+        _ => text.to_string(),
     }
 }
 
@@ -112,6 +111,7 @@ mod tests {
             "content-length: 5",
             "Transfer-Encoding: chunked",
             "Proxy-Authorization: Basic eDp5",
+            "proxy-authorization Basic eDp5",
         ];
         for text in &bad {
             let complaint = text.parse::<Header>().unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Hosts, ports, and the addresses that are listened on.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use super::wrong;
@@ -139,6 +139,20 @@ pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
         Some(port) if !port.contains(':') => Ok((host, port)),
         Some(_) => Err("write IPv6 addresses in brackets".into()),
         None => Err("a colon comes after the bracket".into()),
+    }
+}
+
+/// IPv4 in IPv6's clothes (RFC 4291 §2.5.5.2) reaches the same machine.
+pub(crate) fn plain(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V6(v6) => match v6.segments() {
+            [0, 0, 0, 0, 0, 0xffff, high, low] => {
+                let value = u32::from(high) << 16 | u32::from(low);
+                IpAddr::V4(Ipv4Addr::from(value))
+            }
+            _ => ip,
+        },
+        IpAddr::V4(_) => ip,
     }
 }
 

@@ -24,6 +24,7 @@ use crate::escape::Escaped;
 
 pub use self::credentials::{Credentials, Login, Secret};
 pub use self::header::Header;
+pub(crate) use self::host::plain;
 pub use self::host::{Bind, Host, HostPort, ListenSpec};
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{ProxySpec, ProxyUrl};
@@ -38,6 +39,8 @@ pub enum Family {
     V4,
     /// IPv6 only.
     V6,
+    /// Both, but nothing of this machine itself: no loopback, no unspecified address.
+    Elsewhere,
 }
 
 /// Whether bulk is carried by splice(2), without a copy through our memory.
@@ -175,6 +178,15 @@ pub struct Config {
     pub splice: Splice,
     /// What is logged.
     pub verbosity: LevelFilter,
+}
+
+impl Config {
+    /// Whether there is a password in it.
+    pub fn has_credentials(&self) -> bool {
+        let proxies = self.route.proxies.iter().map(|proxy| &proxy.credentials);
+        let serve = self.serve.iter().map(|spec| &spec.credentials);
+        proxies.chain(serve).any(Option::is_some)
+    }
 }
 
 /// The one form of every complaint about a value.

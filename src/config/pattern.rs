@@ -1,9 +1,9 @@
 //! Lists of destinations: NO_PROXY, and what the embedded proxy allows.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::host::{read_port, split_port, Host};
+use super::host::{plain, read_port, split_port, Host};
 use super::{wrong, HostPort};
 use crate::error::Error;
 
@@ -70,20 +70,6 @@ fn is_within(network: IpAddr, bits: u32, ip: IpAddr) -> bool {
             differing.leading_zeros() >= bits
         }
         _ => false,
-    }
-}
-
-/// IPv4 in IPv6's clothes (RFC 4291 §2.5.5.2) reaches the same machine.
-fn plain(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V6(v6) => match v6.segments() {
-            [0, 0, 0, 0, 0, 0xffff, high, low] => {
-                let value = u32::from(high) << 16 | u32::from(low);
-                IpAddr::V4(Ipv4Addr::from(value))
-            }
-            _ => ip,
-        },
-        IpAddr::V4(_) => ip,
     }
 }
 
@@ -163,13 +149,18 @@ fn read_block(network: &str, bits: &str) -> Result<Pattern, String> {
         .parse::<IpAddr>()
         .map_err(|_| "before the '/' stands an address")?;
     let most = if ip.is_ipv4() { 32 } else { 128 };
-    match bits.parse() {
-        Ok(bits) if bits <= most => Ok(Pattern {
-            hosts: Hosts::Block(ip, bits),
-            port: None,
-        }),
-        _ => Err(format!("after the '/' stands a number up to {}", most)),
-    }
+    let bits = match bits.parse() {
+        Ok(bits) if bits <= most => bits,
+        _ => return Err(format!("after the '/' stands a number up to {}", most)),
+    };
+    let is_mapped = ip != plain(ip);
+    let hosts = match bits {
+        _ if !is_mapped => Hosts::Block(ip, bits),
+        // Its first 96 bits say that it is IPv4.
+        96..=128 => Hosts::Block(plain(ip), bits - 96),
+        _ => return Err("after an IPv4 address in IPv6's form stands a number from 96".into()),
+    };
+    Ok(Pattern { hosts, port: None })
 }
 
 /// A block of one.
@@ -217,6 +208,17 @@ mod tests {
         assert!(covers("127.0.0.1", "[::ffff:127.0.0.1]:1"));
         assert!(covers("::ffff:127.0.0.1", "127.0.0.1:1"));
         assert!(!covers("10.0.0.1", "10.0.0.10:1"));
+    }
+
+    /// Such a block was taken, and never covered anything: destinations were compared as IPv4.
+    #[test]
+    fn a_block_of_ipv4_may_be_written_as_ipv6() {
+        for destination in &["10.200.0.1:1", "[::ffff:10.0.0.1]:1"] {
+            assert!(covers("::ffff:10.0.0.0/104", destination));
+            assert!(!covers("::ffff:11.0.0.0/104", destination));
+            assert!(covers("::ffff:0.0.0.0/96", destination));
+        }
+        assert!("::ffff:10.0.0.0/95".parse::<NoProxy>().is_err());
     }
 
     #[test]

@@ -60,7 +60,10 @@ impl Proxy {
         let late = || Error::denied("no request within the handshake timeout");
         let asked = Deadline::new(ReadRequest::new(client), limit, engine.clock(), late);
         asked.and_then(move |(client, request)| match policy.judge(request) {
-            Ok(target) => Either::A(open(client, target, origin, start, engine)),
+            Ok(target) => {
+                let family = policy.family(&target);
+                Either::A(open(client, target, family, origin, start, engine))
+            }
             Err(denial) => Either::B(tell(denial, client, &engine)),
         })
     }
@@ -76,6 +79,7 @@ impl From<Policy> for Proxy {
 fn open(
     client: Rewind<Socket>,
     target: HostPort,
+    family: Family,
     origin: Origin,
     start: Instant,
     engine: Engine,
@@ -83,7 +87,7 @@ fn open(
     let dial = engine.dial(
         Peer::Destination(target.clone()),
         &target,
-        Family::Any,
+        family,
         &engine.settings().guests,
     );
     // Boxed: an idle tunnel shall not weigh what opening it took.

@@ -561,3 +561,6 @@ impl Evented for Nested {
         EventedFd(&self.0.epoll.as_raw_fd()).deregister(poll)
     }
 }
+
+#[cfg(test)]
+mod tests;

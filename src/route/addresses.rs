@@ -1,21 +1,23 @@
 //! In which order a host's addresses are tried.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use crate::config::Family;
+use crate::config::{plain, Family};
 
 /// The addresses of the wanted family, the families taking turns (RFC 8305 §4).
 ///
 /// # Errors
 ///
-/// `NotFound` when none is left.
+/// `NotFound` when none is left, `PermissionDenied` when those that are there are not to be had.
 pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<SocketAddr>> {
     let wanted = |address: &SocketAddr| match family {
         Family::Any => true,
         Family::V4 => address.is_ipv4(),
         Family::V6 => address.is_ipv6(),
+        Family::Elsewhere => !is_our_own(plain(address.ip())),
     };
+    let found_any = !found.is_empty();
     let mut ordered: Vec<SocketAddr> = Vec::with_capacity(found.len());
     let (mut first, mut second): (Vec<_>, Vec<_>) = match found.first() {
         Some(leader) => {
@@ -44,10 +46,20 @@ pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<Socket
             Family::Any => "no address",
             Family::V4 => "no IPv4 address",
             Family::V6 => "no IPv6 address",
+            Family::Elsewhere if found_any => {
+                let why = "it is this machine itself, which --serve-allow localhost would allow";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            }
+            Family::Elsewhere => "no address",
         };
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     }
     Ok(ordered)
+}
+
+/// A connection to the unspecified address arrives at loopback.
+fn is_our_own(ip: IpAddr) -> bool {
+    ip.is_loopback() || ip.is_unspecified()
 }
 
 #[cfg(test)]

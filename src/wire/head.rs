@@ -33,6 +33,10 @@ pub enum Malformed {
     Switching,
     /// More interim replies (1xx) than make sense.
     TooManyInterim,
+    /// A CONNECT request that announces content (RFC 9110 §9.3.6).
+    Content,
+    /// More than one `Host` (RFC 9112 §3.2).
+    TooManyHosts,
 }
 
 impl Malformed {
@@ -53,6 +57,8 @@ impl fmt::Display for Malformed {
             Malformed::Status(status) => write!(f, "its status is {:03}", status),
             Malformed::Switching => f.write_str("it switches protocols (101) unasked"),
             Malformed::TooManyInterim => f.write_str("interim replies (1xx) without end"),
+            Malformed::Content => f.write_str("a CONNECT request has no content"),
+            Malformed::TooManyHosts => f.write_str("it has more than one Host"),
         }
     }
 }

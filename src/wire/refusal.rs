@@ -44,7 +44,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.response.status)?;
         if !self.response.reason.is_empty() {
-            let reason = excerpt(&String::from_utf8_lossy(&self.response.reason));
+            let reason = String::from_utf8_lossy(&self.response.reason);
+            let reason = excerpt(&without_credentials(&reason));
             write!(f, " {}", Escaped(reason.as_bytes()))?;
         }
         if self.wants_credentials() {
@@ -79,7 +80,19 @@ fn summary(body: &str) -> String {
     } else {
         body
     };
-    excerpt(text)
+    excerpt(&without_credentials(text))
+}
+
+/// A proxy that repeats our request, for us to see what was wrong with it, repeats the password.
+fn without_credentials(text: &str) -> String {
+    const NAME: &str = "authorization:";
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    for index in 2..words.len() {
+        if words[index - 2].to_ascii_lowercase().ends_with(NAME) {
+            words[index] = "***";
+        }
+    }
+    words.join(" ")
 }
 
 fn title(page: &str) -> Option<&str> {
@@ -120,6 +133,20 @@ mod tests {
     fn shows_nothing_that_a_terminal_would_obey() {
         let text = shown(403, "a\x1b[31m", &[], "b\x07\x1b]0;c");
         assert_eq!(text, "403 a\\x1b[31m (b\\x07\\x1b]0;c)");
+    }
+
+    /// The piece of its body that was shown could hold the credential.
+    #[test]
+    fn shows_no_credential_that_the_proxy_repeats() {
+        let head = "CONNECT a:1 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\nA: b\r\n";
+        let text = shown(403, "proxy-authorization: Basic am9lOng=", &[], head);
+        let expected = "403 proxy-authorization: Basic *** \
+                        (CONNECT a:1 HTTP/1.1 Proxy-Authorization: Basic *** A: b)";
+        assert_eq!(text, expected);
+        assert_eq!(
+            shown(403, "", &[], "Authorization: Basic"),
+            "403 (Authorization: Basic)"
+        );
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Inbound {
     ///
     /// # Errors
     ///
-    /// When it can't become an HTTP/1 request within the limits any more.
+    /// When it can't become an HTTP/1 request within the limits any more, and when a proxy before
+    /// us could see another request in it, or its end elsewhere.
     pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Inbound>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
         let mut request = httparse::Request::new(&mut fields);
@@ -81,13 +82,28 @@ impl Inbound {
             httparse::Status::Partial => None,
         };
         within(bytes, limit, length, || {
-            let authorization = request
-                .headers
-                .iter()
-                .find(|field| field.name.eq_ignore_ascii_case("proxy-authorization"))
-                .map(|field| Secret::new(String::from_utf8_lossy(field.value)));
+            let values = |name: &'static str| {
+                let named = move |field: &&httparse::Header| field.name.eq_ignore_ascii_case(name);
+                request
+                    .headers
+                    .iter()
+                    .filter(named)
+                    .map(|field| field.value)
+            };
+            let method = request.method.unwrap_or_default();
+            let has_content = values("transfer-encoding").next().is_some()
+                || values("content-length").any(|length| length != b"0");
+            if method == "CONNECT" && has_content {
+                return Err(Malformed::Content);
+            }
+            if values("host").count() > 1 {
+                return Err(Malformed::TooManyHosts);
+            }
+            let authorization = values("proxy-authorization").next();
+            let authorization =
+                authorization.map(|value| Secret::new(String::from_utf8_lossy(value)));
             Ok(Inbound {
-                method: request.method.unwrap_or_default().to_string(),
+                method: method.to_string(),
                 target: request.path.unwrap_or_default().to_string(),
                 authorization,
             })
@@ -124,6 +140,33 @@ mod tests {
             "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\
              Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nX-Tag: 1\r\n\r\n"
         );
+    }
+
+    #[test]
+    fn refuses_what_two_readers_would_read_differently() {
+        let decode = |fields: &str| {
+            let head = format!("CONNECT a:1 HTTP/1.1\r\n{}\r\n", fields);
+            Inbound::decode(head.as_bytes(), HEAD_LIMIT).map(drop)
+        };
+        assert_eq!(decode("Host: a:1\r\nContent-Length: 0\r\n"), Ok(()));
+        for fields in &[
+            "Content-Length: 5\r\n",
+            "Content-Length: 0\r\ncontent-length: 5\r\n",
+            "Content-Length: +0\r\n",
+            "Transfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: \r\n",
+        ] {
+            assert_eq!(decode(fields), Err(Malformed::Content), "{}", fields);
+        }
+        let hosts = decode("Host: a:1\r\nHost: a:1\r\n");
+        assert_eq!(hosts, Err(Malformed::TooManyHosts));
+        for fields in &[
+            "Host : a:1\r\n",
+            "Host: a:1\r\n more\r\n",
+            "A: b\rHost: c\r\n",
+        ] {
+            assert!(decode(fields).is_err(), "{}", fields);
+        }
     }
 
     #[test]

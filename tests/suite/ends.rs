@@ -17,7 +17,11 @@ pub struct Ends {
 
 impl Gate {
     pub fn open() -> Gate {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Gate::on("127.0.0.1:0")
+    }
+
+    pub fn on(address: &str) -> Gate {
+        let listener = TcpListener::bind(address).expect("a free port");
         listener.set_nonblocking(true).expect("a mode");
         Gate { listener }
     }

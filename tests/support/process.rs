@@ -57,6 +57,18 @@ impl Process {
         Duration::from_millis(ticks * 1000 / sys::clock_ticks())
     }
 
+    /// The same to the nanosecond, of the threads that live.
+    pub fn run_time(self) -> Duration {
+        let path = format!("/proc/{}/task", self.0);
+        let threads = fs::read_dir(&path).expect("the process lives");
+        let nanoseconds = threads.filter_map(|thread| {
+            let schedstat = thread.ok()?.path().join("schedstat");
+            let text = fs::read_to_string(schedstat).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        });
+        Duration::from_nanos(nanoseconds.sum())
+    }
+
     /// Memory in use, in bytes.
     pub fn resident(self) -> u64 {
         let status = self.read("status");

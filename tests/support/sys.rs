@@ -1,9 +1,10 @@
 //! System calls that std has no face for: the rig's only unsafe code.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -162,4 +163,52 @@ pub fn on_terminal(command: &mut Command, terminal: &File) {
     };
     // SAFETY: the closure makes two system calls on a descriptor that the caller keeps open.
     unsafe { command.pre_exec(prepare) };
+}
+
+/// Raises this process's limit on descriptors as far as it may, and returns it.
+pub fn raise_descriptor_limit() -> usize {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: a struct to fill in, which lives through the call.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }).expect("a limit");
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: a struct to read, which lives through the call.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }).expect("a limit");
+    limit.rlim_cur as usize
+}
+
+/// Moves this thread, and what it will start, into a new network without any interface that is up.
+pub fn leave_network() -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Moves this thread, and what it will start, into the network that the file stands for.
+pub fn enter_network(network: &File) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Makes an interface of this thread's network: what the kernel sends there is read from the file,
+/// one IP packet at a time, and what is written arrives. No read waits.
+pub fn open_tun(name: &str) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun")?;
+    // SAFETY: plain numbers, for which zeroes are a value.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1]
+        .iter_mut()
+        .zip(name.bytes())
+    {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes the struct that it is handed.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) })?;
+    Ok(file)
 }

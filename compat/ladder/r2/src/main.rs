@@ -4,6 +4,8 @@
 //! calls the old. The engine is the root's, unchanged and unaware: it is handed to a
 //! [`CoreThread`](ptunnel_compat::core::CoreThread) and awaited like any future.
 
+#![forbid(unsafe_code)]
+
 mod hosted;
 mod server;
 mod stdio;

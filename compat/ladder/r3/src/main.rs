@@ -5,6 +5,8 @@
 //! the chain with new words for sockets and timers. Each client is one 0.1 future, and the
 //! bridge is crossed in two places: [`AsStd`] around it, [`Bridged`] around each socket inside.
 
+#![forbid(unsafe_code)]
+
 mod bridged;
 mod chain;
 mod ticker;

@@ -5,6 +5,8 @@
 //! bridge carries one across for as long as the exchange lasts: a tokio 1 socket goes in, and
 //! comes out unwrapped. Once it stands, nothing of a tunnel crosses a bridge.
 
+#![forbid(unsafe_code)]
+
 use std::future::Future;
 use std::process;
 use std::rc::Rc;

@@ -1,5 +1,7 @@
 //! This engine under the root's command line.
 
+#![forbid(unsafe_code)]
+
 use std::process;
 
 use ptunnel::cli;

@@ -10,7 +10,6 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ptunnel::config::Family;
 use ptunnel::policy::{Denial, Policy, GRANTED};
 use ptunnel::report::{Line, Origin};
 use ptunnel::route::Via;
@@ -68,7 +67,8 @@ impl<L: Links> Engine<L> {
             Err(denial) => return Err(tell(denial, client).await),
         };
         let peer = Peer::Destination(destination.clone());
-        let upstream = match self.dial(&peer, &destination, Family::Any).await {
+        let family = policy.family(&destination);
+        let upstream = match self.dial(&peer, &destination, family).await {
             Ok(upstream) => upstream,
             Err(e) => return Err(tell(Denial::unreachable(&e), client).await),
         };

@@ -1,0 +1,116 @@
+//! A list of destinations on the first line, a destination on the second: whether the one covers
+//! the other, beside a second reading of GUIDE's table that shares nothing with the first.
+#![no_main]
+
+use std::net::IpAddr;
+
+use libfuzzer_sys::fuzz_target;
+use ptunnel::config::{Host, HostPort, NoProxy, Pattern};
+
+fuzz_target!(|text: &str| {
+    let (text, destination) = text.split_once('\n').unwrap_or((text, ""));
+    let list = match text.parse::<NoProxy>() {
+        Ok(list) => list,
+        Err(e) => return ptunnel_fuzz::shown(&e.to_string()),
+    };
+    let destination = match destination.parse::<HostPort>() {
+        Ok(destination) => destination,
+        Err(e) => return ptunnel_fuzz::shown(&e.to_string()),
+    };
+    let covered = list.covers(&destination);
+    assert!(covered || !list.covers_everything(), "{text:?}");
+
+    let loud = text
+        .to_ascii_uppercase()
+        .parse::<NoProxy>()
+        .expect("as right as before");
+    let called = destination.to_string().to_ascii_uppercase();
+    assert_eq!(
+        loud.covers(&called.parse().expect("as right as before")),
+        covered
+    );
+
+    let mut one_does = false;
+    for entry in text.split(|c: char| c == ',' || c.is_ascii_whitespace()) {
+        if !entry.is_empty() {
+            let pattern = entry
+                .parse::<Pattern>()
+                .expect("an entry of a list that was taken");
+            let does = pattern.covers(&destination);
+            assert_eq!(
+                does,
+                covers(entry, &destination),
+                "{entry:?} and {destination}"
+            );
+            one_does |= does;
+        }
+    }
+    assert_eq!(covered, one_does, "{text:?} and {destination}");
+});
+
+fn covers(entry: &str, destination: &HostPort) -> bool {
+    let (host, port) = parted(entry);
+    if port.map_or(false, |port| port != destination.port) {
+        return false;
+    }
+    let host = host.trim_start_matches('.');
+    if host == "*" {
+        return true;
+    }
+    let host = host.strip_prefix("*.").unwrap_or(host);
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let host = inner.unwrap_or(host);
+    match (block(host), &destination.host) {
+        (Some((network, bits)), Host::Ip(ip)) => {
+            let (network, wanted) = (digits(network), digits(*ip));
+            // 32 or 128 of them: one family never covers the other.
+            network.len() == wanted.len() && network[..bits] == wanted[..bits]
+        }
+        (None, Host::Name(name)) => {
+            let labels = |name: &str| -> Vec<String> {
+                let name = name.trim_end_matches('.').to_ascii_lowercase();
+                name.split('.').map(str::to_string).collect()
+            };
+            labels(name).ends_with(&labels(host))
+        }
+        _ => false,
+    }
+}
+
+/// An entry's host, as it is written, and its port.
+fn parted(entry: &str) -> (&str, Option<u16>) {
+    if block(entry).is_some() {
+        return (entry, None); // the colons of IPv6
+    }
+    match entry.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()),
+        _ => (entry, None),
+    }
+}
+
+/// An address is a block of one.
+fn block(text: &str) -> Option<(IpAddr, usize)> {
+    let (network, bits) = match text.split_once('/') {
+        Some((network, bits)) => (network, Some(bits.parse().ok()?)),
+        None => (text, None),
+    };
+    let network: IpAddr = network.parse().ok()?;
+    let most = if network.is_ipv4() { 32 } else { 128 };
+    let bits: usize = bits.unwrap_or(most);
+    let is_mapped = network.to_canonical() != network;
+    Some((network, if is_mapped { bits - 96 } else { bits }))
+}
+
+/// The bits of an address, IPv4 in IPv6's form as IPv4.
+fn digits(ip: IpAddr) -> Vec<u8> {
+    let octets = match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    octets
+        .iter()
+        .flat_map(|octet| (0..8).rev().map(move |bit| octet >> bit & 1))
+        .collect()
+}

@@ -1,0 +1,105 @@
+//! The head of a request to the embedded proxy, and its answer.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ptunnel::config::{Bind, Credentials, Secret, ServeSpec};
+use ptunnel::policy::{Denial, Policy};
+use ptunnel::wire::{Decoded, Inbound, Response, HEAD_LIMIT};
+
+/// `joe:x`.
+const JOE: &str = "am9lOng=";
+
+fuzz_target!(|bytes: &[u8]| {
+    let decoded = ptunnel_fuzz::head(bytes, Inbound::decode);
+    let inbound = match (decoded, Inbound::decode(bytes, HEAD_LIMIT)) {
+        (Some((inbound, _)), _) => inbound,
+        (None, Err(why)) => {
+            let denial = policy(None, &[])
+                .judge(Err(why))
+                .expect_err("no request, no tunnel");
+            return denied(&denial, &[400]);
+        }
+        (None, Ok(_)) => return,
+    };
+    for part in [&inbound.method, &inbound.target] {
+        assert!(std::str::from_utf8(part.as_bytes()).is_ok());
+        assert!(
+            !part.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control()),
+            "{part:?}"
+        );
+    }
+
+    match policy(None, &[]).judge(Ok(inbound.clone())) {
+        Ok(target) => {
+            assert_eq!(inbound.method, "CONNECT");
+            assert_eq!(inbound.target.parse().ok().as_ref(), Some(&target));
+            ptunnel_fuzz::destination(&target);
+        }
+        Err(denial) => denied(&denial, &[400, 405]),
+    }
+
+    let joe = Credentials::new("joe", Secret::new("x")).expect("right ones");
+    match policy(Some(joe), &[]).judge(Ok(inbound.clone())) {
+        Ok(_) => assert!(is_joe(&inbound), "{:?}", inbound.target),
+        Err(denial) if is_joe(&inbound) => denied(&denial, &[400, 405]),
+        Err(denial) => denied(&denial, &[407]),
+    }
+
+    match policy(None, &["allowed.example", "10.0.0.0/8"]).judge(Ok(inbound)) {
+        Ok(target) => {
+            let host = target.host.to_string().to_ascii_lowercase();
+            let host = host.trim_end_matches('.');
+            let is_allowed = host == "allowed.example"
+                || host.ends_with(".allowed.example")
+                || host.starts_with("10.")
+                || host.starts_with("[::ffff:10.");
+            assert!(is_allowed, "{target}");
+        }
+        Err(denial) => denied(&denial, &[400, 403, 405]),
+    }
+});
+
+fn policy(credentials: Option<Credentials>, allow: &[&str]) -> Policy {
+    Policy::new(ServeSpec {
+        bind: Bind::Any,
+        port: 0,
+        credentials,
+        allow: allow
+            .iter()
+            .map(|text| text.parse().expect("a pattern"))
+            .collect(),
+    })
+}
+
+/// Read anew: the scheme in any case, then the token.
+fn is_joe(inbound: &Inbound) -> bool {
+    let value = match &inbound.authorization {
+        Some(value) => value.reveal().trim(),
+        None => return false,
+    };
+    let is_basic = value
+        .get(..6)
+        .map_or(false, |s| s.eq_ignore_ascii_case("basic "));
+    is_basic && value[6..].trim() == JOE
+}
+
+/// An answer is a whole reply with one of these statuses, one line of text that may be shown, no more.
+fn denied(denial: &Denial, statuses: &[u16]) {
+    ptunnel_fuzz::shown(&denial.to_string());
+    let reply = denial.reply();
+    let (response, length) = match Response::decode(&reply, HEAD_LIMIT) {
+        Ok(Decoded::Complete(response, length)) => (response, length),
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        statuses.contains(&response.status),
+        "{denial} instead of {statuses:?}"
+    );
+    let head = std::str::from_utf8(&reply[..length]).expect("text");
+    let body = std::str::from_utf8(&reply[length..]).expect("text");
+    assert!(
+        head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())),
+        "{head}"
+    );
+    ptunnel_fuzz::shown(body.strip_suffix('\n').expect("a line"));
+}

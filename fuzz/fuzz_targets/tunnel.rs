@@ -1,0 +1,36 @@
+//! Tunnels, destinations and addresses to listen on, as the command line has them.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ptunnel::config::{Bind, HostPort, ListenSpec, TunnelSpec};
+
+fuzz_target!(|text: &str| {
+    match text.parse::<TunnelSpec>() {
+        Ok(tunnel) => {
+            ptunnel_fuzz::destination(&tunnel.destination);
+            let bind = written(tunnel.bind.as_ref());
+            let again = format!("{bind}{}:{}", tunnel.port, tunnel.destination);
+            assert_eq!(again.parse().ok(), Some(tunnel), "{again}");
+        }
+        Err(e) => ptunnel_fuzz::shown(&e.to_string()),
+    }
+    match text.parse::<HostPort>() {
+        Ok(destination) => ptunnel_fuzz::destination(&destination),
+        Err(e) => ptunnel_fuzz::shown(&e.to_string()),
+    }
+    match text.parse::<ListenSpec>() {
+        Ok(listen) => {
+            let again = format!("{}{}", written(listen.bind.as_ref()), listen.port);
+            assert_eq!(again.parse().ok(), Some(listen), "{again}");
+        }
+        Err(e) => ptunnel_fuzz::shown(&e.to_string()),
+    }
+});
+
+fn written(bind: Option<&Bind>) -> String {
+    match bind {
+        None => String::new(),
+        Some(Bind::Any) => "*:".into(),
+        Some(Bind::Host(host)) => format!("{host}:"),
+    }
+}

@@ -1,0 +1,146 @@
+//! What holds of every input, whatever it says: the properties that several targets share.
+//!
+//! A target that only looks for panics finds little in code without `unsafe`. So each one states
+//! what its parser promises, and panics itself when that doesn't hold.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::Debug;
+
+use ptunnel::config::HostPort;
+use ptunnel::wire::{Decoded, HeadReader, Inbound, Malformed, Request, HEAD_LIMIT};
+
+/// A limit that inputs of a fuzzer reach.
+const NARROW: usize = 64;
+
+/// Prefixes of a long input that are looked at: all of them would take the time of many inputs.
+const CUTS: usize = 256;
+
+/// The answer of a decoder that is given so many bytes at most.
+pub type Answer<T> = Result<Decoded<T>, Malformed>;
+
+/// Checks how `decode` takes these bytes whole, cut anywhere, in pieces and under other limits;
+/// returns the head and its length.
+pub fn head<T>(bytes: &[u8], decode: fn(&[u8], usize) -> Answer<T>) -> Option<(T, usize)>
+where
+    T: Debug + PartialEq,
+{
+    let whole = decode(bytes, HEAD_LIMIT);
+    prefixes_agree(bytes, decode, &whole);
+    limits_hold(bytes, decode, &whole);
+    pieces_agree(bytes, decode, &whole);
+    match whole {
+        Ok(Decoded::Complete(head, length)) => {
+            let end = &bytes[..length];
+            assert!(
+                end.ends_with(b"\n\r\n") || end.ends_with(b"\n\n"),
+                "no blank line"
+            );
+            Some((head, length))
+        }
+        _ => None,
+    }
+}
+
+/// A prefix of a head is incomplete, never another answer; bytes behind it make no difference.
+fn prefixes_agree<T>(bytes: &[u8], decode: fn(&[u8], usize) -> Answer<T>, whole: &Answer<T>)
+where
+    T: Debug + PartialEq,
+{
+    for end in (0..bytes.len()).step_by(1 + bytes.len() / CUTS) {
+        let cut = decode(&bytes[..end], HEAD_LIMIT);
+        match whole {
+            Ok(Decoded::Complete(_, length)) if *length <= end => assert_eq!(cut, *whole, "{end}"),
+            Ok(_) => assert_eq!(cut, Ok(Decoded::Partial), "{end}"),
+            // A fault is found when it is reached, and stays one.
+            Err(_) => assert!(!matches!(cut, Ok(Decoded::Complete(..))), "{end}: {cut:?}"),
+        }
+    }
+}
+
+fn limits_hold<T>(bytes: &[u8], decode: fn(&[u8], usize) -> Answer<T>, whole: &Answer<T>)
+where
+    T: Debug + PartialEq,
+{
+    for limit in [1, NARROW, bytes.len(), bytes.len() + 1] {
+        let limited = decode(bytes, limit);
+        match &limited {
+            Ok(Decoded::Complete(_, length)) => {
+                assert!(*length <= limit, "{length} bytes where {limit} are allowed");
+                assert_eq!(limited, *whole);
+            }
+            Ok(Decoded::Partial) => {
+                assert!(bytes.len() < limit, "it would wait for more");
+                assert_eq!(limited, *whole);
+            }
+            Err(_) => match whole {
+                Ok(Decoded::Complete(_, length)) => assert!(limit < *length),
+                Ok(Decoded::Partial) => assert!(limit <= bytes.len()),
+                Err(_) => {}
+            },
+        }
+    }
+}
+
+/// How a head is cut on its way makes no difference, nor does it eat what follows.
+fn pieces_agree<T>(bytes: &[u8], decode: fn(&[u8], usize) -> Answer<T>, whole: &Answer<T>)
+where
+    T: Debug + PartialEq,
+{
+    let size = 1 + bytes.len() / CUTS;
+    let mut reader = HeadReader::new(HEAD_LIMIT);
+    let mut fed = 0;
+    let mut read = Ok(None);
+    for piece in bytes.chunks(size) {
+        read = reader.extend(piece, decode);
+        fed += piece.len();
+        if !matches!(read, Ok(None)) {
+            break;
+        }
+    }
+    match (read, whole) {
+        (Ok(Some(head)), Ok(Decoded::Complete(expected, length))) => {
+            assert_eq!(head, *expected);
+            let rest = [&reader.into_rest()[..], &bytes[fed..]].concat();
+            assert!(rest == bytes[*length..], "bytes behind the head were lost");
+        }
+        (Ok(None), Ok(Decoded::Partial)) => {}
+        // A fault in a line that hasn't ended is found with the line's end.
+        (Err(_), Err(_)) | (Ok(None), Err(_)) => {}
+        (read, whole) => panic!("{read:?} in pieces, {whole:?} at once"),
+    }
+}
+
+/// Checks that a message, all of it, may be shown on a terminal and in a log: one line that
+/// reads in one direction.
+pub fn shown(text: &str) {
+    let is_obeyed =
+        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    assert!(!text.contains(is_obeyed), "{text:?} is not fit to be shown");
+}
+
+/// Checks a destination: it reads what it displays, and stands in a request for it and nothing
+/// else.
+pub fn destination(destination: &HostPort) {
+    let text = destination.to_string();
+    let is_safe = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b);
+    assert!(
+        text.bytes().all(is_safe) && !text.starts_with('-'),
+        "{text:?}"
+    );
+    assert_ne!(destination.port, 0);
+    assert_eq!(text.parse::<HostPort>().ok().as_ref(), Some(destination));
+    assert_eq!(asked(&Request::connect(destination)).target, text);
+}
+
+/// What a proxy reads of our request: one head, and nothing behind it.
+pub fn asked(request: &Request) -> Inbound {
+    let bytes = request.encode();
+    match Inbound::decode(&bytes, usize::MAX) {
+        Ok(Decoded::Complete(inbound, length)) if length == bytes.len() => {
+            assert_eq!(inbound.method, "CONNECT");
+            inbound
+        }
+        other => panic!("{other:?} of {:?}", String::from_utf8_lossy(&bytes)),
+    }
+}

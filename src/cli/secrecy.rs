@@ -1,0 +1,155 @@
+//! What others on this machine could learn of passwords from the process itself.
+//!
+//! Its command line can be read by every user, so passwords are overwritten there as soon as they
+//! are read. Its memory is for its own user and root; a core dump, which outlives it, leaves that
+//! memory out. Both are best effort: without /proc nothing is lost but this.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+
+/// A value on the command line, and where in it the password stands.
+pub(super) struct Secretive<'a> {
+    value: &'a str,
+    password: Range<usize>,
+}
+
+impl<'a> Secretive<'a> {
+    /// Nothing but a password.
+    pub(super) fn password(value: &'a str) -> Secretive<'a> {
+        let password = 0..value.len();
+        Secretive { value, password }
+    }
+
+    /// `USER:PASSWORD`, if there is one.
+    pub(super) fn login(value: &'a str) -> Option<Secretive<'a>> {
+        let password = value.find(':')? + 1..value.len();
+        Some(Secretive { value, password })
+    }
+
+    /// `[http://]USER:PASSWORD@…`, if there is one.
+    pub(super) fn url(value: &'a str) -> Option<Secretive<'a>> {
+        let user = value.find("://").map_or(0, |end| end + 3);
+        let end = value.rfind('@').filter(|at| *at > user)?;
+        let password = user + value[user..end].find(':')? + 1..end;
+        Some(Secretive { value, password })
+    }
+
+    /// Where the password stands in `word`, when it is this value, by itself or behind its flag.
+    fn place_in(&self, word: &[u8]) -> Option<Range<usize>> {
+        let before = word.len().checked_sub(self.value.len())?;
+        let is_value = before == 0 || word[0] == b'-';
+        if is_value && word.ends_with(self.value.as_bytes()) {
+            Some(before + self.password.start..before + self.password.end)
+        } else {
+            None
+        }
+    }
+}
+
+/// Overwrites passwords in `/proc/PID/cmdline`.
+pub(super) fn conceal(secrets: &[Secretive<'_>]) {
+    if !secrets.is_empty() {
+        let _ = overwrite(secrets);
+    }
+}
+
+/// The kernel shows the memory in which it handed the words over. std has copied them, and nothing
+/// else points there, so that only readers of /proc see the change.
+fn overwrite(secrets: &[Secretive<'_>]) -> io::Result<()> {
+    let (start, end) = place_of_words(&fs::read("/proc/self/stat")?)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let mut memory = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/proc/self/mem")?;
+    let mut words = vec![0; (end - start) as usize];
+    memory.seek(SeekFrom::Start(start))?;
+    memory.read_exact(&mut words)?;
+    star_out(&mut words, secrets);
+    memory.seek(SeekFrom::Start(start))?;
+    memory.write_all(&words)
+}
+
+/// Fields 48 and 49 of proc(5)'s stat; the second field, a name in parentheses, may hold anything.
+fn place_of_words(stat: &[u8]) -> Option<(u64, u64)> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
+    let mut fields = rest.split_ascii_whitespace().skip(45);
+    let start = fields.next()?.parse().ok()?;
+    let end = fields.next()?.parse().ok()?;
+    if start < end {
+        Some((start, end))
+    } else {
+        None
+    }
+}
+
+/// Puts stars over the passwords in `words`, each of which ends in a NUL.
+fn star_out(words: &mut [u8], secrets: &[Secretive<'_>]) {
+    for word in words.split_mut(|byte| *byte == 0) {
+        for secret in secrets {
+            for byte in secret.place_in(word).into_iter().flatten() {
+                word[byte] = b'*';
+            }
+        }
+    }
+}
+
+/// Leaves all memory out of a core dump: every connection needs the password anew, so it is kept.
+///
+/// Whoever wants a whole one writes to the same file of the running process (core(5)).
+pub(super) fn leave_out_of_core_dumps() {
+    let _ = fs::write("/proc/self/coredump_filter", "0");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn concealed(words: &str, secrets: &[Secretive<'_>]) -> String {
+        let mut bytes = words.replace(' ', "\0").into_bytes();
+        star_out(&mut bytes, secrets);
+        String::from_utf8(bytes).unwrap().replace('\0', " ")
+    }
+
+    #[test]
+    fn a_password_is_found_behind_its_flag_and_by_itself() {
+        let secret = [Secretive::password("pw")];
+        for (words, shown) in &[
+            ("x -P pw 1:a:1", "x -P ** 1:a:1"),
+            ("x -Ppw", "x -P**"),
+            ("x --password=pw", "x --password=**"),
+            (
+                "x --password pw 1:pw:1 1:a:pw",
+                "x --password ** 1:pw:1 1:a:pw",
+            ),
+        ] {
+            assert_eq!(concealed(words, &secret), *shown);
+        }
+    }
+
+    #[test]
+    fn users_and_hosts_stay_in_sight() {
+        let login = Secretive::login("joe:a:b").into_iter().collect::<Vec<_>>();
+        assert_eq!(concealed("x -U joe:a:b", &login), "x -U joe:***");
+        for (url, shown) in &[
+            ("http://joe:a:b@h:1", "http://joe:***@h:1"),
+            ("joe:p@q@h:1", "joe:***@h:1"),
+        ] {
+            let secret = Secretive::url(url).into_iter().collect::<Vec<_>>();
+            assert_eq!(concealed(url, &secret), *shown);
+        }
+        for open in &["h:1", "http://h:1", "http://joe@h:1"] {
+            assert!(Secretive::url(open).is_none(), "{}", open);
+        }
+        assert!(Secretive::login("joe").is_none());
+    }
+
+    #[test]
+    fn the_place_is_found_behind_any_name() {
+        let stat = format!("1 (a) b) (c) S {}7 9 0", "1 ".repeat(44));
+        assert_eq!(place_of_words(stat.as_bytes()), Some((7, 9)));
+        assert_eq!(place_of_words(b"1 (a) S 1 2"), None);
+    }
+}

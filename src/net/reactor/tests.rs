@@ -1,0 +1,76 @@
+//! What the panic of one tunnel leaves of the others.
+
+use std::cell::RefCell;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use futures::sync::oneshot;
+use log::{LevelFilter, Log, Metadata, Record};
+use tokio_io::io::{read_exact, write_all};
+
+use super::*;
+use crate::net::Socket;
+
+thread_local! {
+    static LOGGED: RefCell<Vec<String>> = RefCell::new(Vec::new());
+}
+
+/// Keeps what each thread logs for its own test.
+struct Keeping;
+
+impl Log for Keeping {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        LOGGED.with(|all| all.borrow_mut().push(record.args().to_string()));
+    }
+
+    fn flush(&self) {}
+}
+
+/// One end of a connection on the reactor, the other in the hands of the test.
+fn connection(handle: &Handle) -> (Socket, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    theirs
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    (Socket::from_unix(ours, handle).unwrap(), theirs)
+}
+
+#[test]
+fn a_tunnel_that_panics_is_logged_and_ends_alone() {
+    log::set_logger(&Keeping).expect("no other test has one");
+    log::set_max_level(LevelFilter::Error);
+    let mut core = Core::new().unwrap();
+    let handle = Handle::new(&core.handle()).unwrap();
+    let (broken, mut its_client) = connection(&handle);
+    let (whole, mut client) = connection(&handle);
+    let (tell, told) = oneshot::channel();
+
+    let panics = read_exact(broken, [0]).map(|_| panic!("broken on purpose"));
+    handle.spawn(panics.map_err(drop));
+    let echo = read_exact(whole, [0]).and_then(|(stream, byte)| write_all(stream, byte));
+    handle.spawn(
+        echo.map_err(drop)
+            .and_then(|end| tell.send(end).map_err(drop)),
+    );
+    // Both are due in the same batch, the broken one first.
+    its_client.write_all(b"x").unwrap();
+    client.write_all(b"y").unwrap();
+
+    let whole = handle.run(&mut core, told).expect("it goes on");
+    let mut byte = [0];
+    client.read_exact(&mut byte).unwrap();
+    assert_eq!(&byte, b"y");
+    assert_eq!(
+        its_client.read(&mut byte).unwrap(),
+        0,
+        "its socket is closed"
+    );
+    let logged = LOGGED.with(|all| all.borrow().clone());
+    assert_eq!(logged, ["a task panicked and was ended: broken on purpose"]);
+    drop(whole);
+}

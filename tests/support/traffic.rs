@@ -1,0 +1,230 @@
+//! Random traffic through a tunnel: sizes, pieces, stalls, ends and resets.
+//!
+//! What arrives must be what was sent, and the ends must match. Everything that is random comes
+//! out of one seed, which the test prints: `PTUNNEL_SEED=…` repeats it.
+
+use std::env;
+use std::io::{self, Read};
+use std::net::Shutdown;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime};
+
+use super::bytes::Pattern;
+use super::peer::Connection;
+
+/// xorshift64*: good enough to be surprising, and the same everywhere.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        let mut dice = Dice(seed << 1 | 1);
+        dice.next();
+        dice
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11
+    }
+
+    /// From 0 to `bound` - 1.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    /// The size of a piece: many small ones, some around the sizes of buffers, few large ones.
+    pub fn size(&mut self) -> usize {
+        let size = match self.below(10) {
+            0..=3 => 1 + self.below(100),
+            4..=6 => 1 + self.below(20_000),
+            7 => (16_384 << self.below(4)) - 1 + self.below(3),
+            8 => 1 + self.below(200_000),
+            _ => 1 + self.below(1_500_000),
+        };
+        size as usize
+    }
+
+    fn stall(&mut self) {
+        if self.below(100) < 15 {
+            thread::sleep(Duration::from_micros(self.below(4000)));
+        }
+    }
+
+    /// Dice of their own for another thread.
+    pub fn fork(&mut self) -> Dice {
+        Dice(self.next() | 1)
+    }
+}
+
+/// The seed that was asked for, or a new one. Prints it: a failing test shows what it printed.
+pub fn seed() -> u64 {
+    let seed = match env::var("PTUNNEL_SEED") {
+        Ok(text) => text.parse().expect("PTUNNEL_SEED is a number"),
+        Err(_) => {
+            let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            time.expect("a clock").as_nanos() as u64 & 0xFFFF_FFFF
+        }
+    };
+    println!("PTUNNEL_SEED={}", seed);
+    seed
+}
+
+/// How one side ends what it sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum End {
+    Orderly,
+    Reset,
+}
+
+/// What one side sends, and how it ends that.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub bytes: u64,
+    pub end: End,
+}
+
+/// How one side's work went: what it sent, what it read (all of it right), and each one's end.
+#[derive(Debug)]
+struct Outcome {
+    sent: u64,
+    sending: io::Result<()>,
+    seen: u64,
+    reading: io::Result<()>,
+}
+
+/// One side at work: a thread that writes and one that reads.
+struct Side {
+    writing: JoinHandle<(Connection, u64, io::Result<()>)>,
+    reading: JoinHandle<(u64, io::Result<()>)>,
+    end: End,
+}
+
+/// Both sides of a tunnel at work, each with its plan, until both have seen the end. Panics when
+/// a byte or an end is not what the other side sent.
+///
+/// At most one side may reset: two that do are each free to see anything. Tunnels with different
+/// numbers carry different bytes.
+pub fn exchange(
+    number: u64,
+    sides: (Connection, Connection),
+    plans: (Plan, Plan),
+    dice: &mut Dice,
+) {
+    let (up, down) = (number * 2, number * 2 + 1);
+    let client = Side::start(sides.0, up, down, plans.0, dice);
+    let server = Side::start(sides.1, down, up, plans.1, dice);
+    match (plans.0.end, plans.1.end) {
+        (End::Reset, _) => {
+            let client = client.finish();
+            expect_reset(&client, &server.finish());
+        }
+        (_, End::Reset) => {
+            let server = server.finish();
+            expect_reset(&server, &client.finish());
+        }
+        _ => {
+            let (client, server) = (client.finish(), server.finish());
+            expect_all(&client, &server);
+            expect_all(&server, &client);
+        }
+    }
+}
+
+/// Everything that `from` sent has arrived at `to`, and so has its end.
+fn expect_all(from: &Outcome, to: &Outcome) {
+    assert!(
+        from.sending.is_ok() && to.reading.is_ok(),
+        "{:?}\n{:?}",
+        from,
+        to
+    );
+    assert_eq!(to.seen, from.sent);
+}
+
+/// `other` has read a part of what was sent, and knows that it isn't all.
+fn expect_reset(resetting: &Outcome, other: &Outcome) {
+    assert!(other.seen <= resetting.sent, "{:?}\n{:?}", resetting, other);
+    // A socket tells its error once, to whoever asks first.
+    let told = other.reading.is_err() || other.sending.is_err();
+    assert!(
+        told,
+        "a reset became an orderly end: {:?}\n{:?}",
+        resetting, other
+    );
+}
+
+impl Side {
+    fn start(connection: Connection, writes: u64, reads: u64, plan: Plan, dice: &mut Dice) -> Side {
+        let (writer, reader) = (connection.handle(), connection);
+        let (write_dice, read_dice) = (dice.fork(), dice.fork());
+        Side {
+            writing: thread::spawn(move || write(writer, writes, plan, write_dice)),
+            reading: thread::spawn(move || read(reader, reads, read_dice)),
+            end: plan.end,
+        }
+    }
+
+    /// Waits for both threads, then resets the connection if that is its end.
+    fn finish(self) -> Outcome {
+        let (connection, sent, sending) = self.writing.join().expect("the writer's script");
+        let (seen, reading) = self.reading.join().expect("the reader's script");
+        if self.end == End::Reset {
+            connection.reset();
+        }
+        Outcome {
+            sent,
+            sending,
+            seen,
+            reading,
+        }
+    }
+}
+
+fn write(
+    mut to: Connection,
+    seed: u64,
+    plan: Plan,
+    mut dice: Dice,
+) -> (Connection, u64, io::Result<()>) {
+    let pattern = Pattern::new(seed);
+    let mut sent = 0;
+    while sent < plan.bytes {
+        let most = (plan.bytes - sent).min(dice.size() as u64);
+        let piece = pattern.piece(sent, most as usize);
+        if let Err(e) = to.try_send(&piece) {
+            return (to, sent, Err(e));
+        }
+        sent += most;
+        dice.stall();
+    }
+    match plan.end {
+        End::Orderly => to.finish_sending(),
+        // Our own reader comes back, so that its handle is gone when the connection is reset.
+        End::Reset => drop(to.stream().shutdown(Shutdown::Read)),
+    }
+    (to, sent, Ok(()))
+}
+
+fn read(mut from: Connection, seed: u64, mut dice: Dice) -> (u64, io::Result<()>) {
+    let pattern = Pattern::new(seed);
+    let mut buffer = vec![0; 100_000];
+    let mut seen = 0;
+    loop {
+        let most = dice.size().min(buffer.len());
+        match from.read(&mut buffer[..most]) {
+            Ok(0) => return (seen, Ok(())),
+            Ok(count) => {
+                pattern.check(seen, &buffer[..count]);
+                seen += count as u64;
+            }
+            Err(e) => {
+                let is_reset = e.kind() == io::ErrorKind::ConnectionReset;
+                assert!(is_reset, "neither an end nor a reset: {}", e);
+                return (seen, Err(e));
+            }
+        }
+        dice.stall();
+    }
+}

@@ -1,0 +1,290 @@
+//! Who gets what from the embedded proxy, and what gets through the program's own door.
+
+use crate::support::{Connection, Peer, Ptunnel, Running, TempDir};
+
+fn echo() -> Peer {
+    Peer::start(|mut connection| connection.echo())
+}
+
+/// The status with which a request for `target` is answered.
+fn status(program: &Running, target: &str) -> String {
+    ask(
+        program,
+        format!("CONNECT {t} HTTP/1.1\r\nHost: {t}\r\n\r\n", t = target),
+    )
+}
+
+/// The status of the answer to these bytes.
+fn ask(program: &Running, bytes: impl AsRef<[u8]>) -> String {
+    let mut client = Connection::open(program.proxy());
+    client.send(bytes);
+    let head = String::from_utf8(client.read_head()).expect("text");
+    head.split(' ').nth(1).unwrap_or("none").to_string()
+}
+
+fn allowing(patterns: &[&str]) -> Ptunnel {
+    let program = Ptunnel::new().serving().args(&["-w", "5"]);
+    let allow = |program: Ptunnel, pattern: &&str| program.args(&["--serve-allow", pattern]);
+    patterns.iter().fold(program, allow)
+}
+
+/// Names of a list may be somebody else's, who lets them lead here.
+#[test]
+fn a_name_that_resolves_to_this_machine_gets_round_no_list() {
+    let folder = TempDir::new();
+    let hosts = folder.file(
+        "hosts",
+        "127.0.0.1 four.example\n127.9.9.9 other.example\n0.0.0.0 zero.example\n\
+         ::1 six.example\n:: none.example\n::ffff:127.0.0.1 mapped.example\n\
+         127.0.0.1 localhost\n",
+    );
+    let start = |patterns: &[&str]| {
+        let mounting = format!("mount --bind {} /etc/hosts", hosts);
+        allowing(patterns).after_mounting(&mounting).start()
+    };
+    let origin = echo();
+    let lists: [&[&str]; 3] = [
+        &["example"],
+        &["*.example", "127.0.0.1"],
+        &["example", "::1"],
+    ];
+    for list in &lists {
+        let program = start(list);
+        for name in &["four", "other", "zero", "six", "none", "mapped"] {
+            let target = format!("{}.example:{}", name, origin.port());
+            assert_eq!(status(&program, &target), "403", "{} {:?}", target, list);
+        }
+    }
+    assert_eq!(origin.accepted(), 0);
+    // Who allows this machine by its name, or everything, or has no list, means it.
+    let lists: [&[&str]; 3] = [&["example", "localhost"], &["*"], &[]];
+    for list in &lists {
+        let program = start(list);
+        let target = format!("four.example:{}", origin.port());
+        assert_eq!(status(&program, &target), "200", "{:?}", list);
+    }
+}
+
+#[test]
+fn no_way_to_write_an_address_gets_round_a_list() {
+    let origin = echo();
+    let program = allowing(&["192.0.2.0/24", "2001:db8::/32", "example.org"]).start();
+    for host in &[
+        "127.0.0.1",
+        "127.1",
+        "0",
+        "0.0.0.0",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "017700000001",
+        "127.0.0.1.",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[0:0:0:0:0:ffff:7f00:0001]",
+        "[64:ff9b::7f00:1]",
+        "localhost",
+        "localhost.",
+        "LOCALHOST",
+        "example.org.localhost",
+        "notexample.org",
+    ] {
+        let target = format!("{}:{}", host, origin.port());
+        assert_eq!(status(&program, &target), "403", "{}", target);
+    }
+    // Zone ids, users and names of names: nothing that two readers could read differently.
+    for host in &[
+        "[::1%lo]",
+        "[::1%25lo]",
+        "[fe80::1%1]",
+        "example.org@127.0.0.1",
+        "127.0.0.1#example.org",
+        "127.0.0.1/example.org",
+        "127.0.0.1%00.example.org",
+        "example.org:80@127.0.0.1",
+    ] {
+        let target = format!("{}:{}", host, origin.port());
+        assert_eq!(status(&program, &target), "400", "{}", target);
+    }
+    assert_eq!(origin.accepted(), 0);
+}
+
+/// Such a block was taken, and covered nothing.
+#[test]
+fn a_list_may_write_a_block_of_ipv4_as_ipv6() {
+    let origin = echo();
+    let program = allowing(&["::ffff:127.0.0.0/104"]).start();
+    let port = origin.port();
+    assert_eq!(status(&program, &format!("127.0.0.1:{}", port)), "200");
+    assert_eq!(
+        status(&program, &format!("[::ffff:127.0.0.1]:{}", port)),
+        "200"
+    );
+    assert_eq!(status(&program, &format!("192.0.2.1:{}", port)), "403");
+    let finished = Ptunnel::new()
+        .serving()
+        .args(&["--serve-allow", "::ffff:10.0.0.0/8"])
+        .run();
+    finished.expect_code(2);
+    assert!(
+        finished.stderr.contains("'::ffff:10.0.0.0/8'"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn is_never_a_proxy_for_everybody_unless_told_so() {
+    let everywhere = [
+        &["--serve-proxy", "*:0"][..],
+        &["--serve-proxy", ":0"],
+        &["--serve-proxy", "0.0.0.0:0"],
+        &["--serve-proxy", "[::]:0"],
+        &["--serve-proxy", "[::ffff:0.0.0.0]:0"],
+        &["--serve-proxy", "192.0.2.1:0"],
+        &["--serve-proxy", "this-machine.invalid:0"],
+        &["-l", "0.0.0.0", "--serve-proxy", "0"],
+        &["-l", "*", "--serve-proxy", "0"],
+    ];
+    for args in &everywhere {
+        let finished = Ptunnel::new().args(args).run();
+        finished.expect_code(2);
+        assert!(finished.stderr.contains("everybody"), "{}", finished.stderr);
+    }
+    for address in &["0", "localhost:0", "127.0.0.1:0", "[::1]:0"] {
+        let program = Ptunnel::new().serving_on(address).start();
+        assert!(program.proxy().ip().is_loopback(), "{}", program.proxy());
+    }
+}
+
+#[test]
+fn what_two_readers_would_read_differently_is_no_request() {
+    let origin = echo();
+    let program = Ptunnel::new().serving().start();
+    let target = origin.address();
+    let fields = [
+        "Content-Length: 4\r\n",
+        "Content-Length: 0\r\nContent-Length: 4\r\n",
+        "Content-Length: -1\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: identity\r\nContent-Length: 0\r\n",
+        "Host: a\r\nHost: b\r\n",
+        "Host : a\r\n",
+        "Host: a\r\n b\r\n",
+        "A: b\rHost: c\r\n",
+        "A: \0\r\n",
+        "\u{b}A: b\r\n",
+    ];
+    for fields in &fields {
+        let head = format!(
+            "CONNECT {} HTTP/1.1\r\n{}\r\nGET / HTTP/1.1\r\n\r\n",
+            target, fields
+        );
+        assert_eq!(ask(&program, head), "400", "{:?}", fields);
+    }
+    for line in &[
+        format!("CONNECT  {} HTTP/1.1", target),
+        format!("CONNECT {}  HTTP/1.1", target),
+        format!("CONNECT\t{} HTTP/1.1", target),
+        format!("CONNECT {}\u{b}HTTP/1.1", target),
+        format!("CONNECT {} HTTP/1.1 ", target),
+        format!("CONNECT {} HTTP/2.0", target),
+        format!("CONNECT {}", target),
+    ] {
+        assert_eq!(
+            ask(&program, format!("{}\r\n\r\n", line)),
+            "400",
+            "{:?}",
+            line
+        );
+    }
+    assert_eq!(origin.accepted(), 0);
+    let fine = format!("CONNECT {} HTTP/1.1\r\nContent-Length: 0\r\n\r\n", target);
+    assert_eq!(ask(&program, fine), "200");
+}
+
+#[test]
+fn a_line_break_in_host_header_or_credential_goes_no_further() {
+    let proxy = Peer::echoing();
+    let address = proxy.address().to_string();
+    let url = |user_info: &str| format!("http://{}@{}", user_info, address);
+    let (in_user, in_password) = (url("joe%0d%0aX:y"), url("joe:p%0d%0aX"));
+    let (bare, wide) = (url("joe:p%0aX"), url("joe:p%c2%85X"));
+    let folder = TempDir::new();
+    let file = folder.file_with_mode("password", 0o600, "p\rX: y\n");
+    for args in &[
+        &["0:a\r\nX: y:1"][..],
+        &["-W", "a\r\nX: y:1"],
+        &["-W", "a\nX", "1"],
+        &["0:a:1", "-H", "A: b\r\nX: y"],
+        &["0:a:1", "-H", "A: b\nX: y"],
+        &["0:a:1", "-H", "A: b\rX: y"],
+        &["0:a:1", "-H", "A\r\nX: y"],
+        &["0:a:1", "-H", "A: b\u{85}X: y"],
+        &["0:a:1", "-U", "joe\r\nX: y:p"],
+        &["0:a:1", "-U", "joe:p\r\nX: y"],
+        &["0:a:1", "-U", "joe", "-P", "p\nX: y"],
+        &["0:a:1", "-U", "joe", "--password-file", &file],
+        &["0:a:1", "-p", &in_user],
+        &["0:a:1", "-p", &in_password],
+        &["0:a:1", "-p", &bare],
+        &["0:a:1", "-p", &wide],
+    ] {
+        let finished = Ptunnel::through(&address).args(args).run();
+        finished.expect_code(2);
+    }
+    let finished = Ptunnel::through(&address)
+        .args(&["0:a:1", "-U", "joe"])
+        .env("PTUNNEL_PASSWORD", "p\r\nX: y")
+        .run();
+    finished.expect_code(2);
+    assert_eq!(proxy.accepted(), 0);
+}
+
+/// 64 KiB of it were taken, and the rest left out in silence.
+#[test]
+fn a_password_file_that_is_too_long_is_refused() {
+    let folder = TempDir::new();
+    for (length, code) in &[(65_537, 2), (100_000, 2)] {
+        let file = folder.file_with_mode("password", 0o600, "x".repeat(*length));
+        let finished = Ptunnel::through("192.0.2.1:1")
+            .args(&["0:a:1", "-U", "joe", "--password-file", &file])
+            .run();
+        finished.expect_code(*code);
+        assert!(finished.stderr.contains("65536"), "{}", finished.stderr);
+    }
+}
+
+/// What a terminal obeys, or shows as something else, in a name that messages repeat.
+#[test]
+fn messages_show_a_user_name_as_it_is() {
+    let user = "j\u{1b}[2Jo\u{202e}e\u{feff}";
+    let shown = "j\\x1b[2Jo\\u{202e}e\\u{feff}";
+    let program = || Ptunnel::through("192.0.2.1:1").arg("0:a:1");
+    let serving = Ptunnel::new().args(&["--serve-proxy", "127.0.0.1:0"]);
+    for finished in &[
+        serving.args(&["--serve-user", user]).run(),
+        program()
+            .args(&["-U", user])
+            .in_a_session_of_its_own()
+            .run(),
+    ] {
+        finished.expect_code(2);
+        assert!(finished.stderr.contains(shown), "{}", finished.stderr);
+        assert!(!finished.stderr.contains('\u{1b}'), "{}", finished.stderr);
+    }
+}
+
+/// A listener of both families made a client of IPv4 look like somebody else in the log.
+#[test]
+fn the_log_calls_a_client_what_it_is() {
+    let program = Ptunnel::through("127.0.0.1:1")
+        .tunnel("*:0:a.example:1")
+        .start();
+    let port = program.address().port();
+    let client = Connection::open(([127, 0, 0, 1], port).into());
+    let line = program.says(&["warning:", &client.local().to_string()]);
+    assert!(!line.contains("ffff"), "{}", line);
+}

@@ -1,0 +1,122 @@
+//! What others make of the same: curl and Python's http.client beside ours.
+//!
+//! To differ is no defect by itself. But each difference has a reason that stands in a table here,
+//! and one without a reason fails: it is a head or a list of which two programs on one way think
+//! differently, and that nobody has thought about.
+
+mod heads;
+mod no_proxy;
+
+use std::process::Command;
+
+use crate::support::program::clean_command;
+
+/// Which of two said no to what the other took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stricter {
+    Ours,
+    Theirs,
+}
+
+use Stricter::{Ours, Theirs};
+
+/// Why one of them is stricter, wherever `explains` finds what it is about.
+struct Row<Case: ?Sized> {
+    judge: &'static str,
+    stricter: Stricter,
+    explains: fn(&Case) -> bool,
+    why: &'static str,
+}
+
+/// Differences without a reason, gathered so that one run shows all of them.
+struct Comparison<Case: ?Sized + 'static> {
+    rows: &'static [Row<Case>],
+    used: Vec<usize>,
+    unexplained: Vec<String>,
+}
+
+impl<Case: ?Sized + 'static> Comparison<Case> {
+    fn new(rows: &'static [Row<Case>]) -> Comparison<Case> {
+        Comparison {
+            rows,
+            used: vec![0; rows.len()],
+            unexplained: Vec::new(),
+        }
+    }
+
+    /// Looks for a reason why `judge` differs from us on `case`.
+    fn differs(&mut self, judge: &str, stricter: Stricter, case: &Case, shown: String) {
+        let row = self
+            .rows
+            .iter()
+            .position(|row| row.judge == judge && row.stricter == stricter && (row.explains)(case));
+        match row {
+            Some(row) => self.used[row] += 1,
+            None => self.unexplained.push(shown),
+        }
+    }
+
+    /// Tells how often each row was the reason; panics when a difference had none.
+    #[track_caller]
+    fn finish(self, judged: usize) {
+        println!("{} judged", judged);
+        for (row, used) in self.rows.iter().zip(&self.used) {
+            println!(
+                "{:>5} {}, stricter: {:?}: {}",
+                used, row.judge, row.stricter, row.why
+            );
+        }
+        let count = self.unexplained.len();
+        assert!(
+            count == 0,
+            "{} of {} differ without a reason:\n{}",
+            count,
+            judged,
+            self.unexplained.join("\n")
+        );
+    }
+}
+
+/// `every` alone, then pairs of them, none twice, until there are `count`.
+fn combinations(every: usize, count: usize) -> Vec<(usize, usize)> {
+    // A prime that doesn't divide a number of pairs leads to all of them.
+    const STRIDE: usize = 1_009;
+    assert!(every % STRIDE != 0 && count <= every * every);
+    let pairs = (0..every * every).map(|n| n * STRIDE % (every * every));
+    let pairs = pairs.map(|n| (n / every, n % every));
+    let alone = (0..every).map(|n| (n, n));
+    alone
+        .chain(pairs.filter(|(a, b)| a != b))
+        .take(count)
+        .collect()
+}
+
+/// What a program says on stdout; panics unless it could be run at all.
+fn output(command: &mut Command) -> String {
+    let output = command.output();
+    let output = output.unwrap_or_else(|e| panic!("{:?}: {} (make setup installs it)", command, e));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What curl got for each of `urls`, in their order: the proxy's status and the origin's.
+fn curl(args: &[&str], urls: &[String]) -> Vec<(i32, i32)> {
+    let mut statuses = Vec::new();
+    // A head that is too long for it ends the whole run: it calls that a lack of memory.
+    while statuses.len() < urls.len() {
+        let mut command = clean_command("curl");
+        command.args(&["--silent", "--globoff", "--max-time", "30"]);
+        command.args(&["--write-out", "\nverdict %{http_connect} %{http_code}\n"]);
+        let said = output(command.args(args).args(&urls[statuses.len()..]));
+        let before = statuses.len();
+        let lines = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("verdict "));
+        statuses.extend(lines.map(|line| {
+            let mut words = line.split(' ').map(|word| word.parse().expect("a status"));
+            (words.next().unwrap(), words.next().unwrap())
+        }));
+        assert!(statuses.len() > before, "{:?} said {}", command, said);
+    }
+    assert_eq!(statuses.len(), urls.len());
+    statuses
+}

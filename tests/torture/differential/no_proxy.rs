@@ -1,0 +1,188 @@
+//! Destinations that a list covers, as curl's `--noproxy` covers them.
+
+use super::{combinations, curl, Comparison, Ours, Row, Theirs};
+use crate::scale::scale;
+use crate::support::{Peer, Ptunnel};
+
+const ENTRIES: &[&str] = &[
+    "*",
+    "example.com",
+    ".example.com",
+    "*.example.com",
+    "EXAMPLE.com",
+    "example.com.",
+    "www.example.com",
+    "ample.com",
+    "com",
+    "localhost",
+    "10.1.2.3",
+    "10.1.2.30",
+    "10.0.0.0/8",
+    "10.1.2.3/8",
+    "10.1.2.3/32",
+    "11.0.0.0/8",
+    "192.168.16.0/20",
+    "0.0.0.0/0",
+    "1.2.3",
+    "2.3",
+    "::1",
+    "::1/128",
+    "[::1]",
+    "::/0",
+    "2001:db8::/32",
+    "2001:DB8:0::7",
+    "::ffff:10.1.2.3",
+    "::ffff:10.0.0.0/104",
+    "example.com:22",
+    "example.com:23",
+    "10.1.2.3:22",
+    "[::1]:22",
+    "*:22",
+    "a.example b.example",
+    " b.example ",
+];
+
+const DESTINATIONS: &[&str] = &[
+    "example.com:22",
+    "www.example.com:22",
+    "WWW.Example.COM:22",
+    "example.com.:22",
+    "anexample.com:22",
+    "example.com.evil.net:22",
+    "b.example:22",
+    "localhost:22",
+    "10.1.2.3:22",
+    "10.1.2.30:22",
+    "10.200.0.1:22",
+    "192.168.31.255:22",
+    "192.168.32.0:22",
+    "[::1]:22",
+    "[2001:db8::7]:22",
+    "[2001:db9::1]:22",
+    "[::ffff:10.1.2.3]:22",
+];
+
+/// A list's entries, and a destination.
+type Case = (Vec<&'static str>, &'static str);
+
+fn has(case: &Case, is_it: fn(&str) -> bool) -> bool {
+    case.0.iter().any(|entry| is_it(entry))
+}
+
+const ROWS: &[Row<Case>] = &[
+    Row {
+        judge: "curl",
+        stricter: Theirs,
+        explains: |case| has(case, |entry| entry.ends_with(":22")),
+        why: "it knows no entries with a port",
+    },
+    Row {
+        judge: "curl",
+        stricter: Theirs,
+        explains: |case| case.0.len() > 1 && has(case, |entry| entry == "*"),
+        why: "to it the star stands for everything only when it is the whole list",
+    },
+    Row {
+        judge: "curl",
+        stricter: Theirs,
+        explains: |case| has(case, |entry| entry.starts_with("*.")),
+        why: "to it *.example.com is a name, not example.com's subdomains",
+    },
+    Row {
+        judge: "curl",
+        stricter: Theirs,
+        explains: |case| has(case, |entry| entry.ends_with("/0")),
+        why: "a block of no bits is one address to it, and all of them to us (RFC 4632 §3.1)",
+    },
+    Row {
+        judge: "curl",
+        stricter: Theirs,
+        explains: |case| has(case, |entry| entry.starts_with('[')),
+        why: "its IPv6 entries have no brackets",
+    },
+    Row {
+        judge: "curl",
+        stricter: Ours,
+        explains: |case| {
+            case.1.starts_with("[::ffff:") && has(case, |e| e == "1.2.3" || e == "2.3")
+        },
+        why: "curl 7.88 compares IPv6 as names: there, what ends in .2.3 lies in the domain 2.3",
+    },
+    Row {
+        judge: "curl",
+        stricter: Theirs,
+        explains: |case| {
+            let is_spelled_otherwise = |e: &str| e.contains('/') || e == "2001:DB8:0::7";
+            case.1.starts_with('[') && has(case, is_spelled_otherwise)
+        },
+        why: "curl 7.88 compares IPv6 as names: no blocks, and one spelling of an address",
+    },
+    Row {
+        judge: "curl",
+        stricter: Theirs,
+        explains: |case| case.1.starts_with("[::ffff:") || has(case, |e| e.starts_with("::ffff:")),
+        why: "IPv4 in IPv6's form (RFC 4291 §2.5.5.2) is another address to it",
+    },
+];
+
+#[test]
+fn lists_of_exceptions_cover_what_curls_cover_or_for_a_reason() {
+    let origin = Peer::replying("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+    let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n");
+    // Names aren't resolved, and whatever is reached directly is the origin here.
+    let redirected = format!("::{}", origin.address());
+    let proxied = proxy.address().to_string();
+    let urls: Vec<String> = DESTINATIONS
+        .iter()
+        .map(|to| format!("http://{}/", to))
+        .collect();
+
+    let lists = combinations(
+        ENTRIES.len(),
+        scale(ENTRIES.len() + 10, 2_000 / DESTINATIONS.len()),
+    );
+    let mut comparison = Comparison::new(ROWS);
+    for &(a, b) in &lists {
+        let entries = if a == b {
+            vec![ENTRIES[a]]
+        } else {
+            vec![ENTRIES[a], ENTRIES[b]]
+        };
+        let list = entries.join(",");
+        let args = [
+            "--noproxy",
+            &list,
+            "--proxy",
+            &proxied,
+            "--connect-to",
+            &redirected,
+        ];
+        let theirs = curl(&args, &urls);
+        for ((to, ours), theirs) in DESTINATIONS.iter().zip(direct(&list)).zip(theirs) {
+            let theirs = match theirs {
+                (_, 204) => true,
+                (403, _) => false,
+                other => panic!("{:?} to {}: {:?}", list, to, other),
+            };
+            let stricter = if ours { Theirs } else { Ours };
+            let shown = format!("{} in {:?}: directly {}, curl {}", to, list, ours, theirs);
+            if ours != theirs {
+                comparison.differs("curl", stricter, &(entries.clone(), *to), shown);
+            }
+        }
+    }
+    comparison.finish(lists.len() * DESTINATIONS.len());
+}
+
+/// Which destinations the program would reach without its proxy, as its own lines tell.
+fn direct(list: &str) -> Vec<bool> {
+    let program = Ptunnel::through("proxy.example:3128").args(&["--no-proxy", list]);
+    let program = DESTINATIONS
+        .iter()
+        .fold(program, |all, to| all.to(to))
+        .start();
+    let lines = program.listening().iter();
+    lines
+        .map(|listening| listening.line.ends_with(" directly"))
+        .collect()
+}

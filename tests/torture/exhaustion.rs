@@ -1,0 +1,260 @@
+//! More of everything than there is: tunnels, descriptors, ports, patience.
+//!
+//! Pipes and their memory are the suite's: `relay::without_memory_for_pipes_it_copies` and
+//! `relay::without_descriptors_for_pipes_it_copies`.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::crowd::{self, Crowd};
+use crate::ends::{Ends, Gate};
+use crate::namespace::Namespace;
+use crate::scale::scale;
+use crate::support::{eventually, steadily, sys, Peer, Process, Ptunnel};
+
+/// Waits until the program has done what there was to do.
+fn settle(process: Process) {
+    eventually("at rest", || {
+        let before = process.run_time();
+        thread::sleep(Duration::from_millis(300));
+        process.run_time() == before
+    });
+}
+
+/// Two descriptors a tunnel; both forms hold as many as the machine allows.
+#[test]
+fn ten_thousand_tunnels_are_held_at_no_cost_and_then_used() {
+    let count = ((sys::raise_descriptor_limit() - 200) / 2).min(10_000);
+    let crowd = Crowd::start(&[]);
+    let process = crowd.program.process();
+    drop(crowd.join(10));
+    settle(process);
+    let descriptors = process.descriptors();
+    let (resident, run_time) = (process.resident(), process.run_time());
+
+    let start = Instant::now();
+    let mut clients = crowd.join(count);
+    let took = start.elapsed();
+    settle(process);
+    let cpu = process.run_time() - run_time;
+    let each = (process.resident() - resident) / count as u64;
+    assert_eq!(process.descriptors(), descriptors + 2 * count);
+
+    let time = scale(Duration::from_secs(5), Duration::from_secs(20));
+    let before = process.run_time();
+    steadily("idle, a thousandth of a processor at most", time, || {
+        process.run_time() - before <= time / 1000
+    });
+    println!(
+        "{} tunnels: opened in {:?} with {:?} of processor time, {} descriptors, {} KiB resident, \
+         {} bytes a tunnel; {:?} of processor time in {:?} of rest",
+        count,
+        took,
+        cpu,
+        process.descriptors(),
+        process.resident() / 1024,
+        each,
+        process.run_time() - before,
+        time
+    );
+    assert!(each < 4096, "{} bytes for a tunnel", each);
+
+    crowd::echo(&mut clients);
+    drop(clients);
+    eventually("as few descriptors as before", || {
+        process.descriptors() <= descriptors
+    });
+    assert_eq!(crowd.program.stderr(), "");
+}
+
+#[test]
+fn tunnels_that_come_and_go_leave_nothing_behind() {
+    let crowd = Crowd::start(&[]);
+    let process = crowd.program.process();
+    let round = |count: usize| {
+        for number in 0..count {
+            let mut client = crowd.program.connect();
+            client.send("x");
+            client.expect("x");
+            match number % 10 {
+                // Each of these leaves a port in TIME_WAIT.
+                0 => drop(client),
+                1 => {
+                    client.finish_sending();
+                    client.expect_end();
+                }
+                _ => client.reset(),
+            }
+        }
+        settle(process);
+    };
+    round(1_000);
+    let (descriptors, threads) = (process.descriptors(), process.threads());
+    let (resident, run_time) = (process.resident(), process.run_time());
+    let count = scale(10_000, 100_000);
+    let start = Instant::now();
+    round(count);
+    println!(
+        "{} tunnels one after the other: {:?}, {:?} of processor time, {} KiB resident before and {} after",
+        count,
+        start.elapsed(),
+        process.run_time() - run_time,
+        resident / 1024,
+        process.resident() / 1024
+    );
+    eventually("as few descriptors as before", || {
+        process.descriptors() <= descriptors
+    });
+    assert_eq!(process.threads(), threads);
+    let grown = process.resident().saturating_sub(resident);
+    // Thirteen bytes of each tunnel in the short form, one in the long one.
+    assert!(grown < 128 * 1024, "{} bytes more", grown);
+    assert_eq!(crowd.program.stderr(), "");
+}
+
+/// Each has to have both its descriptors before the next one is let in: else many see the same
+/// last one, and all but one of them are accepted and turned away.
+#[test]
+fn a_burst_of_clients_at_the_descriptor_limit_is_served_to_the_last() {
+    // With an odd number left there is one to accept with and none to connect.
+    for limit in &[64, 65] {
+        let proxy = Peer::echoing();
+        let program = Ptunnel::through(proxy.address())
+            .to("a.example:1")
+            .after(&format!("ulimit -n {}", limit))
+            .start();
+        program.signal(libc::SIGSTOP);
+        let mut clients: Vec<_> = (0..100).map(|_| program.connect()).collect();
+        for client in &mut clients {
+            client.send("patience");
+        }
+        program.signal(libc::SIGCONT);
+        program.says(&["cannot accept", "Too many open files"]);
+        for mut client in clients {
+            client.expect("patience");
+        }
+        let told = program.stderr();
+        let others = told.lines().find(|line| !line.contains("cannot accept"));
+        assert_eq!(others, None);
+    }
+}
+
+#[test]
+fn without_ports_a_client_is_turned_away_and_the_next_one_served() {
+    const PORTS: usize = 10;
+    let namespace = Namespace::new();
+    let gate = namespace.run(Gate::open);
+    let program = namespace.run(|| {
+        let program = Ptunnel::through(gate.address())
+            .to("a.example:1")
+            .to("b.example:2");
+        program.start()
+    });
+    // After those that listen have theirs, and away from them.
+    namespace.set("ipv4/ip_local_port_range", "20000 20009");
+    let mut all: Vec<Ends> = (0..PORTS)
+        .map(|_| namespace.run(|| gate.join(&program)))
+        .collect();
+    // To another port of ours, for which the clients' side has ports left.
+    let late = || namespace.run(|| program.connect_to(1));
+    late().expect_nothing();
+    let line = program.says(&["Cannot assign requested address"]);
+    assert!(line.contains(&gate.address().to_string()), "{}", line);
+    for ends in &mut all {
+        ends.check();
+    }
+    let Ends { client, mut server } = all.remove(0);
+    client.reset();
+    server.rest_or_reset();
+    drop(server);
+    let mut client = late();
+    let mut server = gate.grant();
+    client.send("served");
+    server.expect("served");
+}
+
+#[test]
+fn a_thousand_clients_that_send_a_byte_a_second_are_neither_cut_nor_costly() {
+    let (count, seconds, idle) = scale((300, 6, "4"), (1_000, 60, "20"));
+    let crowd = Crowd::start(&["--idle-timeout", idle]);
+    let process = crowd.program.process();
+    let mut clients = crowd.join(count);
+    settle_or_tick(process);
+    let before = process.run_time();
+    let start = Instant::now();
+    for second in 1..=seconds {
+        for client in &mut clients {
+            client.send([second as u8]);
+        }
+        let next = start + Duration::from_secs(second);
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    let sent: Vec<u8> = (1..=seconds).map(|second| second as u8).collect();
+    for client in &mut clients {
+        client.expect(&sent);
+    }
+    let spent = process.run_time() - before;
+    println!(
+        "{} clients, {} s: {:?} of processor time",
+        count, seconds, spent
+    );
+    // Each byte goes there and back.
+    let each = spent / (count as u32 * seconds as u32);
+    assert!(each < Duration::from_micros(250), "{:?} a byte", each);
+}
+
+/// What it does about the idle timeout is no rest.
+fn settle_or_tick(process: Process) {
+    eventually("nearly at rest", || {
+        let before = process.run_time();
+        thread::sleep(Duration::from_millis(300));
+        process.run_time() - before < Duration::from_millis(10)
+    });
+}
+
+#[test]
+fn a_proxy_that_sends_its_head_drop_by_drop_costs_the_handshake_timeout_and_no_more() {
+    let usual: (&[&str], _, _) = (&[], 30, Duration::from_secs(29));
+    let short: (&[&str], _, _) = (
+        &["--handshake-timeout", "2"],
+        2,
+        Duration::from_millis(1900),
+    );
+    let (args, limit, pause) = scale(short, usual);
+    let proxy = Peer::proxy(move |mut connection| {
+        if connection.number == 0 {
+            return connection.send("HTTP/1.1 503 Busy\r\n\r\n");
+        }
+        for byte in b"HTTP/1.1 200 OK\r\n\r\n" {
+            if connection.try_send([*byte]).is_err() {
+                return;
+            }
+            thread::sleep(pause);
+        }
+    });
+    let program = Ptunnel::through(proxy.address())
+        .to("a.example:1")
+        .args(&["--max-connections", "50"])
+        .args(args)
+        .start();
+    program.connect().expect_nothing();
+    settle(program.process());
+    let before = program.process().descriptors();
+    let start = Instant::now();
+    let clients: Vec<_> = (0..50).map(|_| program.connect()).collect();
+    for mut client in clients {
+        client.expect_nothing();
+    }
+    let (took, limit) = (start.elapsed(), Duration::from_secs(limit));
+    assert!(took >= limit, "{:?}", took);
+    // An eighth over it is promised; the rest is for a machine that is busy.
+    assert!(
+        took < limit + limit / 8 + Duration::from_secs(2),
+        "{:?}",
+        took
+    );
+    program.says(&["no reply", &format!("within {:?}", limit)]);
+    eventually("as few descriptors as before", || {
+        program.process().descriptors() <= before
+    });
+}

@@ -1,0 +1,27 @@
+//! The program in a hostile world: everything that an operator leaves it alone with for months.
+//!
+//! Like the suite it judges from outside, and `PTUNNEL_BIN` points it at another binary. Each
+//! test has a short form, which a change has to pass, and a long one, at most half an hour for
+//! all: `make torture`.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+// The suite uses the rest.
+#[allow(dead_code)]
+#[path = "../suite/ends.rs"]
+mod ends;
+
+mod cable;
+mod crowd;
+mod namespace;
+mod scale;
+
+mod access;
+mod bytes;
+mod differential;
+mod exhaustion;
+mod faults;
+mod network;
+mod restarts;
+mod secrets;

@@ -1,0 +1,11 @@
+//! How much of everything.
+
+use std::env;
+
+/// `long` when `PTUNNEL_TORTURE` is `long`, else `short`.
+pub fn scale<T>(short: T, long: T) -> T {
+    match env::var("PTUNNEL_TORTURE") {
+        Ok(ref word) if word == "long" => long,
+        _ => short,
+    }
+}

@@ -1,0 +1,250 @@
+//! A canary for a password: where it may be seen, and where never.
+//!
+//! `auth` in the suite shows to whom credentials go; here it is what else they could get into.
+
+use std::fs;
+use std::io::Write;
+
+use crate::support::program::start_on_terminal;
+use crate::support::{eventually, sys, Connection, Peer, Process, Ptunnel, Running, TempDir};
+
+const CANARY: &str = "kanarienvogel";
+
+/// `joe:kanarienvogel`, as Basic has it.
+const ENCODED: &str = "am9lOmthbmFyaWVudm9nZWw=";
+
+#[track_caller]
+fn assert_hidden(text: &str) {
+    for secret in &[CANARY, ENCODED] {
+        assert!(!text.contains(secret), "{:?} in {}", secret, text);
+    }
+}
+
+/// Each way in which the program may be told of the password for this proxy.
+fn told_of_it(proxy: &Peer, folder: &TempDir) -> Vec<Ptunnel> {
+    let file = folder.file_with_mode("password", 0o600, format!("{}\n", CANARY));
+    let url = format!("http://joe:{}@{}", CANARY, proxy.address());
+    let through = || Ptunnel::through(proxy.address());
+    let login = format!("joe:{}", CANARY);
+    vec![
+        through().args(&["-U", &login]),
+        through().arg(format!("-U{}", login)),
+        through().arg(format!("--user={}", login)),
+        through().args(&["-U", "joe", "-P", CANARY]),
+        through().args(&["-U", "joe"]).arg(format!("-P{}", CANARY)),
+        through()
+            .args(&["-U", "joe"])
+            .arg(format!("--password={}", CANARY)),
+        through().args(&["-U", "joe", "--password-file", &file]),
+        through()
+            .args(&["-U", "joe"])
+            .env("PTUNNEL_PASSWORD", CANARY),
+        Ptunnel::through(&url),
+        Ptunnel::new().arg(format!("--proxy={}", url)),
+        Ptunnel::new().env("https_proxy", url),
+    ]
+}
+
+/// What any user of the machine may read.
+fn command_line(process: Process) -> String {
+    let bytes = fs::read(format!("/proc/{}/cmdline", process.0)).expect("the process lives");
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// A proxy that answers each connection in another way, some of them with what it was asked.
+fn fickle_proxy() -> Peer {
+    Peer::start(|mut connection: Connection| {
+        let head = String::from_utf8(connection.read_head()).unwrap();
+        if head.is_empty() {
+            return; // the peer is being taken down
+        }
+        assert!(head.contains(ENCODED), "{}", head);
+        let (in_line, number) = (head.replace("\r\n", " "), connection.number);
+        let reply = match number % ANSWERS {
+            0 => "HTTP/1.1 200 OK\r\n\r\n".to_string(),
+            1 => format!("HTTP/1.1 403 No\r\n\r\n{}", head),
+            2 => format!("HTTP/1.1 403 {}\r\n\r\n", in_line),
+            3 => format!(
+                "HTTP/1.1 407 {}\r\nProxy-Authenticate: Basic\r\n\r\n",
+                in_line
+            ),
+            4 => head,
+            _ => return connection.reset(),
+        };
+        let _ = connection.try_send(reply);
+        connection.finish_sending();
+        connection.drain();
+    })
+}
+
+const ANSWERS: usize = 6;
+
+/// One client for each of the proxy's answers.
+fn provoke(program: &Running) {
+    for _ in 0..ANSWERS {
+        let mut client = program.connect();
+        client.finish_sending();
+        client.rest_or_reset();
+    }
+}
+
+#[test]
+fn no_log_shows_a_password_at_any_verbosity() {
+    let folder = TempDir::new();
+    for verbosity in &["-q", "-v", "-vv", "-vvv", "-vvvvvv"] {
+        let proxy = fickle_proxy();
+        for program in told_of_it(&proxy, &folder) {
+            let program = program.to("example.org:22").arg(*verbosity).start();
+            provoke(&program);
+            program.signal(sys::SIGTERM);
+            let finished = program.finish();
+            finished.expect_code(0);
+            assert_hidden(&finished.stderr);
+            let is_quiet = *verbosity == "-q";
+            assert_eq!(
+                finished.stderr.contains("refused"),
+                !is_quiet,
+                "{}",
+                finished.stderr
+            );
+        }
+    }
+}
+
+/// A proxy's answer is shown; one that repeats the request repeats the password.
+#[test]
+fn no_error_shows_a_password() {
+    let folder = TempDir::new();
+    let proxy = fickle_proxy();
+    for answer in 0..ANSWERS {
+        // The proxy goes on with its answers, so that each way meets each of them.
+        let mut codes = Vec::new();
+        for program in told_of_it(&proxy, &folder) {
+            let finished = program.args(&["-W", "example.org:22", "-vvv"]).run();
+            assert_hidden(&finished.stderr);
+            codes.push(finished.code());
+        }
+        assert!(
+            codes.contains(&3) && codes.contains(&4),
+            "{}: {:?}",
+            answer,
+            codes
+        );
+    }
+}
+
+#[test]
+fn no_command_line_shows_a_password_once_the_program_serves() {
+    let folder = TempDir::new();
+    let proxy = Peer::echoing();
+    for program in told_of_it(&proxy, &folder) {
+        let program = program.to("example.org:22").start();
+        let shown = command_line(program.process());
+        assert_hidden(&shown);
+        // What is no secret stays for those who look.
+        assert!(shown.contains("0:example.org:22"), "{}", shown);
+    }
+    let login = format!("joe:{}", CANARY);
+    let program = Ptunnel::new()
+        .serving()
+        .args(&["--serve-user", &login])
+        .start();
+    let shown = command_line(program.process());
+    assert_hidden(&shown);
+    assert!(shown.contains("--serve-user joe:***"), "{}", shown);
+}
+
+/// A person may take minutes to type the second password, while the first is on the command line.
+#[test]
+fn no_command_line_shows_a_password_while_another_is_asked_for() {
+    let program = Ptunnel::through(format!("http://joe:{}@192.0.2.1:1", CANARY))
+        .proxy("http://bob@192.0.2.2:1")
+        .arg("0:example.org:22");
+    let (mut program, mut person) = start_on_terminal(program);
+    eventually("the question", || !sys::echoes(&person));
+    assert_hidden(&command_line(program.process()));
+    person.write_all(b"x\n").unwrap();
+    program.read_lines(1);
+}
+
+#[test]
+fn no_complaint_about_the_command_line_shows_a_password() {
+    let login = format!("joe:{}", CANARY);
+    let url = format!("http://{}@192.0.2.1:1", login);
+    let field = format!("Proxy-Authorization: Basic {}", ENCODED);
+    let without_colon = format!("proxy-authorization Basic {}", ENCODED);
+    let broken = format!("{}\n", CANARY);
+    for args in &[
+        &["-U", &login, "-P", CANARY, "-w", "x"][..],
+        &["-U", &login, "-U", &login],
+        &["-P", CANARY, "-P", CANARY],
+        &["-P", CANARY, "--password-file", "/dev/null"],
+        &["-U", "joe", "-P", &broken],
+        &["-U", "j:oe", "-P", &broken],
+        &["--password", CANARY, "--no-such-option"],
+        &["--pasword", CANARY],
+        &["-p", &url.replace("http", "socks5")],
+        &["-p", &url.replace(":1", ":port")],
+        &["-p", &url, "-p", "nonsense"],
+        &[
+            "--serve-proxy",
+            "127.0.0.1:0",
+            "--serve-user",
+            &format!(":{}", CANARY),
+        ],
+        &["--serve-proxy", "nonsense", "--serve-user", &login],
+        &["--serve-user", &login],
+        &["-H", &field],
+        &["-H", &without_colon],
+        &["-H", &format!("  {}", field)],
+    ] {
+        let program = Ptunnel::through("192.0.2.1:1").to("example.org:22");
+        // A flag that doesn't exist takes no value, so that the next word is a tunnel: shown.
+        if args[0] == "--pasword" {
+            program.arg(format!("{}={}", args[0], args[1])).run()
+        } else {
+            program.args(args).run()
+        }
+        .expect_code(2)
+        .stderr
+        .split('\n')
+        .for_each(assert_hidden);
+    }
+}
+
+/// Every connection needs the password anew, so memory has it; what outlives the process may not.
+#[test]
+fn a_core_dump_holds_no_password() {
+    let folder = TempDir::new();
+    let proxy = Peer::echoing();
+    let program = Ptunnel::through(proxy.address())
+        .args(&["-U", &format!("joe:{}", CANARY)])
+        .to("example.org:22")
+        .after(&format!(
+            "cd {}; ulimit -c unlimited || true",
+            folder.path().display()
+        ))
+        .start();
+    let mut client = program.connect();
+    client.send("x");
+    client.expect("x");
+    let filter = format!("/proc/{}/coredump_filter", program.process().0);
+    assert_eq!(fs::read_to_string(filter).unwrap().trim(), "00000000");
+    program.signal(libc::SIGABRT);
+    drop(program.finish());
+    // Where cores go to is the machine's setting; when it is the working folder, they are read.
+    for core in fs::read_dir(folder.path()).expect("the folder") {
+        let bytes = fs::read(core.unwrap().path()).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(
+            !text.contains(CANARY) && !text.contains(ENCODED),
+            "it is in the core"
+        );
+    }
+    // Without a password there is nothing to hide.
+    let program = Ptunnel::through(proxy.address())
+        .to("example.org:22")
+        .start();
+    let filter = format!("/proc/{}/coredump_filter", program.process().0);
+    assert_ne!(fs::read_to_string(filter).unwrap().trim(), "00000000");
+}
