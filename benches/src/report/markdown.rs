@@ -188,7 +188,7 @@ fn targets(text: &mut String, lines: &[Line]) {
     let _ = writeln!(
         text,
         "## Targets\n\n{missed} of {} missed.\n\n```text",
-        lines.len()
+        lines.iter().filter(|l| l.verdict != Verdict::Shown).count()
     );
     for line in lines {
         let _ = writeln!(text, "{line}");

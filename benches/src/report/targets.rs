@@ -54,6 +54,8 @@ pub const fn target(figure: &'static str, bound: Bound, against: Against) -> Tar
 pub enum Verdict {
     Met,
     Missed,
+    /// Nothing is promised: it is there to be seen.
+    Shown,
     /// One side has no sample: missing, filtered out, failed or interrupted.
     Unmeasured,
 }
@@ -120,11 +122,11 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
         Against::Shown(name) => {
             let ratio = results.ratio(target.figure, name, subject);
             let verdict = if ratio.is_some() {
-                Verdict::Met
+                Verdict::Shown
             } else {
                 Verdict::Unmeasured
             };
-            let target_text = format!("shown: {name} of {subject}");
+            let target_text = format!("{name} of {subject}");
             return vec![Line {
                 verdict,
                 figure: target.figure.to_string(),
@@ -188,6 +190,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Verdict::Met => "met",
+            Verdict::Shown => "shown",
             Verdict::Missed => "missed",
             Verdict::Unmeasured => "unmeasured",
         })
@@ -293,7 +296,7 @@ mod tests {
             target(Bound::AtMost(5.0), Against::LimitOf("none")),
         ]);
         assert_eq!(lines[0], (Verdict::Met, "<= 2.00".to_string()));
-        assert_eq!(lines[1], (Verdict::Met, "shown: old of us".to_string()));
+        assert_eq!(lines[1], (Verdict::Shown, "old of us".to_string()));
         assert_eq!(lines[2].0, Verdict::Unmeasured);
         assert_eq!(lines[3], (Verdict::Met, "old <= 6.00".to_string()));
         assert_eq!(lines[4].0, Verdict::Missed);

@@ -12,10 +12,13 @@ use super::{sign, strip, verdict_class};
 /// As in "29 of 36 targets met, 7 missed".
 pub fn score(lines: &[Line]) -> String {
     let count = |verdict| lines.iter().filter(|l| l.verdict == verdict).count();
+    if count(Verdict::Shown) == lines.len() {
+        return "No targets: the figures are there to be seen".to_string();
+    }
     let mut text = format!(
         "{} of {} targets met, {} missed",
         count(Verdict::Met),
-        lines.len(),
+        lines.len() - count(Verdict::Shown),
         count(Verdict::Missed)
     );
     if count(Verdict::Unmeasured) > 0 {
@@ -39,6 +42,7 @@ pub fn short(page: &mut String, results: &Results, lines: &[Line]) {
         let count = |verdict| lines.iter().filter(|l| l.verdict == verdict).count();
         let (met, missed) = (count(Verdict::Met), count(Verdict::Missed));
         let (class, verdict) = match (met, missed) {
+            (0, 0) if count(Verdict::Shown) > 0 => ("unmeasured", "shown".to_string()),
             (0, 0) => ("unmeasured", "– not measured".to_string()),
             (_, 0) => ("met", "✓ met".to_string()),
             (0, _) => ("missed", "✗ missed".to_string()),
@@ -69,7 +73,7 @@ fn beside(results: &Results, figure: &Figure, line: &Line) -> String {
     let (Some(ratio), Some(theirs)) = (line.ratio, &line.theirs) else {
         return format!("the target is {}{missed}", target(line));
     };
-    let (class, sign) = sign(results.difference(figure, ratio));
+    let (class, sign) = sign(results.difference(&seen_by_us(results, figure, line), ratio));
     let (ours, theirs) = match &line.ours {
         Some(ours) => (format!("{} ", escape(ours)), escape(theirs)),
         None => (String::new(), escape(theirs)),
@@ -86,6 +90,17 @@ fn beside(results: &Results, figure: &Figure, line: &Line) -> String {
         "<span class=\"part\">{ours}<span class=\"{class}\">{sign}&nbsp;{}</span> of {theirs}{interval}{missed}</span>",
         number(ratio.median)
     )
+}
+
+/// The figure of a line as it is from our side: where the ratio is another's to ours, more of it is better for us where
+/// less is better for itself.
+fn seen_by_us(results: &Results, figure: &Figure, line: &Line) -> Figure {
+    let subject = results.subject().map(|subject| &subject.name);
+    let turned = line.ours.is_some() && line.theirs.as_ref() == subject;
+    Figure {
+        less_is_better: figure.less_is_better != turned,
+        ..*figure
+    }
 }
 
 /// How many of the verdicts another run might turn round.
@@ -189,17 +204,18 @@ fn row(page: &mut String, results: &Results, figure: &Figure, line: &Line) {
         (None, Some(theirs)) => escape(theirs),
         (_, None) => "a limit".to_string(),
     };
+    let seen = seen_by_us(results, figure, line);
     let drawn = match (line.ratio, &line.theirs) {
         (Some(ratio), Some(_)) => strip::draw(
             ratio,
             line.bound,
-            figure.less_is_better,
-            results.difference(figure, ratio),
+            seen.less_is_better,
+            results.difference(&seen, ratio),
         ),
         _ => String::new(),
     };
     let verdict = match line.verdict {
-        Verdict::Met if line.bound.is_none() => "✓ shown",
+        Verdict::Shown => "shown",
         Verdict::Met => "✓ met",
         Verdict::Missed => "✗ missed",
         Verdict::Unmeasured => "– not measured",
@@ -248,6 +264,18 @@ mod tests {
         assert!(page.contains("▼&nbsp;2.00</span> of fast"), "{page}");
         assert!(page.contains("▲&nbsp;0.50</span> of slow"), "{page}");
         assert_eq!(page.matches("✗ ≤&nbsp;1.00").count(), 1, "{page}");
+    }
+
+    #[test]
+    fn a_ratio_of_another_to_us_is_seen_from_our_side() {
+        let pair = Against::Pair("slow", "us");
+        let (results, lines) = run(&[target("cpu", Bound::AtLeast(1.5), pair)]);
+        let mut page = String::new();
+        short(&mut page, &results, &lines);
+        assert!(
+            page.contains("slow <span class=\"better\">▲&nbsp;2.00</span> of us"),
+            "{page}"
+        );
     }
 
     #[test]

@@ -184,6 +184,7 @@ fn sign(difference: Difference) -> (&'static str, &'static str) {
 fn verdict_class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Met => "met",
+        Verdict::Shown => "unmeasured",
         Verdict::Missed => "missed",
         Verdict::Unmeasured => "unmeasured",
     }
