@@ -40,7 +40,12 @@ fn row_38_a_panic_of_a_task_is_swallowed() {
 
         // Naive: the task is gone, the program stays.
         runtime().block_on(async {
-            drop(tokio::spawn(async { panic!("a broken invariant") }));
+            let (begin, begun) = tokio::sync::oneshot::channel();
+            drop(tokio::spawn(async move {
+                begin.send(()).unwrap();
+                panic!("a broken invariant")
+            }));
+            assert_eq!(begun.await, Ok(()));
             tokio::task::yield_now().await;
         });
 

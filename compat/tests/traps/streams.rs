@@ -1,7 +1,5 @@
 //! Rows 21 to 28: what an error does to a stream.
 
-use std::io;
-
 use futures01::{stream as stream_01, Future as _, Stream as _};
 use futures_util::{stream, StreamExt as _, TryStreamExt as _};
 
@@ -130,57 +128,4 @@ async fn row_28_zip_pairs_results() {
     let clients = stream::iter(incoming()).filter_map(|client| async move { client.ok() });
     let pairs = clients.zip(stream::iter(names()));
     assert_eq!(pairs.collect::<Vec<_>>().await, [(1, "a"), (3, "b")]);
-}
-
-#[tokio::test]
-async fn row_66_there_is_no_incoming_that_goes_on_by_itself() -> io::Result<()> {
-    // A listener that has failed once, and what asks it.
-    #[derive(Default)]
-    struct Listener {
-        asked: u32,
-    }
-    impl Listener {
-        fn accept(&mut self) -> io::Result<u32> {
-            self.asked += 1;
-            match self.asked {
-                // EMFILE goes on for as long as nobody closes a descriptor.
-                1..=3 => Err(io::Error::from_raw_os_error(24)),
-                n => Ok(n),
-            }
-        }
-    }
-
-    // futures 0.1: `incoming()` yields each failure at once; with errors skipped it spins.
-    let mut listener = Listener::default();
-    let clients = stream_01::poll_fn(|| listener.accept().map(|n| Some(n).into()));
-    let first = clients
-        .then(|client| Ok::<_, ()>(client.ok()))
-        .filter_map(|client| client);
-    assert_eq!(
-        first.into_future().wait().map(|(client, _)| client).ok(),
-        Some(Some(4))
-    );
-
-    let start = tokio::time::Instant::now();
-    tokio::time::pause();
-
-    // Naive: the same spin, now in a task that never yields.
-    let mut listener = Listener::default();
-    let client = loop {
-        if let Ok(client) = listener.accept() {
-            break client;
-        }
-    };
-    assert_eq!((client, start.elapsed().as_secs()), (4, 0));
-
-    // Right: no descriptor is freed while one does nothing but ask.
-    let mut listener = Listener::default();
-    let client = loop {
-        match listener.accept() {
-            Ok(client) => break client,
-            Err(_) => tokio::time::sleep(std::time::Duration::from_secs(1)).await,
-        }
-    };
-    assert_eq!((client, start.elapsed().as_secs()), (4, 3));
-    Ok(())
 }
