@@ -112,7 +112,7 @@ bench-peers: ## install the programs that the rigs measure beside ours
 bench-micro: ## measure the pure part and single futures by themselves
 	$(CARGO) bench --locked --manifest-path benches/Cargo.toml --bench '*'
 
-test-benches: ## run the tests of the rigs and of their peers
+test-benches: bench-peers ## run the tests of the rigs and of their peers
 	$(CARGO) test --locked --manifest-path benches/Cargo.toml
 	$(CARGO) test --locked --manifest-path benches/legacy/Cargo.toml
 
