@@ -1,0 +1,105 @@
+//! Our epoll set on tokio-core's loop.
+
+use std::any::TypeId;
+use std::io;
+use std::os::unix::io::AsRawFd;
+use std::rc::Rc;
+
+use futures::{task, Async, Future, Poll};
+use mio::event::Evented;
+use mio::unix::EventedFd;
+use mio::{PollOpt, Ready, Token};
+use slab::Slab;
+use tokio_core::reactor::{Core, Handle, PollEvented};
+
+use super::Inner;
+
+/// The task on tokio-core's loop that is woken when there is work.
+pub(super) struct Driver {
+    inner: Rc<Inner>,
+    readable: PollEvented<Nested>,
+}
+
+impl Driver {
+    pub(super) fn new(inner: &Rc<Inner>, core: &Handle) -> io::Result<Driver> {
+        Ok(Driver {
+            inner: inner.clone(),
+            readable: PollEvented::new(Nested(inner.clone()), core)?,
+        })
+    }
+}
+
+impl Future for Driver {
+    type Item = ();
+    type Error = ();
+
+    fn poll(&mut self) -> Poll<(), ()> {
+        self.inner.queue.register_driver();
+        if self.inner.turned.get() {
+            return Ok(Async::NotReady); // being woken was all that it took
+        }
+        if self.readable.poll_read().is_ready() {
+            // Whatever comes from now on makes our set readable anew.
+            self.readable.need_read();
+        }
+        if !self.inner.work() {
+            task::current().notify();
+        }
+        Ok(Async::NotReady)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // The tasks own sockets and handles, which own the reactor: the circle is cut here.
+        self.inner.closed.set(true);
+        drop(self.inner.tasks.replace(Slab::new()));
+    }
+}
+
+/// Our epoll set as a source of tokio-core's.
+struct Nested(Rc<Inner>);
+
+impl Evented for Nested {
+    fn register(&self, poll: &mio::Poll, token: Token, _: Ready, _: PollOpt) -> io::Result<()> {
+        EventedFd(&self.0.epoll.as_raw_fd()).register(
+            poll,
+            token,
+            Ready::readable(),
+            PollOpt::edge(),
+        )
+    }
+
+    fn reregister(&self, poll: &mio::Poll, token: Token, _: Ready, _: PollOpt) -> io::Result<()> {
+        EventedFd(&self.0.epoll.as_raw_fd()).reregister(
+            poll,
+            token,
+            Ready::readable(),
+            PollOpt::edge(),
+        )
+    }
+
+    fn deregister(&self, poll: &mio::Poll) -> io::Result<()> {
+        EventedFd(&self.0.epoll.as_raw_fd()).deregister(poll)
+    }
+}
+
+/// Whether `core` waits in an epoll of its own, on its own thread: the case up to tokio-core
+/// 0.1.12. From 0.1.13 on it parks, and the reactor of another thread wakes its tasks.
+///
+/// Only the later ones have a method `runtime`; where there is none, the trait's is called.
+pub(super) fn has_loop_of_its_own(core: &Core) -> bool {
+    struct NoRuntime;
+    #[allow(dead_code)] // on the later ones
+    trait Runtime {
+        fn runtime(&self) -> &NoRuntime {
+            &NoRuntime
+        }
+    }
+    impl Runtime for Core {}
+
+    fn is_none<T: 'static>(_runtime: &T) -> bool {
+        TypeId::of::<T>() == TypeId::of::<NoRuntime>()
+    }
+    is_none(core.runtime())
+}
