@@ -67,3 +67,8 @@ pub mod time;
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../ladder/README.md")]
 mod shown {}
+
+/// Compiles what must not compile.
+#[cfg(doctest)]
+#[path = "../tests/traps/refusals.rs"]
+mod refusals;

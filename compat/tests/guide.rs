@@ -57,6 +57,15 @@ fn traps() -> BTreeSet<String> {
     traps
 }
 
+/// The rows of the guide's table of idioms.
+fn idioms() -> impl Iterator<Item = &'static str> {
+    let from_head = GUIDE
+        .text
+        .lines()
+        .skip_while(|line| !line.starts_with("| # |"));
+    from_head.skip(2).take_while(|line| line.starts_with("| "))
+}
+
 #[test]
 fn every_test_that_is_named_exists() {
     let traps = traps();
@@ -80,11 +89,7 @@ fn every_trap_stands_in_its_row_of_the_table() {
             .unwrap()
             .parse()
             .unwrap();
-        let row = format!("| {number} |");
-        let row = GUIDE
-            .text
-            .lines()
-            .find(|line| line.starts_with(&row) && line.contains("`row_"));
+        let row = idioms().find(|row| row.starts_with(&format!("| {number} |")));
         assert!(
             row.is_some_and(|row| row.contains(&format!("`{name}`"))),
             "{name} is not there"
@@ -102,6 +107,18 @@ fn at_least_thirty_rows_have_a_test() {
             "row {number} has no test"
         );
     }
+}
+
+#[test]
+fn the_readme_counts_the_rows() {
+    let (shown, bare): (Vec<_>, Vec<_>) = idioms().partition(|row| row.contains("`row_"));
+    let count = format!(
+        "{} idioms with their traps, {} of them shown by tests",
+        shown.len() + bare.len(),
+        shown.len()
+    );
+    let readme = fs::read_to_string(from_root("README.md")).unwrap();
+    assert!(readme.contains(&count), "README.md does not say: {count}");
 }
 
 #[test]

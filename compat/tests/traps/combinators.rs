@@ -61,6 +61,34 @@ fn row_01_a_finished_stage_is_dropped_with_its_socket() {
 }
 
 #[tokio::test]
+async fn row_02_then_sees_a_result_within_a_result() {
+    fn told<T, E>(outcome: &Result<T, E>) -> &'static str {
+        match outcome {
+            Ok(_) => "served",
+            Err(_) => "failed",
+        }
+    }
+
+    // futures 0.1: what was spawned fails as it would have failed here.
+    let task = futures_cpupool::CpuPool::new(1).spawn(future::err::<(), _>("refused"));
+    let line = task.then(|outcome| Ok::<_, ()>(told(&outcome)));
+    assert_eq!(line.wait(), Ok("failed"));
+
+    // Naive: the outer `Ok` only says that the task did not panic.
+    let task = tokio::spawn(async { Err::<(), _>("refused") });
+    let line = task.then(|outcome| async move { told(&outcome) });
+    assert_eq!(line.await, "served");
+
+    // Right: both are looked at.
+    let task = tokio::spawn(async { Err::<(), _>("refused") });
+    let line = match task.await {
+        Ok(outcome) => told(&outcome),
+        Err(panic) => panic!("{panic}"),
+    };
+    assert_eq!(line, "failed");
+}
+
+#[tokio::test]
 async fn row_03_map_sees_the_result() {
     let refused = || std_future::err::<u32, _>("refused");
 
@@ -78,33 +106,60 @@ async fn row_03_map_sees_the_result() {
 }
 
 #[tokio::test]
-async fn row_05_what_failed_half_way_is_still_alive() -> std::io::Result<()> {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+async fn row_05_what_failed_half_way_is_still_alive() {
+    use std::io::{Cursor, Error, Result};
 
-    // futures 0.1: an error took the stream with it; `or_else` had to open another.
-    let failed = tokio_io::io::read_exact(std::io::Cursor::new(b"shor"), [0; 5]);
-    let reopened = failed
-        .map(|_| "first")
-        .or_else(|_error| Ok::<_, ()>("second stream"));
-    assert_eq!(reopened.wait(), Ok("second stream"));
+    /// What a server says on its first connection to two questions, and on every other to one.
+    #[derive(Default)]
+    struct Server {
+        dialled: Cell<usize>,
+    }
+    impl Server {
+        fn dial(&self) -> Cursor<&'static [u8]> {
+            let first = self.dialled.replace(self.dialled.get() + 1) == 0;
+            Cursor::new(if first {
+                b"??, a long excuse\nOK"
+            } else {
+                b"OK"
+            })
+        }
+    }
+    fn understood(answer: [u8; 2]) -> Result<()> {
+        match &answer {
+            b"OK" => Ok(()),
+            other => Err(Error::other(String::from_utf8_lossy(other))),
+        }
+    }
+
+    // futures 0.1: the error has taken the stream with it, so `or_else` can only open another.
+    let server = Server::default();
+    let ask = |stream| {
+        let answer = tokio_io::io::read_exact(stream, [0; 2]);
+        answer.and_then(|(_stream, answer)| understood(answer))
+    };
+    let asked = ask(server.dial()).or_else(|_error| ask(server.dial()));
+    asked.wait().unwrap();
+    assert_eq!(server.dialled.get(), 2);
+
+    async fn ask_over(stream: &mut Cursor<&'static [u8]>) -> Result<()> {
+        let mut answer = [0; 2];
+        tokio::io::AsyncReadExt::read_exact(stream, &mut answer).await?;
+        understood(answer)
+    }
 
     // Naive: the stream is at hand, so the next question goes over it, and is answered with the
     // rest of the reply before.
-    let (mut client, mut server) = tokio::io::duplex(64);
-    let mut kind = [0; 2];
-    server.write_all(b"??rest of the first").await?;
-    client.read_exact(&mut kind).await?;
-    assert_ne!(&kind, b"OK", "not understood");
-    server.write_all(b"OK").await?;
-    client.read_exact(&mut kind).await?;
-    assert_eq!(&kind, b"re");
+    let server = Server::default();
+    let mut stream = server.dial();
+    assert_eq!(ask_over(&mut stream).await.unwrap_err().to_string(), "??");
+    assert_eq!(ask_over(&mut stream).await.unwrap_err().to_string(), ", ");
 
     // Right: as it was then. A stream that was left in the middle is dropped.
-    let (mut client, mut server) = tokio::io::duplex(64);
-    server.write_all(b"OK").await?;
-    client.read_exact(&mut kind).await?;
-    assert_eq!(&kind, b"OK");
-    Ok(())
+    let server = Server::default();
+    if ask_over(&mut server.dial()).await.is_err() {
+        ask_over(&mut server.dial()).await.unwrap();
+    }
+    assert_eq!(server.dialled.get(), 2);
 }
 
 #[test]
@@ -197,6 +252,42 @@ fn row_15_a_finished_async_fn_panics_when_polled() {
     let mut right = Box::pin(async { 1 }.fuse());
     assert_eq!(bell.poll(&mut right), Poll::Ready(1));
     assert_eq!(bell.poll(&mut right), Poll::Pending);
+}
+
+#[test]
+fn row_17_a_caught_panic_looks_like_success() {
+    /// What a supervisor would begin again.
+    async fn work() -> u32 {
+        panic!("of the work")
+    }
+
+    // futures 0.1: `catch_unwind` keeps the Core alive, and tells its supervisor.
+    let mut core = tokio_core::reactor::Core::new().unwrap();
+    let (tell, told) = futures01::sync::oneshot::channel();
+    let task = future::lazy(|| -> Result<u32, ()> { panic!("of the work") });
+    let task = AssertUnwindSafe(task).catch_unwind();
+    core.handle()
+        .spawn(task.then(|outcome| tell.send(outcome.is_err()).map_err(drop)));
+    assert_eq!(core.run(told), Ok(true));
+
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        // Naive: caught inside of the task, the panic is a value like any other, and who looks for
+        // a `JoinError` begins nothing again.
+        let task = tokio::spawn(AssertUnwindSafe(work()).catch_unwind());
+        let outcome = task.await;
+        assert!(outcome.is_ok());
+        assert!(outcome.unwrap().is_err());
+
+        // Right: a task catches already.
+        let error = tokio::spawn(work()).await.unwrap_err();
+        assert_eq!(
+            error.into_panic().downcast_ref::<&str>(),
+            Some(&"of the work")
+        );
+    });
 }
 
 #[test]

@@ -3,12 +3,14 @@
 //!
 //! Each has three parts: what futures 0.1 did, the port that suggests itself and is wrong, and the
 //! port that is right. A port that would hang is polled by hand: it is pending, and nobody has been
-//! given a waker.
+//! given a waker. `refusals.rs` holds those that the compiler refuses; rustdoc compiles it, with the
+//! crate.
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod channels;
+mod codecs;
 mod combinators;
 mod io;
 mod pools;

@@ -1,4 +1,4 @@
-//! Rows 26 to 31: who closes a sink, and who asks it for room.
+//! Rows 26 to 32: who closes a sink, and who asks it for room.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -260,6 +260,32 @@ fn row_31_a_full_sink_hands_nothing_back() {
         Poll::Ready(Ok::<_, mpsc::SendError>(()))
     });
     assert_eq!(received(sending, || rx.try_recv().ok()), ITEMS);
+}
+
+#[tokio::test]
+async fn row_32_close_hangs_up() {
+    // futures 0.1: `close` does all that `poll_complete` does, which is what it was called for; on
+    // the sender of a channel it does nothing more.
+    let (mut tx, mut rx) = mpsc_01::channel(1);
+    let mut end = executor::spawn(futures01::future::poll_fn(|| tx.close()));
+    assert_eq!(Bell::new().poll_01(&mut end).unwrap(), Async::Ready(()));
+    tx.try_send(1).unwrap();
+    let mut received = executor::spawn(&mut rx);
+    assert_eq!(
+        Bell::new().poll_stream_01(&mut received),
+        Ok(Async::Ready(Some(1)))
+    );
+
+    // Naive: the same word ends the channel.
+    let (mut tx, _rx) = mpsc::channel(1);
+    SinkExt::<u32>::close(&mut tx).await.unwrap();
+    assert!(tx.try_send(1).unwrap_err().is_disconnected());
+
+    // Right, if more is to come.
+    let (mut tx, mut rx) = mpsc::channel(1);
+    SinkExt::<u32>::flush(&mut tx).await.unwrap();
+    tx.try_send(1).unwrap();
+    assert_eq!(rx.next().await, Some(1));
 }
 
 /// What comes out of a channel whose reader takes one item each time that the writer waits.

@@ -1,11 +1,15 @@
-//! Rows 59 to 67: when a FIN is sent, by whom, and to whom one is connected.
+//! Rows 59 to 67: when a FIN is sent, by whom, who is let in, and to whom one is connected.
 
-use std::io;
+use std::fs::File;
+use std::process::Command;
 use std::time::Duration;
+use std::{env, io, iter, thread};
 
+use futures01::Stream as _;
 use ptunnel_compat::core::CoreThread;
 use tokio::io::{split, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::sleep;
 use tokio_core::reactor::Core;
 use tokio_io::AsyncRead as _;
 
@@ -106,6 +110,98 @@ async fn is_open(far: &mut TcpStream) -> bool {
         .await
         .is_err()
 }
+
+#[test]
+fn row_66_accept_spins_while_descriptors_are_short() {
+    if in_a_process_of_few_descriptors() {
+        accept_without_descriptors();
+    }
+}
+
+/// Runs the calling test in a process of its own, because a limit is the whole process's, and says
+/// whether this is it.
+fn in_a_process_of_few_descriptors() -> bool {
+    const MARK: &str = "PTUNNEL_FEW_DESCRIPTORS";
+    if env::var_os(MARK).is_some() {
+        return true;
+    }
+    let name = thread::current().name().expect("the test's").to_owned();
+    let limited = Command::new("sh")
+        .args(["-c", "ulimit -n 64 && exec \"$@\"", "sh"])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", &name])
+        .env(MARK, "")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&limited.stdout);
+    assert!(
+        limited.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+    false
+}
+
+fn accept_without_descriptors() {
+    const ATTEMPTS: usize = 1000;
+
+    /// Every descriptor that is to be had, to be given back by the drop.
+    fn exhaust() -> Vec<File> {
+        iter::from_fn(|| File::open("/dev/null").ok()).collect()
+    }
+    fn is_short<T>(accepted: &io::Result<T>) -> bool {
+        let error = accepted.as_ref().err();
+        error.and_then(io::Error::raw_os_error) == Some(EMFILE)
+    }
+
+    // futures 0.1: a listener that outlives errors asks again at once, and never sleeps.
+    let mut core = Core::new().unwrap();
+    let any = ([127, 0, 0, 1], 0).into();
+    let listener = tokio_core::net::TcpListener::bind(&any, &core.handle()).unwrap();
+    let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let taken = exhaust();
+    let clients = listener.incoming().then(Ok::<_, ()>);
+    let seen = core.run(clients.take(ATTEMPTS as u64).collect()).unwrap();
+    assert!(seen.len() == ATTEMPTS && seen.iter().all(is_short));
+    drop(taken);
+
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let listener = TcpListener::bind(any).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = TcpStream::connect(address).await.unwrap();
+
+        // Naive: so does the loop, and takes a whole core from those who could give one back.
+        let taken = exhaust();
+        for _ in 0..ATTEMPTS {
+            assert!(is_short(&listener.accept().await));
+        }
+
+        // Right: wait before the next. Meanwhile a descriptor comes back.
+        let giving_back = async {
+            sleep(Duration::from_millis(50)).await;
+            drop(taken);
+        };
+        let accepting = async {
+            let mut attempts = 1;
+            loop {
+                match listener.accept().await {
+                    Ok((_, address)) => return (attempts, address),
+                    Err(_) => sleep(Duration::from_millis(20)).await,
+                }
+                attempts += 1;
+            }
+        };
+        let ((attempts, accepted), ()) = tokio::join!(accepting, giving_back);
+        assert!((2..10).contains(&attempts), "{attempts}");
+        assert_eq!(accepted, client.local_addr().unwrap());
+    });
+}
+
+/// Too many open files.
+const EMFILE: i32 = 24;
 
 #[tokio::test]
 async fn row_67_connect_tries_every_address() -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::future::{poll_fn, Future};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::{ready, Poll, Waker};
 
 use futures01::task::{self, AtomicTask};
 use futures01::{executor, future, Async, Future as _};
@@ -84,6 +84,63 @@ fn row_37_pending_needs_a_promise_to_wake() {
     assert!(bell.poll(&mut right).is_pending());
     assert_eq!(bell.rung(), 1);
     assert!(bell.poll(&mut right).is_ready());
+}
+
+/// What a peer that has gone says to every attempt to flush.
+fn broken<T>() -> Result<T, &'static str> {
+    Err("broken pipe")
+}
+
+#[test]
+fn row_39_an_error_is_ready_too() {
+    let bell = Bell::new();
+
+    // futures 0.1: an error is no `Async`; `?` takes it out of the way of the question.
+    let mut flushed = executor::spawn(future::poll_fn(|| {
+        let flush: futures01::Poll<(), _> = broken();
+        Ok(Async::Ready(flush?.is_ready()))
+    }));
+    assert_eq!(bell.poll_01(&mut flushed), broken());
+
+    // Naive: a `Poll` is no `Result`, so the `?` goes. The question is answered, wrongly.
+    let flush = || Poll::Ready(broken::<()>());
+    let mut naive = poll_fn(|_| Poll::Ready(Ok::<_, &str>(flush().is_ready())));
+    assert_eq!(bell.poll(&mut naive), Poll::Ready(Ok(true)));
+
+    // Right: `?` passes an error on here too, and leaves a `Poll`.
+    let mut right = poll_fn(|_| Poll::Ready(Ok(flush()?.is_ready())));
+    assert_eq!(bell.poll(&mut right), Poll::Ready(broken()));
+}
+
+#[test]
+fn row_40_ready_passes_no_error_on() {
+    let bell = Bell::new();
+
+    // futures 0.1: it returns for `NotReady`, and for an error.
+    let mut closed = executor::spawn(future::poll_fn(|| {
+        let flush: futures01::Poll<(), _> = broken();
+        futures01::try_ready!(flush);
+        Ok(Async::Ready("closed"))
+    }));
+    assert_eq!(bell.poll_01(&mut closed), broken());
+
+    // Naive: the macro of the same name. What is lost costs a warning, and `let _` ends that.
+    let flush = || Poll::Ready(broken::<()>());
+    let mut naive = poll_fn(|_| {
+        #[expect(unused_must_use, reason = "the only trace of the error")]
+        {
+            ready!(flush());
+        }
+        Poll::Ready(Ok::<_, &str>("closed"))
+    });
+    assert_eq!(bell.poll(&mut naive), Poll::Ready(Ok("closed")));
+
+    // Right.
+    let mut right = poll_fn(|_| {
+        ready!(flush())?;
+        Poll::Ready(Ok("closed"))
+    });
+    assert_eq!(bell.poll(&mut right), Poll::Ready(broken()));
 }
 
 #[test]
