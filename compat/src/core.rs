@@ -70,11 +70,11 @@ impl CoreThread {
     ///
     /// Called inside a tokio 1 runtime (a task, `block_on`, the guard of `enter`), it lets what runs
     /// on the Core make timers, sockets and tasks of that runtime. They fire for as long as it runs,
-    /// so await [`shutdown`](CoreThread::shutdown) before it goes: tokio panics in a timer that is
-    /// polled while it still waits and its runtime is gone. Called outside of any, it is a Core and
-    /// nothing more: a timer made there with [`time::Current`](crate::time::Current) panics and says
-    /// what to do; one of tokio's own, in an `async` block say, panics with tokio's "there is no
-    /// reactor running".
+    /// so await [`shutdown`](CoreThread::shutdown) before it goes. A timer of [`time`](crate::time)
+    /// that still waits then fails with an `io::Error`; one of tokio's own panics when it is polled
+    /// again. Called outside of any, it is a Core and nothing more: a timer made there with
+    /// [`time::Current`](crate::time::Current) panics and says what to do; one of tokio's own, in an
+    /// `async` block say, panics with tokio's "there is no reactor running".
     ///
     /// ```
     /// use std::time::Duration;

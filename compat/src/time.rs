@@ -19,14 +19,21 @@
 //! its timer. Nothing here owns a socket.
 //!
 //! `tokio::time::pause` holds these as well. They may be polled in any 0.1 task, also on a Core's
-//! thread, but fire only while their runtime runs; one that still waits when it is gone panics, in
-//! tokio's words. Its time driver has to be enabled (`enable_time`): otherwise tokio panics, when
-//! they are made, and says so.
+//! thread, but fire only while their runtime runs. The end of the runtime wakes one that still
+//! waits, and it fails with an `io::Error` that says what to do, now and at every later poll. So
+//! does one that is polled for the first time only then, but tokio's panic message is printed too:
+//! nothing else tells, and a panic that is caught has been printed. (Under `panic = "abort"` that
+//! one ends the process.)
+//!
+//! The runtime's time driver has to be enabled (`enable_time`): otherwise tokio panics, when they are
+//! made, and says so.
 
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
+use std::task::Context;
 use std::time::{Duration, Instant};
 
 use futures01::{Async, Future as Future01, Poll, Stream as Stream01};
@@ -120,9 +127,10 @@ impl Timeout {
     ///
     /// When the instant is too far away for the clock. tokio-core panicked.
     pub fn new(duration: Duration, handle: &impl OnRuntime) -> io::Result<Timeout> {
-        let at = after(time::Instant::now(), duration)?;
+        let runtime = handle.runtime();
+        let at = after(now(&runtime), duration)?;
         Ok(Timeout {
-            timer: Timer::new(at, &handle.runtime()),
+            timer: Timer::new(at, runtime),
         })
     }
 
@@ -133,7 +141,7 @@ impl Timeout {
     /// Never: the `Result` is tokio-core's, which needed its Core.
     pub fn new_at(at: Instant, handle: &impl OnRuntime) -> io::Result<Timeout> {
         Ok(Timeout {
-            timer: Timer::new(at.into(), &handle.runtime()),
+            timer: Timer::new(at.into(), handle.runtime()),
         })
     }
 
@@ -149,7 +157,7 @@ impl Future01 for Timeout {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<(), io::Error> {
-        Ok(self.timer.poll("a time::Timeout"))
+        self.timer.poll("a time::Timeout")
     }
 }
 
@@ -192,8 +200,9 @@ impl Interval {
     /// When `period` is zero, or the first instant too far away for the clock. tokio-core panicked,
     /// for zero at the first tick.
     pub fn new(period: Duration, handle: &impl OnRuntime) -> io::Result<Interval> {
-        let at = after(time::Instant::now(), period)?;
-        Interval::from(at, period, &handle.runtime())
+        let runtime = handle.runtime();
+        let at = after(now(&runtime), period)?;
+        Interval::from(at, period, runtime)
     }
 
     /// Ticks at `at`, and once a `period` after that.
@@ -202,14 +211,10 @@ impl Interval {
     ///
     /// When `period` is zero.
     pub fn new_at(at: Instant, period: Duration, handle: &impl OnRuntime) -> io::Result<Interval> {
-        Interval::from(at.into(), period, &handle.runtime())
+        Interval::from(at.into(), period, handle.runtime())
     }
 
-    fn from(
-        at: time::Instant,
-        period: Duration,
-        runtime: &runtime::Handle,
-    ) -> io::Result<Interval> {
+    fn from(at: time::Instant, period: Duration, runtime: runtime::Handle) -> io::Result<Interval> {
         if period.is_zero() {
             return Err(invalid("an interval needs a period above zero"));
         }
@@ -225,11 +230,11 @@ impl Stream01 for Interval {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<Option<()>, io::Error> {
-        let polled = self.timer.poll("a time::Interval");
+        let polled = self.timer.poll("a time::Interval")?;
         if polled.is_ready() {
             let due = self.timer.sleep.deadline();
-            self.timer
-                .reset(next_tick(due, time::Instant::now(), self.period)?);
+            let now = now(&self.timer.runtime);
+            self.timer.reset(next_tick(due, now, self.period)?);
         }
         Ok(polled.map(Some))
     }
@@ -263,6 +268,13 @@ fn next_tick(
     after(now, period - since_tick)
 }
 
+/// The time on the clock of `runtime`, which a test may have stopped; its threads alone would see
+/// that by themselves.
+fn now(runtime: &runtime::Handle) -> time::Instant {
+    let _inside = runtime.enter();
+    time::Instant::now()
+}
+
 fn after(start: time::Instant, duration: Duration) -> io::Result<time::Instant> {
     start
         .checked_add(duration)
@@ -273,17 +285,30 @@ fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
+/// What a timer says whose runtime has ended before its time.
+fn outlived(what: &str) -> io::Error {
+    io::Error::other(format!(
+        "{what} still waited when its tokio 1 runtime ended: end first what waits for it (for a \
+         Core, await CoreThread::shutdown inside of the runtime), or make it with the handle of a \
+         runtime that lasts longer"
+    ))
+}
+
 /// A tokio 1 timer that 0.1 code polls, and may poll again once it has fired.
 struct Timer {
+    runtime: runtime::Handle,
     sleep: Pin<Box<Sleep>>,
     crossing: Crossing,
 }
 
 impl Timer {
-    fn new(at: time::Instant, runtime: &runtime::Handle) -> Timer {
-        let _inside = runtime.enter();
+    fn new(at: time::Instant, runtime: runtime::Handle) -> Timer {
+        let inside = runtime.enter();
+        let sleep = Box::pin(time::sleep_until(at));
+        drop(inside);
         Timer {
-            sleep: Box::pin(time::sleep_until(at)),
+            runtime,
+            sleep,
             crossing: Crossing::default(),
         }
     }
@@ -292,14 +317,23 @@ impl Timer {
         self.sleep.as_mut().reset(at);
     }
 
-    fn poll(&mut self, what: &str) -> Async<()> {
-        if self.sleep.deadline() <= time::Instant::now() {
-            return Async::Ready(());
+    fn poll(&mut self, what: &str) -> Poll<(), io::Error> {
+        // In this order: it may fire in between.
+        let fired = self.sleep.is_elapsed();
+        if self.sleep.deadline() <= now(&self.runtime) {
+            return Ok(Async::Ready(()));
+        }
+        // The end of a runtime fires what is left; to poll that would panic.
+        if fired {
+            return Err(outlived(what));
         }
         let sleep = self.sleep.as_mut();
-        match self.crossing.enter(what, |cx| sleep.poll(cx)) {
-            std::task::Poll::Ready(()) => Async::Ready(()),
-            std::task::Poll::Pending => Async::NotReady,
+        let poll = |cx: &mut Context<'_>| catch_unwind(AssertUnwindSafe(|| sleep.poll(cx)));
+        match self.crossing.enter(what, poll) {
+            Ok(std::task::Poll::Ready(())) => Ok(Async::Ready(())),
+            Ok(std::task::Poll::Pending) => Ok(Async::NotReady),
+            // It had ended before the first poll, or did so since the look above.
+            Err(_) => Err(outlived(what)),
         }
     }
 }

@@ -106,6 +106,27 @@ fn the_guard_of_a_runtime_is_inside_of_it() {
     });
 }
 
+/// The old engine has timers, and somebody forgot to await `shutdown`.
+#[test]
+fn a_timer_on_a_core_fails_when_its_runtime_ends_and_the_core_goes_on() {
+    watched(|| {
+        let (core, waiting) = block_on(async {
+            let core = core();
+            let long = |_: &_| time::Timeout::new(PATIENCE * 10, &time::Current).unwrap();
+            let waiting = core.run(long);
+            // Polled before this.
+            core.run(|_| Ok::<_, ()>(())).await.unwrap().unwrap();
+            (core, waiting)
+        });
+        let error = block_on(waiting).unwrap().unwrap_err();
+        assert!(
+            error.to_string().contains("CoreThread::shutdown"),
+            "{error}"
+        );
+        assert_eq!(block_on(core.run(|_| Ok::<_, ()>(1))).unwrap(), Ok(1));
+    });
+}
+
 #[test]
 fn sockets_of_tokio_1_serve_0_1_code_on_a_core_made_inside_its_runtime() {
     /// Connects over there, and hands the socket to 0.1 code.

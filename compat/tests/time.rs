@@ -3,7 +3,11 @@
 
 mod common;
 
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::sync::Once;
 use std::time::Duration;
+use std::{io, panic, thread};
 
 use common::Bell;
 use futures01::executor::{self, Spawn};
@@ -11,6 +15,7 @@ use futures01::{Async, Future as _, Stream as _};
 use ptunnel_compat::spawn::{Handle, Local};
 use ptunnel_compat::task::AsStd;
 use ptunnel_compat::time::{Current, Interval, OnRuntime, Timeout};
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::{advance, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -146,6 +151,100 @@ async fn a_tick_missed_by_a_hair_is_skipped_too() {
     let mut interval = executor::spawn(Interval::new(period, &handle()).unwrap());
     advance(2 * period).await;
     assert_eq!(ticks(&mut interval), 1);
+}
+
+/// Runtimes of both kinds, which the test may end.
+fn runtimes() -> [Runtime; 2] {
+    [Builder::new_current_thread(), Builder::new_multi_thread()]
+        .map(|mut builder| builder.worker_threads(1).enable_time().build().unwrap())
+}
+
+/// How many panics of this thread `f` has told the panic hook, which prints them.
+fn panics_told(f: impl FnOnce()) -> usize {
+    thread_local!(static TOLD: Cell<usize> = const { Cell::new(0) });
+    static COUNT: Once = Once::new();
+    COUNT.call_once(|| {
+        let tell = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            TOLD.set(TOLD.get() + 1);
+            tell(panic);
+        }));
+    });
+    TOLD.set(0);
+    f();
+    TOLD.get()
+}
+
+fn says_what_to_do<T: Debug>(polled: io::Result<T>) {
+    let error = polled.unwrap_err().to_string();
+    assert!(
+        error.contains("its tokio 1 runtime ended") && error.contains("CoreThread::shutdown"),
+        "{error}"
+    );
+}
+
+/// It used to panic, in tokio's words.
+#[test]
+fn a_timer_that_outlives_its_runtime_wakes_and_fails() {
+    for runtime in runtimes() {
+        let bell = Bell::new();
+        let mut timeout = executor::spawn(Timeout::new(100 * SECOND, runtime.handle()).unwrap());
+        let mut interval = executor::spawn(Interval::new(100 * SECOND, runtime.handle()).unwrap());
+        assert_eq!(bell.poll_01(&mut timeout).unwrap(), Async::NotReady);
+        assert_eq!(bell.poll_stream_01(&mut interval).unwrap(), Async::NotReady);
+        drop(runtime);
+        assert_eq!(bell.rung(), 2);
+        let told = panics_told(|| {
+            // Again at each poll.
+            says_what_to_do(bell.poll_01(&mut timeout));
+            says_what_to_do(bell.poll_01(&mut timeout));
+            says_what_to_do(bell.poll_stream_01(&mut interval));
+            let later = Instant::now() + 200 * SECOND;
+            timeout.get_mut().reset(later.into_std());
+            says_what_to_do(bell.poll_01(&mut timeout));
+        });
+        assert_eq!(told, 0);
+    }
+}
+
+#[test]
+fn so_does_one_that_was_not_polled_before() {
+    for runtime in runtimes() {
+        let bell = Bell::new();
+        let mut timeout = executor::spawn(Timeout::new(100 * SECOND, runtime.handle()).unwrap());
+        let handle = runtime.handle().clone();
+        drop(runtime);
+        let mut late = executor::spawn(Timeout::new(100 * SECOND, &handle).unwrap());
+        let told = panics_told(|| {
+            says_what_to_do(bell.poll_01(&mut timeout));
+            says_what_to_do(bell.poll_01(&mut late));
+        });
+        assert_eq!(told, 2, "the documentation says so");
+    }
+}
+
+#[test]
+fn what_is_due_is_ready_though_its_runtime_is_gone() {
+    for runtime in runtimes() {
+        let timeout = Timeout::new(Duration::ZERO, runtime.handle()).unwrap();
+        drop(runtime);
+        assert!(timeout.wait().is_ok());
+    }
+}
+
+/// A thread of its own has the world's clock, on which nothing of this has passed.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_a_test_moves_is_moved_on_every_thread() {
+    let made_elsewhere = {
+        let runtime = tokio::runtime::Handle::current();
+        thread::spawn(move || Timeout::new(10 * SECOND, &runtime).unwrap())
+    };
+    let bell = Bell::new();
+    let mut task = executor::spawn(made_elsewhere.join().unwrap());
+    assert_eq!(bell.poll_01(&mut task).unwrap(), Async::NotReady);
+    advance(10 * SECOND).await;
+    let polled_elsewhere = thread::spawn(move || bell.poll_01(&mut task).unwrap());
+    assert_eq!(polled_elsewhere.join().unwrap(), Async::Ready(()));
 }
 
 #[test]
