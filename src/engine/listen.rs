@@ -10,6 +10,7 @@ use tokio_core::reactor::Timeout;
 
 use super::limits::{Permit, Permits};
 use crate::net::{Accepting, Handle, Listening, Socket};
+use crate::service::is_gone;
 use crate::sys;
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
@@ -177,41 +178,5 @@ impl Stream for Listener {
                 Err(e) => self.back_off(&e)?,
             }
         }
-    }
-}
-
-/// Whether the error tells of one client, not of this process or machine (accept(2) hands
-/// over what had already happened to the connection).
-fn is_gone(error: &io::Error) -> bool {
-    match error.raw_os_error() {
-        Some(code) => GONE.contains(&code),
-        None => false,
-    }
-}
-
-const GONE: [i32; 12] = [
-    libc::ECONNABORTED,
-    libc::ECONNRESET,
-    libc::EPROTO,
-    libc::EINTR,
-    libc::EPERM, // a firewall's word
-    libc::ENETDOWN,
-    libc::ENOPROTOOPT,
-    libc::EHOSTDOWN,
-    libc::ENONET,
-    libc::EHOSTUNREACH,
-    libc::EOPNOTSUPP,
-    libc::ENETUNREACH,
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_that_is_gone_already_is_no_reason_to_wait() {
-        assert!(is_gone(&io::Error::from_raw_os_error(libc::ECONNABORTED)));
-        assert!(!is_gone(&io::Error::from_raw_os_error(libc::EMFILE)));
-        assert!(!is_gone(&io::ErrorKind::InvalidData.into()));
     }
 }

@@ -42,7 +42,7 @@ use std::time::Duration;
 
 use futures::Future;
 use log::error;
-use tokio_core::reactor::Handle as CoreHandle;
+use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
 pub use self::clock::Clock;
 pub use self::connect::{Connect, Failure};
@@ -55,11 +55,11 @@ pub use self::resolve::{Lookup, Resolver};
 pub use self::server::Post;
 pub use self::session::{Opened, Opening};
 pub use self::shutdown::{Caught, Signals};
+pub use self::ticker::Ticker;
 
 pub use crate::report::{Carried, Cut, Origin, Side, Traffic};
 pub use crate::route::{Builder, Gateway, Tunnel, Via};
 
-use self::ticker::Ticker;
 use crate::config::{Config, Splice, Timeouts};
 use crate::error::Error;
 use crate::net::{Handle, Transport};
@@ -126,7 +126,8 @@ impl Engine {
     pub fn new(core: &CoreHandle, settings: Settings) -> io::Result<Engine> {
         let handle = Handle::new(core)?;
         let clock = Clock::new(tick(&settings.timeouts));
-        let ticker = Ticker::new(clock.clone(), core);
+        let core = core.clone();
+        let ticker = Ticker::new(clock.clone(), move |period| Interval::new(period, &core));
         handle.spawn(ticker.map_err(|e| error!("the clock stopped: {}", e)));
         Ok(Engine {
             shared: Rc::new(Shared {

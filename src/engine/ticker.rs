@@ -1,31 +1,44 @@
-//! Ticks the clock on tokio-core's timer, for as long as somebody watches it.
+//! Ticks the clock for as long as somebody watches it, on the timers of whatever reactor.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::{Async, Future, Poll, Stream};
-use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
 use super::clock::Clock;
 
-/// Never ends. While nothing is watched it holds no timer.
-pub(super) struct Ticker {
+/// Ticks a clock, and never ends but by an error of its timer.
+///
+/// While nothing is watched it holds no timer, and a tick allocates nothing. Dropped, it leaves the
+/// clock to stand still.
+#[must_use = "futures do nothing unless polled"]
+pub struct Ticker<I, M> {
     clock: Clock,
-    interval: Option<Interval>,
-    core: CoreHandle,
+    interval: Option<I>,
+    make: M,
 }
 
-impl Ticker {
-    pub(super) fn new(clock: Clock, core: &CoreHandle) -> Ticker {
+impl<I, M> Ticker<I, M>
+where
+    I: Stream<Error = io::Error>,
+    M: Fn(Duration) -> io::Result<I>,
+{
+    /// Ticks `clock` with the intervals that `make` makes, one at a time, each of the period that
+    /// it is given.
+    pub fn new(clock: Clock, make: M) -> Ticker<I, M> {
         Ticker {
             clock,
             interval: None,
-            core: core.clone(),
+            make,
         }
     }
 }
 
-impl Future for Ticker {
+impl<I, M> Future for Ticker<I, M>
+where
+    I: Stream<Error = io::Error>,
+    M: Fn(Duration) -> io::Result<I>,
+{
     type Item = ();
     type Error = io::Error;
 
@@ -38,7 +51,7 @@ impl Future for Ticker {
             let interval = match &mut self.interval {
                 Some(interval) => interval,
                 None => {
-                    let interval = Interval::new(self.clock.period(), &self.core)?;
+                    let interval = (self.make)(self.clock.period())?;
                     self.interval.get_or_insert(interval)
                 }
             };

@@ -1,32 +1,32 @@
 //! Rung 3: the sockets are tokio 1's; the chain, `Connect` and `Relay` are still futures 0.1.
 //!
 //! What named tokio-core (listener, dial, sockets, timers) is async already, and used from r5.
-//! What only named futures stays as it was: the root's two state machines without a change, and
-//! the chain with new words for sockets and timers. Each client is one 0.1 future, and the
+//! What only named futures stays as it was: the root's state machines without a change, and the
+//! chain with new words for sockets. Each client is one 0.1 future, and the
 //! bridge is crossed in two places: [`AsStd`] around it, [`Bridged`] around each socket inside.
 
 #![forbid(unsafe_code)]
 
 mod bridged;
 mod chain;
-mod ticker;
 
 use std::process;
 use std::rc::Rc;
 
 use futures01::Future as Future01;
+use log::error;
 use ptunnel::config::{Splice, Timeouts};
-use ptunnel::engine::{Clock, Patience, Relay};
+use ptunnel::engine::{Clock, Patience, Relay, Ticker};
 use ptunnel::net::Transport as Transport01;
 use ptunnel::report::{Carried, Cut, Origin, Traffic};
 use ptunnel::route::Tunnel;
 use ptunnel::{cli, Error};
 use ptunnel_compat::task::AsStd;
+use ptunnel_compat::time::{Current, Interval};
 use ptunnel_r5::net::Transport;
 use ptunnel_r5::{Engine, Links, Settings, Vital};
 
 use self::bridged::Bridged;
-use self::ticker::Ticker;
 
 fn main() {
     process::exit(cli::program(ptunnel_r5::run::<Rung3>));
@@ -44,7 +44,12 @@ impl Links for Rung3 {
         let Timeouts { idle, linger, .. } = settings.timeouts;
         let period = ptunnel_r5::relay::Patience { idle, linger }.period();
         let clock = Clock::new(period);
-        vital.spawn(Ticker::run(clock.clone()));
+        let ticker = Ticker::new(clock.clone(), |period| Interval::new(period, &Current));
+        vital.spawn(async {
+            if let Err(e) = AsStd::new(ticker).await {
+                error!("the clock stopped: {e}");
+            }
+        });
         Rung3 {
             splice: settings.splice,
             patience: Patience { idle, linger },

@@ -8,7 +8,8 @@ use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
 use log::{info, warn};
-use rustix::io::{fcntl_dupfd_cloexec, Errno};
+use ptunnel::service::is_gone;
+use rustix::io::fcntl_dupfd_cloexec;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
@@ -112,39 +113,5 @@ impl Listener {
         self.listener
             .local_addr()
             .map_or_else(|e| e.to_string(), |address| address.to_string())
-    }
-}
-
-/// Whether the error tells of one client, not of this process or machine (accept(2) hands
-/// over what had already happened to the connection).
-fn is_gone(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(
-            Errno::CONNABORTED
-                | Errno::CONNRESET
-                | Errno::PROTO
-                | Errno::INTR
-                | Errno::PERM // a firewall's word
-                | Errno::NETDOWN
-                | Errno::NOPROTOOPT
-                | Errno::HOSTDOWN
-                | Errno::NONET
-                | Errno::HOSTUNREACH
-                | Errno::OPNOTSUPP
-                | Errno::NETUNREACH
-        )
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_that_is_gone_already_is_no_reason_to_wait() {
-        assert!(is_gone(&Errno::CONNABORTED.into()));
-        assert!(!is_gone(&Errno::MFILE.into()));
-        assert!(!is_gone(&io::ErrorKind::InvalidData.into()));
     }
 }
