@@ -122,6 +122,27 @@ fn the_readme_counts_the_rows() {
 }
 
 #[test]
+fn no_page_has_a_gap_to_be_filled_in() {
+    const GAPS: [&str; 5] = ["TODO", "FIXME", "XXX", "MULTI", "TENTH"];
+    let pages = [
+        "README",
+        "GUIDE",
+        "MIGRATION",
+        "compat/README",
+        "compat/ladder/README",
+    ];
+    for page in pages.iter().chain(&["SECURITY", "CONTRIBUTING"]) {
+        let page = format!("{page}.md");
+        let text = fs::read_to_string(from_root(&page)).unwrap();
+        for (number, line) in (1..).zip(text.lines()) {
+            let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let gap = words.find(|word| GAPS.contains(word));
+            assert_eq!(gap, None, "{page}, line {number}: {line}");
+        }
+    }
+}
+
+#[test]
 fn every_link_leads_somewhere() {
     for page in &PAGES {
         let (prose, _) = take_apart(page.text);
@@ -229,7 +250,8 @@ fn every_diff_is_one_of_the_files_that_it_names() {
 /// One side of a diff: a file, and how far its lines have been found in it.
 struct Side {
     path: String,
-    lines: std::vec::IntoIter<String>,
+    lines: Vec<String>,
+    found: usize,
 }
 
 impl Side {
@@ -249,43 +271,92 @@ impl Side {
         let lines: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
         Ok(Side {
             path: path.to_owned(),
-            lines: lines.into_iter(),
+            lines,
+            found: 0,
         })
     }
 
-    fn find(&mut self, wanted: &str, (number, line): Numbered<'_>) -> Result<(), String> {
-        if self.lines.any(|line| line == wanted) {
-            return Ok(());
-        }
-        Err(format!(
-            "line {number} `{line}` is not in {}, after the lines before it",
-            self.path
-        ))
+    /// Finds the next such line, and says which ones it has passed by.
+    fn find(&mut self, wanted: &str, (number, line): Numbered<'_>) -> Result<&[String], String> {
+        let rest = &self.lines[self.found..];
+        let Some(passed) = rest.iter().position(|line| line == wanted) else {
+            return Err(format!(
+                "line {number} `{line}` is not in {}, after the lines before it",
+                self.path
+            ));
+        };
+        self.found += passed + 1;
+        Ok(&rest[..passed])
     }
 }
 
-/// Whether the lines that a diff takes away stand in the one file, those that it adds in the other,
-/// and the rest in both: in this order, and whatever their indentation.
+/// The lines that a diff has taken away since the last one that it showed of the new file.
+#[derive(Default)]
+struct Taken<'a> {
+    lines: Vec<Numbered<'a>>,
+    /// Whether it has shown one, so that they are known to have stood behind it.
+    behind_one: bool,
+}
+
+impl Taken<'_> {
+    /// So short a line, a brace say, may well stand there for another reason.
+    const SHORT: usize = 12;
+
+    /// Fails if one of them stands in the passage that they were taken from.
+    fn from(&mut self, passage: &[String], path: &str) -> Result<(), String> {
+        for (number, line) in self.lines.drain(..) {
+            let taken = line[1..].trim();
+            if taken.len() > Taken::SHORT && passage.iter().any(|line| line == taken) {
+                return Err(format!("line {number} `{line}` stands in {path} still"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, where no line of the new file says how far the passage goes: it is one line.
+    fn at_the_end(&mut self, new: &Side) -> Result<(), String> {
+        let next = new.lines[new.found..].iter().take(1);
+        let next = next.filter(|_| self.behind_one).cloned();
+        self.from(&next.collect::<Vec<_>>(), &new.path)
+    }
+}
+
+/// Whether the lines that a diff takes away stand in the one file and no longer in the other, those
+/// that it adds in the other, and the rest in both: in this order, and whatever their indentation.
 fn check(diff: &Block<'_>, read: impl Fn(&str) -> Result<String, String>) -> Result<(), String> {
     let mut lines = diff.lines.iter();
     let mut old = Side::open(lines.next(), "--- ", &read)?;
     let mut new = Side::open(lines.next(), "+++ ", &read)?;
+    let mut taken = Taken::default();
     for &(number, line) in lines {
         let (sign, wanted) = match line.chars().next() {
             Some(sign @ ('-' | '+' | ' ')) => (sign, line[1..].trim()),
             _ => (' ', line.trim()),
         };
+        if wanted.starts_with("@@") {
+            taken.at_the_end(&new)?;
+            taken = Taken::default();
+        }
         if wanted.is_empty() || wanted.starts_with("@@") || wanted.starts_with('…') {
             continue;
         }
         if sign != '+' {
             old.find(wanted, (number, line))?;
         }
-        if sign != '-' {
-            new.find(wanted, (number, line))?;
+        if sign == '-' {
+            taken.lines.push((number, line));
+            continue;
         }
+        let path = new.path.clone();
+        let mut passage = new.find(wanted, (number, line))?;
+        if !taken.behind_one {
+            // Where it begins is not said; that it ends here is.
+            passage = &passage[passage.len().saturating_sub(1)..];
+        }
+        taken.from(passage, &path)?;
+        taken.behind_one = true;
     }
-    Ok(())
+    taken.at_the_end(&new)
 }
 
 /// The check itself, on two files of three lines.
@@ -296,6 +367,7 @@ mod diffs {
         let read = |path: &str| match path {
             "old.rs" => Ok("fn f() {\n    old();\n}\n".to_owned()),
             "new.rs" => Ok("fn f() {\n    new();\n}\n".to_owned()),
+            "kept.rs" => Ok("one();\n    it_is_still_there();\ntwo();\nthree();\n".to_owned()),
             path => Err(format!("cannot read {path}")),
         };
         let text = format!("Text.\n\n```diff\n{diff}\n```\n");
@@ -312,6 +384,33 @@ mod diffs {
         assert_eq!(outcome(parts), Ok(()));
         assert_eq!(outcome("--- /dev/null\n+++ new.rs\n+    new();"), Ok(()));
         assert_eq!(outcome("--- old.rs\n+++ /dev/null\n-    old();"), Ok(()));
+    }
+
+    #[test]
+    fn what_is_taken_away_is_gone_from_there() {
+        let kept = "--- kept.rs\n+++ kept.rs\n";
+        let there = [
+            " one();\n-it_is_still_there();\n two();",
+            " one();\n-it_is_still_there();\n…\n three();",
+            "-it_is_still_there();\n two();",
+            " one();\n-it_is_still_there();",
+            " one();\n-it_is_still_there();\n@@ more\n three();",
+        ];
+        for lines in there {
+            let error = outcome(&format!("{kept}{lines}")).unwrap_err();
+            assert!(error.contains("stands in kept.rs still"), "{error}");
+        }
+        let elsewhere = [
+            // Not in this passage.
+            "-it_is_still_there();\n three();",
+            // Nothing says where that was.
+            "-it_is_still_there();",
+            // Short.
+            " two();\n-three();",
+        ];
+        for lines in elsewhere {
+            assert_eq!(outcome(&format!("{kept}{lines}")), Ok(()));
+        }
     }
 
     #[test]

@@ -125,6 +125,20 @@ fn once_the_local_is_gone_spawn_is_silent_and_try_spawn_is_not() {
 }
 
 #[test]
+fn of_two_panics_in_one_turn_the_first_is_told_and_once() {
+    let runtime = runtime();
+    let local = Local::new(runtime.handle());
+    for name in ["the first", "the second"] {
+        let task = move || -> Result<(), ()> { std::panic::panic_any(name) };
+        local.handle().spawn(future::lazy(task));
+    }
+    let run = AssertUnwindSafe(|| runtime.block_on(local.run_until(std::future::pending::<()>())));
+    let panic = catch_unwind(run).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"the first"));
+    runtime.block_on(local.run_until(tokio::task::yield_now()));
+}
+
+#[test]
 fn a_panic_unwinds_out_of_run_until_and_leaves_the_others() {
     let runtime = runtime();
     let local = Local::new(runtime.handle());

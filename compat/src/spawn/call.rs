@@ -19,7 +19,8 @@ use crate::task::{As01, Crossing};
 /// Spawns a std future onto the Core of `handle`, on this thread; it need not be `Send`.
 ///
 /// *Cost*: five allocations more than `handle.spawn`. *Cancellation*: dropping the [`Call`] drops
-/// the future, at the Core's next turn.
+/// the future, at the Core's next turn. *Ownership*: whatever the future resolves to is moved here.
+/// A socket in it stays registered where it was made, with this Core or with tokio 1.
 pub fn on_handle<F>(handle: &Handle, future: F) -> Call<F::Output>
 where
     F: Future + 'static,
@@ -48,7 +49,11 @@ where
     call(remote, move |handle| f(handle).into_future().then(Ok), None)
 }
 
-/// Spawns a std future onto the Core of `remote`: like [`on_remote`], at two allocations more.
+/// Spawns a std future onto the Core of `remote`, on whichever thread: [`on_remote`] for what `f`
+/// makes of `async` code.
+///
+/// *Cost*: five allocations more than `remote.spawn`, and a message each way. *Cancellation* and
+/// *ownership*: as with [`on_remote`].
 pub fn on_remote_std<F, R>(remote: &Remote, f: F) -> Call<R::Output>
 where
     F: FnOnce(&Handle) -> R + Send + 'static,

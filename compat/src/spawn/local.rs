@@ -49,8 +49,8 @@ pub struct Local {
 
 struct Shared {
     tasks: LocalSet,
-    /// The panic of a task, on its way out of `run_until`. It wakes nobody: tasks run nowhere else,
-    /// so the poll that takes it is under way.
+    /// The first panic of a task, on its way out of `run_until`. It wakes nobody: tasks run nowhere
+    /// else, so the poll that takes it is under way.
     panic: Cell<Option<Box<dyn Any + Send>>>,
 }
 
@@ -97,7 +97,8 @@ impl Local {
     ///
     /// # Panics
     ///
-    /// With the panic of a task, at the next opportunity; the other tasks stay as they are.
+    /// With the panic of a task, at the next opportunity; the other tasks stay as they are. Of two
+    /// in one turn it is the first; the second is in the panic message alone.
     pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
         let mut running = pin!(self.shared.tasks.run_until(future));
         poll_fn(|cx| {
@@ -137,6 +138,10 @@ impl Drop for Running {
 }
 
 /// The look-alike of `tokio_core::reactor::Handle`: spawns onto the thread that made its [`Local`].
+///
+/// *Cost*: a clone is a few counters; a task is tokio's allocation and three of the bridge's.
+/// *Cancellation*: dropping a handle changes nothing; the tasks go with the [`Local`], which no
+/// handle keeps. *Ownership*: sockets belong to the tasks that hold them.
 #[derive(Clone)]
 pub struct Handle {
     shared: Weak<Shared>,
@@ -194,7 +199,8 @@ impl Handle {
             Ok(value) => Some(value),
             Err(panic) => {
                 let shared = self.shared.upgrade().expect("runs within the set");
-                shared.panic.set(Some(panic));
+                let first = shared.panic.take().unwrap_or(panic);
+                shared.panic.set(Some(first));
                 None
             }
         }
@@ -230,6 +236,11 @@ type Job = Box<dyn FnOnce(&Handle) + Send>;
 /// other. The closure crosses over and must be `Send`; the future that it makes need not be.
 ///
 /// A closure is always queued. tokio-core called it on the spot when already on the right thread.
+///
+/// *Cost*: a clone is a counter; a call is a box for the closure and a message, and the task that it
+/// makes costs what a [`Handle`]'s does. *Cancellation*: as with a [`Handle`]; a closure whose turn
+/// never comes is dropped with the [`Local`]. *Ownership*: what the closure holds crosses over with
+/// it; a socket in it stays with the reactor that it was registered with.
 #[derive(Clone)]
 pub struct Remote {
     sent: mpsc::UnboundedSender<Job>,

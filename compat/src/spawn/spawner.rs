@@ -14,6 +14,8 @@ use crate::task::AsStd;
 /// `JoinHandle` of [`spawn`](Spawner::spawn); when the runtime is gone, the future is dropped and
 /// the `JoinHandle` says that it was cancelled. *Panics* end in the `JoinHandle`; with
 /// [`execute`](Executor::execute) nobody holds it, so they end in the panic message alone.
+/// *Ownership*: sockets belong to the tasks that hold them, and what a task resolves to to the one
+/// who awaits its `JoinHandle`.
 ///
 /// ```
 /// use futures01::{future, Future as _};
