@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,6 +22,8 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 /// What a peer is told that it may use: two for each of 10,000 tunnels, and some.
 const DESCRIPTORS: u64 = 21_000;
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
+/// A port is chosen before the peer binds it, so another process may be quicker, though seldom twice.
+const PORTS: usize = 4;
 
 /// The tool that a peer runs under, with the file that it writes; callgrind adds the process id to the name.
 #[derive(Clone, Debug)]
@@ -51,7 +53,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `peer`; `folder` takes its configuration and what it says on standard error.
+    /// Starts `peer`, with another port if the first was taken meanwhile; `folder` takes its configuration and what it
+    /// says on standard error.
     pub fn start(
         peer: &Found,
         setup: Setup,
@@ -59,8 +62,26 @@ impl Running {
         folder: &Path,
         cores: Option<Cores>,
     ) -> io::Result<Running> {
+        let mut result = Running::start_on(free_port()?, peer, setup, under, folder, cores);
+        for _ in 1..PORTS {
+            match &result {
+                Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
+                _ => break,
+            }
+            result = Running::start_on(free_port()?, peer, setup, under, folder, cores);
+        }
+        result
+    }
+
+    fn start_on(
+        listen: SocketAddr,
+        peer: &Found,
+        setup: Setup,
+        under: &Under,
+        folder: &Path,
+        cores: Option<Cores>,
+    ) -> io::Result<Running> {
         let name = &peer.spec.name;
-        let listen = free_port()?;
         let config = folder.join(format!("{name}.conf"));
         let complaints = folder.join(format!("{name}.stderr"));
         let project = project()?;
@@ -105,7 +126,7 @@ impl Running {
         running.await_ready(peer).map_err(|e| {
             let said = fs::read_to_string(&complaints).unwrap_or_default();
             let last = said.lines().next_back().unwrap_or_default();
-            io::Error::other(format!("{name} did not start: {e}: {last}"))
+            io::Error::new(why(&said), format!("{name} did not start: {e}: {last}"))
         })?;
         if let Under::Strace(_) = under {
             let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"))?;
@@ -219,7 +240,68 @@ fn spawn_on(command: &mut Command, cores: Option<Cores>) -> io::Result<Child> {
     child
 }
 
-/// A port that was free a moment ago: the peers want to be told one.
+/// A port that was free a moment ago on every address: some peers can't be told an address and listen on all.
 fn free_port() -> io::Result<SocketAddr> {
-    TcpListener::bind("127.0.0.1:0")?.local_addr()
+    let everywhere = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    Ok((Ipv4Addr::LOCALHOST, everywhere.local_addr()?.port()).into())
+}
+
+/// The kind of error that a peer complained of, whatever its language.
+fn why(said: &str) -> io::ErrorKind {
+    match said.to_lowercase().contains("address already in use") {
+        true => io::ErrorKind::AddrInUse,
+        false => io::ErrorKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::spec;
+
+    /// Starts a peer whose first `failing` starts say `complaint`; returns its port, and those that it was given.
+    fn start(name: &str, failing: usize, complaint: &str) -> (io::Result<u16>, Vec<u16>) {
+        let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let script = format!(
+            "echo $1 >> $2/ports; test $(wc -l < $2/ports) -gt {failing} || {{ echo {complaint} >&2; exit 1; }}; \
+             echo listens; exec sleep 9"
+        );
+        let words = ["sh", "-c", &script, "sh", "{listen_port}", "{folder}"];
+        let entry = format!(
+            "[[relay]]\nname = 'it'\nkind = 'program'\nabout = ''\ninstall = ''\nready_line = 'listens'\n\
+             start = {words:?}"
+        );
+        let peer = Found {
+            spec: spec::parse(&entry, "relay", &[]).unwrap().remove(0),
+            version: String::new(),
+            binary: PathBuf::new(),
+        };
+        let (nobody, nothing) = (Setup::serving(1), Under::Nothing);
+        let port =
+            Running::start(&peer, nobody, &nothing, &folder, None).map(|peer| peer.listen.port());
+        let ports = fs::read_to_string(folder.join("ports")).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        (
+            port,
+            ports.lines().map(|port| port.parse().unwrap()).collect(),
+        )
+    }
+
+    #[test]
+    fn a_port_that_was_taken_meanwhile_is_exchanged() {
+        let (port, ports) = start("taken-once", 1, "bind: [98] Address already in use");
+        assert_eq!(ports.len(), 2);
+        assert_eq!(port.unwrap(), ports[1]);
+    }
+
+    #[test]
+    fn no_peer_is_started_for_ever_nor_again_for_another_reason() {
+        let (port, ports) = start("always-taken", 99, "Address already in use");
+        assert_eq!(port.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(ports.len(), PORTS);
+        let (port, ports) = start("another-reason", 1, "no such file");
+        assert!(port.unwrap_err().to_string().contains("no such file"));
+        assert_eq!(ports.len(), 1);
+    }
 }

@@ -66,6 +66,7 @@ pub fn closed(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 pub fn quicker(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let embedded = [
         timed(50, Kept, ["time-embedded", "cpu-embedded"]),
+        new_tunnels(5, ["tunnels-embedded-c5", "tunnels-embedded-c5-cpu"]),
         new_tunnels(50, ["tunnels-embedded", "tunnels-embedded-cpu"]),
     ];
     let tinyproxy = [
