@@ -32,6 +32,26 @@ pub fn run_as_others() -> io::Result<()> {
     }
 }
 
+/// Nanoseconds that all threads of a process have been on a core, those that have ended among them.
+///
+/// # Errors
+/// When the process is gone, awaited and all.
+pub fn nanoseconds_of(id: u32) -> io::Result<u64> {
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: `clock` outlives the call, which only writes it.
+    match unsafe { libc::clock_getcpuclockid(id as libc::pid_t, &mut clock) } {
+        0 => {}
+        error => return Err(io::Error::from_raw_os_error(error)),
+    }
+    // SAFETY: all-zero bytes are a valid `timespec`, a struct of integers.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: `time` outlives the call, which only writes it.
+    match unsafe { libc::clock_gettime(clock, &mut time) } {
+        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Lets the kernel kill the child when the thread that starts it ends: a rig that dies leaves no relay behind.
 pub fn dies_with_us(command: &mut Command) {
     // SAFETY: the closure runs between fork and exec and makes one system call, without allocating or locking.

@@ -1,18 +1,24 @@
 //! CPU time, memory and descriptors of a process, its threads and its children, from /proc.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
 use signal_hook::consts::SIGCHLD;
 
-/// CPU time used so far. `exact` counts nanoseconds of the threads that live; `user` and `system` count clock ticks
-/// and include threads and awaited children that have ended.
+use crate::sys::nanoseconds_of;
+
+/// CPU time used so far.
+///
+/// `own` is that of the processes that live: the clock of each, in nanoseconds, which keeps the time of threads that have
+/// ended. `awaited` is that of children that have ended and been awaited, in clock ticks; the kernel sums it in
+/// nanoseconds and cuts the sum, so it is off by a tick each for user and system, however many they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    pub exact: u64,
-    pub user: u64,
-    pub system: u64,
+    own: u64,
+    awaited: u64,
+    /// Everything once more by ticks, which alone tell user from system.
+    user: u64,
+    system: u64,
 }
 
 /// Ticks a second that /proc counts in; fixed by the kernel's interface.
@@ -27,45 +33,37 @@ impl Cpu {
             let Ok(stat) = fs::read_to_string(format!("/proc/{id}/stat")) else {
                 continue;
             };
+            let Ok(own) = nanoseconds_of(id) else {
+                continue;
+            };
             let [user, system, awaited_user, awaited_system] =
                 ticks(&stat).ok_or_else(|| io::Error::other("unreadable stat"))?;
+            sum.own += own;
+            sum.awaited += awaited_user + awaited_system;
             sum.user += user + awaited_user;
             sum.system += system + awaited_system;
-            for thread in threads(id) {
-                let text = fs::read_to_string(format!("/proc/{id}/task/{thread}/schedstat"));
-                sum.exact += text.ok().as_deref().and_then(on_core).unwrap_or(0);
-            }
         }
         Ok(sum)
     }
 
-    /// Seconds by ticks of one process alone, its children left out.
+    /// Of one process alone, its children left out.
     pub fn seconds_alone(id: u32) -> f64 {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        ticks(&stat).map_or(0.0, |[user, system, ..]| (user + system) as f64 / TICKS)
+        nanoseconds_of(id).unwrap_or_default() as f64 / 1e9
     }
 
-    pub fn since(self, earlier: Cpu) -> Cpu {
-        Cpu {
-            exact: self.exact.saturating_sub(earlier.exact),
-            user: self.user.saturating_sub(earlier.user),
-            system: self.system.saturating_sub(earlier.system),
-        }
+    /// Seconds between an earlier reading and this one. A child that lived at the first and has ended at the second
+    /// went from one sum to the other, so neither may be cut at zero.
+    pub fn seconds_since(self, earlier: Cpu) -> f64 {
+        let own = (self.own as f64 - earlier.own as f64) / 1e9;
+        let awaited = (self.awaited as f64 - earlier.awaited as f64) / TICKS;
+        (own + awaited).max(0.0)
     }
 
-    /// Seconds of the living threads.
-    pub fn seconds(self) -> f64 {
-        self.exact as f64 / 1e9
-    }
-
-    /// Seconds by ticks: coarse, and right where threads or processes come and go.
-    pub fn seconds_by_ticks(self) -> f64 {
-        (self.user + self.system) as f64 / TICKS
-    }
-
-    /// The part spent in user mode, by ticks.
-    pub fn user_share(self) -> f64 {
-        self.user as f64 / (self.user + self.system).max(1) as f64
+    /// The part of it that was spent in user mode, by ticks.
+    pub fn user_share_since(self, earlier: Cpu) -> f64 {
+        let user = self.user.saturating_sub(earlier.user);
+        let system = self.system.saturating_sub(earlier.system);
+        user as f64 / (user + system).max(1) as f64
     }
 }
 
@@ -119,11 +117,6 @@ pub fn tree(root: u32) -> Vec<u32> {
     all
 }
 
-/// The threads of a tree of processes.
-pub fn tasks(root: u32) -> BTreeSet<u32> {
-    tree(root).into_iter().flat_map(threads).collect()
-}
-
 /// Whether it ignores SIGCHLD: then nobody awaits its children, and their times are lost as they end.
 pub fn forgets_children(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
@@ -159,11 +152,6 @@ fn ticks(stat: &str) -> Option<[u64; 4]> {
     Some([field(11)?, field(12)?, field(13)?, field(14)?])
 }
 
-/// The first number of schedstat: nanoseconds on a core.
-fn on_core(schedstat: &str) -> Option<u64> {
-    schedstat.split_whitespace().next()?.parse().ok()
-}
-
 fn pss(rollup: &str) -> Option<u64> {
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
@@ -171,6 +159,11 @@ fn pss(rollup: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Child, Command, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]
@@ -188,12 +181,6 @@ mod tests {
     }
 
     #[test]
-    fn reads_time_on_core() {
-        assert_eq!(on_core("3701466 17 1\n"), Some(3_701_466));
-        assert_eq!(on_core(""), None);
-    }
-
-    #[test]
     fn reads_which_signals_are_ignored() {
         let status =
             "SigBlk:\t0000000000000000\nSigIgn:\t0000000000011000\nSigCgt:\t0000000000000002\n";
@@ -207,7 +194,63 @@ mod tests {
         let me = std::process::id();
         assert_eq!(tree(me)[0], me);
         assert!(Held::of(me).unwrap().kib > 0);
-        // No two readings are compared: threads of other tests end between them.
-        assert!(Cpu::of(me).unwrap().exact > 0);
+        assert!(Cpu::seconds_alone(me) > 0.0);
+    }
+
+    /// A process that starts, works and ends its children or threads when it reads a line, and says that it has.
+    fn worker(script: &str) -> (Child, impl FnMut(&mut Child)) {
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let step = move |child: &mut Child| {
+            writeln!(child.stdin.as_mut().unwrap()).unwrap();
+            output.read_line(&mut String::new()).unwrap();
+        };
+        (child, step)
+    }
+
+    #[test]
+    fn children_that_have_ended_are_counted() {
+        let spin = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let script = format!("read go; ({spin}; true); echo done; read end");
+        let (mut child, mut step) = worker(&script);
+        let before = Cpu::of(child.id()).unwrap();
+        step(&mut child);
+        let after = Cpu::of(child.id()).unwrap();
+        assert!(Cpu::seconds_alone(child.id()) < 0.02);
+        let used = after.seconds_since(before);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(used > 0.02, "{used}");
+    }
+
+    #[test]
+    fn threads_that_have_ended_are_counted() {
+        let before = Cpu::seconds_alone(std::process::id());
+        let spins = || {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(200) {}
+        };
+        thread::spawn(spins).join().unwrap();
+        // Other tests only add to it; a busy machine gives a part of a core.
+        let used = Cpu::seconds_alone(std::process::id()) - before;
+        assert!(used > 0.01, "{used}");
+    }
+
+    #[test]
+    fn time_that_goes_from_a_child_to_its_parent_counts_once() {
+        let cpu = |own, awaited| Cpu {
+            own,
+            awaited,
+            user: 0,
+            system: 0,
+        };
+        let used = cpu(20_000_000, 53).seconds_since(cpu(510_000_000, 0));
+        assert!((used - 0.04).abs() < 1e-9, "{used}");
+        assert_eq!(cpu(0, 0).seconds_since(cpu(1, 0)), 0.0);
     }
 }

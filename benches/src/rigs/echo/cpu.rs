@@ -52,11 +52,12 @@ fn sample(
     let time = Duration::from_millis(bench.either(300, 1_000));
     let (before, begun) = (Cpu::of(server.id)?, Instant::now());
     let count = requests.run(Until::Elapsed(time), &bench.stop)? as f64;
-    let (used, elapsed) = (Cpu::of(server.id)?.since(before), begun.elapsed());
+    let used = Cpu::of(server.id)?.seconds_since(before);
+    let elapsed = begun.elapsed();
     // The server ends first: the closing states that linger are then its port's, which is new with each sample.
     drop(server);
     Ok(Taken::values(vec![
-        (cpu, used.seconds() / count * 1e6),
+        (cpu, used / count * 1e6),
         (messages, count / elapsed.as_secs_f64()),
     ]))
 }

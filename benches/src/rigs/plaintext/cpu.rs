@@ -60,10 +60,11 @@ fn sample(
     let time = Duration::from_millis(bench.either(300, 1_000));
     let (before, begun) = (Cpu::of(server.id)?, Instant::now());
     let count = load.run(Until::Elapsed(time), &bench.stop)? as f64;
-    let (used, elapsed) = (Cpu::of(server.id)?.since(before), begun.elapsed());
+    let used = Cpu::of(server.id)?.seconds_since(before);
+    let elapsed = begun.elapsed();
     // The server ends first: the closing states that linger are then its port's, which is new with each sample.
     drop(server);
-    let mut values = vec![(cpu, used.seconds() / count * 1e6)];
+    let mut values = vec![(cpu, used / count * 1e6)];
     // Compilers and collectors of rubbish have threads of their own, which one core holds up.
     if peer.spec.warm_up.is_none() {
         values.push((requests, count / elapsed.as_secs_f64()));

@@ -46,10 +46,10 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
         let (before, load_before, begun) = (Cpu::of(side.relay.id)?, load(), Instant::now());
         transfer(&stream, down, up, &bench.pattern)?;
         let elapsed = begun.elapsed().as_secs_f64();
-        let used = Cpu::of(side.relay.id)?.since(before);
+        let used = Cpu::of(side.relay.id)?.seconds_since(before);
         let moved = (down + up) as f64 / GIB;
         values.push((rate, moved / elapsed));
-        values.push((cpu, used.seconds() / moved));
+        values.push((cpu, used / moved));
         values.push((of_load, (load() - load_before) / moved));
     }
     Ok(Taken::values(values))

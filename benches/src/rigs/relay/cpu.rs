@@ -16,12 +16,13 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let time = Duration::from_millis(bench.either(500, 1500));
     let (before, begun) = (Cpu::of(side.relay.id)?, Instant::now());
     let count = requests.run(Until::Elapsed(time), &bench.stop)? as f64;
-    let (used, elapsed) = (Cpu::of(side.relay.id)?.since(before), begun.elapsed());
-    let each = used.seconds() / count * 1e6;
+    let (after, elapsed) = (Cpu::of(side.relay.id)?, begun.elapsed());
+    let each = after.seconds_since(before) / count * 1e6;
+    let user = after.user_share_since(before);
     Ok(Taken::values(vec![
         ("cpu", each),
-        ("cpu-user", each * used.user_share()),
-        ("cpu-system", each * (1.0 - used.user_share())),
+        ("cpu-user", each * user),
+        ("cpu-system", each * (1.0 - user)),
         ("requests", count / elapsed.as_secs_f64()),
     ]))
 }

@@ -20,10 +20,9 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let (before, begun) = (Cpu::of(side.relay.id)?, Instant::now());
     let count = tunnels.run(time, &bench.stop)? as f64;
     let elapsed = begun.elapsed().as_secs_f64();
-    let used = Cpu::of(side.relay.id)?.since(before);
-    // By ticks: threads and processes that served a tunnel are gone by now.
+    let used = Cpu::of(side.relay.id)?.seconds_since(before);
     Ok(Taken::values(vec![
         ("tunnels", count / elapsed),
-        ("tunnels-cpu", used.seconds_by_ticks() / count * 1e6),
+        ("tunnels-cpu", used / count * 1e6),
     ]))
 }
