@@ -22,6 +22,11 @@ function answer(request, response) {
 }
 
 const server = certificate
-  ? https.createServer({ cert: fs.readFileSync(certificate), key: fs.readFileSync(key) }, answer)
+  ? https.createServer({
+      cert: fs.readFileSync(certificate),
+      key: fs.readFileSync(key),
+      minVersion: 'TLSv1.3',
+      ciphers: 'TLS_AES_128_GCM_SHA256',
+    }, answer)
   : http.createServer(answer);
 server.listen({ host, port: Number(port), backlog: 4096 });

@@ -269,7 +269,7 @@ mod tests {
         );
         let words = ["sh", "-c", &script, "sh", "{listen_port}", "{folder}"];
         let entry = format!(
-            "[[relay]]\nname = 'it'\nkind = 'program'\nabout = ''\ninstall = ''\nready_line = 'listens'\n\
+            "[[relay]]\nname = 'it'\nkind = 'program'\nabout = ''\ninstall = 'x'\nready_line = 'listens'\n\
              start = {words:?}"
         );
         let peer = Found {

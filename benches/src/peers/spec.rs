@@ -30,13 +30,17 @@ pub struct Spec {
     pub ready_line: Option<String>,
     pub version: Option<Vec<String>>,
     pub locked: Option<[String; 2]>,
-    pub install: String,
+    #[serde(default)]
+    install: Option<String>,
     #[serde(default)]
     pub splice: bool,
     #[serde(default)]
     pub same_steps: bool,
     #[serde(default)]
     pub without: Vec<String>,
+    /// The only groups of figures that it is asked for; empty for all but `without`.
+    #[serde(default)]
+    pub groups: Vec<String>,
     /// It speaks TLS to its target.
     #[serde(default)]
     pub tls: bool,
@@ -46,9 +50,47 @@ pub struct Spec {
     pub again: Option<String>,
 }
 
+impl Spec {
+    /// Whether it is asked for that group of figures.
+    pub fn takes_part(&self, group: &str) -> bool {
+        let names = |list: &[String]| list.iter().any(|name| name == group);
+        match self.groups.is_empty() {
+            true => !names(&self.without),
+            false => names(&self.groups),
+        }
+    }
+
+    /// The command that installs it, which is that of its build where nothing else is said.
+    pub fn install(&self) -> &str {
+        let command = self.install.as_ref().or(self.build.as_ref());
+        command.map_or("", String::as_str)
+    }
+}
+
+/// The peers of a rig in the list that comes with it.
+///
+/// # Errors
+/// Those of [`parse`].
+pub fn shipped(rig: &str) -> io::Result<Vec<Spec>> {
+    parse(include_str!("../../peers.toml"), rig, &[])
+}
+
 /// Reads the file and keeps the entries of one rig that are named in `only`, or all of them when it names none.
 pub fn parse(text: &str, rig: &str, only: &[String]) -> io::Result<Vec<Spec>> {
     let mut file: BTreeMap<String, Vec<Spec>> = toml::from_str(text).map_err(io::Error::other)?;
+    let known = |name: &&String| {
+        *name == rig
+            || crate::rigs::RIGS
+                .iter()
+                .any(|other| other.name == name.as_str())
+    };
+    if let Some(name) = file.keys().find(|name| !known(name)) {
+        let text = format!(
+            "peers.toml has [[{name}]], which is no rig; there are {}",
+            rigs()
+        );
+        return Err(io::Error::other(text));
+    }
     let specs = file
         .remove(rig)
         .ok_or_else(|| io::Error::other(format!("peers.toml has no [[{rig}]]")))?;
@@ -60,11 +102,20 @@ pub fn parse(text: &str, rig: &str, only: &[String]) -> io::Result<Vec<Spec>> {
                 spec.name
             )));
         }
-        if spec.start.is_empty() {
-            return Err(io::Error::other(format!(
-                "peers.toml starts {} with nothing",
+        let wrong = |what: &str| {
+            Err(io::Error::other(format!(
+                "peers.toml: {} {what}",
                 spec.name
-            )));
+            )))
+        };
+        if spec.start.is_empty() {
+            return wrong("is started with nothing");
+        }
+        if spec.install().is_empty() {
+            return wrong("has neither install nor build");
+        }
+        if !spec.groups.is_empty() && !spec.without.is_empty() {
+            return wrong("has both groups and without");
         }
     }
     if let Some(name) = only.iter().find(|name| !names.contains(name.as_str())) {
@@ -74,6 +125,11 @@ pub fn parse(text: &str, rig: &str, only: &[String]) -> io::Result<Vec<Spec>> {
     }
     let wanted = |spec: &Spec| only.is_empty() || only.contains(&spec.name);
     Ok(specs.into_iter().filter(wanted).collect())
+}
+
+fn rigs() -> String {
+    let names: Vec<&str> = crate::rigs::RIGS.iter().map(|rig| rig.name).collect();
+    names.join(", ")
 }
 
 /// What a rig asks of a peer.
@@ -155,12 +211,10 @@ impl Places<'_> {
 mod tests {
     use super::*;
 
-    const SHIPPED: &str = include_str!("../../peers.toml");
-
     #[test]
     fn the_shipped_file_has_peers_and_one_subject_for_each_rig() {
         for rig in crate::rigs::RIGS {
-            let specs = parse(SHIPPED, rig.name, &[]).unwrap();
+            let specs = shipped(rig.name).unwrap();
             let subjects = specs.iter().filter(|s| s.kind == Kind::Subject);
             assert_eq!(subjects.count(), 1, "{}", rig.name);
             for spec in &specs {
@@ -170,18 +224,48 @@ mod tests {
                     spec.name
                 );
                 let groups: Vec<&str> = rig.groups.iter().map(|g| g.name).collect();
-                let unknown = spec.without.iter().find(|g| !groups.contains(&g.as_str()));
-                assert_eq!(unknown, None, "{}", spec.name);
+                let named = spec.without.iter().chain(&spec.groups);
+                let unknown = named.clone().find(|g| !groups.contains(&g.as_str()));
+                assert_eq!(unknown, None::<&String>, "{}", spec.name);
             }
         }
     }
 
     #[test]
     fn keeps_only_the_named_peers_and_refuses_unknown_ones() {
-        let only = |name: &str| parse(SHIPPED, "relay", &[name.to_string()]);
+        let entry = |name| {
+            format!("[[relay]]\nname = '{name}'\nkind = 'program'\nabout = ''\nstart = ['x']\nbuild = 'x'\n")
+        };
+        let list = entry("socat") + &entry("other");
+        let only = |name: &str| parse(&list, "relay", &[name.to_string()]);
         assert_eq!(only("socat").unwrap().len(), 1);
         assert!(only("socket").unwrap_err().to_string().contains("socat"));
-        assert!(parse(SHIPPED, "none", &[]).is_err());
+        assert!(parse(&list, "echo", &[]).is_err());
+    }
+
+    #[test]
+    fn a_head_that_is_no_rig_is_an_error_that_names_it() {
+        let e = parse(
+            "[[relai]]\nname = 'x'\nkind = 'program'\nabout = ''\nstart = ['x']\nbuild = 'x'\n",
+            "relay",
+            &[],
+        );
+        assert!(e.unwrap_err().to_string().contains("[[relai]]"));
+    }
+
+    #[test]
+    fn a_peer_is_asked_for_its_groups_or_for_all_but_some() {
+        let with = |line: &str| {
+            let entry = "[[relay]]\nname = 'x'\nkind = 'program'\nabout = ''\nstart = ['x']\nbuild = 'make x'\n";
+            Ok::<_, io::Error>(parse(&format!("{entry}{line}"), "relay", &[])?.remove(0))
+        };
+        let asked = |line: &str| ["cpu", "bulk"].map(|group| with(line).unwrap().takes_part(group));
+        assert_eq!(asked(""), [true, true]);
+        assert_eq!(asked("without = ['cpu']"), [false, true]);
+        assert_eq!(asked("groups = ['cpu']"), [true, false]);
+        assert!(with("groups = ['cpu']\nwithout = ['bulk']").is_err());
+        assert_eq!(with("").unwrap().install(), "make x");
+        assert_eq!(with("install = 'get x'").unwrap().install(), "get x");
     }
 
     #[test]

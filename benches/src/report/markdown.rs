@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::articles;
 use super::results::{Figure, Part, Results};
 use super::stats::Spread;
-use super::targets::{Line, Verdict};
+use super::targets::{score, Line};
 use crate::peers::Kind;
 
 /// Dearest parts that are printed for each peer.
@@ -36,11 +36,8 @@ fn head(text: &mut String, results: &Results) {
         "# {}, {}\n\n{}\n",
         results.rig, results.date, results.question
     );
-    if results.quick {
-        text.push_str("**A quick run: its figures are a smoke test and nothing more.**\n\n");
-    }
-    if results.interrupted {
-        text.push_str("**Interrupted: what was measured until then.**\n\n");
+    for (what, more) in results.warnings() {
+        let _ = writeln!(text, "**{what}**{more}\n");
     }
     let pinned = match machine.pinned {
         Some(cores) => format!(
@@ -51,9 +48,21 @@ fn head(text: &mut String, results: &Results) {
     };
     let _ = writeln!(
         text,
-        "{}, {} cores, {}, {} descriptors a process; {pinned}. `METHODOLOGY.md` says how each figure is taken.\n",
-        machine.cpu, machine.cores, machine.kernel, machine.descriptors
+        "{}, {} cores, {}, {} descriptors a process; {pinned}{}. `METHODOLOGY.md` says how each figure is taken.\n",
+        machine.cpu,
+        machine.cores,
+        machine.kernel,
+        machine.descriptors,
+        results.load()
     );
+    let built = [("", &results.rustc), ("commit ", &results.commit)];
+    let built: Vec<String> = built
+        .iter()
+        .filter_map(|(what, text)| Some(format!("{what}{}", text.as_ref()?)))
+        .collect();
+    if !built.is_empty() {
+        let _ = writeln!(text, "Built with {}.\n", built.join(" from "));
+    }
 }
 
 fn peers(text: &mut String, results: &Results) {
@@ -74,7 +83,7 @@ fn peers(text: &mut String, results: &Results) {
                 format!("**missing**: {reason}; `{}`", p.install)
             }
         };
-        let _ = write!(text, "| {} | {} | {version} |", p.name, p.about);
+        let _ = write!(text, "| {} | {} | {version} |", p.label(), p.about);
         if relays {
             let _ = write!(text, " {} | {} |", yes(p.splice), yes(p.same_steps));
         }
@@ -98,7 +107,7 @@ fn ratios(text: &mut String, results: &Results) {
     };
     let _ = writeln!(
         text,
-        "## {} in relation to each peer\n\nMedians of the ratios of each round, with their 95 % bootstrap interval. \
+        "## {} in relation to each peer\n\nMedians of the ratios of each round, with the 95 % interval of that median. \
          Below 1 is better for us, except in figures marked ↑.\n",
         subject.name
     );
@@ -129,16 +138,16 @@ fn table(
     subject_too: bool,
     cell: impl Fn(&Figure, &str) -> Option<String>,
 ) {
-    let peers: Vec<&str> = results
+    let there = results
         .peers
         .iter()
-        .filter(|p| p.missing.is_none() && (subject_too || p.kind != Kind::Subject))
-        .map(|p| p.name.as_str())
-        .collect();
+        .filter(|p| p.missing.is_none() && (subject_too || p.kind != Kind::Subject));
+    let labels: Vec<String> = there.clone().map(|p| p.label()).collect();
+    let peers: Vec<&str> = there.map(|p| p.name.as_str()).collect();
     let _ = writeln!(
         text,
         "| figure | {} |\n|---{}|",
-        peers.join(" | "),
+        labels.join(" | "),
         "|--:".repeat(peers.len())
     );
     for figure in results.measured() {
@@ -181,15 +190,7 @@ pub fn number(value: f64) -> String {
 }
 
 fn targets(text: &mut String, lines: &[Line]) {
-    let missed = lines
-        .iter()
-        .filter(|l| l.verdict == Verdict::Missed)
-        .count();
-    let _ = writeln!(
-        text,
-        "## Targets\n\n{missed} of {} missed.\n\n```text",
-        lines.iter().filter(|l| l.verdict != Verdict::Shown).count()
-    );
+    let _ = writeln!(text, "## Targets\n\n{}.\n\n```text", score(lines));
     for line in lines {
         let _ = writeln!(text, "{line}");
     }

@@ -18,6 +18,8 @@ const BAR: f64 = 18.0;
 const HEAD: f64 = 46.0;
 /// Room for the numbers of a logarithmic scale.
 const FOOT: f64 = 20.0;
+/// Room for a letter of a name, on the average.
+const LETTER: f64 = 6.6;
 /// Room for the number behind a bar.
 const VALUE: f64 = 62.0;
 /// A subject whose bar is shorter than this part of the longest can't be read off.
@@ -26,7 +28,8 @@ const TOO_SHORT: f64 = 0.025;
 /// All panels as one picture.
 pub fn render(results: &Results) -> String {
     let figures = drawn(results);
-    let height = panel_height(results);
+    let most = figures.iter().map(|f| asked(results, f).count()).max();
+    let height = panel_height(most.unwrap_or(0));
     let rows = figures.len().div_ceil(COLUMNS);
     let (width, total) = (PANEL * COLUMNS as f64, height * rows as f64 + 30.0);
     let smoke = if results.quick {
@@ -57,15 +60,19 @@ pub fn drawn(results: &Results) -> Vec<Figure> {
     figures
 }
 
-fn panel_height(results: &Results) -> f64 {
-    HEAD + BAR * results.peers.len() as f64 + FOOT
+fn panel_height(rows: usize) -> f64 {
+    HEAD + BAR * rows as f64 + FOOT
+}
+
+/// Those that were asked for a figure, measured or not.
+fn asked<'a>(results: &'a Results, figure: &'a Figure) -> impl Iterator<Item = &'a Peer> {
+    let is_without = |p: &Peer| p.without.iter().any(|name| name == figure.name);
+    results.peers.iter().filter(move |p| !is_without(p))
 }
 
 /// One figure; `place` is what else its element says, such as where it stands in another picture.
 pub fn panel(results: &Results, figure: &Figure, place: &str) -> String {
-    let mut rows: Vec<(&Peer, Option<Spread>)> = results
-        .peers
-        .iter()
+    let mut rows: Vec<(&Peer, Option<Spread>)> = asked(results, figure)
         .map(|p| (p, results.spread(figure.name, &p.name)))
         .collect();
     rows.sort_by(|(_, a), (_, b)| match (a, b) {
@@ -76,11 +83,11 @@ pub fn panel(results: &Results, figure: &Figure, place: &str) -> String {
     let subject = rows.iter().find(|(p, _)| p.kind == Kind::Subject);
     let subject = subject.and_then(|(_, s)| *s).map(|s| s.median);
     let spreads: Vec<Spread> = rows.iter().filter_map(|row| row.1).collect();
-    let longest = results.peers.iter().map(|p| p.name.chars().count()).max();
-    let left = (7.0 * longest.unwrap_or(0) as f64 + 12.0).clamp(80.0, 170.0);
+    let longest = rows.iter().map(|(p, _)| p.name.chars().count()).max();
+    let left = (LETTER * longest.unwrap_or(0) as f64 + 12.0).clamp(80.0, 210.0);
     let scale = Scale::of(&spreads, subject, left);
 
-    let height = panel_height(results);
+    let height = panel_height(rows.len());
     let better = if figure.less_is_better {
         "less is better"
     } else {
@@ -267,6 +274,15 @@ mod tests {
         assert!(svg.contains("CPU &lt;us&gt;") && !svg.contains("Rate"));
         assert!(svg.contains("not measured"));
         assert!(svg.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn who_was_not_asked_has_no_row() {
+        let peers = [("us", Kind::Subject, 1.0), ("unable", Kind::Program, 2.0)];
+        let mut results = example(&[CPU, RATE], &peers);
+        results.peers[1].without = vec!["cpu".to_string()];
+        assert!(!panel(&results, &CPU, "").contains("unable"));
+        assert!(panel(&results, &RATE, "").contains("unable"));
     }
 
     #[test]

@@ -47,6 +47,44 @@ pub struct Peer {
     pub version: Option<String>,
     pub missing: Option<String>,
     pub install: String,
+    /// The command that builds it; absent for a package.
+    #[serde(default)]
+    pub build: Option<String>,
+    /// It speaks TLS where the others don't.
+    #[serde(default)]
+    pub tls: bool,
+    /// Figures that its entry says it can't give.
+    #[serde(default)]
+    pub without: Vec<String>,
+}
+
+/// What a run was not asked for by its command line, though the rig has it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct LeftOut {
+    pub peers: Vec<String>,
+    pub figures: Vec<String>,
+}
+
+impl LeftOut {
+    pub fn is_empty(&self) -> bool {
+        self.peers.is_empty() && self.figures.is_empty()
+    }
+}
+
+/// How busy the machine was before the first peer was looked for and after the last sample: processes that ran or
+/// waited for a core, over the last minute.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct LoadAverage {
+    pub start: f64,
+    pub end: f64,
+}
+
+impl LoadAverage {
+    /// Whether others worked too: at the start nobody should, at the end only this run, which keeps no more than the
+    /// cores busy that it has.
+    pub fn is_busy(self, cores: usize) -> bool {
+        self.start > 1.0 || self.end > cores as f64 + 1.0
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -77,6 +115,15 @@ pub struct Results {
     pub quick: bool,
     pub interrupted: bool,
     pub machine: Machine,
+    /// What the programs were built with, and from.
+    #[serde(default)]
+    pub rustc: Option<String>,
+    #[serde(default)]
+    pub commit: Option<String>,
+    #[serde(default)]
+    pub load_average: Option<LoadAverage>,
+    #[serde(default)]
+    pub left_out: LeftOut,
     pub figures: Vec<Figure>,
     /// Those of the figures that are drawn.
     #[serde(default)]
@@ -125,12 +172,53 @@ impl Results {
         Spread::of(&values)
     }
 
-    /// The median of `ours / theirs` over the rounds of both, with its bootstrap interval.
+    /// The median of `ours / theirs` over the rounds of both, with the interval of that median.
     pub fn ratio(&self, figure: &str, ours: &str, theirs: &str) -> Option<Spread> {
-        Spread::bootstrap(&paired_ratios(
+        Spread::with_interval(&paired_ratios(
             &self.by_round(figure, ours),
             &self.by_round(figure, theirs),
         ))
+    }
+
+    /// How busy the machine was, as the end of a list of what it is.
+    pub fn load(&self) -> String {
+        match self.load_average {
+            Some(LoadAverage { start, end }) => {
+                format!("; load average {start:.2} at the start, {end:.2} at the end")
+            }
+            None => String::new(),
+        }
+    }
+
+    /// The warnings that stand above the figures, as a bold word and the rest.
+    pub fn warnings(&self) -> Vec<(&'static str, String)> {
+        let mut all = Vec::new();
+        if self.quick {
+            all.push((
+                "A quick run",
+                ": its figures are a smoke test and nothing more. Don't quote them.".to_string(),
+            ));
+        }
+        if self.interrupted {
+            all.push((
+                "Interrupted",
+                ": this is what was measured until then.".to_string(),
+            ));
+        }
+        if !self.left_out.is_empty() {
+            all.push(("Narrowed", format!(": {}.", self.left_out.told())));
+        }
+        let busy = |load: &LoadAverage| load.is_busy(self.machine.cores);
+        if let Some(load) = self.load_average.filter(busy) {
+            all.push((
+                "A busy machine",
+                format!(
+                    ": load average {:.1} at the start and {:.1} at the end, on {} cores. Other work is in these figures.",
+                    load.start, load.end, self.machine.cores
+                ),
+            ));
+        }
+        all
     }
 
     pub fn subject(&self) -> Option<&Peer> {
@@ -166,7 +254,28 @@ impl From<&Box<Missing>> for Peer {
     }
 }
 
+impl LeftOut {
+    /// In words, such as "only a part was asked for; without the peers x, y".
+    fn told(&self) -> String {
+        let list = |what: &str, names: &[String]| match names {
+            [] => None,
+            names => Some(format!("the {what} {}", names.join(", "))),
+        };
+        let parts = [list("peers", &self.peers), list("figures", &self.figures)];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        format!("the command line left out {}", parts.join(", and "))
+    }
+}
+
 impl Peer {
+    /// Its name, with what makes its figures another thing.
+    pub fn label(&self) -> String {
+        match self.tls {
+            true => format!("{} (encrypts)", self.name),
+            false => self.name.clone(),
+        }
+    }
+
     fn new(spec: &crate::peers::Spec) -> Peer {
         Peer {
             name: spec.name.clone(),
@@ -179,7 +288,10 @@ impl Peer {
             start: spec.start.join(" "),
             version: None,
             missing: None,
-            install: spec.install.clone(),
+            install: spec.install().to_string(),
+            build: spec.build.clone(),
+            tls: spec.tls,
+            without: Vec::new(),
         }
     }
 }
@@ -205,6 +317,10 @@ pub(super) mod tests {
             quick: false,
             interrupted: false,
             machine,
+            rustc: None,
+            commit: None,
+            load_average: None,
+            left_out: LeftOut::default(),
             figures: figures.to_vec(),
             plotted: figures.iter().map(|f| f.name).collect(),
             peers: Vec::new(),
@@ -224,6 +340,9 @@ pub(super) mod tests {
                 version: Some("1".to_string()),
                 missing: None,
                 install: format!("install {name}"),
+                build: None,
+                tls: false,
+                without: Vec::new(),
             });
             for round in 0..3 {
                 for figure in figures {
@@ -232,6 +351,24 @@ pub(super) mod tests {
             }
         }
         results
+    }
+
+    #[test]
+    fn a_run_that_was_narrowed_or_disturbed_says_so() {
+        let mut results = example(&[], &[("us", Kind::Subject, 1.0)]);
+        assert!(results.warnings().is_empty());
+        results.left_out.peers = vec!["may".to_string()];
+        results.load_average = Some(LoadAverage {
+            start: 0.4,
+            end: 2.9,
+        });
+        let told = results.warnings();
+        assert_eq!(told.len(), 1);
+        assert!(told[0].1.contains("left out the peers may"), "{told:?}");
+        for (start, end) in [(1.1, 0.0), (0.0, 3.1)] {
+            results.load_average = Some(LoadAverage { start, end });
+            assert_eq!(results.warnings()[1].0, "A busy machine");
+        }
     }
 
     #[test]

@@ -36,34 +36,42 @@ impl Spread {
         })
     }
 
-    /// The median with its 95 % bootstrap interval: the percentile method over resamples of the values.
-    pub fn bootstrap(values: &[f64]) -> Option<Spread> {
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        let mut random = |below: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % below as u64) as usize
-        };
-        let medians: Vec<f64> = (0..RESAMPLES)
-            .filter_map(|_| {
-                let sample: Vec<f64> = values
-                    .iter()
-                    .map(|_| values[random(values.len())])
-                    .collect();
-                median(&sample)
-            })
-            .collect();
+    /// The median with an interval that holds the true one with a probability of 95 % or more, whatever the values'
+    /// distribution: the innermost two that are equally far from both ends and suffice. Of fewer than six, all values.
+    pub fn with_interval(values: &[f64]) -> Option<Spread> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let outside = outside(values.len());
         Some(Spread {
             median: median(values)?,
-            low: quantile(&medians, 0.025)?,
-            high: quantile(&medians, 0.975)?,
+            low: *sorted.get(outside)?,
+            high: *sorted.iter().rev().nth(outside)?,
             count: values.len(),
         })
     }
 }
 
-const RESAMPLES: usize = 2000;
+/// How sure an interval must be.
+const COVERAGE: f64 = 0.95;
+
+/// How many of so many values may lie outside of an interval of their median, at each end.
+fn outside(count: usize) -> usize {
+    let more = (1..=count / 2).take_while(|&outside| coverage(count, outside) >= COVERAGE);
+    more.last().unwrap_or(0)
+}
+
+/// The probability that the median lies between two of `count` values with `outside` of them beyond at each end: each
+/// value is below the median with a probability of a half.
+fn coverage(count: usize, outside: usize) -> f64 {
+    let n = count as f64;
+    let mut one = 0.5f64.powf(n);
+    let mut beyond = 0.0;
+    for below in 0..=outside {
+        beyond += one;
+        one *= (n - below as f64) / (below as f64 + 1.0);
+    }
+    1.0 - 2.0 * beyond
+}
 
 /// `ours / theirs` of the rounds that both took part in.
 pub fn paired_ratios(ours: &[(usize, f64)], theirs: &[(usize, f64)]) -> Vec<f64> {
@@ -101,15 +109,27 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_median_and_stays_inside_the_values() {
-        let values = [0.9, 1.0, 1.1, 1.0, 0.95, 1.05, 3.0];
-        let spread = Spread::bootstrap(&values).unwrap();
-        assert!(0.9 <= spread.low && spread.low <= spread.median);
-        assert!(spread.median <= spread.high && spread.high <= 3.0);
-        assert_eq!(Spread::bootstrap(&values), Some(spread));
-        let equal = Spread::bootstrap(&[2.0; 4]).unwrap();
-        assert_eq!((equal.low, equal.high), (2.0, 2.0));
-        assert_eq!(Spread::bootstrap(&[]), None);
+    fn an_interval_is_as_narrow_as_it_may_be() {
+        // Tables of the binomial distribution: 12 values, third to third last.
+        let percent = |count, outside| (1000.0 * coverage(count, outside)).round() / 10.0;
+        assert_eq!((percent(12, 2), percent(12, 3)), (96.1, 85.4));
+        assert_eq!((percent(11, 1), percent(11, 2)), (98.8, 93.5));
+        assert_eq!(percent(5, 0), 93.8);
+        let counts = [1, 2, 5, 6, 8, 9, 11, 12, 15];
+        assert_eq!(counts.map(outside), [0, 0, 0, 0, 0, 1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn what_lies_outside_of_an_interval_does_not_move_it() {
+        let values = [3.0, 0.9, 1.0, 1.1, 1.0, 0.95, 1.05, 1.2, 0.1];
+        let spread = Spread::with_interval(&values).unwrap();
+        assert_eq!(
+            (spread.low, spread.median, spread.high, spread.count),
+            (0.9, 1.0, 1.2, 9)
+        );
+        let few = Spread::with_interval(&values[..3]).unwrap();
+        assert_eq!((few.low, few.median, few.high), (0.9, 1.0, 3.0));
+        assert_eq!(Spread::with_interval(&[]), None);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum Against {
     Peer(&'static str),
     /// The same figure of each rival but these: programs, packages and the floor.
     EachBut(&'static [&'static str]),
+    /// The figure of this peer, which need not be the subject, and the same figure of each rival but these.
+    OfEachBut(&'static str, &'static [&'static str]),
     /// Of each rival that does the same steps per tunnel.
     EachOfSameSteps,
     /// The first one's figure is held against the second's, whoever the subject is.
@@ -56,8 +58,10 @@ pub enum Verdict {
     Missed,
     /// Nothing is promised: it is there to be seen.
     Shown,
-    /// One side has no sample: missing, filtered out, failed or interrupted.
+    /// One side has no sample: missing, failed or interrupted.
     Unmeasured,
+    /// The command line left one side out.
+    Skipped,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -84,13 +88,44 @@ pub fn judge(targets: &[Target], results: &Results) -> Vec<Line> {
     targets
         .iter()
         .flat_map(|target| lines(target, &subject.name, results))
+        .map(|line| skipped(line, results))
         .collect()
+}
+
+/// A line without a sample because nobody asked for one.
+fn skipped(line: Line, results: &Results) -> Line {
+    let left = &results.left_out;
+    let sides = line.ours.iter().chain(&line.theirs);
+    let is_left =
+        left.figures.contains(&line.figure) || sides.clone().any(|side| left.peers.contains(side));
+    match line.verdict {
+        Verdict::Unmeasured if is_left => Line {
+            verdict: Verdict::Skipped,
+            ..line
+        },
+        _ => line,
+    }
+}
+
+impl Against {
+    /// The peers that it names.
+    pub fn names(&self) -> Vec<&'static str> {
+        match *self {
+            Against::Itself | Against::EachOfSameSteps => Vec::new(),
+            Against::LimitOf(name) | Against::Peer(name) | Against::Shown(name) => vec![name],
+            Against::EachBut(names) => names.to_vec(),
+            Against::OfEachBut(one, names) => [&[one], names].concat(),
+            Against::Pair(one, other) => vec![one, other],
+        }
+    }
 }
 
 fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
     let rivals = |wanted: &dyn Fn(&Peer) -> bool| -> Vec<String> {
-        let rival =
-            |p: &&Peer| matches!(p.kind, Kind::Program | Kind::Package | Kind::Floor) && wanted(p);
+        let asked = |p: &Peer| !p.without.iter().any(|figure| figure == target.figure);
+        let rival = |p: &&Peer| {
+            matches!(p.kind, Kind::Program | Kind::Package | Kind::Floor) && asked(p) && wanted(p)
+        };
         results
             .peers
             .iter()
@@ -111,20 +146,17 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
                 ..line(target, value, None, text)
             }];
         }
-        Against::Pair(one, other) => {
-            let ratio = results.ratio(target.figure, one, other);
-            let text = format!("{one} {} of {other}", target.bound);
-            return vec![Line {
-                ours: Some(one.to_string()),
-                ..line(target, ratio, Some(other), text)
-            }];
+        Against::Pair(one, other) => return vec![pair(target, one, other, results)],
+        Against::OfEachBut(one, names) => {
+            let rivals = rivals(&|p| !names.contains(&p.name.as_str()));
+            let against = |rival: &String| pair(target, one, rival, results);
+            return rivals.iter().map(against).collect();
         }
         Against::Shown(name) => {
             let ratio = results.ratio(target.figure, name, subject);
-            let verdict = if ratio.is_some() {
-                Verdict::Shown
-            } else {
-                Verdict::Unmeasured
+            let verdict = match ratio {
+                Some(_) => Verdict::Shown,
+                None => Verdict::Unmeasured,
             };
             let target_text = format!("{name} of {subject}");
             return vec![Line {
@@ -149,6 +181,15 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
     rivals.iter().map(against).collect()
 }
 
+fn pair(target: &Target, one: &str, other: &str, results: &Results) -> Line {
+    let ratio = results.ratio(target.figure, one, other);
+    let text = format!("{one} {} of {other}", target.bound);
+    Line {
+        ours: Some(one.to_string()),
+        ..line(target, ratio, Some(other), text)
+    }
+}
+
 fn line(target: &Target, ratio: Option<Spread>, theirs: Option<&str>, text: String) -> Line {
     let verdict = match ratio {
         None => Verdict::Unmeasured,
@@ -164,6 +205,23 @@ fn line(target: &Target, ratio: Option<Spread>, theirs: Option<&str>, text: Stri
         ours: None,
         theirs: theirs.map(String::from),
     }
+}
+
+/// As in "29 of 36 targets met, 7 missed". What is only shown is no target, and what was left out is none of this run.
+pub fn score(lines: &[Line]) -> String {
+    let count = |verdict| lines.iter().filter(|l| l.verdict == verdict).count();
+    let (met, missed) = (count(Verdict::Met), count(Verdict::Missed));
+    let (unmeasured, skipped) = (count(Verdict::Unmeasured), count(Verdict::Skipped));
+    let mut text = match met + missed + unmeasured {
+        0 => "No targets: the figures are there to be seen".to_string(),
+        all => format!("{met} of {all} targets met, {missed} missed"),
+    };
+    for (count, what) in [(unmeasured, "not measured"), (skipped, "not asked for")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    }
+    text
 }
 
 impl Bound {
@@ -193,6 +251,7 @@ impl fmt::Display for Verdict {
             Verdict::Shown => "shown",
             Verdict::Missed => "missed",
             Verdict::Unmeasured => "unmeasured",
+            Verdict::Skipped => "skipped",
         })
     }
 }
@@ -282,6 +341,48 @@ mod tests {
         assert_eq!(
             verdicts(&[target(Bound::AtMost(1.0), Against::EachOfSameSteps)]).len(),
             2
+        );
+    }
+
+    #[test]
+    fn what_was_left_out_is_skipped_and_who_cannot_is_no_rival() {
+        let peers = [
+            ("us", Kind::Subject, 1.0),
+            ("them", Kind::Program, 2.0),
+            ("unable", Kind::Program, 2.0),
+        ];
+        let mut results = example(&[F], &peers);
+        results.peers[2].without = vec!["cpu".to_string()];
+        results.left_out.peers = vec!["gone".to_string()];
+        results.left_out.figures = vec!["bulk".to_string()];
+        let of = |figure, against| Target {
+            figure,
+            bound: Bound::AtMost(1.0),
+            against,
+        };
+        let lines = judge(
+            &[
+                of("cpu", Against::EachBut(&[])),
+                of("cpu", Against::OfEachBut("us", &[])),
+                of("cpu", Against::Peer("gone")),
+                of("bulk", Against::Peer("them")),
+                of("cpu", Against::Peer("nobody")),
+            ],
+            &results,
+        );
+        let found: Vec<_> = lines
+            .iter()
+            .map(|l| (l.verdict, l.target.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (Verdict::Met, "<= 1.00 of them"),
+                (Verdict::Met, "us <= 1.00 of them"),
+                (Verdict::Skipped, "<= 1.00 of gone"),
+                (Verdict::Skipped, "<= 1.00 of them"),
+                (Verdict::Unmeasured, "<= 1.00 of nobody"),
+            ]
         );
     }
 

@@ -1,9 +1,11 @@
 //! What every sample needs, and what it gives.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
+use super::run::Options;
 use crate::load::pattern::Pattern;
 use crate::peers::{Found, Running, Setup, Under};
 use crate::report::results::Part;
@@ -20,9 +22,39 @@ pub struct Bench {
     pub stop: Stop,
     /// A sample that fails ends the run.
     pub strict: bool,
+    notes: RefCell<Vec<String>>,
 }
 
 impl Bench {
+    pub fn new(
+        options: &Options,
+        cores: Option<Cores>,
+        descriptors: u64,
+        folder: PathBuf,
+        stop: Stop,
+    ) -> io::Result<Bench> {
+        Ok(Bench {
+            quick: options.quick,
+            cores,
+            descriptors,
+            folder,
+            pattern: Pattern::new()?,
+            stop,
+            strict: options.strict,
+            notes: RefCell::default(),
+        })
+    }
+
+    /// What a sample met that its reader must know, where it is too deep to return it.
+    pub fn note(&self, text: String) {
+        self.notes.borrow_mut().push(text);
+    }
+
+    /// What was noted since the last time.
+    pub fn noted(&self) -> Vec<String> {
+        self.notes.take()
+    }
+
     /// Starts a fresh process of this peer on its core.
     pub fn start(&self, peer: &Found, setup: Setup, under: &Under) -> io::Result<Running> {
         let cores = self.cores.filter(|_| setup.threads == 1);

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// Rounds of a figure that is held against a target: the interval of a median of so many ratios is of use. A count, which
+/// doesn't vary as time does, has one.
+pub const ENOUGH: usize = 11;
+
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub rounds: usize,
@@ -19,9 +23,10 @@ impl Plan {
         Plan::new(rounds, 1, sample, budget)
     }
 
-    /// As [`quick`](Plan::quick), but never fewer rounds than a spread needs.
+    /// As [`quick`](Plan::quick), but never fewer rounds than an interval needs.
     pub const fn full(rounds: usize, sample: u64, budget: u64) -> Plan {
-        Plan::new(rounds, if rounds < 5 { rounds } else { 5 }, sample, budget)
+        let least = if rounds < ENOUGH { rounds } else { ENOUGH };
+        Plan::new(rounds, least, sample, budget)
     }
 
     const fn new(rounds: usize, least: usize, sample: u64, budget: u64) -> Plan {
@@ -34,7 +39,12 @@ impl Plan {
     }
 
     pub fn expected(&self, peers: usize) -> Duration {
-        (self.sample * (self.rounds * peers) as u32).min(self.budget)
+        self.whole(peers).min(self.budget)
+    }
+
+    /// How long all rounds are thought to take.
+    pub fn whole(&self, peers: usize) -> Duration {
+        self.sample * (self.rounds * peers) as u32
     }
 }
 
@@ -62,7 +72,7 @@ mod tests {
     #[test]
     fn a_plan_never_promises_more_rounds_than_it_has() {
         assert_eq!(Plan::full(1, 100, 10).least, 1);
-        assert_eq!(Plan::full(15, 100, 10).least, 5);
+        assert_eq!(Plan::full(15, 100, 10).least, ENOUGH);
         assert_eq!(
             Plan::full(15, 1_000, 10).expected(2),
             Duration::from_secs(10)

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -13,15 +14,17 @@ use super::bench::{Bench, Taken};
 use super::plan::{order, Plan};
 use super::progress::Progress;
 use super::{Group, Rig};
-use crate::load::pattern::Pattern;
 use crate::peers::find::{find, project};
-use crate::peers::{spec, Found, Missing};
+use crate::peers::{spec, Found, Missing, Spec};
 use crate::report::date::today;
-use crate::report::results::Peer;
+use crate::report::results::{LeftOut, LoadAverage, Peer};
 use crate::report::targets::{judge, Line};
 use crate::report::{html, markdown, plot, Results};
 use crate::stop::Stop;
-use crate::tools::machine::{raise_descriptors, Cores, Machine};
+use crate::tools::machine::{load_average, raise_descriptors, Cores, Machine};
+
+/// A peer that failed so often in a group is dropped from it.
+const MOST_FAILURES: usize = 2;
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -88,9 +91,6 @@ pub fn run(rigs: &[&Rig], options: &Options) -> io::Result<()> {
         }
     }
     eprintln!("results in {}", out.display());
-    if options.quick {
-        eprintln!("a quick run: its figures are only a smoke test");
-    }
     for outcome in &outcomes {
         outcome.tell(rigs.len() > 1);
     }
@@ -108,6 +108,9 @@ impl Outcome {
         }
         for note in &self.results.notes {
             eprintln!("note: {note}");
+        }
+        for (what, more) in self.results.warnings() {
+            eprintln!("warning: {what}{more}");
         }
         for line in &self.lines {
             println!("{line}");
@@ -128,7 +131,13 @@ fn run_one(
         Some(file) => fs::read_to_string(file)?,
         None => fs::read_to_string(project.join("benches/peers.toml"))?,
     };
+    let all = spec::parse(&list, rig.name, &[])?;
+    if options.peers_file.is_none() {
+        knows_its_rivals(rig, &all)?;
+    }
     let specs = spec::parse(&list, rig.name, &options.peers)?;
+    let left_out = left_out(rig, &groups, &all, &specs);
+    let load_at_start = load_average();
     let scratch = Scratch::new()?;
     let mut sides: Vec<Result<Found, Box<Missing>>> = Vec::new();
     for spec in specs {
@@ -139,7 +148,9 @@ fn run_one(
     for missing in sides.iter().filter_map(|side| side.as_ref().err()) {
         eprintln!(
             "missing: {}: {}; {}",
-            missing.spec.name, missing.reason, missing.spec.install
+            missing.spec.name,
+            missing.reason,
+            missing.spec.install()
         );
         if options.strict {
             let text = format!("{} is missing: {}", missing.spec.name, missing.reason);
@@ -159,12 +170,13 @@ fn run_one(
         quick: options.quick,
         interrupted: false,
         machine: Machine::describe(pinned, descriptors, cores),
+        rustc: said("rustc", &["--version"], &project),
+        commit: commit(&project),
+        load_average: None,
+        left_out,
         figures: rig.figures.to_vec(),
         plotted: rig.plotted.to_vec(),
-        peers: sides
-            .iter()
-            .map(|side| side.as_ref().map_or_else(Peer::from, Peer::from))
-            .collect(),
+        peers: sides.iter().map(|side| peer(rig, side)).collect(),
         samples: Vec::new(),
         parts: Default::default(),
         notes: Vec::new(),
@@ -173,18 +185,86 @@ fn run_one(
         results.note(note.to_string());
     }
     let peers: Vec<Found> = sides.into_iter().flatten().collect();
-    let bench = Bench {
-        quick: options.quick,
-        cores: pinned,
-        descriptors,
-        folder: scratch.0.clone(),
-        pattern: Pattern::new()?,
-        stop: stop.clone(),
-        strict: options.strict,
-    };
+    let folder = scratch.0.clone();
+    let bench = Bench::new(options, pinned, descriptors, folder, stop.clone())?;
     measure(&bench, &peers, &groups, &mut results, out)?;
+    let loads = load_at_start.zip(load_average());
+    results.load_average = loads.map(|(start, end)| LoadAverage { start, end });
     results.interrupted = stop.asked();
     finish(rig, results, out)
+}
+
+fn peer(rig: &Rig, side: &Result<Found, Box<Missing>>) -> Peer {
+    let (spec, peer) = match side {
+        Ok(found) => (&found.spec, Peer::from(found)),
+        Err(missing) => (&missing.spec, Peer::from(missing)),
+    };
+    let others = rig.groups.iter().filter(|g| !spec.takes_part(g.name));
+    Peer {
+        without: others
+            .flat_map(|g| g.figures)
+            .map(|f| f.to_string())
+            .collect(),
+        ..peer
+    }
+}
+
+/// What the rig has and the command line didn't ask for.
+fn left_out(rig: &Rig, groups: &[Group], all: &[Spec], specs: &[Spec]) -> LeftOut {
+    let asked = |name: &str| groups.iter().any(|g| g.name == name);
+    let left = rig.groups.iter().filter(|g| !asked(g.name));
+    let named = |spec: &&Spec| !specs.iter().any(|other| other.name == spec.name);
+    LeftOut {
+        peers: all.iter().filter(named).map(|s| s.name.clone()).collect(),
+        figures: left
+            .flat_map(|g| g.figures)
+            .map(|f| f.to_string())
+            .collect(),
+    }
+}
+
+/// A target that names nobody would never be judged.
+fn knows_its_rivals(rig: &Rig, all: &[Spec]) -> io::Result<()> {
+    let is_there = |name: &str| all.iter().any(|spec| spec.name == name);
+    for target in rig.targets {
+        if let Some(name) = target
+            .against
+            .names()
+            .into_iter()
+            .find(|name| !is_there(name))
+        {
+            let text = format!(
+                "a target of {} names {name:?}, and no [[{}]] in peers.toml has that name",
+                target.figure, rig.name
+            );
+            return Err(io::Error::other(text));
+        }
+    }
+    Ok(())
+}
+
+/// The commit that the project is at, with a word where files differ from it.
+fn commit(project: &Path) -> Option<String> {
+    let hash = said("git", &["rev-parse", "HEAD"], project)?;
+    match said(
+        "git",
+        &["status", "--porcelain", "--untracked-files=no"],
+        project,
+    ) {
+        Some(_) => Some(format!("{hash}, changed")),
+        None => Some(hash),
+    }
+}
+
+/// The first line that a command says; none when it fails or says nothing.
+fn said(program: &str, arguments: &[&str], folder: &Path) -> Option<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().next().map(str::to_string)
 }
 
 /// The groups of that name, or all of them.
@@ -209,7 +289,7 @@ fn measure(
 ) -> io::Result<()> {
     let plan = |group: &Group| bench.either(group.quick, group.full);
     let asked = |group: &Group| -> Vec<&Found> {
-        let takes_part = |peer: &&Found| !peer.spec.without.iter().any(|name| name == group.name);
+        let takes_part = |peer: &&Found| peer.spec.takes_part(group.name);
         peers.iter().filter(takes_part).collect()
     };
     let expected = groups
@@ -233,7 +313,8 @@ fn measure(
             let spent = begun.elapsed() > budget;
             for index in order(peers.len(), round) {
                 // What no longer fits the time is not begun, but never fewer rounds than a spread needs.
-                if (spent && round >= least) || failed[index] == 2 || bench.stop.asked() {
+                if (spent && round >= least) || failed[index] == MOST_FAILURES || bench.stop.asked()
+                {
                     progress.step(step);
                     continue;
                 }
@@ -245,7 +326,11 @@ fn measure(
                     round + 1
                 );
                 progress.tell(&what);
-                match (group.sample)(bench, peers[index]) {
+                let taken = (group.sample)(bench, peers[index]);
+                for note in bench.noted() {
+                    results.note(format!("{} {name}: {note}", group.name));
+                }
+                match taken.and_then(|taken| of_its_group(group, taken)) {
                     Ok(taken) => keep(results, name, round, taken),
                     Err(_) if bench.stop.asked() => {}
                     Err(e) if bench.strict => {
@@ -254,6 +339,12 @@ fn measure(
                     Err(e) => {
                         failed[index] += 1;
                         results.note(format!("{what}: {e}"));
+                        if failed[index] == MOST_FAILURES && round + 1 < rounds {
+                            results.note(format!(
+                                "{name} failed twice and was asked no more for {}",
+                                group.name
+                            ));
+                        }
                     }
                 }
                 progress.step(step);
@@ -266,6 +357,21 @@ fn measure(
     }
     progress.finish();
     Ok(())
+}
+
+/// A figure that its group doesn't name would be missing where runs are narrowed and rounds are counted.
+fn of_its_group(group: &Group, taken: Taken) -> io::Result<Taken> {
+    match taken
+        .values
+        .iter()
+        .find(|(name, _)| !group.figures.contains(name))
+    {
+        Some((name, _)) => Err(io::Error::other(format!(
+            "{name} is no figure of {}",
+            group.name
+        ))),
+        None => Ok(taken),
+    }
 }
 
 fn keep(results: &mut Results, peer: &str, round: usize, taken: Taken) {
@@ -330,6 +436,36 @@ mod tests {
             command.ends_with("-- relay --quick --peers ptunnel,tokio"),
             "{command}"
         );
+    }
+
+    #[test]
+    fn every_target_names_peers_that_there_are() {
+        for rig in crate::rigs::RIGS {
+            let all = spec::shipped(rig.name).unwrap();
+            knows_its_rivals(rig, &all).unwrap();
+        }
+        let all = spec::shipped("relay").unwrap();
+        let fewer: Vec<Spec> = all.into_iter().filter(|s| s.name != "tokio").collect();
+        let e = knows_its_rivals(&relay::RIG, &fewer).unwrap_err();
+        assert!(e.to_string().contains("\"tokio\""), "{e}");
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_known() {
+        let all = spec::shipped("relay").unwrap();
+        let groups = wanted(&relay::RIG, &["ping".to_string()]).unwrap();
+        let left = left_out(&relay::RIG, &groups, &all, &all[1..]);
+        assert_eq!(left.peers, [all[0].name.clone()]);
+        assert!(left.figures.contains(&"cpu".to_string()));
+        assert!(!left.figures.contains(&"ping-p99".to_string()));
+        assert!(left_out(&relay::RIG, relay::RIG.groups, &all, &all).is_empty());
+    }
+
+    #[test]
+    fn a_figure_that_its_group_does_not_name_is_an_error() {
+        let group = &relay::RIG.groups[0];
+        assert!(of_its_group(group, Taken::values(vec![("cpu", 1.0)])).is_ok());
+        assert!(of_its_group(group, Taken::values(vec![("cpo", 1.0)])).is_err());
     }
 
     #[test]

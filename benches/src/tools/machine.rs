@@ -54,6 +54,12 @@ fn busy_ticks(stat: &str, core: usize) -> Option<u64> {
     }
 }
 
+/// Processes that ran or waited for a core, over the last minute.
+pub fn load_average() -> Option<f64> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    text.split(' ').next()?.parse().ok()
+}
+
 /// Raises the number of descriptors to what the kernel grants and returns it. Children inherit it.
 pub fn raise_descriptors() -> u64 {
     let most = getrlimit(Resource::Nofile).maximum;
@@ -120,6 +126,11 @@ mod tests {
         assert_eq!(busy_ticks(text, 1), Some(63));
         assert_eq!(busy_ticks(text, 10), Some(5));
         assert_eq!(busy_ticks(text, 0), None);
+    }
+
+    #[test]
+    fn reads_the_load_average() {
+        assert!(load_average().is_some_and(|load| load >= 0.0));
     }
 
     #[test]

@@ -6,26 +6,8 @@ use super::super::markdown::number;
 use super::super::plot::escape;
 use super::super::results::{Figure, Results};
 use super::super::stats::Spread;
-use super::super::targets::{Bound, Line, Verdict};
+use super::super::targets::{score, Bound, Line, Verdict};
 use super::{sign, strip, verdict_class};
-
-/// As in "29 of 36 targets met, 7 missed".
-pub fn score(lines: &[Line]) -> String {
-    let count = |verdict| lines.iter().filter(|l| l.verdict == verdict).count();
-    if count(Verdict::Shown) == lines.len() {
-        return "No targets: the figures are there to be seen".to_string();
-    }
-    let mut text = format!(
-        "{} of {} targets met, {} missed",
-        count(Verdict::Met),
-        lines.len() - count(Verdict::Shown),
-        count(Verdict::Missed)
-    );
-    if count(Verdict::Unmeasured) > 0 {
-        let _ = write!(text, ", {} not measured", count(Verdict::Unmeasured));
-    }
-    text
-}
 
 /// A line for each figure with a target: the subject's value, and how it stands to each rival.
 pub fn short(page: &mut String, results: &Results, lines: &[Line]) {
@@ -43,6 +25,7 @@ pub fn short(page: &mut String, results: &Results, lines: &[Line]) {
         let (met, missed) = (count(Verdict::Met), count(Verdict::Missed));
         let (class, verdict) = match (met, missed) {
             (0, 0) if count(Verdict::Shown) > 0 => ("unmeasured", "shown".to_string()),
+            (0, 0) if count(Verdict::Skipped) == lines.len() => continue,
             (0, 0) => ("unmeasured", "– not measured".to_string()),
             (_, 0) => ("met", "✓ met".to_string()),
             (0, _) => ("missed", "✗ missed".to_string()),
@@ -71,7 +54,7 @@ fn beside(results: &Results, figure: &Figure, line: &Line) -> String {
         _ => String::new(),
     };
     let (Some(ratio), Some(theirs)) = (line.ratio, &line.theirs) else {
-        return format!("the target is {}{missed}", target(line));
+        return limit(figure, line, &missed);
     };
     let (class, sign) = sign(results.difference(&seen_by_us(results, figure, line), ratio));
     let (ours, theirs) = match &line.ours {
@@ -90,6 +73,20 @@ fn beside(results: &Results, figure: &Figure, line: &Line) -> String {
         "<span class=\"part\">{ours}<span class=\"{class}\">{sign}&nbsp;{}</span> of {theirs}{interval}{missed}</span>",
         number(ratio.median)
     )
+}
+
+/// A value that is held against a limit: the subject's own is told already, another's needs its name.
+fn limit(figure: &Figure, line: &Line, missed: &str) -> String {
+    match (&line.ours, line.ratio) {
+        (Some(ours), Some(value)) => format!(
+            "<span class=\"part\">{} <b>{} {}</b> (target {}){missed}</span>",
+            escape(ours),
+            number(value.median),
+            escape(figure.unit),
+            target(line)
+        ),
+        _ => format!("the target is {}{missed}", target(line)),
+    }
 }
 
 /// The figure of a line as it is from our side: where the ratio is another's to ours, more of it is better for us where
@@ -202,7 +199,8 @@ fn row(page: &mut String, results: &Results, figure: &Figure, line: &Line) {
     let against = match (&line.ours, &line.theirs) {
         (Some(ours), Some(theirs)) => format!("{} of {}", escape(ours), escape(theirs)),
         (None, Some(theirs)) => escape(theirs),
-        (_, None) => "a limit".to_string(),
+        (Some(ours), None) => format!("{}, a limit", escape(ours)),
+        (None, None) => "a limit".to_string(),
     };
     let seen = seen_by_us(results, figure, line);
     let drawn = match (line.ratio, &line.theirs) {
@@ -219,6 +217,7 @@ fn row(page: &mut String, results: &Results, figure: &Figure, line: &Line) {
         Verdict::Met => "✓ met",
         Verdict::Missed => "✗ missed",
         Verdict::Unmeasured => "– not measured",
+        Verdict::Skipped => "not asked for",
     };
     let open = if is_open(line) {
         " <small>open</small>"
@@ -290,6 +289,20 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("<td>fast of slow"), "{page}");
+    }
+
+    #[test]
+    fn a_limit_of_another_names_it_and_its_value() {
+        let limit = Against::LimitOf("slow");
+        let (results, lines) = run(&[target("cpu", Bound::AtMost(3.0), limit)]);
+        let (mut page, mut table) = (String::new(), String::new());
+        short(&mut page, &results, &lines);
+        targets(&mut table, &results, &lines);
+        assert!(
+            page.contains("slow <b>4.00 µs</b> (target ≤&nbsp;3.00)"),
+            "{page}"
+        );
+        assert!(table.contains("<td>slow, a limit"), "{table}");
     }
 
     #[test]

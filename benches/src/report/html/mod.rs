@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use super::difference::Difference;
 use super::plot::{self, escape};
-use super::targets::Verdict;
+use super::targets::{score, Verdict};
 use super::Results;
 use crate::rigs::Outcome;
 
@@ -64,7 +64,7 @@ fn contents(page: &mut String, outcomes: &[Outcome]) {
             anchor(outcomes, index),
             escape(results.question),
             escape(&results.date),
-            answer::score(lines)
+            score(lines)
         );
     }
     page.push_str("</table></nav>\n");
@@ -107,14 +107,8 @@ fn warnings(page: &mut String, results: &Results) {
     let mut warn = |text: String| {
         let _ = writeln!(page, "<p class=\"warning\">{text}</p>");
     };
-    if results.quick {
-        warn(
-            "<b>A quick run</b>: its figures are a smoke test and nothing more. Don't quote them."
-                .to_string(),
-        );
-    }
-    if results.interrupted {
-        warn("<b>Interrupted</b>: this is what was measured until then.".to_string());
+    for (what, more) in results.warnings() {
+        warn(format!("<b>{what}</b>{}", escape(&more)));
     }
     if results.machine.pinned.is_none() {
         warn("<b>Not pinned</b>: peers and load shared their cores; the kernel or the machine allows nothing else.".to_string());
@@ -158,7 +152,8 @@ fn how(page: &mut String, results: &Results) {
     let _ = writeln!(
         page,
         "<h3>How it was measured</h3>\n<dl>\n<dt>Day<dd>{}\n\
-         <dt>Machine<dd>{}, {} cores, {}, {} descriptors a process; {pinned}\n\
+         <dt>Machine<dd>{}, {} cores, {}, {} descriptors a process; {pinned}{}\n\
+         <dt>Built with<dd>{}, from commit {}\n\
          <dt>To repeat it<dd><code>{}</code>\n\
          <dt>Every sample<dd><code>results.json</code>, {} of them\n\
          <dt>Method and bias<dd><code>benches/METHODOLOGY.md</code>\n</dl>",
@@ -167,6 +162,9 @@ fn how(page: &mut String, results: &Results) {
         machine.cores,
         escape(&machine.kernel),
         machine.descriptors,
+        results.load(),
+        escape(results.rustc.as_deref().unwrap_or("an unknown rustc")),
+        escape(results.commit.as_deref().unwrap_or("unknown")),
         escape(&results.command),
         results.samples.len()
     );
@@ -186,7 +184,7 @@ fn verdict_class(verdict: Verdict) -> &'static str {
         Verdict::Met => "met",
         Verdict::Shown => "unmeasured",
         Verdict::Missed => "missed",
-        Verdict::Unmeasured => "unmeasured",
+        Verdict::Unmeasured | Verdict::Skipped => "unmeasured",
     }
 }
 

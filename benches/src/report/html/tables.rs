@@ -109,7 +109,7 @@ fn table(
         let _ = write!(
             page,
             "<th class=\"number\">{}{control}",
-            escape(&peer.name).replace('-', "&#8209;")
+            escape(&peer.label()).replace('-', "&#8209;")
         );
     }
     page.push_str("</tr>\n");
@@ -158,7 +158,7 @@ pub fn peers(page: &mut String, results: &Results) {
         let _ = writeln!(
             page,
             "<tr><th scope=\"row\">{}<small>{}</small><td>{}{}<td>{version}<td><code>{}</code></tr>",
-            escape(&peer.name),
+            escape(&peer.label()),
             kind(peer.kind),
             escape(&peer.about),
             // What a relay does with bulk decides its bulk figures.

@@ -25,7 +25,7 @@ pub fn calls(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 
 fn live(bench: &Bench, peer: &Found, under: &Under, count: u64) -> io::Result<()> {
     let server = bench.start(peer, Setup::serving(1), under)?;
-    lives::until_closed(server.id, &bench.stop, || {
+    lives::until_closed(server.id, bench, || {
         let mut requests = Requests::echoed(server.listen, CONNECTIONS, SIZE)?;
         requests.run(Until::Sent(count), &bench.stop).map(drop)
     })?;

@@ -1,15 +1,16 @@
 //! The rules, each tried on a server before anything of it is measured.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use crate::load::channel::{Channel, Security};
 use crate::load::http::{broken, parse, Rule};
 use crate::load::pipelined::request;
-use crate::load::sockets::client;
+use crate::load::sockets::PATIENCE;
 use crate::peers::{Found, Setup, Under};
-use crate::rigs::{Bench, Taken};
+use crate::rigs::{certificate, Bench, Taken};
 
 /// The deepest pipeline of the figures.
 const DEEPEST: usize = 32;
@@ -18,9 +19,18 @@ const LATER: Duration = Duration::from_millis(2_100);
 /// Between the pieces of a request, and for a reply that nobody asked for.
 const MOMENT: Duration = Duration::from_millis(30);
 
-pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+pub fn in_the_clear(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, &Security::Clear)
+}
+
+pub fn over_tls(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    certificate::lay(&bench.folder, "server")?;
+    sample(bench, peer, &Security::tls()?)
+}
+
+fn sample(bench: &Bench, peer: &Found, security: &Security) -> io::Result<Taken> {
     let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
-    let verdict = check(server.listen, peer.spec.reply_bytes);
+    let verdict = check(server.listen, security, peer.spec.reply_bytes);
     let mut values = vec![("rules-broken", verdict.broken.len() as f64)];
     values.extend(verdict.length.map(|bytes| ("reply-bytes", bytes as f64)));
     let notes = verdict
@@ -40,9 +50,10 @@ struct Verdict {
 }
 
 /// Tries every rule on the server at `to`; `bytes` is the length that a reply should have, if that matters.
-fn check(to: SocketAddr, bytes: Option<usize>) -> Verdict {
+fn check(to: SocketAddr, security: &Security, bytes: Option<usize>) -> Verdict {
     let one = request(to, "/plaintext");
-    let first = match replies(to, &[&one], 1) {
+    let replies = |pieces: &[&[u8]], count| replies(to, security, pieces, count);
+    let first = match replies(&[&one], 1) {
         Ok(replies) => replies.concat(),
         Err(rule) => {
             let broken = vec![rule.unwrap_or(Rule::Head)];
@@ -58,7 +69,7 @@ fn check(to: SocketAddr, bytes: Option<usize>) -> Verdict {
     let (head, tail) = one.split_at(one.len() / 2);
     let (line, middle) = head.split_at(7);
     let greeted = |bytes: &[u8]| matches!(parse(bytes), Ok(Some(reply)) if reply.is_ok());
-    let elsewhere = replies(to, &[&request(to, "/elsewhere")], 1);
+    let elsewhere = replies(&[&request(to, "/elsewhere")], 1);
 
     let mut broken: Vec<Rule> = by_itself(&first).into_iter().collect();
     let mut demand = |rule, kept: bool| {
@@ -67,10 +78,10 @@ fn check(to: SocketAddr, bytes: Option<usize>) -> Verdict {
         }
     };
     demand(Rule::Length, bytes.is_none_or(|bytes| bytes == first.len()));
-    demand(Rule::Pieces, right(replies(to, &[line, middle, tail], 1)));
+    demand(Rule::Pieces, right(replies(&[line, middle, tail], 1)));
     demand(
         Rule::Pipelined,
-        right(replies(to, &[&one.repeat(DEEPEST)], DEEPEST)),
+        right(replies(&[&one.repeat(DEEPEST)], DEEPEST)),
     );
     // A connection that is closed instead is no greeting either.
     demand(
@@ -78,7 +89,7 @@ fn check(to: SocketAddr, bytes: Option<usize>) -> Verdict {
         !elsewhere.is_ok_and(|replies| replies.iter().any(|r| greeted(r))),
     );
     thread::sleep(LATER);
-    let second = replies(to, &[&one], 1).unwrap_or_default().concat();
+    let second = replies(&[&one], 1).unwrap_or_default().concat();
     demand(Rule::Advances, date(&first) < date(&second));
     Verdict {
         broken,
@@ -101,13 +112,18 @@ fn date(bytes: &[u8]) -> Option<SystemTime> {
 
 /// Sends the pieces on a connection of their own and reads exactly that many replies. An error is the rule that a reply
 /// broke so that it can't be read, or none when too few or too many came.
-fn replies(to: SocketAddr, pieces: &[&[u8]], count: usize) -> Result<Vec<Vec<u8>>, Option<Rule>> {
-    let mut stream = client(to, 0).map_err(|_| None)?;
+fn replies(
+    to: SocketAddr,
+    security: &Security,
+    pieces: &[&[u8]],
+    count: usize,
+) -> Result<Vec<Vec<u8>>, Option<Rule>> {
+    let mut channel = Channel::open(to, 0, security).map_err(|_| None)?;
     for (index, piece) in pieces.iter().enumerate() {
         if index > 0 {
             thread::sleep(MOMENT);
         }
-        stream.write_all(piece).map_err(|_| None)?;
+        channel.send(piece).map_err(|_| None)?;
     }
     let (mut bytes, mut replies) = (Vec::new(), Vec::new());
     let mut buffer = [0; 4096];
@@ -117,13 +133,12 @@ fn replies(to: SocketAddr, pieces: &[&[u8]], count: usize) -> Result<Vec<Vec<u8>
             replies.push(std::mem::replace(&mut bytes, rest));
             continue;
         }
-        match stream.read(&mut buffer) {
+        match channel.receive_within(PATIENCE, &mut buffer) {
             Ok(n) if n > 0 => bytes.extend_from_slice(&buffer[..n]),
             _ => return Err(None),
         }
     }
-    stream.set_read_timeout(Some(MOMENT)).map_err(|_| None)?;
-    match stream.read(&mut buffer) {
+    match channel.receive_within(MOMENT, &mut buffer) {
         Ok(n) if n > 0 => Err(None),
         _ if !bytes.is_empty() => Err(None),
         _ => Ok(replies),
@@ -133,6 +148,7 @@ fn replies(to: SocketAddr, pieces: &[&[u8]], count: usize) -> Result<Vec<Vec<u8>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     /// A server whose replies to the n-th request of its life are what `reply` says; `None` closes.
@@ -178,7 +194,7 @@ mod tests {
     #[test]
     fn a_right_server_breaks_nothing() {
         let to = serve(|_, path| Some(right(path, SystemTime::now())));
-        let Verdict { broken, length } = check(to, Some(126));
+        let Verdict { broken, length } = check(to, &Security::Clear, Some(126));
         assert_eq!((broken, length), (vec![], Some(126)));
     }
 
@@ -192,7 +208,7 @@ mod tests {
             )),
             _ => None,
         });
-        let Verdict { broken, length } = check(to, Some(1));
+        let Verdict { broken, length } = check(to, &Security::Clear, Some(1));
         let all = [Rule::Length, Rule::Pipelined, Rule::Routed, Rule::Advances];
         assert_eq!((broken, length), (all.to_vec(), Some(126)));
     }
@@ -200,8 +216,9 @@ mod tests {
     #[test]
     fn a_reply_too_many_and_a_server_that_is_mute() {
         let to = serve(|_, path| Some(right(path, SystemTime::now()).repeat(2)));
-        assert_eq!(replies(to, &[&request(to, "/plaintext")], 1), Err(None));
+        let one = request(to, "/plaintext");
+        assert_eq!(replies(to, &Security::Clear, &[&one], 1), Err(None));
         let to = serve(|_, _| None);
-        assert_eq!(check(to, None).broken, [Rule::Head]);
+        assert_eq!(check(to, &Security::Clear, None).broken, [Rule::Head]);
     }
 }

@@ -57,7 +57,7 @@ fn sample(
     let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
     let mut load = Pipelined::open(server.listen, security, connections, depth)?;
     load.run(Until::Elapsed(warm_up(bench, peer)), &bench.stop)?;
-    let time = Duration::from_millis(bench.either(300, 1_000));
+    let time = Duration::from_millis(bench.either(300, 700));
     let (before, begun) = (Cpu::of(server.id)?, Instant::now());
     let count = load.run(Until::Elapsed(time), &bench.stop)? as f64;
     let used = Cpu::of(server.id)?.seconds_since(before);

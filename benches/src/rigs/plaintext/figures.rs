@@ -47,24 +47,45 @@ pub const PLOTTED: &[&str] = &[
     "instructions-d16",
 ];
 
-use Against::{EachBut, Itself, Peer, Shown};
+use Against::{EachBut, Itself, OfEachBut, Peer, Shown};
 use Bound::AtMost;
 
-/// Those that the CPU is compared with: the floor has its own targets, and the same server on tokio 1 is shown only.
-const OTHERS: Against = EachBut(&["mio", "tokio"]);
+/// Those that the CPU is not compared with: the floor has its own targets, and the same server on tokio 1 is shown only.
+const NO_RIVALS: &[&str] = &["mio", "tokio"];
+const OTHERS: Against = EachBut(NO_RIVALS);
+/// The program of the articles beside the same rivals. The subject has what it lacks: sockets and a run queue of its own.
+const LITERALLY: Against = OfEachBut(LITERAL, NO_RIVALS);
+const LITERAL: &str = "tokio-core-literal";
+/// Better, at the two decimals that targets are compared with.
+const LESS: Bound = AtMost(0.99);
 
 pub const TARGETS: &[Target] = &[
     target("rules-broken", AtMost(0.00), Itself),
     target("instructions-d16", AtMost(1.10), Peer("mio")),
     target("instructions-d1", AtMost(1.25), Peer("mio")),
-    target("cpu-d16", AtMost(1.00), OTHERS),
-    target("cpu-d1", AtMost(1.00), OTHERS),
+    target("cpu-d1", LESS, OTHERS),
+    target("cpu-d16", LESS, OTHERS),
+    target("cpu-d32", LESS, OTHERS),
+    target("cpu-c1024", LESS, OTHERS),
+    target("cpu-d1", LESS, LITERALLY),
+    target("cpu-d16", LESS, LITERALLY),
+    target("cpu-d32", LESS, LITERALLY),
+    target("cpu-c1024", LESS, LITERALLY),
+    target("cpu-d1", AtMost(0.00), Shown(LITERAL)),
+    target("cpu-d16", AtMost(0.00), Shown(LITERAL)),
+    target("cpu-d32", AtMost(0.00), Shown(LITERAL)),
+    target("cpu-c1024", AtMost(0.00), Shown(LITERAL)),
 ];
 
-/// None is promised: these are shown.
+/// No speed is promised: it is shown.
 pub const TARGETS_OVER_TLS: &[Target] = &[
+    target("rules-broken", AtMost(0.00), Itself),
     target("cpu-d1", AtMost(0.00), Shown("tokio")),
     target("cpu-d16", AtMost(0.00), Shown("tokio")),
     target("cpu-d1", AtMost(0.00), Shown("go-nethttp")),
     target("cpu-d16", AtMost(0.00), Shown("go-nethttp")),
+    target("cpu-d1", AtMost(0.00), Shown("go-fasthttp")),
+    target("cpu-d16", AtMost(0.00), Shown("go-fasthttp")),
+    target("cpu-d1", AtMost(0.00), Shown("node")),
+    target("cpu-d16", AtMost(0.00), Shown("node")),
 ];

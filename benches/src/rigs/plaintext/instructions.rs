@@ -27,7 +27,7 @@ pub fn depth16(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 
 fn live(bench: &Bench, peer: &Found, under: &Under, count: u64, depth: usize) -> io::Result<()> {
     let server = bench.start(peer, Setup::serving(1), under)?;
-    lives::until_closed(server.id, &bench.stop, || {
+    lives::until_closed(server.id, bench, || {
         let mut load = Pipelined::open(server.listen, &Security::Clear, CONNECTIONS, depth)?;
         load.run(Until::Sent(count), &bench.stop).map(drop)
     })?;

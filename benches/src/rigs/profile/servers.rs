@@ -62,6 +62,6 @@ fn live(
     work: impl FnOnce(std::net::SocketAddr) -> io::Result<()>,
 ) -> io::Result<()> {
     let server = bench.start(peer, Setup::serving(1), under)?;
-    lives::until_closed(server.id, &bench.stop, || work(server.listen))?;
+    lives::until_closed(server.id, bench, || work(server.listen))?;
     server.end()
 }

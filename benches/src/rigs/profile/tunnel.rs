@@ -92,7 +92,7 @@ impl Side {
             _proxy: proxy,
             _server: server,
         };
-        lives::until_closed(side.tunnel.id, &bench.stop, || work(&side))?;
+        lives::until_closed(side.tunnel.id, bench, || work(&side))?;
         side.tunnel.end()
     }
 }

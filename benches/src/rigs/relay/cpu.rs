@@ -13,7 +13,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let side = Side::start(bench, peer)?;
     let mut requests = Requests::tunnelled(side.relay.listen, CONNECTIONS)?;
     requests.run(Until::Elapsed(Duration::from_millis(200)), &bench.stop)?;
-    let time = Duration::from_millis(bench.either(500, 1500));
+    let time = Duration::from_millis(bench.either(500, 1000));
     let (before, begun) = (Cpu::of(side.relay.id)?, Instant::now());
     let count = requests.run(Until::Elapsed(time), &bench.stop)? as f64;
     let (after, elapsed) = (Cpu::of(side.relay.id)?, begun.elapsed());

@@ -20,7 +20,7 @@ pub const QUICK: &str =
     "memory: a quick run opens 200 and 1,000 tunnels where a full one opens 1,000 and 10,000";
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let bytes = bench.either(64 << 10, 1 << 20);
+    let bytes = bench.either(64 << 10, 1 << 18);
     let (few, many) = bench.either((200, 1_000), (1_000, 10_000));
     let most = most_tunnels(bench.descriptors, peer.spec.most_tunnels);
     let mut taken = Taken::default();

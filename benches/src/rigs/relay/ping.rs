@@ -13,7 +13,7 @@ const BULK: usize = 4;
 
 pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let side = Side::start_under(bench, peer, &Under::Nothing, true)?;
-    let time = Duration::from_millis(bench.either(600, 2000));
+    let time = Duration::from_millis(bench.either(600, 1200));
     let taken = ping(side.relay.listen, BULK, time, &bench.pattern, &bench.stop)?;
     let micros: Vec<f64> = taken.iter().map(|t| t.as_secs_f64() * 1e6).collect();
     let at = |q| quantile(&micros, q).ok_or_else(|| io::Error::other("no ping came back"));

@@ -37,7 +37,7 @@ impl Side {
     /// A whole life under a tool, with that many small requests.
     pub fn live(bench: &Bench, peer: &Found, under: &Under, count: u64) -> io::Result<()> {
         let side = Side::start_under(bench, peer, under, false)?;
-        lives::until_closed(side.relay.id, &bench.stop, || {
+        lives::until_closed(side.relay.id, bench, || {
             let mut requests = Requests::tunnelled(side.relay.listen, CONNECTIONS)?;
             requests.run(Until::Sent(count), &bench.stop).map(drop)
         })?;

@@ -16,7 +16,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let side = Side::start(bench, peer)?;
     let mut tunnels = Tunnels::new(side.relay.listen, AT_ONCE)?;
     tunnels.run(Duration::from_millis(100), &bench.stop)?;
-    let time = Duration::from_millis(bench.either(400, 1000));
+    let time = Duration::from_millis(bench.either(400, 800));
     let (before, begun) = (Cpu::of(side.relay.id)?, Instant::now());
     let count = tunnels.run(time, &bench.stop)? as f64;
     let elapsed = begun.elapsed().as_secs_f64();

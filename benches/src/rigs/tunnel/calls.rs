@@ -36,7 +36,7 @@ fn live(
     let tunnel = chain
         .tunnel()
         .ok_or_else(|| io::Error::other("there is no tunnel"))?;
-    lives::until_closed(tunnel.id, &bench.stop, || {
+    lives::until_closed(tunnel.id, bench, || {
         let mut gets = chain.gets(CLIENTS, connections)?;
         gets.run(Until::Sent(count), &bench.stop).map(drop)
     })?;

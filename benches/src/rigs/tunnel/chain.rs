@@ -173,7 +173,7 @@ fn start_part(bench: &Bench, name: &str) -> io::Result<Running> {
     let nobody = Setup::serving(1);
     // It inherits the core of the load.
     Running::start(&part, nobody, &Under::Nothing, &bench.folder, None).map_err(|e| {
-        let text = format!("{e}; {}", part.spec.install);
+        let text = format!("{e}; {}", part.spec.install());
         io::Error::new(e.kind(), text)
     })
 }

@@ -81,7 +81,7 @@ pub fn quicker(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 
 fn through(bench: &Bench, peer: &Found, proxy: Proxy, loads: &[Load]) -> io::Result<Taken> {
     let chain = Chain::to_pages(bench, peer, proxy, &Under::Nothing)?;
-    let time = Duration::from_millis(bench.either(200, 400));
+    let time = Duration::from_millis(bench.either(200, 300));
     let mut values = Vec::new();
     for load in loads {
         let mut gets = chain.gets(load.clients, load.connections)?;
