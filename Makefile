@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The root, and the packages beside it that want today's compiler. Those of compat/ that are not in
 # its workspace each hold a lock file that differs.
 BRIDGES := compat/Cargo.toml compat/generations/0.1.18/Cargo.toml compat/faults/Cargo.toml compat/faults/mended/Cargo.toml
-MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml)
+MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
 .PHONY: help setup run test torture test-compat miri ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
@@ -119,8 +119,9 @@ test-benches: bench-peers ## run the tests of the rigs and of their peers
 bench-smoke: bench-peers ## run a little of each rig, to see that it works and that its peers' answers are right
 	$(rigs) relay --quick --strict --peers ptunnel,ptunnel-0.1.18,epoll,tokio,r3,r5 --figures cpu,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,r5,python-threads,socat,none --figures kept,ab
-	$(rigs) echo --quick --strict --peers tokio-core,may,epoll --figures c100,calls
+	$(rigs) echo --quick --strict --peers tokio-core,ptunnel-reactor,may,epoll --figures c100,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
+	$(rigs) plaintext-tls --quick --strict --peers tokio-core,tokio,go-fasthttp --figures rules,depth16
 	$(rigs) profile --quick --strict --peers ptunnel,chain,future,async --figures request,message
 
 ci: ## everything that a change must pass
