@@ -131,17 +131,18 @@ fn ratios(text: &mut String, results: &Results) {
     });
 }
 
-/// A row for each figure and a column for each peer that has samples.
+/// A row for each figure and a column for each peer that have a cell.
 fn table(
     text: &mut String,
     results: &Results,
     subject_too: bool,
     cell: impl Fn(&Figure, &str) -> Option<String>,
 ) {
-    let there = results
-        .peers
-        .iter()
-        .filter(|p| p.missing.is_none() && (subject_too || p.kind != Kind::Subject));
+    let figures = results.measured();
+    let there = results.peers.iter().filter(|p| {
+        (subject_too || p.kind != Kind::Subject)
+            && figures.iter().any(|f| cell(f, &p.name).is_some())
+    });
     let labels: Vec<String> = there.clone().map(|p| p.label()).collect();
     let peers: Vec<&str> = there.map(|p| p.name.as_str()).collect();
     let _ = writeln!(
@@ -150,11 +151,15 @@ fn table(
         labels.join(" | "),
         "|--:".repeat(peers.len())
     );
-    for figure in results.measured() {
+    for figure in &figures {
         let arrow = if figure.less_is_better { "" } else { " ↑" };
-        let cells: Vec<String> = peers
-            .iter()
-            .map(|peer| cell(&figure, peer).unwrap_or_else(|| "–".to_string()))
+        let cells: Vec<Option<String>> = peers.iter().map(|peer| cell(figure, peer)).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let cells: Vec<String> = cells
+            .into_iter()
+            .map(|cell| cell.unwrap_or_else(|| "–".to_string()))
             .collect();
         let _ = writeln!(
             text,

@@ -209,7 +209,8 @@ fn line(target: &Target, ratio: Option<Spread>, theirs: Option<&str>, text: Stri
 
 /// As in "29 of 36 targets met, 7 missed". What is only shown is no target, and what was left out is none of this run.
 pub fn score(lines: &[Line]) -> String {
-    let count = |verdict| lines.iter().filter(|l| l.verdict == verdict).count();
+    let promised = lines.iter().filter(|line| line.bound.is_some());
+    let count = |verdict| promised.clone().filter(|l| l.verdict == verdict).count();
     let (met, missed) = (count(Verdict::Met), count(Verdict::Missed));
     let (unmeasured, skipped) = (count(Verdict::Unmeasured), count(Verdict::Skipped));
     let mut text = match met + missed + unmeasured {
@@ -402,6 +403,29 @@ mod tests {
         assert_eq!(lines[3], (Verdict::Met, "old <= 6.00".to_string()));
         assert_eq!(lines[4].0, Verdict::Missed);
         assert_eq!(lines[5].0, Verdict::Unmeasured);
+    }
+
+    #[test]
+    fn a_score_counts_what_is_promised() {
+        let peers = [("us", Kind::Subject, 1.0), ("them", Kind::Program, 2.0)];
+        let mut results = example(&[F], &peers);
+        results.left_out.peers = vec!["gone".to_string()];
+        let told = |targets: &[Target], results: &Results| score(&judge(targets, results));
+        let shown = |name| target(Bound::AtMost(0.0), Against::Shown(name));
+        let text = told(&[shown("them"), shown("gone")], &results);
+        assert_eq!(text, "No targets: the figures are there to be seen");
+        let peer = |name| target(Bound::AtMost(0.4), Against::Peer(name));
+        let all = [
+            peer("them"),
+            peer("gone"),
+            peer("nobody"),
+            shown("them"),
+            shown("nobody"),
+        ];
+        assert_eq!(
+            told(&all, &results),
+            "0 of 2 targets met, 1 missed, 1 not measured, 1 not asked for"
+        );
     }
 
     #[test]

@@ -37,9 +37,10 @@ pub fn short(page: &mut String, results: &Results, lines: &[Line]) {
             .collect();
         let measured = lines.iter().filter(|l| l.ratio.is_some());
         said.extend(measured.map(|line| beside(results, &figure, line)));
+        let colon = if said.is_empty() { "" } else { ": " };
         let _ = writeln!(
             page,
-            "<li><span class=\"verdict {class}\">{verdict}</span> {}: {}</li>",
+            "<li><span class=\"verdict {class}\">{verdict}</span> {}{colon}{}</li>",
             escape(figure.title),
             said.join("; ")
         );

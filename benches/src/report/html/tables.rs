@@ -91,15 +91,19 @@ pub fn figures(page: &mut String, results: &Results) {
     );
 }
 
-/// A row for each figure that was measured, a column for each peer that could be had; a cell is its class and content.
+/// A row for each figure and a column for each peer that have a cell; a cell is its class and content.
 fn table(
     page: &mut String,
     results: &Results,
     wanted: impl Fn(&&Peer) -> bool,
     cell: impl Fn(&Figure, &Peer) -> Option<(&'static str, String)>,
 ) {
-    let there = |p: &&Peer| p.version.is_some() && wanted(p);
+    let figures = results.measured();
+    let there = |p: &&Peer| {
+        p.version.is_some() && wanted(p) && figures.iter().any(|f| cell(f, p).is_some())
+    };
     let peers: Vec<&Peer> = results.peers.iter().filter(there).collect();
+    let told = |f: &&Figure| peers.iter().any(|p| cell(f, p).is_some());
     page.push_str("<div class=\"wide\"><table class=\"matrix\">\n<tr><th>figure");
     for peer in &peers {
         let control = match &peer.again {
@@ -113,7 +117,7 @@ fn table(
         );
     }
     page.push_str("</tr>\n");
-    for figure in results.measured() {
+    for figure in figures.iter().filter(told) {
         let arrow = if figure.less_is_better { "" } else { " ↑" };
         let _ = write!(
             page,
@@ -122,7 +126,7 @@ fn table(
             escape(figure.unit)
         );
         for peer in &peers {
-            let _ = match cell(&figure, peer) {
+            let _ = match cell(figure, peer) {
                 Some(("", text)) => write!(page, "<td>{text}"),
                 Some((class, text)) => write!(page, "<td class=\"{class}\">{text}"),
                 None => write!(page, "<td>–"),
