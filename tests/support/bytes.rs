@@ -4,13 +4,16 @@
 //! at the wrong place never fits. Checking compares slices, quick even without optimisation.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 const BLOCK: usize = 1_048_583;
 
 /// A stream of bytes without an end, the same for the same seed.
 #[derive(Clone)]
 pub struct Pattern {
-    block: Vec<u8>,
+    block: Arc<Vec<u8>>,
+    /// Where in the block the stream begins.
+    start: u64,
 }
 
 impl Pattern {
@@ -24,12 +27,25 @@ impl Pattern {
             block.extend_from_slice(&state.to_le_bytes());
         }
         block.truncate(BLOCK);
-        Pattern { block }
+        Pattern {
+            block: Arc::new(block),
+            start: 0,
+        }
+    }
+
+    /// Another stream on the same block, and so one that costs nothing to make: each number below
+    /// the block's length, a prime, begins elsewhere.
+    pub fn variant(&self, number: u64) -> Pattern {
+        let length = BLOCK as u64;
+        Pattern {
+            block: self.block.clone(),
+            start: number % length * 648_391 % length,
+        }
     }
 
     /// The bytes from `offset` to the end of the block they lie in.
     fn from(&self, offset: u64) -> &[u8] {
-        &self.block[(offset % BLOCK as u64) as usize..]
+        &self.block[((self.start + offset) % BLOCK as u64) as usize..]
     }
 
     /// The first `count` bytes.

@@ -3,9 +3,11 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use super::sys;
+use super::wait::eventually;
 
 /// A process, by its id.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +69,15 @@ impl Process {
             text.split(' ').next()?.parse::<u64>().ok()
         });
         Duration::from_nanos(nanoseconds.sum())
+    }
+
+    /// Waits until it has done what there was to do.
+    pub fn settle(self) {
+        eventually("at rest", || {
+            let before = self.run_time();
+            thread::sleep(Duration::from_millis(300));
+            self.run_time() == before
+        });
     }
 
     /// Memory in use, in bytes.

@@ -6,6 +6,7 @@
 use std::env;
 use std::io::{self, Read};
 use std::net::Shutdown;
+use std::panic;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
@@ -87,11 +88,11 @@ pub struct Plan {
 
 /// How one side's work went: what it sent, what it read (all of it right), and each one's end.
 #[derive(Debug)]
-struct Outcome {
-    sent: u64,
-    sending: io::Result<()>,
-    seen: u64,
-    reading: io::Result<()>,
+pub struct Outcome {
+    pub sent: u64,
+    pub sending: io::Result<()>,
+    pub seen: u64,
+    pub reading: io::Result<()>,
 }
 
 /// One side at work: a thread that writes and one that reads.
@@ -112,22 +113,39 @@ pub fn exchange(
     plans: (Plan, Plan),
     dice: &mut Dice,
 ) {
-    let (up, down) = (number * 2, number * 2 + 1);
-    let client = Side::start(sides.0, up, down, plans.0, dice);
+    let streams = (Pattern::new(number * 2), Pattern::new(number * 2 + 1));
+    let (client, server) = play(streams, sides, plans, dice);
+    expect_ends(plans, &client, &server);
+}
+
+/// Both sides at work until both have seen an end, of whatever kind. Panics when a byte is not the
+/// one that the other side sent; `streams` are the client's and the server's.
+pub fn play(
+    streams: (Pattern, Pattern),
+    sides: (Connection, Connection),
+    plans: (Plan, Plan),
+    dice: &mut Dice,
+) -> (Outcome, Outcome) {
+    let (up, down) = streams;
+    let client = Side::start(sides.0, up.clone(), down.clone(), plans.0, dice);
     let server = Side::start(sides.1, down, up, plans.1, dice);
+    // Whoever resets does so when all of its own is done: the other one waits for that.
+    if plans.1.end == End::Reset {
+        let server = server.finish();
+        return (client.finish(), server);
+    }
+    let client = client.finish();
+    (client, server.finish())
+}
+
+/// Panics unless each side has read what the other one's plan says, and its end.
+pub fn expect_ends(plans: (Plan, Plan), client: &Outcome, server: &Outcome) {
     match (plans.0.end, plans.1.end) {
-        (End::Reset, _) => {
-            let client = client.finish();
-            expect_reset(&client, &server.finish());
-        }
-        (_, End::Reset) => {
-            let server = server.finish();
-            expect_reset(&server, &client.finish());
-        }
+        (End::Reset, _) => expect_reset(client, server),
+        (_, End::Reset) => expect_reset(server, client),
         _ => {
-            let (client, server) = (client.finish(), server.finish());
-            expect_all(&client, &server);
-            expect_all(&server, &client);
+            expect_all(client, server);
+            expect_all(server, client);
         }
     }
 }
@@ -156,7 +174,13 @@ fn expect_reset(resetting: &Outcome, other: &Outcome) {
 }
 
 impl Side {
-    fn start(connection: Connection, writes: u64, reads: u64, plan: Plan, dice: &mut Dice) -> Side {
+    fn start(
+        connection: Connection,
+        writes: Pattern,
+        reads: Pattern,
+        plan: Plan,
+        dice: &mut Dice,
+    ) -> Side {
         let (writer, reader) = (connection.handle(), connection);
         let (write_dice, read_dice) = (dice.fork(), dice.fork());
         Side {
@@ -168,8 +192,8 @@ impl Side {
 
     /// Waits for both threads, then resets the connection if that is its end.
     fn finish(self) -> Outcome {
-        let (connection, sent, sending) = self.writing.join().expect("the writer's script");
-        let (seen, reading) = self.reading.join().expect("the reader's script");
+        let (connection, sent, sending) = joined(self.writing);
+        let (seen, reading) = joined(self.reading);
         if self.end == End::Reset {
             connection.reset();
         }
@@ -182,13 +206,19 @@ impl Side {
     }
 }
 
+/// What a thread has to say; its panic is ours.
+pub fn joined<T>(thread: JoinHandle<T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|cause| panic::resume_unwind(cause))
+}
+
 fn write(
     mut to: Connection,
-    seed: u64,
+    pattern: Pattern,
     plan: Plan,
     mut dice: Dice,
 ) -> (Connection, u64, io::Result<()>) {
-    let pattern = Pattern::new(seed);
     let mut sent = 0;
     while sent < plan.bytes {
         let most = (plan.bytes - sent).min(dice.size() as u64);
@@ -207,8 +237,7 @@ fn write(
     (to, sent, Ok(()))
 }
 
-fn read(mut from: Connection, seed: u64, mut dice: Dice) -> (u64, io::Result<()>) {
-    let pattern = Pattern::new(seed);
+fn read(mut from: Connection, pattern: Pattern, mut dice: Dice) -> (u64, io::Result<()>) {
     let mut buffer = vec![0; 100_000];
     let mut seen = 0;
     loop {

@@ -12,15 +12,6 @@ use crate::namespace::Namespace;
 use crate::scale::scale;
 use crate::support::{eventually, steadily, sys, Peer, Process, Ptunnel};
 
-/// Waits until the program has done what there was to do.
-fn settle(process: Process) {
-    eventually("at rest", || {
-        let before = process.run_time();
-        thread::sleep(Duration::from_millis(300));
-        process.run_time() == before
-    });
-}
-
 /// Two descriptors a tunnel; both forms hold as many as the machine allows.
 #[test]
 fn ten_thousand_tunnels_are_held_at_no_cost_and_then_used() {
@@ -28,14 +19,14 @@ fn ten_thousand_tunnels_are_held_at_no_cost_and_then_used() {
     let crowd = Crowd::start(&[]);
     let process = crowd.program.process();
     drop(crowd.join(10));
-    settle(process);
+    process.settle();
     let descriptors = process.descriptors();
     let (resident, run_time) = (process.resident(), process.run_time());
 
     let start = Instant::now();
     let mut clients = crowd.join(count);
     let took = start.elapsed();
-    settle(process);
+    process.settle();
     let cpu = process.run_time() - run_time;
     let each = (process.resident() - resident) / count as u64;
     assert_eq!(process.descriptors(), descriptors + 2 * count);
@@ -86,7 +77,7 @@ fn tunnels_that_come_and_go_leave_nothing_behind() {
                 _ => client.reset(),
             }
         }
-        settle(process);
+        process.settle();
     };
     round(1_000);
     let (descriptors, threads) = (process.descriptors(), process.threads());
@@ -238,7 +229,7 @@ fn a_proxy_that_sends_its_head_drop_by_drop_costs_the_handshake_timeout_and_no_m
         .args(args)
         .start();
     program.connect().expect_nothing();
-    settle(program.process());
+    program.process().settle();
     let before = program.process().descriptors();
     let start = Instant::now();
     let clients: Vec<_> = (0..50).map(|_| program.connect()).collect();
