@@ -10,7 +10,7 @@ BRIDGES := compat/Cargo.toml compat/generations/0.1.18/Cargo.toml compat/faults/
 MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run test torture test-compat miri ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run test torture soak test-compat miri ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -29,6 +29,14 @@ torture: setup ladder ## run the torture tests in their long form, half an hour 
 	$(CARGO) test --release --locked --test torture --no-run
 	@set -e; for program in $(abspath $(TARGET))/release/ptunnel $(call rung,r5); do (set -x; \
 		PTUNNEL_TORTURE=long PTUNNEL_BIN=$$program timeout 900 $(CARGO) test --release --locked --test torture); done
+
+# Takes less than half a processor, so that other work can go on; PTUNNEL_BIN soaks another binary.
+MINUTES ?= 60
+SOAK ?= benches/results/$(shell date -u +%F)/soak
+
+soak: setup ## soak the program for an hour and keep a record: make soak MINUTES=60 SEED=42
+	PTUNNEL_SOAK_MINUTES=$(MINUTES) PTUNNEL_SOAK_RECORD=$(abspath $(SOAK)) $(if $(SEED),PTUNNEL_SEED=$(SEED)) \
+		nice -n 5 $(CARGO) test --release --locked --test soak nothing_is -- --nocapture
 
 test-compat: ## run the tests of the bridge, on both generations of tokio-core
 	@set -e; for manifest in $(BRIDGES); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done

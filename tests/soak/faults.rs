@@ -1,0 +1,96 @@
+//! Faults that hit whatever there is at the time: a proxy that is killed and comes back, and
+//! programs that stand still.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::run::Length;
+use crate::site::Site;
+use crate::support::temp::free_port;
+use crate::support::traffic::Dice;
+use crate::support::{Ptunnel, Running};
+
+/// The address of a proxy that is killed and comes back, and how often it was.
+pub struct Mortal {
+    address: String,
+    /// Odd while it is away.
+    changes: AtomicUsize,
+}
+
+impl Mortal {
+    pub fn new() -> Mortal {
+        Mortal {
+            address: format!("127.0.0.1:{}", free_port()),
+            changes: AtomicUsize::new(1),
+        }
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// For `was_there_since`.
+    pub fn now(&self) -> usize {
+        self.changes.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was there all the time: then nothing may be lost.
+    pub fn was_there_since(&self, then: usize) -> bool {
+        then % 2 == 0 && self.now() == then
+    }
+
+    fn change(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn raise(&self) -> Running {
+        let proxy = Ptunnel::new().serving_on(&self.address).start();
+        self.change();
+        proxy
+    }
+
+    pub fn kill(&self, proxy: Running) {
+        // Before the first byte is lost.
+        self.change();
+        drop(proxy);
+    }
+}
+
+/// Does harm for a round. Returns the proxy that is killed: what it carries may come to its end.
+pub fn strike(site: &Site, length: &Length, dice: &mut Dice) -> Running {
+    let start = Instant::now();
+    let mut proxy = site.mortal.raise();
+    loop {
+        let pause = length.within(length.pause, dice);
+        let left = length.round.checked_sub(start.elapsed());
+        let left = left.unwrap_or_default();
+        thread::sleep(left.min(pause));
+        if left <= pause {
+            return proxy;
+        }
+        match dice.below(3) {
+            0 => {
+                site.tally.fault("the proxy is killed");
+                site.mortal.kill(proxy);
+                thread::sleep(length.within(length.pause / 10, dice));
+                proxy = site.mortal.raise();
+            }
+            1 => {
+                site.tally.fault("the proxy stands still");
+                stop(&site.proxy, length.within(length.pause / 5, dice));
+            }
+            _ => {
+                site.tally.fault("the program stands still");
+                stop(&site.tunnels, length.within(length.pause / 5, dice));
+            }
+        }
+    }
+}
+
+/// Time is all that this may cost.
+fn stop(program: &Running, time: Duration) {
+    program.signal(libc::SIGSTOP);
+    thread::sleep(time);
+    program.signal(libc::SIGCONT);
+}

@@ -1,0 +1,319 @@
+//! One tunnel each: what both ends do, and whether it was right.
+
+use std::io::{self, Read, Write};
+use std::thread;
+use std::time::Duration;
+
+use crate::origin::Ticket;
+use crate::site::Site;
+use crate::support::traffic::{self, joined, Dice, End, Plan};
+use crate::support::{Connection, Pattern, Ptunnel, Running, PATIENCE};
+
+/// What both ends send.
+#[derive(Clone)]
+pub struct Streams {
+    pub up: Pattern,
+    pub down: Pattern,
+}
+
+/// Bytes that arrived, and whether all did. Each that arrived was right: else it panics.
+pub struct Passed {
+    pub tunnels: u64,
+    pub bytes: u64,
+    pub is_whole: bool,
+}
+
+impl Passed {
+    /// A client that got no tunnel, for a good reason.
+    pub fn nothing() -> Passed {
+        Passed {
+            tunnels: 1,
+            bytes: 0,
+            is_whole: false,
+        }
+    }
+}
+
+/// As much as each end likes, at once and in both directions; either ends when it is done, and
+/// may reset instead. `is_touched` is asked at the end: when it says no, all must have arrived.
+pub fn exchange(
+    mut client: Connection,
+    ticket: Ticket,
+    streams: Streams,
+    plans: (Plan, Plan),
+    dice: &mut Dice,
+    is_touched: impl Fn() -> bool,
+) -> Passed {
+    let server = match meet(&mut client, &ticket) {
+        Some(server) => server,
+        None => {
+            assert!(is_touched(), "an untouched tunnel was not opened");
+            return Passed::nothing();
+        }
+    };
+    let (client, server) = traffic::play((streams.up, streams.down), (client, server), plans, dice);
+    for (from, to) in &[(plans.0, &server), (plans.1, &client)] {
+        assert!(to.seen <= from.bytes, "{:?} of {:?}", to, from);
+    }
+    if !is_touched() {
+        traffic::expect_ends(plans, &client, &server);
+    }
+    Passed {
+        tunnels: 1,
+        bytes: client.seen + server.seen,
+        is_whole: client.seen == plans.1.bytes && server.seen == plans.0.bytes,
+    }
+}
+
+/// Waits for the other end of a tunnel that has to be opened first.
+pub fn meet(client: &mut Connection, ticket: &Ticket) -> Option<Connection> {
+    if !ticket.show(client) {
+        return None;
+    }
+    ticket.other_end(|| !client.is_quiet())
+}
+
+/// Asked, answered, and then quiet for a while.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    pub ask: usize,
+    pub answer: usize,
+    pub pause: Duration,
+}
+
+/// How a reader takes what comes: at once, or piece by piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    pub piece: usize,
+    pub pause: Duration,
+}
+
+/// Round after round, then the client ends and so does the server. Any proxy can carry that, and
+/// any error is told to the caller, who knows whether there is a reason for it.
+pub fn converse(
+    client: (impl Read, impl Write),
+    server: Connection,
+    streams: Streams,
+    rounds: Vec<Round>,
+    pace: Pace,
+    rests: impl Fn() -> bool,
+) -> (u64, io::Result<()>) {
+    let (mut reader, mut writer) = client;
+    let pauses = rounds.iter().map(|round| round.pause);
+    let patience = pauses.max().unwrap_or_default() + PATIENCE;
+    let limited = server.stream().set_read_timeout(Some(patience));
+    limited.expect("a limit");
+    let all = (streams.clone(), rounds.clone());
+    let serving = thread::spawn(move || serve(server, all.0, all.1, pace));
+    let (mut sent, mut seen) = (0, 0);
+    let mut ask_all = || {
+        for round in &rounds {
+            writer.write_all(&streams.up.piece(sent, round.ask))?;
+            sent += round.ask as u64;
+            seen += take(&mut reader, &streams.down, seen, round.answer, pace)?;
+            rest(round.pause, &rests);
+        }
+        Ok(())
+    };
+    let mut asked = ask_all();
+    drop(writer);
+    if asked.is_ok() {
+        asked = expect_end(&mut reader);
+    }
+    drop(reader);
+    let (served_bytes, served) = joined(serving);
+    (seen + served_bytes, asked.and(served))
+}
+
+fn serve(
+    mut server: Connection,
+    streams: Streams,
+    rounds: Vec<Round>,
+    pace: Pace,
+) -> (u64, io::Result<()>) {
+    let mut seen = 0;
+    let mut sent = 0;
+    let mut answer_all = || {
+        for round in &rounds {
+            seen += take(&mut server, &streams.up, seen, round.ask, pace)?;
+            server.try_send(streams.down.piece(sent, round.answer))?;
+            sent += round.answer as u64;
+        }
+        expect_end(&mut server)
+    };
+    let answered = answer_all();
+    (seen, answered)
+}
+
+/// A client that ends what it sends when its handle goes.
+pub struct Sending(pub Connection);
+
+impl Write for Sending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.0.finish_sending();
+    }
+}
+
+/// Reads so many bytes of the stream, each of them right.
+fn take(
+    from: &mut impl Read,
+    stream: &Pattern,
+    offset: u64,
+    count: usize,
+    pace: Pace,
+) -> io::Result<u64> {
+    let mut buffer = vec![0; pace.piece.min(count)];
+    let mut done = 0;
+    while done < count {
+        let most = buffer.len().min(count - done);
+        match from.read(&mut buffer[..most])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            more => {
+                stream.check(offset + done as u64, &buffer[..more]);
+                done += more;
+            }
+        }
+        if done < count {
+            thread::sleep(pace.pause);
+        }
+    }
+    Ok(count as u64)
+}
+
+fn expect_end(from: &mut impl Read) -> io::Result<()> {
+    match from.read(&mut [0])? {
+        0 => Ok(()),
+        _ => panic!("a byte that nobody sent"),
+    }
+}
+
+/// Waits, though not when the traffic is to rest.
+pub fn rest(time: Duration, rests: &impl Fn() -> bool) {
+    const STEP: Duration = Duration::from_millis(200);
+    let mut left = time;
+    while left > Duration::from_secs(0) && !rests() {
+        thread::sleep(left.min(STEP));
+        left = left.checked_sub(STEP).unwrap_or_default();
+    }
+}
+
+/// A session on a program's own stdin and stdout, which may be killed instead of coming to its end.
+pub fn session(site: &Site, streams: Streams, rounds: Vec<Round>, is_killed: bool) -> Passed {
+    let origin = site.origin.address().to_string();
+    let mut program = Ptunnel::through(site.proxy.proxy())
+        .args(&["-W", &origin])
+        .spawn();
+    let (mut input, output) = (program.stdin(), program.stdout());
+    let ticket = site.origin.ticket();
+    assert!(ticket.show(&mut input), "{}", program.stderr());
+    let server = ticket.other_end(|| program.has_ended());
+    let server = server.expect("a session that was not opened");
+    let pace = Pace {
+        piece: 65_536,
+        pause: Duration::from_secs(0),
+    };
+    if is_killed {
+        return kill_within(program, input, server, streams);
+    }
+    let (bytes, ended) = converse((output, input), server, streams, rounds, pace, || true);
+    if let Err(e) = ended {
+        panic!("a session: {}: {}", e, program.stderr());
+    }
+    program.finish().expect_code(0);
+    Passed {
+        tunnels: 1,
+        bytes,
+        is_whole: true,
+    }
+}
+
+/// Killed while it is full.
+fn kill_within(
+    program: Running,
+    mut input: impl Write + Send + 'static,
+    mut server: Connection,
+    streams: Streams,
+) -> Passed {
+    let up = streams.up.clone();
+    let feeding = thread::spawn(move || up.write(&mut input, u64::MAX));
+    let mut buffer = vec![0; 65_536];
+    let mut seen = 0;
+    let mut program = Some(program);
+    while let Ok(count) = server.read(&mut buffer) {
+        if count == 0 {
+            break;
+        }
+        streams.up.check(seen, &buffer[..count]);
+        seen += count as u64;
+        if seen > 1_000_000 {
+            drop(program.take());
+        }
+    }
+    assert!(program.is_none(), "it ended by itself: {} bytes", seen);
+    assert!(joined(feeding).is_err(), "nobody reads any more");
+    Passed {
+        tunnels: 1,
+        bytes: seen,
+        is_whole: false,
+    }
+}
+
+/// Many at once and each short; one thread does for all, since none carries more than a socket
+/// holds.
+pub fn burst(site: &Site, streams: &Streams, count: usize, dice: &mut Dice) -> Passed {
+    let mut clients: Vec<_> = (0..count)
+        .map(|_| (site.tunnels.connect(), site.origin.ticket()))
+        .collect();
+    for (client, ticket) in &mut clients {
+        assert!(ticket.show(client), "a tunnel of many was not opened");
+    }
+    let mut bytes = 0;
+    for (mut client, ticket) in clients {
+        let server = ticket.other_end(|| !client.is_quiet());
+        let mut server = server.expect("a tunnel of many that was not opened");
+        let size = 1 + dice.below(4000) as usize;
+        let ask = streams.up.piece(ticket.number, size);
+        client.send(&ask);
+        server.expect(&ask);
+        let answer = streams.down.piece(ticket.number, size);
+        server.send(&answer);
+        client.expect(&answer);
+        bytes += 2 * size as u64;
+        match dice.below(4) {
+            0 => client.reset(),
+            1 => server.reset(),
+            2 => drop(client),
+            _ => drop(server),
+        }
+    }
+    Passed {
+        tunnels: count as u64,
+        bytes,
+        is_whole: true,
+    }
+}
+
+/// As large as up to 64 MiB, and as often small; two of ten are reset by one side.
+pub fn plans(dice: &mut Dice) -> (Plan, Plan) {
+    let ends = match dice.below(10) {
+        0 => (End::Reset, End::Orderly),
+        1 => (End::Orderly, End::Reset),
+        _ => (End::Orderly, End::Orderly),
+    };
+    let mut plan = |end| {
+        let bound = (64 << 20) >> dice.below(20);
+        let bytes = dice.below(bound);
+        Plan { bytes, end }
+    };
+    (plan(ends.0), plan(ends.1))
+}

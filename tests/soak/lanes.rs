@@ -1,0 +1,282 @@
+//! The traffic: lanes in which one job follows another.
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::hostile::Habit;
+use crate::jobs::{self, Pace, Passed, Round, Sending, Streams};
+use crate::origin::Ticket;
+use crate::run::Length;
+use crate::site::{Site, DOORS};
+use crate::support::traffic::{Dice, End, Plan};
+use crate::support::{Connection, Pattern};
+use crate::watch::Load;
+
+/// What all lanes share.
+pub struct Field {
+    pub site: Site,
+    pub load: Load,
+    pub length: Length,
+    pub pattern: Pattern,
+}
+
+type Job = fn(&Field, &mut Dice) -> Passed;
+
+/// Each kind of traffic, and how many of it at once.
+const LANES: &[(&str, usize, Job)] = &[
+    ("bulk", 4, bulk),
+    ("conversations", 6, conversation),
+    ("idle tunnels", 24, idle),
+    ("bursts of 200", 1, burst),
+    ("refused, or with a bad proxy", 3, unlucky),
+    ("sessions of -W", 1, session),
+];
+
+pub const KINDS: usize = LANES.len();
+
+pub fn start(field: &Arc<Field>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
+    let mut lanes = Vec::new();
+    for &(kind, count, job) in LANES {
+        for _ in 0..count {
+            let (field, mut dice) = (field.clone(), dice.fork());
+            lanes.push(thread::spawn(move || {
+                while !field.site.tally.is_resting() {
+                    if field.load.is_light() {
+                        run(kind, job, &field, &mut dice);
+                    } else {
+                        thread::sleep(Duration::from_millis(5));
+                    }
+                }
+            }));
+        }
+    }
+    lanes
+}
+
+fn run(kind: &'static str, job: Job, field: &Field, dice: &mut Dice) {
+    let tally = &field.site.tally;
+    match panic::catch_unwind(AssertUnwindSafe(|| job(field, dice))) {
+        Ok(passed) => tally.carried(kind, passed),
+        Err(cause) => tally.failure(format!("{}: {}", kind, text(cause))),
+    }
+}
+
+fn text(cause: Box<dyn Any + Send>) -> String {
+    match cause.downcast::<String>() {
+        Ok(text) => *text,
+        Err(cause) => cause.downcast_ref::<&str>().unwrap_or(&"?").to_string(),
+    }
+}
+
+/// One tunnel with this habit of its proxy's, judged as if nothing had touched it. What is found.
+pub fn meet(site: &Site, habit: Habit) -> String {
+    let plan = Plan {
+        bytes: 1_000_000,
+        end: End::Orderly,
+    };
+    let mut dice = Dice::new(1);
+    let streams = streams(&Pattern::new(1), &mut dice);
+    let client = site.hostile.connect_to(Site::door_of(habit));
+    let ticket = site.origin.ticket();
+    let work = || jobs::exchange(client, ticket, streams, (plan, plan), &mut dice, || false);
+    match panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(_) => "nothing was found".to_string(),
+        Err(cause) => text(cause),
+    }
+}
+
+fn streams(pattern: &Pattern, dice: &mut Dice) -> Streams {
+    let number = dice.below(500_000);
+    Streams {
+        up: pattern.variant(2 * number),
+        down: pattern.variant(2 * number + 1),
+    }
+}
+
+/// A tunnel that a proxy's death touches, or one of those that nothing does.
+fn tunnel(site: &Site, dice: &mut Dice) -> (Connection, Option<usize>) {
+    match dice.below(10) {
+        0..=3 => {
+            let then = site.mortal.now();
+            (site.threads.connect(), Some(then))
+        }
+        _ => (lasting(site, dice), None),
+    }
+}
+
+fn lasting(site: &Site, dice: &mut Dice) -> Connection {
+    site.tunnels.connect_to(dice.below(DOORS as u64) as usize)
+}
+
+fn bulk(field: &Field, dice: &mut Dice) -> Passed {
+    let site = &field.site;
+    let streams = streams(&field.pattern, dice);
+    let plans = jobs::plans(dice);
+    match (plans.0.end, plans.1.end) {
+        (End::Reset, _) => site.tally.fault("a client resets"),
+        (_, End::Reset) => site.tally.fault("the origin resets"),
+        _ => {}
+    }
+    let ticket = site.origin.ticket();
+    let (client, then) = tunnel(site, dice);
+    jobs::exchange(client, ticket, streams, plans, dice, || match then {
+        Some(then) => !site.mortal.was_there_since(then),
+        None => false,
+    })
+}
+
+/// A tenth is large and slowly read, so that a whole way full of bytes waits for its reader.
+fn conversation(field: &Field, dice: &mut Dice) -> Passed {
+    let (most, pace) = match dice.below(10) {
+        0 => (4_000_000, slow(dice)),
+        _ => (20_000, AT_ONCE),
+    };
+    let rounds = (0..1 + dice.below(10))
+        .map(|_| Round {
+            ask: 1 + dice.below(most) as usize,
+            answer: 1 + dice.below(most) as usize,
+            pause: Duration::from_millis(dice.below(50)),
+        })
+        .take(if most > 20_000 { 1 } else { 10 })
+        .collect();
+    let site = &field.site;
+    let (client, then) = match dice.below(4) {
+        0 => (site.squid.connect(), None),
+        _ => tunnel(site, dice),
+    };
+    converse(field, client, then, rounds, pace, dice)
+}
+
+const AT_ONCE: Pace = Pace {
+    piece: 65_536,
+    pause: Duration::from_secs(0),
+};
+
+fn slow(dice: &mut Dice) -> Pace {
+    Pace {
+        piece: 10_000 + dice.below(50_000) as usize,
+        pause: Duration::from_millis(dice.below(20)),
+    }
+}
+
+/// Quiet for a while, with a byte now and then.
+fn idle(field: &Field, dice: &mut Dice) -> Passed {
+    let rounds = (0..2 + dice.below(3))
+        .map(|_| Round {
+            ask: 1,
+            answer: 1,
+            pause: field.length.within(field.length.round / 2, dice),
+        })
+        .collect();
+    let site = &field.site;
+    let (client, then) = match dice.below(8) {
+        0 => (site.squid.connect(), None),
+        _ => tunnel(site, dice),
+    };
+    converse(field, client, then, rounds, AT_ONCE, dice)
+}
+
+fn converse(
+    field: &Field,
+    mut client: Connection,
+    then: Option<usize>,
+    rounds: Vec<Round>,
+    pace: Pace,
+    dice: &mut Dice,
+) -> Passed {
+    let (site, streams) = (&field.site, streams(&field.pattern, dice));
+    let is_touched = || match then {
+        Some(then) => !site.mortal.was_there_since(then),
+        None => false,
+    };
+    let ticket: Ticket = site.origin.ticket();
+    let server = match jobs::meet(&mut client, &ticket) {
+        Some(server) => server,
+        None => {
+            assert!(is_touched(), "an untouched tunnel was not opened");
+            return Passed::nothing();
+        }
+    };
+    let ends = (client.handle(), Sending(client));
+    let rests = || site.tally.is_resting();
+    let (bytes, ended) = jobs::converse(ends, server, streams, rounds, pace, rests);
+    if let Err(e) = &ended {
+        assert!(is_touched(), "an untouched conversation: {}", e);
+    }
+    Passed {
+        tunnels: 1,
+        bytes,
+        is_whole: ended.is_ok(),
+    }
+}
+
+fn burst(field: &Field, dice: &mut Dice) -> Passed {
+    let streams = streams(&field.pattern, dice);
+    let passed = jobs::burst(&field.site, &streams, 200, dice);
+    field.pause(field.length.pause, dice);
+    passed
+}
+
+fn unlucky(field: &Field, dice: &mut Dice) -> Passed {
+    let site = &field.site;
+    let habits = Habit::of_traffic();
+    let choice = dice.below(habits.len() as u64 + 1) as usize;
+    let passed = match habits.get(choice) {
+        Some(habit) => meets(field, *habit, dice),
+        None => {
+            site.tally.fault("the origin refuses");
+            site.tunnels.connect_to(DOORS).expect_nothing();
+            Passed::nothing()
+        }
+    };
+    field.pause(field.length.pause / 20, dice);
+    passed
+}
+
+fn meets(field: &Field, habit: Habit, dice: &mut Dice) -> Passed {
+    let site = &field.site;
+    site.tally.fault(habit.fault());
+    let mut client = site.hostile.connect_to(Site::door_of(habit));
+    if !habit.grants() {
+        client.expect_nothing();
+        return Passed::nothing();
+    }
+    let plan = |bytes| Plan {
+        bytes,
+        end: End::Orderly,
+    };
+    let plans = (plan(dice.below(1_000_000)), plan(dice.below(2_000_000)));
+    let (ticket, streams) = (site.origin.ticket(), streams(&field.pattern, dice));
+    jobs::exchange(client, ticket, streams, plans, dice, || {
+        habit == Habit::CutsInTheMiddle
+    })
+}
+
+fn session(field: &Field, dice: &mut Dice) -> Passed {
+    let streams = streams(&field.pattern, dice);
+    let is_killed = dice.below(4) == 0;
+    if is_killed {
+        field.site.tally.fault("a session is killed");
+    }
+    let rounds = (0..1 + dice.below(5))
+        .map(|_| Round {
+            ask: dice.size(),
+            answer: dice.size(),
+            pause: Duration::from_secs(0),
+        })
+        .collect();
+    let passed = jobs::session(&field.site, streams, rounds, is_killed);
+    field.pause(field.length.pause / 5, dice);
+    passed
+}
+
+impl Field {
+    /// Up to so long, though not when the traffic is to rest.
+    fn pause(&self, most: Duration, dice: &mut Dice) {
+        let time = self.length.within(most, dice);
+        jobs::rest(time, &|| self.site.tally.is_resting());
+    }
+}

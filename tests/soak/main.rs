@@ -1,0 +1,82 @@
+//! An hour of everything at once: mixed traffic with faults at random, and what the program holds
+//! meanwhile.
+//!
+//! `make soak MINUTES=60` keeps a report, a graph and every sample; without it this is a short
+//! form which each change has to pass. Like the suite it judges from outside, and `PTUNNEL_BIN`
+//! points it at another binary. `PTUNNEL_SEED=…` repeats what is random: traffic and faults, in
+//! their order, though not to the microsecond.
+//!
+//! Each byte is compared with the one that was sent, which tells more than a hash: a transfer
+//! that no fault touched has to be whole, and one that was touched a prefix. Traffic rests from
+//! time to time, and whatever is held then that was not held at the first rest has leaked.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod faults;
+mod hostile;
+mod jobs;
+mod lanes;
+mod origin;
+mod plot;
+mod record;
+mod run;
+mod site;
+mod tally;
+mod verdict;
+mod watch;
+
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::run::Length;
+use crate::site::Site;
+use crate::support::traffic;
+
+#[test]
+fn nothing_is_lost_and_nothing_is_left_behind() {
+    let length = match env::var("PTUNNEL_SOAK_MINUTES") {
+        Ok(text) => Length::minutes(text.parse().expect("PTUNNEL_SOAK_MINUTES is a number")),
+        Err(_) => Length::short(),
+    };
+    let finished = run::soak(traffic::seed(), length);
+    print!("{}", finished.verdict);
+    if let Some(folder) = env::var_os("PTUNNEL_SOAK_RECORD") {
+        record::write(&PathBuf::from(folder), &finished);
+    }
+    assert!(finished.verdict.is_good(), "{}", finished.verdict);
+}
+
+/// The same that carries the traffic, with a proxy that alters one byte: were this to pass, so
+/// would a program that does.
+#[test]
+fn an_altered_byte_is_found() {
+    let site = Site::open();
+    let failures = lanes::meet(&site, hostile::Habit::Alters);
+    assert!(
+        failures.contains("is not the one that was sent"),
+        "{}",
+        failures
+    );
+}
+
+/// The same proxy cuts tunnels in the traffic, where that is allowed for.
+#[test]
+fn a_missing_end_is_found() {
+    let site = Site::open();
+    let failures = lanes::meet(&site, hostile::Habit::CutsInTheMiddle);
+    assert!(
+        failures.contains("Connection reset by peer"),
+        "{}",
+        failures
+    );
+}
+
+#[test]
+fn a_length_of_time_has_room_for_rests() {
+    for length in &[Length::short(), Length::minutes(1), Length::minutes(62)] {
+        assert!(length.rounds >= 3);
+        assert!(length.round >= Duration::from_secs(2));
+    }
+}

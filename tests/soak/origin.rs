@@ -1,0 +1,95 @@
+//! The origin behind all proxies: it brings the two ends of a tunnel together.
+//!
+//! A client's first bytes are a number, by which the origin knows whose tunnel has arrived: with
+//! faults on the way their order says nothing.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::support::{Connection, Peer, PATIENCE};
+
+type Expected = Arc<Mutex<HashMap<u64, Sender<Connection>>>>;
+
+pub struct Origin {
+    peer: Peer,
+    expected: Expected,
+    tickets: AtomicU64,
+}
+
+impl Origin {
+    pub fn open() -> Origin {
+        let expected = Expected::default();
+        let waiting = expected.clone();
+        let peer = Peer::start(move |mut connection| {
+            let mut number = [0; 8];
+            if connection.read_exact(&mut number).is_err() {
+                return;
+            }
+            let client = waiting.lock().unwrap().remove(&u64::from_le_bytes(number));
+            if let Some(client) = client {
+                // A client that gave up is gone, and with it this end.
+                let _ = client.send(connection);
+            }
+        });
+        Origin {
+            peer,
+            expected,
+            tickets: AtomicU64::new(1),
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.peer.address()
+    }
+
+    pub fn ticket(&self) -> Ticket {
+        let number = self.tickets.fetch_add(1, Ordering::SeqCst);
+        let (sender, arrival) = mpsc::channel();
+        self.expected.lock().unwrap().insert(number, sender);
+        Ticket {
+            number,
+            arrival,
+            expected: self.expected.clone(),
+        }
+    }
+}
+
+/// What a client shows in order to be met by its other end.
+pub struct Ticket {
+    pub number: u64,
+    arrival: Receiver<Connection>,
+    expected: Expected,
+}
+
+impl Ticket {
+    /// False when the tunnel is gone already.
+    pub fn show(&self, client: &mut impl Write) -> bool {
+        client.write_all(&self.number.to_le_bytes()).is_ok()
+    }
+
+    /// The other end, unless `is_over` comes first: the client's end has been seen.
+    pub fn other_end(&self, mut is_over: impl FnMut() -> bool) -> Option<Connection> {
+        let start = Instant::now();
+        loop {
+            // In this order: what ends after its arrival has arrived.
+            let over = is_over();
+            let wait = Duration::from_millis(if over { 0 } else { 10 });
+            match self.arrival.recv_timeout(wait) {
+                Ok(connection) => return Some(connection),
+                Err(_) if over => return None,
+                Err(_) => assert!(start.elapsed() < PATIENCE, "neither an end nor the origin"),
+            }
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.expected.lock().unwrap().remove(&self.number);
+    }
+}

@@ -1,0 +1,119 @@
+//! Everything that takes part: the program four times, each before another kind of proxy, and as
+//! a proxy of its own.
+
+use crate::faults::Mortal;
+use crate::hostile::{self, Habit, HABITS};
+use crate::origin::Origin;
+use crate::support::parts::Squid;
+use crate::support::{closed_address, sys, Peer, Process, Ptunnel, Running};
+use crate::tally::Tally;
+
+/// Of the tunnels through the lasting proxy, these lead to the origin; one more leads nowhere.
+pub const DOORS: usize = 3;
+
+pub struct Site {
+    pub tally: Tally,
+    pub origin: Origin,
+    pub mortal: Mortal,
+    /// The embedded proxy, which lives as long as all this.
+    pub proxy: Running,
+    /// Through that one.
+    pub tunnels: Running,
+    /// On two threads, through a proxy that is killed now and then.
+    pub threads: Running,
+    pub squid: Running,
+    pub hostile: Running,
+    _squid: Squid,
+    _hostile: Peer,
+}
+
+/// A program that is watched, and the name it has in the record.
+pub struct Watched {
+    pub name: &'static str,
+    pub process: Process,
+}
+
+impl Site {
+    pub fn open() -> Site {
+        let origin = Origin::open();
+        let mortal = Mortal::new();
+        let proxy = Ptunnel::new().serving().start();
+        let mut tunnels = Ptunnel::through(proxy.proxy());
+        for _ in 0..DOORS {
+            tunnels = tunnels.to(origin.address());
+        }
+        let threads = Ptunnel::through(mortal.address()).args(&["--threads", "2"]);
+        let squid = Squid::start(None);
+        let peer = hostile::start(origin.address());
+        let mut hostile = Ptunnel::through(peer.address()).args(&["--handshake-timeout", "5"]);
+        for habit in HABITS {
+            hostile = hostile.to(habit.destination());
+        }
+        Site {
+            tally: Tally::default(),
+            tunnels: tunnels.to(closed_address()).start(),
+            threads: threads.to(origin.address()).start(),
+            squid: Ptunnel::through(squid.address())
+                .to(origin.address())
+                .start(),
+            hostile: hostile.start(),
+            origin,
+            mortal,
+            proxy,
+            _squid: squid,
+            _hostile: peer,
+        }
+    }
+
+    pub fn door_of(habit: Habit) -> usize {
+        let place = HABITS.iter().position(|each| *each == habit);
+        place.expect("one of them")
+    }
+
+    pub fn programs(&self) -> Vec<(&'static str, &Running)> {
+        vec![
+            ("tunnels", &self.tunnels),
+            ("proxy", &self.proxy),
+            ("two threads", &self.threads),
+            ("before squid", &self.squid),
+            ("before a bad proxy", &self.hostile),
+        ]
+    }
+
+    pub fn watched(&self) -> Vec<Watched> {
+        let programs = self.programs().into_iter();
+        programs
+            .map(|(name, program)| Watched {
+                name,
+                process: program.process(),
+            })
+            .collect()
+    }
+
+    /// Ends all programs in good order: a task that was left would show in the drain.
+    pub fn close(self) -> Vec<String> {
+        let Site {
+            tunnels,
+            proxy,
+            threads,
+            squid,
+            hostile,
+            ..
+        } = self;
+        let mut failures = Vec::new();
+        for program in vec![tunnels, threads, squid, hostile, proxy] {
+            program.signal(sys::SIGTERM);
+            let finished = program.finish();
+            let told = &finished.stderr;
+            if finished.status.code() != Some(0) {
+                failures.push(format!("a program ended with {}", finished.status));
+            }
+            for word in &["panicked", "still there"] {
+                if let Some(line) = told.lines().find(|line| line.contains(word)) {
+                    failures.push(format!("a program says: {}", line));
+                }
+            }
+        }
+        failures
+    }
+}

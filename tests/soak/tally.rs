@@ -1,0 +1,67 @@
+//! What was carried, what went wrong on purpose, and what went wrong.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+
+use crate::jobs::Passed;
+
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    pub tunnels: u64,
+    /// Seen at their destination, and right.
+    pub bytes: u64,
+    /// Tunnels that ended before their plan did, through a fault.
+    pub torn: u64,
+    /// By kind: of traffic how many tunnels, of faults how many times.
+    pub traffic: BTreeMap<&'static str, u64>,
+    pub faults: BTreeMap<&'static str, u64>,
+    /// What no fault explains.
+    pub failures: Vec<String>,
+}
+
+impl Counts {
+    pub fn all_faults(&self) -> u64 {
+        self.faults.values().sum()
+    }
+}
+
+#[derive(Default)]
+pub struct Tally {
+    counts: Mutex<Counts>,
+    /// The traffic is to rest: no new tunnels, and no pauses in those that are there.
+    resting: AtomicBool,
+}
+
+impl Tally {
+    /// Tunnels have ended as they had to.
+    pub fn carried(&self, kind: &'static str, passed: Passed) {
+        let mut counts = self.counts.lock().unwrap();
+        counts.tunnels += passed.tunnels;
+        counts.bytes += passed.bytes;
+        counts.torn += !passed.is_whole as u64;
+        *counts.traffic.entry(kind).or_insert(0) += passed.tunnels;
+    }
+
+    pub fn fault(&self, kind: &'static str) {
+        let mut counts = self.counts.lock().unwrap();
+        *counts.faults.entry(kind).or_insert(0) += 1;
+    }
+
+    pub fn failure(&self, text: String) {
+        eprintln!("FAILURE: {}", text);
+        self.counts.lock().unwrap().failures.push(text);
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts.lock().unwrap().clone()
+    }
+
+    pub fn rest(&self, is_to_rest: bool) {
+        self.resting.store(is_to_rest, Ordering::SeqCst);
+    }
+
+    pub fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::SeqCst)
+    }
+}
