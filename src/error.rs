@@ -10,6 +10,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::config::HostPort;
+use crate::shortage::Shortage;
 use crate::wire::{Malformed, Refusal};
 
 /// Anything that ends a tunnel before it stands, or the program before it serves.
@@ -131,14 +132,28 @@ impl Error {
         matches!(self.kind, Kind::Usage(_))
     }
 
-    /// No connection to the peer could be made: its name, its address, or time ran out.
+    /// No connection to the peer could be made: its name, its address, or time ran out; and not
+    /// for want of something of ours.
     ///
     /// The only kind of failure after which `--direct-fallback` applies.
     pub fn is_unreachable(&self) -> bool {
         match self.kind {
-            Kind::Resolve(_) | Kind::Connect(_) => true,
+            Kind::Resolve(_) | Kind::Connect(_) => !self.is_shortage(),
             Kind::TimedOut(phase, ..) => phase == Phase::Connecting,
             _ => false,
+        }
+    }
+
+    /// This machine had no descriptor, port or memory left for a connection to the peer, of whom
+    /// nothing is known then.
+    pub fn is_shortage(&self) -> bool {
+        self.shortage().is_some()
+    }
+
+    fn shortage(&self) -> Option<Shortage> {
+        match self.kind {
+            Kind::Resolve(_) | Kind::Connect(_) => self.io_cause().and_then(Shortage::of),
+            _ => None,
         }
     }
 
@@ -159,9 +174,12 @@ impl Error {
 
     /// The peer's name only has addresses that aren't allowed.
     pub(crate) fn is_forbidden(&self) -> bool {
-        let cause = error::Error::source(self).and_then(|cause| cause.downcast_ref::<io::Error>());
         let is_denied = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
-        matches!(self.kind, Kind::Resolve(_)) && cause.map_or(false, is_denied)
+        matches!(self.kind, Kind::Resolve(_)) && self.io_cause().map_or(false, is_denied)
+    }
+
+    fn io_cause(&self) -> Option<&io::Error> {
+        error::Error::source(self)?.downcast_ref()
     }
 
     /// The reply of the proxy, when there was one.
@@ -209,8 +227,11 @@ impl fmt::Display for Error {
             Kind::Cut(destination) => write!(f, "the tunnel to {} was cut", destination)?,
             Kind::Other(what) => f.write_str(what)?,
         }
-        match &self.cause {
-            Some(cause) => write!(f, ": {}", cause),
+        if let Some(cause) = &self.cause {
+            write!(f, ": {}", cause)?;
+        }
+        match self.shortage() {
+            Some(shortage) => write!(f, "; {}", shortage),
             None => Ok(()),
         }
     }
@@ -240,5 +261,64 @@ pub struct Seconds(pub Duration);
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}s", self.0.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxy() -> Peer {
+        Peer::Proxy("10.0.0.1:3128".parse().unwrap())
+    }
+
+    fn os(code: i32) -> io::Error {
+        io::Error::from_raw_os_error(code)
+    }
+
+    /// `--direct-fallback` went round a proxy of whom nothing was known: it was we who had no port.
+    #[test]
+    fn what_this_machine_lacks_makes_no_proxy_unreachable() {
+        for code in &[
+            libc::EMFILE,
+            libc::ENFILE,
+            libc::ENOSPC,
+            libc::EADDRNOTAVAIL,
+            libc::ENOBUFS,
+            libc::ENOMEM,
+        ] {
+            for error in &[
+                Error::connect(proxy(), os(*code)),
+                Error::resolve(proxy(), os(*code)),
+            ] {
+                assert!(error.is_shortage() && !error.is_unreachable(), "{}", error);
+                let text = error.to_string();
+                let cause = os(*code).to_string();
+                assert!(
+                    text.contains(&format!("10.0.0.1:3128: {}; this ", cause)),
+                    "{}",
+                    text
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_way_to_a_proxy_lacks_makes_it_unreachable() {
+        let refused = Error::connect(proxy(), os(libc::ECONNREFUSED));
+        assert!(refused.is_unreachable() && !refused.is_shortage());
+        assert_eq!(
+            refused.to_string(),
+            "cannot connect to proxy 10.0.0.1:3128: Connection refused (os error 111)"
+        );
+        let unknown = Error::resolve(proxy(), io::ErrorKind::NotFound.into());
+        assert!(unknown.is_unreachable() && !unknown.is_shortage());
+    }
+
+    #[test]
+    fn a_proxy_that_was_reached_is_never_unreachable() {
+        let lost = Error::exchange(proxy(), os(libc::ENOBUFS));
+        assert!(!lost.is_unreachable() && !lost.is_shortage());
+        assert!(!Error::ended(proxy()).is_unreachable());
     }
 }

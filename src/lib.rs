@@ -11,7 +11,8 @@
 //!    knows which way is next, [`policy`] what the embedded proxy allows, [`report`] what the
 //!    log says of the end; [`stdio`](mod@stdio) and [`demo`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
-//! 4. [`Error`] tells, in one line, what went wrong, with whom and why.
+//! 4. [`Error`] tells, in one line, what went wrong, with whom and why; [`shortage`] whether it
+//!    was us.
 //!
 //! All that doesn't poll is built without any futures crate by `--no-default-features`; the
 //! feature `legacy` adds `engine` and `net`, on futures 0.1 and tokio-core, and the feature
@@ -71,6 +72,7 @@ pub mod policy;
 pub mod report;
 pub mod route;
 pub mod service;
+pub mod shortage;
 pub mod stdio;
 #[cfg(feature = "legacy")]
 #[allow(unsafe_code)] // here and nowhere else

@@ -12,6 +12,7 @@ use super::resolve::{Lookup, Resolver};
 use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer};
 use crate::net::{Connecting, Handle, Socket};
+use crate::shortage;
 use crate::sys::Spare;
 
 /// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
@@ -96,7 +97,8 @@ struct Race {
     waiting: Vec<SocketAddr>,
     connecting: Vec<Connecting>,
     head_start: Option<Timeout>,
-    last_error: io::Error,
+    /// Of those that failed.
+    error: io::Error,
 }
 
 impl Race {
@@ -106,7 +108,7 @@ impl Race {
             waiting: addresses,
             connecting: Vec::new(),
             head_start: None,
-            last_error: io::ErrorKind::NotFound.into(),
+            error: io::ErrorKind::NotFound.into(),
         }
     }
 
@@ -124,10 +126,7 @@ impl Race {
             match self.waiting.pop() {
                 Some(address) => self.begin(&address, handle)?,
                 None if self.connecting.is_empty() => {
-                    return Err(mem::replace(
-                        &mut self.last_error,
-                        io::ErrorKind::Other.into(),
-                    ))
+                    return Err(mem::replace(&mut self.error, io::ErrorKind::Other.into()))
                 }
                 None => return Ok(Async::NotReady),
             }
@@ -142,7 +141,7 @@ impl Race {
                 Ok(Async::Ready(socket)) => return Some(socket),
                 Ok(Async::NotReady) => index += 1,
                 Err(e) => {
-                    self.last_error = e;
+                    self.failed(e);
                     drop(self.connecting.remove(index));
                     // No reason to let the next one wait any longer (RFC 8305 §5).
                     self.head_start = None;
@@ -152,11 +151,16 @@ impl Race {
         None
     }
 
+    fn failed(&mut self, error: io::Error) {
+        let earlier = mem::replace(&mut self.error, io::ErrorKind::Other.into());
+        self.error = shortage::telling(earlier, error);
+    }
+
     fn begin(&mut self, address: &SocketAddr, handle: &Handle) -> io::Result<()> {
         match Socket::connect(address, handle) {
             Ok(connecting) => self.connecting.push(connecting),
             Err(e) => {
-                self.last_error = e;
+                self.failed(shortage::of_attempt(address, e));
                 return Ok(());
             }
         }

@@ -106,7 +106,7 @@ impl Engine {
                     Err(error)
                 }
                 Err(error) => {
-                    candidate.avoid();
+                    candidate.blame(&error);
                     Ok(Loop::Continue(attempts.failed(error)))
                 }
             }))

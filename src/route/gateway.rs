@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::config::{Family, HostPort, ProxySpec, Route};
-use crate::error::Peer;
+use crate::error::{Error, Peer};
 use crate::wire::{auth, Request};
 
 /// How long a proxy that couldn't be used isn't asked first.
@@ -97,8 +97,11 @@ impl Candidate {
         }
     }
 
-    /// It couldn't be used: others first, for a while.
-    pub fn avoid(&self) {
+    /// It couldn't be used: others first, for a while, unless the fault was ours.
+    pub fn blame(&self, error: &Error) {
+        if error.is_shortage() {
+            return;
+        }
         let until = self.gateway.now() + AVOIDED.as_millis() as u64;
         self.avoided_until().store(until, Ordering::Relaxed);
     }

@@ -10,7 +10,7 @@ use crate::crowd::{self, Crowd};
 use crate::ends::{Ends, Gate};
 use crate::namespace::Namespace;
 use crate::scale::scale;
-use crate::support::{eventually, steadily, sys, Peer, Process, Ptunnel};
+use crate::support::{eventually, steadily, sys, Peer, Process, Ptunnel, Running};
 
 /// Two descriptors a tunnel; both forms hold as many as the machine allows.
 #[test]
@@ -162,6 +162,94 @@ fn without_ports_a_client_is_turned_away_and_the_next_one_served() {
     let mut server = gate.grant();
     client.send("served");
     server.expect("served");
+}
+
+/// A destination that can be reached without the proxies, which is what nobody wants; and the
+/// proxies.
+struct Choice {
+    namespace: Namespace,
+    origin: Gate,
+    proxies: Vec<Gate>,
+}
+
+impl Choice {
+    fn new(addresses: &[&str]) -> Choice {
+        let namespace = Namespace::new();
+        let on = |address: &&str| namespace.run(|| Gate::on(address));
+        Choice {
+            origin: namespace.run(Gate::open),
+            proxies: addresses.iter().map(on).collect(),
+            namespace,
+        }
+    }
+
+    /// With so few ports that they are used up by tunnels through the first proxy, which are
+    /// returned. An even number: of an odd one Linux leaves one out.
+    fn start_without_ports(&self) -> (Running, Vec<Ends>) {
+        let program = self.start();
+        self.namespace
+            .set("ipv4/ip_local_port_range", "20000 20003");
+        let join = || self.namespace.run(|| self.proxies[0].join(&program));
+        let all = (0..4).map(|_| join()).collect();
+        (program, all)
+    }
+
+    fn start(&self) -> Running {
+        let addresses = self.proxies.iter().map(Gate::address);
+        let program = addresses.fold(Ptunnel::new(), Ptunnel::proxy);
+        let to_origin = program.arg("--direct-fallback").args(&["--no-proxy", ""]);
+        // The second for clients whose side has ports left.
+        let tunnels = to_origin
+            .to(self.origin.address())
+            .to(self.origin.address());
+        self.namespace.run(|| tunnels.start())
+    }
+}
+
+/// Both counted as proxies that can't be reached: the one was gone round, and the next one of the
+/// list left aside for half a minute.
+#[test]
+fn a_lack_of_ports_goes_round_no_proxy() {
+    for proxy in &["127.0.0.1:0", "[::1]:0"] {
+        let choice = Choice::new(&[proxy]);
+        let (program, mut all) = choice.start_without_ports();
+        let mut late = choice.namespace.run(|| program.connect_to(1));
+        late.expect_nothing();
+        program.says(&[
+            "Cannot assign requested address",
+            "this machine has no port left",
+        ]);
+        assert!(choice.origin.try_accept().is_none());
+        all.iter_mut().for_each(Ends::check);
+    }
+}
+
+#[test]
+fn a_lack_of_ports_is_no_proxys_fault() {
+    let choice = Choice::new(&["127.0.0.1:0", "127.0.0.2:0"]);
+    let (program, mut all) = choice.start_without_ports();
+    let connect = || choice.namespace.run(|| program.connect_to(1));
+    let _second = (connect(), choice.proxies[1].grant());
+    program.says(&["this machine has no port left", "trying the next proxy"]);
+    // Closed by the client, so that the port isn't held in TIME_WAIT.
+    let Ends { client, mut server } = all.remove(0);
+    client.reset();
+    server.rest_or_reset();
+    drop(server);
+    let _first = (connect(), choice.proxies[0].grant());
+    assert!(choice.origin.try_accept().is_none());
+}
+
+/// What connect(2) says is the same.
+#[test]
+fn a_machine_without_ipv6_is_not_out_of_ports() {
+    let choice = Choice::new(&["[::1]:0"]);
+    choice.namespace.set("ipv6/conf/all/disable_ipv6", "1");
+    let program = choice.start();
+    let client = choice.namespace.run(|| program.connect());
+    let server = choice.origin.accept();
+    Ends { client, server }.check();
+    program.says(&["no IPv6 address to reach it from; connecting to"]);
 }
 
 #[test]

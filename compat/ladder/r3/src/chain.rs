@@ -95,7 +95,7 @@ fn open_through_any(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Open
                 Err(error)
             }
             Err(error) => {
-                candidate.avoid();
+                candidate.blame(&error);
                 Ok(Loop::Continue(attempts.failed(error)))
             }
         }))

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ptunnel::config::{Family, Host, HostPort};
-use ptunnel::{route, Error, Peer};
+use ptunnel::{route, shortage, Error, Peer};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::stderr;
 use tokio::net::TcpStream;
@@ -57,11 +57,11 @@ type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
 async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut waiting = addresses.into_iter();
     let mut attempts: Vec<Attempt> = Vec::new();
-    let mut last_error = io::ErrorKind::NotFound.into();
+    let mut error = io::ErrorKind::NotFound.into();
     loop {
         match waiting.next() {
-            Some(address) => attempts.push(Box::pin(net::connect(address))),
-            None if attempts.is_empty() => return Err(last_error),
+            Some(address) => attempts.push(Box::pin(attempt(address))),
+            None if attempts.is_empty() => return Err(error),
             None => {}
         }
         let answer = next_answer(&mut attempts);
@@ -75,9 +75,14 @@ async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
         match answer {
             Ok(stream) => return Ok(stream),
             // No reason to let the next one wait any longer (RFC 8305 §5).
-            Err(e) => last_error = e,
+            Err(e) => error = shortage::telling(error, e),
         }
     }
+}
+
+async fn attempt(address: SocketAddr) -> io::Result<TcpStream> {
+    let connected = net::connect(address).await;
+    connected.map_err(|e| shortage::of_attempt(&address, e))
 }
 
 /// What the first attempt to end came to; it is no longer among them then.

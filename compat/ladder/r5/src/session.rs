@@ -113,7 +113,7 @@ impl<L: Connect> Engine<L> {
                     return Err(refusal);
                 }
                 Err(error) => {
-                    candidate.avoid();
+                    candidate.blame(&error);
                     attempts = attempts.failed(error);
                 }
             }

@@ -1,0 +1,112 @@
+//! What this machine itself has run out of: no peer's fault, and no reason to go round one.
+//!
+//! A connection that can't be begun for want of a descriptor, a port or memory says nothing of
+//! whom it was to lead to.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
+
+/// What is lacking; displays as whose it is, and where to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shortage {
+    /// Of this process.
+    Descriptors,
+    /// Of the whole machine.
+    Files,
+    /// Of sockets that epoll may watch for this user.
+    Watches,
+    /// To connect from, towards this one address.
+    Ports,
+    /// Of the kernel.
+    Memory,
+}
+
+impl Shortage {
+    /// The one that `error`, met while connecting or resolving, tells of.
+    pub(crate) fn of(error: &io::Error) -> Option<Shortage> {
+        match error.raw_os_error()? {
+            libc::EMFILE => Some(Shortage::Descriptors),
+            libc::ENFILE => Some(Shortage::Files),
+            libc::ENOSPC => Some(Shortage::Watches),
+            libc::EADDRNOTAVAIL => Some(Shortage::Ports),
+            libc::ENOBUFS | libc::ENOMEM => Some(Shortage::Memory),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Shortage::Descriptors => {
+                "this process has no descriptor left: raise its limit (ulimit -Hn), or lower --max-connections"
+            }
+            Shortage::Files => "this machine has no descriptor left: see fs.file-max",
+            Shortage::Watches => {
+                "this user has no epoll watch left: see fs.epoll.max_user_watches"
+            }
+            Shortage::Ports => {
+                "this machine has no port left to connect from: see net.ipv4.ip_local_port_range"
+            }
+            Shortage::Memory => "this machine's kernel has no memory left for it",
+        })
+    }
+}
+
+/// Why an attempt to connect to `address` failed, given what connect(2) said.
+///
+/// Without an IPv6 address of its own, a machine says of every other one what it says when it is
+/// out of ports. That is no shortage: there is no way.
+pub fn of_attempt(address: &SocketAddr, error: io::Error) -> io::Error {
+    if address.is_ipv6() && is_address_lacking(&error) && !has_source(address) {
+        let why = "this machine has no IPv6 address to reach it from";
+        return io::Error::new(io::ErrorKind::AddrNotAvailable, why);
+    }
+    error
+}
+
+/// Whether this machine has an address for connections to `address`. To connect a UDP socket looks
+/// for one, and sends nothing.
+fn has_source(address: &SocketAddr) -> bool {
+    let probe = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).and_then(|udp| udp.connect(address));
+    !matches!(probe, Err(ref e) if is_address_lacking(e))
+}
+
+fn is_address_lacking(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EADDRNOTAVAIL)
+}
+
+/// Which error of two attempts is told: the later one, unless the earlier one was for want of
+/// something of ours. Then nobody knows what that address would have said.
+pub fn telling(earlier: io::Error, later: io::Error) -> io::Error {
+    match Shortage::of(&earlier) {
+        Some(_) => earlier,
+        None => later,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn os(code: i32) -> io::Error {
+        io::Error::from_raw_os_error(code)
+    }
+
+    #[test]
+    fn an_attempt_that_was_none_is_told_whatever_the_others_met() {
+        let told = |earlier, later| telling(os(earlier), os(later)).raw_os_error();
+        let (ours, theirs) = (libc::EMFILE, libc::ECONNREFUSED);
+        assert_eq!(told(ours, theirs), Some(ours));
+        assert_eq!(told(theirs, ours), Some(ours));
+        assert_eq!(told(libc::EHOSTUNREACH, theirs), Some(theirs));
+    }
+
+    #[test]
+    fn a_lack_of_ports_stays_one_where_there_is_an_address() {
+        let address = "127.0.0.1:9".parse().unwrap();
+        let error = of_attempt(&address, os(libc::EADDRNOTAVAIL));
+        assert_eq!(Shortage::of(&error), Some(Shortage::Ports));
+    }
+}
