@@ -131,7 +131,7 @@ fn bulk(field: &Field, dice: &mut Dice) -> Passed {
 /// A tenth is large and slowly read, so that a whole way full of bytes waits for its reader.
 fn conversation(field: &Field, dice: &mut Dice) -> Passed {
     let (most, pace) = match dice.below(10) {
-        0 => (4_000_000, slow(dice)),
+        0 => (2_000_000, slow(dice)),
         _ => (20_000, AT_ONCE),
     };
     let rounds = (0..1 + dice.below(10))
@@ -157,8 +157,8 @@ const AT_ONCE: Pace = Pace {
 
 fn slow(dice: &mut Dice) -> Pace {
     Pace {
-        piece: 10_000 + dice.below(50_000) as usize,
-        pause: Duration::from_millis(dice.below(20)),
+        piece: 20_000 + dice.below(40_000) as usize,
+        pause: Duration::from_millis(dice.below(10)),
     }
 }
 
@@ -241,7 +241,15 @@ fn meets(field: &Field, habit: Habit, dice: &mut Dice) -> Passed {
     site.tally.fault(habit.fault());
     let mut client = site.hostile.connect_to(Site::door_of(habit));
     if !habit.grants() {
-        client.expect_nothing();
+        while client.is_quiet() && !site.tally.is_resting() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if client.is_quiet() {
+            // Gives up, and takes the handshake's limit of time with it.
+            client.reset();
+        } else {
+            client.expect_nothing();
+        }
         return Passed::nothing();
     }
     let plan = |bytes| Plan {

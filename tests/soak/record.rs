@@ -48,7 +48,7 @@ fn report(finished: &Finished) -> String {
     for line in machine() {
         let _ = writeln!(text, "- {}", line);
     }
-    text.push_str("\n## At rest\n\nAfter each round all tunnels are closed. What a program holds then it would hold for ever.\n");
+    text.push_str("\n## At rest\n\nAfter each round all tunnels are closed: what a program holds then it would hold for ever. The first line is from before the traffic, and the second, after a round that warms up, is what the others are held against.\n");
     for (number, name) in finished.names.iter().enumerate() {
         let _ = writeln!(
             text,

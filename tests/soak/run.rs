@@ -32,7 +32,7 @@ impl Length {
     pub fn short() -> Length {
         Length {
             rounds: 3,
-            round: Duration::from_millis(2_000),
+            round: Duration::from_secs(2),
             pause: Duration::from_millis(500),
             rest: Duration::from_millis(300),
             interval: Duration::from_millis(100),
@@ -64,6 +64,7 @@ pub struct Finished {
     pub took: Duration,
     pub names: Vec<&'static str>,
     pub counts: Counts,
+    /// The first before any traffic, the others after a round each.
     pub rests: Vec<Rest>,
     pub samples: Vec<Sample>,
     pub verdict: Verdict,
@@ -81,7 +82,7 @@ pub fn soak(seed: u64, length: Length) -> Finished {
     let watched = field.site.watched();
     let names: Vec<_> = watched.iter().map(|program| program.name).collect();
     let watch = Watch::start(field.clone(), start);
-    let mut rests: Vec<Rest> = Vec::new();
+    let mut rests = vec![take_rest(&watched, None, start, length.rest)];
     for round in 1..=length.rounds {
         field.site.tally.rest(false);
         let lanes = lanes::start(&field, &mut dice);
@@ -89,7 +90,7 @@ pub fn soak(seed: u64, length: Length) -> Finished {
         field.site.tally.rest(true);
         lanes.into_iter().for_each(joined);
         field.site.mortal.kill(proxy);
-        rests.push(take_rest(&watched, rests.first(), start, length.rest));
+        rests.push(take_rest(&watched, rests.get(1), start, length.rest));
         let counts = field.site.tally.counts();
         println!(
             "round {} of {}: {} tunnels, {} MiB, {} faults, {} failures",
@@ -126,7 +127,12 @@ fn take_rest(watched: &[Watched], first: Option<&Rest>, start: Instant, time: Du
         all.collect::<Vec<_>>()
     };
     let run_times = || watched.iter().map(|each| each.process.run_time());
-    watched.iter().for_each(|each| each.process.settle());
+    let settling: Vec<_> = watched
+        .iter()
+        .map(|each| each.process)
+        .map(|process| thread::spawn(move || process.settle()))
+        .collect();
+    settling.into_iter().for_each(joined);
     // A runtime may keep a thread for some seconds after its last use.
     let patience = Instant::now() + KEPT;
     let is_back = |now: Vec<Reading>| match first {
