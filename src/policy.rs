@@ -88,10 +88,13 @@ impl Denial {
         }
     }
 
-    /// The destination can't be reached: 504 when time ran out, 403 when it may not be, else 502.
+    /// The destination can't be reached: 504 when time ran out, 403 when it may not be, 503 when
+    /// it is we who lack something, else 502.
     pub fn unreachable(error: &Error) -> Denial {
         let status = if error.is_timeout() {
             504
+        } else if error.is_shortage() {
+            503
         } else if error.is_forbidden() {
             403
         } else {
@@ -115,6 +118,7 @@ impl Denial {
             403 => "Forbidden",
             405 => "Method Not Allowed",
             407 => "Proxy Authentication Required",
+            503 => "Service Unavailable",
             504 => "Gateway Timeout",
             _ => "Bad Gateway",
         }
@@ -133,5 +137,25 @@ impl Denial {
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ({})", self.status, self.reason(), self.why())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::error::Peer;
+
+    /// A destination was said to be out of reach for want of a descriptor of ours.
+    #[test]
+    fn what_this_machine_lacks_is_no_bad_gateway() {
+        let status = |code| {
+            let peer = Peer::Destination("example.org:22".parse().unwrap());
+            let error = Error::connect(peer, io::Error::from_raw_os_error(code));
+            Denial::unreachable(&error).to_string()[..3].to_string()
+        };
+        assert_eq!(status(libc::EMFILE), "503");
+        assert_eq!(status(libc::ECONNREFUSED), "502");
     }
 }

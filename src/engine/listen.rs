@@ -11,7 +11,7 @@ use tokio_core::reactor::Timeout;
 use super::limits::{Permit, Permits};
 use crate::net::{Accepting, Handle, Listening, Socket};
 use crate::service::is_gone;
-use crate::sys;
+use crate::sys::{self, Spare};
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -33,6 +33,9 @@ pub struct Client {
     pub address: SocketAddr,
     /// Held for as long as it is served.
     pub permit: Permit,
+    /// For the other side of its tunnel, where descriptors may run short: dropped when that is
+    /// connected.
+    pub(crate) spare: Option<Spare>,
 }
 
 /// The clients of one listening socket.
@@ -86,18 +89,18 @@ impl Listener {
 
     /// The next client for whom there is another descriptor: one that could not be served shall
     /// wait, not be accepted and dropped.
-    fn poll_client(&mut self) -> Poll<(Socket, SocketAddr), io::Error> {
-        let client = match self.short.take() {
+    fn poll_client(&mut self) -> Poll<(Socket, SocketAddr, Option<Spare>), io::Error> {
+        let (socket, address) = match self.short.take() {
             Some(client) => client,
             None => try_ready!(self.accepting.poll_accept()),
         };
         if self.permits.held() < self.plenty {
-            return Ok(Async::Ready(client));
+            return Ok(Async::Ready((socket, address, None)));
         }
         match self.handle.spare() {
-            Ok(_) => Ok(Async::Ready(client)),
+            Ok(spare) => Ok(Async::Ready((socket, address, Some(spare)))),
             Err(e) => {
-                self.short = Some(client);
+                self.short = Some((socket, address));
                 Err(e)
             }
         }
@@ -153,7 +156,7 @@ impl Stream for Listener {
             }
             self.tries += 1;
             match self.poll_client() {
-                Ok(Async::Ready((socket, address))) => {
+                Ok(Async::Ready((socket, address, spare))) => {
                     self.gone = 0;
                     if self.exhausted.take().is_some() {
                         info!("accepting on {} again", self.address());
@@ -163,6 +166,7 @@ impl Stream for Listener {
                         socket,
                         address,
                         permit,
+                        spare,
                     })));
                 }
                 Ok(Async::NotReady) => {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   reading the head ──▶ judging ──▶ dialling ──▶ 200 ──▶ relay
-//!                           └───────────┴──▶ 400 403 405 407 502 504, and the end
+//!                           └───────────┴──▶ 400 403 405 407 502 503 504, and the end
 //! ```
 //!
 //! It connects directly, to whatever the client names and the user allows.
@@ -23,6 +23,7 @@ use crate::net::{poll_io, Rewind, Socket};
 use crate::policy::{Denial, Policy, GRANTED};
 use crate::report::{Line, Origin};
 use crate::route::Via;
+use crate::sys::Spare;
 use crate::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
 
 /// What one read asks for: most requests come in one.
@@ -54,17 +55,32 @@ impl Proxy {
         origin: Origin,
         engine: &Engine,
     ) -> impl Future<Item = (), Error = Error> {
+        self.serve_with(None, client, origin, engine)
+    }
+
+    /// The same, with a descriptor put aside for the destination: until the client has said which
+    /// one, others who come would take the last.
+    pub(super) fn serve_with(
+        &self,
+        spare: Option<Spare>,
+        client: Socket,
+        origin: Origin,
+        engine: &Engine,
+    ) -> impl Future<Item = (), Error = Error> {
         let (policy, engine) = (self.policy.clone(), engine.clone());
         let start = Instant::now();
         let limit = engine.settings().timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
         let asked = Deadline::new(ReadRequest::new(client), limit, engine.clock(), late);
-        asked.and_then(move |(client, request)| match policy.judge(request) {
-            Ok(target) => {
-                let family = policy.family(&target);
-                Either::A(open(client, target, family, origin, start, engine))
+        asked.and_then(move |(client, request)| {
+            drop(spare);
+            match policy.judge(request) {
+                Ok(target) => {
+                    let family = policy.family(&target);
+                    Either::A(open(client, target, family, origin, start, engine))
+                }
+                Err(denial) => Either::B(tell(denial, client, &engine)),
             }
-            Err(denial) => Either::B(tell(denial, client, &engine)),
         })
     }
 }

@@ -199,12 +199,17 @@ impl Engine {
             socket,
             address,
             permit,
+            spare,
         } = client;
         let origin = Origin::Address(address);
         let session = match service {
-            Service::Tunnel(tunnel) => Either::A(self.carry(socket, origin, tunnel).map(drop)),
+            Service::Tunnel(tunnel) => {
+                drop(spare); // it connects at once
+                Either::A(self.carry(socket, origin, tunnel).map(drop))
+            }
             Service::Proxy(policy) => {
-                Either::B(Proxy::from(policy.clone()).serve(socket, origin, self))
+                let proxy = Proxy::from(policy.clone());
+                Either::B(proxy.serve_with(spare, socket, origin, self))
             }
         };
         session.then(move |end| {

@@ -10,7 +10,7 @@ use crate::crowd::{self, Crowd};
 use crate::ends::{Ends, Gate};
 use crate::namespace::Namespace;
 use crate::scale::scale;
-use crate::support::{eventually, steadily, sys, Peer, Process, Ptunnel, Running};
+use crate::support::{eventually, steadily, sys, Connection, Peer, Process, Ptunnel, Running};
 
 /// Two descriptors a tunnel; both forms hold as many as the machine allows.
 #[test]
@@ -122,6 +122,32 @@ fn a_burst_of_clients_at_the_descriptor_limit_is_served_to_the_last() {
         program.signal(libc::SIGCONT);
         program.says(&["cannot accept", "Too many open files"]);
         for mut client in clients {
+            client.expect("patience");
+        }
+        let told = program.stderr();
+        let others = told.lines().find(|line| !line.contains("cannot accept"));
+        assert_eq!(others, None);
+    }
+}
+
+/// A client of the proxy connects first and says where to afterwards: the others who had come
+/// meanwhile had all that was left, and it was told that its destination couldn't be reached.
+#[test]
+fn a_burst_of_proxy_clients_at_the_descriptor_limit_is_served_to_the_last() {
+    let origin = Peer::start(|mut connection| connection.echo());
+    for limit in &[64, 65] {
+        let program = Ptunnel::new()
+            .serving()
+            .after(&format!("ulimit -n {}", limit))
+            .start();
+        let connect = |_| Connection::open(program.proxy());
+        let clients: Vec<Connection> = (0..100).map(connect).collect();
+        program.says(&["cannot accept", "Too many open files"]);
+        for mut client in clients {
+            let request = format!("CONNECT {} HTTP/1.1\r\n\r\npatience", origin.address());
+            client.send(request);
+            let head = String::from_utf8(client.read_head()).expect("text");
+            assert!(head.starts_with("HTTP/1.1 200 "), "{:?}", head);
             client.expect("patience");
         }
         let told = program.stderr();

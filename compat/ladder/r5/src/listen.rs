@@ -4,6 +4,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub struct Client {
     pub address: SocketAddr,
     /// Held for as long as it is served.
     pub permit: Permit,
+    /// For the other side of its tunnel: dropped when that is connected.
+    pub spare: OwnedFd,
 }
 
 /// The clients of one listening socket.
@@ -97,15 +100,19 @@ impl Listener {
                 }
             },
         };
-        if let Err(e) = fcntl_dupfd_cloexec(&self.listener, 0) {
-            self.short = Some((socket, address));
-            return Poll::Ready(Err(e.into()));
-        }
+        let spare = match fcntl_dupfd_cloexec(&self.listener, 0) {
+            Ok(spare) => spare,
+            Err(e) => {
+                self.short = Some((socket, address));
+                return Poll::Ready(Err(e.into()));
+            }
+        };
         socket.set_nodelay(true)?;
         Poll::Ready(Ok(Client {
             socket,
             address,
             permit,
+            spare,
         }))
     }
 

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   reading the head ──▶ judging ──▶ dialling ──▶ 200 ──▶ relay
-//!                           └───────────┴──▶ 400 403 405 407 502 504, and the end
+//!                           └───────────┴──▶ 400 403 405 407 502 503 504, and the end
 //! ```
 //!
 //! It connects directly, to whatever the client names and the user allows.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use ptunnel::policy::{Denial, Policy, GRANTED};
@@ -34,19 +35,22 @@ const PARTING_BYTES: u64 = 256 * 1024;
 type Inward = Rewind<TcpStream>;
 
 impl<L: Links> Engine<L> {
-    /// Serves one client of the embedded proxy, which belongs to the future.
+    /// Serves one client of the embedded proxy, which belongs to the future, with a descriptor put
+    /// aside for its destination: until the client has said which one, others who come would
+    /// take the last.
     ///
     /// # Errors
     ///
     /// What the client was told, or why it couldn't be told anything.
     pub(crate) async fn serve_proxy(
         &self,
+        spare: OwnedFd,
         client: TcpStream,
         origin: Origin,
         policy: &Policy,
     ) -> Result<(), Error> {
         // Boxed: an idle tunnel shall not weigh what opening it took.
-        let (client, upstream, line) = Box::pin(self.admit(client, origin, policy)).await?;
+        let (client, upstream, line) = Box::pin(self.admit(spare, client, origin, policy)).await?;
         line.log(self.links.relay(client, upstream).await);
         Ok(())
     }
@@ -54,6 +58,7 @@ impl<L: Links> Engine<L> {
     /// Everything before the relay.
     async fn admit(
         &self,
+        spare: OwnedFd,
         client: TcpStream,
         origin: Origin,
         policy: &Policy,
@@ -62,6 +67,7 @@ impl<L: Links> Engine<L> {
         let limit = self.settings.timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
         let (mut client, request) = within(limit, late, read_request(client)).await?;
+        drop(spare);
         let destination = match policy.judge(request) {
             Ok(destination) => destination,
             Err(denial) => return Err(tell(denial, client).await),

@@ -135,11 +135,15 @@ async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, service: Service
         socket,
         address,
         permit,
+        spare,
     } = client;
     let origin = Origin::Address(address);
     let end = match &service {
-        Service::Tunnel(tunnel) => L::carry(&engine, socket, origin, tunnel).await.map(drop),
-        Service::Proxy(policy) => engine.serve_proxy(socket, origin, policy).await,
+        Service::Tunnel(tunnel) => {
+            drop(spare); // it connects at once
+            L::carry(&engine, socket, origin, tunnel).await.map(drop)
+        }
+        Service::Proxy(policy) => engine.serve_proxy(spare, socket, origin, policy).await,
     };
     drop(permit);
     if let Err(e) = end {
