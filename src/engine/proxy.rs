@@ -16,12 +16,12 @@ use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::Deadline;
-use super::Engine;
+use super::{Engine, Opening};
 use crate::config::{Family, HostPort, ServeSpec};
 use crate::error::{Error, Peer};
 use crate::net::{poll_io, Rewind, Socket};
 use crate::policy::{Denial, Policy, GRANTED};
-use crate::report::{Line, Origin};
+use crate::report::{self, Line, Origin};
 use crate::route::Via;
 use crate::sys::Spare;
 use crate::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
@@ -91,7 +91,8 @@ impl From<Policy> for Proxy {
     }
 }
 
-/// Connects the client to its destination, or tells it why not.
+/// Connects the client to its destination, or tells it why not. A client that is reset while it
+/// waits ends the dialling; that is no error.
 fn open(
     client: Rewind<Socket>,
     target: HostPort,
@@ -106,10 +107,12 @@ fn open(
         family,
         &engine.settings().guests,
     );
-    // Boxed: an idle tunnel shall not weigh what opening it took.
-    let dial: Box<dyn Future<Item = Socket, Error = Error>> = Box::new(dial);
-    dial.then(move |dialled| match dialled {
-        Ok(upstream) => Either::A(
+    // Boxed: an idle tunnel shall not weigh what opening it took. No answer of it is an error: the
+    // client shall be told.
+    let dial: Box<dyn Future<Item = Result<Socket, Error>, Error = Error>> =
+        Box::new(dial.then(Ok));
+    Opening::new(client, dial).and_then(move |outcome| match outcome {
+        Ok((client, Ok(upstream))) => Either::A(
             aio::write_all(client, GRANTED)
                 .map_err(|e| Error::other("cannot answer", e))
                 .and_then(move |(client, _)| {
@@ -125,7 +128,13 @@ fn open(
                         .map(drop)
                 }),
         ),
-        Err(e) => Either::B(tell(Denial::unreachable(&e), client, &engine)),
+        Ok((client, Err(e))) => {
+            Either::B(Either::A(tell(Denial::unreachable(&e), client, &engine)))
+        }
+        Err(e) => {
+            report::left(origin, &target, start, e);
+            Either::B(Either::B(future::ok(())))
+        }
     })
 }
 

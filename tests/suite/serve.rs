@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::support::parts::{run, Nginx, SMALL};
 use crate::support::temp::free_port;
-use crate::support::{Connection, Pattern, Peer, Ptunnel, Running};
+use crate::support::{Blackhole, Connection, Pattern, Peer, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
 
@@ -191,6 +191,36 @@ fn clients_that_leave_early_hurt_nobody() {
     living.send("still here");
     living.expect("still here");
     drop(open(&program, origin.address()));
+}
+
+/// It cost a place and two descriptors until the connect timeout was over.
+#[test]
+fn a_client_that_resets_ends_the_dialling() {
+    let (hole, origin) = (Blackhole::start(), echo());
+    let program = Ptunnel::new()
+        .serving()
+        .args(&["-v", "--connect-timeout", "600"])
+        .args(&["--max-connections", "1"])
+        .start();
+    let mut client = Connection::open(program.proxy());
+    let from = client.local().to_string();
+    client.send(request(hole.address()) + "too early");
+    client.wait_until_read();
+    client.reset();
+    let to = hole.address().to_string();
+    program.says(&["info", &from, &to, "cut: client", "reset"]);
+    open(&program, origin.address());
+}
+
+/// Who has said all waits for the answer.
+#[test]
+fn a_client_that_ends_is_dialled_for() {
+    let hole = Blackhole::start();
+    let program = Ptunnel::new().serving().args(&["-w", "1"]).start();
+    let mut client = Connection::open(program.proxy());
+    client.send(request(hole.address()));
+    client.finish_sending();
+    assert!(client.read_head().starts_with(b"HTTP/1.1 504 "));
 }
 
 #[test]

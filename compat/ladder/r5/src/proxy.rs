@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use ptunnel::policy::{Denial, Policy, GRANTED};
-use ptunnel::report::{Line, Origin};
+use ptunnel::report::{self, Line, Origin};
 use ptunnel::route::Via;
 use ptunnel::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
 use ptunnel::{Error, Peer};
@@ -22,6 +22,7 @@ use tokio::time::timeout;
 
 use crate::limits::within;
 use crate::net::Rewind;
+use crate::session::unless_left;
 use crate::{Engine, Links};
 
 /// What one read asks for: most requests come in one.
@@ -50,19 +51,22 @@ impl<L: Links> Engine<L> {
         policy: &Policy,
     ) -> Result<(), Error> {
         // Boxed: an idle tunnel shall not weigh what opening it took.
-        let (client, upstream, line) = Box::pin(self.admit(spare, client, origin, policy)).await?;
-        line.log(self.links.relay(client, upstream).await);
+        let admitted = Box::pin(self.admit(spare, client, origin, policy)).await?;
+        if let Some((client, upstream, line)) = admitted {
+            line.log(self.links.relay(client, upstream).await);
+        }
         Ok(())
     }
 
-    /// Everything before the relay.
+    /// Everything before the relay; nothing when the client left before its destination was
+    /// connected.
     async fn admit(
         &self,
         spare: OwnedFd,
         client: TcpStream,
         origin: Origin,
         policy: &Policy,
-    ) -> Result<(Inward, TcpStream, Line), Error> {
+    ) -> Result<Option<(Inward, TcpStream, Line)>, Error> {
         let start = Instant::now();
         let limit = self.settings.timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
@@ -74,24 +78,26 @@ impl<L: Links> Engine<L> {
         };
         let peer = Peer::Destination(destination.clone());
         let family = policy.family(&destination);
-        let upstream = match self.dial(&peer, &destination, family).await {
-            Ok(upstream) => upstream,
-            Err(e) => return Err(tell(Denial::unreachable(&e), client).await),
+        let dial = self.dial(&peer, &destination, family);
+        let upstream = match unless_left(&client, dial).await {
+            Ok(Ok(upstream)) => upstream,
+            Ok(Err(e)) => return Err(tell(Denial::unreachable(&e), client).await),
+            Err(e) => {
+                report::left(origin, &destination, start, e);
+                return Ok(None);
+            }
         };
         client
             .write_all(GRANTED)
             .await
             .map_err(|e| Error::other("cannot answer", e))?;
-        Ok((
-            client,
-            upstream,
-            Line {
-                origin,
-                destination,
-                via: Via::DIRECTLY,
-                start,
-            },
-        ))
+        let line = Line {
+            origin,
+            destination,
+            via: Via::DIRECTLY,
+            start,
+        };
+        Ok(Some((client, upstream, line)))
     }
 }
 

@@ -5,6 +5,8 @@
 //! does *not* do by itself is to let go of what it is through with: where that is a socket or
 //! memory, a block ends or a `Box` does.
 
+use std::future::Future;
+use std::io;
 use std::time::Instant;
 
 use log::{debug, warn};
@@ -50,17 +52,9 @@ impl<L: Connect> Engine<L> {
     {
         let start = Instant::now();
         let destination = tunnel.destination().clone();
-        // A proxy that hangs shall not hold what nobody waits for. But a client's mere end is
-        // none of this: who has said all waits for the answer.
-        let opening = async {
-            tokio::select! {
-                biased;
-                opened = self.open(tunnel) => Ok(opened),
-                error = client.failed() => Err(error),
-            }
-        };
         // Boxed: an idle tunnel shall not weigh what opening it took.
-        let Opened { stream, via } = match Box::pin(opening).await {
+        let opening = Box::pin(unless_left(&client, self.open(tunnel)));
+        let Opened { stream, via } = match opening.await {
             Ok(opened) => opened?,
             Err(error) => return Ok(report::left(origin, &destination, start, error)),
         };
@@ -151,6 +145,24 @@ impl<L: Connect> Engine<L> {
             stream: Rewind::new(socket, Vec::new()),
             via: Via::DIRECTLY,
         })
+    }
+}
+
+/// The opening of a way, for as long as its client is there: one that hangs shall not hold what
+/// nobody waits for. But a client's mere end is none of this: who has said all waits for the
+/// answer.
+///
+/// # Errors
+///
+/// The client's, such as a reset.
+pub(crate) async fn unless_left<T>(
+    client: &impl Transport,
+    opening: impl Future<Output = T>,
+) -> io::Result<T> {
+    tokio::select! {
+        biased;
+        opened = opening => Ok(opened),
+        error = client.failed() => Err(error),
     }
 }
 
