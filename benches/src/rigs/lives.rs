@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::bench::{parts_of_difference, Bench, Taken};
 use crate::peers::Under;
 use crate::report::results::Part;
+use crate::stop::Stop;
 use crate::tools::callgrind::{self, Counted};
 use crate::tools::process::census;
 use crate::tools::strace::{self, Calls};
@@ -20,6 +21,8 @@ pub type Life<'a> = &'a dyn Fn(&Under, u64) -> io::Result<()>;
 const KEPT: usize = 40;
 /// Processes under callgrind write their files as they end, and that takes a while.
 const CLOSES_WITHIN: Duration = Duration::from_secs(15);
+/// Nothing more is opened at a start when nothing was for so long.
+const SETTLES: Duration = Duration::from_millis(500);
 
 /// User instructions per unit as `figure`, and by function.
 pub fn instructions(
@@ -107,6 +110,21 @@ fn counted(bench: &Bench, count: u64, life: Life) -> io::Result<Calls> {
     Ok(calls)
 }
 
+/// What a process has when it has started: it may listen before it has all, and a tool makes it slow.
+fn settled(id: u32, stop: &Stop) -> io::Result<(usize, usize)> {
+    let begun = Instant::now();
+    let (mut last, mut since) = (census(id), begun);
+    while since.elapsed() < SETTLES && begun.elapsed() < CLOSES_WITHIN {
+        stop.check()?;
+        thread::sleep(Duration::from_millis(20));
+        let now = census(id);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+    }
+    Ok(last)
+}
+
 /// Runs `work`, which opens connections and closes them, and waits until the process has closed its ends too: each life
 /// must see the same end.
 ///
@@ -116,7 +134,7 @@ pub fn until_closed(
     bench: &Bench,
     work: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
-    let before = census(id);
+    let before = settled(id, &bench.stop)?;
     work()?;
     let begun = Instant::now();
     loop {
@@ -127,7 +145,7 @@ pub fn until_closed(
         if begun.elapsed() > CLOSES_WITHIN {
             bench.note(format!(
                 "its count may hold a part of its end: {} s after the last connection it had {} processes and {} \
-                 descriptors, {} and {} before the first",
+                 sockets, {} and {} before the first",
                 CLOSES_WITHIN.as_secs(),
                 now.0,
                 now.1,

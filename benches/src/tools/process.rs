@@ -95,12 +95,18 @@ impl Held {
     }
 }
 
-/// Processes of a tree and their open descriptors: what a relay is back to when all its tunnels have ended.
+/// Processes of a tree and their open sockets: what a relay is back to when all its tunnels have ended. Other descriptors
+/// may stay, such as the pipes of a pool.
 pub fn census(root: u32) -> (usize, usize) {
     let tree = tree(root);
-    let open =
-        |id: &u32| fs::read_dir(format!("/proc/{id}/fd")).map_or(0, |entries| entries.count());
-    (tree.len(), tree.iter().map(open).sum())
+    let sockets = |id: &u32| {
+        let entries = fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten();
+        let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        targets
+            .filter(|target| target.to_string_lossy().starts_with("socket:"))
+            .count()
+    };
+    (tree.len(), tree.iter().map(sockets).sum())
 }
 
 /// The process and all its descendants, parents first.
@@ -160,6 +166,8 @@ fn pss(rollup: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
+    use std::net::UdpSocket;
+    use std::os::fd::OwnedFd;
     use std::process::{Child, Command, Stdio};
     use std::thread;
     use std::time::{Duration, Instant};
@@ -195,6 +203,21 @@ mod tests {
         assert_eq!(tree(me)[0], me);
         assert!(Held::of(me).unwrap().kib > 0);
         assert!(Cpu::seconds_alone(me) > 0.0);
+    }
+
+    #[test]
+    fn a_census_counts_sockets_and_no_other_descriptors() {
+        let mut child = Command::new("sleep")
+            .arg("9")
+            .stdin(UdpSocket::bind("127.0.0.1:0").map(OwnedFd::from).unwrap())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let counted = census(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(counted, (1, 1));
     }
 
     /// A process that starts, works and ends its children or threads when it reads a line, and says that it has.
