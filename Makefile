@@ -38,8 +38,10 @@ soak: setup ## soak the program for an hour and keep a record: make soak MINUTES
 	PTUNNEL_SOAK_MINUTES=$(MINUTES) PTUNNEL_SOAK_RECORD=$(abspath $(SOAK)) $(if $(SEED),PTUNNEL_SEED=$(SEED)) \
 		nice -n 5 $(CARGO) test --release --locked --test soak nothing_is -- --nocapture
 
+# The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
 test-compat: ## run the tests of the bridge, on both generations of tokio-core
 	@set -e; for manifest in $(BRIDGES); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
+	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml --doc -- refusals
 
 # By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The flag
 # is for futures 0.1, whose task handles break today's aliasing rules.
@@ -64,8 +66,8 @@ test-ladder: setup ladder ## run the root's suite against each rung, and all of 
 	PTUNNEL_BIN=$(call rung,r5) $(CARGO) test --release --locked --test torture
 	PTUNNEL_R0=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
 		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity
-	@tree=$$($(CARGO) tree --locked --manifest-path compat/Cargo.toml -p ptunnel-r5 -e normal --prefix none) && \
-	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio-core |tokio-io |mio v0\.6)'; then \
+	@tree=$$($(CARGO) tree --locked --manifest-path compat/Cargo.toml -p ptunnel-r5 --target all -e normal --prefix none) && \
+	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio v0\.|tokio-(core|io|proto|service|reactor|executor|timer|tcp|threadpool) |mio v0\.6|mio-uds |net2 |bytes v0\.4|ptunnel-compat )'; then \
 		echo 'these do not belong into r5' >&2; exit 1; fi
 
 VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite

@@ -1,5 +1,4 @@
-//! What listeners are for: the services of a configuration, bound and announced; and which of
-//! their errors are about one client.
+//! What listeners are for: the services of a configuration, bound and announced.
 //!
 //! Which sockets they are is left to the engine, through [`Listen`].
 
@@ -145,40 +144,4 @@ fn announce<L: Listen>(service: &Service, listening: &L) -> io::Result<()> {
         Service::Proxy(_) => writeln!(out, "serving proxy on {}", address)?,
     }
     out.flush()
-}
-
-/// Whether an error of accept(2) tells of one client, not of this process or machine: it hands over
-/// what had already happened to the connection.
-pub fn is_gone(error: &io::Error) -> bool {
-    match error.raw_os_error() {
-        Some(code) => GONE.contains(&code),
-        None => false,
-    }
-}
-
-const GONE: [i32; 12] = [
-    libc::ECONNABORTED,
-    libc::ECONNRESET,
-    libc::EPROTO,
-    libc::EINTR,
-    libc::EPERM, // a firewall's word
-    libc::ENETDOWN,
-    libc::ENOPROTOOPT,
-    libc::EHOSTDOWN,
-    libc::ENONET,
-    libc::EHOSTUNREACH,
-    libc::EOPNOTSUPP,
-    libc::ENETUNREACH,
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_that_is_gone_already_is_no_reason_to_wait() {
-        assert!(is_gone(&io::Error::from_raw_os_error(libc::ECONNABORTED)));
-        assert!(!is_gone(&io::Error::from_raw_os_error(libc::EMFILE)));
-        assert!(!is_gone(&io::ErrorKind::InvalidData.into()));
-    }
 }

@@ -1,7 +1,8 @@
 //! What this machine itself has run out of: no peer's fault, and no reason to go round one.
 //!
 //! A connection that can't be begun for want of a descriptor, a port or memory says nothing of
-//! whom it was to lead to.
+//! whom it was to lead to. What accept(2) fails with is the other way round: most of it is one
+//! client's ([`is_gone`]), the rest is ours.
 
 use std::fmt;
 use std::io;
@@ -86,6 +87,30 @@ pub fn telling(earlier: io::Error, later: io::Error) -> io::Error {
     }
 }
 
+/// Whether an error of accept(2) tells of one client, not of this process or machine: it hands over
+/// what had already happened to the connection.
+pub fn is_gone(error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(code) => GONE.contains(&code),
+        None => false,
+    }
+}
+
+const GONE: [i32; 12] = [
+    libc::ECONNABORTED,
+    libc::ECONNRESET,
+    libc::EPROTO,
+    libc::EINTR,
+    libc::EPERM, // a firewall's word
+    libc::ENETDOWN,
+    libc::ENOPROTOOPT,
+    libc::EHOSTDOWN,
+    libc::ENONET,
+    libc::EHOSTUNREACH,
+    libc::EOPNOTSUPP,
+    libc::ENETUNREACH,
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +133,12 @@ mod tests {
         let address = "127.0.0.1:9".parse().unwrap();
         let error = of_attempt(&address, os(libc::EADDRNOTAVAIL));
         assert_eq!(Shortage::of(&error), Some(Shortage::Ports));
+    }
+
+    #[test]
+    fn a_client_that_is_gone_already_is_no_reason_to_wait() {
+        assert!(is_gone(&io::Error::from_raw_os_error(libc::ECONNABORTED)));
+        assert!(!is_gone(&io::Error::from_raw_os_error(libc::EMFILE)));
+        assert!(!is_gone(&io::ErrorKind::InvalidData.into()));
     }
 }

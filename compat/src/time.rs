@@ -332,7 +332,8 @@ impl Timer {
         match self.crossing.enter(what, poll) {
             Ok(std::task::Poll::Ready(())) => Ok(Async::Ready(())),
             Ok(std::task::Poll::Pending) => Ok(Async::NotReady),
-            // It had ended before the first poll, or did so since the look above.
+            // It had ended before the first poll, or did so since the look above; nothing else in
+            // there panics, for the waker is the crossing's.
             Err(_) => Err(outlived(what)),
         }
     }

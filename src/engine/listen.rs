@@ -10,7 +10,7 @@ use tokio_core::reactor::Timeout;
 
 use super::limits::{Permit, Permits};
 use crate::net::{Accepting, Handle, Listening, Socket};
-use crate::service::is_gone;
+use crate::shortage::is_gone;
 use crate::sys::{self, Spare};
 
 /// How long to wait before accept(2) is tried again after it ran out of something.

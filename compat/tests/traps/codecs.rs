@@ -77,10 +77,13 @@ async fn row_61_a_malformed_frame_ends_the_stream() {
     let read: Vec<Option<u32>> = codec_01::replies().wait().map(Result::ok).collect();
     assert_eq!(read, [Some(1), None, Some(3)]);
 
-    // Naive: the same codec. After an error the stream says that it has ended.
+    // Naive: the same codec. After an error the stream says, once, that it has ended; whoever asks
+    // all the same finds the rest.
     let replies = tokio_util::codec::FramedRead::new(REPLIES, Numbers);
-    let read: Vec<Option<u32>> = replies.map(Result::ok).collect().await;
+    let mut replies = replies.map(Result::ok);
+    let read: Vec<Option<u32>> = replies.by_ref().collect().await;
     assert_eq!(read, [Some(1), None]);
+    assert_eq!(replies.next().await, Some(Some(3)));
 
     // Right: an error is for a stream that is lost; what a frame says is an item.
     let replies = tokio_util::codec::FramedRead::new(REPLIES, Replies(Numbers));

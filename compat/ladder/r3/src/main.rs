@@ -2,8 +2,8 @@
 //!
 //! What named tokio-core (listener, dial, sockets, timers) is async already, and used from r5.
 //! What only named futures stays as it was: the root's state machines without a change, and the
-//! chain with new words for sockets. Each client is one 0.1 future, and the
-//! bridge is crossed in two places: [`AsStd`] around it, [`Bridged`] around each socket inside.
+//! chain with new words for sockets. Each client is one 0.1 future, and the bridge is crossed in
+//! two places: [`AsStd`] around it, [`Bridged`] around each socket inside.
 
 #![forbid(unsafe_code)]
 

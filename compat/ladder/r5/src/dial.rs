@@ -26,7 +26,7 @@ const HEAD_START: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 ///
-/// Those of the resolver; those of the last attempt that failed.
+/// Those of the resolver; that of the last attempt, or of an earlier one for which this machine lacked something.
 pub async fn dial(peer: Peer, address: &HostPort, family: Family) -> Result<TcpStream, Error> {
     match lookup(address, family).await {
         Ok(addresses) => race(addresses).await.map_err(|e| Error::connect(peer, e)),

@@ -9,7 +9,7 @@ use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
 use log::{info, warn};
-use ptunnel::service::is_gone;
+use ptunnel::shortage::is_gone;
 use rustix::io::fcntl_dupfd_cloexec;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
