@@ -128,7 +128,7 @@ impl Engine {
         let clock = Clock::new(tick(&settings.timeouts));
         let core = core.clone();
         let ticker = Ticker::new(clock.clone(), move |period| Interval::new(period, &core));
-        handle.spawn(ticker.map_err(|e| error!("the clock stopped: {}", e)));
+        handle.spawn_vital(ticker.map_err(|e| error!("the clock stopped: {}", e)));
         Ok(Engine {
             shared: Rc::new(Shared {
                 handle,

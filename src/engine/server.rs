@@ -1,10 +1,11 @@
 //! From a configuration to running tunnels: bind everything, serve on every thread, drain.
 
 use std::io;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::thread;
 
 use futures::future::{self, Either, Shared};
-use futures::sync::oneshot;
+use futures::sync::{mpsc, oneshot};
 use futures::{Future, Stream};
 use log::{error, info, warn};
 use tokio_core::reactor::{Core, Timeout};
@@ -57,30 +58,55 @@ fn serve_on_all(mut threads: Vec<Vec<Post>>, caught: Caught, config: &Config) ->
     let permits = Permits::new(config.max_connections);
     let (leader, stop) = oneshot::channel();
     let stop = stop.shared();
-    let mut others = Vec::new();
+    let (ended, ends) = mpsc::unbounded();
     for (index, posts) in threads.drain(1..).enumerate() {
         let (settings, permits, stop) = (settings.clone(), permits.clone(), stop.clone());
-        let thread = thread::Builder::new()
+        let ended = ended.clone();
+        let serve = move || {
+            let reactor = Reactor::new(settings, permits, &stop)?;
+            reactor.accept(posts)?;
+            reactor.follow()
+        };
+        thread::Builder::new()
             .name(format!("reactor-{}", index + 2))
-            .spawn(move || {
-                let reactor = Reactor::new(settings, permits, &stop)?;
-                reactor.accept(posts)?;
-                reactor.follow()
-            })
+            // Fails when the leader is gone, and with it the program.
+            .spawn(move || ended.unbounded_send(catch_unwind(AssertUnwindSafe(serve))))
             .map_err(|e| Error::other("cannot start a thread", e))?;
-        others.push(thread);
     }
+    drop(ended);
     let reactor = Reactor::new(settings, permits, &stop)?;
     reactor.accept(threads.remove(0))?;
-    if reactor.lead(caught, leader)? == End::Hurried {
-        return Ok(()); // the end of the process ends the other threads
-    }
-    for thread in others {
-        thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    }
-    Ok(())
+    reactor.lead(caught, leader, all_ended(ends))
+}
+
+/// How a thread ended, or with what it panicked.
+type Outcome = thread::Result<Result<End, Error>>;
+
+/// Resolves when each of the other threads has ended, and fails with the first that failed: who
+/// connects to its listeners would wait in vain. A panic of one is ours, as it is when a thread is
+/// joined.
+fn all_ended(ends: mpsc::UnboundedReceiver<Outcome>) -> impl Future<Item = (), Error = Error> {
+    ends.then(|outcome| match outcome {
+        Ok(Ok(end)) => end.map(drop),
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(()) => unreachable!("a receiver never fails"),
+    })
+    .for_each(|()| Ok(()))
+}
+
+/// Resolves when the leader and the others have, or with a leader in a hurry; fails with the first
+/// that fails.
+fn together(
+    leader: impl Future<Item = End, Error = Error>,
+    others: impl Future<Item = (), Error = Error>,
+) -> impl Future<Item = (), Error = Error> {
+    leader.select2(others).then(|first| match first {
+        // The end of the process ends the other threads.
+        Ok(Either::A((End::Hurried, _))) => Either::A(future::ok(())),
+        Ok(Either::A((_, others))) => Either::B(Either::A(others)),
+        Ok(Either::B(((), leader))) => Either::B(Either::B(leader.map(drop))),
+        Err(Either::A((e, _))) | Err(Either::B((e, _))) => Either::A(future::err(e)),
+    })
 }
 
 /// One thread: its loop, its listeners and their tunnels.
@@ -130,7 +156,12 @@ impl Reactor {
     }
 
     /// Runs until a signal, tells the others, lets the tunnels end; a second signal is final.
-    fn lead(mut self, caught: Caught, leader: oneshot::Sender<()>) -> Result<End, Error> {
+    fn lead(
+        mut self,
+        caught: Caught,
+        leader: oneshot::Sender<()>,
+        others: impl Future<Item = (), Error = Error> + 'static,
+    ) -> Result<(), Error> {
         let failed = |e| Error::other("cannot hear signals", e);
         let signals = caught.hear(self.engine.handle()).map_err(failed)?;
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
@@ -154,7 +185,7 @@ impl Reactor {
             });
         self.engine
             .handle()
-            .run(&mut self.core, end.map_err(failed))
+            .run(&mut self.core, together(end.map_err(failed), others))
     }
 }
 
@@ -189,7 +220,7 @@ impl Engine {
                 Ok(())
             }
         });
-        self.handle().spawn(accepting);
+        self.handle().spawn_vital(accepting);
         Ok(())
     }
 
@@ -230,4 +261,43 @@ fn drain(engine: &Engine, permits: &Permits) -> impl Future<Item = End, Error = 
         .map(|()| End::Late);
     let drained = permits.idle().map(|()| End::Drained);
     drained.select(late).map(|(end, _)| end).map_err(|(e, _)| e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the leader does when another thread has come to this end before any signal.
+    fn end_of_all(outcome: Outcome) -> Result<(), Error> {
+        let (ended, ends) = mpsc::unbounded();
+        ended.unbounded_send(outcome).unwrap();
+        together(future::empty(), all_ended(ends)).wait()
+    }
+
+    /// The others went on without it, and nobody looked at its end before theirs.
+    #[test]
+    fn a_thread_that_fails_ends_the_program() {
+        let failed = end_of_all(Ok(Err(Error::usage("failed on purpose"))));
+        assert_eq!(failed.unwrap_err().to_string(), "failed on purpose");
+    }
+
+    #[test]
+    fn a_thread_that_panics_ends_the_program() {
+        let panic = catch_unwind(|| end_of_all(Err(Box::new("broken on purpose"))));
+        let text = panic.unwrap_err();
+        assert_eq!(text.downcast_ref(), Some(&"broken on purpose"));
+    }
+
+    #[test]
+    fn a_leader_waits_for_the_others_unless_it_is_in_a_hurry() {
+        let (ended, ends) = mpsc::unbounded();
+        let hurried = together(future::ok(End::Hurried), all_ended(ends));
+        hurried.wait().unwrap();
+        drop(ended);
+        let (ended, ends) = mpsc::unbounded();
+        let orderly = together(future::ok(End::Drained), all_ended(ends));
+        let waiting = thread::spawn(|| orderly.wait());
+        ended.unbounded_send(Ok(Err(Error::usage("late")))).unwrap();
+        assert!(waiting.join().unwrap().is_err());
+    }
 }

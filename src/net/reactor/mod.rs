@@ -24,6 +24,7 @@
 mod driver;
 mod queue;
 mod source;
+mod vital;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -44,6 +45,7 @@ use self::driver::{has_loop_of_its_own, Driver};
 use self::queue::Queue;
 use self::source::Source;
 pub(super) use self::source::{Readiness, Registration};
+use self::vital::{Panic, Vital};
 use crate::sys::{Epoll, Events, Spare};
 
 /// Events taken in one wait.
@@ -77,6 +79,8 @@ struct Inner {
     /// `Handle::run` looks after each turn; the driver needn't be woken by our epoll set.
     turned: Cell<bool>,
     closed: Cell<bool>,
+    /// With what a vital task has panicked.
+    broken: RefCell<Option<Panic>>,
 }
 
 /// Memory of one round, reused by the next.
@@ -104,6 +108,7 @@ impl Handle {
             }),
             turned: Cell::new(false),
             closed: Cell::new(false),
+            broken: RefCell::new(None),
         });
         core.spawn(Driver::new(&inner, core)?);
         Ok(Handle { inner })
@@ -129,7 +134,7 @@ impl Handle {
             return core.run(future); // our epoll set wakes the driver there, on its other thread
         }
         let result = Rc::new(RefCell::new(None));
-        self.spawn(future.then({
+        self.spawn_vital(future.then({
             let result = result.clone();
             move |end| {
                 *result.borrow_mut() = Some(end);
@@ -144,7 +149,6 @@ impl Handle {
                 self.inner.queue.notify_driver(); // it takes over
                 return end;
             }
-            assert!(Rc::strong_count(&result) > 1, "the main future panicked");
             core.turn(if idle {
                 None
             } else {
@@ -172,6 +176,15 @@ impl Handle {
             .borrow_mut()
             .insert(Some(executor::spawn(task)));
         self.inner.poll_task(id);
+    }
+
+    /// As [`spawn`](Handle::spawn), for a task that the others count on, such as a listener: its
+    /// panic goes on in whoever runs the `Core`, which would only seem to serve without it.
+    pub(crate) fn spawn_vital<F>(&self, future: F)
+    where
+        F: Future<Item = (), Error = ()> + 'static,
+    {
+        self.spawn(Vital::new(future, &self.inner));
     }
 
     /// A descriptor put aside, to be dropped when one is needed; an error when there is none.
@@ -207,6 +220,9 @@ impl Inner {
             count < BUSY && queue.is_empty()
         });
         queue.set_running(false);
+        if let Some(panic) = self.broken.borrow_mut().take() {
+            panic::resume_unwind(panic);
+        }
         // Another thread may have come between the last look and the line above.
         idle && queue.is_empty()
     }

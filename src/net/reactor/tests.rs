@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::sync::oneshot;
 use log::{LevelFilter, Log, Metadata, Record};
+use tokio_core::reactor::Timeout;
 use tokio_io::io::{read_exact, write_all};
 
 use super::*;
@@ -15,6 +16,8 @@ use crate::net::Socket;
 thread_local! {
     static LOGGED: RefCell<Vec<String>> = RefCell::new(Vec::new());
 }
+
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Keeps what each thread logs for its own test.
 struct Keeping;
@@ -34,9 +37,7 @@ impl Log for Keeping {
 /// One end of a connection on the reactor, the other in the hands of the test.
 fn connection(handle: &Handle) -> (Socket, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    theirs
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .unwrap();
+    theirs.set_read_timeout(Some(PATIENCE)).unwrap();
     (Socket::from_unix(ours, handle).unwrap(), theirs)
 }
 
@@ -73,4 +74,25 @@ fn a_tunnel_that_panics_is_logged_and_ends_alone() {
     let logged = LOGGED.with(|all| all.borrow().clone());
     assert_eq!(logged, ["a task panicked and was ended: broken on purpose"]);
     drop(whole);
+}
+
+/// A listener that had panicked was gone for good, and the program went on without it.
+#[test]
+fn a_vital_task_that_panics_ends_the_run() {
+    type Run = fn(&mut Core, &Handle, Timeout) -> io::Result<()>;
+    let runs: [Run; 2] = [
+        |core, handle, limit| handle.run(core, limit),
+        |core, _, limit| core.run(limit),
+    ];
+    for run in &runs {
+        let mut core = Core::new().unwrap();
+        let handle = Handle::new(&core.handle()).unwrap();
+        let (broken, mut client) = connection(&handle);
+        let panics = read_exact(broken, [0]).map(|_| panic!("vital, and broken on purpose"));
+        handle.spawn_vital(panics.map_err(drop));
+        client.write_all(b"x").unwrap();
+        let limit = Timeout::new(PATIENCE, &core.handle()).unwrap();
+        let end = panic::catch_unwind(AssertUnwindSafe(|| run(&mut core, &handle, limit)));
+        assert_eq!(message(&*end.unwrap_err()), "vital, and broken on purpose");
+    }
 }

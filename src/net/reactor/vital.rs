@@ -1,0 +1,41 @@
+//! Tasks without which nothing is served.
+
+use std::any::Any;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::rc::{Rc, Weak};
+
+use futures::{Future, Poll};
+
+use super::Inner;
+
+/// What a panic was called with.
+pub(super) type Panic = Box<dyn Any + Send>;
+
+/// A task whose panic is kept for [`Inner::work`], which ends with it.
+pub(super) struct Vital<F> {
+    future: F,
+    reactor: Weak<Inner>,
+}
+
+impl<F> Vital<F> {
+    pub(super) fn new(future: F, reactor: &Rc<Inner>) -> Vital<F> {
+        let reactor = Rc::downgrade(reactor);
+        Vital { future, reactor }
+    }
+}
+
+impl<F: Future<Item = (), Error = ()>> Future for Vital<F> {
+    type Item = ();
+    type Error = ();
+
+    fn poll(&mut self) -> Poll<(), ()> {
+        let future = &mut self.future;
+        catch_unwind(AssertUnwindSafe(|| future.poll())).unwrap_or_else(|panic| {
+            if let Some(reactor) = self.reactor.upgrade() {
+                *reactor.broken.borrow_mut() = Some(panic);
+                reactor.queue.notify_driver(); // it may not be at work
+            }
+            Err(())
+        })
+    }
+}
