@@ -43,11 +43,13 @@ test-compat: ## run the tests of the bridge, on both generations of tokio-core
 	@set -e; for manifest in $(BRIDGES); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml --doc -- refusals
 
-# By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The flag
+# By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The root's
+# tests ask for the folder they are in and for sockets, so that they need the system; the other flag
 # is for futures 0.1, whose task handles break today's aliasing rules.
-miri: ## run those tests of the bridge that do no I/O under Miri; needs a nightly toolchain
+miri: ## run the root's pure part, and those tests of the bridge that do no I/O, under Miri; needs a nightly toolchain
 	@$(CARGO) +nightly miri --version >/dev/null 2>&1 || { \
 		echo 'Miri is missing; with rustup: rustup toolchain install nightly --component miri,rust-src' >&2; exit 1; }
+	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test --locked --lib --no-default-features
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(CARGO) +nightly miri test --locked \
 		--manifest-path compat/Cargo.toml --test contract_wakers --test sink --test time --test spawn
 
@@ -75,7 +77,8 @@ MEMCHECK := $(abspath $(TARGET))/memcheck
 
 # The demo raises no limit, resolves no name and closes no stdout: two tests of the suite reach
 # the rest of src/sys.rs. Their program is killed or ends as it should, so its log tells.
-memcheck: ## run the demo under valgrind, copied and spliced, and what of sys it leaves out
+memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, and what of sys it leaves out
+	PROPTEST_CASES=16 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"'
 	$(CARGO) build --release --locked
 	@set -e; for splice in never always; do (set -x; $(VALGRIND) $(TARGET)/release/ptunnel --splice $$splice --demo); done
 	@rm -rf $(MEMCHECK) && mkdir -p $(MEMCHECK)

@@ -309,7 +309,10 @@ mod tests {
         assert!(refused.is_unreachable() && !refused.is_shortage());
         assert_eq!(
             refused.to_string(),
-            "cannot connect to proxy 10.0.0.1:3128: Connection refused (os error 111)"
+            format!(
+                "cannot connect to proxy 10.0.0.1:3128: {}",
+                os(libc::ECONNREFUSED)
+            )
         );
         let unknown = Error::resolve(proxy(), io::ErrorKind::NotFound.into());
         assert!(unknown.is_unreachable() && !unknown.is_shortage());

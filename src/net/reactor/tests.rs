@@ -80,6 +80,7 @@ fn a_tunnel_that_panics_is_logged_and_ends_alone() {
 #[test]
 fn a_vital_task_that_panics_ends_the_run() {
     type Run = fn(&mut Core, &Handle, Timeout) -> io::Result<()>;
+    // The second is how a Core is run that another thread's reactor wakes.
     let runs: [Run; 2] = [
         |core, handle, limit| handle.run(core, limit),
         |core, _, limit| core.run(limit),
