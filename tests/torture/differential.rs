@@ -3,6 +3,9 @@
 //! To differ is no defect by itself. But each difference has a reason that stands in a table here,
 //! and one without a reason fails: it is a head or a list of which two programs on one way think
 //! differently, and that nobody has thought about.
+//!
+//! The rungs of the ladder take the root's parsers as they are. With `PTUNNEL_BIN` at one, what is
+//! judged anew is how it feeds them and what it makes of their answers.
 
 mod heads;
 mod no_proxy;
