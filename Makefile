@@ -65,7 +65,7 @@ rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter r1,$
 
 test-ladder: setup ladder ## run the root's suite against each rung, and all of them side by side
 	@set -e; $(foreach r,$(RUNGS),(set -x; PTUNNEL_BIN=$(call rung,$(r)) $(CARGO) test --release --locked --test suite);) :
-	PTUNNEL_BIN=$(call rung,r5) $(CARGO) test --release --locked --test torture
+	PTUNNEL_BIN=$(call rung,r5) $(CARGO) test --release --locked --test torture --test soak
 	PTUNNEL_R0=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
 		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity
 	@tree=$$($(CARGO) tree --locked --manifest-path compat/Cargo.toml -p ptunnel-r5 --target all -e normal --prefix none) && \

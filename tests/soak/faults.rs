@@ -11,7 +11,7 @@ use crate::support::temp::free_port;
 use crate::support::traffic::Dice;
 use crate::support::{Ptunnel, Running};
 
-/// The address of a proxy that is killed and comes back, and how often it was.
+/// The address of a proxy that is killed and comes back, and how often it did either.
 pub struct Mortal {
     address: String,
     /// Odd while it is away.
@@ -30,14 +30,11 @@ impl Mortal {
         &self.address
     }
 
-    /// For `was_there_since`.
-    pub fn now(&self) -> usize {
-        self.changes.load(Ordering::SeqCst)
-    }
-
-    /// Whether it was there all the time: then nothing may be lost.
-    pub fn was_there_since(&self, then: usize) -> bool {
-        then % 2 == 0 && self.now() == then
+    pub fn now(&self) -> Since<'_> {
+        Since {
+            mortal: self,
+            changes: self.changes.load(Ordering::SeqCst),
+        }
     }
 
     fn change(&self) {
@@ -54,6 +51,19 @@ impl Mortal {
         // Before the first byte is lost.
         self.change();
         drop(proxy);
+    }
+}
+
+/// A moment in the life of a proxy that is killed.
+pub struct Since<'a> {
+    mortal: &'a Mortal,
+    changes: usize,
+}
+
+impl Since<'_> {
+    /// Whether it was away then or at any time since: if not, nothing may be lost.
+    pub fn was_away(&self) -> bool {
+        self.changes % 2 == 1 || self.mortal.now().changes != self.changes
     }
 }
 

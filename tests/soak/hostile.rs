@@ -146,8 +146,7 @@ fn pump(mut from: Connection, mut to: Connection, passes: impl Fn(usize, &mut [u
                 }
                 done += count;
             }
-            Ok(_) => break,
-            Err(_) => break,
+            _ => break,
         }
     }
     for side in &[&from, &to] {

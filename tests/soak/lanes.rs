@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::faults::Since;
 use crate::hostile::Habit;
 use crate::jobs::{self, Pace, Passed, Round, Sending, Streams};
-use crate::origin::Ticket;
 use crate::run::Length;
 use crate::site::{Site, DOORS};
 use crate::support::traffic::{Dice, End, Plan};
@@ -96,19 +96,37 @@ fn streams(pattern: &Pattern, dice: &mut Dice) -> Streams {
     }
 }
 
-/// A tunnel that a proxy's death touches, or one of those that nothing does.
-fn tunnel(site: &Site, dice: &mut Dice) -> (Connection, Option<usize>) {
-    match dice.below(10) {
-        0..=3 => {
-            let then = site.mortal.now();
-            (site.threads.connect(), Some(then))
-        }
-        _ => (lasting(site, dice), None),
-    }
+/// A client's connection, and whether the death of a proxy can touch its tunnel.
+struct Way<'a> {
+    client: Connection,
+    mortal: Option<Since<'a>>,
 }
 
-fn lasting(site: &Site, dice: &mut Dice) -> Connection {
-    site.tunnels.connect_to(dice.below(DOORS as u64) as usize)
+impl<'a> Way<'a> {
+    fn any(site: &'a Site, dice: &mut Dice) -> Way<'a> {
+        if dice.below(10) < 4 {
+            let since = site.mortal.now();
+            return Way {
+                client: site.threads.connect(),
+                mortal: Some(since),
+            };
+        }
+        Way {
+            client: site.tunnels.connect_to(dice.below(DOORS as u64) as usize),
+            mortal: None,
+        }
+    }
+
+    /// One of so many goes through squid, for what squid can carry.
+    fn of_conversation(one_of: u64, site: &'a Site, dice: &mut Dice) -> Way<'a> {
+        if dice.below(one_of) > 0 {
+            return Way::any(site, dice);
+        }
+        Way {
+            client: site.squid.connect(),
+            mortal: None,
+        }
+    }
 }
 
 fn bulk(field: &Field, dice: &mut Dice) -> Passed {
@@ -121,33 +139,29 @@ fn bulk(field: &Field, dice: &mut Dice) -> Passed {
         _ => {}
     }
     let ticket = site.origin.ticket();
-    let (client, then) = tunnel(site, dice);
-    jobs::exchange(client, ticket, streams, plans, dice, || match then {
-        Some(then) => !site.mortal.was_there_since(then),
-        None => false,
-    })
+    let Way { client, mortal } = Way::any(site, dice);
+    jobs::exchange(client, ticket, streams, plans, dice, || is_touched(&mortal))
+}
+
+fn is_touched(mortal: &Option<Since>) -> bool {
+    mortal.as_ref().map_or(false, Since::was_away)
 }
 
 /// A tenth is large and slowly read, so that a whole way full of bytes waits for its reader.
 fn conversation(field: &Field, dice: &mut Dice) -> Passed {
-    let (most, pace) = match dice.below(10) {
-        0 => (2_000_000, slow(dice)),
-        _ => (20_000, AT_ONCE),
+    let (count, most, pace) = match dice.below(10) {
+        0 => (1, 2_000_000, slow(dice)),
+        _ => (10, 20_000, AT_ONCE),
     };
-    let rounds = (0..1 + dice.below(10))
+    let rounds = (0..1 + dice.below(count))
         .map(|_| Round {
             ask: 1 + dice.below(most) as usize,
             answer: 1 + dice.below(most) as usize,
             pause: Duration::from_millis(dice.below(50)),
         })
-        .take(if most > 20_000 { 1 } else { 10 })
         .collect();
-    let site = &field.site;
-    let (client, then) = match dice.below(4) {
-        0 => (site.squid.connect(), None),
-        _ => tunnel(site, dice),
-    };
-    converse(field, client, then, rounds, pace, dice)
+    let way = Way::of_conversation(4, &field.site, dice);
+    converse(field, way, rounds, pace, dice)
 }
 
 const AT_ONCE: Pace = Pace {
@@ -171,32 +185,18 @@ fn idle(field: &Field, dice: &mut Dice) -> Passed {
             pause: field.length.within(field.length.round / 2, dice),
         })
         .collect();
-    let site = &field.site;
-    let (client, then) = match dice.below(8) {
-        0 => (site.squid.connect(), None),
-        _ => tunnel(site, dice),
-    };
-    converse(field, client, then, rounds, AT_ONCE, dice)
+    let way = Way::of_conversation(8, &field.site, dice);
+    converse(field, way, rounds, AT_ONCE, dice)
 }
 
-fn converse(
-    field: &Field,
-    mut client: Connection,
-    then: Option<usize>,
-    rounds: Vec<Round>,
-    pace: Pace,
-    dice: &mut Dice,
-) -> Passed {
+fn converse(field: &Field, way: Way, rounds: Vec<Round>, pace: Pace, dice: &mut Dice) -> Passed {
     let (site, streams) = (&field.site, streams(&field.pattern, dice));
-    let is_touched = || match then {
-        Some(then) => !site.mortal.was_there_since(then),
-        None => false,
-    };
-    let ticket: Ticket = site.origin.ticket();
+    let Way { mut client, mortal } = way;
+    let ticket = site.origin.ticket();
     let server = match jobs::meet(&mut client, &ticket) {
         Some(server) => server,
         None => {
-            assert!(is_touched(), "an untouched tunnel was not opened");
+            assert!(is_touched(&mortal), "an untouched tunnel was not opened");
             return Passed::nothing();
         }
     };
@@ -204,7 +204,7 @@ fn converse(
     let rests = || site.tally.is_resting();
     let (bytes, ended) = jobs::converse(ends, server, streams, rounds, pace, rests);
     if let Err(e) = &ended {
-        assert!(is_touched(), "an untouched conversation: {}", e);
+        assert!(is_touched(&mortal), "an untouched conversation: {}", e);
     }
     Passed {
         tunnels: 1,

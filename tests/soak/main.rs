@@ -3,8 +3,8 @@
 //!
 //! `make soak MINUTES=60` keeps a report, a graph and every sample; without it this is a short
 //! form which each change has to pass. Like the suite it judges from outside, and `PTUNNEL_BIN`
-//! points it at another binary. `PTUNNEL_SEED=…` repeats what is random: traffic and faults, in
-//! their order, though not to the microsecond.
+//! points it at another binary. `PTUNNEL_SEED=…` repeats what is random: in each round each lane of
+//! traffic, and the faults, go through the same list, as far as time allows.
 //!
 //! Each byte is compared with the one that was sent, which tells more than a hash: a transfer
 //! that no fault touched has to be whole, and one that was touched a prefix. Traffic rests from

@@ -40,8 +40,8 @@ fn report(finished: &Finished) -> String {
     );
     let _ = writeln!(
         text,
-        "Repeat it with `make soak MINUTES={} SEED={}`; the seed gives the same traffic and the same faults, \
-         though not to the microsecond.\n",
+        "Repeat it with `make soak MINUTES={} SEED={}`; with the same seed each lane of traffic, and the faults, \
+         go through the same list in each round, as far as time allows.\n",
         (finished.length.round * finished.length.rounds).as_secs() / 60,
         finished.seed
     );

@@ -85,6 +85,8 @@ pub fn soak(seed: u64, length: Length) -> Finished {
     let mut rests = vec![take_rest(&watched, None, start, length.rest)];
     for round in 1..=length.rounds {
         field.site.tally.rest(false);
+        // How often a round throws them depends on its time: the next one has others.
+        let mut dice = dice.fork();
         let lanes = lanes::start(&field, &mut dice);
         let proxy = faults::strike(&field.site, &length, &mut dice);
         field.site.tally.rest(true);
