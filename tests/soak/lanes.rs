@@ -71,8 +71,8 @@ fn text(cause: Box<dyn Any + Send>) -> String {
     }
 }
 
-/// One tunnel with this habit of its proxy's, judged as if nothing had touched it. What is found.
-pub fn meet(site: &Site, habit: Habit) -> String {
+/// One tunnel with this habit of its proxy's, judged as if nothing had touched it: what is found.
+pub fn meet(site: &Site, habit: Habit) -> Result<(), String> {
     let plan = Plan {
         bytes: 1_000_000,
         end: End::Orderly,
@@ -82,10 +82,8 @@ pub fn meet(site: &Site, habit: Habit) -> String {
     let client = site.hostile.connect_to(Site::door_of(habit));
     let ticket = site.origin.ticket();
     let work = || jobs::exchange(client, ticket, streams, (plan, plan), &mut dice, || false);
-    match panic::catch_unwind(AssertUnwindSafe(work)) {
-        Ok(_) => "nothing was found".to_string(),
-        Err(cause) => text(cause),
-    }
+    let judged = panic::catch_unwind(AssertUnwindSafe(work));
+    judged.map(drop).map_err(text)
 }
 
 fn streams(pattern: &Pattern, dice: &mut Dice) -> Streams {
