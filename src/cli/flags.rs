@@ -2,13 +2,16 @@
 
 use clap::{App, AppSettings, Arg};
 
-const ABOUT: &str = "\
+use super::generate;
+use crate::config::Splice;
+
+pub(super) const ABOUT: &str = "\
 Carries local TCP connections through an HTTP proxy with the CONNECT method.
 
 TUNNEL is [BIND:]PORT:HOST:HOSTPORT, as for ssh -L: whoever connects to PORT here is connected to \
 HOST:HOSTPORT by the proxy. Port 0 picks a free one.";
 
-const AFTER: &str = "\
+pub(super) const AFTER: &str = "\
 ENVIRONMENT:
     https_proxy, all_proxy     The proxy, without -p (lower case first, then upper case)
     no_proxy                   Destinations reached directly, without --no-proxy
@@ -76,12 +79,14 @@ pub(super) fn app() -> App<'static, 'static> {
         .arg(
             Arg::with_name("ipv4")
                 .short("4")
+                .long("ipv4")
                 .conflicts_with("ipv6")
                 .help("Connect over IPv4 only"),
         )
         .arg(
             Arg::with_name("ipv6")
                 .short("6")
+                .long("ipv6")
                 .help("Connect over IPv6 only"),
         )
         .arg(
@@ -143,11 +148,15 @@ pub(super) fn app() -> App<'static, 'static> {
                 .help("One thread per core"),
         )
         .arg(value("threads", "N", "So many threads [default: 1]"))
-        .arg(value(
-            "splice",
-            "WHEN",
-            "Whether bulk is spliced: auto, never, always [default: auto]",
-        ))
+        .arg(
+            value(
+                "splice",
+                "WHEN",
+                "Whether bulk is spliced: auto, never, always [default: auto]",
+            )
+            .possible_values(Splice::NAMES)
+            .hide_possible_values(true),
+        )
         .arg(value(
             "serve-proxy",
             "[BIND:]PORT",
@@ -175,6 +184,16 @@ pub(super) fn app() -> App<'static, 'static> {
             Arg::with_name("demo")
                 .long("demo")
                 .help("Show it all, on this machine alone"),
+        )
+        .arg(
+            value(
+                "generate",
+                "KIND",
+                "Print a manual page or a shell's completions: man, complete-bash, complete-zsh, \
+                 complete-fish",
+            )
+            .possible_values(generate::KINDS)
+            .hide_possible_values(true),
         )
         .arg(
             Arg::with_name("verbose")

@@ -1,6 +1,8 @@
 //! The command line: the only place that knows clap. From words to a [`Config`].
 
+mod definition;
 mod flags;
+mod generate;
 mod password;
 mod program;
 mod secrecy;
@@ -36,7 +38,7 @@ const RIGHT: &str = "a right command line is ptunnel -p proxy.example:3128 \
 pub enum Command {
     /// To do something, after these warnings.
     Run(Box<Config>, Vec<String>),
-    /// To print this: the help, or the version.
+    /// To print this: the help, the version, or what was generated.
     Print(String),
 }
 
@@ -105,7 +107,10 @@ where
         )));
     }
     match flags::app().get_matches_from_safe(words) {
-        Ok(matches) => Ok(Words::Given(matches)),
+        Ok(matches) => match matches.value_of("generate").and_then(generate::generate) {
+            Some(text) => Ok(Words::Print(text)),
+            None => Ok(Words::Given(matches)),
+        },
         Err(e) => match e.kind {
             // The version clap has printed already, all but the end of the line.
             ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => Ok(Words::Print(e.message)),

@@ -129,7 +129,7 @@ fn where_and_how_many() {
 fn families_and_verbosity() {
     assert_eq!(config("-p p:1 1:a:1 -4").route.family, Family::V4);
     assert_eq!(config("-p p:1 1:a:1 -6").route.family, Family::V6);
-    assert!(complaint("-p p:1 1:a:1 -4 -6").contains("-6"));
+    assert!(complaint("-p p:1 1:a:1 -4 -6").contains("--ipv6"));
     for (flags, level) in &[
         ("", LevelFilter::Warn),
         ("-v", LevelFilter::Info),
@@ -272,11 +272,12 @@ fn what_clap_refuses_is_told_in_a_line() {
         );
     }
     assert!(complaint("--wat").contains("--wat"));
+    assert!(complaint("--generate pdf").contains("complete-bash"));
 }
 
 #[test]
 fn help_and_version_are_no_errors() {
-    for line in &["-h", "--help", "-V", "--version"] {
+    for line in &["-h", "--help", "-V", "--version", "--generate man"] {
         assert!(
             matches!(with_env(&[], line, NOBODY), Ok(Command::Print(_))),
             "{}",

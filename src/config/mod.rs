@@ -60,6 +60,11 @@ impl Default for Splice {
     }
 }
 
+impl Splice {
+    /// What each is called.
+    pub const NAMES: &'static [&'static str] = &["auto", "never", "always"];
+}
+
 impl FromStr for Splice {
     type Err = Error;
 

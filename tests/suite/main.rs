@@ -14,6 +14,7 @@ mod bounds;
 mod connect;
 mod demo;
 mod denials;
+mod generate;
 mod help;
 mod linger;
 mod listen;

@@ -327,7 +327,7 @@ fn words_that_are_no_text() {
 fn flags_that_do_not_exist_or_contradict_each_other() {
     assert_refused(&with(&["--frobnicate"]), "--frobnicate", "ptunnel -p");
     assert_refused(&with(&["-z"]), "-z", "ptunnel -p");
-    assert_refused(&with(&["-4", "-6"]), "-4", "ptunnel -p");
+    assert_refused(&with(&["-4", "-6"]), "--ipv4", "ptunnel -p");
     assert_refused(&with(&["-q", "-v"]), "-q", "ptunnel -p");
     assert_refused(&with(&["-p"]), "--proxy", "ptunnel -p");
     assert_refused(

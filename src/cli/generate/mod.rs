@@ -1,0 +1,44 @@
+//! What is made of the definition of the flags: the manual page, and completions for shells.
+//!
+//! clap 2 could write completions, but those for fish end at the first tunnel, those for zsh know
+//! of no values, and those for bash need the program to be called by its bare name.
+
+mod completions;
+mod man;
+
+use super::definition::options;
+
+/// The values of `--generate`.
+pub(super) const KINDS: &[&str] = &["man", "complete-bash", "complete-zsh", "complete-fish"];
+
+/// One of `KINDS`, as text; `None` for anything else.
+pub(super) fn generate(kind: &str) -> Option<String> {
+    let options = options();
+    match kind {
+        "man" => Some(man::page(&options)),
+        "complete-bash" => Some(completions::bash(&options)),
+        "complete-zsh" => Some(completions::zsh(&options)),
+        "complete-fish" => Some(completions::fish(&options)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_names_every_flag() {
+        for kind in KINDS {
+            // Hyphens are escaped in a manual page; fish has its own way to write long names.
+            let text = generate(kind).unwrap().replace("\\-", "-");
+            for flag in options() {
+                let long = flag.long.unwrap();
+                let is_there =
+                    text.contains(&format!("--{}", long)) || text.contains(&format!("-l {}", long));
+                assert!(is_there, "{} is not in {}", long, kind);
+            }
+        }
+        assert_eq!(generate("complete-tcsh"), None);
+    }
+}

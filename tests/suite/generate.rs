@@ -1,0 +1,150 @@
+//! The manual page and the completions, judged by the programs that read them.
+
+use crate::support::{parts, Ptunnel, TempDir};
+
+fn generated(kind: &str) -> String {
+    let finished = Ptunnel::new().args(&["--generate", kind]).run();
+    finished.expect_code(0);
+    assert_eq!(finished.stderr, "");
+    finished.text()
+}
+
+/// Runs a script that finds the generated text in the file `$1`; returns what it prints.
+fn shell(program: &str, args: &[&str], script: &str, file: &str) -> String {
+    let mut words = args.to_vec();
+    words.extend(&["-c", script]);
+    if program != "fish" {
+        words.push(program);
+    }
+    words.push(file);
+    let mut command = parts::command(program);
+    let output = command.args(words).env("TERM", "vt100").output();
+    let output = output.expect("a shell");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}: {}",
+        program,
+        parts::described(&output)
+    );
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_manual_page_is_whole_and_without_a_fault() {
+    let folder = TempDir::new();
+    let text = generated("man");
+    let file = folder.file("ptunnel.1", &text);
+    for (program, args) in &[
+        ("groff", &["-man", "-ww", "-z", "-Tutf8", &file][..]),
+        ("mandoc", &["-Tlint", "-Wwarning", &file]),
+    ] {
+        let output = parts::output(program, args);
+        let said = parts::described(&output);
+        assert!(output.status.success(), "{}: {}", program, said);
+        let is_silent = output.stdout.is_empty() && output.stderr.is_empty();
+        assert!(is_silent, "{}: {}", program, said);
+    }
+    let shown = parts::run("mandoc", &["-Tutf8", "-Owidth=100", &file]);
+    let shown = String::from_utf8(shown).expect("text");
+    // mandoc prints bold as a character, a backspace and the character again.
+    let mut plain = String::new();
+    for c in shown.chars() {
+        if c == '\u{8}' {
+            plain.pop();
+        } else {
+            plain.push(c);
+        }
+    }
+    for words in &[
+        "ptunnel - carries",
+        "-p, --proxy PROXY ...",
+        "-4, --ipv4",
+        "EXIT CODES",
+        "PTUNNEL_PASSWORD",
+        "[BIND:]PORT:HOST:HOSTPORT",
+    ] {
+        assert!(plain.contains(words), "{:?} is not in {}", words, plain);
+    }
+}
+
+#[test]
+fn bash_completes_flags_values_and_files() {
+    let folder = TempDir::new();
+    let file = folder.file("ptunnel.bash", generated("complete-bash"));
+    folder.file("a password", "");
+    let script = r#"
+        source "$1"; cd "${1%/*}"; complete -p ptunnel
+        compopt() { echo "with $*"; }  # bash's own only works at a prompt
+        try() {
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ptunnel
+            printf '%s:' "${COMPREPLY[@]}"; echo
+        }
+        try ptunnel --spl
+        try ptunnel -p proxy.example:3128 1:a:1 --direct
+        try /usr/bin/ptunnel --splice ne
+        try ptunnel --splice =
+        try ptunnel --splice = al
+        try ptunnel -p ''
+        try ptunnel --password-file a
+    "#;
+    let printed = shell("bash", &["--norc"], script, &file);
+    let expected = "complete -F _ptunnel ptunnel\n--splice:\n--direct-fallback:\nnever:\n\
+                    auto:never:always:\nalways:\n:\nwith -o filenames\na password:\n";
+    assert_eq!(printed, expected);
+}
+
+/// The only way to zsh's completion is a terminal.
+#[test]
+fn zsh_completes_flags_values_and_files() {
+    let folder = TempDir::new();
+    let file = folder.file("_ptunnel", generated("complete-zsh"));
+    folder.file("a password", "");
+    let script = r#"
+        zmodload zsh/zpty
+        zpty z zsh -f -i
+        zpty -w z "cd ${1:h}; fpath=(${1:h} \$fpath); autoload -Uz compinit; compinit -u -d dump"
+        zpty -w z 'ptunnel() { for word; do print -rn -- "<$word>"; done; print " done" }'
+        zpty -w -n z $'ptunnel --spl\tau\t\n'
+        zpty -w -n z $'ptunnel -p p:1 1:a:1 --direct\t\n'
+        zpty -w -n z $'ptunnel --password-file a\t\n'
+        zpty -w -n z $'ptunnel -p a\t\n'
+        zpty -w z 'print all " done"'
+        zpty -r -m z said '*all  done*'
+        print -r -- "$said"
+    "#;
+    let said = shell("zsh", &["-f"], script, &file);
+    for words in &[
+        "<--splice=auto>",
+        "<-p><p:1><1:a:1><--direct-fallback>",
+        "<--password-file><a password>",
+        "<-p><a>",
+    ] {
+        assert!(said.contains(words), "{:?} is not in {}", words, said);
+    }
+}
+
+#[test]
+fn fish_completes_flags_values_and_files() {
+    let folder = TempDir::new();
+    let file = folder.file("ptunnel.fish", generated("complete-fish"));
+    folder.file("a password", "");
+    let script = r#"
+        source $argv[1]; cd (dirname $argv[1])
+        for line in '--spl' '-p p:1 1:a:1 --direct' '--splice ne' '-p ' '--password-file a'
+            complete -C "ptunnel $line" | string replace -r '\t.*' ''
+            echo .
+        end
+    "#;
+    let home = folder.at("");
+    let mut command = parts::command("fish");
+    command
+        .args(&["--no-config", "-c", script, &file])
+        .env("HOME", home);
+    let output = command.output().expect("fish");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "--splice\n.\n--direct-fallback\n.\nnever\n.\n.\na password\n.\n",
+        "{}",
+        parts::described(&output)
+    );
+}
