@@ -64,6 +64,7 @@ pub mod engine;
 pub mod env;
 mod error;
 mod escape;
+mod field;
 #[cfg(feature = "cli")]
 pub mod logging;
 #[cfg(feature = "legacy")]

@@ -10,6 +10,7 @@ use log::info;
 
 use crate::config::{plain, HostPort};
 use crate::error::Seconds;
+use crate::field::Field;
 use crate::route::Via;
 
 /// Where a client comes from, as logs call it.
@@ -26,10 +27,10 @@ impl fmt::Display for Origin {
         match self {
             Origin::Address(address) => match plain(address.ip()) {
                 // As the rest of the log calls it, whatever the listener's family.
-                IpAddr::V4(ip) => SocketAddr::from((ip, address.port())).fmt(f),
-                IpAddr::V6(_) => address.fmt(f),
+                IpAddr::V4(ip) => Field("client", SocketAddr::from((ip, address.port()))).fmt(f),
+                IpAddr::V6(_) => Field("client", address).fmt(f),
             },
-            Origin::Stdio => f.write_str("stdio"),
+            Origin::Stdio => Field("client", "stdio").fmt(f),
         }
     }
 }
@@ -133,7 +134,10 @@ impl Line {
         };
         info!(
             "{} to {} {}: {}",
-            self.origin, self.destination, self.via, carried
+            self.origin,
+            Field("destination", &self.destination),
+            Field("via", &self.via),
+            carried
         );
         carried
     }
@@ -145,7 +149,12 @@ pub fn left(origin: Origin, destination: &HostPort, start: Instant, error: io::E
         end: Err(Cut::failed(Traffic::default(), Side::Client, error)),
         lasted: start.elapsed(),
     };
-    info!("{} to {}: {}", origin, destination, carried);
+    info!(
+        "{} to {}: {}",
+        origin,
+        Field("destination", destination),
+        carried
+    );
     carried
 }
 
@@ -174,14 +183,14 @@ impl fmt::Display for Carried {
         let lasted = Duration::from_millis(self.lasted.as_millis() as u64);
         write!(
             f,
-            "{} bytes up, {} down in {}, ",
-            upload,
-            download,
-            Seconds(lasted)
+            "{} bytes up, {} down in {}s, ",
+            Field("upload", upload),
+            Field("download", download),
+            Field("seconds", lasted.as_secs_f64())
         )?;
         match &self.end {
-            Ok(_) => f.write_str("closed by both sides"),
-            Err(cut) => write!(f, "cut: {}", cut),
+            Ok(_) => Field("end", "closed by both sides").fmt(f),
+            Err(cut) => Field("end", format_args!("cut: {}", cut)).fmt(f),
         }
     }
 }

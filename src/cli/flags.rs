@@ -3,7 +3,7 @@
 use clap::{App, AppSettings, Arg};
 
 use super::generate;
-use crate::config::Splice;
+use crate::config::{LogFormat, Splice};
 
 pub(super) const ABOUT: &str = "\
 Carries local TCP connections through an HTTP proxy with the CONNECT method.
@@ -209,6 +209,20 @@ pub(super) fn app() -> App<'static, 'static> {
                 .conflicts_with("verbose")
                 .help("Log errors only"),
         )
+        .arg(
+            value(
+                "log-format",
+                "FORMAT",
+                "What log lines look like: text, json [default: text]",
+            )
+            .possible_values(LogFormat::NAMES)
+            .hide_possible_values(true),
+        )
+        .arg(value(
+            "log-to",
+            "TARGET",
+            "Where log lines go: stderr, syslog, syslog:SOCKET [default: stderr]",
+        ))
 }
 
 /// An option with one value; the last of several counts as an error.

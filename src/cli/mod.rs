@@ -187,6 +187,8 @@ fn configure(
             (false, 2) => LevelFilter::Debug,
             (false, _) => LevelFilter::Trace,
         },
+        log_format: one(matches, "log-format")?.unwrap_or_default(),
+        log_to: one(matches, "log-to")?.unwrap_or_default(),
         tunnels,
         stdio,
     })

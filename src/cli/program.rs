@@ -3,10 +3,10 @@
 use std::env;
 use std::io::{self, Write};
 
-use log::warn;
+use log::{error, warn};
 
 use super::{read, secrecy, Command};
-use crate::config::{Config, Secret};
+use crate::config::{Config, LogFormat, LogTarget, Secret};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::logging;
@@ -15,7 +15,7 @@ use crate::logging;
 /// code.
 pub fn program(engine: impl FnOnce(&Config) -> Result<(), Error>) -> i32 {
     match run(engine) {
-        Ok(()) => 0,
+        Ok(code) => code,
         Err(e) => {
             // Nobody may be reading any more; the exit code still tells.
             let _ = writeln!(io::stderr(), "ptunnel: {}", e);
@@ -24,24 +24,38 @@ pub fn program(engine: impl FnOnce(&Config) -> Result<(), Error>) -> i32 {
     }
 }
 
-fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<(), Error> {
+/// The exit code, when what there was to say was said.
+fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<i32, Error> {
     let words = read(env::args_os())?;
     // At once: a person who is asked for a password may take a while.
     secrecy::conceal(&words.secrets());
     match words.command(&Environment::of_process(), &ask)? {
         Command::Print(text) => writeln!(io::stdout(), "{}", text)
+            .map(|()| 0)
             .map_err(|e| Error::other("cannot write to stdout", e)),
         Command::Run(config, warnings) => {
-            logging::init(config.verbosity);
+            logging::init(config.verbosity, config.log_format, &config.log_to);
             for warning in warnings {
                 warn!("{}", warning);
             }
             if config.has_credentials() {
                 secrecy::leave_out_of_core_dumps();
             }
-            engine(&config)
+            match engine(&config) {
+                Ok(()) => Ok(0),
+                Err(e) if is_for_people(&config) => Err(e),
+                // Whoever collects the log wants the last line, too, and in its form.
+                Err(e) => {
+                    error!("{}", e);
+                    Ok(e.exit_code())
+                }
+            }
         }
     }
+}
+
+fn is_for_people(config: &Config) -> bool {
+    config.log_format == LogFormat::Text && config.log_to == LogTarget::Stderr
 }
 
 /// On the terminal itself: stdin and stdout may be the tunnel.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::*;
-use crate::config::Splice;
+use crate::config::{LogFormat, LogTarget, Splice};
 
 const NOBODY: Prompt<'static> = &|_| Err(io::ErrorKind::NotFound.into());
 
@@ -139,6 +139,18 @@ fn families_and_verbosity() {
     ] {
         assert_eq!(config(&format!("-p p:1 1:a:1 {}", flags)).verbosity, *level);
     }
+}
+
+#[test]
+fn where_the_log_goes_and_how_it_looks() {
+    let usual = config("-p p:1 1:a:1");
+    assert_eq!(usual.log_format, LogFormat::Text);
+    assert_eq!(usual.log_to, LogTarget::Stderr);
+    let other = config("-p p:1 1:a:1 --log-format json --log-to syslog");
+    assert_eq!(other.log_format, LogFormat::Json);
+    assert_eq!(other.log_to, LogTarget::Syslog("/dev/log".into()));
+    assert!(complaint("-p p:1 1:a:1 --log-format xml").contains("'xml'"));
+    assert!(complaint("-p p:1 1:a:1 --log-to file").contains("'file'"));
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod credentials;
 mod header;
 mod host;
+mod log;
 mod pattern;
 mod proxy;
 mod tunnel;
@@ -17,7 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use log::LevelFilter;
+use ::log::LevelFilter;
 
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -26,6 +27,7 @@ pub use self::credentials::{Credentials, Login, Secret};
 pub use self::header::Header;
 pub(crate) use self::host::plain;
 pub use self::host::{Bind, Host, HostPort, ListenSpec};
+pub use self::log::{LogFormat, LogTarget};
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{ProxySpec, ProxyUrl};
 pub use self::tunnel::TunnelSpec;
@@ -183,6 +185,10 @@ pub struct Config {
     pub splice: Splice,
     /// What is logged.
     pub verbosity: LevelFilter,
+    /// What log lines look like.
+    pub log_format: LogFormat,
+    /// Where they go.
+    pub log_to: LogTarget,
 }
 
 impl Config {

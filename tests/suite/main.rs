@@ -18,6 +18,7 @@ mod generate;
 mod help;
 mod linger;
 mod listen;
+mod logging;
 mod logs;
 mod mixture;
 mod names;

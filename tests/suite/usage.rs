@@ -337,6 +337,8 @@ fn flags_that_do_not_exist_or_contradict_each_other() {
     );
     assert_refused(&with(&["-W", "example.org:22"]), "-W", "-W example.org:22");
     assert_refused(&with(&["--splice", "sometimes"]), "sometimes", "auto");
+    assert_refused(&with(&["--log-format", "xml"]), "xml", "json");
+    assert_refused(&with(&["--log-to", "syslog:x"]), "syslog:x", "syslog");
 }
 
 #[test]

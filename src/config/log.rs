@@ -1,0 +1,92 @@
+//! Where log lines go, and what they look like.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::wrong;
+use crate::error::Error;
+
+/// What a log line looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// `warning: …`, for people.
+    Text,
+    /// One JSON object a line, for whoever collects logs.
+    Json,
+}
+
+impl LogFormat {
+    /// What each is called.
+    pub const NAMES: &'static [&'static str] = &["text", "json"];
+}
+
+impl Default for LogFormat {
+    fn default() -> LogFormat {
+        LogFormat::Text
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<LogFormat, Error> {
+        match text {
+            "text" => Ok(LogFormat::Text),
+            "json" => Ok(LogFormat::Json),
+            _ => Err(wrong("log format", text, "it is text or json", "json")),
+        }
+    }
+}
+
+/// Where log lines go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    /// Standard error.
+    Stderr,
+    /// The syslog daemon that listens on this Unix socket.
+    Syslog(PathBuf),
+}
+
+impl Default for LogTarget {
+    fn default() -> LogTarget {
+        LogTarget::Stderr
+    }
+}
+
+impl FromStr for LogTarget {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<LogTarget, Error> {
+        match (text, text.strip_prefix("syslog:")) {
+            ("stderr", _) => Ok(LogTarget::Stderr),
+            ("syslog", _) => Ok(LogTarget::Syslog("/dev/log".into())),
+            (_, Some(path)) if path.starts_with('/') => Ok(LogTarget::Syslog(path.into())),
+            _ => Err(wrong(
+                "place for the log",
+                text,
+                "it is stderr, syslog or syslog:SOCKET with a whole path",
+                "syslog",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_has_a_whole_path() {
+        for (text, path) in &[
+            ("syslog", "/dev/log"),
+            ("syslog:/run/log.sock", "/run/log.sock"),
+        ] {
+            let target: LogTarget = text.parse().unwrap();
+            assert_eq!(target, LogTarget::Syslog(path.into()));
+        }
+        for wrong in &["", "file", "syslog:", "syslog:log", "/dev/log"] {
+            let e = wrong.parse::<LogTarget>().unwrap_err().to_string();
+            assert!(e.contains(&format!("'{}'", wrong)), "{}", e);
+        }
+    }
+}
