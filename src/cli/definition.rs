@@ -21,6 +21,8 @@ pub(super) struct Flag {
     pub(super) help: &'static str,
     /// Whether it may be given again.
     pub(super) is_repeated: bool,
+    /// What can't be given beside it.
+    pub(super) conflicts: Vec<&'static str>,
 }
 
 impl Flag {
@@ -50,6 +52,7 @@ pub(super) fn options() -> Vec<Flag> {
                 choices: Vec::new(),
                 help: flag.b.help.unwrap_or_default(),
                 is_repeated,
+                conflicts: flag.b.blacklist.clone().unwrap_or_default(),
             },
         )
     });
@@ -65,6 +68,7 @@ pub(super) fn options() -> Vec<Flag> {
                 choices: option.v.possible_vals.clone().unwrap_or_default(),
                 help: option.b.help.unwrap_or_default(),
                 is_repeated: option.b.is_set(ArgSettings::Multiple) && option.v.num_vals == Some(1),
+                conflicts: option.b.blacklist.clone().unwrap_or_default(),
             },
         )
     });
@@ -89,6 +93,7 @@ mod tests {
         assert!(stdio.value.is_some() && !stdio.is_repeated);
         let verbose = named("verbose");
         assert!(verbose.value.is_none() && verbose.is_repeated);
+        assert_eq!(named("password-file").conflicts, ["password"]);
         assert_eq!(named("help").short, Some('h'));
         assert_eq!(all.last().unwrap().long, Some("version"));
     }

@@ -185,6 +185,16 @@ pub(super) fn app() -> App<'static, 'static> {
                 .long("demo")
                 .help("Show it all, on this machine alone"),
         )
+        .arg(value(
+            "config",
+            "FILE",
+            "Options by their long names, and tunnels = [...], in TOML",
+        ))
+        .arg(
+            Arg::with_name("check-config")
+                .long("check-config")
+                .help("Say what would be done, or what is wrong, and exit"),
+        )
         .arg(
             value(
                 "generate",
@@ -223,6 +233,16 @@ pub(super) fn app() -> App<'static, 'static> {
             "TARGET",
             "Where log lines go: stderr, syslog, syslog:SOCKET [default: stderr]",
         ))
+}
+
+/// The same for a command line that a file may complete: what one flag requires of another may
+/// stand there.
+pub(super) fn incomplete_app() -> App<'static, 'static> {
+    let mut app = app();
+    for option in &mut app.p.opts {
+        option.b.requires = None;
+    }
+    app
 }
 
 /// An option with one value; the last of several counts as an error.

@@ -1,8 +1,10 @@
 //! The command line: the only place that knows clap. From words to a [`Config`].
 
 mod definition;
+mod file;
 mod flags;
 mod generate;
+mod outline;
 mod password;
 mod program;
 mod secrecy;
@@ -12,11 +14,13 @@ use std::io;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{ArgMatches, ErrorKind};
+use clap::{App, ArgMatches, ErrorKind};
 use log::LevelFilter;
 
 pub use self::program::program;
 
+use self::file::ConfigFile;
+use self::outline::Outline;
 use self::password::Passwords;
 use self::secrecy::Secretive;
 use crate::config::TunnelSpec;
@@ -38,7 +42,7 @@ const RIGHT: &str = "a right command line is ptunnel -p proxy.example:3128 \
 pub enum Command {
     /// To do something, after these warnings.
     Run(Box<Config>, Vec<String>),
-    /// To print this: the help, the version, or what was generated.
+    /// To print this: the help, the version, what was generated, or what would be done.
     Print(String),
 }
 
@@ -60,36 +64,60 @@ where
 
 /// A command line of which only the syntax was looked at.
 enum Words {
-    Given(ArgMatches<'static>),
+    Given {
+        /// As they were typed, the program's name first.
+        words: Vec<String>,
+        /// What clap makes of them, as far as a file doesn't complete them.
+        typed: ArgMatches<'static>,
+    },
     Print(String),
 }
 
 impl Words {
     /// What they ask for, with all that is to be looked up and asked for.
     fn command(&self, env: &Environment<'_>, prompt: Prompt<'_>) -> Result<Command, Error> {
-        match self {
-            Words::Given(matches) => {
-                let mut warnings = Vec::new();
-                let config = configure(matches, env, prompt, &mut warnings)?;
-                Ok(Command::Run(Box::new(config), warnings))
+        let (words, typed) = match self {
+            Words::Given { words, typed } => (words, typed),
+            Words::Print(text) => return Ok(Command::Print(text.clone())),
+        };
+        let is_checked = typed.is_present("check-config");
+        // Who checks a file need not know the password that it asks for.
+        let prompt: Prompt<'_> = if is_checked {
+            &|_| Ok(Secret::new(""))
+        } else {
+            prompt
+        };
+        let mut warnings = exposures(typed);
+        let (config, more) = match typed.value_of("config") {
+            Some(path) => {
+                let mut file = ConfigFile::read(path)?;
+                file.yield_to(typed);
+                warnings.extend(file.warning());
+                file.apply(
+                    |written| complete(words, written, env, prompt),
+                    |word| judge(word, env),
+                )?
             }
-            Words::Print(text) => Ok(Command::Print(text.clone())),
+            None => complete(words, &[], env, prompt)?,
+        };
+        warnings.extend(more);
+        if is_checked {
+            let warnings = warnings.iter().map(|text| format!("warning: {}\n", text));
+            let text = warnings.collect::<String>() + &Outline(&config).to_string();
+            return Ok(Command::Print(text.trim_end().to_string()));
         }
+        Ok(Command::Run(Box::new(config), warnings))
     }
 
     /// The passwords that stand in it as they are written there.
     fn secrets(&self) -> Vec<Secretive<'_>> {
-        let matches = match self {
-            Words::Given(matches) => matches,
-            Words::Print(_) => return Vec::new(),
-        };
-        let given = |name| matches.values_of(name).into_iter().flatten();
-        given("password")
-            .map(Secretive::password)
-            .chain(given("user").filter_map(Secretive::login))
-            .chain(given("serve-user").filter_map(Secretive::login))
-            .chain(given("proxy").filter_map(Secretive::url))
-            .collect()
+        match self {
+            Words::Given { typed, .. } => secrecy::OPTIONS
+                .iter()
+                .flat_map(|option| secrets(typed, option))
+                .collect(),
+            Words::Print(_) => Vec::new(),
+        }
     }
 }
 
@@ -106,10 +134,11 @@ where
             place
         )));
     }
-    match flags::app().get_matches_from_safe(words) {
-        Ok(matches) => match matches.value_of("generate").and_then(generate::generate) {
+    let words: Vec<String> = words.into_iter().flat_map(OsString::into_string).collect();
+    match flags::incomplete_app().get_matches_from_safe(&words) {
+        Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
             Some(text) => Ok(Words::Print(text)),
-            None => Ok(Words::Given(matches)),
+            None => Ok(Words::Given { words, typed }),
         },
         Err(e) => match e.kind {
             // The version clap has printed already, all but the end of the line.
@@ -117,6 +146,66 @@ where
             _ => Err(complaint(&e)),
         },
     }
+}
+
+/// The typed words with those of a file in front, and what is to be warned of.
+fn complete(
+    typed: &[String],
+    written: &[&str],
+    env: &Environment<'_>,
+    prompt: Prompt<'_>,
+) -> Result<(Config, Vec<String>), Error> {
+    let typed = typed.iter().map(String::as_str);
+    // Behind the program's name.
+    let words: Vec<&str> = typed
+        .clone()
+        .take(1)
+        .chain(written.iter().copied())
+        .chain(typed.skip(1))
+        .collect();
+    let mut warnings = Vec::new();
+    let config = configure(&matches(flags::app(), &words)?, env, prompt, &mut warnings)?;
+    Ok((config, warnings))
+}
+
+/// One word of a file by itself, beside the demo, which goes with all others and wants none.
+fn judge(word: &str, env: &Environment<'_>) -> Result<(), Error> {
+    let words = ["ptunnel", word, "--demo"];
+    let matches = matches(flags::incomplete_app(), &words)?;
+    let nobody: Prompt<'_> = &|_| Err(io::ErrorKind::NotFound.into());
+    configure(&matches, env, nobody, &mut Vec::new()).map(drop)
+}
+
+fn matches(app: App<'static, 'static>, words: &[&str]) -> Result<ArgMatches<'static>, Error> {
+    app.get_matches_from_safe(words).map_err(|e| complaint(&e))
+}
+
+/// The passwords in the values of an option.
+fn secrets<'a>(
+    typed: &'a ArgMatches<'_>,
+    option: &'a str,
+) -> impl Iterator<Item = Secretive<'a>> + 'a {
+    let values = typed.values_of(option).into_iter().flatten();
+    values.filter_map(move |value| Secretive::of(option, value))
+}
+
+/// Other users of the machine see its command lines.
+fn exposures(typed: &ArgMatches<'_>) -> Vec<String> {
+    let options = secrecy::OPTIONS.iter();
+    options
+        .filter(|option| secrets(typed, option).next().is_some())
+        .map(|option| {
+            let instead = match *option {
+                "serve-user" => "PTUNNEL_SERVE_PASSWORD",
+                _ => "--password-file or PTUNNEL_PASSWORD",
+            };
+            format!(
+                "the password in --{} can be seen in the list of processes while the program \
+                 starts; use {}",
+                option, instead
+            )
+        })
+        .collect()
 }
 
 /// clap's message without its usage, in one line.
@@ -140,7 +229,7 @@ fn configure(
     let tunnels = tunnels(matches)?;
     let listen = one(matches, "listen")?.unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
     let stdio = stdio(matches)?;
-    let serve = serve(matches, &listen, env, warnings)?;
+    let serve = serve(matches, &listen, env)?;
     let demo = matches.is_present("demo");
     match (&stdio, tunnels.is_empty() && serve.is_none()) {
         _ if demo => {}
@@ -248,7 +337,6 @@ fn serve(
     matches: &ArgMatches<'_>,
     listen: &Bind,
     env: &Environment<'_>,
-    warnings: &mut Vec<String>,
 ) -> Result<Option<ServeSpec>, Error> {
     let ListenSpec { bind, port } = match one(matches, "serve-proxy")? {
         Some(address) => address,
@@ -257,7 +345,7 @@ fn serve(
     let bind = bind.unwrap_or_else(|| listen.clone());
     let allow = all::<Pattern>(matches, "serve-allow")?;
     let credentials = match one::<Login>(matches, "serve-user")? {
-        Some(login) => Some(serve_credentials(login, env, warnings)?),
+        Some(login) => Some(serve_credentials(login, env)?),
         None => None,
     };
     if !bind.is_loopback() && credentials.is_none() && allow.is_empty() {
@@ -275,18 +363,10 @@ fn serve(
     }))
 }
 
-fn serve_credentials(
-    login: Login,
-    env: &Environment<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<Credentials, Error> {
+fn serve_credentials(login: Login, env: &Environment<'_>) -> Result<Credentials, Error> {
     let Login { user, password } = login;
     let password = match (password, env.serve_password()?) {
-        (Some(password), _) => {
-            warnings.push(exposed("--serve-user", "PTUNNEL_SERVE_PASSWORD"));
-            password
-        }
-        (None, Some(password)) => password,
+        (Some(password), _) | (None, Some(password)) => password,
         (None, None) => {
             let user = Escaped(user.as_bytes());
             return Err(Error::usage(format!(
@@ -297,14 +377,6 @@ fn serve_credentials(
         }
     };
     Credentials::new(user, password)
-}
-
-/// Other users of the machine see its command lines.
-fn exposed(option: &str, instead: &str) -> String {
-    format!(
-        "the password in {} can be seen in the list of processes while the program starts; use {}",
-        option, instead
-    )
 }
 
 fn route(
@@ -334,18 +406,7 @@ fn route(
         }
         warnings.push("no proxy is given: connecting directly".into());
     }
-    let passwords = Passwords::new(matches, env, prompt, warnings)?;
-    if given.iter().any(|url| {
-        matches!(
-            &url.login,
-            Some(Login {
-                password: Some(_),
-                ..
-            })
-        )
-    }) {
-        warnings.push(exposed("--proxy", "--password-file or PTUNNEL_PASSWORD"));
-    }
+    let passwords = Passwords::new(matches, env, prompt)?;
     let proxies = given
         .into_iter()
         .map(|url| passwords.complete(url, true))

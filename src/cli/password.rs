@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use clap::ArgMatches;
 
-use super::{exposed, one, Prompt};
+use super::{one, Prompt};
 use crate::config::{Credentials, Login, ProxySpec, ProxyUrl, Secret};
 use crate::env::Environment;
 use crate::error::Error;
@@ -30,27 +30,13 @@ impl<'a> Passwords<'a> {
         matches: &ArgMatches<'_>,
         env: &Environment<'_>,
         prompt: Prompt<'a>,
-        warnings: &mut Vec<String>,
     ) -> Result<Passwords<'a>, Error> {
         let login: Option<Login> = one(matches, "user")?;
-        let instead = "--password-file or PTUNNEL_PASSWORD";
-        if matches!(
-            &login,
-            Some(Login {
-                password: Some(_),
-                ..
-            })
-        ) {
-            warnings.push(exposed("--user", instead));
-        }
         let password = match (
             matches.value_of("password"),
             matches.value_of("password-file"),
         ) {
-            (Some(password), _) => {
-                warnings.push(exposed("--password", instead));
-                Some(Secret::new(password))
-            }
+            (Some(password), _) => Some(Secret::new(password)),
             (None, Some(path)) => Some(read_file(path)?),
             (None, None) => env.password()?,
         };

@@ -14,21 +14,34 @@ pub(super) struct Secretive<'a> {
     password: Range<usize>,
 }
 
+/// The options whose values may hold a password.
+pub(super) const OPTIONS: &[&str] = &["password", "user", "serve-user", "proxy"];
+
 impl<'a> Secretive<'a> {
+    /// The password in the value of an option, if there is one.
+    pub(super) fn of(option: &str, value: &'a str) -> Option<Secretive<'a>> {
+        match option {
+            "password" => Some(Secretive::password(value)),
+            "user" | "serve-user" => Secretive::login(value),
+            "proxy" => Secretive::url(value),
+            _ => None,
+        }
+    }
+
     /// Nothing but a password.
-    pub(super) fn password(value: &'a str) -> Secretive<'a> {
+    fn password(value: &'a str) -> Secretive<'a> {
         let password = 0..value.len();
         Secretive { value, password }
     }
 
     /// `USER:PASSWORD`, if there is one.
-    pub(super) fn login(value: &'a str) -> Option<Secretive<'a>> {
+    fn login(value: &'a str) -> Option<Secretive<'a>> {
         let password = value.find(':')? + 1..value.len();
         Some(Secretive { value, password })
     }
 
     /// `[http://]USER:PASSWORD@…`, if there is one.
-    pub(super) fn url(value: &'a str) -> Option<Secretive<'a>> {
+    fn url(value: &'a str) -> Option<Secretive<'a>> {
         let user = value.find("://").map_or(0, |end| end + 3);
         let end = value.rfind('@').filter(|at| *at > user)?;
         let password = user + value[user..end].find(':')? + 1..end;

@@ -12,7 +12,7 @@ fn the_help_names_every_option() {
         let options = "--proxy --no-proxy --direct-fallback --user --password --password-file -L \
             --listen --stdio --header -4 -6 --connect-timeout --handshake-timeout --idle-timeout \
             --linger-timeout --drain-timeout --max-connections --multithreaded --threads \
-            --serve-proxy --serve-user --serve-allow --demo --generate --log-format --log-to --verbose --quiet --version --help \
+            --serve-proxy --serve-user --serve-allow --demo --config --check-config --generate --log-format --log-to --verbose --quiet --version --help \
             TUNNEL PTUNNEL_PASSWORD https_proxy";
         for option in options.split(' ') {
             assert!(help.contains(option), "{} is not in the help", option);

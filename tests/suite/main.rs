@@ -11,6 +11,7 @@ mod ends;
 
 mod auth;
 mod bounds;
+mod config;
 mod connect;
 mod demo;
 mod denials;

@@ -1,0 +1,265 @@
+//! A configuration file: the options of the command line by their long names, in TOML.
+//!
+//! Each value of it becomes a word, `--name=value`, in front of those that were typed. So there
+//! is one definition of what exists and one judgement of what is right: clap's and `configure`'s.
+//! What was typed goes before what is written: see `yields`.
+
+mod toml;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+
+use clap::ArgMatches;
+
+use self::toml::{Item, Value};
+use super::definition::{self, Flag};
+use super::secrecy::Secretive;
+use crate::error::Error;
+use crate::escape::Escaped;
+
+/// The name of the tunnels in a file: on the command line they have none.
+const TUNNELS: &str = "tunnels";
+
+/// What is asked of the program once, and so typed.
+const NOT_IN_A_FILE: &[&str] = &["config", "check-config", "generate", "help", "version"];
+
+/// What is typed, and what of a file it replaces besides its own name and what clap says it
+/// contradicts.
+const REPLACES: &[(&str, &[&str])] = &[
+    ("tunnel", &["forward", "stdio"]),
+    ("forward", &["stdio"]),
+    (
+        "stdio",
+        &["forward", "serve-proxy", "serve-user", "serve-allow"],
+    ),
+    ("serve-proxy", &["stdio"]),
+    ("threads", &["multithreaded"]),
+    ("multithreaded", &["threads"]),
+    // They belong to the user who is written there.
+    ("user", &["password", "password-file"]),
+];
+
+/// A file, read.
+#[derive(Debug)]
+pub(super) struct ConfigFile {
+    path: String,
+    entries: Vec<Entry>,
+    /// Whether others than its owner may read it.
+    is_open: bool,
+}
+
+/// One value of an option.
+#[derive(Debug)]
+struct Entry {
+    line: usize,
+    /// What clap calls the option.
+    name: &'static str,
+    /// What would be typed.
+    word: String,
+}
+
+impl ConfigFile {
+    /// Reads the file; what its values mean isn't looked at.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, when it is no TOML, or holds what no option could be.
+    pub(super) fn read(path: &str) -> Result<ConfigFile, Error> {
+        let fail = |e: &dyn fmt::Display| {
+            Error::usage(format!("--config '{}': {}", Escaped(path.as_bytes()), e))
+        };
+        let mut file = File::open(path).map_err(|e| fail(&e))?;
+        let mode = file.metadata().map_err(|e| fail(&e))?.permissions().mode();
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|e| fail(&e))?;
+        let entries = entries(&text).map_err(|(line, why)| at(path, Some(line), why))?;
+        Ok(ConfigFile {
+            path: path.to_string(),
+            entries,
+            is_open: mode & 0o077 != 0,
+        })
+    }
+
+    /// Leaves out what was typed, too, or can't be had together with what was.
+    pub(super) fn yield_to(&mut self, typed: &ArgMatches<'_>) {
+        let options = definition::options();
+        self.entries
+            .retain(|entry| !yields(entry.name, typed, &options));
+    }
+
+    /// What `configure` makes of the file's words; a complaint about one of them names its line.
+    pub(super) fn apply<T>(
+        &self,
+        configure: impl Fn(&[&str]) -> Result<T, Error>,
+        judge: impl Fn(&str) -> Result<(), Error>,
+    ) -> Result<T, Error> {
+        let words: Vec<&str> = self.entries.iter().map(|entry| &entry.word[..]).collect();
+        configure(&words).map_err(|complaint| {
+            let text = complaint.to_string();
+            let is_cause = |entry: &&Entry| {
+                let alone = judge(&entry.word);
+                alone.err().map_or(false, |e| e.to_string() == text)
+            };
+            let cause = self.entries.iter().find(is_cause);
+            at(&self.path, cause.map(|entry| entry.line), text)
+        })
+    }
+
+    /// A word of warning when others can read a password in it.
+    pub(super) fn warning(&self) -> Option<String> {
+        let holds_password = self.entries.iter().any(|entry| {
+            let value = entry
+                .word
+                .find('=')
+                .map_or("", |end| &entry.word[end + 1..]);
+            Secretive::of(entry.name, value).is_some()
+        });
+        if !self.is_open || !holds_password {
+            return None;
+        }
+        let path = Escaped(self.path.as_bytes());
+        Some(format!(
+            "others can read the password in {}: chmod 600 {}, or keep it in a --password-file",
+            path, path
+        ))
+    }
+}
+
+/// `FILE:LINE: why`.
+fn at(path: &str, line: Option<usize>, why: impl fmt::Display) -> Error {
+    let path = Escaped(path.as_bytes());
+    Error::usage(match line {
+        Some(line) => format!("{}:{}: {}", path, line, why),
+        None => format!("{}: {}", path, why),
+    })
+}
+
+/// Whether what stands in a file under this name gives way to what was typed.
+fn yields(name: &str, typed: &ArgMatches<'_>, options: &[Flag]) -> bool {
+    let conflicts = |of: &str, with: &str| {
+        let flag = options.iter().find(|flag| flag.name == of);
+        flag.map_or(false, |flag| flag.conflicts.contains(&with))
+    };
+    let replaced = REPLACES
+        .iter()
+        .any(|(given, replaced)| typed.is_present(given) && replaced.contains(&name));
+    let contradicted = options.iter().any(|flag| {
+        typed.is_present(flag.name) && (conflicts(flag.name, name) || conflicts(name, flag.name))
+    });
+    typed.is_present(name) || replaced || contradicted
+}
+
+/// The words of a file's text.
+fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
+    let options = definition::options();
+    let mut entries = Vec::new();
+    let mut keys = HashSet::new();
+    for Item { line, key, value } in toml::items(text)? {
+        if !keys.insert(key.clone()) {
+            let key = Escaped(key.as_bytes());
+            return Err((line, format!("'{}' stands here for the second time", key)));
+        }
+        let name = if key == TUNNELS { "forward" } else { &key[..] };
+        let known = options.iter().find(|flag| flag.long == Some(name));
+        match known {
+            Some(flag) if !NOT_IN_A_FILE.contains(&name) => {
+                let words = words(flag, line, value).map_err(|what| {
+                    let why = format!(
+                        "{} for '{}'; a right one is {}",
+                        what,
+                        key,
+                        right(flag, &key)
+                    );
+                    (line, why)
+                })?;
+                entries.extend(words);
+            }
+            Some(_) => {
+                let why = format!(
+                    "'{}' is for the command line; it can't stand in a file",
+                    key
+                );
+                return Err((line, why));
+            }
+            None => return Err((line, unknown(&key, &options))),
+        }
+    }
+    Ok(entries)
+}
+
+fn unknown(key: &str, options: &[Flag]) -> String {
+    // As much alike as clap would ask for, to say so.
+    let mut alike: Vec<&str> = options
+        .iter()
+        .filter_map(|flag| flag.long)
+        .chain(Some(TUNNELS))
+        .filter(|name| !NOT_IN_A_FILE.contains(name) && is_alike(name, key))
+        .collect();
+    alike.sort_unstable();
+    let hint = match alike.first() {
+        Some(name) => format!("did you mean '{}'?", name),
+        None => "options have their long names here, and tunnels stand in 'tunnels'".to_string(),
+    };
+    format!("no option '{}': {}", Escaped(key.as_bytes()), hint)
+}
+
+/// One letter more, less or other, or another way to part words.
+fn is_alike(name: &str, key: &str) -> bool {
+    let key = key.replace('_', "-");
+    let (name, key) = (name.as_bytes(), key.as_bytes());
+    let front = name.iter().zip(key).take_while(|(a, b)| a == b).count();
+    let back = name.iter().rev().zip(key.iter().rev());
+    let back = back.take_while(|(a, b)| a == b).count();
+    let longest = name.len().max(key.len());
+    longest <= name.len().min(key.len()) + 1 && front + back + 1 >= longest
+}
+
+/// One value's words; the error says what was found instead.
+fn words(flag: &Flag, line: usize, value: Value) -> Result<Vec<Entry>, &'static str> {
+    let long = flag.long.unwrap_or(flag.name);
+    let entry = |line, word| Entry {
+        line,
+        name: flag.name,
+        word,
+    };
+    let with = |value: String| format!("--{}={}", long, value);
+    match (flag.value.is_some(), value) {
+        (true, Value::Text(text)) | (true, Value::Number(text)) => {
+            Ok(vec![entry(line, with(text))])
+        }
+        (true, Value::List(items)) if flag.is_repeated => items
+            .into_iter()
+            .map(|(line, item)| match item {
+                Value::Text(text) | Value::Number(text) => Ok(entry(line, with(text))),
+                other => Err(other.kind()),
+            })
+            .collect(),
+        (false, Value::Truth(truth)) => {
+            let words = Some(entry(line, format!("--{}", long))).filter(|_| truth);
+            Ok(words.into_iter().collect())
+        }
+        (false, Value::Number(count)) if flag.is_repeated => match count.parse::<u8>() {
+            Ok(count) => Ok((0..count)
+                .map(|_| entry(line, format!("--{}", long)))
+                .collect()),
+            Err(_) => Err("too high a number"),
+        },
+        (_, other) => Err(other.kind()),
+    }
+}
+
+/// How an option is written right.
+fn right(flag: &Flag, key: &str) -> String {
+    match (flag.value, flag.is_repeated) {
+        (Some(value), true) => format!("{} = [\"{}\"]", key, value),
+        (Some(value), false) => format!("{} = \"{}\"", key, value),
+        (None, true) => format!("{} = 2", key),
+        (None, false) => format!("{} = true", key),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! What a file is turned into, and what is said of a wrong one.
+
+use super::*;
+
+fn typed(text: &str) -> Vec<String> {
+    let entries = entries(text).unwrap_or_else(|(line, why)| panic!("{}:{}: {}", text, line, why));
+    entries.into_iter().map(|entry| entry.word).collect()
+}
+
+fn complaint(text: &str) -> (usize, String) {
+    match entries(text) {
+        Ok(entries) => panic!("{}: {:?}", text, entries),
+        Err(complaint) => complaint,
+    }
+}
+
+/// A flag that was added later and works on the command line alone would be found here.
+#[test]
+fn every_flag_can_stand_in_a_file() {
+    for flag in definition::options() {
+        let long = flag.long.unwrap();
+        let (value, word) = match (flag.value, flag.is_repeated) {
+            (Some(_), true) => ("[\"x\"]", format!("--{}=x", long)),
+            (Some(_), false) => ("\"x\"", format!("--{}=x", long)),
+            (None, _) => ("true", format!("--{}", long)),
+        };
+        let line = format!("{} = {}", long, value);
+        if NOT_IN_A_FILE.contains(&long) {
+            assert!(complaint(&line).1.contains("command line"), "{}", line);
+        } else {
+            assert_eq!(typed(&line), [word]);
+        }
+    }
+}
+
+#[test]
+fn values_are_written_as_they_would_be_typed() {
+    let text = "\
+# a comment
+threads = 4
+connect-timeout = 2.5
+multithreaded = false
+verbose = 2
+no-proxy = ''
+proxy = \"a:1\"
+tunnels = [
+    \"1:a:1\",
+    '-x',
+]
+";
+    let expected = "--threads=4 --connect-timeout=2.5 --verbose --verbose --no-proxy= --proxy=a:1 \
+                    --forward=1:a:1 --forward=-x";
+    assert_eq!(typed(text).join(" "), expected);
+    let lines: Vec<usize> = entries(text).unwrap().iter().map(|e| e.line).collect();
+    assert_eq!(lines, [2, 3, 5, 5, 6, 7, 9, 10]);
+}
+
+#[test]
+fn wrong_types_are_told_with_their_line_and_a_right_one() {
+    for (text, line, offending, right) in &[
+        (
+            "\nthreads = true",
+            2,
+            "true or false for 'threads'",
+            "threads = \"N\"",
+        ),
+        (
+            "threads = [1]",
+            1,
+            "a list for 'threads'",
+            "threads = \"N\"",
+        ),
+        ("demo = 1", 1, "a number for 'demo'", "demo = true"),
+        ("demo = \"yes\"", 1, "a text for 'demo'", "demo = true"),
+        ("verbose = 1000", 1, "number for 'verbose'", "verbose = 2"),
+        (
+            "header = [1, [2]]",
+            1,
+            "a list for 'header'",
+            "header = [\"NAME: VALUE\"]",
+        ),
+        (
+            "tunnels = true",
+            1,
+            "for 'tunnels'",
+            "tunnels = [\"TUNNEL\"]",
+        ),
+        (
+            "threads = 1979-05-27",
+            1,
+            "a time for 'threads'",
+            "threads = \"N\"",
+        ),
+        (
+            "\n\n[proxy]\nuser = 'x'",
+            3,
+            "a table",
+            "proxy = [\"PROXY\"]",
+        ),
+    ] {
+        let (told_line, told) = complaint(text);
+        assert_eq!(told_line, *line, "{}: {}", text, told);
+        assert!(
+            told.contains(offending) && told.ends_with(right),
+            "{}: {}",
+            text,
+            told
+        );
+    }
+}
+
+#[test]
+fn unknown_names_are_told_with_one_that_is_alike() {
+    for (text, line, told) in &[
+        (
+            "demo = true\ntreads = 1",
+            2,
+            "no option 'treads': did you mean 'threads'?",
+        ),
+        (
+            "connect_timeout = 1",
+            1,
+            "no option 'connect_timeout': did you mean 'connect-timeout'?",
+        ),
+        (
+            "tunnel = []",
+            1,
+            "no option 'tunnel': did you mean 'tunnels'?",
+        ),
+        (
+            "\"a\\u001bb\" = 1",
+            1,
+            "no option 'a\\x1bb': options have their long names here",
+        ),
+        ("[server]", 1, "no option 'server': options have"),
+        ("\"proxy=x\" = 1", 1, "no option 'proxy=x': options have"),
+    ] {
+        let (told_line, complaint) = complaint(text);
+        assert_eq!(told_line, *line, "{}", complaint);
+        assert!(complaint.starts_with(told), "{}", complaint);
+    }
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_line() {
+    for (text, line) in &[
+        ("a b", 1),
+        ("demo = true\nthreads = ", 2),
+        ("threads = 1\n\nthreads = 2", 3),
+        ("proxy = \"a", 1),
+    ] {
+        let (told, why) = complaint(text);
+        assert_eq!(told, *line, "{}: {}", text, why);
+        assert!(!why.contains('\n') && !why.contains("at line"), "{}", why);
+    }
+}

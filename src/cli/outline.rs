@@ -1,0 +1,84 @@
+//! What a configuration would do, in a few lines: for `--check-config`.
+
+use std::fmt;
+
+use crate::config::{Bind, Config, HostPort, ServeSpec};
+
+/// Displays as one line for each listener, and for stdin and stdout.
+pub(super) struct Outline<'a>(pub(super) &'a Config);
+
+impl fmt::Display for Outline<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let config = self.0;
+        for tunnel in &config.tunnels {
+            let bind = tunnel.bind.as_ref().unwrap_or(&config.listen);
+            write!(
+                f,
+                "would listen on {} for {}",
+                Address(bind, tunnel.port),
+                tunnel.destination
+            )?;
+            self.write_way(&tunnel.destination, f)?;
+        }
+        if let Some(destination) = &config.stdio {
+            write!(f, "would connect stdin and stdout to {}", destination)?;
+            self.write_way(destination, f)?;
+        }
+        if let Some(serve) = &config.serve {
+            write_proxy(serve, f)?;
+        }
+        if config.demo {
+            writeln!(f, "would show the demo")?;
+        }
+        Ok(())
+    }
+}
+
+impl Outline<'_> {
+    fn write_way(&self, destination: &HostPort, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let route = &self.0.route;
+        if route.is_direct(destination) {
+            return writeln!(f, " directly");
+        }
+        for (place, proxy) in route.proxies.iter().enumerate() {
+            let before = if place == 0 { " through" } else { ", then" };
+            write!(f, "{} {}", before, proxy)?;
+            if let Some(credentials) = &proxy.credentials {
+                write!(f, " as {}", credentials.user())?;
+            }
+        }
+        let last = if route.direct_fallback {
+            ", else directly"
+        } else {
+            ""
+        };
+        writeln!(f, "{}", last)
+    }
+}
+
+fn write_proxy(serve: &ServeSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(
+        f,
+        "would serve a proxy on {}",
+        Address(&serve.bind, serve.port)
+    )?;
+    if let Some(credentials) = &serve.credentials {
+        write!(f, " for {}", credentials.user())?;
+    }
+    match serve.allow.len() {
+        0 => writeln!(f, " to all destinations"),
+        1 => writeln!(f, " to 1 destination"),
+        count => writeln!(f, " to {} destinations", count),
+    }
+}
+
+struct Address<'a>(&'a Bind, u16);
+
+impl fmt::Display for Address<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Bind::Any => write!(f, "*:{}", self.1),
+            Bind::Host(host) => write!(f, "{}:{}", host, self.1),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! A configuration file: what it does, what goes before it, and what is said of a wrong one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{Finished, Peer, Ptunnel, TempDir};
+
+/// Says what would be done with this file and these words.
+fn check(text: &str, args: &[&str]) -> Finished {
+    let folder = TempDir::new();
+    let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
+    let finished = Ptunnel::new()
+        .args(&["--check-config", "--config", &file])
+        .args(args)
+        .run();
+    Finished {
+        stderr: finished.stderr.replace(&file, "FILE"),
+        ..finished
+    }
+}
+
+/// The lines about what would be done.
+#[track_caller]
+fn outline(text: &str, args: &[&str]) -> String {
+    let finished = check(text, args);
+    finished.expect_code(0);
+    assert_eq!(finished.stderr, "");
+    finished.text()
+}
+
+#[track_caller]
+fn assert_refused(text: &str, args: &[&str], said: &str) {
+    let finished = check(text, args);
+    finished.expect_code(2);
+    assert_eq!(finished.text(), "");
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains(said),
+        "{:?} is not in {}",
+        said,
+        finished.stderr
+    );
+    assert!(
+        finished.stderr.starts_with("ptunnel: FILE"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn a_file_makes_a_tunnel() {
+    let proxy = Peer::echoing();
+    let folder = TempDir::new();
+    let text = format!(
+        "proxy = \"{}\"\ntunnels = [\"0:example.org:22\"]\nheader = [\"X-Tag: a\"]\n\
+         user = \"joe:secret\"\n",
+        proxy.address()
+    );
+    let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
+    let program = Ptunnel::new()
+        .args(&["--config", &file])
+        .more_lines(1)
+        .start();
+    let mut client = program.connect();
+    client.send("hello");
+    client.expect("hello");
+    let head = proxy.head();
+    for part in &[
+        "CONNECT example.org:22 ",
+        "X-Tag: a\r\n",
+        "am9lOnNlY3JldA==",
+    ] {
+        assert!(head.contains(part), "{:?} is not in {}", part, head);
+    }
+    assert_eq!(program.stderr(), "");
+}
+
+#[test]
+fn a_check_says_what_would_be_done_and_hides_passwords() {
+    let text = "proxy = [\"http://joe:hunter2@a.example:1\", \"b.example:2\"]\n\
+                tunnels = [\"1:c.example:3\", \"*:2:10.1.1.1:4\"]\n\
+                no-proxy = \"10.0.0.0/8\"\n\
+                direct-fallback = true\n\
+                serve-proxy = 3128\n\
+                serve-user = \"ann:hunter3\"\n";
+    let expected = "\
+        would listen on 127.0.0.1:1 for c.example:3 through a.example:1 as joe, then b.example:2, else directly\n\
+        would listen on *:2 for 10.1.1.1:4 directly\n\
+        would serve a proxy on 127.0.0.1:3128 for ann to all destinations\n";
+    assert_eq!(outline(text, &[]), expected);
+    let stdio = outline("proxy = 'a.example:1'", &["-W", "b.example:2"]);
+    assert_eq!(
+        stdio,
+        "would connect stdin and stdout to b.example:2 through a.example:1\n"
+    );
+}
+
+#[test]
+fn a_check_needs_no_file_no_password_and_no_free_port() {
+    let taken = Peer::echoing();
+    let finished = Ptunnel::through("a.example:1")
+        .arg(format!("{}:b.example:2", taken.port()))
+        .args(&["--check-config", "-U", "joe"])
+        .run();
+    finished.expect_code(0);
+    assert!(finished.text().contains(" as joe"), "{}", finished.text());
+    Ptunnel::through("a.example:1")
+        .args(&["--check-config", "1:b"])
+        .run()
+        .expect_code(2);
+}
+
+/// The command line, then the file, then the environment.
+#[test]
+fn what_was_typed_goes_before_what_is_written() {
+    let file = "proxy = ['a:1', 'b:2']\ntunnels = ['1:x:1', '2:y:2']\n";
+    for (args, said) in &[
+        (&["-p", "c:3"][..], "through c:3\n"),
+        (
+            &["9:z:9"],
+            "would listen on 127.0.0.1:9 for z:9 through a:1, then b:2\n",
+        ),
+        (
+            &["-L", "9:z:9"],
+            "would listen on 127.0.0.1:9 for z:9 through a:1, then b:2\n",
+        ),
+        (
+            &["-W", "z:9"],
+            "would connect stdin and stdout to z:9 through a:1, then b:2\n",
+        ),
+        (&["-l", "::1"], "would listen on [::1]:1 for x:1"),
+    ] {
+        let told = outline(file, args);
+        assert!(told.contains(said), "{:?}: {}", args, told);
+        let is_replaced = told.lines().count() == 1 && !told.contains("x:1");
+        let replaces = said.contains("z:9");
+        assert_eq!(is_replaced, replaces, "{:?}: {}", args, told);
+    }
+    for (text, args) in &[
+        ("ipv4 = true", &["-6"][..]),
+        ("verbose = 2", &["-q"]),
+        ("quiet = true", &["-v"]),
+        ("password = 'x'", &["--password-file", "/nonexistent"]),
+        ("threads = 0", &["-m"]),
+        (
+            "user = 'joe'\npassword-file = '/nonexistent'",
+            &["-U", "ann:x"],
+        ),
+    ] {
+        let finished = check(&format!("{}\n{}", file, text), args);
+        // What else may be wrong is not that both were given.
+        let is_right = finished.code() == 0 || finished.stderr.contains("/nonexistent");
+        assert!(
+            is_right && !finished.stderr.contains("cannot be used"),
+            "{}",
+            finished.stderr
+        );
+        if text.contains("joe") {
+            assert!(finished.text().contains("a:1 as ann"), "{:?}", finished);
+        }
+    }
+    let folder = TempDir::new();
+    let path = folder.file("ptunnel.toml", file);
+    let finished = Ptunnel::new()
+        .args(&["--check-config", "--config", &path])
+        .env("https_proxy", "c:3")
+        .run();
+    assert!(
+        finished.text().contains("through a:1, then b:2\n"),
+        "{:?}",
+        finished
+    );
+}
+
+/// What one option requires of another may stand in the other place.
+#[test]
+fn options_in_both_places_complete_each_other() {
+    let told = outline("serve-proxy = '*:1'", &["--serve-user", "ann:x"]);
+    assert!(told.contains("on *:1 for ann"), "{}", told);
+    let told = outline("serve-user = 'ann:x'", &["--serve-proxy", "*:1"]);
+    assert!(
+        told.ends_with("on *:1 for ann to all destinations\n"),
+        "{}",
+        told
+    );
+    let alone = Ptunnel::new()
+        .args(&["--demo", "--serve-user", "ann:x"])
+        .run();
+    alone.expect_code(2);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let right = "proxy = 'a:1'\ntunnels = ['1:x:1']\n";
+    for (text, said) in &[
+        ("threads = 0", "FILE:3: --threads: invalid number '0'"),
+        (
+            "\ntreads = 1",
+            "FILE:4: no option 'treads': did you mean 'threads'?",
+        ),
+        (
+            "threads = [1]",
+            "FILE:3: a list for 'threads'; a right one is threads = \"N\"",
+        ),
+        (
+            "check-config = true",
+            "FILE:3: 'check-config' is for the command line",
+        ),
+        ("splice = 'maybe'", "FILE:3: 'maybe' isn't a valid value"),
+        (
+            "header = [\n'A: b',\n'bad']",
+            "FILE:5: invalid header 'bad'",
+        ),
+        ("user = ':x'", "FILE:3: --user: "),
+        (
+            "password-file = '/nonexistent'",
+            "FILE:3: --password-file '/nonexistent': ",
+        ),
+        (
+            "serve-proxy = '*:1'",
+            "FILE:3: --serve-proxy *:1 would be a proxy for everybody",
+        ),
+        ("ipv4 = true\nipv6 = true", "FILE: The argument '--ipv"),
+        ("stdio = 'a:1'", "FILE: -W is a tunnel of its own"),
+        ("serve-user = 'a:b'", "FILE: "),
+        ("x", "FILE:3: expected an equals"),
+        (
+            "threads = 1\nthreads = 2",
+            "FILE:4: 'threads' stands here for the second time",
+        ),
+    ] {
+        assert_refused(&format!("{}{}", right, text), &[], said);
+    }
+    assert_refused(
+        "tunnels = ['1:x:1', '1:a']",
+        &["-p", "a:1"],
+        "FILE:1: invalid tunnel '1:a'",
+    );
+    assert_refused("proxy = 'a:1'", &[], "FILE: nothing to do");
+    let missing = Ptunnel::new()
+        .args(&["--config", "/nonexistent/file"])
+        .run();
+    missing.expect_code(2);
+    assert!(
+        missing
+            .stderr
+            .contains("--config '/nonexistent/file': No such file"),
+        "{}",
+        missing.stderr
+    );
+}
+
+/// The typed word is wrong, not the file.
+#[test]
+fn no_line_is_blamed_for_what_was_typed() {
+    let finished = check("proxy = 'a:1'\ntunnels = ['1:x:1']", &["--threads", "0"]);
+    finished.expect_code(2);
+    assert!(
+        !finished.stderr.contains("FILE:1") && !finished.stderr.contains("FILE:2"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn a_password_that_others_can_read_is_warned_of() {
+    let folder = TempDir::new();
+    for (text, mode, is_warned) in &[
+        ("password = 'hunter2'", 0o644, true),
+        ("user = 'joe:hunter2'", 0o640, true),
+        ("proxy = 'joe:hunter2@a:1'", 0o604, true),
+        ("user = 'joe:hunter2'", 0o600, false),
+        ("user = 'joe'", 0o644, false),
+    ] {
+        let file = folder.file("ptunnel.toml", text);
+        fs::set_permissions(&file, fs::Permissions::from_mode(*mode)).expect("permissions");
+        let program = Ptunnel::new()
+            .args(&["--config", &file, "--serve-proxy", "0"])
+            .more_lines(1)
+            .start();
+        let said = program.stderr();
+        assert_eq!(
+            said.contains("others can read the password in "),
+            *is_warned,
+            "{}: {}",
+            text,
+            said
+        );
+        assert!(
+            !said.contains("list of processes") && !said.contains("hunter2"),
+            "{}",
+            said
+        );
+    }
+}
