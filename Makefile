@@ -10,7 +10,7 @@ BRIDGES := compat/Cargo.toml compat/generations/0.1.18/Cargo.toml compat/faults/
 MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run test torture soak test-compat miri ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run test torture soak deb check-packaging test-compat miri ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -37,6 +37,14 @@ SOAK ?= benches/results/$(shell date -u +%F)/soak
 soak: setup ## soak the program for an hour and keep a record: make soak MINUTES=60 SEED=42
 	PTUNNEL_SOAK_MINUTES=$(MINUTES) PTUNNEL_SOAK_RECORD=$(abspath $(SOAK)) $(if $(SEED),PTUNNEL_SEED=$(SEED)) \
 		nice -n 5 $(CARGO) test --release --locked --test soak nothing_is -- --nocapture
+
+deb: ## make a Debian package of the program in target/debian
+	$(CARGO) build --release --locked
+	packaging/debian/build $(TARGET)/release/ptunnel $(TARGET)/debian
+
+check-packaging: ## look at the package, the unit, the manifests and the examples with what will read them
+	$(CARGO) build --release --locked
+	packaging/check $(TARGET)/release/ptunnel
 
 # The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
 test-compat: ## run the tests of the bridge, on both generations of tokio-core

@@ -10,6 +10,7 @@ mod support;
 mod ends;
 
 mod auth;
+mod balancer;
 mod bounds;
 mod config;
 mod connect;

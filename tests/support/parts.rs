@@ -240,6 +240,57 @@ pub struct Nginx {
     folder: TempDir,
 }
 
+/// A TCP balancer in front of two addresses, as the examples in packaging/ have it.
+pub struct Balancer {
+    server: Server,
+    _folder: TempDir,
+}
+
+impl Balancer {
+    pub fn haproxy(behind: [SocketAddr; 2]) -> Balancer {
+        Balancer::start("haproxy", "haproxy.cfg", behind, |_| Vec::new())
+    }
+
+    pub fn nginx(behind: [SocketAddr; 2]) -> Balancer {
+        Balancer::start("nginx", "nginx.conf", behind, |folder| {
+            let settings = format!("daemon off; master_process off; pid {};", folder.at("pid"));
+            vec!["-e".into(), "stderr".into(), "-g".into(), settings]
+        })
+    }
+
+    fn start(
+        name: &str,
+        example: &str,
+        behind: [SocketAddr; 2],
+        options: impl Fn(&TempDir) -> Vec<String>,
+    ) -> Balancer {
+        let program = find(name);
+        let folder = TempDir::new();
+        let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/balancer/");
+        let example = fs::read_to_string(format!("{}{}", examples, example)).expect("an example");
+        let log = folder.at("log");
+        let server = Server::start(name, &log, |port| {
+            let config = example
+                .replace("192.0.2.1:8993", &behind[0].to_string())
+                .replace("192.0.2.2:8993", &behind[1].to_string())
+                .replace("127.0.0.1:8993", &format!("127.0.0.1:{}", port));
+            let config = folder.file("config", config);
+            let flag = if name == "nginx" { "-c" } else { "-f" };
+            let mut command = clean_command(&program);
+            command.args(options(&folder)).args(&[flag, &config]);
+            command
+        });
+        Balancer {
+            server,
+            _folder: folder,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+}
+
 /// The size of the file `/big`.
 pub const BIG: u64 = 32 << 20;
 
