@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::support::sys::SIGTERM;
 use crate::support::{Finished, Peer, Ptunnel, TempDir};
 
 /// Says what would be done with this file and these words.
@@ -278,7 +279,8 @@ fn a_password_that_others_can_read_is_warned_of() {
             .args(&["--config", &file, "--serve-proxy", "0"])
             .more_lines(1)
             .start();
-        let said = program.stderr();
+        program.signal(SIGTERM);
+        let said = program.finish().stderr;
         assert_eq!(
             said.contains("others can read the password in "),
             *is_warned,
