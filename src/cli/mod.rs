@@ -94,8 +94,9 @@ impl Words {
                 file.yield_to(typed);
                 warnings.extend(file.warning());
                 file.apply(
+                    words.get(1..).unwrap_or_default(),
                     |written| complete(words, written, env, prompt),
-                    |word| judge(word, env),
+                    |words| judge(words, env),
                 )?
             }
             None => complete(words, &[], env, prompt)?,
@@ -168,9 +169,9 @@ fn complete(
     Ok((config, warnings))
 }
 
-/// One word of a file by itself, beside the demo, which goes with all others and wants none.
-fn judge(word: &str, env: &Environment<'_>) -> Result<(), Error> {
-    let words = ["ptunnel", word, "--demo"];
+/// Some words by themselves, beside the demo, which goes with all others and wants none.
+fn judge(words: &[&str], env: &Environment<'_>) -> Result<(), Error> {
+    let words = [&["ptunnel", "--demo"][..], words].concat();
     let matches = matches(flags::incomplete_app(), &words)?;
     let nobody: Prompt<'_> = &|_| Err(io::ErrorKind::NotFound.into());
     configure(&matches, env, nobody, &mut Vec::new()).map(drop)

@@ -90,20 +90,28 @@ impl ConfigFile {
             .retain(|entry| !yields(entry.name, typed, &options));
     }
 
-    /// What `configure` makes of the file's words; a complaint about one of them names its line.
+    /// What `configure` makes of the file's words. A complaint about one of them names its line; one
+    /// about what was `typed` says nothing of the file. Which it is, `judge` knows, who sees some
+    /// words by themselves.
     pub(super) fn apply<T>(
         &self,
+        typed: &[String],
         configure: impl Fn(&[&str]) -> Result<T, Error>,
-        judge: impl Fn(&str) -> Result<(), Error>,
+        judge: impl Fn(&[&str]) -> Result<(), Error>,
     ) -> Result<T, Error> {
         let words: Vec<&str> = self.entries.iter().map(|entry| &entry.word[..]).collect();
         configure(&words).map_err(|complaint| {
             let text = complaint.to_string();
-            let is_cause = |entry: &&Entry| {
-                let alone = judge(&entry.word);
+            let draw_it = |words: &[&str]| {
+                let alone = judge(words);
                 alone.err().map_or(false, |e| e.to_string() == text)
             };
-            let cause = self.entries.iter().find(is_cause);
+            let typed: Vec<&str> = typed.iter().map(String::as_str).collect();
+            if draw_it(&typed) {
+                return complaint;
+            }
+            let mut entries = self.entries.iter();
+            let cause = entries.find(|entry| draw_it(&[&entry.word]));
             at(&self.path, cause.map(|entry| entry.line), text)
         })
     }
