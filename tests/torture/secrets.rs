@@ -26,7 +26,10 @@ fn told_of_it(proxy: &Peer, folder: &TempDir) -> Vec<Ptunnel> {
     let url = format!("http://joe:{}@{}", CANARY, proxy.address());
     let through = || Ptunnel::through(proxy.address());
     let login = format!("joe:{}", CANARY);
+    let written = format!("user = \"{}\"\n", login);
+    let written = folder.file_with_mode("ptunnel.toml", 0o600, written);
     vec![
+        through().args(&["--config", &written]),
         through().args(&["-U", &login]),
         through().arg(format!("-U{}", login)),
         through().arg(format!("--user={}", login)),
@@ -91,16 +94,24 @@ fn provoke(program: &Running) {
 #[test]
 fn no_log_shows_a_password_at_any_verbosity() {
     let folder = TempDir::new();
-    for verbosity in &["-q", "-v", "-vv", "-vvv", "-vvvvvv"] {
+    for settings in &[
+        "-q",
+        "-v",
+        "-vv",
+        "-vvv",
+        "-vvvvvv",
+        "-vvv --log-format=json",
+    ] {
+        let settings: Vec<&str> = settings.split(' ').collect();
         let proxy = fickle_proxy();
         for program in told_of_it(&proxy, &folder) {
-            let program = program.to("example.org:22").arg(*verbosity).start();
+            let program = program.to("example.org:22").args(&settings).start();
             provoke(&program);
             program.signal(sys::SIGTERM);
             let finished = program.finish();
             finished.expect_code(0);
             assert_hidden(&finished.stderr);
-            let is_quiet = *verbosity == "-q";
+            let is_quiet = settings == ["-q"];
             assert_eq!(
                 finished.stderr.contains("refused"),
                 !is_quiet,
@@ -209,6 +220,38 @@ fn no_complaint_about_the_command_line_shows_a_password() {
         .stderr
         .split('\n')
         .for_each(assert_hidden);
+    }
+}
+
+#[test]
+fn no_complaint_about_a_file_shows_a_password() {
+    let folder = TempDir::new();
+    for text in &[
+        "password = kanarienvogel",
+        "password = \"kanarienvogel",
+        "password = 5kanarienvogel",
+        "password \"kanarienvogel\"",
+        "password = [\"kanarienvogel\"]",
+        "password = { is = \"kanarienvogel\" }",
+        "passwort = \"kanarienvogel\"",
+        "password = \"kanarienvogel\"\npassword = \"kanarienvogel\"",
+        "password = \"kanarienvogel\"\npassword-file = \"/dev/null\"",
+        "user = \":kanarienvogel\"",
+        "proxy = \"joe:kanarienvogel@\"",
+        "proxy = [\"a:1\", \"socks5://joe:kanarienvogel@a:1\"]",
+        "header = \"Proxy-Authorization: Basic kanarienvogel\"",
+    ] {
+        let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
+        let program = Ptunnel::through("192.0.2.1:1").to("example.org:22");
+        // Its proxies would give way to a typed one.
+        let program = if text.starts_with("proxy") {
+            Ptunnel::new().to("example.org:22")
+        } else {
+            program
+        };
+        let finished = program.args(&["--config", &file]).run();
+        finished.expect_code(2);
+        assert_hidden(&finished.stderr);
     }
 }
 
