@@ -143,7 +143,6 @@ const TABLE: &[(&str, Share)] = &[
     ("percent_encoding::*", Share::Parsing),
     ("bytes::*", Share::Copying),
     ("log::*", Share::Formatting),
-    ("env_logger::*", Share::Formatting),
     ("httpdate::*", Share::Formatting),
     ("itoa::*", Share::Formatting),
     ("time::*", Share::Formatting),
