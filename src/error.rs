@@ -80,6 +80,12 @@ impl Error {
         Error::new(Kind::Exchange(peer)).because(cause)
     }
 
+    /// The proxy wanted another connection for the rest of the exchange, and `cause` kept us from
+    /// making one. It was reached before: it isn't gone round.
+    pub fn redial(peer: Peer, cause: Error) -> Error {
+        Error::new(Kind::Exchange(peer)).because(cause)
+    }
+
     /// The proxy ended the connection before its reply was complete.
     pub fn ended(peer: Peer) -> Error {
         Error::new(Kind::Ended(peer))

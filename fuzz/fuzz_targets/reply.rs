@@ -2,7 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::wire::{Malformed, Refusal, Response, Verdict, HEAD_LIMIT};
+use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
+use ptunnel::wire::auth::Identity;
+use ptunnel::wire::{Decoded, Exchange, Inbound, Step};
+use ptunnel::wire::{Malformed, Refusal, Request, Response, Verdict, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
     let (response, length) = match ptunnel_fuzz::head(bytes, Response::decode) {
@@ -21,14 +24,16 @@ fuzz_target!(|bytes: &[u8]| {
 
     let is_text = |b: &u8| *b == b'\t' || (*b >= b' ' && *b != 0x7f);
     assert!(response.reason.iter().all(is_text), "{:?}", response.reason);
-    for (index, scheme) in response.schemes.iter().enumerate() {
+    answered(bytes);
+    let refusal = Refusal::new(response, &bytes[length..]);
+    for (index, scheme) in refusal.schemes().iter().enumerate() {
         assert!(
             scheme
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b == b'-'),
             "{scheme:?}"
         );
-        let before = &response.schemes[..index];
+        let before = &refusal.schemes()[..index];
         assert!(
             !before
                 .iter()
@@ -37,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
         );
     }
 
-    let told = Refusal::new(response, &bytes[length..]).to_string();
+    let told = refusal.to_string();
     ptunnel_fuzz::shown(&told);
     assert!(
         told.len() <= 2 * HEAD_LIMIT,
@@ -45,6 +50,39 @@ fuzz_target!(|bytes: &[u8]| {
         told.len()
     );
 });
+
+/// Whatever a proxy asks, and however its words are cut: what it gets is one request for the same
+/// destination.
+fn answered(bytes: &[u8]) {
+    for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
+        let credentials = Credentials::new("joe", Secret::new("hunter2")).expect("credentials");
+        let identity = Identity::new(credentials, Schemes::default());
+        let mut exchange = Exchange::new(Request::connect(&destination()), identity);
+        let mut pieces = bytes.chunks(size);
+        exchange.begin();
+        while let Some(Ok(step)) = pieces.next().map(|piece| exchange.feed(piece)) {
+            match step {
+                Step::Read => {}
+                Step::Send(request) => ours(&request),
+                Step::Redial => ours(&exchange.begin()),
+                Step::Granted(_) | Step::Refused(_) => break,
+            }
+        }
+    }
+}
+
+fn ours(request: &[u8]) {
+    match Inbound::decode(request, usize::MAX) {
+        Ok(Decoded::Complete(inbound, length)) if length == request.len() => {
+            assert_eq!(inbound.target, destination().to_string());
+        }
+        other => panic!("{other:?} of {:?}", String::from_utf8_lossy(request)),
+    }
+}
+
+fn destination() -> HostPort {
+    "example.org:22".parse().expect("a destination")
+}
 
 /// Read anew, without the parser that is tested: the first line that isn't blank.
 fn status(head: &[u8]) -> u16 {

@@ -65,7 +65,7 @@ pub(super) fn app() -> App<'static, 'static> {
                 .long("direct-fallback")
                 .help("Connect directly when no proxy can be reached, never when one refused"),
         )
-        .arg(value("user", "USER[:PASSWORD]", "Who we are to the proxy (Basic)").short("U"))
+        .arg(value("user", "USER[:PASSWORD]", "Who we are to the proxy").short("U"))
         .arg(value("password", "PASSWORD", "The password; better in a file").short("P"))
         .arg(
             value(
@@ -75,6 +75,11 @@ pub(super) fn app() -> App<'static, 'static> {
             )
             .conflicts_with("password"),
         )
+        .arg(value(
+            "proxy-auth",
+            "SCHEMES",
+            "Answer in these alone: basic, digest, ntlm, or a list [default: all]",
+        ))
         .arg(repeated("header", "H", "NAME: VALUE", "Added to the CONNECT request").long("header"))
         .arg(
             Arg::with_name("ipv4")

@@ -417,6 +417,7 @@ fn route(
         proxies,
         no_proxy,
         direct_fallback,
+        schemes: one(matches, "proxy-auth")?.unwrap_or_default(),
         headers: all(matches, "header")?,
         family: match (matches.is_present("ipv4"), matches.is_present("ipv6")) {
             (true, _) => Family::V4,

@@ -297,3 +297,16 @@ fn help_and_version_are_no_errors() {
         );
     }
 }
+
+#[test]
+fn schemes_are_all_of_them_unless_some_are_named() {
+    use crate::config::Scheme;
+
+    let schemes = |flags: &str| config(&format!("-p p:1 1:a:1 {}", flags)).route.schemes;
+    assert!(schemes("").send_basic_ahead());
+    let some = schemes("--proxy-auth digest,NTLM");
+    assert!(some.allow(Scheme::Digest) && some.allow(Scheme::Ntlm));
+    assert!(!some.allow(Scheme::Basic));
+    let complaint = complaint("-p p:1 1:a:1 --proxy-auth kerberos");
+    assert!(complaint.contains("--proxy-auth") && complaint.contains("'kerberos'"));
+}

@@ -12,6 +12,7 @@ mod host;
 mod log;
 mod pattern;
 mod proxy;
+mod schemes;
 mod tunnel;
 
 use std::fmt;
@@ -30,6 +31,7 @@ pub use self::host::{Bind, Host, HostPort, ListenSpec};
 pub use self::log::{LogFormat, LogTarget};
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{ProxySpec, ProxyUrl};
+pub use self::schemes::{Scheme, Schemes};
 pub use self::tunnel::TunnelSpec;
 
 /// Which addresses of a proxy (or of a destination reached directly) are tried.
@@ -134,6 +136,8 @@ pub struct Route {
     pub no_proxy: NoProxy,
     /// Connect directly when no proxy can be reached (never when one refused).
     pub direct_fallback: bool,
+    /// How a proxy may be told who we are.
+    pub schemes: Schemes,
     /// Added to each CONNECT request.
     pub headers: Vec<Header>,
     /// The addresses that are tried.
@@ -147,6 +151,7 @@ impl Default for Route {
             proxies: Vec::new(),
             no_proxy: NoProxy::default(),
             direct_fallback: false,
+            schemes: Schemes::default(),
             headers: Vec::new(),
             family: Family::Any,
         }

@@ -17,6 +17,7 @@ use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport};
 use crate::report::{self, Carried, Line, Origin};
 use crate::route::{Attempts, Candidate, Via};
+use crate::wire::Outcome;
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -122,26 +123,15 @@ impl Engine {
         let engine = self.clone();
         let candidate = candidate.clone();
         let destination = destination.clone();
-        let address = &candidate.spec().address;
-        self.dial(
-            candidate.peer(),
-            address,
-            candidate.family(),
-            &self.settings().resolver,
-        )
-        .and_then(move |socket| {
+        self.dial_proxy(&candidate).and_then(move |socket| {
             debug!(
                 "{}: connected, asking for {}",
                 candidate.peer(),
                 destination
             );
-            let request = candidate.request(&destination);
             let (limit, peer) = (engine.settings().timeouts.handshake, candidate.peer());
-            let connect = Connect::new(socket, &request).map_err({
-                let peer = peer.clone();
-                move |failure| failure.at(peer, destination)
-            });
-            Deadline::new(connect, limit, engine.clock(), move || {
+            let asked = engine.ask(socket, candidate.clone(), destination);
+            Deadline::new(asked, limit, engine.clock(), move || {
                 Error::timed_out(Phase::Handshaking, peer.clone(), limit)
             })
             .map(move |stream| Opened {
@@ -149,6 +139,45 @@ impl Engine {
                 via: Via::through(candidate),
             })
         })
+    }
+
+    /// Asks one proxy for the destination, on as many connections as it wants for that.
+    fn ask(
+        &self,
+        socket: Socket,
+        candidate: Candidate,
+        destination: HostPort,
+    ) -> impl Future<Item = Rewind<Socket>, Error = Error> {
+        let engine = self.clone();
+        let exchange = candidate.exchange(&destination);
+        let first = (socket, exchange, candidate, destination);
+        future::loop_fn(first, move |(socket, exchange, candidate, destination)| {
+            let engine = engine.clone();
+            Connect::new(socket, exchange).then(move |outcome| match outcome {
+                Ok(Outcome::Granted(stream)) => Either::A(future::ok(Loop::Break(stream))),
+                Ok(Outcome::Redial(exchange)) => {
+                    debug!("{}: answering on a new connection", candidate.peer());
+                    let dial = engine.dial_proxy(&candidate).then(move |dialled| {
+                        let socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
+                        Ok(Loop::Continue((socket, *exchange, candidate, destination)))
+                    });
+                    Either::B(dial)
+                }
+                Err(failure) => {
+                    let error = failure.at(candidate.peer(), destination);
+                    Either::A(future::err(error))
+                }
+            })
+        })
+    }
+
+    fn dial_proxy(&self, candidate: &Candidate) -> impl Future<Item = Socket, Error = Error> {
+        self.dial(
+            candidate.peer(),
+            &candidate.spec().address,
+            candidate.family(),
+            &self.settings().resolver,
+        )
     }
 
     fn open_directly(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::config::{Family, HostPort, ProxySpec, Route};
 use crate::error::{Error, Peer};
-use crate::wire::{auth, Request};
+use crate::wire::auth::Identity;
+use crate::wire::{Exchange, Request};
 
 /// How long a proxy that couldn't be used isn't asked first.
 const AVOIDED: Duration = Duration::from_secs(30);
@@ -20,19 +21,36 @@ pub struct Gateway {
 #[derive(Debug)]
 struct Shared {
     route: Route,
-    /// Milliseconds after `start` until which the proxy of the same index is avoided.
-    avoided_until: Vec<AtomicU64>,
+    /// Of the proxy of the same index.
+    records: Vec<Record>,
     start: Instant,
+}
+
+/// What was learnt of one proxy.
+#[derive(Debug)]
+struct Record {
+    /// Milliseconds after `start`.
+    avoided_until: AtomicU64,
+    /// Who we are to it, and how it wants to hear that.
+    identity: Option<Identity>,
 }
 
 impl Gateway {
     /// A gateway that has learnt nothing yet.
     pub fn new(route: Route) -> Gateway {
-        let avoided_until = route.proxies.iter().map(|_| AtomicU64::new(0)).collect();
+        let identity = |proxy: &ProxySpec| {
+            let credentials = proxy.credentials.clone()?;
+            Some(Identity::new(credentials, route.schemes.clone()))
+        };
+        let records = route.proxies.iter().map(|proxy| Record {
+            avoided_until: AtomicU64::new(0),
+            identity: identity(proxy),
+        });
+        let records = records.collect();
         Gateway {
             shared: Arc::new(Shared {
                 route,
-                avoided_until,
+                records,
                 start: Instant::now(),
             }),
         }
@@ -46,7 +64,7 @@ impl Gateway {
     /// The proxies in the order in which they shall be asked now.
     pub fn order(&self) -> Vec<Candidate> {
         let now = self.now();
-        let mut order: Vec<Candidate> = (0..self.shared.avoided_until.len())
+        let mut order: Vec<Candidate> = (0..self.shared.records.len())
             .map(|index| Candidate {
                 gateway: self.clone(),
                 index,
@@ -85,15 +103,16 @@ impl Candidate {
         Peer::Proxy(self.spec().address.clone())
     }
 
-    /// The request for `destination`, with our headers and this proxy's credentials.
-    pub fn request(&self, destination: &HostPort) -> Request {
+    /// What is said to it for a tunnel to `destination`, with our headers and this proxy's
+    /// credentials, in the way that it took last.
+    pub fn exchange(&self, destination: &HostPort) -> Exchange {
         let mut request = Request::connect(destination);
         for header in &self.gateway.route().headers {
             request = request.header(header.clone());
         }
-        match &self.spec().credentials {
-            Some(credentials) => request.authorization(auth::basic(credentials)),
-            None => request,
+        match &self.record().identity {
+            Some(identity) => Exchange::new(request, identity.clone()),
+            None => request.into(),
         }
     }
 
@@ -112,6 +131,10 @@ impl Candidate {
     }
 
     fn avoided_until(&self) -> &AtomicU64 {
-        &self.gateway.shared.avoided_until[self.index]
+        &self.record().avoided_until
+    }
+
+    fn record(&self) -> &Record {
+        &self.gateway.shared.records[self.index]
     }
 }

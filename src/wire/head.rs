@@ -37,6 +37,8 @@ pub enum Malformed {
     Content,
     /// More than one `Host` (RFC 9112 §3.2).
     TooManyHosts,
+    /// A challenge that is to be answered on its connection, and whose body has no end there.
+    Body,
 }
 
 impl Malformed {
@@ -59,6 +61,7 @@ impl fmt::Display for Malformed {
             Malformed::TooManyInterim => f.write_str("interim replies (1xx) without end"),
             Malformed::Content => f.write_str("a CONNECT request has no content"),
             Malformed::TooManyHosts => f.write_str("it has more than one Host"),
+            Malformed::Body => f.write_str("the body of its challenge has no end"),
         }
     }
 }
@@ -123,6 +126,11 @@ impl HeadReader {
                 Ok(Some(head))
             }
         }
+    }
+
+    /// Whether nothing came since the last head.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 
     /// What came behind the last head.

@@ -2,7 +2,8 @@
 //!
 //! Nothing here reads or writes, waits or knows of futures: functions from bytes to values and
 //! back. That a head is incomplete is an answer ([`Decoded::Partial`]), not an error. Heads are
-//! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours.
+//! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
+//! [`Exchange`] says what is sent when; [`auth`] says in it who we are.
 //!
 //! ```
 //! use ptunnel::wire::{Decoded, Request, Response, Verdict};
@@ -25,11 +26,15 @@
 //! ```
 
 pub mod auth;
+mod body;
+mod exchange;
 mod head;
 mod refusal;
 mod request;
 mod response;
 
+pub use self::body::Framing;
+pub use self::exchange::{Exchange, Outcome, Step};
 pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::refusal::Refusal;
 pub use self::request::{Inbound, Request};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::auth::BASIC;
 use super::Response;
+use crate::config::Scheme;
 use crate::escape::{excerpt, Escaped};
 
 /// A reply that isn't a tunnel, as far as a message needs it.
@@ -13,6 +13,22 @@ use crate::escape::{excerpt, Escaped};
 pub struct Refusal {
     response: Response,
     excerpt: String,
+    attempt: Attempt,
+}
+
+/// What was made of a proxy's challenge before it was taken for a no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// There are no credentials for this proxy.
+    Nameless,
+    /// The answer in this scheme was refused.
+    Tried(Scheme),
+    /// None of its schemes is among those that may be answered.
+    Restricted,
+    /// None of them is known, or not of this kind.
+    Unable,
+    /// It closes a connection on which there was more to say.
+    Closed,
 }
 
 impl Refusal {
@@ -21,7 +37,14 @@ impl Refusal {
         Refusal {
             response,
             excerpt: summary(&String::from_utf8_lossy(body)),
+            attempt: Attempt::Nameless,
         }
+    }
+
+    /// Says what had been tried.
+    pub(super) fn after(mut self, attempt: Attempt) -> Refusal {
+        self.attempt = attempt;
+        self
     }
 
     /// The status code.
@@ -30,13 +53,47 @@ impl Refusal {
     }
 
     /// The authentication schemes that the proxy offers, each once, in its order.
-    pub fn schemes(&self) -> &[String] {
-        &self.response.schemes
+    pub fn schemes(&self) -> Vec<&str> {
+        let mut schemes: Vec<&str> = Vec::new();
+        for challenge in &self.response.challenges {
+            let scheme = challenge.scheme.as_str();
+            if !schemes
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(scheme))
+            {
+                schemes.push(scheme);
+            }
+        }
+        schemes
     }
 
     /// Whether it is about who we are (407), so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
-        self.status() == 407
+        self.response.wants_credentials()
+    }
+
+    /// What the proxy offers, what was tried, and what to try.
+    fn write_remedy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const CHECK: &str = "check --user and the password";
+        let schemes = self.schemes();
+        if schemes.is_empty() {
+            f.write_str("; it names no scheme")?;
+        } else {
+            write!(f, "; it offers {}", schemes.join(", "))?;
+        }
+        let is_known = self.response.challenges.iter().any(|c| c.known().is_some());
+        match self.attempt {
+            Attempt::Tried(scheme) => write!(f, "; {} was tried: {}", scheme, CHECK),
+            Attempt::Restricted => f.write_str(": --proxy-auth allows none of these"),
+            Attempt::Closed => f.write_str(
+                " and closes the connection, which NTLM needs: try another scheme with --proxy-auth",
+            ),
+            Attempt::Nameless if is_known => write!(f, ": {}", CHECK),
+            Attempt::Nameless | Attempt::Unable if schemes.is_empty() => Ok(()),
+            Attempt::Nameless | Attempt::Unable => {
+                f.write_str(": only Basic, Digest (MD5, SHA-256) and NTLM are supported")
+            }
+        }
     }
 }
 
@@ -49,21 +106,7 @@ impl fmt::Display for Refusal {
             write!(f, " {}", Escaped(reason.as_bytes()))?;
         }
         if self.wants_credentials() {
-            return match self.schemes() {
-                [] => f.write_str("; it names no scheme"),
-                schemes if schemes.iter().any(|s| s.eq_ignore_ascii_case(BASIC)) => {
-                    write!(
-                        f,
-                        "; it offers {}: check --user and the password",
-                        schemes.join(", ")
-                    )
-                }
-                schemes => write!(
-                    f,
-                    "; it offers {}: only Basic is supported",
-                    schemes.join(", ")
-                ),
-            };
+            return self.write_remedy(f);
         }
         if !self.excerpt.is_empty() {
             write!(f, " ({})", Escaped(self.excerpt.as_bytes()))?;
@@ -83,16 +126,19 @@ fn summary(body: &str) -> String {
     excerpt(&without_credentials(text))
 }
 
-/// A proxy that repeats our request, for us to see what was wrong with it, repeats the password.
+/// A proxy that repeats our request, for us to see what was wrong with it, repeats the password,
+/// or what it could be guessed from: the word behind the scheme, and those that a comma joins to it.
 fn without_credentials(text: &str) -> String {
     const NAME: &str = "authorization:";
-    let mut words: Vec<&str> = text.split_whitespace().collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut shown = words.clone();
     for index in 2..words.len() {
-        if words[index - 2].to_ascii_lowercase().ends_with(NAME) {
-            words[index] = "***";
+        let is_first = words[index - 2].to_ascii_lowercase().ends_with(NAME);
+        if is_first || shown[index - 1] == "***" && words[index - 1].ends_with(',') {
+            shown[index] = "***";
         }
     }
-    words.join(" ")
+    shown.join(" ")
 }
 
 fn title(page: &str) -> Option<&str> {
@@ -104,15 +150,23 @@ fn title(page: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::auth::Challenge;
     use super::*;
 
-    fn shown(status: u16, reason: &str, schemes: &[&str], body: &str) -> String {
+    fn refusal(status: u16, reason: &str, schemes: &[&str], body: &str) -> Refusal {
+        let values = schemes.iter().map(|scheme| scheme.as_bytes());
         let response = Response {
             status,
             reason: reason.as_bytes().to_vec(),
-            schemes: schemes.iter().map(|s| s.to_string()).collect(),
+            challenges: Challenge::read_all(values),
+            framing: None,
+            next_nonce: None,
         };
-        Refusal::new(response, body.as_bytes()).to_string()
+        Refusal::new(response, body.as_bytes())
+    }
+
+    fn shown(status: u16, reason: &str, schemes: &[&str], body: &str) -> String {
+        refusal(status, reason, schemes, body).to_string()
     }
 
     #[test]
@@ -147,6 +201,11 @@ mod tests {
             shown(403, "", &[], "Authorization: Basic"),
             "403 (Authorization: Basic)"
         );
+        let digest = "Proxy-Authorization: Digest username=\"joe\", response=\"0f\" A: b,";
+        assert_eq!(
+            shown(403, "", &[], digest),
+            "403 (Proxy-Authorization: Digest *** *** A: b,)"
+        );
     }
 
     #[test]
@@ -156,7 +215,20 @@ mod tests {
             offered,
             "407 Auth; it offers Negotiate, basic: check --user and the password"
         );
-        let other = shown(407, "Auth", &["NTLM"], "");
-        assert_eq!(other, "407 Auth; it offers NTLM: only Basic is supported");
+        let other = shown(407, "Auth", &["Bearer"], "");
+        assert_eq!(
+            other,
+            "407 Auth; it offers Bearer: only Basic, Digest (MD5, SHA-256) and NTLM are supported"
+        );
+        assert_eq!(shown(407, "", &[], ""), "407; it names no scheme");
+        let after = |attempt| refusal(407, "", &["NTLM, Basic, ntlm"], "").after(attempt);
+        assert_eq!(
+            after(Attempt::Tried(Scheme::Ntlm)).to_string(),
+            "407; it offers NTLM, Basic; NTLM was tried: check --user and the password"
+        );
+        assert_eq!(
+            after(Attempt::Restricted).to_string(),
+            "407; it offers NTLM, Basic: --proxy-auth allows none of these"
+        );
     }
 }

@@ -33,8 +33,18 @@ impl Request {
 
     /// Adds `Proxy-Authorization`, as [`auth`](super::auth) made it.
     pub fn authorization(mut self, value: Secret) -> Request {
-        self.authorization = Some(value);
+        self.authorize(value);
         self
+    }
+
+    /// The same, instead of the last one.
+    pub(super) fn authorize(&mut self, value: Secret) {
+        self.authorization = Some(value);
+    }
+
+    /// What is asked for, as it stands in the request.
+    pub(super) fn target(&self) -> &HostPort {
+        &self.target
     }
 
     /// The bytes of the request.

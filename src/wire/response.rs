@@ -1,6 +1,7 @@
 //! A proxy's reply: its status line and fields, and what they mean for a tunnel.
 
-use super::auth;
+use super::auth::{self, Challenge};
+use super::body::Framing;
 use super::head::{within, Decoded, Malformed, FIELD_LIMIT};
 
 /// The head of a reply.
@@ -10,8 +11,13 @@ pub struct Response {
     pub status: u16,
     /// What the proxy calls it, often nothing. From the network: escape before showing.
     pub reason: Vec<u8>,
-    /// The authentication schemes that it offers, each once, in its order.
-    pub schemes: Vec<String>,
+    /// What it asks of who we are (407), in its order.
+    pub challenges: Vec<Challenge>,
+    /// What stands between a challenge and the next reply; `None` when there won't be a next one
+    /// on this connection.
+    pub framing: Option<Framing>,
+    /// The nonce that a proxy which granted would like to see next (RFC 7616 §3.5).
+    pub next_nonce: Option<String>,
 }
 
 /// What a reply means for the tunnel that was asked for.
@@ -45,17 +51,36 @@ impl Response {
             httparse::Status::Partial => None,
         };
         within(bytes, limit, length, || {
-            let challenges = response
-                .headers
-                .iter()
-                .filter(|field| field.name.eq_ignore_ascii_case("proxy-authenticate"))
-                .map(|field| field.value);
-            Ok(Response {
+            let values = |name: &'static str| {
+                let named = move |field: &&httparse::Header| field.name.eq_ignore_ascii_case(name);
+                response
+                    .headers
+                    .iter()
+                    .filter(named)
+                    .map(|field| field.value)
+            };
+            let mut head = Response {
                 status: response.code.unwrap_or_default(),
                 reason: response.reason.unwrap_or_default().as_bytes().to_vec(),
-                schemes: auth::schemes(challenges),
-            })
+                challenges: Vec::new(),
+                framing: None,
+                next_nonce: None,
+            };
+            if head.wants_credentials() {
+                head.challenges = Challenge::read_all(values("proxy-authenticate"));
+                let is_modern = response.version == Some(1);
+                head.framing = Framing::read(is_modern, values);
+            } else {
+                let mut infos = values("proxy-authentication-info");
+                head.next_nonce = infos.find_map(|info| auth::parameter(info, "nextnonce"));
+            }
+            Ok(head)
         })
+    }
+
+    /// Whether it is about who we are (407), so that (other) credentials may help.
+    pub fn wants_credentials(&self) -> bool {
+        self.status == 407
     }
 
     /// Judges by the status' class (RFC 9110 §15): 299 is as good as 200.
@@ -101,6 +126,13 @@ mod tests {
         }
     }
 
+    fn schemes(response: &Response) -> Vec<&str> {
+        let challenges = response.challenges.iter();
+        challenges
+            .map(|challenge| challenge.scheme.as_str())
+            .collect()
+    }
+
     fn verdict(line: &str) -> Result<Verdict, Malformed> {
         decode(&format!("{}\r\n\r\n", line))?.verdict()
     }
@@ -112,7 +144,7 @@ mod tests {
             let decoded = Response::decode(&text.as_bytes()[..end], HEAD_LIMIT);
             assert_eq!(decoded, Ok(Decoded::Partial), "{:?}", &text[..end]);
         }
-        assert_eq!(decode(text).unwrap().schemes, ["Basic"]);
+        assert_eq!(schemes(&decode(text).unwrap()), ["Basic"]);
     }
 
     #[test]
@@ -173,7 +205,22 @@ mod tests {
     fn a_folded_value_is_one_value() {
         let response =
             decode("HTTP/1.1 407 x\r\nProxy-Authenticate: Digest realm=\"a\",\r\n Basic\r\n\r\n");
-        assert_eq!(response.unwrap().schemes, ["Digest", "Basic"]);
+        assert_eq!(schemes(&response.unwrap()), ["Digest", "Basic"]);
+    }
+
+    #[test]
+    fn only_a_407_is_a_challenge() {
+        let fields = "Proxy-Authenticate: Basic\r\nContent-Length: 5\r\n\r\n";
+        let asks = decode(&format!("HTTP/1.1 407 x\r\n{}", fields)).unwrap();
+        assert!(asks.framing.is_some() && !asks.challenges.is_empty());
+        let refuses = decode(&format!("HTTP/1.1 403 x\r\n{}", fields)).unwrap();
+        assert!(refuses.framing.is_none() && refuses.challenges.is_empty());
+    }
+
+    #[test]
+    fn a_grant_may_name_the_next_nonce() {
+        let text = "HTTP/1.1 200 x\r\nProxy-Authentication-Info: nextnonce=\"a\", qop=auth\r\n\r\n";
+        assert_eq!(decode(text).unwrap().next_nonce.as_deref(), Some("a"));
     }
 
     #[test]

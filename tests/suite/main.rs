@@ -1,8 +1,8 @@
 //! The program, judged from outside: its command line, streams, sockets and exit codes.
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
-//! command line. Real proxies, servers and clients take part in `auth`, `serve`, `stdio` and
-//! `real`; everywhere else the peers are scripted and live in this process.
+//! command line. Real proxies, servers and clients take part in `challenges`, `serve`, `stdio`
+//! and `real`; everywhere else the peers are scripted and live in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -12,6 +12,7 @@ mod ends;
 mod auth;
 mod balancer;
 mod bounds;
+mod challenges;
 mod config;
 mod connect;
 mod demo;

@@ -129,31 +129,68 @@ impl Drop for Server {
 /// A user and a password, as a proxy is told of them.
 pub type Login<'a> = Option<(&'a str, &'a str)>;
 
-/// Squid; with Basic authentication through its own helper when there is a login.
+/// Squid, with one of its own helpers where it asks who its clients are.
 pub struct Squid {
     server: Server,
     _folder: TempDir,
 }
 
+/// For the rules of a squid that asks; behind `auth_param`.
+const KNOWN_ONLY: &str = "acl known proxy_auth REQUIRED\n\
+                          http_access allow known\n\
+                          http_access deny all\n";
+
 impl Squid {
+    /// With Basic authentication when there is a login.
     pub fn start(login: Login) -> Squid {
+        Squid::with_rules(|folder| match login {
+            Some((user, password)) => {
+                let hash = run("openssl", &["passwd", "-apr1", password]);
+                let hash = String::from_utf8(hash).expect("text");
+                let users = folder.file("users", format!("{}:{}\n", user, hash.trim()));
+                format!(
+                    "auth_param basic program {} {}\n\
+                     auth_param basic realm test\n{}",
+                    find("basic_ncsa_auth").display(),
+                    users,
+                    KNOWN_ONLY
+                )
+            }
+            None => "http_access allow all\n".to_string(),
+        })
+    }
+
+    /// With Digest authentication; a nonce is good for `uses` requests.
+    pub fn with_digest(user: &str, password: &str, uses: usize) -> Squid {
+        Squid::with_rules(|folder| {
+            let users = folder.file("users", format!("{}:{}\n", user, password));
+            format!(
+                "auth_param digest program {} {}\n\
+                 auth_param digest realm test, \"quoted\"\n\
+                 auth_param digest nonce_max_count {}\n{}",
+                find("digest_file_auth").display(),
+                users,
+                uses,
+                KNOWN_ONLY
+            )
+        })
+    }
+
+    /// With NTLM authentication, by a helper that looks at the messages and takes any password.
+    pub fn with_ntlm() -> Squid {
+        Squid::with_rules(|_| {
+            format!(
+                "auth_param ntlm program {}\n{}",
+                find("ntlm_fake_auth").display(),
+                KNOWN_ONLY
+            )
+        })
+    }
+
+    fn with_rules(rules: impl FnOnce(&TempDir) -> String) -> Squid {
         let program = find("squid");
         let folder = open_folder();
-        let mut rules = "http_access allow all\n".to_string();
-        if let Some((user, password)) = login {
-            let hash = run("openssl", &["passwd", "-apr1", password]);
-            let hash = String::from_utf8(hash).expect("text");
-            let users = folder.file("users", format!("{}:{}\n", user, hash.trim()));
-            rules = format!(
-                "auth_param basic program {} {}\n\
-                 auth_param basic realm test\n\
-                 acl known proxy_auth REQUIRED\n\
-                 http_access allow known\n\
-                 http_access deny all\n",
-                find("basic_ncsa_auth").display(),
-                users
-            );
-        }
+        let rules = rules(&folder);
         let log = folder.at("log");
         let server = Server::start("squid", &log, |port| {
             let config = format!(

@@ -1,4 +1,4 @@
-//! The CONNECT exchange: one request, one reply, and everything behind the reply kept.
+//! The CONNECT exchange over one connection: an [`Exchange`] driven by a stream.
 
 use std::error;
 use std::fmt;
@@ -11,27 +11,27 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use crate::config::HostPort;
 use crate::error::{Error, Peer};
 use crate::net::{poll_io, Rewind};
-use crate::wire::{HeadReader, Malformed, Refusal, Request, Response, Verdict, HEAD_LIMIT};
+use crate::wire::{Exchange, Malformed, Outcome, Refusal, Step};
 
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;
-
-/// Interim replies (1xx) that are skipped before a proxy is found to be talking nonsense.
-const INTERIM: u8 = 8;
 
 /// Asks a proxy for a tunnel, over a connection that it takes and hands back.
 ///
 /// ```text
 ///   Sending ──▶ Awaiting ──2xx──▶ the stream, with what came behind the head in front of it
-///                │   ▲
-///                │   └──1xx, a few times
+///      ▲         │   ▲ │
+///      │         │   └─┘ not all of it came
+///      └─────────┤ 407 that can be answered here
+///                ├── 407 that can be answered on a new connection ──▶ the exchange
 ///                ├── any other status ──▶ Failure::Refused
 ///                └── an end, nonsense, too much ──▶ Failure::…
 /// ```
 ///
-/// Nothing of the client's is sent before the 2xx (RFC 9931). After a failure, or when it is
-/// dropped early, the connection is closed: no byte of it can be trusted any more. It has no
-/// limit in time of its own: wrap it in a [`Deadline`](super::limits::Deadline).
+/// Nothing of the client's is sent before the 2xx (RFC 9931). After a failure, when the proxy
+/// wants a new connection, or when it is dropped early, the connection is closed: no byte of it
+/// can be trusted any more. It has no limit in time of its own: wrap it in a
+/// [`Deadline`](super::limits::Deadline).
 #[must_use = "futures do nothing unless polled"]
 pub struct Connect<S> {
     state: State<S>,
@@ -40,13 +40,13 @@ pub struct Connect<S> {
 enum State<S> {
     Sending {
         stream: S,
-        request: Vec<u8>,
+        exchange: Exchange,
+        bytes: Vec<u8>,
         sent: usize,
     },
     Awaiting {
         stream: S,
-        head: HeadReader,
-        interim: u8,
+        exchange: Exchange,
     },
     Done,
 }
@@ -63,12 +63,16 @@ impl<S> fmt::Debug for Connect<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite> Connect<S> {
-    /// Will send `request` over `stream` when it is polled.
-    pub fn new(stream: S, request: &Request) -> Connect<S> {
+    /// Will ask over `stream` when it is polled: a [`Request`](crate::wire::Request), or an
+    /// exchange that was begun on another connection.
+    pub fn new(stream: S, exchange: impl Into<Exchange>) -> Connect<S> {
+        let mut exchange = exchange.into();
+        let bytes = exchange.begin();
         Connect {
             state: State::Sending {
                 stream,
-                request: request.encode(),
+                exchange,
+                bytes,
                 sent: 0,
             },
         }
@@ -76,68 +80,64 @@ impl<S: AsyncRead + AsyncWrite> Connect<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
-    type Item = Rewind<S>;
+    type Item = Outcome<Rewind<S>>;
     type Error = Failure;
 
-    fn poll(&mut self) -> Poll<Rewind<S>, Failure> {
+    fn poll(&mut self) -> Poll<Outcome<Rewind<S>>, Failure> {
         loop {
             let next = match mem::replace(&mut self.state, State::Done) {
                 State::Sending {
                     mut stream,
-                    request,
+                    exchange,
+                    bytes,
                     mut sent,
                 } => {
-                    while sent < request.len() {
-                        match poll_io(stream.write(&request[sent..]))? {
-                            Async::Ready(0) => return Err(Failure::Ended),
-                            Async::Ready(count) => sent += count,
-                            Async::NotReady => {
+                    while sent < bytes.len() {
+                        match poll_io(stream.write(&bytes[sent..])) {
+                            Ok(Async::Ready(0)) => return lost(exchange, Failure::Ended),
+                            Ok(Async::Ready(count)) => sent += count,
+                            Ok(Async::NotReady) => {
                                 self.state = State::Sending {
                                     stream,
-                                    request,
+                                    exchange,
+                                    bytes,
                                     sent,
                                 };
                                 return Ok(Async::NotReady);
                             }
+                            Err(e) => return lost(exchange, e.into()),
                         }
                     }
-                    State::Awaiting {
-                        stream,
-                        head: HeadReader::new(HEAD_LIMIT),
-                        interim: 0,
-                    }
+                    State::Awaiting { stream, exchange }
                 }
                 State::Awaiting {
                     mut stream,
-                    mut head,
-                    interim,
+                    mut exchange,
                 } => {
                     let mut chunk = [0; CHUNK];
-                    let count = match poll_io(stream.read(&mut chunk))? {
-                        Async::Ready(0) => return Err(Failure::Ended),
-                        Async::Ready(count) => count,
-                        Async::NotReady => {
-                            self.state = State::Awaiting {
-                                stream,
-                                head,
-                                interim,
-                            };
+                    let count = match poll_io(stream.read(&mut chunk)) {
+                        Ok(Async::Ready(0)) => return lost(exchange, Failure::Ended),
+                        Ok(Async::Ready(count)) => count,
+                        Ok(Async::NotReady) => {
+                            self.state = State::Awaiting { stream, exchange };
                             return Ok(Async::NotReady);
                         }
+                        Err(e) => return lost(exchange, e.into()),
                     };
-                    match judge(&mut head, &chunk[..count], interim)? {
-                        Judged::Wait(interim) => State::Awaiting {
+                    match exchange.feed(&chunk[..count])? {
+                        Step::Read => State::Awaiting { stream, exchange },
+                        Step::Send(bytes) => State::Sending {
                             stream,
-                            head,
-                            interim,
+                            exchange,
+                            bytes,
+                            sent: 0,
                         },
-                        Judged::Granted => {
-                            return Ok(Async::Ready(Rewind::new(stream, head.into_rest())))
+                        Step::Redial => return redial(exchange),
+                        Step::Granted(rest) => {
+                            let stream = Rewind::new(stream, rest);
+                            return Ok(Async::Ready(Outcome::Granted(stream)));
                         }
-                        Judged::Refused(response) => {
-                            let refusal = Refusal::new(response, &head.into_rest());
-                            return Err(Failure::Refused(Box::new(refusal)));
-                        }
+                        Step::Refused(refusal) => return Err(Failure::Refused(refusal)),
                     }
                 }
                 State::Done => panic!("Connect polled after it was done"),
@@ -147,26 +147,17 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
     }
 }
 
-enum Judged {
-    /// Nothing final yet; so many interim replies were skipped so far.
-    Wait(u8),
-    Granted,
-    Refused(Response),
+/// The connection is gone: that is the end, unless the proxy may be asked on another one.
+fn lost<S>(exchange: Exchange, failure: Failure) -> Poll<Outcome<S>, Failure> {
+    if exchange.may_redial() {
+        redial(exchange)
+    } else {
+        Err(failure)
+    }
 }
 
-/// What a further piece of the reply makes of it.
-fn judge(head: &mut HeadReader, piece: &[u8], mut interim: u8) -> Result<Judged, Malformed> {
-    let mut decoded = head.extend(piece, Response::decode)?;
-    while let Some(response) = decoded {
-        match response.verdict()? {
-            Verdict::Granted => return Ok(Judged::Granted),
-            Verdict::Refused => return Ok(Judged::Refused(response)),
-            Verdict::Interim if interim == INTERIM => return Err(Malformed::TooManyInterim),
-            Verdict::Interim => interim += 1,
-        }
-        decoded = head.decode(Response::decode)?;
-    }
-    Ok(Judged::Wait(interim))
+fn redial<S>(exchange: Exchange) -> Poll<Outcome<S>, Failure> {
+    Ok(Async::Ready(Outcome::Redial(Box::new(exchange))))
 }
 
 /// Why there is no tunnel.

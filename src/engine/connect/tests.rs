@@ -1,22 +1,23 @@
 //! The exchange over scripted streams: every way in which a reply can arrive.
 
 use super::*;
-use crate::net::script::{drive, Script, Step};
+use crate::net::script::{drive, Script, Step as Wire};
+use crate::wire::{Request, HEAD_LIMIT};
 
 const REQUEST: &[u8] = b"CONNECT example.org:22 HTTP/1.1\r\nHost: example.org:22\r\n\r\n";
 const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\nX-Tag: a\r\n\r\n";
 
 fn connect(stream: Script) -> Connect<Script> {
-    Connect::new(
-        stream,
-        &Request::connect(&"example.org:22".parse().unwrap()),
-    )
+    Connect::new(stream, Request::connect(&"example.org:22".parse().unwrap()))
 }
 
 /// What the client would read first, or why there is no tunnel.
 fn reply<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Result<Vec<u8>, String> {
-    let opened = drive(connect(Script::saying(pieces))).map_err(|failure| failure.to_string())?;
-    Ok(opened.into_parts().1)
+    let outcome = drive(connect(Script::saying(pieces))).map_err(|failure| failure.to_string())?;
+    match outcome {
+        Outcome::Granted(opened) => Ok(opened.into_parts().1),
+        Outcome::Redial(exchange) => panic!("{:?}", exchange),
+    }
 }
 
 fn bytes(text: &[u8]) -> Vec<[u8; 1]> {
@@ -37,7 +38,7 @@ fn a_reply_may_arrive_cut_anywhere() {
 
 #[test]
 fn a_reply_in_one_piece_costs_two_reads() {
-    let stream = Script::new(vec![Step::Wait, Step::Bytes(GRANTED.to_vec())], Vec::new());
+    let stream = Script::new(vec![Wire::Wait, Wire::Bytes(GRANTED.to_vec())], Vec::new());
     let seen = stream.seen();
     drive(connect(stream)).map(drop).unwrap();
     assert_eq!(seen.borrow().reads, 2);
@@ -46,14 +47,14 @@ fn a_reply_in_one_piece_costs_two_reads() {
 #[test]
 fn a_request_is_resumed_where_it_stopped() {
     let writes = vec![
-        Step::Take(1),
-        Step::Wait,
-        Step::Take(7),
-        Step::Wait,
-        Step::Wait,
-        Step::Take(20),
+        Wire::Take(1),
+        Wire::Wait,
+        Wire::Take(7),
+        Wire::Wait,
+        Wire::Wait,
+        Wire::Take(20),
     ];
-    let stream = Script::new(vec![Step::Bytes(GRANTED.to_vec())], writes);
+    let stream = Script::new(vec![Wire::Bytes(GRANTED.to_vec())], writes);
     let seen = stream.seen();
     drive(connect(stream)).map(drop).unwrap();
     assert_eq!(seen.borrow().written, REQUEST);
@@ -82,8 +83,8 @@ fn an_end_before_the_blank_line_is_no_tunnel() {
 fn a_head_without_end_is_given_up_within_the_limit() {
     let stream = Script::new(
         vec![
-            Step::Bytes(b"HTTP/1.1 200 OK\r\nX: ".to_vec()),
-            Step::Bytes(vec![b'x'; 1 << 20]),
+            Wire::Bytes(b"HTTP/1.1 200 OK\r\nX: ".to_vec()),
+            Wire::Bytes(vec![b'x'; 1 << 20]),
         ],
         Vec::new(),
     );
@@ -111,12 +112,12 @@ fn a_refusal_keeps_what_came_with_it() {
 
 #[test]
 fn a_broken_connection_is_told_as_such() {
-    let stream = Script::new(vec![Step::Fail(io::ErrorKind::ConnectionReset)], Vec::new());
+    let stream = Script::new(vec![Wire::Fail(io::ErrorKind::ConnectionReset)], Vec::new());
     assert!(matches!(
         drive(connect(stream)).map(drop).unwrap_err(),
         Failure::Io(_)
     ));
-    let stream = Script::new(Vec::new(), vec![Step::Fail(io::ErrorKind::BrokenPipe)]);
+    let stream = Script::new(Vec::new(), vec![Wire::Fail(io::ErrorKind::BrokenPipe)]);
     assert!(matches!(
         drive(connect(stream)).map(drop).unwrap_err(),
         Failure::Io(_)
@@ -140,7 +141,7 @@ fn its_debug_text_holds_no_credential() {
     let proxy: crate::config::ProxySpec = "http://joe:hunter2@h".parse().unwrap();
     let value = crate::wire::auth::basic(&proxy.credentials.unwrap());
     let request = Request::connect(&"a:1".parse().unwrap()).authorization(value.clone());
-    let connect = Connect::new(Script::saying(vec![GRANTED]), &request);
+    let connect = Connect::new(Script::saying(vec![GRANTED]), request);
     let token = value.reveal().trim_start_matches("Basic ").to_string();
     assert!(!format!("{:?}", connect).contains(&token));
     assert_eq!(format!("{:?}", connect), "Connect(sending)");

@@ -15,6 +15,7 @@ use ptunnel::engine::{Connect, Opening};
 use ptunnel::net::Rewind;
 use ptunnel::report::{self, Carried, Line, Origin};
 use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
+use ptunnel::wire::Outcome;
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
 use ptunnel_r5::net::Transport;
@@ -108,22 +109,54 @@ fn open_through(
     candidate: &Candidate,
     destination: &HostPort,
 ) -> impl Future<Item = Upstream, Error = Error> {
-    let (candidate, destination) = (candidate.clone(), destination.clone());
+    let (engine, candidate, destination) = (engine.clone(), candidate.clone(), destination.clone());
     let (limit, peer) = (engine.settings.timeouts.handshake, candidate.peer());
-    let address = &candidate.spec().address;
-    dial(engine, candidate.peer(), address, candidate.family()).and_then(move |socket| {
+    dial_proxy(&engine, &candidate).and_then(move |socket| {
         debug!("{peer}: connected, asking for {destination}");
-        let request = candidate.request(&destination);
-        let late = late(
-            limit,
-            Error::timed_out(Phase::Handshaking, peer.clone(), limit),
-        );
-        Connect::new(socket, &request)
-            .map_err(move |failure| failure.at(peer, destination))
+        let late = late(limit, Error::timed_out(Phase::Handshaking, peer, limit));
+        ask(&engine, socket, candidate, destination)
             .select(late)
             .map(|(stream, _)| stream)
             .map_err(|(error, _)| error)
     })
+}
+
+/// Asks one proxy for the destination, on as many connections as it wants for that.
+fn ask(
+    engine: &Engine,
+    socket: Bridged<TcpStream>,
+    candidate: Candidate,
+    destination: HostPort,
+) -> impl Future<Item = Upstream, Error = Error> {
+    let engine = engine.clone();
+    let exchange = candidate.exchange(&destination);
+    let first = (socket, exchange, candidate, destination);
+    future::loop_fn(first, move |(socket, exchange, candidate, destination)| {
+        let engine = engine.clone();
+        Connect::new(socket, exchange).then(move |outcome| match outcome {
+            Ok(Outcome::Granted(stream)) => Either::A(future::ok(Loop::Break(stream))),
+            Ok(Outcome::Redial(exchange)) => {
+                debug!("{}: answering on a new connection", candidate.peer());
+                let dial = dial_proxy(&engine, &candidate).then(move |dialled| {
+                    let socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
+                    Ok(Loop::Continue((socket, *exchange, candidate, destination)))
+                });
+                Either::B(dial)
+            }
+            Err(failure) => {
+                let error = failure.at(candidate.peer(), destination);
+                Either::A(future::err(error))
+            }
+        })
+    })
+}
+
+fn dial_proxy(
+    engine: &Engine,
+    candidate: &Candidate,
+) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
+    let address = &candidate.spec().address;
+    dial(engine, candidate.peer(), address, candidate.family())
 }
 
 fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {

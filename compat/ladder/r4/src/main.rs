@@ -16,6 +16,7 @@ use ptunnel::config::HostPort;
 use ptunnel::engine::Connect as Connect01;
 use ptunnel::report::{Carried, Cut, Origin, Traffic};
 use ptunnel::route::{Candidate, Tunnel};
+use ptunnel::wire::{Exchange, Outcome};
 use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task::AsStd;
@@ -34,16 +35,23 @@ impl Connect for Rung4 {
     async fn connect(
         &self,
         stream: TcpStream,
+        exchange: Exchange,
         proxy: &Candidate,
         destination: &HostPort,
-    ) -> Result<Upstream, Error> {
+    ) -> Result<Outcome<Upstream>, Error> {
         // `Connect` never shuts its stream down: either policy would do.
         let stream = As01::new(stream, ShutdownPolicy::Fin);
-        let granted = AsStd::new(Connect01::new(stream, &proxy.request(destination))).await;
-        let granted = granted.map_err(|failure| failure.at(proxy.peer(), destination.clone()))?;
-        // What came behind the head is in the 0.1 `Rewind`: without it, payload would be lost.
-        let (stream, front) = granted.into_parts();
-        Ok(Rewind::new(stream.into_inner(), front))
+        let asked = AsStd::new(Connect01::new(stream, exchange)).await;
+        let asked = asked.map_err(|failure| failure.at(proxy.peer(), destination.clone()))?;
+        Ok(match asked {
+            Outcome::Granted(granted) => {
+                // What came behind the head is in the 0.1 `Rewind`: without it, payload would be
+                // lost.
+                let (stream, front) = granted.into_parts();
+                Outcome::Granted(Rewind::new(stream.into_inner(), front))
+            }
+            Outcome::Redial(exchange) => Outcome::Redial(exchange),
+        })
     }
 }
 

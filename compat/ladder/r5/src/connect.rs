@@ -1,8 +1,8 @@
-//! The CONNECT exchange: one request, one reply, and everything behind the reply kept.
+//! The CONNECT exchange over one connection: an [`Exchange`] driven by a stream.
 
 use ptunnel::config::HostPort;
 use ptunnel::route::Candidate;
-use ptunnel::wire::{HeadReader, Malformed, Refusal, Response, Verdict, HEAD_LIMIT};
+use ptunnel::wire::{Exchange, Outcome, Step};
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -12,52 +12,47 @@ use crate::net::Rewind;
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;
 
-/// Interim replies (1xx) that are skipped before a proxy is found to be talking nonsense.
-const INTERIM: u8 = 8;
-
-/// Asks a proxy for a tunnel; returns the stream with what came behind the head in front of it.
+/// Asks a proxy for a tunnel; returns the stream with what came behind the head in front of it,
+/// or the exchange when the proxy wants to be asked on another connection.
 ///
-/// Nothing of the client's is sent before the 2xx (RFC 9931). After an error, or when it is
-/// dropped early, the connection is closed: no byte of it can be trusted any more. It has no
-/// limit in time of its own.
+/// Nothing of the client's is sent before the 2xx (RFC 9931). After an error, when the proxy
+/// wants a new connection, or when it is dropped early, the connection is closed: no byte of it
+/// can be trusted any more. It has no limit in time of its own.
 ///
 /// # Errors
 ///
 /// The proxy's refusal, or why it gave no answer.
 pub async fn connect(
     mut stream: TcpStream,
+    mut exchange: Exchange,
     proxy: &Candidate,
     destination: &HostPort,
-) -> Result<Rewind<TcpStream>, Error> {
-    let lost = |e| Error::exchange(proxy.peer(), e);
-    let malformed = |why| Error::malformed(proxy.peer(), why);
-
-    let request = proxy.request(destination).encode();
-    stream.write_all(&request).await.map_err(lost)?;
-
-    let mut head = HeadReader::new(HEAD_LIMIT);
-    let mut interim = 0;
+) -> Result<Outcome<Rewind<TcpStream>>, Error> {
+    let mut request = exchange.begin();
     loop {
-        let piece = read_piece(&mut stream).await.map_err(lost)?;
-        if piece.is_empty() {
-            return Err(Error::ended(proxy.peer()));
-        }
-        let mut decoded = head.extend(&piece, Response::decode).map_err(malformed)?;
-        while let Some(response) = decoded {
-            match response.verdict().map_err(malformed)? {
-                Verdict::Granted => return Ok(Rewind::new(stream, head.into_rest())),
-                Verdict::Refused => {
-                    let refusal = Refusal::new(response, &head.into_rest());
-                    return Err(Error::refused(proxy.peer(), destination.clone(), refusal));
-                }
-                Verdict::Interim if interim == INTERIM => {
-                    return Err(malformed(Malformed::TooManyInterim))
-                }
-                Verdict::Interim => interim += 1,
+        let piece = match turn(&mut stream, &request).await {
+            Ok(piece) if !piece.is_empty() => piece,
+            _ if exchange.may_redial() => return Ok(Outcome::Redial(Box::new(exchange))),
+            Ok(_) => return Err(Error::ended(proxy.peer())),
+            Err(e) => return Err(Error::exchange(proxy.peer(), e)),
+        };
+        let step = exchange.feed(&piece);
+        request = match step.map_err(|why| Error::malformed(proxy.peer(), why))? {
+            Step::Read => Vec::new(),
+            Step::Send(request) => request,
+            Step::Redial => return Ok(Outcome::Redial(Box::new(exchange))),
+            Step::Granted(rest) => return Ok(Outcome::Granted(Rewind::new(stream, rest))),
+            Step::Refused(refusal) => {
+                return Err(Error::refused(proxy.peer(), destination.clone(), *refusal))
             }
-            decoded = head.decode(Response::decode).map_err(malformed)?;
-        }
+        };
     }
+}
+
+/// Sends what is to be sent, and returns what comes next; see [`read_piece`].
+async fn turn(stream: &mut TcpStream, request: &[u8]) -> std::io::Result<Vec<u8>> {
+    stream.write_all(request).await?;
+    read_piece(stream).await
 }
 
 /// What comes next, up to [`CHUNK`] bytes; empty at the end.

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use ptunnel::config::{HostPort, Splice};
 use ptunnel::report::{Carried, Cut, Origin, Traffic};
 use ptunnel::route::{Candidate, Tunnel};
+use ptunnel::wire::{Exchange, Outcome};
 use ptunnel::Error;
 use tokio::net::TcpStream;
 
@@ -44,9 +45,10 @@ pub trait Connect: Links {
     fn connect(
         &self,
         stream: TcpStream,
+        exchange: Exchange,
         proxy: &Candidate,
         destination: &HostPort,
-    ) -> impl Future<Output = Result<Upstream, Error>>;
+    ) -> impl Future<Output = Result<Outcome<Upstream>, Error>>;
 }
 
 /// The links of this rung.
@@ -90,9 +92,10 @@ impl Connect for Native {
     async fn connect(
         &self,
         stream: TcpStream,
+        exchange: Exchange,
         proxy: &Candidate,
         destination: &HostPort,
-    ) -> Result<Upstream, Error> {
-        crate::connect(stream, proxy, destination).await
+    ) -> Result<Outcome<Upstream>, Error> {
+        crate::connect(stream, exchange, proxy, destination).await
     }
 }

@@ -13,6 +13,7 @@ use log::{debug, warn};
 use ptunnel::config::{Family, HostPort};
 use ptunnel::report::{self, Carried, Line, Origin};
 use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
+use ptunnel::wire::Outcome;
 use ptunnel::{Error, Peer, Phase};
 use tokio::net::TcpStream;
 
@@ -122,18 +123,38 @@ impl<L: Connect> Engine<L> {
         destination: &HostPort,
     ) -> Result<Upstream, Error> {
         let peer = candidate.peer();
-        let socket = self
-            .dial(&peer, &candidate.spec().address, candidate.family())
-            .await?;
+        let socket = self.dial_proxy(candidate).await?;
         debug!("{peer}: connected, asking for {destination}");
         let limit = self.settings.timeouts.handshake;
         let late = || Error::timed_out(Phase::Handshaking, peer, limit);
-        within(
-            limit,
-            late,
-            self.links.connect(socket, candidate, destination),
-        )
-        .await
+        within(limit, late, self.ask(socket, candidate, destination)).await
+    }
+
+    /// Asks one proxy for the destination, on as many connections as it wants for that.
+    async fn ask(
+        &self,
+        mut socket: TcpStream,
+        candidate: &Candidate,
+        destination: &HostPort,
+    ) -> Result<Upstream, Error> {
+        let mut exchange = candidate.exchange(destination);
+        loop {
+            let asked = self.links.connect(socket, exchange, candidate, destination);
+            exchange = match asked.await? {
+                Outcome::Granted(stream) => return Ok(stream),
+                Outcome::Redial(exchange) => *exchange,
+            };
+            debug!("{}: answering on a new connection", candidate.peer());
+            // Boxed: hardly a tunnel needs it.
+            let dialled = Box::pin(self.dial_proxy(candidate)).await;
+            socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
+        }
+    }
+
+    async fn dial_proxy(&self, candidate: &Candidate) -> Result<TcpStream, Error> {
+        let address = &candidate.spec().address;
+        self.dial(&candidate.peer(), address, candidate.family())
+            .await
     }
 
     async fn open_directly(&self, tunnel: &Tunnel) -> Result<Opened, Error> {

@@ -1,0 +1,97 @@
+//! How we may say who we are to a proxy.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::wrong;
+use crate::error::Error;
+
+/// An authentication scheme that we can answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// RFC 7617: the password itself.
+    Basic,
+    /// RFC 7616: a digest of the password and a nonce.
+    Digest,
+    /// MS-NLMP, version 2: a digest, over three messages on one connection.
+    Ntlm,
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scheme::Basic => "Basic",
+            Scheme::Digest => "Digest",
+            Scheme::Ntlm => "NTLM",
+        })
+    }
+}
+
+/// The schemes that may be answered: all of them, unless the user named some.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schemes {
+    named: Vec<Scheme>,
+}
+
+impl Schemes {
+    /// Whether this one may be answered.
+    pub fn allow(&self, scheme: Scheme) -> bool {
+        self.named.is_empty() || self.named.contains(&scheme)
+    }
+
+    /// Whether Basic goes with the first request, before the proxy has said what it wants.
+    ///
+    /// Then a tunnel costs one request. Whoever named another scheme wants the password kept from
+    /// a proxy that can do with less, and pays with a second one.
+    pub fn send_basic_ahead(&self) -> bool {
+        self.named.iter().all(|scheme| *scheme == Scheme::Basic)
+    }
+}
+
+impl FromStr for Schemes {
+    type Err = Error;
+
+    /// Reads `digest` or `digest,ntlm`.
+    fn from_str(text: &str) -> Result<Schemes, Error> {
+        let read = |name: &str| match name.trim().to_ascii_lowercase().as_str() {
+            "basic" => Ok(Scheme::Basic),
+            "digest" => Ok(Scheme::Digest),
+            "ntlm" => Ok(Scheme::Ntlm),
+            _ => Err(wrong(
+                "authentication schemes",
+                text,
+                "it is basic, digest, ntlm or a list of them",
+                "digest,ntlm",
+            )),
+        };
+        let named = text.split(',').map(read).collect::<Result<_, Error>>()?;
+        Ok(Schemes { named })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_allowed_unless_some_are_named() {
+        let all = Schemes::default();
+        let some: Schemes = "Digest, ntlm".parse().unwrap();
+        assert!(all.allow(Scheme::Basic) && all.allow(Scheme::Ntlm));
+        assert!(some.allow(Scheme::Digest) && some.allow(Scheme::Ntlm));
+        assert!(!some.allow(Scheme::Basic));
+        for wrong in &["", "digest,", "kerberos", "digest ntlm"] {
+            let complaint = wrong.parse::<Schemes>().unwrap_err().to_string();
+            assert!(complaint.contains("digest,ntlm"), "{}", complaint);
+        }
+    }
+
+    #[test]
+    fn the_password_goes_ahead_only_where_nothing_better_was_asked_for() {
+        let goes_ahead = |text: &str| text.parse::<Schemes>().unwrap().send_basic_ahead();
+        assert!(Schemes::default().send_basic_ahead());
+        assert!(goes_ahead("basic"));
+        assert!(!goes_ahead("basic,digest"));
+        assert!(!goes_ahead("ntlm"));
+    }
+}

@@ -1,0 +1,59 @@
+//! Basic (RFC 7617).
+
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine;
+use subtle::ConstantTimeEq;
+
+use crate::config::{Credentials, Secret};
+
+const NAME: &str = "Basic";
+
+/// The value of `Proxy-Authorization` for Basic; UTF-8, as RFC 7617 §2.1 has it.
+pub fn basic(credentials: &Credentials) -> Secret {
+    Secret::new(format!("{} {}", NAME, encode(credentials)))
+}
+
+/// Whether `value`, as it came in `Proxy-Authorization`, is Basic with these credentials.
+///
+/// Takes the same time for every wrong one of the same length.
+pub fn is_basic(value: &Secret, credentials: &Credentials) -> bool {
+    let mut parts = value.reveal().trim().splitn(2, ' ');
+    let is_basic = parts
+        .next()
+        .map_or(false, |scheme| scheme.eq_ignore_ascii_case(NAME));
+    let token = parts.next().unwrap_or_default().trim();
+    is_basic && bool::from(token.as_bytes().ct_eq(encode(credentials).as_bytes()))
+}
+
+fn encode(credentials: &Credentials) -> String {
+    STANDARD.encode(format!(
+        "{}:{}",
+        credentials.user(),
+        credentials.password().reveal()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joe() -> Credentials {
+        Credentials::new("joe", Secret::new("pä ss:x")).unwrap()
+    }
+
+    #[test]
+    fn knows_the_right_credentials_from_wrong_ones() {
+        assert!(is_basic(&basic(&joe()), &joe()));
+        let lower = basic(&joe()).reveal().replace("Basic ", "basic  ");
+        assert!(is_basic(&Secret::new(lower), &joe()));
+        for wrong in &[
+            "",
+            "Basic",
+            "Basic am9l",
+            "Bearer am9lOnDDpCBzczp4",
+            "Basic  am9lOng=",
+        ] {
+            assert!(!is_basic(&Secret::new(*wrong), &joe()), "{}", wrong);
+        }
+    }
+}

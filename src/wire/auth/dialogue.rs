@@ -1,0 +1,200 @@
+//! One tunnel's part of the authentication: what was said, and what is said next.
+
+use std::fmt;
+use std::mem;
+
+use super::digest::{Offer, Session};
+use super::identity::Learnt;
+use super::{basic, ntlm, Challenge, Identity};
+use crate::config::{HostPort, Scheme, Secret};
+
+/// Challenges of one proxy that are answered for one tunnel: one for what was sent before it was
+/// asked for, two for NTLM.
+const ANSWERS: u8 = 3;
+
+/// The method of all our requests.
+const METHOD: &str = "CONNECT";
+
+/// One tunnel's part of the authentication.
+///
+/// A scheme is tried once: a proxy that offers it again has refused the credentials, and more of
+/// the same, or the password in a weaker scheme, would only lock the account, or give it away.
+pub(in crate::wire) struct Dialogue {
+    identity: Identity,
+    sent: Sent,
+    answers: u8,
+    tried: Option<Scheme>,
+}
+
+/// What the last request held.
+enum Sent {
+    Nothing,
+    Basic,
+    /// An answer with the nonce that an earlier tunnel was challenged with.
+    KnownDigest(String),
+    Digest(Box<Session>),
+    NtlmNegotiate,
+    NtlmAnswer,
+}
+
+/// What the next request shall hold.
+pub(in crate::wire) struct Answer {
+    /// The value of `Proxy-Authorization`.
+    pub(in crate::wire) value: Secret,
+    /// It means nothing on any other connection.
+    pub(in crate::wire) is_bound: bool,
+}
+
+impl fmt::Debug for Dialogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialogue")
+            .field("answers", &self.answers)
+            .field("tried", &self.tried)
+            .finish()
+    }
+}
+
+impl Dialogue {
+    pub(in crate::wire) fn new(identity: Identity) -> Dialogue {
+        Dialogue {
+            identity,
+            sent: Sent::Nothing,
+            answers: 0,
+            tried: None,
+        }
+    }
+
+    /// The scheme whose answer was refused, if one was.
+    pub(in crate::wire) fn tried(&self) -> Option<Scheme> {
+        self.tried
+    }
+
+    /// Whether it is the user who keeps us from answering these.
+    pub(in crate::wire) fn is_restricted(&self, challenges: &[Challenge]) -> bool {
+        let mut known = challenges.iter().filter_map(Challenge::known).peekable();
+        known.peek().is_some() && known.all(|scheme| !self.identity.schemes().allow(scheme))
+    }
+
+    /// What goes into the first request: what the proxy took last, or Basic.
+    pub(in crate::wire) fn begin(&mut self, target: &HostPort) -> Option<Secret> {
+        let identity = &self.identity;
+        let mut learnt = identity.learnt();
+        let (sent, value) = match &mut *learnt {
+            Learnt::Nothing if !identity.schemes().send_basic_ahead() => return None,
+            Learnt::Nothing | Learnt::Basic => (Sent::Basic, basic(identity.credentials())),
+            Learnt::Digest(session) => {
+                let value = session.answer(METHOD, &target.to_string());
+                (Sent::KnownDigest(session.nonce().to_string()), value)
+            }
+            Learnt::Ntlm => (Sent::NtlmNegotiate, ntlm::negotiate()),
+        };
+        drop(learnt);
+        self.sent = sent;
+        Some(value)
+    }
+
+    /// What answers these challenges, if it's worth another request.
+    pub(in crate::wire) fn answer(
+        &mut self,
+        challenges: &[Challenge],
+        target: &HostPort,
+    ) -> Option<Answer> {
+        if self.answers == ANSWERS {
+            return None;
+        }
+        self.answers += 1;
+        match mem::replace(&mut self.sent, Sent::Nothing) {
+            Sent::NtlmNegotiate if self.offers(challenges, Scheme::Ntlm) => {
+                self.tried = Some(Scheme::Ntlm);
+                return self.answer_ntlm(challenges);
+            }
+            Sent::NtlmAnswer => return None,
+            Sent::Basic => {
+                self.tried = Some(Scheme::Basic);
+                if self.offers(challenges, Scheme::Basic) {
+                    return None;
+                }
+            }
+            Sent::Digest(_) => {
+                self.tried = Some(Scheme::Digest);
+                if !Offer::strongest(challenges).map_or(false, |offer| offer.is_stale) {
+                    return None;
+                }
+            }
+            // Its nonce is of another day, or the proxy wants another scheme now. What was learnt
+            // stays until something else is taken: nobody shall fall back to Basic meanwhile.
+            Sent::KnownDigest(_) | Sent::NtlmNegotiate | Sent::Nothing => {}
+        }
+        self.choose(challenges, target)
+    }
+
+    /// The strongest first, in curl's order: Digest shows neither the password nor, as NTLM does,
+    /// an answer made from a hash that is as good as the password wherever it is known; after the
+    /// first tunnel it costs one request instead of two, and it outlives a closed connection.
+    fn choose(&mut self, challenges: &[Challenge], target: &HostPort) -> Option<Answer> {
+        let offer =
+            Offer::strongest(challenges).filter(|_| self.offers(challenges, Scheme::Digest));
+        let value = if let Some(offer) = offer {
+            let mut session = Session::new(offer, self.identity.credentials())?;
+            let value = session.answer(METHOD, &target.to_string());
+            self.sent = Sent::Digest(Box::new(session));
+            value
+        } else if self.offers(challenges, Scheme::Ntlm) {
+            self.sent = Sent::NtlmNegotiate;
+            ntlm::negotiate()
+        } else if self.offers(challenges, Scheme::Basic) {
+            self.sent = Sent::Basic;
+            basic(self.identity.credentials())
+        } else {
+            return None;
+        };
+        Some(Answer {
+            value,
+            is_bound: false,
+        })
+    }
+
+    fn answer_ntlm(&mut self, challenges: &[Challenge]) -> Option<Answer> {
+        let mut tokens = challenges
+            .iter()
+            .filter(|challenge| challenge.is(Scheme::Ntlm))
+            .filter_map(|challenge| challenge.token.as_deref());
+        let challenge = ntlm::Challenge::read(tokens.next()?)?;
+        let value = challenge.answer(self.identity.credentials())?;
+        self.sent = Sent::NtlmAnswer;
+        Some(Answer {
+            value,
+            is_bound: true,
+        })
+    }
+
+    fn offers(&self, challenges: &[Challenge], scheme: Scheme) -> bool {
+        self.identity.schemes().allow(scheme) && challenges.iter().any(|c| c.is(scheme))
+    }
+
+    /// The proxy took what was sent; `next_nonce` is what it would like next.
+    pub(in crate::wire) fn accepted(&mut self, next_nonce: Option<String>) {
+        let took = match mem::replace(&mut self.sent, Sent::Nothing) {
+            Sent::Digest(mut session) => {
+                if let Some(nonce) = next_nonce {
+                    session.renew(nonce);
+                }
+                Learnt::Digest(*session)
+            }
+            Sent::KnownDigest(nonce) => {
+                if let Learnt::Digest(session) = &mut *self.identity.learnt() {
+                    // Another tunnel may have learnt a newer one meanwhile.
+                    let next = next_nonce.filter(|_| session.nonce() == nonce);
+                    if let Some(next) = next {
+                        session.renew(next);
+                    }
+                }
+                return;
+            }
+            Sent::Basic if self.answers > 0 => Learnt::Basic,
+            Sent::NtlmAnswer => Learnt::Ntlm,
+            Sent::Basic | Sent::NtlmNegotiate | Sent::Nothing => return,
+        };
+        *self.identity.learnt() = took;
+    }
+}

@@ -1,0 +1,24 @@
+//! Who we are to a proxy, in the schemes that it may ask for; and, for Basic, the other way round.
+//!
+//! [`Challenge`] is what a proxy asks, [`basic`], `digest` and `ntlm` are answers to it, and
+//! [`Identity`] chooses among them: it holds the credentials for one proxy and what was learnt of
+//! its wishes, for all tunnels through it. A `Dialogue` is one tunnel's part of that.
+
+mod basic;
+mod challenge;
+mod dialogue;
+mod digest;
+mod identity;
+mod ntlm;
+
+pub use self::basic::{basic, is_basic};
+pub use self::challenge::Challenge;
+pub use self::identity::Identity;
+
+pub(super) use self::challenge::parameter;
+pub(super) use self::dialogue::{Answer, Dialogue};
+
+/// Fills `bytes` from the operating system's randomness, if it has any to give.
+fn random(bytes: &mut [u8]) -> Option<()> {
+    getrandom::getrandom(bytes).ok()
+}

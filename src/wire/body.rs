@@ -1,0 +1,235 @@
+//! The body of a challenge: nobody reads it, but the next reply begins behind it.
+
+/// Bytes of a body that are skipped for the sake of its connection; a new one is cheaper than more.
+const LIMIT: usize = 64 * 1024;
+
+/// Where the body of a reply ends (RFC 9112 §6.3), on a connection that stays open behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// After so many bytes.
+    Length(u64),
+    /// After the last chunk and its trailer.
+    Chunked,
+}
+
+impl Framing {
+    /// As the fields have it; `None` when the connection ends with the body, or when there are
+    /// two opinions on where that is.
+    pub(super) fn read<'a, I>(
+        is_modern: bool,
+        values: impl Fn(&'static str) -> I,
+    ) -> Option<Framing>
+    where
+        I: Iterator<Item = &'a [u8]>,
+    {
+        let names = |name| {
+            let all = values(name).map(String::from_utf8_lossy);
+            let words = all.flat_map(|value| {
+                let words = value
+                    .split(',')
+                    .map(|word| word.trim().to_ascii_lowercase());
+                words.collect::<Vec<String>>()
+            });
+            words.collect::<Vec<String>>()
+        };
+        // The second is in no RFC, and in the proxies of twenty years.
+        let options = [names("connection"), names("proxy-connection")].concat();
+        let has = |option: &str| options.iter().any(|one| one == option);
+        if has("close") || !is_modern && !has("keep-alive") {
+            return None;
+        }
+        match (
+            &names("transfer-encoding")[..],
+            &names("content-length")[..],
+        ) {
+            ([], [length]) if length.bytes().all(|b| b.is_ascii_digit()) => {
+                length.parse().ok().map(Framing::Length)
+            }
+            ([coding], []) if coding == "chunked" => Some(Framing::Chunked),
+            _ => None,
+        }
+    }
+}
+
+/// A body on its way past us.
+///
+/// ```text
+///   Size ──▶ Extension ──▶ Data ──▶ Size …
+///                └──0──▶ Trailer ──blank line──▶ the end
+/// ```
+#[derive(Debug)]
+pub(super) struct Body {
+    state: State,
+    skipped: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    Length(u64),
+    /// The size of a chunk so far, and whether a digit of it came.
+    Size(u64, bool),
+    /// The rest of the line behind the size.
+    Extension(u64),
+    /// So many bytes of a chunk and its line end.
+    Data(u64),
+    /// The bytes of a line so far, its end aside.
+    Trailer(usize),
+    End,
+}
+
+/// The end of it won't come, or too late.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Endless;
+
+impl Body {
+    pub(super) fn new(framing: Framing) -> Body {
+        Body {
+            state: match framing {
+                Framing::Length(0) => State::End,
+                Framing::Length(length) => State::Length(length),
+                Framing::Chunked => State::Size(0, false),
+            },
+            skipped: 0,
+        }
+    }
+
+    /// Passes over what came of it; returns what came behind its end, once there is one.
+    pub(super) fn skip<'a>(&mut self, piece: &'a [u8]) -> Result<Option<&'a [u8]>, Endless> {
+        let mut left = piece;
+        loop {
+            match self.state {
+                _ if self.skipped > LIMIT => return Err(Endless),
+                State::End => return Ok(Some(left)),
+                State::Length(length) if length > LIMIT as u64 => return Err(Endless),
+                _ if left.is_empty() => return Ok(None),
+                _ => {}
+            }
+            let before = left.len();
+            left = self.step(left)?;
+            self.skipped += before - left.len();
+        }
+    }
+
+    /// One byte further, or as far as it makes no difference.
+    fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Endless> {
+        let (byte, rest) = (bytes[0], &bytes[1..]);
+        let (next, rest) = match self.state {
+            State::Length(left) | State::Data(left) => {
+                let count = left.min(bytes.len() as u64);
+                let next = match (&self.state, left - count) {
+                    (State::Length(_), 0) => State::End,
+                    (State::Length(_), left) => State::Length(left),
+                    (_, 0) => State::Size(0, false),
+                    (_, left) => State::Data(left),
+                };
+                (next, &bytes[count as usize..])
+            }
+            State::Size(size, has_digit) => match (byte as char).to_digit(16) {
+                Some(digit) if size < LIMIT as u64 => {
+                    (State::Size(size * 16 + u64::from(digit), true), rest)
+                }
+                None if has_digit => (State::Extension(size), bytes),
+                _ => return Err(Endless),
+            },
+            State::Extension(0) if byte == b'\n' => (State::Trailer(0), rest),
+            // With the line end behind it.
+            State::Extension(size) if byte == b'\n' => (State::Data(size + 2), rest),
+            State::Extension(size) => (State::Extension(size), rest),
+            State::Trailer(0) if byte == b'\n' => (State::End, rest),
+            State::Trailer(_) if byte == b'\n' => (State::Trailer(0), rest),
+            State::Trailer(length) if byte == b'\r' => (State::Trailer(length), rest),
+            State::Trailer(length) => (State::Trailer(length + 1), rest),
+            State::End => (State::End, bytes),
+        };
+        self.state = next;
+        Ok(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framing(version: &str, fields: &[(&str, &str)]) -> Option<Framing> {
+        Framing::read(version == "1.1", |name| {
+            let named = fields.iter().filter(move |(field, _)| *field == name);
+            named.map(|(_, value)| value.as_bytes())
+        })
+    }
+
+    #[test]
+    fn a_connection_is_kept_when_all_agree_on_where_the_body_ends() {
+        let length = ("content-length", "5");
+        let chunked = ("transfer-encoding", "Chunked");
+        let kept = ("proxy-connection", "Keep-Alive");
+        assert_eq!(framing("1.1", &[length]), Some(Framing::Length(5)));
+        assert_eq!(framing("1.1", &[chunked]), Some(Framing::Chunked));
+        assert_eq!(framing("1.0", &[length, kept]), Some(Framing::Length(5)));
+        for (version, fields) in &[
+            ("1.0", vec![length]),
+            ("1.1", vec![]),
+            ("1.1", vec![length, ("connection", "x, Close")]),
+            ("1.1", vec![length, ("proxy-connection", "close")]),
+            ("1.1", vec![length, chunked]),
+            ("1.1", vec![length, ("content-length", "6")]),
+            ("1.1", vec![("content-length", "+5")]),
+            ("1.1", vec![("content-length", "")]),
+            ("1.1", vec![("transfer-encoding", "gzip, chunked")]),
+        ] {
+            assert_eq!(framing(version, fields), None, "{} {:?}", version, fields);
+        }
+    }
+
+    /// What is behind the body, however it is cut; `Err` when it has no end.
+    fn behind(framing: Framing, bytes: &[u8]) -> Result<Option<Vec<u8>>, Endless> {
+        let mut body = Body::new(framing);
+        let whole = body.skip(bytes).map(|rest| rest.map(<[u8]>::to_vec));
+        let mut body = Body::new(framing);
+        let mut bytewise = body.skip(&[]).map(|rest| rest.map(<[u8]>::to_vec));
+        for (at, byte) in bytes.iter().enumerate() {
+            if bytewise != Ok(None) {
+                break;
+            }
+            bytewise = body
+                .skip(std::slice::from_ref(byte))
+                .map(|rest| rest.map(|rest| [rest, &bytes[at + 1..]].concat()));
+        }
+        if let Ok(Some(rest)) = &mut bytewise {
+            // Nothing was fed yet where the body is empty.
+            if framing == Framing::Length(0) {
+                *rest = bytes.to_vec();
+            }
+        }
+        assert_eq!(whole, bytewise);
+        whole
+    }
+
+    #[test]
+    fn finds_the_end_of_a_body_wherever_it_is_cut() {
+        let rest = |bytes: &[u8]| Ok(Some(bytes.to_vec()));
+        assert_eq!(behind(Framing::Length(0), b"x"), rest(b"x"));
+        assert_eq!(behind(Framing::Length(3), b"abcx"), rest(b"x"));
+        assert_eq!(behind(Framing::Length(3), b"ab"), Ok(None));
+        let chunked = |bytes: &[u8]| behind(Framing::Chunked, bytes);
+        assert_eq!(chunked(b"3\r\nabc\r\n0\r\n\r\nx"), rest(b"x"));
+        assert_eq!(
+            chunked(b"A;a=b\r\n0123456789\r\n00\r\nT: u\r\n\r\n"),
+            rest(b"")
+        );
+        assert_eq!(chunked(b"3\r\nabc\r\n0\r\n\r"), Ok(None));
+        assert_eq!(chunked(b"0\r\nT: u\r\n"), Ok(None));
+        assert_eq!(chunked(b"x\r\n"), Err(Endless));
+        assert_eq!(chunked(b"\r\n"), Err(Endless));
+        assert_eq!(chunked(b"fffffffffffffffff"), Err(Endless));
+    }
+
+    #[test]
+    fn a_long_body_is_not_worth_it() {
+        let limit = LIMIT as u64;
+        let long = vec![b'x'; LIMIT + 1];
+        assert_eq!(behind(Framing::Length(limit), &long), Ok(Some(vec![b'x'])));
+        assert_eq!(behind(Framing::Length(limit + 1), &long), Err(Endless));
+        let lines = b"1\r\nx\r\n".repeat(LIMIT / 6 + 1);
+        assert_eq!(behind(Framing::Chunked, &lines), Err(Endless));
+    }
+}

@@ -1,0 +1,226 @@
+//! A tunnel's part of the talk with one proxy: what is sent, and what a reply makes of it.
+
+use std::fmt;
+use std::mem;
+
+use super::auth::{Answer, Dialogue, Identity};
+use super::body::Body;
+use super::refusal::Attempt;
+use super::{HeadReader, Malformed, Refusal, Request, Response, Verdict, HEAD_LIMIT};
+
+/// Interim replies (1xx) that are skipped before a proxy is found to be talking nonsense.
+const INTERIM: u8 = 8;
+
+/// Asks a proxy for a tunnel, with as many requests as it takes to say who we are.
+///
+/// ```text
+///   begin ──▶ awaiting ──2xx──▶ Granted, with what came behind the head
+///               │  ▲ ▲
+///               │  │ └──1xx, a few times
+///               │  └───Send── skipping the challenge's body
+///               │               ▲
+///               ├──407 that can be answered ──▶ Redial, when the connection isn't kept
+///               └── any other status ──▶ Refused
+/// ```
+///
+/// It neither reads nor writes: who drives it sends what [`begin`](Exchange::begin) returns,
+/// feeds it what comes, and does what the [`Step`] says. It outlives the connection when the
+/// proxy wants another one. The number of requests has a limit; time is for the driver to limit.
+pub struct Exchange {
+    request: Request,
+    dialogue: Option<Dialogue>,
+    head: HeadReader,
+    /// The body of a challenge whose answer goes out next.
+    skipping: Option<Body>,
+    interim: u8,
+    /// The request wasn't the first on its connection, which may have been about to close.
+    is_reused: bool,
+    /// The request means nothing on another connection.
+    is_bound: bool,
+}
+
+/// What to do next.
+pub enum Step {
+    /// Read on, and feed what comes.
+    Read,
+    /// Write this to the same connection, then read on.
+    Send(Vec<u8>),
+    /// Connect anew, and begin again.
+    Redial,
+    /// The tunnel stands; these are the first bytes of the destination.
+    Granted(Vec<u8>),
+    /// There won't be one.
+    Refused(Box<Refusal>),
+}
+
+/// What came of one connection.
+#[derive(Debug)]
+pub enum Outcome<S> {
+    /// The tunnel, and the stream that it is.
+    Granted(S),
+    /// The proxy shall be asked again, on a new connection.
+    Redial(Box<Exchange>),
+}
+
+impl fmt::Debug for Exchange {
+    /// Where it stands, not what it sends: the request may hold our credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("target", self.request.target())
+            .field("dialogue", &self.dialogue)
+            .finish()
+    }
+}
+
+impl From<Request> for Exchange {
+    /// Takes the first answer, whatever it is.
+    fn from(request: Request) -> Exchange {
+        Exchange {
+            request,
+            dialogue: None,
+            head: HeadReader::new(HEAD_LIMIT),
+            skipping: None,
+            interim: 0,
+            is_reused: false,
+            is_bound: false,
+        }
+    }
+}
+
+impl Exchange {
+    /// Will send `request`, and say who we are as the proxy wants it.
+    pub fn new(request: Request, identity: Identity) -> Exchange {
+        let mut dialogue = Dialogue::new(identity);
+        let mut exchange = Exchange::from(request);
+        if let Some(value) = dialogue.begin(exchange.request.target()) {
+            exchange.request.authorize(value);
+        }
+        exchange.dialogue = Some(dialogue);
+        exchange
+    }
+
+    /// What is sent first on a new connection.
+    pub fn begin(&mut self) -> Vec<u8> {
+        self.head = HeadReader::new(HEAD_LIMIT);
+        self.skipping = None;
+        self.is_reused = false;
+        self.request.encode()
+    }
+
+    /// Takes a further piece of what the proxy says.
+    ///
+    /// # Errors
+    ///
+    /// When that isn't a reply. No byte of the connection can be trusted any more.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+        if self.skipping.is_some() {
+            return self.skip(piece);
+        }
+        let mut decoded = self.head.extend(piece, Response::decode)?;
+        while let Some(response) = decoded {
+            match response.verdict()? {
+                Verdict::Granted => {
+                    self.accepted(response.next_nonce);
+                    return Ok(Step::Granted(self.take_rest()));
+                }
+                Verdict::Refused => return self.refused(response),
+                Verdict::Interim if self.interim == INTERIM => {
+                    return Err(Malformed::TooManyInterim)
+                }
+                Verdict::Interim => self.interim += 1,
+            }
+            decoded = self.head.decode(Response::decode)?;
+        }
+        Ok(Step::Read)
+    }
+
+    /// Whether the end of the connection is a reason to connect anew rather than to give up.
+    ///
+    /// A proxy that keeps connections may close one at any time, and one that doesn't may fail to
+    /// say so: when it leaves between its challenge and our answer, it has not said no.
+    pub fn may_redial(&self) -> bool {
+        let is_between = self.skipping.is_some() || self.is_reused && self.head.is_empty();
+        is_between && !self.is_bound
+    }
+
+    fn refused(&mut self, response: Response) -> Result<Step, Malformed> {
+        let rest = self.take_rest();
+        let answer = if response.wants_credentials() {
+            self.answer(&response)
+        } else {
+            self.accepted(None);
+            None
+        };
+        let body = match (answer, response.framing) {
+            (None, _) => {
+                let attempt = self.attempt(&response);
+                return Ok(refusal(response, &rest, attempt));
+            }
+            (Some(answer), None) if answer.is_bound => {
+                return Ok(refusal(response, &rest, Attempt::Closed))
+            }
+            (Some(answer), framing) => {
+                self.request.authorize(answer.value);
+                self.is_bound = answer.is_bound;
+                framing.map(Body::new)
+            }
+        };
+        if body.is_none() {
+            return Ok(Step::Redial);
+        }
+        self.skipping = body;
+        self.skip(&rest)
+    }
+
+    /// Passes over the body of a challenge. The answer goes to the same connection if nothing
+    /// stands behind that body: nobody was asked for more yet.
+    fn skip(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+        let behind = match &mut self.skipping {
+            Some(body) => body.skip(piece),
+            None => Ok(None),
+        };
+        match behind {
+            Ok(None) => Ok(Step::Read),
+            Ok(Some(b"")) => {
+                self.skipping = None;
+                self.is_reused = true;
+                Ok(Step::Send(self.request.encode()))
+            }
+            _ if self.is_bound => Err(Malformed::Body),
+            _ => Ok(Step::Redial),
+        }
+    }
+
+    fn answer(&mut self, response: &Response) -> Option<Answer> {
+        let dialogue = self.dialogue.as_mut()?;
+        dialogue.answer(&response.challenges, self.request.target())
+    }
+
+    fn accepted(&mut self, next_nonce: Option<String>) {
+        if let Some(dialogue) = &mut self.dialogue {
+            dialogue.accepted(next_nonce);
+        }
+    }
+
+    fn attempt(&self, response: &Response) -> Attempt {
+        match &self.dialogue {
+            None => Attempt::Nameless,
+            Some(dialogue) => match dialogue.tried() {
+                Some(scheme) => Attempt::Tried(scheme),
+                None if dialogue.is_restricted(&response.challenges) => Attempt::Restricted,
+                None => Attempt::Unable,
+            },
+        }
+    }
+
+    fn take_rest(&mut self) -> Vec<u8> {
+        mem::replace(&mut self.head, HeadReader::new(HEAD_LIMIT)).into_rest()
+    }
+}
+
+fn refusal(response: Response, body: &[u8], attempt: Attempt) -> Step {
+    Step::Refused(Box::new(Refusal::new(response, body).after(attempt)))
+}
+
+#[cfg(test)]
+mod tests;

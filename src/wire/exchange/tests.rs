@@ -1,0 +1,295 @@
+//! The exchange, fed by hand: what goes out after what came.
+
+use super::super::{Decoded, Inbound};
+use super::*;
+use crate::config::{Credentials, Secret};
+
+const BASIC: &str = "Proxy-Authenticate: Basic realm=\"r\"\r\n";
+const DIGEST: &str = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"one\", qop=\"auth\"\r\n";
+const NTLM: &str = "Proxy-Authenticate: NTLM\r\n";
+const GRANTED: &str = "HTTP/1.1 200 OK\r\n\r\nhello";
+
+/// Who we are, when only these schemes may be answered.
+fn joe(schemes: Option<&str>) -> Identity {
+    let credentials = Credentials::new("NORTH\\joe", Secret::new("hunter2")).unwrap();
+    let schemes = schemes.map_or_else(Default::default, |text| text.parse().unwrap());
+    Identity::new(credentials, schemes)
+}
+
+fn exchange(identity: &Identity) -> Exchange {
+    let request = Request::connect(&"example.org:22".parse().unwrap());
+    Exchange::new(request, identity.clone())
+}
+
+/// A 407 on a connection that is kept.
+fn challenge(fields: &str) -> String {
+    format!(
+        "HTTP/1.1 407 Who\r\n{}Content-Length: 4\r\n\r\nbody",
+        fields
+    )
+}
+
+/// What NTLM's second message is, of the oldest form.
+fn ntlm_challenge() -> String {
+    let token = "TlRMTVNTUAACAAAAAAAAADAAAAAFAgAAASNFZ4mrze8AAAAAAAAAAAAAAAAwAAAA";
+    challenge(&format!("Proxy-Authenticate: NTLM {}\r\n", token))
+}
+
+/// The credential in a request, which must be one whole head and nothing behind it.
+fn credential(request: &[u8]) -> String {
+    match Inbound::decode(request, HEAD_LIMIT) {
+        Ok(Decoded::Complete(inbound, length)) if length == request.len() => inbound
+            .authorization
+            .map_or_else(String::new, |value| value.reveal().to_string()),
+        other => panic!("{:?}", other),
+    }
+}
+
+/// What the exchange does with a reply, in words.
+fn said(exchange: &mut Exchange, reply: &str) -> String {
+    match exchange.feed(reply.as_bytes()) {
+        Ok(Step::Read) => "read".into(),
+        Ok(Step::Send(request)) => credential(&request),
+        Ok(Step::Redial) => format!("redial: {}", credential(&exchange.begin())),
+        Ok(Step::Granted(rest)) => format!("granted: {}", String::from_utf8(rest).unwrap()),
+        Ok(Step::Refused(refusal)) => format!("refused: {}", refusal),
+        Err(why) => format!("malformed: {}", why),
+    }
+}
+
+#[track_caller]
+fn assert_says(said: String, words: &[&str]) {
+    for word in words {
+        assert!(said.contains(word), "{:?} in {}", word, said);
+    }
+}
+
+#[test]
+fn basic_goes_ahead_and_a_tunnel_is_one_request() {
+    let mut exchange = exchange(&joe(None));
+    assert!(credential(&exchange.begin()).starts_with("Basic Tk9SVEhca"));
+    assert_eq!(said(&mut exchange, GRANTED), "granted: hello");
+}
+
+#[test]
+fn the_password_is_kept_from_a_proxy_that_can_do_without() {
+    for schemes in &["digest", "digest,basic", "ntlm"] {
+        let mut exchange = exchange(&joe(Some(schemes)));
+        assert_eq!(credential(&exchange.begin()), "", "{}", schemes);
+    }
+    let joe = joe(Some("basic,digest"));
+    let mut first = exchange(&joe);
+    first.begin();
+    assert_says(said(&mut first, &challenge(BASIC)), &["Basic "]);
+    assert_eq!(said(&mut first, GRANTED), "granted: hello");
+    // This one can't.
+    assert_says(credential(&exchange(&joe).begin()), &["Basic "]);
+}
+
+#[test]
+fn the_strongest_that_is_offered_is_answered() {
+    let ask = |fields: &[&str]| {
+        let mut exchange = exchange(&joe(Some("basic,digest,ntlm")));
+        exchange.begin();
+        said(&mut exchange, &challenge(&fields.concat()))
+    };
+    let sha = DIGEST.replace("realm", "algorithm=SHA-256, realm");
+    assert_says(ask(&[BASIC, NTLM, DIGEST]), &["Digest ", "nonce=\"one\""]);
+    assert_says(ask(&[DIGEST, &sha]), &["algorithm=SHA-256"]);
+    assert_says(ask(&[BASIC, NTLM]), &["NTLM TlRMTVNTUAABAAAA"]);
+    assert_says(ask(&[BASIC]), &["Basic "]);
+}
+
+#[test]
+fn a_digest_answers_for_this_destination() {
+    let mut exchange = exchange(&joe(None));
+    exchange.begin();
+    let answer = said(&mut exchange, &challenge(DIGEST));
+    assert_says(
+        answer,
+        &[
+            "username=\"NORTH\\\\joe\"",
+            "uri=\"example.org:22\"",
+            "nc=00000001",
+        ],
+    );
+    assert_eq!(said(&mut exchange, GRANTED), "granted: hello");
+}
+
+#[test]
+fn what_was_learnt_saves_the_next_tunnel_a_request() {
+    let joe = joe(None);
+    let mut first = exchange(&joe);
+    first.begin();
+    said(&mut first, &challenge(DIGEST));
+    said(&mut first, GRANTED);
+    let mut second = exchange(&joe);
+    assert_says(credential(&second.begin()), &["\"one\"", "nc=00000002"]);
+    let next = "HTTP/1.1 200 x\r\nProxy-Authentication-Info: nextnonce=\"two\"\r\n\r\n";
+    said(&mut second, next);
+    let third = credential(&exchange(&joe).begin());
+    assert_says(third, &["\"two\"", "nc=00000001"]);
+}
+
+#[test]
+fn a_nonce_of_another_day_is_no_wrong_password() {
+    let joe = joe(None);
+    let mut first = exchange(&joe);
+    first.begin();
+    said(&mut first, &challenge(DIGEST));
+    // Another refusal shows that the credentials were taken, too.
+    said(&mut first, "HTTP/1.1 503 x\r\n\r\n");
+    let mut second = exchange(&joe);
+    second.begin();
+    // Some say that it is stale, and some just ask again.
+    let again = said(&mut second, &challenge(&DIGEST.replace("one", "two")));
+    assert_says(again, &["\"two\"", "nc=00000001"]);
+    let stale = DIGEST.replace("\"one\"", "\"three\", stale=true");
+    assert_says(said(&mut second, &challenge(&stale)), &["\"three\""]);
+    let end = said(&mut second, &challenge(&stale));
+    assert_says(end, &["\"three\""]);
+    let end = said(&mut second, &challenge(&stale));
+    assert_says(end, &["refused", "Digest was tried"]);
+}
+
+#[test]
+fn a_scheme_that_is_offered_again_has_refused_us() {
+    let tried = |fields: &str, first: &str, scheme: &str| {
+        let mut exchange = exchange(&joe(None));
+        exchange.begin();
+        if !first.is_empty() {
+            said(&mut exchange, &challenge(first));
+        }
+        let end = said(&mut exchange, &challenge(fields));
+        assert_says(
+            end,
+            &["refused: 407 Who; it offers", scheme, "check --user"],
+        );
+    };
+    tried(BASIC, "", "Basic was tried");
+    // A second wrong answer would be one more towards a locked account.
+    tried(&[BASIC, DIGEST].concat(), "", "Basic was tried");
+    tried(&[BASIC, DIGEST].concat(), DIGEST, "Digest was tried");
+}
+
+#[test]
+fn ntlm_takes_three_messages_on_one_connection() {
+    let joe = joe(None);
+    let mut first = exchange(&joe);
+    first.begin();
+    let negotiate = said(&mut first, &challenge(NTLM));
+    assert_says(negotiate, &["NTLM TlRMTVNTUAABAAAA"]);
+    let answer = said(&mut first, &ntlm_challenge());
+    assert_says(answer, &["NTLM TlRMTVNTUAADAAAA"]);
+    assert!(!first.may_redial());
+    assert_eq!(said(&mut first, GRANTED), "granted: hello");
+
+    let mut second = exchange(&joe);
+    let ahead = credential(&second.begin());
+    assert_says(ahead, &["NTLM TlRMTVNTUAABAAAA"]);
+    said(&mut second, &ntlm_challenge());
+    let end = said(&mut second, &challenge(NTLM));
+    assert_says(end, &["refused", "NTLM was tried"]);
+}
+
+#[test]
+fn ntlm_does_not_go_on_elsewhere() {
+    let begun = || {
+        let mut exchange = exchange(&joe(Some("ntlm")));
+        exchange.begin();
+        said(&mut exchange, &challenge(NTLM));
+        exchange
+    };
+    let closing = ntlm_challenge().replace("Content-Length", "Connection: close\r\nContent-Length");
+    let end = said(&mut begun(), &closing);
+    assert_says(end, &["refused", "closes the connection, which NTLM needs"]);
+    let long = ntlm_challenge().replace(": 4\r\n", ": 70000\r\n") + &"x".repeat(70_000);
+    let end = said(&mut begun(), &long);
+    assert_says(end, &["malformed", "no end"]);
+}
+
+#[test]
+fn a_connection_that_is_not_kept_is_made_anew() {
+    let kept = challenge(DIGEST);
+    for closing in &[
+        kept.replace("HTTP/1.1", "HTTP/1.0"),
+        kept.replace("Content-Length: 4\r\n", ""),
+        kept.replace("Content-Length", "Connection: close\r\nContent-Length"),
+        kept.replace("body", "body and more"),
+        kept.replace("Content-Length: 4", "Transfer-Encoding: chunked")
+            .replace("body", "no size"),
+    ] {
+        let mut exchange = exchange(&joe(None));
+        exchange.begin();
+        let answer = said(&mut exchange, closing);
+        assert_says(answer, &["redial: Digest "]);
+    }
+}
+
+#[test]
+fn a_body_is_passed_over_however_it_is_cut() {
+    let chunked = challenge(DIGEST)
+        .replace("Content-Length: 4", "Transfer-Encoding: chunked")
+        .replace("body", "2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n");
+    for whole in &[challenge(DIGEST), chunked] {
+        for cut in 1..whole.len() {
+            let mut exchange = exchange(&joe(None));
+            exchange.begin();
+            assert_eq!(said(&mut exchange, &whole[..cut]), "read");
+            let answer = said(&mut exchange, &whole[cut..]);
+            assert_says(answer, &["Digest username"]);
+        }
+    }
+}
+
+#[test]
+fn a_proxy_that_leaves_between_two_requests_is_asked_once_more() {
+    let mut exchange = exchange(&joe(None));
+    exchange.begin();
+    assert!(!exchange.may_redial());
+    let whole = challenge(DIGEST);
+    said(&mut exchange, &whole[..whole.len() - 1]);
+    assert!(exchange.may_redial());
+    said(&mut exchange, &whole[whole.len() - 1..]);
+    assert!(exchange.may_redial());
+    said(&mut exchange, "HTTP/1.1 200");
+    assert!(!exchange.may_redial());
+    assert_says(credential(&exchange.begin()), &["Digest "]);
+    assert!(!exchange.may_redial());
+}
+
+#[test]
+fn what_may_not_be_answered_is_said() {
+    let mut exchange = exchange(&joe(Some("digest")));
+    exchange.begin();
+    let end = said(&mut exchange, &challenge(&[BASIC, NTLM].concat()));
+    assert_says(end, &["it offers Basic, NTLM: --proxy-auth allows none"]);
+    let mut exchange = self::exchange(&joe(None));
+    exchange.begin();
+    let end = said(
+        &mut exchange,
+        &challenge("Proxy-Authenticate: Negotiate\r\n"),
+    );
+    assert_says(end, &["it offers Negotiate", "Basic was tried"]);
+}
+
+#[test]
+fn challenges_without_end_are_answered_three_times() {
+    let mut exchange = exchange(&joe(Some("digest")));
+    exchange.begin();
+    let stale = challenge(&DIGEST.replace("qop", "stale=true, qop"));
+    for _ in 0..3 {
+        assert_says(said(&mut exchange, &stale), &["Digest "]);
+    }
+    assert_says(said(&mut exchange, &stale), &["refused"]);
+}
+
+#[test]
+fn its_debug_text_holds_no_credential() {
+    let mut exchange = exchange(&joe(None));
+    let ahead = credential(&exchange.begin());
+    said(&mut exchange, &challenge(DIGEST));
+    let shown = format!("{:?}", exchange);
+    assert!(!shown.contains(&ahead["Basic ".len()..]), "{}", shown);
+    assert!(!shown.contains("hunter2"), "{}", shown);
+}

@@ -1,0 +1,327 @@
+//! Proxies that ask who we are: what they get for an answer, on which connection, and what is
+//! said when they don't take it.
+
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::support::parts::Squid;
+use crate::support::{Connection, Peer, Ptunnel};
+
+const DIGEST: &str = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"one\", qop=\"auth\"\r\n";
+const GRANTED: &str = "HTTP/1.1 200 OK\r\n\r\n";
+const CHUNKED: &str =
+    "Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nwho\r\n1\r\n?\r\n0\r\nT: u\r\n\r\n";
+
+/// NTLM's second message, of the oldest form.
+const NTLM_CHALLENGE: &str = "Proxy-Authenticate: NTLM \
+    TlRMTVNTUAACAAAAAAAAADAAAAAFAgAAASNFZ4mrze8AAAAAAAAAAAAAAAAwAAAA\r\n";
+
+fn challenge(fields: &str, rest: &str) -> String {
+    format!("HTTP/1.1 407 Who are you\r\n{}{}", fields, rest)
+}
+
+/// A challenge on a connection that is kept.
+fn kept(fields: &str) -> String {
+    challenge(fields, "Content-Length: 4\r\n\r\nwho?")
+}
+
+/// A proxy that answers its requests with these replies in turn, whatever the connection; a
+/// grant is a tunnel to an echo.
+struct Scripted {
+    peer: Peer,
+    /// The connection's number and the credential of each request.
+    asked: Arc<Mutex<Vec<(usize, String)>>>,
+}
+
+impl Scripted {
+    /// `keeps`: a connection goes on behind a challenge.
+    fn start(keeps: bool, replies: Vec<String>) -> Scripted {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = asked.clone();
+        let peer = Peer::start(move |mut connection: Connection| loop {
+            let head = String::from_utf8(connection.read_head()).unwrap();
+            if head.is_empty() {
+                return;
+            }
+            let mut seen = seen.lock().unwrap();
+            seen.push((connection.number, credential(&head)));
+            let reply = replies[(seen.len() - 1) % replies.len()].clone();
+            drop(seen);
+            if reply.contains(" 200 ") {
+                connection.send(reply);
+                return connection.echo();
+            }
+            connection.send_apart(reply.as_bytes().chunks(40));
+            if !keeps {
+                connection.finish_sending();
+                return connection.drain();
+            }
+        });
+        Scripted { peer, asked }
+    }
+
+    /// The program with our credentials for this proxy; it logs all it can.
+    fn through(&self) -> Ptunnel {
+        Ptunnel::through(self.peer.address())
+            .args(&["-U", "NORTH\\joe", "-vvv"])
+            .env("PTUNNEL_PASSWORD", "hunter2")
+    }
+
+    /// Opens so many tunnels, one after the other, and returns what was asked for them.
+    #[track_caller]
+    fn open(&self, program: Ptunnel, tunnels: usize) -> Vec<(usize, String)> {
+        let program = program.to("example.org:22").start();
+        for _ in 0..tunnels {
+            let mut client = program.connect();
+            client.send("hello");
+            client.expect("hello");
+        }
+        assert!(
+            !program.stderr().contains("hunter2"),
+            "{}",
+            program.stderr()
+        );
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn credential(head: &str) -> String {
+    let name = "Proxy-Authorization: ";
+    let mut values = head.lines().filter_map(|line| line.strip_prefix(name));
+    let value = values.next().unwrap_or_default().to_string();
+    assert_eq!(values.next(), None, "{}", head);
+    value
+}
+
+#[track_caller]
+fn assert_has(asked: &(usize, String), connection: usize, words: &[&str]) {
+    assert_eq!(asked.0, connection, "{:?}", asked);
+    for word in words {
+        assert!(asked.1.contains(word), "{:?} in {:?}", word, asked);
+    }
+}
+
+#[test]
+fn a_challenge_is_answered_on_its_connection() {
+    for body in &[
+        "Content-Length: 4\r\n\r\nwho?",
+        "Content-Length: 0\r\n\r\n",
+        CHUNKED,
+    ] {
+        let proxy = Scripted::start(true, vec![challenge(DIGEST, body), GRANTED.into()]);
+        let asked = proxy.open(proxy.through(), 1);
+        assert_eq!(asked.len(), 2, "{:?}", asked);
+        assert_has(&asked[0], 0, &["Basic "]);
+        let words = [
+            "Digest ",
+            "username=\"NORTH\\\\joe\"",
+            "uri=\"example.org:22\"",
+            "nc=00000001",
+        ];
+        assert_has(&asked[1], 0, &words);
+    }
+}
+
+#[test]
+fn a_proxy_that_closes_after_a_challenge_is_asked_anew() {
+    for rest in &[
+        "Connection: close\r\nContent-Length: 4\r\n\r\nwho?",
+        // It doesn't say that it will close.
+        "Content-Length: 4\r\n\r\nwho?",
+        "\r\nwho?",
+    ] {
+        let proxy = Scripted::start(false, vec![challenge(DIGEST, rest), GRANTED.into()]);
+        let asked = proxy.open(proxy.through(), 1);
+        assert_eq!(asked.len(), 2, "{:?}", asked);
+        assert_has(&asked[1], 1, &["Digest "]);
+    }
+}
+
+#[test]
+fn the_password_is_sent_to_nobody_who_wasnt_to_have_it() {
+    let proxy = Scripted::start(true, vec![kept(DIGEST), GRANTED.into()]);
+    let asked = proxy.open(proxy.through().args(&["--proxy-auth", "digest,ntlm"]), 1);
+    assert_eq!(asked[0], (0, String::new()));
+    assert_has(&asked[1], 0, &["Digest "]);
+
+    let proxy = Scripted::start(true, vec![kept("Proxy-Authenticate: Basic\r\n")]);
+    let program = proxy.through().args(&["--proxy-auth", "digest"]);
+    let finished = program.args(&["-W", "example.org:22"]).run();
+    finished.expect_code(4);
+    let told = &finished.stderr;
+    assert!(
+        told.contains("it offers Basic: --proxy-auth allows none"),
+        "{}",
+        told
+    );
+    assert_eq!(*proxy.asked.lock().unwrap(), [(0, String::new())]);
+}
+
+#[test]
+fn what_one_tunnel_learnt_all_know() {
+    let stale = DIGEST.replace("\"one\"", "\"two\", stale=true");
+    let replies = vec![
+        kept(DIGEST),
+        GRANTED.into(),
+        GRANTED.into(),
+        kept(&stale),
+        GRANTED.into(),
+        GRANTED.into(),
+    ];
+    let proxy = Scripted::start(true, replies);
+    let asked = proxy.open(proxy.through().args(&["--threads", "2"]), 4);
+    assert_eq!(asked.len(), 6, "{:?}", asked);
+    assert_has(&asked[1], 0, &["\"one\"", "nc=00000001"]);
+    assert_has(&asked[2], 1, &["\"one\"", "nc=00000002"]);
+    assert_has(&asked[3], 2, &["\"one\"", "nc=00000003"]);
+    assert_has(&asked[4], 2, &["\"two\"", "nc=00000001"]);
+    assert_has(&asked[5], 3, &["\"two\"", "nc=00000002"]);
+}
+
+#[test]
+fn ntlm_is_spoken_on_one_connection() {
+    let ask = kept("Proxy-Authenticate: Negotiate, NTLM\r\n");
+    let proxy = Scripted::start(
+        true,
+        vec![
+            ask,
+            kept(NTLM_CHALLENGE),
+            GRANTED.into(),
+            kept(NTLM_CHALLENGE),
+            GRANTED.into(),
+        ],
+    );
+    let asked = proxy.open(proxy.through(), 2);
+    assert_eq!(asked.len(), 5, "{:?}", asked);
+    assert_has(&asked[1], 0, &["NTLM TlRMTVNTUAABAAAA"]);
+    assert_has(&asked[2], 0, &["NTLM TlRMTVNTUAADAAAA"]);
+    assert_has(&asked[3], 1, &["NTLM TlRMTVNTUAABAAAA"]);
+    assert_has(&asked[4], 1, &["NTLM TlRMTVNTUAADAAAA"]);
+}
+
+#[test]
+fn ntlm_on_a_connection_that_closes_is_told_as_such() {
+    let close = "Connection: close\r\nContent-Length: 0\r\n\r\n";
+    let proxy = Scripted::start(false, vec![challenge(NTLM_CHALLENGE, close)]);
+    let program = proxy.through().args(&["--proxy-auth", "ntlm"]);
+    let finished = program.args(&["-W", "example.org:22"]).run();
+    finished.expect_code(4);
+    let told = &finished.stderr;
+    assert!(
+        told.contains("closes the connection, which NTLM needs"),
+        "{}",
+        told
+    );
+}
+
+#[test]
+fn a_wrong_password_is_tried_once() {
+    let both = format!("{}Proxy-Authenticate: Basic\r\n", DIGEST);
+    for (schemes, tried) in &[
+        ("basic", "Basic"),
+        ("digest", "Digest"),
+        ("basic,digest", "Digest"),
+    ] {
+        let proxy = Scripted::start(true, vec![kept(&both)]);
+        let program = proxy.through().args(&["--proxy-auth", schemes]);
+        let finished = program.args(&["-W", "example.org:22"]).run();
+        finished.expect_code(4);
+        let words = format!("it offers Digest, Basic; {} was tried: check --user", tried);
+        assert!(finished.stderr.contains(&words), "{}", finished.stderr);
+        assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
+        let asked = proxy.asked.lock().unwrap().clone();
+        let answers = asked.iter().filter(|(_, value)| !value.is_empty());
+        assert_eq!(answers.count(), 1, "{:?}", asked);
+    }
+}
+
+#[test]
+fn a_challenge_without_end_is_not_waited_for() {
+    let proxy = Scripted::start(
+        true,
+        vec![challenge(DIGEST, "Content-Length: 9\r\n\r\nwho?")],
+    );
+    let program = proxy.through().args(&["--handshake-timeout", "0.5"]);
+    let finished = program.args(&["-W", "example.org:22"]).run();
+    finished.expect_code(1);
+    assert!(
+        finished.stderr.contains("within 0.5s"),
+        "{}",
+        finished.stderr
+    );
+}
+
+/// It was reached, and had not said no: still it is what everything shall go through.
+#[test]
+fn a_proxy_that_asked_and_left_is_not_gone_round() {
+    let origin = Peer::start(drop);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let proxy = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        drop(listener);
+        let mut connection = Connection::new(stream, 0);
+        connection.read_head();
+        connection.send(challenge(DIGEST, "Connection: close\r\n\r\n"));
+    });
+    let program = Ptunnel::through(format!("http://joe:hunter2@{}", address));
+    let destination = origin.address().to_string();
+    let program = program.args(&["--direct-fallback", "-W", &destination]);
+    let finished = program.run();
+    proxy.join().unwrap();
+    finished.expect_code(1);
+    let told = &finished.stderr;
+    assert!(told.contains("lost the connection to proxy"), "{}", told);
+    assert_eq!(origin.accepted(), 0);
+}
+
+/// A tunnel to an echo through a real proxy, so many times one after the other.
+#[track_caller]
+fn echo_through(program: Ptunnel, times: usize) {
+    let origin = Peer::start(|mut connection| connection.echo());
+    let program = program.to(origin.address()).start();
+    for _ in 0..times {
+        let mut client = program.connect();
+        client.send("hello");
+        client.expect("hello");
+        client.finish_sending();
+        client.expect_end();
+    }
+    assert_eq!(program.stderr(), "");
+}
+
+fn as_joe(squid: &Squid, password: &str) -> Ptunnel {
+    Ptunnel::through(squid.address())
+        .args(&["-U", "joe"])
+        .env("PTUNNEL_PASSWORD", password)
+}
+
+/// Its nonces are worn out three times meanwhile.
+#[test]
+fn squid_takes_a_digest() {
+    let squid = Squid::with_digest("joe", "p w%d", 3);
+    echo_through(as_joe(&squid, "p w%d"), 10);
+    echo_through(as_joe(&squid, "p w%d").args(&["--proxy-auth", "digest"]), 2);
+}
+
+#[test]
+fn squid_refuses_a_wrong_digest() {
+    let squid = Squid::with_digest("joe", "right", 50);
+    let finished = as_joe(&squid, "wrong")
+        .args(&["-W", "example.org:22"])
+        .run();
+    finished.expect_code(4);
+    let told = &finished.stderr;
+    assert!(
+        told.contains("it offers Digest; Digest was tried"),
+        "{}",
+        told
+    );
+}
+
+#[test]
+fn squid_takes_ntlm() {
+    let squid = Squid::with_ntlm();
+    echo_through(as_joe(&squid, "any"), 3);
+}
