@@ -76,6 +76,11 @@ pub(super) fn app() -> App<'static, 'static> {
             .conflicts_with("password"),
         )
         .arg(value(
+            "proxy-netrc",
+            "FILE",
+            "A file as ~/.netrc, with the user and the password for each proxy",
+        ))
+        .arg(value(
             "proxy-auth",
             "SCHEMES",
             "Answer in these alone: basic, digest, ntlm, or a list [default: all]",

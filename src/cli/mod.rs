@@ -407,7 +407,7 @@ fn route(
         }
         warnings.push("no proxy is given: connecting directly".into());
     }
-    let passwords = Passwords::new(matches, env, prompt)?;
+    let passwords = Passwords::new(matches, env, prompt, warnings)?;
     let proxies = given
         .into_iter()
         .map(|url| passwords.complete(url, true))

@@ -1,5 +1,5 @@
 //! Where passwords come from. In order: the option, the file, the environment, the proxy's URL,
-//! and a person at the terminal.
+//! the netrc file, and a person at the terminal.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,12 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use clap::ArgMatches;
 
 use super::{one, Prompt};
-use crate::config::{Credentials, Login, ProxySpec, ProxyUrl, Secret};
+use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
 
-/// No password is longer.
+/// No password, and no netrc file, is longer.
 const LONGEST: u64 = 64 * 1024;
 
 /// Completes proxies with what is known of users and passwords.
@@ -22,6 +22,8 @@ pub(super) struct Passwords<'a> {
     login: Option<Login>,
     /// From the option, the file or the environment.
     password: Option<Secret>,
+    /// `--proxy-netrc`: fills in what none of the others says.
+    netrc: Netrc,
     prompt: Prompt<'a>,
 }
 
@@ -30,6 +32,7 @@ impl<'a> Passwords<'a> {
         matches: &ArgMatches<'_>,
         env: &Environment<'_>,
         prompt: Prompt<'a>,
+        warnings: &mut Vec<String>,
     ) -> Result<Passwords<'a>, Error> {
         let login: Option<Login> = one(matches, "user")?;
         let password = match (
@@ -40,9 +43,14 @@ impl<'a> Passwords<'a> {
             (None, Some(path)) => Some(read_file(path)?),
             (None, None) => env.password()?,
         };
+        let netrc = match matches.value_of("proxy-netrc") {
+            Some(path) => read_netrc(path, warnings)?,
+            None => Netrc::default(),
+        };
         Ok(Passwords {
             login,
             password,
+            netrc,
             prompt,
         })
     }
@@ -59,6 +67,7 @@ impl<'a> Passwords<'a> {
         } else {
             given.or(login)
         };
+        let login = self.complete_login(login, &address.host);
         let credentials = match login {
             Some(Login { user, password }) => {
                 let password = match self.password.clone().or(password) {
@@ -78,6 +87,24 @@ impl<'a> Passwords<'a> {
             credentials,
         })
     }
+
+    /// With what the netrc file knows: of this user, or of any when nobody else was named.
+    fn complete_login(&self, login: Option<Login>, host: &Host) -> Option<Login> {
+        match login {
+            None => self.netrc.find(host, None),
+            Some(Login {
+                user,
+                password: None,
+            }) => {
+                let found = self.netrc.find(host, Some(&user));
+                Some(found.unwrap_or(Login {
+                    user,
+                    password: None,
+                }))
+            }
+            complete => complete,
+        }
+    }
 }
 
 fn none_for(user: &str) -> Error {
@@ -90,26 +117,13 @@ fn none_for(user: &str) -> Error {
 
 /// The one line of a file that only its owner can read.
 fn read_file(path: &str) -> Result<Secret, Error> {
-    let shown = Escaped(path.as_bytes());
-    let fail = |why: String| Error::usage(format!("--password-file '{}': {}", shown, why));
-    let file = File::open(path).map_err(|e| fail(e.to_string()))?;
-    let mode = file
-        .metadata()
-        .map_err(|e| fail(e.to_string()))?
-        .permissions()
-        .mode();
-    if mode & 0o077 != 0 {
+    let fail = |why: String| unreadable("--password-file", path, why);
+    let (text, is_private) = read_text(path).map_err(fail)?;
+    if !is_private {
         return Err(fail(format!(
             "others can read it; a right one is made by chmod 600 {}",
-            shown
+            Escaped(path.as_bytes())
         )));
-    }
-    let mut text = String::new();
-    file.take(LONGEST + 1)
-        .read_to_string(&mut text)
-        .map_err(|e| fail(e.to_string()))?;
-    if text.len() as u64 > LONGEST {
-        return Err(fail(format!("a password has at most {} bytes", LONGEST)));
     }
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
@@ -117,4 +131,41 @@ fn read_file(path: &str) -> Result<Secret, Error> {
         return Err(fail("it shall hold one line, the password".into()));
     }
     Ok(Secret::new(line))
+}
+
+/// Other programs read it too, so that its permissions are for them to refuse.
+fn read_netrc(path: &str, warnings: &mut Vec<String>) -> Result<Netrc, Error> {
+    let fail = |why: String| unreadable("--proxy-netrc", path, why);
+    let (text, is_private) = read_text(path).map_err(fail)?;
+    if !is_private {
+        let shown = Escaped(path.as_bytes());
+        warnings.push(format!(
+            "others can read the passwords in {}: chmod 600 {}",
+            shown, shown
+        ));
+    }
+    Netrc::read(&text).map_err(|e| fail(e.to_string()))
+}
+
+fn unreadable(option: &str, path: &str, why: String) -> Error {
+    let path = Escaped(path.as_bytes());
+    Error::usage(format!("{} '{}': {}", option, path, why))
+}
+
+/// What a file holds, and whether none but its owner can read it.
+fn read_text(path: &str) -> Result<(String, bool), String> {
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let mode = file
+        .metadata()
+        .map_err(|e| e.to_string())?
+        .permissions()
+        .mode();
+    let mut text = String::new();
+    file.take(LONGEST + 1)
+        .read_to_string(&mut text)
+        .map_err(|e| e.to_string())?;
+    if text.len() as u64 > LONGEST {
+        return Err(format!("it has more than {} bytes", LONGEST));
+    }
+    Ok((text, mode & 0o077 == 0))
 }

@@ -310,3 +310,32 @@ fn schemes_are_all_of_them_unless_some_are_named() {
     let complaint = complaint("-p p:1 1:a:1 --proxy-auth kerberos");
     assert!(complaint.contains("--proxy-auth") && complaint.contains("'kerberos'"));
 }
+
+#[test]
+fn a_netrc_file_fills_in_what_nothing_else_says() {
+    let path = std::env::temp_dir().join(format!("ptunnel-netrc-{}", std::process::id()));
+    let text = "machine p login joe password file\nmachine p login ann password apple\n";
+    std::fs::write(&path, text).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&path, mode).unwrap();
+    let who = |env: &[(&str, &str)], line: &str| {
+        let line = format!("1:a:1 --proxy-netrc {} {}", path.display(), line);
+        match with_env(env, &line, &|_| Ok(Secret::new("typed"))) {
+            Ok(Command::Run(config, warnings)) => {
+                assert!(warnings.iter().all(|warning| !warning.contains("chmod")));
+                let credentials = config.route.proxies[0].credentials.clone();
+                credentials.map(|c| format!("{} {}", c.user(), c.password().reveal()))
+            }
+            other => panic!("{}: {:?}", line, other),
+        }
+    };
+    assert_eq!(who(&[], "-p p:1").unwrap(), "joe file");
+    assert_eq!(who(&[], "-p p:1 -U ann").unwrap(), "ann apple");
+    assert_eq!(who(&[], "-p http://ann@p").unwrap(), "ann apple");
+    assert_eq!(who(&[], "-p http://ann:url@p").unwrap(), "ann url");
+    assert_eq!(who(&[], "-p p:1 -U bob").unwrap(), "bob typed");
+    assert_eq!(who(&[], "-p q:1"), None);
+    let env = [("PTUNNEL_PASSWORD", "from-env")];
+    assert_eq!(who(&env, "-p p:1 -U ann").unwrap(), "ann from-env");
+    std::fs::remove_file(&path).unwrap();
+}

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::support::parts::Squid;
-use crate::support::{Connection, Peer, Ptunnel};
+use crate::support::{Connection, Peer, Ptunnel, TempDir};
 
 const DIGEST: &str = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"one\", qop=\"auth\"\r\n";
 const GRANTED: &str = "HTTP/1.1 200 OK\r\n\r\n";
@@ -324,4 +324,46 @@ fn squid_refuses_a_wrong_digest() {
 fn squid_takes_ntlm() {
     let squid = Squid::with_ntlm();
     echo_through(as_joe(&squid, "any"), 3);
+}
+
+#[test]
+fn takes_user_and_password_from_a_netrc_file() {
+    let folder = TempDir::new();
+    let text = "# ours\nmachine 127.0.0.1\n  login joe\n  password \"hunter 2\"\n";
+    for (mode, warned) in &[(0o600, false), (0o644, true)] {
+        let file = folder.file_with_mode("netrc", *mode, text);
+        let proxy = Peer::echoing();
+        let program = Ptunnel::through(proxy.address())
+            .args(&["--proxy-netrc", &file])
+            .to("example.org:22")
+            .start();
+        let mut client = program.connect();
+        client.send("x");
+        client.expect("x");
+        // joe:hunter 2
+        assert_eq!(credential(&proxy.head()), "Basic am9lOmh1bnRlciAy");
+        assert_eq!(program.stderr().contains("chmod 600"), *warned);
+        assert!(!program.stderr().contains("hunter"), "{}", program.stderr());
+    }
+}
+
+#[test]
+fn a_netrc_file_that_is_wrong_is_named_with_its_line() {
+    let folder = TempDir::new();
+    let wrong = folder.file("netrc", "machine a login joe\n\npassword\n");
+    let lost = folder.at("nothing");
+    for (file, why) in &[
+        (&wrong, "line 3: nothing follows 'password'"),
+        (&lost, "No such file"),
+    ] {
+        let program = Ptunnel::through("proxy.example:1").to("example.org:22");
+        let finished = program.args(&["--proxy-netrc", file]).run();
+        finished.expect_code(2);
+        let told = &finished.stderr;
+        assert!(
+            told.contains(file.as_str()) && told.contains(why),
+            "{}",
+            told
+        );
+    }
 }
