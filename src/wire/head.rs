@@ -23,6 +23,8 @@ pub enum Decoded<T> {
 pub enum Malformed {
     /// It isn't HTTP/1: which part of it, as httparse tells.
     Syntax(httparse::Error),
+    /// It is an alert of TLS: what was said in the clear was to be said in TLS.
+    Tls,
     /// More bytes than the limit, without a blank line.
     TooLong(usize),
     /// More than 256 fields.
@@ -41,6 +43,12 @@ pub enum Malformed {
     Body,
 }
 
+/// Whether this is how an alert begins, in every version of TLS: its content type, and the first
+/// byte of the version (RFC 8446 §5.1).
+pub(super) fn is_alert(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[21, 3])
+}
+
 impl Malformed {
     pub(super) fn from_httparse(e: httparse::Error) -> Malformed {
         match e {
@@ -54,6 +62,7 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Malformed::Syntax(e) => write!(f, "not HTTP/1 ({})", e),
+            Malformed::Tls => f.write_str("it speaks TLS: try https://"),
             Malformed::TooLong(limit) => write!(f, "its head has more than {} bytes", limit),
             Malformed::TooManyFields => write!(f, "its head has more than {} fields", FIELD_LIMIT),
             Malformed::Status(status) => write!(f, "its status is {:03}", status),
@@ -108,7 +117,8 @@ impl HeadReader {
     ) -> Result<Option<T>, Malformed> {
         let line_ended = piece.contains(&b'\n');
         self.bytes.extend_from_slice(piece);
-        if !line_ended && self.bytes.len() < self.limit {
+        let may_help = line_ended || is_alert(&self.bytes);
+        if !may_help && self.bytes.len() < self.limit {
             return Ok(None);
         }
         self.decode(decode)

@@ -2,7 +2,7 @@
 
 use super::auth::{self, Challenge};
 use super::body::Framing;
-use super::head::{within, Decoded, Malformed, FIELD_LIMIT};
+use super::head::{is_alert, within, Decoded, Malformed, FIELD_LIMIT};
 
 /// The head of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,10 @@ impl Response {
         let status = httparse::ParserConfig::default()
             .allow_obsolete_multiline_headers_in_responses(true)
             .parse_response(&mut response, bytes)
-            .map_err(Malformed::from_httparse)?;
+            .map_err(|e| match is_alert(bytes) {
+                true => Malformed::Tls,
+                false => Malformed::from_httparse(e),
+            })?;
         let length = match status {
             httparse::Status::Complete(length) => Some(length),
             httparse::Status::Partial => None,
@@ -113,7 +116,7 @@ pub fn encode_response(status: u16, reason: &str, fields: &str, text: &str) -> V
 
 #[cfg(test)]
 mod tests {
-    use super::super::HEAD_LIMIT;
+    use super::super::{HeadReader, HEAD_LIMIT};
     use super::*;
 
     fn decode(text: &str) -> Result<Response, Malformed> {
@@ -199,6 +202,14 @@ mod tests {
             let decoded = Response::decode(text.as_bytes(), HEAD_LIMIT);
             assert!(decoded.is_err(), "{:?}: {:?}", text, decoded);
         }
+    }
+
+    /// It has no line that would end.
+    #[test]
+    fn an_alert_is_known_for_tls_without_waiting_for_more() {
+        let mut head = HeadReader::new(HEAD_LIMIT);
+        let answer = head.extend(&[21, 3, 3, 0, 2, 2, 40], Response::decode);
+        assert_eq!(answer, Err(Malformed::Tls));
     }
 
     #[test]
