@@ -105,6 +105,7 @@ fmt: ## check the format
 clippy: ## deny clippy's warnings
 	$(call each,$(CARGO) clippy --workspace --all-targets --locked,-- -D warnings)
 	$(CARGO) clippy --lib --no-default-features --locked -- -D warnings
+	$(CARGO) clippy --all-targets --no-default-features --features cli,legacy --locked -- -D warnings
 
 doc: ## deny rustdoc's warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked

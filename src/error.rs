@@ -44,6 +44,7 @@ enum Kind {
     Listen(String),
     Resolve(Peer),
     Connect(Peer),
+    Secure(Peer),
     Exchange(Peer),
     Ended(Peer),
     Malformed(Peer),
@@ -73,6 +74,11 @@ impl Error {
     /// None of the peer's addresses took the connection; `cause` is the last one's answer.
     pub fn connect(peer: Peer, cause: io::Error) -> Error {
         Error::new(Kind::Connect(peer)).because(cause)
+    }
+
+    /// There is no TLS with the proxy, which was reached; `cause` is the reason.
+    pub fn secure(peer: Peer, cause: io::Error) -> Error {
+        Error::new(Kind::Secure(peer)).because(cause)
     }
 
     /// The connection broke before the reply was complete.
@@ -217,6 +223,7 @@ impl fmt::Display for Error {
             Kind::Listen(address) => write!(f, "cannot listen on {}", address)?,
             Kind::Resolve(peer) => write!(f, "cannot resolve {}", peer)?,
             Kind::Connect(peer) => write!(f, "cannot connect to {}", peer)?,
+            Kind::Secure(peer) => write!(f, "no TLS with {}", peer)?,
             Kind::Exchange(peer) => write!(f, "lost the connection to {} before it replied", peer)?,
             Kind::Ended(peer) => write!(f, "{} closed the connection before it replied", peer)?,
             Kind::Malformed(peer) => write!(f, "{} sent no valid reply", peer)?,

@@ -15,8 +15,8 @@
 //!    was us.
 //!
 //! All that doesn't poll is built without any futures crate by `--no-default-features`; the
-//! feature `legacy` adds `engine` and `net`, on futures 0.1 and tokio-core, and the feature
-//! `cli` what only the program needs.
+//! feature `legacy` adds `engine` and `net`, on futures 0.1 and tokio-core, the feature `cli` what
+//! only the program needs, and the feature `tls` proxies that are spoken to in TLS.
 //!
 //! # As a library
 //!
@@ -78,6 +78,8 @@ pub mod stdio;
 #[cfg(feature = "legacy")]
 #[allow(unsafe_code)] // here and nowhere else
 mod sys;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod wire;
 
 pub use self::error::{Error, Peer, Phase, Seconds};

@@ -48,9 +48,32 @@ pub(super) fn app() -> App<'static, 'static> {
                 "proxy",
                 "p",
                 "PROXY",
-                "host:port or http://[user[:password]@]host[:port]; several are tried in order",
+                "host:port or http[s]://[user[:password]@]host[:port]; several are tried in order",
             )
             .long("proxy"),
+        )
+        .arg(value(
+            "proxy-cacert",
+            "FILE",
+            "The CAs to trust for https:// proxies, in PEM [default: the system's]",
+        ))
+        .arg(value(
+            "proxy-cert",
+            "FILE",
+            "Our certificate for https:// proxies, in PEM",
+        ))
+        .arg(
+            value(
+                "proxy-key",
+                "FILE",
+                "Its key, in PEM [default: in the same file]",
+            )
+            .requires("proxy-cert"),
+        )
+        .arg(
+            Arg::with_name("proxy-insecure")
+                .long("proxy-insecure")
+                .help("Take anybody's certificate for the proxy's, with a warning each time"),
         )
         .arg(
             value(

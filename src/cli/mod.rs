@@ -8,6 +8,7 @@ mod outline;
 mod password;
 mod program;
 mod secrecy;
+mod tls;
 
 use std::ffi::OsString;
 use std::io;
@@ -408,10 +409,12 @@ fn route(
         warnings.push("no proxy is given: connecting directly".into());
     }
     let passwords = Passwords::new(matches, env, prompt, warnings)?;
+    let is_secure = given.iter().chain(&from_env).any(|url| url.is_secure);
+    let tls = tls::tls(matches, is_secure, warnings)?;
     let proxies = given
         .into_iter()
-        .map(|url| passwords.complete(url, true))
-        .chain(from_env.map(|url| passwords.complete(url, false)))
+        .map(|url| passwords.complete(url, true, &tls))
+        .chain(from_env.map(|url| passwords.complete(url, false, &tls)))
         .collect::<Result<Vec<ProxySpec>, Error>>()?;
     Ok(Route {
         proxies,

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use clap::ArgMatches;
 
 use super::{one, Prompt};
-use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret};
+use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret, TlsSpec};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -55,12 +55,21 @@ impl<'a> Passwords<'a> {
         })
     }
 
-    /// The proxy with its credentials, if it has a user.
+    /// The proxy with its credentials, if it has a user, and with `tls`, if it is a secure one.
     ///
     /// Its own user goes first when the proxy was `chosen` on the command line; `--user` goes
     /// before one from the environment.
-    pub(super) fn complete(&self, url: ProxyUrl, chosen: bool) -> Result<ProxySpec, Error> {
-        let ProxyUrl { address, login } = url;
+    pub(super) fn complete(
+        &self,
+        url: ProxyUrl,
+        chosen: bool,
+        tls: &Option<TlsSpec>,
+    ) -> Result<ProxySpec, Error> {
+        let ProxyUrl {
+            address,
+            login,
+            is_secure,
+        } = url;
         let given = self.login.clone();
         let login = if chosen {
             login.or(given)
@@ -85,6 +94,7 @@ impl<'a> Passwords<'a> {
         Ok(ProxySpec {
             address,
             credentials,
+            tls: tls.clone().filter(|_| is_secure),
         })
     }
 

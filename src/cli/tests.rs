@@ -60,6 +60,41 @@ fn proxies_keep_their_order_and_headers_theirs() {
     assert!(complaint("-p p:1 1:a:1 -H bad").contains("'bad'"));
 }
 
+#[cfg(feature = "tls")]
+#[test]
+fn tls_is_for_the_proxies_that_are_named_so() {
+    let route = config("-p p:1 -p https://q 1:a:1").route;
+    let proxies: Vec<String> = route.proxies.iter().map(|p| p.to_string()).collect();
+    assert_eq!(proxies, ["p:1", "https://q:443"]);
+    let insecure = config("-p https://q --proxy-insecure 1:a:1").route;
+    let tls = insecure.proxies[0].tls.as_ref().unwrap();
+    assert!(tls.is_insecure() && !tls.has_key());
+    let env = [("https_proxy", "https://e")];
+    match with_env(&env, "1:a:1", NOBODY).unwrap() {
+        Command::Run(config, _) => assert!(config.route.proxies[0].tls.is_some()),
+        Command::Print(text) => panic!("{}", text),
+    }
+    for name in &["cacert", "cert"] {
+        let complaint = complaint(&format!("-p https://q --proxy-{} /no/file 1:a:1", name));
+        let told = format!("--proxy-{} '/no/file': No such file", name);
+        assert!(complaint.contains(&told), "{}", complaint);
+    }
+    assert!(complaint("-p https://q --proxy-key k 1:a:1").contains("--proxy-cert"));
+}
+
+#[test]
+fn options_of_tls_without_a_proxy_that_speaks_it_are_warned_of() {
+    for option in &["--proxy-insecure", "--proxy-cacert /no/file"] {
+        let (_, warnings) = warned(&format!("-p q:1 {} 1:a:1", option));
+        let name = option.split(' ').next().unwrap();
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(name),
+            "{:?}",
+            warnings
+        );
+    }
+}
+
 #[test]
 fn the_usual_limits_and_others() {
     assert_eq!(config("-p p:1 1:a:1").timeouts, Timeouts::default());

@@ -14,6 +14,7 @@ mod netrc;
 mod pattern;
 mod proxy;
 mod schemes;
+mod tls;
 mod tunnel;
 
 use std::fmt;
@@ -34,6 +35,7 @@ pub use self::netrc::Netrc;
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{ProxySpec, ProxyUrl};
 pub use self::schemes::{Scheme, Schemes};
+pub use self::tls::{TlsOptions, TlsSpec};
 pub use self::tunnel::TunnelSpec;
 
 /// Which addresses of a proxy (or of a destination reached directly) are tried.
@@ -199,11 +201,12 @@ pub struct Config {
 }
 
 impl Config {
-    /// Whether there is a password in it.
+    /// Whether there is a password or a key in it.
     pub fn has_credentials(&self) -> bool {
         let proxies = self.route.proxies.iter().map(|proxy| &proxy.credentials);
         let serve = self.serve.iter().map(|spec| &spec.credentials);
-        proxies.chain(serve).any(Option::is_some)
+        let mut keys = self.route.proxies.iter().flat_map(|proxy| &proxy.tls);
+        proxies.chain(serve).any(Option::is_some) || keys.any(TlsSpec::has_key)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `host:port` and `http://[user[:password]@]host[:port]`.
+//! `host:port` and `http[s]://[user[:password]@]host[:port]`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,20 +6,22 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 
 use super::host::{read_port, split_port, Host};
-use super::{wrong, Credentials, HostPort, Login, Secret};
+use super::{wrong, Credentials, HostPort, Login, Secret, TlsOptions, TlsSpec};
 use crate::error::Error;
 
 const RIGHT: &str = "proxy.example:3128 or http://user@proxy.example:3128";
 
 /// An HTTP proxy: where it is and who we are to it.
 ///
-/// Displays as `host:port`, never with the credentials.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Displays as `host:port` or `https://host:port`, never with the credentials.
+#[derive(Clone, Debug)]
 pub struct ProxySpec {
     /// Where the proxy listens.
     pub address: HostPort,
     /// What goes into `Proxy-Authorization`, to this proxy only.
     pub credentials: Option<Credentials>,
+    /// How it is spoken to, when that isn't in the clear.
+    pub tls: Option<TlsSpec>,
 }
 
 /// An HTTP proxy as it is written, before a missing password was found elsewhere.
@@ -29,6 +31,8 @@ pub struct ProxyUrl {
     pub address: HostPort,
     /// The user info before the `@`, its percent-encoding undone.
     pub login: Option<Login>,
+    /// Whether it is spoken to in TLS.
+    pub is_secure: bool,
 }
 
 impl From<HostPort> for ProxySpec {
@@ -37,6 +41,7 @@ impl From<HostPort> for ProxySpec {
         ProxySpec {
             address,
             credentials: None,
+            tls: None,
         }
     }
 }
@@ -44,9 +49,13 @@ impl From<HostPort> for ProxySpec {
 impl FromStr for ProxySpec {
     type Err = Error;
 
-    /// A user without a password has an empty one.
+    /// A user without a password has an empty one; TLS trusts what the system trusts.
     fn from_str(text: &str) -> Result<ProxySpec, Error> {
-        let ProxyUrl { address, login } = text.parse()?;
+        let ProxyUrl {
+            address,
+            login,
+            is_secure,
+        } = text.parse()?;
         let credentials = match login {
             Some(Login { user, password }) => {
                 let password = password.unwrap_or_else(|| Secret::new(""));
@@ -54,9 +63,15 @@ impl FromStr for ProxySpec {
             }
             None => None,
         };
+        let tls = if is_secure {
+            Some(TlsOptions::default().load()?)
+        } else {
+            None
+        };
         Ok(ProxySpec {
             address,
             credentials,
+            tls,
         })
     }
 }
@@ -74,11 +89,15 @@ fn read(text: &str) -> Result<ProxyUrl, String> {
         Some(end) => (Some(text[..end].to_ascii_lowercase()), &text[end + 3..]),
         None => (None, text),
     };
-    match scheme.as_deref() {
-        None | Some("http") => {}
-        Some("https") => return Err("TLS to the proxy isn't supported, write http://".into()),
-        Some(_) => return Err("only HTTP proxies are supported, write http://".into()),
-    }
+    let (is_secure, usual_port) = match scheme.as_deref() {
+        None => (false, None),
+        Some("http") => (false, Some(80)),
+        #[cfg(feature = "tls")]
+        Some("https") => (true, Some(443)),
+        #[cfg(not(feature = "tls"))]
+        Some("https") => return Err(super::tls::MISSING.into()),
+        Some(_) => return Err("only HTTP proxies are supported, write http:// or https://".into()),
+    };
     // The last '@': one in a password that should have been %40 does no harm.
     let (user_info, rest) = match rest.rfind('@') {
         Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
@@ -95,13 +114,17 @@ fn read(text: &str) -> Result<ProxyUrl, String> {
     let (host, port) = split_port(authority)?;
     let address = HostPort {
         host: Host::read(host)?,
-        port: match scheme {
-            Some(_) if authority == host => 80,
+        port: match usual_port {
+            Some(usual) if authority == host => usual,
             _ => read_port(port, false)?,
         },
     };
     let login = user_info.map(read_login).transpose()?;
-    Ok(ProxyUrl { address, login })
+    Ok(ProxyUrl {
+        address,
+        login,
+        is_secure,
+    })
 }
 
 fn read_login(user_info: &str) -> Result<Login, String> {
@@ -147,6 +170,9 @@ fn may_be_user_info(name: &str, rest: &str) -> bool {
 
 impl fmt::Display for ProxySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.tls.is_some() {
+            f.write_str("https://")?;
+        }
         self.address.fmt(f)
     }
 }
@@ -171,7 +197,32 @@ mod tests {
         ];
         for (text, address) in &addresses {
             assert_eq!(read(text).address.to_string(), *address);
+            assert!(!read(text).is_secure);
         }
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn https_is_tls_with_a_port_of_its_own() {
+        for (text, address) in &[
+            ("https://proxy.example", "https://proxy.example:443"),
+            (
+                "HTTPS://joe:x@proxy.example:80/",
+                "https://proxy.example:80",
+            ),
+            ("https://[::1]", "https://[::1]:443"),
+        ] {
+            assert!(read(text).is_secure);
+            let spec: ProxySpec = text.parse().unwrap();
+            assert_eq!(spec.to_string(), *address);
+        }
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn https_is_refused_in_a_build_without_tls() {
+        let complaint = "https://h".parse::<ProxyUrl>().unwrap_err().to_string();
+        assert!(complaint.contains("built without TLS"), "{}", complaint);
     }
 
     #[test]
@@ -200,7 +251,7 @@ mod tests {
             "hunter2@://h",
             "http://joe:hunter2",
             "joe:hunter2",
-            "https://joe:hunter2@h",
+            "https://joe:hunter2@h:",
             "http:/joe:hunter2@h:1",
             "http//joe:hunter2@h:1",
             "http://joe:hun/ter2@h",
@@ -218,7 +269,6 @@ mod tests {
         assert!(complaint("proxy.example").contains("the port is missing"));
         assert!(complaint("http://proxy.example:").contains("the port is missing"));
         assert!(complaint("").contains("the host is missing"));
-        assert!(complaint("https://proxy.example").contains("TLS to the proxy"));
         assert!(complaint("socks5://proxy.example").contains("only HTTP proxies"));
         assert!(complaint("http://proxy.example/x").contains("no path"));
     }

@@ -13,8 +13,8 @@
 //! - `listen` accepts, `limits` says how many and how long.
 //! - `session` is the chain; [`route`](crate::route) knows which proxy is next and what is
 //!   asked for, [`report`](crate::report) what is said of the end.
-//! - `resolve`, `dial`, `connect` and `relay` are its links, hand-written futures;
-//!   `ticker` keeps the `clock`.
+//! - `resolve`, `dial`, `secure` (TLS, where the proxy speaks it), `connect` and `relay` are its
+//!   links, hand-written futures; `ticker` keeps the `clock`.
 //! - `stdio` makes standard input and output a client, `proxy` is the other side of
 //!   CONNECT, `demo` shows all of it in one process.
 //!
@@ -30,6 +30,7 @@ mod listen;
 mod proxy;
 mod relay;
 mod resolve;
+mod secure;
 mod server;
 mod session;
 mod shutdown;
@@ -52,6 +53,7 @@ pub use self::listen::{Client, Listener};
 pub use self::proxy::Proxy;
 pub use self::relay::{Patience, Relay};
 pub use self::resolve::{Lookup, Resolver};
+pub use self::secure::secure;
 pub use self::server::Post;
 pub use self::session::{Opened, Opening};
 pub use self::shutdown::{Caught, Signals};

@@ -11,10 +11,11 @@ use super::connect::Connect;
 use super::dial::Dial;
 use super::limits::Deadline;
 use super::resolve::Resolver;
+use super::secure::secure;
 use super::{Engine, Tunnel};
 use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
-use crate::net::{Rewind, Socket, Transport};
+use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{self, Carried, Line, Origin};
 use crate::route::{Attempts, Candidate, Via};
 use crate::wire::Outcome;
@@ -22,7 +23,7 @@ use crate::wire::Outcome;
 /// A way to the destination, opened for one client.
 pub struct Opened {
     /// Carries the destination's bytes, first those that came with the proxy's reply.
-    pub stream: Rewind<Socket>,
+    pub stream: Rewind<Upstream>,
     /// Which way it is.
     pub via: Via,
 }
@@ -49,18 +50,27 @@ impl Engine {
                 Ok(opened) => opened,
                 Err(e) => {
                     let carried = report::left(origin, &destination, start, e);
-                    return Either::A(future::ok(carried));
+                    return Either::A(boxed(future::ok(carried)));
                 }
             };
             debug!("{} to {}: open {}", origin, destination, opened.via);
-            let relay = engine.relay(client, opened.stream);
             let line = Line {
                 origin,
                 destination,
                 via: opened.via,
                 start,
             };
-            Either::B(relay.then(|end| Ok(line.log(end))))
+            // Two kinds of relay, so that the usual one knows its socket.
+            match Upstream::bare(opened.stream) {
+                Ok(stream) => {
+                    let relay = engine.relay(client, stream);
+                    Either::B(relay.then(|end| Ok(line.log(end))))
+                }
+                Err(stream) => {
+                    let relay = engine.relay(client, stream);
+                    Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
+                }
+            }
         })
     }
 
@@ -141,32 +151,35 @@ impl Engine {
         })
     }
 
-    /// Asks one proxy for the destination, on as many connections as it wants for that.
+    /// Asks one proxy for the destination, on as many connections as it wants for that, each in TLS
+    /// where it speaks that.
     fn ask(
         &self,
         socket: Socket,
         candidate: Candidate,
         destination: HostPort,
-    ) -> impl Future<Item = Rewind<Socket>, Error = Error> {
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         let engine = self.clone();
         let exchange = candidate.exchange(&destination);
         let first = (socket, exchange, candidate, destination);
         future::loop_fn(first, move |(socket, exchange, candidate, destination)| {
             let engine = engine.clone();
-            Connect::new(socket, exchange).then(move |outcome| match outcome {
-                Ok(Outcome::Granted(stream)) => Either::A(future::ok(Loop::Break(stream))),
-                Ok(Outcome::Redial(exchange)) => {
-                    debug!("{}: answering on a new connection", candidate.peer());
-                    let dial = engine.dial_proxy(&candidate).then(move |dialled| {
-                        let socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
-                        Ok(Loop::Continue((socket, *exchange, candidate, destination)))
-                    });
-                    Either::B(dial)
-                }
-                Err(failure) => {
-                    let error = failure.at(candidate.peer(), destination);
-                    Either::A(future::err(error))
-                }
+            secure(socket, &candidate).and_then(move |stream| {
+                Connect::new(stream, exchange).then(move |outcome| match outcome {
+                    Ok(Outcome::Granted(stream)) => Either::A(future::ok(Loop::Break(stream))),
+                    Ok(Outcome::Redial(exchange)) => {
+                        debug!("{}: answering on a new connection", candidate.peer());
+                        let dial = engine.dial_proxy(&candidate).then(move |dialled| {
+                            let socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
+                            Ok(Loop::Continue((socket, *exchange, candidate, destination)))
+                        });
+                        Either::B(dial)
+                    }
+                    Err(failure) => {
+                        let error = failure.at(candidate.peer(), destination);
+                        Either::A(future::err(error))
+                    }
+                })
             })
         })
     }
@@ -190,7 +203,7 @@ impl Engine {
             &self.settings().resolver,
         )
         .map(|socket| Opened {
-            stream: Rewind::new(socket, Vec::new()),
+            stream: Rewind::new(Upstream::Bare(socket), Vec::new()),
             via: Via::DIRECTLY,
         })
     }
@@ -209,6 +222,13 @@ impl Engine {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })
     }
+}
+
+/// The rarer ends of [`carry`](Engine::carry), so that they take no room in every tunnel.
+fn boxed(
+    end: impl Future<Item = Carried, Error = Error> + 'static,
+) -> Box<dyn Future<Item = Carried, Error = Error>> {
+    Box::new(end)
 }
 
 /// The opening of a way, for as long as its client is there.

@@ -10,6 +10,7 @@ fn the_help_names_every_option() {
         assert_eq!(finished.stderr, "");
         let help = finished.text();
         let options = "--proxy --no-proxy --direct-fallback --user --password --password-file -L \
+            --proxy-cacert --proxy-cert --proxy-key --proxy-insecure \
             --listen --stdio --header -4 -6 --connect-timeout --handshake-timeout --idle-timeout \
             --linger-timeout --drain-timeout --max-connections --multithreaded --threads \
             --serve-proxy --serve-user --serve-allow --demo --config --check-config --generate --log-format --log-to --verbose --quiet --version --help \

@@ -15,6 +15,7 @@ pub mod process;
 pub mod program;
 pub mod sys;
 pub mod temp;
+pub mod tls;
 pub mod traffic;
 pub mod wait;
 

@@ -75,14 +75,14 @@ pub fn curl(args: &[&str]) -> Vec<u8> {
 }
 
 /// A server on a port of 127.0.0.1. Killed on drop.
-struct Server {
+pub(super) struct Server {
     child: Child,
     address: SocketAddr,
 }
 
 impl Server {
     /// Starts what `make` returns for a port, on another port when that one was taken.
-    fn start(name: &str, log: &str, make: impl Fn(u16) -> Command) -> Server {
+    pub(super) fn start(name: &str, log: &str, make: impl Fn(u16) -> Command) -> Server {
         for _ in 0..5 {
             let port = free_port();
             let address = SocketAddr::new("127.0.0.1".parse().unwrap(), port);
@@ -105,6 +105,10 @@ impl Server {
             name,
             String::from_utf8_lossy(&said)
         )
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Waits until connections are taken; false when the process ended instead.

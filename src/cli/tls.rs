@@ -1,0 +1,49 @@
+//! TLS to the proxies, as the command line has it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use clap::ArgMatches;
+
+use crate::config::{TlsOptions, TlsSpec};
+use crate::error::Error;
+use crate::escape::Escaped;
+
+/// What proxies with `https://` are spoken to in; `None` when there are none of them.
+pub(super) fn tls(
+    matches: &ArgMatches<'_>,
+    is_needed: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Option<TlsSpec>, Error> {
+    let given = |name| matches.value_of(name).map(str::to_string);
+    let options = TlsOptions {
+        cacert: given("proxy-cacert"),
+        cert: given("proxy-cert"),
+        key: given("proxy-key"),
+        insecure: matches.is_present("proxy-insecure"),
+    };
+    if !is_needed {
+        let names = ["proxy-cacert", "proxy-cert", "proxy-key", "proxy-insecure"];
+        let idle = names.iter().filter(|name| matches.is_present(name));
+        warnings.extend(
+            idle.map(|name| format!("--{} is of no use: no proxy is given as https://HOST", name)),
+        );
+        return Ok(None);
+    }
+    let spec = options.load()?;
+    warnings.extend(options.key.or(options.cert).and_then(|path| exposed(&path)));
+    Ok(Some(spec))
+}
+
+/// A key that others than its owner may read.
+fn exposed(path: &str) -> Option<String> {
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return None;
+    }
+    let shown = Escaped(path.as_bytes());
+    Some(format!(
+        "others can read the key in '{}'; chmod 600 {} keeps it from them",
+        shown, shown
+    ))
+}

@@ -1,0 +1,163 @@
+//! The files, as OpenSSL takes them.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+use openssl::error::ErrorStack;
+use openssl::pkey::{PKey, Private};
+use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslOptions, SslVersion};
+use openssl::x509::store::X509StoreBuilder;
+use openssl::x509::verify::X509VerifyFlags;
+use openssl::x509::X509;
+
+use super::TlsOptions;
+use crate::error::Error;
+use crate::escape::Escaped;
+
+/// TLS to a proxy: version 1.2 at least, without renegotiation. Cheap to clone.
+#[derive(Clone)]
+pub struct TlsSpec {
+    connector: SslConnector,
+    insecure: bool,
+    has_key: bool,
+}
+
+impl TlsSpec {
+    /// Makes the sessions.
+    pub(crate) fn connector(&self) -> &SslConnector {
+        &self.connector
+    }
+
+    /// Whether a certificate that can't be verified is taken, too.
+    pub fn is_insecure(&self) -> bool {
+        self.insecure
+    }
+
+    /// Whether there is a secret in it.
+    pub fn has_key(&self) -> bool {
+        self.has_key
+    }
+}
+
+impl fmt::Debug for TlsSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsSpec")
+            .field("insecure", &self.insecure)
+            .field("has_key", &self.has_key)
+            .finish()
+    }
+}
+
+impl TlsOptions {
+    /// Reads the files.
+    ///
+    /// # Errors
+    ///
+    /// A file that can't be read or doesn't hold what it should; nothing of a key is shown.
+    pub fn load(&self) -> Result<TlsSpec, Error> {
+        let mut builder = builder().map_err(|e| {
+            Error::other("cannot set up TLS", io::Error::new(io::ErrorKind::Other, e))
+        })?;
+        if let Some(path) = &self.cacert {
+            trust_only(&mut builder, path)?;
+        }
+        let key = self.key.as_ref().or(self.cert.as_ref());
+        match (&self.cert, key) {
+            (Some(cert), Some(key)) => identify(&mut builder, cert, key)?,
+            (None, Some(key)) => {
+                return Err(Error::usage(format!(
+                    "--proxy-key '{}' is of no use without --proxy-cert FILE",
+                    Escaped(key.as_bytes())
+                )))
+            }
+            (_, None) => {}
+        }
+        Ok(TlsSpec {
+            connector: builder.build(),
+            insecure: self.insecure,
+            has_key: key.is_some(),
+        })
+    }
+}
+
+/// Trusts what the system trusts: OpenSSL's own default paths.
+fn builder() -> Result<SslConnectorBuilder, ErrorStack> {
+    let mut builder = SslConnector::builder(SslMethod::tls())?;
+    builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
+    // Without it a write never has to wait for something to read.
+    builder.set_options(SslOptions::NO_RENEGOTIATION);
+    Ok(builder)
+}
+
+fn trust_only(builder: &mut SslConnectorBuilder, path: &str) -> Result<(), Error> {
+    let fail = |why: String| complaint("--proxy-cacert", path, why);
+    let certificates = certificates(path).map_err(fail)?;
+    let fail = |e: ErrorStack| complaint("--proxy-cacert", path, e.to_string());
+    let mut store = X509StoreBuilder::new().map_err(fail)?;
+    for certificate in certificates {
+        store.add_cert(certificate).map_err(fail)?;
+    }
+    builder.set_cert_store(store.build());
+    // What is named here is trusted, also if it isn't a root: the proxy's own certificate.
+    let flags = builder
+        .verify_param_mut()
+        .set_flags(X509VerifyFlags::PARTIAL_CHAIN);
+    flags.map_err(fail)
+}
+
+fn identify(builder: &mut SslConnectorBuilder, cert: &str, key: &str) -> Result<(), Error> {
+    let fail = |why: String| complaint("--proxy-cert", cert, why);
+    let mut chain = certificates(cert).map_err(fail)?.into_iter();
+    let fail = |e: ErrorStack| complaint("--proxy-cert", cert, e.to_string());
+    if let Some(ours) = chain.next() {
+        builder.set_certificate(&ours).map_err(fail)?;
+    }
+    for between in chain {
+        builder.add_extra_chain_cert(between).map_err(fail)?;
+    }
+    let private = private_key(key).map_err(|why| complaint("--proxy-key", key, why))?;
+    let fits = builder
+        .set_private_key(&private)
+        .and_then(|()| builder.check_private_key());
+    fits.map_err(|_| {
+        let cert = Escaped(cert.as_bytes());
+        let why = format!("it isn't the key of the certificate in '{}'", cert);
+        complaint("--proxy-key", key, why)
+    })
+}
+
+/// At least one.
+fn certificates(path: &str) -> Result<Vec<X509>, String> {
+    let pem = fs::read(path).map_err(|e| e.to_string())?;
+    match X509::stack_from_pem(&pem) {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        _ => Err("it holds no certificate in PEM form".into()),
+    }
+}
+
+fn private_key(path: &str) -> Result<PKey<Private>, String> {
+    let pem = fs::read(path).map_err(|e| e.to_string())?;
+    let mut encrypted = false;
+    // Without a callback OpenSSL would ask on the terminal, which may be the tunnel.
+    let key = PKey::private_key_from_pem_callback(&pem, |_| {
+        encrypted = true;
+        Ok(0)
+    });
+    key.map_err(|_| {
+        if encrypted {
+            "it is encrypted: write it without its passphrase, with openssl pkey".into()
+        } else {
+            "it holds no private key in PEM form".into()
+        }
+    })
+}
+
+fn complaint(option: &str, path: &str, why: String) -> Error {
+    Error::usage(format!(
+        "{} '{}': {}",
+        option,
+        Escaped(path.as_bytes()),
+        why
+    ))
+}

@@ -1,0 +1,104 @@
+//! The stream to a proxy as that wants to be spoken to: in the clear, or in TLS.
+
+use futures::future::{self, Either};
+use futures::Future;
+
+use crate::error::Error;
+use crate::net::{Transport, Upstream};
+use crate::route::Candidate;
+
+/// Resolves to `stream` itself for a proxy that is spoken to in the clear, otherwise to one in TLS
+/// over it, once the handshake is done.
+///
+/// Fails with the reason why there is no TLS; the connection is closed then, as when this is
+/// dropped early. It has no limit in time of its own: wrap it in a
+/// [`Deadline`](super::limits::Deadline).
+pub fn secure<S: Transport + 'static>(
+    stream: S,
+    proxy: &Candidate,
+) -> impl Future<Item = Upstream<S>, Error = Error> {
+    match &proxy.spec().tls {
+        None => Either::A(future::ok(Upstream::Bare(stream))),
+        Some(spec) => Either::B(tls::secure(stream, spec, proxy)),
+    }
+}
+
+#[cfg(feature = "tls")]
+mod tls {
+    use futures::future::{self, Either};
+    use futures::{Async, Future, Poll};
+    use log::{debug, warn};
+
+    use crate::config::TlsSpec;
+    use crate::error::{Error, Peer};
+    use crate::net::{TlsStream, Transport, Upstream};
+    use crate::route::Candidate;
+    use crate::tls::{Doubt, Session};
+
+    pub(super) fn secure<S: Transport + 'static>(
+        stream: S,
+        spec: &TlsSpec,
+        proxy: &Candidate,
+    ) -> impl Future<Item = Upstream<S>, Error = Error> {
+        let peer = proxy.peer();
+        let begun = Session::new(spec, &proxy.spec().address.host).and_then(|session| {
+            let doubt = session.doubt.clone();
+            Ok((TlsStream::new(session, stream)?, doubt))
+        });
+        match begun {
+            Ok((stream, doubt)) => {
+                let handshake = Handshake {
+                    stream: Some(stream),
+                    doubt,
+                    peer,
+                };
+                Either::A(handshake.map(|stream| Upstream::Layered(Box::new(stream))))
+            }
+            Err(e) => Either::B(future::err(Error::secure(peer, e))),
+        }
+    }
+
+    /// TLS's handshake; resolves to the stream that may be read and written.
+    struct Handshake<S> {
+        stream: Option<TlsStream<S>>,
+        doubt: Doubt,
+        peer: Peer,
+    }
+
+    impl<S: Transport> Future for Handshake<S> {
+        type Item = TlsStream<S>;
+        type Error = Error;
+
+        fn poll(&mut self) -> Poll<TlsStream<S>, Error> {
+            let mut stream = self.stream.take().expect("Handshake polled after it ended");
+            match stream.poll_handshake() {
+                Ok(Async::NotReady) => {
+                    self.stream = Some(stream);
+                    Ok(Async::NotReady)
+                }
+                Ok(Async::Ready(())) => {
+                    debug!("{}: speaks {}", self.peer, stream.version());
+                    if let Some(warning) = self.doubt.warning() {
+                        warn!("{}: {}", self.peer, warning);
+                    }
+                    Ok(Async::Ready(stream))
+                }
+                Err(e) => Err(Error::secure(self.peer.clone(), self.doubt.explain(e))),
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+mod tls {
+    use futures::future::Empty;
+
+    use crate::config::TlsSpec;
+    use crate::error::Error;
+    use crate::net::Upstream;
+    use crate::route::Candidate;
+
+    pub(super) fn secure<S>(_: S, spec: &TlsSpec, _: &Candidate) -> Empty<Upstream<S>, Error> {
+        match *spec {}
+    }
+}

@@ -1,0 +1,162 @@
+//! A stream in TLS, over any other stream.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use futures::{try_ready, Async, Poll};
+use openssl::ssl::{self, ErrorCode, SslStream};
+use tokio_io::{AsyncRead, AsyncWrite};
+
+use super::transport::poll_io;
+use super::Transport;
+use crate::tls::{explain, is_alert, Session};
+
+/// The client's side of a TLS connection; [`handshake`](TlsStream::poll_handshake) first.
+///
+/// The peer's close_notify is its end. A connection that ends without one is an error: something
+/// may be missing, and nobody shall take it for whole.
+pub struct TlsStream<S> {
+    stream: SslStream<S>,
+    /// The last read has something to answer to the peer (a KeyUpdate), and no room for it.
+    answers: bool,
+    /// Our close_notify is on its way.
+    ended: bool,
+}
+
+impl<S: Read + Write> TlsStream<S> {
+    /// Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// When OpenSSL has no memory.
+    pub fn new(session: Session, stream: S) -> io::Result<TlsStream<S>> {
+        Ok(TlsStream {
+            stream: SslStream::new(session.ssl, stream)?,
+            answers: false,
+            ended: false,
+        })
+    }
+
+    /// Goes on with the handshake; ready once bytes may be read and written.
+    ///
+    /// # Errors
+    ///
+    /// OpenSSL's, for [`Doubt::explain`](crate::tls::Doubt::explain).
+    pub fn poll_handshake(&mut self) -> Poll<(), ssl::Error> {
+        match self.stream.connect() {
+            Ok(()) => Ok(Async::Ready(())),
+            Err(e) if would_block(&e) => Ok(Async::NotReady),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The version that was agreed upon, as `TLSv1.3`.
+    pub fn version(&self) -> &'static str {
+        self.stream.ssl().version_str()
+    }
+
+    /// Why a write failed. A peer that doesn't like our certificate says so behind the handshake
+    /// (TLS 1.3) and resets the connection: then the write fails, and the alert is still unread.
+    fn last_word(&mut self, error: ssl::Error) -> io::Error {
+        if !would_block(&error) {
+            match self.stream.ssl_read(&mut [0]) {
+                Err(alert) if is_alert(&alert) => return explain(alert),
+                _ => {}
+            }
+        }
+        explain(error)
+    }
+
+    /// Again, as long as OpenSSL has only met a record without content, such as a session ticket.
+    fn attempt(
+        &mut self,
+        mut call: impl FnMut(&mut SslStream<S>) -> Result<usize, ssl::Error>,
+    ) -> Result<usize, ssl::Error> {
+        loop {
+            match call(&mut self.stream) {
+                Err(ref e) if e.code() == ErrorCode::WANT_READ && e.io_error().is_none() => {}
+                answer => return answer,
+            }
+        }
+    }
+}
+
+fn would_block(e: &ssl::Error) -> bool {
+    let kind = e.io_error().map(io::Error::kind);
+    kind == Some(io::ErrorKind::WouldBlock)
+}
+
+impl<S: Read + Write> Read for TlsStream<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let answer = self.attempt(|stream| stream.ssl_read(buffer));
+        self.answers = matches!(&answer, Err(e) if e.code() == ErrorCode::WANT_WRITE);
+        match answer {
+            Err(ref e) if e.code() == ErrorCode::ZERO_RETURN => Ok(0),
+            answer => answer.map_err(explain),
+        }
+    }
+}
+
+impl<S: Read + Write> Write for TlsStream<S> {
+    /// After `WouldBlock` the next write must begin with the same bytes: they are encrypted
+    /// already. The relay's backlog, and whoever else writes what he has in order, does so.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(|stream| stream.ssl_write(bytes))
+            .map_err(|e| self.last_word(e))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.get_mut().flush()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite> AsyncRead for TlsStream<S> {}
+
+impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
+    /// Sends close_notify and then ends the stream underneath, with FIN on a socket: nothing may
+    /// follow a close_notify (RFC 8446 §6.1), and a peer that only looks at TCP knows as well. What
+    /// it still sends can be read.
+    fn shutdown(&mut self) -> Poll<(), io::Error> {
+        if !self.ended {
+            match self.stream.shutdown() {
+                Ok(_) => {}
+                Err(ref e) if e.code() == ErrorCode::ZERO_RETURN => {}
+                Err(e) => {
+                    // Only a poll that would block comes back to this.
+                    try_ready!(poll_io(Err(explain(e))));
+                }
+            }
+            self.ended = true;
+        }
+        self.stream.get_mut().shutdown()
+    }
+}
+
+impl<S: Transport> Transport for TlsStream<S> {
+    /// What OpenSSL has read and decrypted already, no event will ever tell of.
+    ///
+    /// `is_drained` stays `false`: OpenSSL reads a record by its length, so that a read which came
+    /// short says nothing about what is behind it.
+    fn is_blocked(&mut self) -> bool {
+        !self.answers && self.stream.ssl().pending() == 0 && self.stream.get_mut().is_blocked()
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.stream.get_mut().check()
+    }
+
+    fn reset(&mut self) {
+        self.stream.get_mut().reset();
+    }
+}
+
+impl<S> fmt::Debug for TlsStream<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsStream")
+            .field("ended", &self.ended)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,406 @@
+//! TLS with a proxy, as far as it doesn't poll: what OpenSSL is told for one connection, and what
+//! its errors mean.
+//!
+//! The name is verified, an address as one, by the subjectAltName alone (RFC 9525 §6.3); a name
+//! is also told in the handshake (SNI, RFC 6066 §3). Of the old openssl crate that the lock file
+//! holds nothing is called that an advisory names: see "Dependencies" in SECURITY.md, and the test
+//! below.
+
+use std::fmt::Write;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use openssl::asn1::Asn1Time;
+use openssl::error::ErrorStack;
+use openssl::nid::Nid;
+use openssl::ssl::{self, ErrorCode, Ssl, SslVerifyMode};
+use openssl::x509::verify::X509CheckFlags;
+use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
+
+use crate::config::{Host, TlsSpec};
+use crate::escape::{excerpt, Escaped};
+
+/// A connection's side of a handshake that hasn't begun.
+pub struct Session {
+    /// What OpenSSL shall do.
+    pub ssl: Ssl,
+    /// What it is going to find out about the proxy.
+    pub doubt: Doubt,
+}
+
+impl Session {
+    /// A session with the proxy at `host`, as `spec` has it.
+    ///
+    /// # Errors
+    ///
+    /// When OpenSSL has no memory; `InvalidInput` for a host without a name, which it would take
+    /// for any.
+    pub fn new(spec: &TlsSpec, host: &Host) -> io::Result<Session> {
+        let name = match host {
+            Host::Ip(ip) => ip.to_string(),
+            Host::Name(name) => name.strip_suffix('.').unwrap_or(name).to_string(),
+        };
+        if name.is_empty() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mode = if spec.is_insecure() {
+            SslVerifyMode::NONE
+        } else {
+            SslVerifyMode::PEER
+        };
+        let mut ssl = spec.connector().configure()?.into_ssl(&name)?;
+        let flags = X509CheckFlags::NO_PARTIAL_WILDCARDS | X509CheckFlags::NEVER_CHECK_SUBJECT;
+        ssl.param_mut().set_hostflags(flags);
+        let doubt = Doubt {
+            found: Arc::default(),
+            insecure: spec.is_insecure(),
+        };
+        let found = doubt.found.clone();
+        ssl.set_verify_callback(mode, move |is_good, chain| {
+            if !is_good {
+                let why = why_not(chain, &name);
+                let mut found = found.lock().unwrap_or_else(|e| e.into_inner());
+                found.get_or_insert(why);
+            }
+            is_good
+        });
+        Ok(Session { ssl, doubt })
+    }
+}
+
+/// What is wrong with a proxy's certificate, once it has been looked at.
+#[derive(Clone, Debug)]
+pub struct Doubt {
+    found: Arc<Mutex<Option<String>>>,
+    insecure: bool,
+}
+
+impl Doubt {
+    /// After a handshake that failed: why.
+    pub fn explain(&self, error: ssl::Error) -> io::Error {
+        match self.take() {
+            Some(why) => io::Error::new(io::ErrorKind::InvalidData, why),
+            None if is_end(&error) => io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "it ended the connection within the handshake: does it speak TLS? if not, write \
+                 http://",
+            ),
+            None => explain(error),
+        }
+    }
+
+    /// After one that succeeded: what there is to warn of, when anybody would have been taken for
+    /// the proxy.
+    pub fn warning(&self) -> Option<String> {
+        if !self.insecure {
+            return None;
+        }
+        Some(match self.take() {
+            Some(why) => format!(
+                "connected without knowing to whom (--proxy-insecure): {}",
+                why
+            ),
+            None => "connected without asking to whom (--proxy-insecure), though its certificate \
+                     would do: leave the option out"
+                .into(),
+        })
+    }
+
+    fn take(&self) -> Option<String> {
+        let mut found = self.found.lock().unwrap_or_else(|e| e.into_inner());
+        found.take()
+    }
+}
+
+/// The numbers of x509_vfy.h, X509_V_ERR_…, that users meet.
+mod verdicts {
+    pub const NOT_YET_VALID: i32 = 9;
+    pub const HAS_EXPIRED: i32 = 10;
+    pub const SELF_SIGNED: i32 = 18;
+    pub const SELF_SIGNED_IN_CHAIN: i32 = 19;
+    pub const NO_ISSUER_HERE: i32 = 20;
+    pub const NO_ISSUER_AT_ALL: i32 = 21;
+    pub const HOST_MISMATCH: i32 = 62;
+    pub const ADDRESS_MISMATCH: i32 = 64;
+}
+
+/// Why a chain of certificates isn't that of `name`.
+fn why_not(chain: &X509StoreContextRef, name: &str) -> String {
+    let verdict = chain.error();
+    let certificate = match chain.current_cert() {
+        Some(certificate) => certificate,
+        None => return format!("its certificate: {}", verdict.error_string()),
+    };
+    let whose = if chain.error_depth() == 0 {
+        "its certificate"
+    } else {
+        "the certificate of its CA"
+    };
+    match verdict.as_raw() {
+        verdicts::NOT_YET_VALID => format!(
+            "{} isn't valid yet, {}: is this machine's clock right?",
+            whose,
+            days_ahead(certificate)
+        ),
+        verdicts::HAS_EXPIRED => format!("{} has expired, {}", whose, days_ago(certificate)),
+        verdicts::SELF_SIGNED => {
+            "its certificate is self-signed: if it is the right one, give it as --proxy-cacert"
+                .into()
+        }
+        verdicts::SELF_SIGNED_IN_CHAIN | verdicts::NO_ISSUER_HERE | verdicts::NO_ISSUER_AT_ALL => {
+            format!(
+                "its certificate is from a CA that isn't known here, {}: --proxy-cacert makes one \
+                 known",
+                called(certificate.issuer_name())
+            )
+        }
+        verdicts::HOST_MISMATCH | verdicts::ADDRESS_MISMATCH => {
+            format!(
+                "its certificate is for {}, not {}",
+                names(certificate),
+                name
+            )
+        }
+        _ => format!("{}: {}", whose, verdict.error_string()),
+    }
+}
+
+fn days_ago(certificate: &X509Ref) -> String {
+    match Asn1Time::days_from_now(0).and_then(|now| certificate.not_after().diff(&now)) {
+        Ok(since) if since.days > 0 => format!("{} days ago", since.days),
+        _ => "within the last day".into(),
+    }
+}
+
+fn days_ahead(certificate: &X509Ref) -> String {
+    let now = Asn1Time::days_from_now(0);
+    match now.and_then(|now| now.diff(certificate.not_before())) {
+        Ok(until) if until.days > 0 => format!("but in {} days", until.days),
+        _ => "but within a day".into(),
+    }
+}
+
+/// The first names and addresses that it is for.
+fn names(certificate: &X509Ref) -> String {
+    const MOST: usize = 3;
+    let mut names = Vec::new();
+    for name in certificate.subject_alt_names().iter().flatten() {
+        if let Some(name) = name.dnsname() {
+            names.push(name.to_string());
+        } else if let Some(ip) = name.ipaddress().and_then(address) {
+            names.push(ip.to_string());
+        }
+    }
+    let rest = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    let mut text = match names[..] {
+        [] => "no host (its subjectAltName names none)".into(),
+        _ => shown(&names.join(", ")),
+    };
+    if rest > 0 {
+        let _ = write!(text, " and {} more", rest);
+    }
+    text
+}
+
+fn address(octets: &[u8]) -> Option<IpAddr> {
+    use std::convert::TryFrom;
+
+    let v4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
+    let v6 = <[u8; 16]>::try_from(octets).map(IpAddr::from);
+    v4.or(v6).ok()
+}
+
+/// The part of a CA's name that tells most.
+fn called(name: &X509NameRef) -> String {
+    let parts = &[
+        Nid::COMMONNAME,
+        Nid::ORGANIZATIONALUNITNAME,
+        Nid::ORGANIZATIONNAME,
+    ];
+    let mut parts = parts.iter().filter_map(|part| {
+        let entry = name.entries_by_nid(*part).next()?;
+        Some(shown(&String::from_utf8_lossy(entry.data().as_slice())))
+    });
+    match parts.next() {
+        Some(part) => format!("'{}'", part),
+        None => "one without a name".into(),
+    }
+}
+
+/// Whoever answers may write what it likes in a certificate.
+fn shown(text: &str) -> String {
+    Escaped(excerpt(text).as_bytes()).to_string()
+}
+
+/// What an error means, in words for the one line of a log; what the connection itself met is
+/// handed through, `WouldBlock` too.
+pub fn explain(error: ssl::Error) -> io::Error {
+    if is_end(&error) {
+        return io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the connection ended without TLS's own end: something may be missing",
+        );
+    }
+    let error = match error.into_io_error() {
+        Ok(e) => return e,
+        Err(e) => e,
+    };
+    let reason = match error.ssl_error().and_then(reason) {
+        Some(reason) => reason,
+        None => return io::Error::new(io::ErrorKind::Other, error),
+    };
+    io::Error::new(io::ErrorKind::InvalidData, meaning(&reason))
+}
+
+/// The connection is at its end, and TLS wasn't: OpenSSL 1.1.1 says so with no reason at all, 3.0
+/// with one.
+fn is_end(error: &ssl::Error) -> bool {
+    match (error.code(), error.ssl_error()) {
+        (ErrorCode::SYSCALL, None) => error.io_error().is_none(),
+        (_, Some(stack)) => reason(stack).map_or(false, |r| r.starts_with("unexpected eof")),
+        _ => false,
+    }
+}
+
+/// Whether it is an alert: the other side has said why it goes.
+pub fn is_alert(error: &ssl::Error) -> bool {
+    let reason = error.ssl_error().and_then(reason);
+    reason.map_or(false, |reason| reason.contains(ALERT))
+}
+
+fn reason(stack: &ErrorStack) -> Option<String> {
+    let mut reasons = stack.errors().iter().filter_map(|error| error.reason());
+    reasons.next().map(str::to_string)
+}
+
+/// Stands in every reason that is an alert of the other side.
+const ALERT: &str = " alert ";
+
+/// OpenSSL's reasons in an operator's words: texts, since the numbers aren't in its crate.
+fn meaning(reason: &str) -> String {
+    if let Some(at) = reason.find(ALERT) {
+        return objection(&reason[at + ALERT.len()..]);
+    }
+    match reason {
+        "wrong version number"
+        | "unknown protocol"
+        | "packet length too long"
+        | "http request"
+        | "https proxy request"
+        | "record layer failure" => "it doesn't speak TLS: try http://".into(),
+        "unsupported protocol" | "version too low" => TOO_OLD.into(),
+        _ => format!("TLS: {}", reason),
+    }
+}
+
+const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
+
+/// What the other side says when it goes (RFC 8446 §6.2).
+fn objection(alert: &str) -> String {
+    match alert {
+        "protocol version" => TOO_OLD.into(),
+        "certificate required" => "it asks for a certificate of ours: give --proxy-cert".into(),
+        "handshake failure" => "it ended the handshake: it may ask for a certificate of ours \
+                                (--proxy-cert), or for other ciphers"
+            .into(),
+        "bad certificate"
+        | "unsupported certificate"
+        | "certificate revoked"
+        | "certificate expired"
+        | "certificate unknown"
+        | "unknown ca"
+        | "access denied" => {
+            format!("it doesn't take our certificate: {}", alert)
+        }
+        "unrecognized name" => "it doesn't know itself by this name: unrecognized name".into(),
+        _ => format!("it ended TLS: {}", alert),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TlsOptions;
+
+    /// RUSTSEC-2023-0044: with an empty name the old crate read on behind it.
+    #[test]
+    fn an_empty_name_never_reaches_openssl() {
+        let spec = TlsOptions::default().load().unwrap();
+        for name in &["", "."] {
+            let empty = Session::new(&spec, &Host::Name(name.to_string()));
+            let kind = empty.err().map(|e| e.kind());
+            assert_eq!(kind, Some(io::ErrorKind::InvalidInput), "{:?}", name);
+        }
+        assert!(Session::new(&spec, &Host::Name("proxy.example.".into())).is_ok());
+    }
+
+    /// What of openssl 0.10.50, which the lock file holds for rustc 1.48, advisories name, and what
+    /// of it is built upon that; the first is reached through `into_ssl` alone, never with an empty
+    /// name. SECURITY.md says which is which.
+    #[test]
+    fn nothing_is_called_that_an_advisory_names() {
+        const NAMED: &[&str] = &[
+            "set_host(",         // RUSTSEC-2023-0044
+            ".objects(",         // RUSTSEC-2023-0072
+            "MemBio",            // RUSTSEC-2024-0357, and all that is made with it:
+            "to_pem",            //
+            "to_text(",          //
+            "not_after().to_s",  // Display of a time
+            "not_before().to_s", //
+            "select_next_proto", // RUSTSEC-2025-0004
+            "set_alpn_select",   //
+            "Md::fetch",         // RUSTSEC-2025-0022
+            "Cipher::fetch",     //
+        ];
+        let mut folders = vec![concat!(env!("CARGO_MANIFEST_DIR"), "/src").into()];
+        let mut files = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir::<std::path::PathBuf>(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !path.ends_with("src/tls.rs") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    let found = NAMED.iter().find(|name| text.contains(**name));
+                    assert_eq!(found, None, "{}", path.display());
+                    files += 1;
+                }
+            }
+        }
+        let own = include_str!("tls.rs");
+        let own = &own[..own.find("mod tests").unwrap()];
+        assert_eq!(NAMED.iter().find(|name| own.contains(**name)), None);
+        assert!(files > 50, "{} files", files);
+    }
+
+    #[test]
+    fn names_are_told_in_the_handshake_and_addresses_are_not() {
+        let spec = TlsOptions::default().load().unwrap();
+        for (host, told) in &[
+            (Host::Name("proxy.example.".into()), Some("proxy.example")),
+            (Host::Ip([127, 0, 0, 1].into()), None),
+            (Host::Ip("::1".parse().unwrap()), None),
+        ] {
+            let session = Session::new(&spec, host).unwrap();
+            let name = session.ssl.servername(ssl::NameType::HOST_NAME);
+            assert_eq!(name, *told);
+        }
+    }
+
+    #[test]
+    fn reasons_are_told_in_words_that_help() {
+        for (reason, told) in &[
+            ("wrong version number", "try http://"),
+            ("tlsv13 alert certificate required", "give --proxy-cert"),
+            ("ssl/tls alert handshake failure", "--proxy-cert"),
+            ("tlsv1 alert protocol version", "1.2"),
+            ("tlsv1 alert unknown ca", "our certificate: unknown ca"),
+            ("bad signature", "TLS: bad signature"),
+        ] {
+            let text = meaning(reason);
+            assert!(text.contains(told), "{}: {}", reason, text);
+        }
+    }
+}

@@ -1,0 +1,632 @@
+//! TLS to the proxy: with stunnel and nginx in front of squid and of scripted peers, whose
+//! certificates are made for each test.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::parts::{curl, Nginx, Squid, SMALL};
+use crate::support::tls::{Authority, Identity, NginxStream, Stunnel};
+use crate::support::{eventually, Connection, Finished, Pattern, Peer, Ptunnel, TempDir};
+
+const MIB: u64 = 1 << 20;
+
+/// The names under which the proxies of these tests are reached.
+const RIGHT: &str = "DNS:localhost,IP:127.0.0.1";
+
+/// A program whose proxy is spoken to in TLS, and whom it trusts.
+fn through(address: SocketAddr, authority: &Authority) -> Ptunnel {
+    Ptunnel::through(format!("https://{}", address))
+        .args(&["--proxy-cacert", &authority.certificate()])
+}
+
+/// What is said when the tunnel can't be opened: one line, and the exit code of the network.
+#[track_caller]
+fn refused(program: Ptunnel) -> String {
+    let finished: Finished = program.args(&["-W", "example.org:22"]).run();
+    finished.expect_code(1);
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    finished.stderr
+}
+
+#[track_caller]
+fn assert_said(text: &str, all: &[&str]) {
+    for part in all {
+        assert!(text.contains(part), "{:?} isn't in {}", part, text);
+    }
+}
+
+/// Sends and checks so many bytes each way at once; the end goes last.
+fn both_ways(mut client: Connection, bytes: u64) {
+    let mut writer = client.handle();
+    let writing = thread::spawn(move || {
+        Pattern::new(1)
+            .write(&mut writer, bytes)
+            .expect("all is taken");
+        writer.finish_sending();
+    });
+    Pattern::new(2).read_all(&mut client, bytes);
+    writing.join().expect("all is sent");
+}
+
+/// The other side of that.
+fn bulk_peer(bytes: u64) -> Peer {
+    Peer::granting(move |connection| {
+        let mut reader = connection.handle();
+        let reading = thread::spawn(move || Pattern::new(1).read_all(&mut reader, bytes));
+        let mut writer = connection;
+        Pattern::new(2)
+            .write(&mut writer, bytes)
+            .expect("all is taken");
+        // Only now: the client leaves at our end, and takes the servers between us along.
+        reading.join().expect("all arrives");
+        writer.finish_sending();
+    })
+}
+
+#[test]
+fn carries_64_mib_both_ways_and_both_ends() {
+    let authority = Authority::new();
+    let peer = bulk_peer(64 * MIB);
+    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
+    let program = through(stunnel.address(), &authority)
+        .to("example.org:22")
+        .arg("-v")
+        .start();
+    both_ways(program.connect(), 64 * MIB);
+    program.says(&["67108864 bytes up, 67108864 down", "closed by both sides"]);
+}
+
+#[test]
+fn curl_fetches_from_nginx_through_squid_behind_nginx() {
+    let (authority, origin, squid) = (Authority::new(), Nginx::start(), Squid::start(None));
+    let front = NginxStream::start(&authority.issue("proxy", RIGHT), squid.address());
+    let program = through(front.address(), &authority)
+        .to(origin.address())
+        .to(origin.tls())
+        .start();
+    let trust = origin.certificate();
+    let secure = format!("https://localhost:{}", program.address_of(1).port());
+    for url in &[format!("http://{}", program.address()), secure] {
+        let get = |file: &str| {
+            let url = format!("{}/{}", url, file);
+            curl(&["--noproxy", "*", "--cacert", &trust, &url])
+        };
+        assert_eq!(get("small"), SMALL.as_bytes());
+        Nginx::big().check(0, &get("big"));
+    }
+    assert_eq!(program.stderr(), "");
+}
+
+#[test]
+fn squid_behind_stunnel_takes_credentials_that_are_not_shown() {
+    let (authority, origin) = (Authority::new(), Nginx::start());
+    let squid = Squid::start(Some(("joe", "hunter2")));
+    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), squid.address());
+    let program = Ptunnel::through(format!("https://joe:hunter2@{}", stunnel.address()))
+        .args(&["--proxy-cacert", &authority.certificate(), "-vvv"])
+        .to(origin.address())
+        .start();
+    let url = format!("http://{}/small", program.address());
+    assert_eq!(curl(&["--noproxy", "*", &url]), SMALL.as_bytes());
+    program.says(&["speaks TLSv1."]);
+    let told = program.says(&["through https://127.0.0.1:", "bytes"]);
+    assert!(!program.stderr().contains("hunter2"), "{}", told);
+}
+
+#[test]
+fn the_environment_names_it_too() {
+    let authority = Authority::new();
+    let peer = Peer::echoing();
+    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
+    let url = format!("https://localhost:{}", stunnel.address().port());
+    for name in &["https_proxy", "ALL_PROXY"] {
+        let program = Ptunnel::new()
+            .env(name, &url)
+            .args(&["--proxy-cacert", &authority.certificate()])
+            .to("example.org:22")
+            .start();
+        let mut client = program.connect();
+        client.send("hello");
+        client.expect("hello");
+    }
+    // Without the option it is the system's trust that counts, wherever OpenSSL looks for that.
+    let program = Ptunnel::through(&url)
+        .env("SSL_CERT_FILE", authority.certificate())
+        .to("example.org:22")
+        .start();
+    let mut client = program.connect();
+    client.send("hello");
+    client.expect("hello");
+}
+
+/// The reply and what follows it in the same record: less than one read of the exchange takes,
+/// and more. What OpenSSL has decrypted already no event tells of.
+#[test]
+fn keeps_what_arrives_in_the_replys_own_record() {
+    let authority = Authority::new();
+    for size in &[11, 1_900, 3_000, 15_000] {
+        let size = *size;
+        let peer = Peer::proxy(move |mut connection| {
+            let mut reply = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
+            reply.extend_from_slice(&Pattern::new(3).take(size));
+            connection.send(reply);
+            connection.echo();
+        });
+        let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
+        let program = through(stunnel.address(), &authority)
+            .to("example.org:22")
+            .start();
+        let mut client = program.connect();
+        Pattern::new(3).read(&mut client, size as u64);
+        client.send("on");
+        client.expect("on");
+    }
+}
+
+/// One answer a question: a byte that waits for an event which never comes stops it.
+#[test]
+fn small_messages_of_all_sizes_go_to_and_fro() {
+    let authority = Authority::new();
+    let peer = Peer::echoing();
+    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
+    let program = through(stunnel.address(), &authority)
+        .to("example.org:22")
+        .start();
+    let mut client = program.connect();
+    for size in (1..400).chain(
+        [16_383, 16_384, 16_385, 32_768, 32_769, 70_000]
+            .iter()
+            .copied(),
+    ) {
+        let message = Pattern::new(size as u64).take(size);
+        client.send(&message);
+        client.expect(&message);
+    }
+}
+
+#[test]
+fn a_half_close_goes_through_and_the_answer_still_comes() {
+    let authority = Authority::new();
+    let peer = Peer::granting(|mut connection| {
+        let asked = connection.rest();
+        assert_eq!(asked, b"all of it");
+        connection.send("the answer");
+        connection.finish_sending();
+    });
+    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
+    let program = through(stunnel.address(), &authority)
+        .to("example.org:22")
+        .start();
+    let mut client = program.connect();
+    client.send("all of it");
+    client.finish_sending();
+    assert_eq!(client.rest(), b"the answer");
+}
+
+#[test]
+fn the_far_ends_half_close_comes_through_and_it_still_listens() {
+    let authority = Authority::new();
+    let peer = Peer::granting(|mut connection| {
+        connection.send("said all");
+        connection.finish_sending();
+        assert_eq!(connection.rest(), b"heard all");
+    });
+    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
+    let program = through(stunnel.address(), &authority)
+        .to("example.org:22")
+        .arg("-v")
+        .start();
+    let mut client = program.connect();
+    assert_eq!(client.rest(), b"said all");
+    client.send("heard all");
+    client.finish_sending();
+    program.says(&["9 bytes up, 8 down", "closed by both sides"]);
+}
+
+/// A relay of bytes in front of `address`, which ends the connection to its client once `count`
+/// bytes came from behind: by FIN and nothing else, or by a reset.
+fn torn_after(address: SocketAddr, count: usize, by_reset: bool) -> Peer {
+    Peer::start(move |connection| {
+        let mut behind = TcpStream::connect(address).expect("a connection");
+        let (mut up, mut to) = (connection.handle(), behind.try_clone().unwrap());
+        let upload = thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n) = up.read(&mut buffer) {
+                if n == 0 || to.write_all(&buffer[..n]).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut seen = 0;
+        let mut buffer = [0; 4096];
+        let mut connection = connection;
+        while seen < count {
+            match behind.read(&mut buffer) {
+                Ok(n) if n > 0 => {
+                    seen += n;
+                    let _ = connection.try_send(&buffer[..n]);
+                }
+                _ => break,
+            }
+        }
+        let _ = behind.shutdown(Shutdown::Both);
+        if by_reset {
+            let _ = connection.stream().shutdown(Shutdown::Read);
+            upload.join().unwrap();
+            connection.reset();
+        } else {
+            connection.finish_sending();
+            upload.join().unwrap();
+        }
+    })
+}
+
+/// Whoever can cut the cable could otherwise make a short answer out of a long one.
+#[test]
+fn an_end_without_close_notify_is_a_reset_as_a_reset_is() {
+    let authority = Authority::new();
+    let peer = Peer::granting(|mut connection| {
+        let _ = Pattern::new(4).write(&mut connection, MIB);
+    });
+    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
+    for (by_reset, told) in &[
+        (
+            false,
+            "cut: upstream: the connection ended without TLS's own end",
+        ),
+        (true, "cut: upstream: Connection reset by peer"),
+    ] {
+        let torn = torn_after(stunnel.address(), 100_000, *by_reset);
+        let program = through(torn.address(), &authority)
+            .to("example.org:22")
+            .arg("-v")
+            .start();
+        let mut client = program.connect();
+        let mut all = Vec::new();
+        let end = client.read_to_end(&mut all);
+        assert!(end.is_err(), "an orderly end after {} bytes", all.len());
+        program.says(&[told]);
+    }
+}
+
+#[test]
+fn the_certificate_is_for_the_name_that_was_given() {
+    let authority = Authority::new();
+    let peer = Peer::echoing();
+    let cases: &[(&str, &str, &str)] = &[
+        ("DNS:localhost", "localhost", ""),
+        ("DNS:localhost", "LOCALHOST", ""),
+        (
+            "DNS:localhost",
+            "127.0.0.1",
+            "is for localhost, not 127.0.0.1",
+        ),
+        ("IP:127.0.0.1", "127.0.0.1", ""),
+        (
+            "IP:127.0.0.1",
+            "localhost",
+            "is for 127.0.0.1, not localhost",
+        ),
+        (
+            "DNS:a.test,DNS:b.test,IP:::1,DNS:c.test,DNS:d.test",
+            "localhost",
+            "is for a.test, b.test, ::1 and 2 more, not localhost",
+        ),
+        (
+            "",
+            "localhost",
+            "is for no host (its subjectAltName names none), not localhost",
+        ),
+    ];
+    for (index, (names, host, complaint)) in cases.iter().enumerate() {
+        let identity = authority.issue(&index.to_string(), names);
+        let stunnel = Stunnel::start(&identity, peer.address());
+        let program = Ptunnel::through(format!("https://{}:{}", host, stunnel.address().port()))
+            .args(&["--proxy-cacert", &authority.certificate()]);
+        if complaint.is_empty() {
+            let program = program.to("example.org:22").start();
+            let mut client = program.connect();
+            client.send("hello");
+            client.expect("hello");
+        } else {
+            assert_said(&refused(program), &["no TLS with proxy", complaint]);
+        }
+    }
+}
+
+#[test]
+fn a_certificate_that_can_not_be_verified_is_refused_with_the_reason() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let peer = Peer::echoing();
+    let cases: &[(Identity, &str)] = &[
+        (
+            authority.issue_expired("old", RIGHT),
+            "its certificate has expired, 1 days ago",
+        ),
+        (
+            authority.self_signed("self", "/CN=x", RIGHT),
+            "its certificate is self-signed",
+        ),
+        (
+            other.issue("other", RIGHT),
+            "from a CA that isn't known here, 'Authority of the test': --proxy-cacert",
+        ),
+    ];
+    for (identity, complaint) in cases {
+        let stunnel = Stunnel::start(identity, peer.address());
+        let said = refused(through(stunnel.address(), &authority));
+        assert_said(
+            &said,
+            &[
+                "no TLS with proxy",
+                &stunnel.address().to_string(),
+                complaint,
+            ],
+        );
+    }
+    assert_eq!(peer.accepted(), 0, "nobody was asked for a tunnel");
+}
+
+#[test]
+fn a_self_signed_certificate_that_is_given_is_trusted() {
+    let authority = Authority::new();
+    let peer = Peer::echoing();
+    for identity in &[
+        authority.self_signed("self", "/CN=x", RIGHT),
+        // One of a CA may be pinned as well, without that CA.
+        authority.issue("leaf", RIGHT),
+    ] {
+        let stunnel = Stunnel::start(identity, peer.address());
+        let program = Ptunnel::through(format!("https://{}", stunnel.address()))
+            .args(&["--proxy-cacert", &identity.certificate])
+            .to("example.org:22")
+            .start();
+        let mut client = program.connect();
+        client.send("hello");
+        client.expect("hello");
+    }
+}
+
+#[test]
+fn an_insecure_connection_is_warned_of_each_time() {
+    let authority = Authority::new();
+    let peer = Peer::echoing();
+    let identity = authority.self_signed("self", "/CN=x", "DNS:other.test");
+    let stunnel = Stunnel::start(&identity, peer.address());
+    let program = Ptunnel::through(format!("https://{}", stunnel.address()))
+        .arg("--proxy-insecure")
+        .to("example.org:22")
+        .start();
+    for times in 1..4 {
+        let mut client = program.connect();
+        client.send("hello");
+        client.expect("hello");
+        eventually("a warning each time", || {
+            let told = program.stderr();
+            let warnings = told.lines().filter(|line| {
+                line.starts_with("warning: proxy 127.0.0.1:")
+                    && line.contains("without knowing to whom (--proxy-insecure): its certificate")
+            });
+            warnings.count() == times
+        });
+    }
+    let right = Stunnel::start(&authority.issue("right", RIGHT), peer.address());
+    let program = through(right.address(), &authority)
+        .arg("--proxy-insecure")
+        .to("example.org:22")
+        .start();
+    let mut client = program.connect();
+    client.send("hello");
+    client.expect("hello");
+    program.says(&["--proxy-insecure", "its certificate would do"]);
+}
+
+#[test]
+fn a_proxy_that_asks_for_our_certificate_gets_it_or_is_told_of() {
+    let authority = Authority::new();
+    let peer = Peer::echoing();
+    let right = authority.issue("us", "");
+    let wrong = authority.self_signed("them", "/CN=them", "DNS:them.test");
+    let proxy = authority.issue("proxy", RIGHT);
+    let stunnel = Stunnel::asking(&proxy, peer.address(), &authority);
+    let folder = TempDir::new();
+    let both = [&right.certificate, &right.key]
+        .iter()
+        .fold(Vec::new(), |mut all, path| {
+            all.extend(std::fs::read(path).unwrap());
+            all
+        });
+    let both = folder.file_with_mode("both.pem", 0o600, both);
+    let words: &[&[&str]] = &[
+        &[
+            "--proxy-cert",
+            &right.certificate,
+            "--proxy-key",
+            &right.key,
+        ],
+        &["--proxy-cert", &both],
+    ];
+    for words in words {
+        let program = through(stunnel.address(), &authority)
+            .args(words)
+            .to("example.org:22")
+            .start();
+        let mut client = program.connect();
+        client.send("hello");
+        client.expect("hello");
+        assert_eq!(program.stderr(), "");
+    }
+    let said = refused(through(stunnel.address(), &authority));
+    assert_said(
+        &said,
+        &["it asks for a certificate of ours: give --proxy-cert"],
+    );
+    let words = &[
+        "--proxy-cert",
+        &wrong.certificate,
+        "--proxy-key",
+        &wrong.key,
+    ];
+    let said = refused(through(stunnel.address(), &authority).args(words));
+    assert_said(&said, &["it doesn't take our certificate: unknown ca"]);
+}
+
+#[test]
+fn older_tls_than_1_2_is_refused_and_1_2_is_not() {
+    let authority = Authority::new();
+    let peer = Peer::echoing();
+    let identity = authority.issue("proxy", RIGHT);
+    let only = |version: &str| {
+        let options = format!("sslVersion = {}\nciphers = ALL:@SECLEVEL=0\n", version);
+        Stunnel::start_with(&identity, peer.address(), &options)
+    };
+    let old = only("TLSv1.1");
+    let said = refused(through(old.address(), &authority));
+    assert_said(&said, &["no version of TLS from 1.2 on"]);
+    let new = only("TLSv1.2");
+    let program = through(new.address(), &authority)
+        .to("example.org:22")
+        .arg("-vv")
+        .start();
+    both_ways_small(&mut program.connect());
+    program.says(&["speaks TLSv1.2"]);
+}
+
+fn both_ways_small(client: &mut Connection) {
+    client.send("hello");
+    client.expect("hello");
+    client.finish_sending();
+    client.expect_end();
+}
+
+#[test]
+fn a_proxy_that_does_not_speak_tls_is_told_from_one_that_does() {
+    let authority = Authority::new();
+    let plain = Peer::start(|mut connection| {
+        let _ = connection.try_send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        connection.finish_sending();
+        connection.drain();
+    });
+    let said = refused(through(plain.address(), &authority));
+    assert_said(&said, &["it doesn't speak TLS: try http://"]);
+    let closing = Peer::start(|mut connection| {
+        connection.receive(5);
+    });
+    let said = refused(through(closing.address(), &authority));
+    assert_said(&said, &["no TLS with proxy"]);
+    // And the other way round.
+    let alerting = Peer::start(|mut connection| {
+        let _ = connection.try_send([21, 3, 1, 0, 2, 2, 40]);
+        connection.drain();
+    });
+    let said = refused(Ptunnel::through(alerting.address()));
+    assert_said(&said, &["sent no valid reply: it speaks TLS: try https://"]);
+}
+
+#[test]
+fn a_handshake_that_hangs_ends_with_the_handshake_timeout() {
+    let authority = Authority::new();
+    let silent = Peer::start(|mut connection| connection.drain());
+    let start = Instant::now();
+    let program = through(silent.address(), &authority).args(&["--handshake-timeout", "0.5"]);
+    assert_said(&refused(program), &["no reply from proxy", "within 0.5s"]);
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn the_next_proxy_is_asked_and_nobody_goes_round_one_that_was_reached() {
+    let authority = Authority::new();
+    let peer = Peer::echoing();
+    let (wrong, right) = (
+        authority.issue("wrong", "DNS:x"),
+        authority.issue("right", RIGHT),
+    );
+    let wrong = Stunnel::start(&wrong, peer.address());
+    let right = Stunnel::start(&right, peer.address());
+    let program = through(wrong.address(), &authority)
+        .proxy(format!("https://{}", right.address()))
+        .to("example.org:22")
+        .start();
+    both_ways_small(&mut program.connect());
+    program.says(&["its certificate is for x", "trying the next proxy"]);
+
+    let origin = Peer::echoing();
+    let destination = origin.address().to_string();
+    let finished = through(wrong.address(), &authority)
+        .args(&["--direct-fallback", "-W", &destination])
+        .run();
+    finished.expect_code(1);
+    assert_eq!(origin.accepted(), 0);
+}
+
+#[test]
+fn files_that_are_no_use_end_it_with_2() {
+    let authority = Authority::new();
+    let folder = TempDir::new();
+    let (ours, other) = (authority.issue("ours", ""), authority.issue("other", ""));
+    let rubbish = folder.file("rubbish", "-----BEGIN hunter2");
+    let encrypted = folder.at("encrypted");
+    let words = [
+        "pkey",
+        "-aes128",
+        "-passout",
+        "pass:hunter2",
+        "-in",
+        &ours.key,
+        "-out",
+        &encrypted,
+    ];
+    crate::support::parts::run("openssl", &words);
+    let cert = &ours.certificate[..];
+    let cases: &[(&[&str], &str)] = &[
+        (
+            &["--proxy-cacert", &rubbish],
+            "it holds no certificate in PEM form",
+        ),
+        (&["--proxy-cacert", "/no/file"], "No such file"),
+        (
+            &["--proxy-cert", &rubbish],
+            "it holds no certificate in PEM form",
+        ),
+        (
+            &["--proxy-cert", cert],
+            "it holds no private key in PEM form",
+        ),
+        (
+            &["--proxy-cert", cert, "--proxy-key", &rubbish],
+            "it holds no private key in PEM form",
+        ),
+        (
+            &["--proxy-cert", cert, "--proxy-key", &other.key],
+            "it isn't the key of the certificate",
+        ),
+        (
+            &["--proxy-cert", cert, "--proxy-key", &encrypted],
+            "it is encrypted",
+        ),
+    ];
+    for (words, told) in cases {
+        let finished = Ptunnel::through("https://proxy.test")
+            .args(words)
+            .args(&["-W", "example.org:22"])
+            .run();
+        finished.expect_code(2);
+        assert_said(&finished.stderr, &[words[words.len() - 1], told]);
+        assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_key_that_others_can_read_is_warned_of() {
+    let authority = Authority::new();
+    let ours = authority.issue("ours", "");
+    let folder = TempDir::new();
+    let key = folder.file_with_mode("key", 0o644, std::fs::read(&ours.key).unwrap());
+    let program = Ptunnel::through("https://proxy.test")
+        .args(&["--proxy-cert", &ours.certificate, "--proxy-key", &key])
+        .to("example.org:22")
+        .start();
+    program.says(&["warning", "others can read the key", &key]);
+}

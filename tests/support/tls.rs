@@ -1,0 +1,203 @@
+//! Certificates of all kinds from an authority made for one test, and servers that show them.
+
+use std::net::SocketAddr;
+
+use super::parts::{find, run, Server};
+use super::program::clean_command;
+use super::temp::TempDir;
+
+/// A CA of the test's own; openssl does its work.
+pub struct Authority {
+    folder: TempDir,
+}
+
+/// The paths of a certificate and of its key, in PEM.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub certificate: String,
+    pub key: String,
+}
+
+const NEW_KEY: &[&str] = &[
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+];
+
+impl Authority {
+    pub fn new() -> Authority {
+        let authority = Authority {
+            folder: TempDir::new(),
+        };
+        authority.self_signed("ca", "/CN=Authority of the test", "DNS:ca.test");
+        authority
+    }
+
+    fn identity(&self, name: &str) -> Identity {
+        Identity {
+            certificate: self.folder.at(&format!("{}.pem", name)),
+            key: self.folder.at(&format!("{}.key", name)),
+        }
+    }
+
+    /// The path of its certificate, for those who shall trust it.
+    pub fn certificate(&self) -> String {
+        self.identity("ca").certificate
+    }
+
+    /// A certificate that vouches for itself, for these alternative names.
+    pub fn self_signed(&self, name: &str, subject: &str, names: &str) -> Identity {
+        let identity = self.identity(name);
+        let names = format!("subjectAltName={}", names);
+        let mut words = vec!["req", "-x509", "-days", "2", "-subj", subject];
+        words.extend_from_slice(NEW_KEY);
+        words.extend_from_slice(&["-addext", &names]);
+        words.extend_from_slice(&["-keyout", &identity.key, "-out", &identity.certificate]);
+        run("openssl", &words);
+        identity
+    }
+
+    /// A certificate of this authority for these alternative names (none: "").
+    pub fn issue(&self, name: &str, names: &str) -> Identity {
+        self.issue_for(name, names, 2)
+    }
+
+    /// One that ended yesterday.
+    pub fn issue_expired(&self, name: &str, names: &str) -> Identity {
+        self.issue_for(name, names, -1)
+    }
+
+    fn issue_for(&self, name: &str, names: &str, days: i32) -> Identity {
+        let identity = self.identity(name);
+        let request = self.folder.at(&format!("{}.request", name));
+        let mut words = vec!["req", "-new", "-subj", "/CN=proxy.test"];
+        words.extend_from_slice(NEW_KEY);
+        words.extend_from_slice(&["-keyout", &identity.key, "-out", &request]);
+        run("openssl", &words);
+        let names = match names {
+            "" => String::new(),
+            names => format!("subjectAltName={}\n", names),
+        };
+        let extensions = self.folder.file(&format!("{}.extensions", name), names);
+        let (ca, days) = (self.identity("ca"), days.to_string());
+        run(
+            "openssl",
+            &[
+                "x509",
+                "-req",
+                "-in",
+                &request,
+                "-days",
+                &days,
+                "-CA",
+                &ca.certificate,
+                "-CAkey",
+                &ca.key,
+                "-CAcreateserial",
+                "-extfile",
+                &extensions,
+                "-out",
+                &identity.certificate,
+            ],
+        );
+        identity
+    }
+}
+
+/// stunnel as a server: TLS outside, plain TCP to `behind` inside.
+pub struct Stunnel {
+    server: Server,
+    _folder: TempDir,
+}
+
+impl Stunnel {
+    pub fn start(identity: &Identity, behind: SocketAddr) -> Stunnel {
+        Stunnel::start_with(identity, behind, "")
+    }
+
+    /// One that takes only clients with a certificate of the authority.
+    pub fn asking(identity: &Identity, behind: SocketAddr, authority: &Authority) -> Stunnel {
+        let options = format!(
+            "CAfile = {}\nverifyChain = yes\nrequireCert = yes\n",
+            authority.certificate()
+        );
+        Stunnel::start_with(identity, behind, &options)
+    }
+
+    pub fn start_with(identity: &Identity, behind: SocketAddr, options: &str) -> Stunnel {
+        let program = find("stunnel");
+        let folder = TempDir::new();
+        let log = folder.at("log");
+        let server = Server::start("stunnel", &log, |port| {
+            let config = format!(
+                "foreground = yes\npid =\nsyslog = no\ndebug = 5\n\
+                 [proxy]\naccept = 127.0.0.1:{}\nconnect = {}\ncert = {}\nkey = {}\n{}",
+                port, behind, identity.certificate, identity.key, options
+            );
+            let config = folder.file("stunnel.conf", config);
+            let mut command = clean_command(&program);
+            command.arg(config);
+            command
+        });
+        Stunnel {
+            server,
+            _folder: folder,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+}
+
+/// nginx as a server of TLS in front of any other: its stream module.
+pub struct NginxStream {
+    server: Server,
+    _folder: TempDir,
+}
+
+/// Where Debian keeps it; not there when it is compiled in.
+const STREAM_MODULE: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
+
+impl NginxStream {
+    pub fn start(identity: &Identity, behind: SocketAddr) -> NginxStream {
+        let program = find("nginx");
+        let folder = TempDir::new();
+        let log = folder.at("log");
+        let server = Server::start("nginx", &log, |port| {
+            let config = format!(
+                "load_module {module};\n\
+                 daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log stderr;\n\
+                 events {{ worker_connections 1000; }}\n\
+                 stream {{\n\
+                   server {{\n\
+                     listen 127.0.0.1:{port} ssl;\n\
+                     ssl_certificate {certificate};\n\
+                     ssl_certificate_key {key};\n\
+                     proxy_pass {behind};\n\
+                   }}\n\
+                 }}\n",
+                module = STREAM_MODULE,
+                folder = folder.path().display(),
+                port = port,
+                certificate = identity.certificate,
+                key = identity.key,
+                behind = behind
+            );
+            let config = folder.file("nginx.conf", config);
+            let mut command = clean_command(&program);
+            command.args(&["-e", "stderr", "-p", &folder.at(""), "-c", &config]);
+            command
+        });
+        NginxStream {
+            server,
+            _folder: folder,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+}
