@@ -11,8 +11,8 @@ use futures01::future::{self, Either, Loop};
 use futures01::Future;
 use log::{debug, warn};
 use ptunnel::config::{Family, HostPort};
-use ptunnel::engine::{Connect, Opening};
-use ptunnel::net::Rewind;
+use ptunnel::engine::{secure, Connect, Opening};
+use ptunnel::net::{Rewind, Upstream as Upstream01};
 use ptunnel::report::{self, Carried, Line, Origin};
 use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
 use ptunnel::wire::Outcome;
@@ -26,11 +26,11 @@ use crate::bridged::Bridged;
 use crate::Rung3;
 
 type Engine = Rc<ptunnel_r5::Engine<Rung3>>;
-type Upstream = Rewind<Bridged<TcpStream>>;
-type Opened = (Upstream, Via);
+type Upstream = Upstream01<Bridged<TcpStream>>;
+type Opened = (Rewind<Upstream>, Via);
 
 /// Serves one client: opens a way, carries its bytes, logs its end.
-pub(crate) fn carry<C: Transport>(
+pub(crate) fn carry<C: Transport + 'static>(
     engine: &Engine,
     client: Bridged<C>,
     origin: Origin,
@@ -46,18 +46,28 @@ pub(crate) fn carry<C: Transport>(
             Ok(opened) => opened,
             Err(e) => {
                 let carried = report::left(origin, &destination, start, e);
-                return Either::A(future::ok(carried));
+                return Either::A(boxed(future::ok(carried)));
             }
         };
         debug!("{origin} to {destination}: open {via}");
-        let relay = engine.links.relay_01(client.unchecked(), stream);
         let line = Line {
             origin,
             destination,
             via,
             start,
         };
-        Either::B(relay.then(|end| Ok(line.log(end))))
+        // Two kinds of relay, so that the usual one knows its socket.
+        let client = client.unchecked();
+        match Upstream::bare(stream) {
+            Ok(stream) => {
+                let relay = engine.links.relay_01(client, stream);
+                Either::B(relay.then(|end| Ok(line.log(end))))
+            }
+            Err(stream) => {
+                let relay = engine.links.relay_01(client, stream);
+                Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
+            }
+        }
     })
 }
 
@@ -108,7 +118,7 @@ fn open_through(
     engine: &Engine,
     candidate: &Candidate,
     destination: &HostPort,
-) -> impl Future<Item = Upstream, Error = Error> {
+) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
     let (engine, candidate, destination) = (engine.clone(), candidate.clone(), destination.clone());
     let (limit, peer) = (engine.settings.timeouts.handshake, candidate.peer());
     dial_proxy(&engine, &candidate).and_then(move |socket| {
@@ -121,32 +131,35 @@ fn open_through(
     })
 }
 
-/// Asks one proxy for the destination, on as many connections as it wants for that.
+/// Asks one proxy for the destination, on as many connections as it wants for that, each in TLS
+/// where it speaks that.
 fn ask(
     engine: &Engine,
     socket: Bridged<TcpStream>,
     candidate: Candidate,
     destination: HostPort,
-) -> impl Future<Item = Upstream, Error = Error> {
+) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
     let engine = engine.clone();
     let exchange = candidate.exchange(&destination);
     let first = (socket, exchange, candidate, destination);
     future::loop_fn(first, move |(socket, exchange, candidate, destination)| {
         let engine = engine.clone();
-        Connect::new(socket, exchange).then(move |outcome| match outcome {
-            Ok(Outcome::Granted(stream)) => Either::A(future::ok(Loop::Break(stream))),
-            Ok(Outcome::Redial(exchange)) => {
-                debug!("{}: answering on a new connection", candidate.peer());
-                let dial = dial_proxy(&engine, &candidate).then(move |dialled| {
-                    let socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
-                    Ok(Loop::Continue((socket, *exchange, candidate, destination)))
-                });
-                Either::B(dial)
-            }
-            Err(failure) => {
-                let error = failure.at(candidate.peer(), destination);
-                Either::A(future::err(error))
-            }
+        secure(socket, &candidate).and_then(move |stream| {
+            Connect::new(stream, exchange).then(move |outcome| match outcome {
+                Ok(Outcome::Granted(stream)) => Either::A(future::ok(Loop::Break(stream))),
+                Ok(Outcome::Redial(exchange)) => {
+                    debug!("{}: answering on a new connection", candidate.peer());
+                    let dial = dial_proxy(&engine, &candidate).then(move |dialled| {
+                        let socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
+                        Ok(Loop::Continue((socket, *exchange, candidate, destination)))
+                    });
+                    Either::B(dial)
+                }
+                Err(failure) => {
+                    let error = failure.at(candidate.peer(), destination);
+                    Either::A(future::err(error))
+                }
+            })
         })
     })
 }
@@ -168,7 +181,12 @@ fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened,
         destination,
         family,
     )
-    .map(|socket| (Rewind::new(socket, Vec::new()), Via::DIRECTLY))
+    .map(|socket| {
+        (
+            Rewind::new(Upstream::Bare(socket), Vec::new()),
+            Via::DIRECTLY,
+        )
+    })
 }
 
 /// r5's, with its own limit; the socket is bridged as soon as there is one.
@@ -180,6 +198,13 @@ fn dial(
 ) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
     let (engine, address) = (engine.clone(), address.clone());
     As01::pin(async move { engine.dial(&peer, &address, family).await }).map(Bridged::new)
+}
+
+/// The rarer ends of [`carry`], so that they take no room in every tunnel.
+fn boxed(
+    end: impl Future<Item = Carried, Error = Error> + 'static,
+) -> Box<dyn Future<Item = Carried, Error = Error>> {
+    Box::new(end)
 }
 
 /// Fails with `error` after `limit`, which begins with the first poll.

@@ -2,7 +2,7 @@
 //!
 //! The typical last resident of the old world: a state machine that works, is tested, and that
 //! nobody wants to touch in the same change. It takes any stream and gives it back, so the
-//! bridge carries one across for as long as the exchange lasts: a tokio 1 socket goes in, and
+//! bridge carries one across for as long as the exchange lasts: a tokio 1 stream goes in, and
 //! comes out unwrapped. Once it stands, nothing of a tunnel crosses a bridge.
 
 #![forbid(unsafe_code)]
@@ -20,9 +20,8 @@ use ptunnel::wire::{Exchange, Outcome};
 use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task::AsStd;
-use ptunnel_r5::net::{Rewind, Transport};
-use ptunnel_r5::{Connect, Engine, Links, Native, Settings, Upstream, Vital};
-use tokio::net::TcpStream;
+use ptunnel_r5::net::{Rewind, Transport, Upstream};
+use ptunnel_r5::{Connect, Engine, Links, Native, Settings, Vital};
 
 fn main() {
     process::exit(cli::program(ptunnel_r5::run::<Rung4>));
@@ -34,11 +33,11 @@ struct Rung4(Native);
 impl Connect for Rung4 {
     async fn connect(
         &self,
-        stream: TcpStream,
+        stream: Upstream,
         exchange: Exchange,
         proxy: &Candidate,
         destination: &HostPort,
-    ) -> Result<Outcome<Upstream>, Error> {
+    ) -> Result<Outcome<Rewind<Upstream>>, Error> {
         // `Connect` never shuts its stream down: either policy would do.
         let stream = As01::new(stream, ShutdownPolicy::Fin);
         let asked = AsStd::new(Connect01::new(stream, exchange)).await;

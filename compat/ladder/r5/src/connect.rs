@@ -5,9 +5,8 @@ use ptunnel::route::Candidate;
 use ptunnel::wire::{Exchange, Outcome, Step};
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
-use crate::net::Rewind;
+use crate::net::{Rewind, Upstream};
 
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;
@@ -23,11 +22,11 @@ const CHUNK: usize = 2 * 1024;
 ///
 /// The proxy's refusal, or why it gave no answer.
 pub async fn connect(
-    mut stream: TcpStream,
+    mut stream: Upstream,
     mut exchange: Exchange,
     proxy: &Candidate,
     destination: &HostPort,
-) -> Result<Outcome<Rewind<TcpStream>>, Error> {
+) -> Result<Outcome<Rewind<Upstream>>, Error> {
     let mut request = exchange.begin();
     loop {
         let piece = match turn(&mut stream, &request).await {
@@ -50,7 +49,7 @@ pub async fn connect(
 }
 
 /// Sends what is to be sent, and returns what comes next; see [`read_piece`].
-async fn turn(stream: &mut TcpStream, request: &[u8]) -> std::io::Result<Vec<u8>> {
+async fn turn(stream: &mut Upstream, request: &[u8]) -> std::io::Result<Vec<u8>> {
     stream.write_all(request).await?;
     read_piece(stream).await
 }
@@ -59,7 +58,7 @@ async fn turn(stream: &mut TcpStream, request: &[u8]) -> std::io::Result<Vec<u8>
 ///
 /// In a `Vec`: an array that lives across an `.await` is a part of the future, and of every
 /// future around it.
-async fn read_piece(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+async fn read_piece(stream: &mut Upstream) -> std::io::Result<Vec<u8>> {
     let mut piece = Vec::with_capacity(CHUNK);
     stream.read_buf(&mut piece).await?;
     Ok(piece)

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What waits for one thing after the other has become an `async fn`: `listen`, `session`,
-//! `dial`, `connect`, `proxy`. What waits for two directions at once, millions of times, is still
+//! `dial`, `secure`, `connect`, `proxy`. What waits for two directions at once, millions of times, is still
 //! written by hand: [`relay`]. What never polled ([`ptunnel::config`], [`ptunnel::wire`],
 //! [`ptunnel::route`], [`ptunnel::report`] and their like) isn't here at all: it is used as it
 //! was.
@@ -31,6 +31,7 @@ pub mod net;
 mod panics;
 mod proxy;
 pub mod relay;
+mod secure;
 mod server;
 mod session;
 pub mod shutdown;
@@ -48,8 +49,9 @@ pub use self::limits::{within, Permit, Permits};
 pub use self::links::{Connect, Links, Native};
 pub use self::listen::{Client, Listener};
 pub use self::panics::Vital;
+pub use self::secure::secure;
 pub use self::server::runtime;
-pub use self::session::{Opened, Upstream};
+pub use self::session::Opened;
 
 /// Does what the configuration says, until a signal, the end of stdin or an error ends it.
 ///

@@ -11,11 +11,10 @@ use ptunnel::report::{Carried, Cut, Origin, Traffic};
 use ptunnel::route::{Candidate, Tunnel};
 use ptunnel::wire::{Exchange, Outcome};
 use ptunnel::Error;
-use tokio::net::TcpStream;
 
-use crate::net::Transport;
+use crate::net::{Rewind, Transport, Upstream};
 use crate::relay::{Clock, Patience, Relay};
-use crate::{Engine, Settings, Upstream, Vital};
+use crate::{Engine, Settings, Vital};
 
 /// How a thread's clients are carried.
 pub trait Links: Sized + 'static {
@@ -44,11 +43,11 @@ pub trait Connect: Links {
     /// See [`connect`](crate::connect()).
     fn connect(
         &self,
-        stream: TcpStream,
+        stream: Upstream,
         exchange: Exchange,
         proxy: &Candidate,
         destination: &HostPort,
-    ) -> impl Future<Output = Result<Outcome<Upstream>, Error>>;
+    ) -> impl Future<Output = Result<Outcome<Rewind<Upstream>>, Error>>;
 }
 
 /// The links of this rung.
@@ -91,11 +90,11 @@ impl Links for Native {
 impl Connect for Native {
     async fn connect(
         &self,
-        stream: TcpStream,
+        stream: Upstream,
         exchange: Exchange,
         proxy: &Candidate,
         destination: &HostPort,
-    ) -> Result<Outcome<Upstream>, Error> {
+    ) -> Result<Outcome<Rewind<Upstream>>, Error> {
         crate::connect(stream, exchange, proxy, destination).await
     }
 }

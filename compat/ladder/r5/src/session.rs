@@ -18,16 +18,13 @@ use ptunnel::{Error, Peer, Phase};
 use tokio::net::TcpStream;
 
 use crate::limits::within;
-use crate::net::{Rewind, Transport};
-use crate::{Connect, Engine, Links};
-
-/// The destination's side of a tunnel.
-pub type Upstream = Rewind<TcpStream>;
+use crate::net::{Rewind, Transport, Upstream};
+use crate::{secure, Connect, Engine, Links};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
     /// Carries the destination's bytes, first those that came with the proxy's reply.
-    pub stream: Upstream,
+    pub stream: Rewind<Upstream>,
     /// Which way it is.
     pub via: Via,
 }
@@ -66,7 +63,13 @@ impl<L: Connect> Engine<L> {
             via,
             start,
         };
-        Ok(line.log(self.links.relay(client, stream).await))
+        // Two kinds of relay, so that the usual one knows its socket; the other one is boxed, to
+        // take no room in every tunnel.
+        let end = match Upstream::bare(stream) {
+            Ok(stream) => self.links.relay(client, stream).await,
+            Err(stream) => Box::pin(self.links.relay(client, stream)).await,
+        };
+        Ok(line.log(end))
     }
 
     /// Opens a way to the tunnel's destination: through the first proxy of its gateway that can
@@ -121,7 +124,7 @@ impl<L: Connect> Engine<L> {
         &self,
         candidate: &Candidate,
         destination: &HostPort,
-    ) -> Result<Upstream, Error> {
+    ) -> Result<Rewind<Upstream>, Error> {
         let peer = candidate.peer();
         let socket = self.dial_proxy(candidate).await?;
         debug!("{peer}: connected, asking for {destination}");
@@ -130,16 +133,18 @@ impl<L: Connect> Engine<L> {
         within(limit, late, self.ask(socket, candidate, destination)).await
     }
 
-    /// Asks one proxy for the destination, on as many connections as it wants for that.
+    /// Asks one proxy for the destination, on as many connections as it wants for that, each in TLS
+    /// where it speaks that.
     async fn ask(
         &self,
         mut socket: TcpStream,
         candidate: &Candidate,
         destination: &HostPort,
-    ) -> Result<Upstream, Error> {
+    ) -> Result<Rewind<Upstream>, Error> {
         let mut exchange = candidate.exchange(destination);
         loop {
-            let asked = self.links.connect(socket, exchange, candidate, destination);
+            let stream = secure(socket, candidate).await?;
+            let asked = self.links.connect(stream, exchange, candidate, destination);
             exchange = match asked.await? {
                 Outcome::Granted(stream) => return Ok(stream),
                 Outcome::Redial(exchange) => *exchange,
@@ -163,7 +168,7 @@ impl<L: Connect> Engine<L> {
         let family = tunnel.gateway().route().family;
         let socket = self.dial(&peer, destination, family).await?;
         Ok(Opened {
-            stream: Rewind::new(socket, Vec::new()),
+            stream: Rewind::new(Upstream::Bare(socket), Vec::new()),
             via: Via::DIRECTLY,
         })
     }

@@ -1,0 +1,145 @@
+//! The stream to a proxy or a destination: mostly a bare socket, which the relay knows best.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+
+use openssl::ssl::{self, ErrorCode};
+use ptunnel::tls::{explain, is_alert};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_openssl::SslStream;
+
+use super::{Rewind, Transport};
+
+/// A bare socket, or TLS over one.
+///
+/// Good as it is for the few bytes of an opening. A tunnel's millions go over what
+/// [`bare`](Upstream::bare) makes of it, so that the usual case costs nothing for the other.
+///
+/// The root drives OpenSSL itself; here tokio-openssl does.
+pub enum Upstream {
+    /// The socket itself.
+    Bare(TcpStream),
+    /// TLS over it, after its handshake.
+    Secure(Box<SslStream<TcpStream>>),
+}
+
+impl Upstream {
+    /// The socket, if it is bare, with what was put back in front of it.
+    ///
+    /// # Errors
+    ///
+    /// The stream as it was, if it isn't.
+    pub fn bare(stream: Rewind<Upstream>) -> Result<Rewind<TcpStream>, Rewind<Upstream>> {
+        match stream.into_parts() {
+            (Upstream::Bare(socket), front) => Ok(Rewind::new(socket, front)),
+            (secure, front) => Err(Rewind::new(secure, front)),
+        }
+    }
+
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Upstream::Bare(socket) => socket,
+            Upstream::Secure(stream) => stream.get_ref(),
+        }
+    }
+}
+
+/// OpenSSL's error inside an error of tokio-openssl's, in the words of the root.
+fn explained(error: io::Error) -> io::Error {
+    match error.downcast::<ssl::Error>() {
+        Ok(error) => explain(error),
+        Err(error) => error,
+    }
+}
+
+/// Whether an end is TLS's own: tokio-openssl reads that of the connection as one too, where
+/// something may be missing.
+fn poll_end(stream: &mut SslStream<TcpStream>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    match ready!(Pin::new(stream).poll_peek(cx, &mut [0])) {
+        Err(e) if e.code() != ErrorCode::ZERO_RETURN => Poll::Ready(Err(explain(e))),
+        _ => Poll::Ready(Ok(())),
+    }
+}
+
+/// What a peer said before it reset the connection, so that a write failed: TLS 1.3's answer to our
+/// certificate comes behind the handshake.
+fn last_word(stream: &mut SslStream<TcpStream>, cx: &mut Context<'_>) -> Option<io::Error> {
+    let mut byte = [0];
+    match Pin::new(stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
+        Poll::Ready(Err(e)) => {
+            let alert = e.downcast::<ssl::Error>().ok().filter(is_alert);
+            alert.map(explain)
+        }
+        _ => None,
+    }
+}
+
+impl AsyncRead for Upstream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Upstream::Bare(socket) => Pin::new(socket).poll_read(cx, buffer),
+            Upstream::Secure(stream) => {
+                let before = buffer.filled().len();
+                ready!(Pin::new(&mut **stream).poll_read(cx, buffer)).map_err(explained)?;
+                if buffer.filled().len() == before {
+                    return poll_end(stream, cx);
+                }
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Upstream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Upstream::Bare(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Upstream::Secure(stream) => {
+                let written = Pin::new(&mut **stream).poll_write(cx, bytes);
+                written.map_err(|e| last_word(stream, cx).unwrap_or_else(|| explained(e)))
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Upstream::Bare(socket) => Pin::new(socket).poll_flush(cx),
+            Upstream::Secure(stream) => Pin::new(&mut **stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Upstream::Bare(socket) => Pin::new(socket).poll_shutdown(cx),
+            Upstream::Secure(stream) => {
+                let ended = Pin::new(&mut **stream).poll_shutdown(cx);
+                ended.map_err(explained)
+            }
+        }
+    }
+}
+
+/// As far as it is true of both: the relay asks the bare one itself.
+impl Transport for Upstream {
+    fn error(&self) -> Option<io::Error> {
+        self.socket().error()
+    }
+
+    async fn failed(&self) -> io::Error {
+        self.socket().failed().await
+    }
+
+    fn reset(&self) {
+        self.socket().reset()
+    }
+}
