@@ -67,6 +67,7 @@ mod escape;
 mod field;
 #[cfg(feature = "cli")]
 pub mod logging;
+pub mod lookup;
 #[cfg(feature = "legacy")]
 pub mod net;
 pub mod policy;

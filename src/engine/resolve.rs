@@ -4,7 +4,7 @@
 //! so it runs beside the reactors. The pool is started with the first name.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use futures::future::{self, Either, FutureResult};
@@ -12,10 +12,8 @@ use futures::{Future, Poll};
 use futures_cpupool::{Builder, CpuFuture, CpuPool};
 
 use crate::config::{Family, Host, HostPort};
+use crate::lookup::{look_up, THREADS};
 use crate::route;
-
-/// Look-ups at once; further ones wait. A resolver that hangs holds a thread until it gives up.
-const THREADS: usize = 8;
 
 /// Resolves names; cloned freely, to other threads too.
 #[derive(Clone, Default)]
@@ -39,10 +37,9 @@ impl Resolver {
             }
             Host::Name(name) => {
                 let name = name.clone();
-                let found = self.pool().spawn_fn(move || {
-                    let found = (&name[..], port).to_socket_addrs()?;
-                    route::in_order(found.collect(), family)
-                });
+                let found = self
+                    .pool()
+                    .spawn_fn(move || route::in_order(look_up(&name, port)?, family));
                 Lookup(Either::B(found))
             }
         }

@@ -156,6 +156,24 @@ fn a_burst_of_proxy_clients_at_the_descriptor_limit_is_served_to_the_last() {
     }
 }
 
+/// getaddrinfo(3) said that the proxy's name isn't known, and it was gone round. With `-W` there is
+/// nobody to wait for: each limit in turn is too low for something else.
+#[test]
+fn a_lack_of_descriptors_goes_round_no_proxy_with_a_name() {
+    let proxy = Peer::echoing();
+    let origin = Peer::start(|mut connection| connection.echo());
+    for limit in 4..30 {
+        Ptunnel::through(format!("localhost:{}", proxy.port()))
+            .arg("--direct-fallback")
+            .args(&["--no-proxy", ""])
+            .args(&["-W", &origin.address().to_string()])
+            .after(&format!("ulimit -n {}", limit))
+            .run();
+        assert_eq!(origin.accepted(), 0, "with {} descriptors", limit);
+    }
+    assert!(proxy.accepted() > 0);
+}
+
 #[test]
 fn without_ports_a_client_is_turned_away_and_the_next_one_served() {
     const PORTS: usize = 10;

@@ -2,12 +2,13 @@
 
 use std::future::{poll_fn, Future};
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use ptunnel::config::{Family, Host, HostPort};
+use ptunnel::lookup::look_up;
 use ptunnel::{route, shortage, Error, Peer};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::stderr;
@@ -47,9 +48,9 @@ async fn lookup(address: &HostPort, family: Family) -> io::Result<Vec<SocketAddr
     };
     // A descriptor put aside, so that clients who come meanwhile don't take the last one.
     let spare = fcntl_dupfd_cloexec(stderr(), 0);
-    let found = spawn_blocking(move || (name.as_str(), port).to_socket_addrs()).await;
+    let found = spawn_blocking(move || look_up(&name, port)).await;
     drop(spare);
-    route::in_order(found??.collect(), family)
+    route::in_order(found??, family)
 }
 
 type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
