@@ -2,12 +2,14 @@
 //!
 //! getaddrinfo(3) opens the hosts file, or a socket to a name server, and where there is no
 //! descriptor for it says of any name that it isn't known. That would make a proxy with a name
-//! unreachable, and `--direct-fallback` go round it. So a look-up that lacked a descriptor is tried
-//! again, and fails with what it lacked.
+//! unreachable, and `--direct-fallback` go round it. So whoever lets clients in leaves [`room`] for
+//! look-ups, and one that lacked a descriptor nevertheless is tried again, and fails with what it
+//! lacked.
 
 use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +21,24 @@ pub const THREADS: usize = 8;
 /// may have had it for that moment.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// Of the process, as descriptors are.
+static EXPECTED: AtomicBool = AtomicBool::new(false);
+
+/// Says that there will be look-ups: with literal addresses alone no room is left for them.
+pub(crate) fn expect() {
+    EXPECTED.store(true, Ordering::SeqCst);
+}
+
+/// Descriptors that have to be left when a client has been let in, besides those of its tunnel: for
+/// as many look-ups as may run, and to accept the next client with.
+pub fn room() -> usize {
+    if EXPECTED.load(Ordering::SeqCst) {
+        THREADS + 1
+    } else {
+        0
+    }
+}
 
 /// The addresses of `name`; blocks.
 ///

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use crate::config::{Bind, Config, Host};
 use crate::error::Error;
+use crate::lookup;
 use crate::policy::Policy;
 use crate::route::{Gateway, Tunnel};
 
@@ -17,6 +18,15 @@ pub enum Service {
     Tunnel(Tunnel),
     /// Each may ask the embedded proxy for a destination.
     Proxy(Policy),
+}
+
+impl Service {
+    fn looks_names_up(&self) -> bool {
+        match self {
+            Service::Tunnel(tunnel) => tunnel.looks_names_up(),
+            Service::Proxy(_) => true,
+        }
+    }
 }
 
 /// A listener of one thread, and what it is for.
@@ -56,6 +66,9 @@ pub fn bind_all<L: Listen>(config: &Config) -> Result<Vec<Vec<Post<L>>>, Error> 
         .map(|(service, bind, port)| Ok((service, bind_on(bind, port, config.threads)?)))
         .collect::<Result<Vec<(Service, Vec<L>)>, Error>>()?;
     let mut threads: Vec<Vec<Post<L>>> = (0..config.threads).map(|_| Vec::new()).collect();
+    if bound.iter().any(|(service, _)| service.looks_names_up()) {
+        lookup::expect();
+    }
     for (service, listening) in bound {
         announce(&service, &listening[0]).map_err(|e| Error::other("cannot write to stdout", e))?;
         for (posts, listening) in threads.iter_mut().zip(listening) {

@@ -9,6 +9,7 @@ use log::{info, warn};
 use tokio_core::reactor::Timeout;
 
 use super::limits::{Permit, Permits};
+use crate::lookup;
 use crate::net::{Accepting, Handle, Listening, Socket};
 use crate::shortage::is_gone;
 use crate::sys::{self, Spare};
@@ -97,13 +98,22 @@ impl Listener {
         if self.permits.held() < self.plenty {
             return Ok(Async::Ready((socket, address, None)));
         }
-        match self.handle.spare() {
+        match self.spare() {
             Ok(spare) => Ok(Async::Ready((socket, address, Some(spare)))),
             Err(e) => {
                 self.short = Some((socket, address));
                 Err(e)
             }
         }
+    }
+
+    /// A descriptor, where there are others for look-ups.
+    fn spare(&self) -> io::Result<Spare> {
+        let spare = self.handle.spare()?;
+        (0..lookup::room())
+            .map(|_| self.handle.spare())
+            .collect::<io::Result<Vec<_>>>()?;
+        Ok(spare)
     }
 
     fn address(&self) -> String {

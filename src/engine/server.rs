@@ -235,7 +235,7 @@ impl Engine {
         let origin = Origin::Address(address);
         let session = match service {
             Service::Tunnel(tunnel) => {
-                drop(spare); // it connects at once
+                drop(spare); // it connects at once, or puts another aside at once, to look a name up
                 Either::A(self.carry(socket, origin, tunnel).map(drop))
             }
             Service::Proxy(policy) => {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Gateway;
-use crate::config::{Family, Header, HostPort, ProxySpec, Route};
+use crate::config::{Family, Header, Host, HostPort, ProxySpec, Route};
 
 /// A destination and the gateway to it. Cheap to clone, and to send to another thread.
 ///
@@ -48,6 +48,15 @@ impl Tunnel {
     /// By which way.
     pub fn gateway(&self) -> &Gateway {
         &self.shared.1
+    }
+
+    /// Whether one of its ways begins with a name.
+    pub(crate) fn looks_names_up(&self) -> bool {
+        let (destination, route) = (self.destination(), self.gateway().route());
+        let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
+        let may_be_direct = route.direct_fallback || route.is_direct(destination);
+        may_be_direct && is_name(destination)
+            || route.proxies.iter().any(|proxy| is_name(&proxy.address))
     }
 }
 

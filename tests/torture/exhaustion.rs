@@ -107,11 +107,22 @@ fn tunnels_that_come_and_go_leave_nothing_behind() {
 /// last one, and all but one of them are accepted and turned away.
 #[test]
 fn a_burst_of_clients_at_the_descriptor_limit_is_served_to_the_last() {
+    expect_burst_served(|proxy| proxy.address().to_string());
+}
+
+/// They took the descriptors that the look-ups of the others needed, and most were turned away.
+#[test]
+fn a_burst_of_clients_for_a_proxy_with_a_name_is_served_to_the_last() {
+    expect_burst_served(|proxy| format!("localhost:{}", proxy.port()));
+}
+
+fn expect_burst_served(name: impl Fn(&Peer) -> String) {
     // With an odd number left there is one to accept with and none to connect.
-    for limit in &[64, 65] {
+    for limit in 64..68 {
         let proxy = Peer::echoing();
-        let program = Ptunnel::through(proxy.address())
+        let program = Ptunnel::through(name(&proxy))
             .to("a.example:1")
+            .arg("--direct-fallback")
             .after(&format!("ulimit -n {}", limit))
             .start();
         program.signal(libc::SIGSTOP);
@@ -144,7 +155,8 @@ fn a_burst_of_proxy_clients_at_the_descriptor_limit_is_served_to_the_last() {
         let clients: Vec<Connection> = (0..100).map(connect).collect();
         program.says(&["cannot accept", "Too many open files"]);
         for mut client in clients {
-            let request = format!("CONNECT {} HTTP/1.1\r\n\r\npatience", origin.address());
+            let target = format!("localhost:{}", origin.port());
+            let request = format!("CONNECT {} HTTP/1.1\r\n\r\npatience", target);
             client.send(request);
             let head = String::from_utf8(client.read_head()).expect("text");
             assert!(head.starts_with("HTTP/1.1 200 "), "{:?}", head);

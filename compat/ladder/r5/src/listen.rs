@@ -9,6 +9,7 @@ use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
 use log::{info, warn};
+use ptunnel::lookup;
 use ptunnel::shortage::is_gone;
 use rustix::io::fcntl_dupfd_cloexec;
 use tokio::net::{TcpListener, TcpStream};
@@ -100,11 +101,11 @@ impl Listener {
                 }
             },
         };
-        let spare = match fcntl_dupfd_cloexec(&self.listener, 0) {
+        let spare = match self.spare() {
             Ok(spare) => spare,
             Err(e) => {
                 self.short = Some((socket, address));
-                return Poll::Ready(Err(e.into()));
+                return Poll::Ready(Err(e));
             }
         };
         socket.set_nodelay(true)?;
@@ -114,6 +115,15 @@ impl Listener {
             permit,
             spare,
         }))
+    }
+
+    /// A descriptor, where there are others for look-ups.
+    fn spare(&self) -> io::Result<OwnedFd> {
+        let spare = fcntl_dupfd_cloexec(&self.listener, 0)?;
+        (0..lookup::room())
+            .map(|_| fcntl_dupfd_cloexec(&self.listener, 0))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(spare)
     }
 
     fn address(&self) -> String {

@@ -140,7 +140,7 @@ async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, service: Service
     let origin = Origin::Address(address);
     let end = match &service {
         Service::Tunnel(tunnel) => {
-            drop(spare); // it connects at once
+            drop(spare); // it connects at once, or puts another aside at once, to look a name up
             L::carry(&engine, socket, origin, tunnel).await.map(drop)
         }
         Service::Proxy(policy) => engine.serve_proxy(spare, socket, origin, policy).await,
