@@ -19,6 +19,7 @@ mod demo;
 mod denials;
 mod generate;
 mod help;
+mod keepalive;
 mod linger;
 mod listen;
 mod logging;

@@ -106,9 +106,12 @@ impl Process {
     }
 }
 
-/// How many bytes have arrived at the socket `at`, whose other end is `from`, and were not read
-/// yet by its owner; `None` when there is no such socket.
-pub fn unread(at: SocketAddr, from: SocketAddr) -> Option<u64> {
+/// Fields of a socket in the kernel's table, behind its state.
+const QUEUES: usize = 0;
+const TIMER: usize = 1;
+
+/// What the table says of the socket `at`, whose other end is `from`, behind its state.
+fn entry(at: SocketAddr, from: SocketAddr) -> Option<std::vec::IntoIter<String>> {
     let table = table_for(at);
     let (at, from) = (in_hex(at), in_hex(from));
     table.lines().find_map(|line| {
@@ -116,9 +119,30 @@ pub fn unread(at: SocketAddr, from: SocketAddr) -> Option<u64> {
         if fields.next()? != at || fields.next()? != from {
             return None;
         }
-        let queues = fields.nth(1)?;
-        u64::from_str_radix(&queues[queues.find(':')? + 1..], 16).ok()
+        let rest: Vec<String> = fields.skip(1).map(str::to_string).collect();
+        Some(rest.into_iter())
     })
+}
+
+/// How many bytes have arrived at the socket `at`, whose other end is `from`, and were not read
+/// yet by its owner; `None` when there is no such socket.
+pub fn unread(at: SocketAddr, from: SocketAddr) -> Option<u64> {
+    let queues = entry(at, from)?.nth(QUEUES)?;
+    u64::from_str_radix(&queues[queues.find(':')? + 1..], 16).ok()
+}
+
+/// When the kernel asks the other side of the socket `at`, whose other end is `from`, whether it
+/// is still there, if nothing comes until then; `None` when it won't, or while it waits for an
+/// acknowledgement.
+pub fn keepalive(at: SocketAddr, from: SocketAddr) -> Option<Duration> {
+    /// The socket's own timer, which an established connection has for this alone.
+    const KEEPALIVE: &str = "02:";
+    let timer = entry(at, from)?.nth(TIMER)?;
+    if !timer.starts_with(KEEPALIVE) {
+        return None;
+    }
+    let ticks = u64::from_str_radix(&timer[KEEPALIVE.len()..], 16).ok()?;
+    Some(Duration::from_millis(ticks * 1000 / sys::clock_ticks()))
 }
 
 fn table_for(address: SocketAddr) -> String {

@@ -1,14 +1,20 @@
-//! TCP sockets as this program wants them: no delay, no inheritance, a shared port for threads.
+//! TCP sockets as this program wants them: no delay, no inheritance, keepalive, a shared port for
+//! threads.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
+use std::time::Duration;
 
 use ptunnel::service::Listen;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Clients that the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 1024;
+
+/// Asks a peer that has been quiet for five minutes whether it is still there: one that went
+/// away without a word would hold its tunnel for ever.
+const KEEPALIVE: TcpKeepalive = TcpKeepalive::new().with_time(Duration::from_secs(300));
 
 /// A listening socket, bound but not yet on any reactor, so that it may go to a thread.
 #[derive(Debug)]
@@ -39,6 +45,8 @@ impl Listen for Listening {
         socket.set_reuse_address(true)?;
         socket.set_reuse_port(shared)?;
         socket.set_nonblocking(true)?;
+        // Accepted sockets inherit it.
+        socket.set_tcp_keepalive(&KEEPALIVE)?;
         socket.bind(&(*address).into())?;
         socket.listen(BACKLOG)?;
         Ok(Listening(socket.into()))
@@ -59,5 +67,6 @@ impl Listen for Listening {
 pub async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
+    SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE)?;
     Ok(stream)
 }
