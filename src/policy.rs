@@ -57,7 +57,7 @@ impl Policy {
     /// Which addresses of a destination that was allowed may be connected to.
     ///
     /// Whoever owns an allowed name decides what it resolves to: it leads to this machine itself
-    /// only where the list allows `localhost`, or where there is none.
+    /// or its link only where the list allows `localhost`, or where there is none.
     pub fn family(&self, target: &HostPort) -> Family {
         let allow = &self.spec.allow;
         let localhost = HostPort {

@@ -47,7 +47,8 @@ pub enum Family {
     V4,
     /// IPv6 only.
     V6,
-    /// Both, but nothing of this machine itself: no loopback, no unspecified address.
+    /// Both, but neither this machine itself nor its link: no loopback, no unspecified address, no
+    /// address of an interface, no link-local one.
     Elsewhere,
 }
 

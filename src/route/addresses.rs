@@ -1,7 +1,7 @@
-//! In which order a host's addresses are tried.
+//! Which of a host's addresses are tried, and in which order.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use crate::config::{plain, Family};
 
@@ -10,14 +10,33 @@ use crate::config::{plain, Family};
 /// # Errors
 ///
 /// `NotFound` when none is left, `PermissionDenied` when those that are there are not to be had.
+/// With [`Family::Elsewhere`], what this machine lacks for finding out whether one is its own.
 pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<SocketAddr>> {
+    in_order_with(found, family, is_assigned_here)
+}
+
+/// `is_here` says whether an interface of this machine has the address.
+fn in_order_with(
+    mut found: Vec<SocketAddr>,
+    family: Family,
+    is_here: impl Fn(IpAddr) -> io::Result<bool>,
+) -> io::Result<Vec<SocketAddr>> {
+    let found_any = !found.is_empty();
+    if family == Family::Elsewhere {
+        let mut others = Vec::with_capacity(found.len());
+        for address in found {
+            let ip = plain(address.ip());
+            if !is_near(ip) && !is_here(ip)? {
+                others.push(address);
+            }
+        }
+        found = others;
+    }
     let wanted = |address: &SocketAddr| match family {
-        Family::Any => true,
+        Family::Any | Family::Elsewhere => true,
         Family::V4 => address.is_ipv4(),
         Family::V6 => address.is_ipv6(),
-        Family::Elsewhere => !is_our_own(plain(address.ip())),
     };
-    let found_any = !found.is_empty();
     let mut ordered: Vec<SocketAddr> = Vec::with_capacity(found.len());
     let (mut first, mut second): (Vec<_>, Vec<_>) = match found.first() {
         Some(leader) => {
@@ -47,7 +66,7 @@ pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<Socket
             Family::V4 => "no IPv4 address",
             Family::V6 => "no IPv6 address",
             Family::Elsewhere if found_any => {
-                let why = "it is this machine itself, which --serve-allow localhost would allow";
+                let why = "it is this machine itself or its link, which --serve-allow localhost would allow";
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
             }
             Family::Elsewhere => "no address",
@@ -57,9 +76,33 @@ pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<Socket
     Ok(ordered)
 }
 
-/// A connection to the unspecified address arrives at loopback.
-fn is_our_own(ip: IpAddr) -> bool {
-    ip.is_loopback() || ip.is_unspecified()
+/// Loopback, the unspecified address, at which a connection arrives at loopback, and the link's
+/// own addresses: a cloud tells its machines their secrets there.
+fn is_near(ip: IpAddr) -> bool {
+    let is_link_local = match ip {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.segments()[0] & 0xffc0 == 0xfe80,
+    };
+    is_link_local || ip.is_loopback() || ip.is_unspecified()
+}
+
+/// Whether this machine has the address: it talks to its own from the same one. To connect a UDP
+/// socket chooses where from, and sends nothing. (To bind to it would succeed for every address
+/// where `ip_nonlocal_bind` is set.)
+fn is_assigned_here(ip: IpAddr) -> io::Result<bool> {
+    let any: IpAddr = match ip {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let probe = match UdpSocket::bind((any, 0)) {
+        Err(ref e) if e.raw_os_error() == Some(libc::EAFNOSUPPORT) => return Ok(false),
+        probe => probe?,
+    };
+    // Whichever port: 0 would be the lack of one. Without a way there it isn't here.
+    match probe.connect((ip, 9)) {
+        Ok(()) => Ok(probe.local_addr()?.ip() == ip),
+        Err(_) => Ok(false),
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +121,49 @@ mod tests {
             ordered,
             addresses(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1"])
         );
+    }
+
+    #[test]
+    fn elsewhere_is_neither_this_machine_nor_its_link() {
+        let elsewhere = |texts: &[&str]| {
+            let is_here = |ip| Ok(ip == IpAddr::from([192, 0, 2, 7]));
+            in_order_with(addresses(texts), Family::Elsewhere, is_here)
+        };
+        for text in &[
+            "127.9.9.9:1",
+            "0.0.0.0:1",
+            "192.0.2.7:1",
+            "[::ffff:192.0.2.7]:1",
+            "169.254.169.254:1",
+            "[::ffff:169.254.169.254]:1",
+            "[::1]:1",
+            "[::]:1",
+            "[fe80::1]:1",
+            "[febf::1]:1",
+        ] {
+            let refused = elsewhere(&[text]).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{}", text);
+            let others = elsewhere(&["192.0.2.8:1", text]).unwrap();
+            assert_eq!(others, addresses(&["192.0.2.8:1"]));
+        }
+        let none = elsewhere(&[]).unwrap_err();
+        assert_eq!(none.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Nobody knows whether it is our own then, and to guess would let somebody in.
+    #[test]
+    fn what_can_not_be_found_out_is_an_error() {
+        let short = |_| Err(io::Error::from_raw_os_error(libc::EMFILE));
+        let found = addresses(&["192.0.2.8:1"]);
+        let failed = in_order_with(found, Family::Elsewhere, short).unwrap_err();
+        assert_eq!(failed.raw_os_error(), Some(libc::EMFILE));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore)] // which has no network
+    fn this_machine_knows_its_own_addresses() {
+        assert!(is_assigned_here([127, 0, 0, 1].into()).unwrap());
+        assert!(!is_assigned_here([203, 0, 113, 1].into()).unwrap());
     }
 
     #[test]

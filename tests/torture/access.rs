@@ -1,6 +1,8 @@
 //! Who gets what from the embedded proxy, and what gets through the program's own door.
 
-use crate::support::{Connection, Peer, Ptunnel, Running, TempDir};
+use crate::ends::Gate;
+use crate::namespace::Namespace;
+use crate::support::{parts, Connection, Peer, Ptunnel, Running, TempDir};
 
 fn echo() -> Peer {
     Peer::start(|mut connection| connection.echo())
@@ -63,6 +65,42 @@ fn a_name_that_resolves_to_this_machine_gets_round_no_list() {
         let target = format!("four.example:{}", origin.port());
         assert_eq!(status(&program, &target), "200", "{:?}", list);
     }
+}
+
+/// Loopback alone was meant by "this machine": its other addresses, at which most of what it
+/// serves listens, were reached, and so was the address where a cloud hands out its secrets.
+#[test]
+fn nor_one_that_resolves_to_an_address_of_its_interfaces_or_its_link() {
+    let folder = TempDir::new();
+    let hosts = folder.file(
+        "hosts",
+        "192.0.2.7 four.example\n2001:db8::7 six.example\n::ffff:192.0.2.7 mapped.example\n\
+         169.254.169.254 cloud.example\nfe80::1 link.example\n192.0.2.8 other.example\n",
+    );
+    let namespace = Namespace::new();
+    for address in &["192.0.2.7/32", "2001:db8::7/128"] {
+        namespace.run(|| parts::run("ip", &["address", "add", address, "dev", "lo"]));
+    }
+    // As where an address moves between machines; then any address can be bound to.
+    namespace.set("ipv4/ip_nonlocal_bind", "1");
+    let origin = namespace.run(|| Gate::on("[::]:0"));
+    let status_with = |list: &[&str], target: &str| {
+        let mounting = format!("mount --bind {} /etc/hosts", hosts);
+        namespace.run(|| {
+            let program = allowing(list).after_mounting(&mounting).start();
+            status(&program, &format!("{}:{}", target, origin.address().port()))
+        })
+    };
+    for name in &["four", "six", "mapped", "cloud", "link"] {
+        let name = format!("{}.example", name);
+        assert_eq!(status_with(&["example"], &name), "403", "{}", name);
+    }
+    assert!(origin.try_accept().is_none());
+    assert_eq!(status_with(&["example"], "other.example"), "502");
+    for list in &[&["example", "localhost"][..], &["*"], &[]] {
+        assert_eq!(status_with(list, "four.example"), "200", "{:?}", list);
+    }
+    assert_eq!(status_with(&["192.0.2.7"], "192.0.2.7"), "200");
 }
 
 #[test]
