@@ -65,13 +65,21 @@ impl Permits {
         if let Some(value) = condition() {
             return Async::Ready(value);
         }
-        self.shared.lock().push(task::current());
+        self.shared.register();
         // A permit that came back in between found nobody to tell.
         condition().map_or(Async::NotReady, Async::Ready)
     }
 }
 
 impl Shared {
+    /// Once a task, however often it asks before a permit comes back.
+    fn register(&self) {
+        let mut waiting = self.lock();
+        if !waiting.iter().any(Task::will_notify_current) {
+            waiting.push(task::current());
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Task>> {
         self.waiting.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -155,5 +163,35 @@ where
             return Err((self.late)());
         }
         Ok(Async::NotReady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::{spawn, Notify};
+    use futures::future::poll_fn;
+
+    use super::*;
+
+    struct Deaf;
+
+    impl Notify for Deaf {
+        fn notify(&self, _: usize) {}
+    }
+
+    /// A listener whose task is woken for something else asks again each time.
+    #[test]
+    fn a_task_that_asks_twice_is_woken_once() {
+        let permits = Permits::new(Some(0));
+        let asking = permits.clone();
+        let mut task = spawn(poll_fn(move || -> Poll<(), ()> {
+            Ok(asking.poll_take().map(drop))
+        }));
+        let deaf = Arc::new(Deaf);
+        for _ in 0..2 {
+            let answer = task.poll_future_notify(&deaf, 0);
+            assert_eq!(answer, Ok(Async::NotReady));
+        }
+        assert_eq!(permits.shared.lock().len(), 1);
     }
 }
