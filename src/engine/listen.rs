@@ -16,7 +16,7 @@ use crate::sys::{self, Spare};
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
-/// The wait doubles up to here.
+/// The wait doubles up to here; and for so long it must not happen again to be over.
 const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 
 /// Descriptors that a process may have besides two for each client: pipes for splice, the
@@ -61,10 +61,15 @@ pub struct Listener {
     gone: u8,
 }
 
-/// accept(2) ran out of something; it is tried again when `wait` is over.
-struct Exhausted {
-    wait: Timeout,
-    pause: Duration,
+/// accept(2) ran out of something.
+///
+/// One client's end lets another one in, and the next is short again: that is all one lack, told
+/// once.
+enum Exhausted {
+    /// It is tried again when `wait` is over.
+    Pausing { wait: Timeout, pause: Duration },
+    /// It went well, and is over with `wait` if it goes on like that.
+    Recovering { wait: Timeout },
 }
 
 impl Listener {
@@ -126,7 +131,8 @@ impl Listener {
     /// Waits longer each time, and warns the first time.
     fn back_off(&mut self, error: &io::Error) -> io::Result<()> {
         let pause = match &self.exhausted {
-            Some(exhausted) => BACK_OFF_MOST.min(exhausted.pause * 2),
+            Some(Exhausted::Pausing { pause, .. }) => BACK_OFF_MOST.min(*pause * 2),
+            Some(Exhausted::Recovering { .. }) => BACK_OFF,
             None => {
                 warn!(
                     "cannot accept on {}: {}; clients wait until this is over",
@@ -137,8 +143,32 @@ impl Listener {
             }
         };
         let wait = Timeout::new(pause, self.handle.core())?;
-        self.exhausted = Some(Exhausted { wait, pause });
+        self.exhausted = Some(Exhausted::Pausing { wait, pause });
         Ok(())
+    }
+
+    /// Nothing is lacking at the moment.
+    fn recover(&mut self) -> io::Result<()> {
+        if let Some(Exhausted::Pausing { .. }) = self.exhausted {
+            let wait = Timeout::new(BACK_OFF_MOST, self.handle.core())?;
+            self.exhausted = Some(Exhausted::Recovering { wait });
+        }
+        Ok(())
+    }
+
+    /// Whether it is not the time to accept.
+    fn is_pausing(&mut self) -> io::Result<bool> {
+        match &mut self.exhausted {
+            Some(Exhausted::Pausing { wait, .. }) => Ok(wait.poll()? == Async::NotReady),
+            Some(Exhausted::Recovering { wait }) => {
+                if wait.poll()?.is_ready() {
+                    self.exhausted = None;
+                    info!("accepting on {} again", self.address());
+                }
+                Ok(false)
+            }
+            None => Ok(false),
+        }
     }
 }
 
@@ -148,10 +178,8 @@ impl Stream for Listener {
 
     fn poll(&mut self) -> Poll<Option<Client>, io::Error> {
         loop {
-            if let Some(exhausted) = &mut self.exhausted {
-                if exhausted.wait.poll()? == Async::NotReady {
-                    return Ok(Async::NotReady);
-                }
+            if self.is_pausing()? {
+                return Ok(Async::NotReady);
             }
             if self.permit.is_none() {
                 match self.permits.poll_take() {
@@ -168,9 +196,7 @@ impl Stream for Listener {
             match self.poll_client() {
                 Ok(Async::Ready((socket, address, spare))) => {
                     self.gone = 0;
-                    if self.exhausted.take().is_some() {
-                        info!("accepting on {} again", self.address());
-                    }
+                    self.recover()?;
                     let permit = self.permit.take().expect("taken above");
                     return Ok(Async::Ready(Some(Client {
                         socket,
@@ -183,8 +209,11 @@ impl Stream for Listener {
                     // A permit kept while nobody comes would be one client less elsewhere, and
                     // would look like a client that is served.
                     self.permit = None;
-                    self.exhausted = None;
                     self.tries = 0;
+                    if let Some(Exhausted::Pausing { .. }) = self.exhausted {
+                        self.recover()?;
+                        continue; // to hear of its end
+                    }
                     return Ok(Async::NotReady);
                 }
                 // The next one, please; but when nobody else comes it isn't they who are gone.

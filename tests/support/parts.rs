@@ -66,6 +66,13 @@ pub fn described(output: &Output) -> String {
     )
 }
 
+/// Compiles functions that `LD_PRELOAD` puts before the C library's; returns where they are.
+pub fn preloadable(folder: &TempDir, source: &str) -> String {
+    let (source, library) = (folder.file("preload.c", source), folder.at("preload.so"));
+    run("cc", &["-shared", "-fPIC", "-o", &library, &source]);
+    library
+}
+
 /// `curl` with limits, silent but for errors; panics when it fails.
 #[track_caller]
 pub fn curl(args: &[&str]) -> Vec<u8> {

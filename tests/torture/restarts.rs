@@ -1,7 +1,6 @@
 //! A proxy that dies and comes back, and a clock that goes backwards.
 
 use std::net::SocketAddr;
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread;
@@ -9,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::scale::scale;
 use crate::support::temp::free_port;
-use crate::support::{eventually, sys, Connection, Pattern, Peer, Ptunnel, Running, TempDir};
+use crate::support::{eventually, parts, sys};
+use crate::support::{Connection, Pattern, Peer, Ptunnel, Running, TempDir};
 
 /// Transfers that shall end well, however many don't.
 const TRANSFERS: usize = 1000;
@@ -200,11 +200,7 @@ time_t time(time_t *seconds) {
 #[test]
 fn a_clock_that_goes_backwards_moves_no_limit() {
     let folder = TempDir::new();
-    let (source, library) = (folder.file("clock.c", BACKWARDS), folder.at("clock.so"));
-    let compiled = Command::new("cc")
-        .args(&["-shared", "-fPIC", "-o", &library, &source])
-        .status();
-    assert!(compiled.expect("a C compiler").success());
+    let library = parts::preloadable(&folder, BACKWARDS);
 
     let proxy = Peer::granting(|mut connection| {
         let kind = connection.receive(1);

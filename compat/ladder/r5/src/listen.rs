@@ -1,10 +1,11 @@
 //! Clients, one after the other: accepts them, one permit each, and outlives every error of
 //! accept(2).
 
-use std::future::poll_fn;
+use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
@@ -13,14 +14,17 @@ use ptunnel::lookup;
 use ptunnel::shortage::is_gone;
 use rustix::io::fcntl_dupfd_cloexec;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::sleep;
+use tokio::time::{sleep, Sleep};
 
 use crate::limits::{Permit, Permits};
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
-/// The wait doubles up to here.
+/// The wait doubles up to here; and for so long it must not happen again to be over.
 const BACK_OFF_MOST: Duration = Duration::from_secs(1);
+
+/// Clients in a row that may be found gone before accept(2) is given a rest.
+const TRIES: u8 = 16;
 
 /// One client that was let in.
 pub struct Client {
@@ -44,6 +48,23 @@ pub struct Listener {
     permits: Permits,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
     short: Option<(TcpStream, SocketAddr)>,
+    exhausted: Option<Exhausted>,
+    /// Clients in a row that were gone already.
+    gone: u8,
+}
+
+/// accept(2) ran out of something.
+///
+/// One client's end lets another one in, and the next is short again: that is all one lack, told
+/// once.
+enum Exhausted {
+    /// It is tried again when `wait` is over.
+    Pausing {
+        wait: Pin<Box<Sleep>>,
+        pause: Duration,
+    },
+    /// It went well, and is over with `wait` if it goes on like that.
+    Recovering { wait: Pin<Box<Sleep>> },
 }
 
 impl Listener {
@@ -53,53 +74,89 @@ impl Listener {
             listener,
             permits: permits.clone(),
             short: None,
+            exhausted: None,
+            gone: 0,
         }
     }
 
     /// The next client. Dropping the future loses none.
     pub async fn next(&mut self) -> Client {
-        let mut pause = None;
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Client> {
         loop {
-            match poll_fn(|cx| self.poll_client(cx, &mut pause)).await {
-                Ok(client) => {
-                    if pause.is_some() {
-                        info!("accepting on {} again", self.address());
-                    }
-                    return client;
-                }
-                Err(e) if is_gone(&e) => {} // the next one, please
-                Err(e) => {
-                    if pause.is_none() {
-                        let address = self.address();
-                        warn!("cannot accept on {address}: {e}; clients wait until this is over");
-                    }
-                    let longer = pause.map_or(BACK_OFF, |pause: Duration| pause * 2);
-                    pause = Some(longer.min(BACK_OFF_MOST));
-                    sleep(longer.min(BACK_OFF_MOST)).await;
-                }
+            if self.is_pausing(cx) {
+                return Poll::Pending;
             }
+            match self.poll_client(cx) {
+                Poll::Ready(Ok(client)) => {
+                    self.gone = 0;
+                    self.recover();
+                    return Poll::Ready(client);
+                }
+                Poll::Pending => {
+                    // Nothing is lacking, or nobody may come in.
+                    if let Some(Exhausted::Pausing { .. }) = self.exhausted {
+                        self.recover();
+                        continue; // to hear of its end
+                    }
+                    return Poll::Pending;
+                }
+                // The next one, please; but when nobody else comes it isn't they who are gone.
+                Poll::Ready(Err(e)) if is_gone(&e) && self.gone < TRIES => self.gone += 1,
+                Poll::Ready(Err(e)) => self.back_off(&e),
+            }
+        }
+    }
+
+    /// Waits longer each time, and warns the first time.
+    fn back_off(&mut self, error: &io::Error) {
+        let pause = match &self.exhausted {
+            Some(Exhausted::Pausing { pause, .. }) => BACK_OFF_MOST.min(*pause * 2),
+            Some(Exhausted::Recovering { .. }) => BACK_OFF,
+            None => {
+                let address = self.address();
+                warn!("cannot accept on {address}: {error}; clients wait until this is over");
+                BACK_OFF
+            }
+        };
+        let wait = Box::pin(sleep(pause));
+        self.exhausted = Some(Exhausted::Pausing { wait, pause });
+    }
+
+    /// Nothing is lacking at the moment.
+    fn recover(&mut self) {
+        if let Some(Exhausted::Pausing { .. }) = self.exhausted {
+            let wait = Box::pin(sleep(BACK_OFF_MOST));
+            self.exhausted = Some(Exhausted::Recovering { wait });
+        }
+    }
+
+    /// Whether it is not the time to accept.
+    fn is_pausing(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.exhausted {
+            Some(Exhausted::Pausing { wait, .. }) => wait.as_mut().poll(cx).is_pending(),
+            Some(Exhausted::Recovering { wait }) => {
+                if wait.as_mut().poll(cx).is_ready() {
+                    self.exhausted = None;
+                    info!("accepting on {} again", self.address());
+                }
+                false
+            }
+            None => false,
         }
     }
 
     /// A client with a permit, and with another descriptor to be had: one that couldn't be
     /// served shall wait, not be accepted and dropped.
-    fn poll_client(
-        &mut self,
-        cx: &mut Context<'_>,
-        pause: &mut Option<Duration>,
-    ) -> Poll<io::Result<Client>> {
+    fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Client>> {
         let permit = ready!(self.permits.poll_take(cx));
         let (socket, address) = match self.short.take() {
             Some(short) => short,
-            None => match self.listener.poll_accept(cx) {
-                Poll::Ready(accepted) => accepted?,
-                Poll::Pending => {
-                    // Nothing is lacking. And a permit kept while nobody comes would be one client
-                    // less elsewhere, and would look like one that is served.
-                    *pause = None;
-                    return Poll::Pending;
-                }
-            },
+            // A permit kept while nobody comes would be one client less elsewhere, and would look
+            // like one that is served.
+            None => ready!(self.listener.poll_accept(cx))?,
         };
         let spare = match self.spare() {
             Ok(spare) => spare,
