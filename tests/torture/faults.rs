@@ -4,9 +4,11 @@
 //! the program holds what it held before. `the_guide_has_these_rows` keeps the document true.
 
 use std::fs::{self, OpenOptions};
+use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
 
+use crate::namespace::Namespace;
 use crate::scale::scale;
 use crate::support::{closed_address, eventually, sys, Blackhole, Connection, Peer};
 use crate::support::{Process, Ptunnel, Running, TempDir};
@@ -519,6 +521,48 @@ fn a_stdout_that_takes_nothing_ends_it() {
         "{}",
         finished.stderr
     );
+}
+
+/// Twelve of them held every thread that resolves, and a tunnel's client waited behind them.
+#[test]
+fn names_that_guests_ask_for_and_that_hang_keep_no_tunnel_waiting() {
+    Namespace::new().run(expect_served_beside_guests_that_hang);
+}
+
+fn expect_served_beside_guests_that_hang() {
+    let dns = UdpSocket::bind("127.0.0.1:53").expect("a silent name server");
+    dns.set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("a timeout");
+    let proxy = Peer::echoing();
+    let folder = TempDir::new();
+    let mount =
+        |file: &str, text: &str| format!("mount --bind {} /etc/{}", folder.file(file, text), file);
+    let mounts = [
+        mount("hosts", "127.0.0.1 proxy.example\n"),
+        mount("nsswitch.conf", "hosts: files dns\n"),
+        mount("resolv.conf", "nameserver 127.0.0.1\noptions timeout:30\n"),
+    ];
+    let program = Ptunnel::through(format!("proxy.example:{}", proxy.port()))
+        .args(&["-w", "5"])
+        .serving()
+        .to("example.org:22")
+        .after_mounting(&mounts.join("; "));
+    let program = program.start();
+    let guests: Vec<Connection> = (0..12)
+        .map(|number| {
+            let mut guest = Connection::open(program.proxy());
+            guest.send(format!("CONNECT {}.example:1 HTTP/1.1\r\n\r\n", number));
+            guest
+        })
+        .collect();
+    // Of each look-up under way, for both families.
+    for _ in 0..16 {
+        dns.recv_from(&mut [0; 512]).expect("a question");
+    }
+    let mut client = program.connect();
+    client.send("?");
+    client.expect("?");
+    drop(guests);
 }
 
 /// A signal takes effect some time after it was sent.

@@ -7,16 +7,13 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use ptunnel::config::{Family, Host, HostPort};
-use ptunnel::lookup::look_up;
-use ptunnel::{route, shortage, Error, Peer};
-use rustix::io::fcntl_dupfd_cloexec;
-use rustix::stdio::stderr;
+use ptunnel::config::{Family, HostPort};
+use ptunnel::{shortage, Error, Peer};
 use tokio::net::TcpStream;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::net;
+use crate::Resolver;
 
 /// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -28,29 +25,16 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// # Errors
 ///
 /// Those of the resolver; that of the last attempt, or of an earlier one for which this machine lacked something.
-pub async fn dial(peer: Peer, address: &HostPort, family: Family) -> Result<TcpStream, Error> {
-    match lookup(address, family).await {
+pub async fn dial(
+    peer: Peer,
+    address: &HostPort,
+    family: Family,
+    resolver: &Resolver,
+) -> Result<TcpStream, Error> {
+    match resolver.lookup(address, family).await {
         Ok(addresses) => race(addresses).await.map_err(|e| Error::connect(peer, e)),
         Err(e) => Err(Error::resolve(peer, e)),
     }
-}
-
-/// The addresses of a host, in the order in which they shall be tried; never none of them.
-///
-/// getaddrinfo is what the operator configured (hosts file, search list, DNS), and it blocks: so
-/// it runs on the runtime's threads for that. Dropping this abandons a look-up, which ends by
-/// itself.
-async fn lookup(address: &HostPort, family: Family) -> io::Result<Vec<SocketAddr>> {
-    let port = address.port;
-    let name = match &address.host {
-        Host::Ip(ip) => return route::in_order(vec![SocketAddr::new(*ip, port)], family),
-        Host::Name(name) => name.clone(),
-    };
-    // A descriptor put aside, so that clients who come meanwhile don't take the last one.
-    let spare = fcntl_dupfd_cloexec(stderr(), 0);
-    let found = spawn_blocking(move || look_up(&name, port)).await;
-    drop(spare);
-    route::in_order(found??, family)
 }
 
 type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;

@@ -31,6 +31,7 @@ pub mod net;
 mod panics;
 mod proxy;
 pub mod relay;
+mod resolve;
 mod secure;
 mod server;
 mod session;
@@ -49,6 +50,7 @@ pub use self::limits::{within, Permit, Permits};
 pub use self::links::{Connect, Links, Native};
 pub use self::listen::{Client, Listener};
 pub use self::panics::Vital;
+pub use self::resolve::Resolver;
 pub use self::secure::secure;
 pub use self::server::runtime;
 pub use self::session::Opened;
@@ -75,6 +77,11 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Whether bulk goes by splice(2).
     pub splice: Splice,
+    /// Resolves the names of the configuration.
+    pub resolver: Resolver,
+    /// Resolves the names that clients of the embedded proxy ask for: theirs may hang, and shall
+    /// not keep ours waiting.
+    pub guests: Resolver,
 }
 
 impl Settings {
@@ -83,6 +90,8 @@ impl Settings {
         Settings {
             timeouts: config.timeouts.clone(),
             splice: config.splice,
+            resolver: Resolver::default(),
+            guests: Resolver::default(),
         }
     }
 }

@@ -78,7 +78,7 @@ impl<L: Links> Engine<L> {
         };
         let peer = Peer::Destination(destination.clone());
         let family = policy.family(&destination);
-        let dial = self.dial(&peer, &destination, family);
+        let dial = self.dial_by(&self.settings.guests, &peer, &destination, family);
         let upstream = match unless_left(&client, dial).await {
             Ok(Ok(upstream)) => upstream,
             Ok(Err(e)) => return Err(tell(Denial::unreachable(&e), client).await),

@@ -7,6 +7,7 @@ use std::thread;
 
 use log::warn;
 use ptunnel::config::Config;
+use ptunnel::lookup;
 use ptunnel::report::Origin;
 use ptunnel::service::{bind_all, Post, Service};
 use ptunnel::Error;
@@ -20,9 +21,8 @@ use crate::shutdown::{lead, End, Phase, Phases, Signals};
 use crate::system::raise_descriptor_limit;
 use crate::{Client, Engine, Links, Listener, Permits, Settings};
 
-/// Look-ups at once, per thread; further ones wait. A resolver that hangs holds one until it
-/// gives up.
-const BLOCKING_THREADS: usize = 8;
+/// Per thread: for our names, and for those of the embedded proxy's guests.
+const BLOCKING_THREADS: usize = 2 * lookup::THREADS;
 
 /// Binds every listener of the configuration, tells of each on stdout, and serves until a
 /// signal comes and the live tunnels have ended.

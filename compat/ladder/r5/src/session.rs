@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 
 use crate::limits::within;
 use crate::net::{Rewind, Transport, Upstream};
-use crate::{secure, Connect, Engine, Links};
+use crate::{secure, Connect, Engine, Links, Resolver};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -204,9 +204,26 @@ impl<L: Links> Engine<L> {
         address: &HostPort,
         family: Family,
     ) -> Result<TcpStream, Error> {
+        self.dial_by(&self.settings.resolver, peer, address, family)
+            .await
+    }
+
+    /// The same, for a name that is looked up by this resolver.
+    pub(crate) async fn dial_by(
+        &self,
+        resolver: &Resolver,
+        peer: &Peer,
+        address: &HostPort,
+        family: Family,
+    ) -> Result<TcpStream, Error> {
         debug!("{peer}: connecting");
         let limit = self.settings.timeouts.connect;
         let late = || Error::timed_out(Phase::Connecting, peer.clone(), limit);
-        within(limit, late, crate::dial(peer.clone(), address, family)).await
+        within(
+            limit,
+            late,
+            crate::dial(peer.clone(), address, family, resolver),
+        )
+        .await
     }
 }

@@ -1,0 +1,55 @@
+//! Names to addresses: the system's own resolver, on the runtime's threads for what blocks.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ptunnel::config::{Family, Host, HostPort};
+use ptunnel::lookup::{look_up, THREADS};
+use ptunnel::route;
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::stdio::stderr;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+/// A share of the runtime's threads, which look-ups of others can't take.
+#[derive(Clone, Debug)]
+pub struct Resolver {
+    threads: Arc<Semaphore>,
+}
+
+impl Default for Resolver {
+    fn default() -> Resolver {
+        Resolver {
+            threads: Arc::new(Semaphore::new(THREADS)),
+        }
+    }
+}
+
+impl Resolver {
+    /// The addresses of a host, in the order in which they shall be tried; never none of them.
+    ///
+    /// getaddrinfo is what the operator configured (hosts file, search list, DNS), and it blocks.
+    /// Dropping this abandons a look-up, which ends by itself, and holds its thread until then.
+    ///
+    /// # Errors
+    ///
+    /// Those of the resolver.
+    pub async fn lookup(&self, address: &HostPort, family: Family) -> io::Result<Vec<SocketAddr>> {
+        let port = address.port;
+        let name = match &address.host {
+            Host::Ip(ip) => return route::in_order(vec![SocketAddr::new(*ip, port)], family),
+            Host::Name(name) => name.clone(),
+        };
+        // A descriptor put aside, so that clients who come meanwhile don't take the last one.
+        let spare = fcntl_dupfd_cloexec(stderr(), 0);
+        let thread = self.threads.clone().acquire_owned().await;
+        let found = spawn_blocking(move || {
+            let _thread = thread;
+            look_up(&name, port)
+        });
+        let found = found.await;
+        drop(spare);
+        route::in_order(found??, family)
+    }
+}
