@@ -47,7 +47,7 @@ pub const PLOTTED: &[&str] = &[
     "instructions-d16",
 ];
 
-use Against::{EachBut, Itself, OfEachBut, Peer, Shown};
+use Against::{EachBut, Itself, OfEachBut, Pair, Peer, Shown};
 use Bound::AtMost;
 
 /// Those that the CPU is not compared with: the floor has its own targets, and the same server on tokio 1 is shown only.
@@ -56,13 +56,22 @@ const OTHERS: Against = EachBut(NO_RIVALS);
 /// The program of the articles beside the same rivals. The subject has what it lacks: sockets and a run queue of its own.
 const LITERALLY: Against = OfEachBut(LITERAL, NO_RIVALS);
 const LITERAL: &str = "tokio-core-literal";
+/// What lies between both: the subject's sockets and run queue, and `buffered(32)` from the library.
+const BUFFERED: &str = "tokio-core-buffered";
+/// User instructions that are allowed beside mio, at depths 16 and 1.
+const DEEP: Bound = AtMost(1.10);
+const SHALLOW: Bound = AtMost(1.25);
 /// Better, at the two decimals that targets are compared with.
 const LESS: Bound = AtMost(0.99);
 
 pub const TARGETS: &[Target] = &[
     target("rules-broken", AtMost(0.00), Itself),
-    target("instructions-d16", AtMost(1.10), Peer("mio")),
-    target("instructions-d1", AtMost(1.25), Peer("mio")),
+    target("instructions-d16", DEEP, Peer("mio")),
+    target("instructions-d16", DEEP, Pair(BUFFERED, "mio")),
+    target("instructions-d16", DEEP, Pair(LITERAL, "mio")),
+    target("instructions-d1", SHALLOW, Peer("mio")),
+    target("instructions-d1", SHALLOW, Pair(BUFFERED, "mio")),
+    target("instructions-d1", SHALLOW, Pair(LITERAL, "mio")),
     target("cpu-d1", LESS, OTHERS),
     target("cpu-d16", LESS, OTHERS),
     target("cpu-d32", LESS, OTHERS),
@@ -89,3 +98,22 @@ pub const TARGETS_OVER_TLS: &[Target] = &[
     target("cpu-d1", AtMost(0.00), Shown("node")),
     target("cpu-d16", AtMost(0.00), Shown("node")),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_articles_program_has_every_target_that_the_subject_has() {
+        for ours in TARGETS {
+            let theirs = match ours.against {
+                Peer(name) => Pair(LITERAL, name),
+                EachBut(names) => OfEachBut(LITERAL, names),
+                _ => continue,
+            };
+            let is_same =
+                |t: &Target| (t.figure, t.bound, t.against) == (ours.figure, ours.bound, theirs);
+            assert!(TARGETS.iter().any(is_same), "{ours:?}");
+        }
+    }
+}
