@@ -185,6 +185,8 @@ use Bound::{AtLeast, AtMost};
 
 /// How much longer the Python threads take.
 const PYTHON: Against = Pair("python-threads", "ptunnel");
+/// The same program on async/await.
+const AWAIT: Against = Peer("r5");
 /// proxytunnel, socat, stunnel and gost.
 const PACKAGES: Against = EachBut(&["none", "python-threads", "ncat"]);
 /// Those of them whose queue holds 50 clients: proxytunnel asks for one of eight, and the others wait for a second SYN.
@@ -199,15 +201,34 @@ pub const TARGETS: &[Target] = &[
     target("time-kept-c5", AtLeast(2.01), PYTHON),
     target("time-kept-c50", AtLeast(2.01), PYTHON),
     target("time-embedded", AtLeast(2.01), PYTHON),
-    target("cpu-kept-c5", AtMost(1.00), Peer("r5")),
-    target("cpu-close-c5", AtMost(1.00), Peer("r5")),
-    target("cpu-kept-c50", AtMost(1.00), Peer("r5")),
-    target("cpu-close-c50", AtMost(1.00), Peer("r5")),
-    target("cpu-embedded", AtMost(1.00), Peer("r5")),
-    target("tunnels-embedded-cpu", AtMost(1.00), Peer("r5")),
+    target("cpu-kept-c5", AtMost(1.00), AWAIT),
+    target("cpu-100-c5", AtMost(1.00), AWAIT),
+    target("cpu-close-c5", AtMost(1.00), AWAIT),
+    target("cpu-kept-c50", AtMost(1.00), AWAIT),
+    target("cpu-100-c50", AtMost(1.00), AWAIT),
+    target("cpu-close-c50", AtMost(1.00), AWAIT),
+    target("cpu-embedded", AtMost(1.00), AWAIT),
+    target("tunnels-embedded-cpu", AtMost(1.00), AWAIT),
+    target("tunnels-embedded-c5-cpu", AtMost(1.00), AWAIT),
+    target("cpu-tinyproxy", AtMost(1.00), AWAIT),
+    target("tunnels-tinyproxy-cpu", AtMost(1.00), AWAIT),
     target("cpu-kept-c50", LESS, PACKAGES),
     target("cpu-close-c50", LESS, PACKAGES),
     target("tunnels-embedded", MORE, WITH_A_QUEUE),
     target("tunnels-embedded-c5", MORE, Peer("proxytunnel")),
     target("cpu-kept-c50", AtMost(0.00), Shown("ptunnel-0.1.18")),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_of_each_request_and_of_each_tunnel_is_held_against_r5() {
+        let is_cpu = |f: &&Figure| f.name.contains("cpu") && f.unit == "µs";
+        for figure in FIGURES.iter().filter(is_cpu) {
+            let judged = |t: &Target| t.figure == figure.name && t.against == AWAIT;
+            assert!(TARGETS.iter().any(judged), "{}", figure.name);
+        }
+    }
+}
