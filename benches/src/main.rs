@@ -68,6 +68,9 @@ struct Options {
     /// Fails when a peer is missing or a sample goes wrong, instead of reporting it: for CI.
     #[arg(long)]
     strict: bool,
+    /// Draws the order of turns from this number, as results.json records it [default: another one each run].
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
 }
 
 impl From<Options> for rigs::Options {
@@ -79,6 +82,7 @@ impl From<Options> for rigs::Options {
             peers_file: options.peers_file,
             figures: options.figures,
             strict: options.strict,
+            seed: options.seed,
         }
     }
 }

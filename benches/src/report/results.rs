@@ -120,6 +120,9 @@ pub struct Results {
     pub rustc: Option<String>,
     #[serde(default)]
     pub commit: Option<String>,
+    /// What the order of turns was drawn from; older runs rotated it.
+    #[serde(default)]
+    pub seed: Option<u64>,
     #[serde(default)]
     pub load_average: Option<LoadAverage>,
     #[serde(default)]
@@ -319,6 +322,7 @@ pub(super) mod tests {
             machine,
             rustc: None,
             commit: None,
+            seed: None,
             load_average: None,
             left_out: LeftOut::default(),
             figures: figures.to_vec(),

@@ -12,6 +12,7 @@ pub mod progress;
 pub mod relay;
 mod run;
 pub mod tunnel;
+mod turns;
 
 use std::io;
 

@@ -48,26 +48,9 @@ impl Plan {
     }
 }
 
-/// The order of a round: rotated by one each round, and backwards every other round.
-pub fn order(peers: usize, round: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..peers).map(|i| (i + round) % peers).collect();
-    if round % 2 == 1 {
-        order.reverse();
-    }
-    order
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn everyone_goes_first_once_and_neighbours_change() {
-        assert_eq!(order(3, 0), [0, 1, 2]);
-        assert_eq!(order(3, 1), [0, 2, 1]);
-        assert_eq!(order(3, 2), [2, 0, 1]);
-        assert_eq!(order(0, 5), Vec::<usize>::new());
-    }
 
     #[test]
     fn a_plan_never_promises_more_rounds_than_it_has() {

@@ -1,7 +1,7 @@
 //! Runs a rig: finds its peers, samples them in turn, judges its targets, writes what it found.
 //!
-//! For each group of figures the peers take turns, round by round; each sample has a fresh process. A round begins one
-//! peer later than the round before, and every other round runs backwards.
+//! For each group of figures the peers take turns, round by round, in an order that is drawn for each round; each sample
+//! has a fresh process.
 
 use std::fs;
 use std::io;
@@ -11,8 +11,9 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use super::bench::{Bench, Taken};
-use super::plan::{order, Plan};
+use super::plan::Plan;
 use super::progress::Progress;
+use super::turns::{seed, Turns};
 use super::{Group, Rig};
 use crate::peers::find::{find, project};
 use crate::peers::{spec, Found, Missing, Spec};
@@ -37,6 +38,8 @@ pub struct Options {
     pub figures: Vec<String>,
     /// A peer that is missing or a sample that fails ends the run with an error.
     pub strict: bool,
+    /// What the order of turns is drawn from; none for a seed of the run's own.
+    pub seed: Option<u64>,
 }
 
 impl Options {
@@ -48,6 +51,9 @@ impl Options {
         }
         if self.peers_file.is_some() {
             text.push_str(" --peers-file FILE");
+        }
+        if let Some(seed) = self.seed {
+            text.push_str(&format!(" --seed {seed}"));
         }
         for (flag, names) in [("--peers", &self.peers), ("--figures", &self.figures)] {
             if !names.is_empty() {
@@ -172,6 +178,7 @@ fn run_one(
         machine: Machine::describe(pinned, descriptors, cores),
         rustc: said("rustc", &["--version"], &project),
         commit: commit(&project),
+        seed: Some(options.seed.unwrap_or_else(seed)),
         load_average: None,
         left_out,
         figures: rig.figures.to_vec(),
@@ -297,6 +304,7 @@ fn measure(
         .map(|group| plan(group).expected(asked(group).len()))
         .sum();
     let mut progress = Progress::new(expected);
+    let mut turns = Turns::new(results.seed.unwrap_or_default());
     for group in groups {
         let peers = asked(group);
         let Plan {
@@ -311,7 +319,7 @@ fn measure(
         let mut failed = vec![0; peers.len()];
         for round in 0..rounds {
             let spent = begun.elapsed() > budget;
-            for index in order(peers.len(), round) {
+            for index in turns.round(peers.len()) {
                 // What no longer fits the time is not begun, but never fewer rounds than a spread needs.
                 if (spent && round >= least) || failed[index] == MOST_FAILURES || bench.stop.asked()
                 {
@@ -429,11 +437,12 @@ mod tests {
             quick: true,
             out: Some("/tmp/x".into()),
             peers: vec!["ptunnel".to_string(), "tokio".to_string()],
+            seed: Some(9),
             ..Options::default()
         };
         let command = options.command("relay");
         assert!(
-            command.ends_with("-- relay --quick --peers ptunnel,tokio"),
+            command.ends_with("-- relay --quick --seed 9 --peers ptunnel,tokio"),
             "{command}"
         );
     }
