@@ -31,12 +31,19 @@ pub fn over_tls(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 fn sample(bench: &Bench, peer: &Found, security: &Security) -> io::Result<Taken> {
     let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
     let verdict = check(server.listen, security, peer.spec.reply_bytes);
-    let mut values = vec![("rules-broken", verdict.broken.len() as f64)];
+    taken(&verdict, bench.strict)
+}
+
+/// A broken rule is a figure and a note; where samples must not go wrong it is an error.
+fn taken(verdict: &Verdict, strict: bool) -> io::Result<Taken> {
+    let broken: Vec<String> = verdict.broken.iter().map(Rule::to_string).collect();
+    if strict && !broken.is_empty() {
+        let text = format!("breaks the rules: {}", broken.join("; "));
+        return Err(io::Error::other(text));
+    }
+    let mut values = vec![("rules-broken", broken.len() as f64)];
     values.extend(verdict.length.map(|bytes| ("reply-bytes", bytes as f64)));
-    let notes = verdict
-        .broken
-        .iter()
-        .map(|rule| format!("breaks a rule: {rule}"));
+    let notes = broken.iter().map(|rule| format!("breaks a rule: {rule}"));
     Ok(Taken {
         notes: notes.collect(),
         ..Taken::values(values)
@@ -211,6 +218,21 @@ mod tests {
         let Verdict { broken, length } = check(to, &Security::Clear, Some(1));
         let all = [Rule::Length, Rule::Pipelined, Rule::Routed, Rule::Advances];
         assert_eq!((broken, length), (all.to_vec(), Some(126)));
+    }
+
+    #[test]
+    fn a_broken_rule_is_an_error_where_nothing_may_go_wrong() {
+        let verdict = |broken| Verdict {
+            broken,
+            length: Some(126),
+        };
+        let broken = verdict(vec![Rule::Length, Rule::Routed]);
+        let told = taken(&broken, false).unwrap();
+        assert_eq!(told.values[0], ("rules-broken", 2.0));
+        assert_eq!(told.notes.len(), 2);
+        let e = taken(&broken, true).unwrap_err().to_string();
+        assert!(e.contains(&Rule::Routed.to_string()), "{e}");
+        assert!(taken(&verdict(Vec::new()), true).is_ok());
     }
 
     #[test]
