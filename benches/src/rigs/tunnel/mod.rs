@@ -36,8 +36,8 @@ pub const RIG: Rig = Rig {
             name: "proxies",
             figures: &["time-embedded", "cpu-embedded", "tunnels-embedded-c5", "tunnels-embedded-c5-cpu", "tunnels-embedded", "tunnels-embedded-cpu", "time-tinyproxy", "cpu-tinyproxy", "tunnels-tinyproxy", "tunnels-tinyproxy-cpu"],
             sample: pages::quicker,
-            quick: Plan::quick(1, 2_300, 35),
-            full: Plan::full(12, 2_600, 410),
+            quick: Plan::quick(1, 2_500, 35),
+            full: Plan::full(12, 3_100, 490),
         },
         Group {
             name: "ab",

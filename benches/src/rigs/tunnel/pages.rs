@@ -38,13 +38,56 @@ const fn new_tunnels(clients: usize, figures: [&'static str; 2]) -> Load {
 
 use Connections::{Closed, Kept, Limited};
 
-/// On connections that last.
-pub fn kept(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let loads = [
+/// Loads that a chain carries one after the other.
+struct Loads(Proxy, &'static [Load]);
+
+const KEPT: Loads = Loads(
+    Proxy::Squid,
+    &[
         timed(5, Kept, ["time-kept-c5", "cpu-kept-c5"]),
         timed(50, Kept, ["time-kept-c50", "cpu-kept-c50"]),
-    ];
-    let mut taken = through(bench, peer, Proxy::Squid, &loads)?;
+    ],
+);
+
+const CLOSED: Loads = Loads(
+    Proxy::Squid,
+    &[
+        timed(5, Limited, ["time-100-c5", "cpu-100-c5"]),
+        timed(5, Closed, ["time-close-c5", "cpu-close-c5"]),
+        timed(50, Limited, ["time-100-c50", "cpu-100-c50"]),
+        timed(50, Closed, ["time-close-c50", "cpu-close-c50"]),
+    ],
+);
+
+/// Each with a chain of its own: what connections that lasted cost as they end would be in the next load's figures.
+const QUICKER: [Loads; 4] = [
+    Loads(
+        Proxy::Embedded,
+        &[timed(50, Kept, ["time-embedded", "cpu-embedded"])],
+    ),
+    Loads(
+        Proxy::Embedded,
+        &[
+            new_tunnels(5, ["tunnels-embedded-c5", "tunnels-embedded-c5-cpu"]),
+            new_tunnels(50, ["tunnels-embedded", "tunnels-embedded-cpu"]),
+        ],
+    ),
+    Loads(
+        Proxy::Tinyproxy,
+        &[timed(50, Kept, ["time-tinyproxy", "cpu-tinyproxy"])],
+    ),
+    Loads(
+        Proxy::Tinyproxy,
+        &[new_tunnels(
+            50,
+            ["tunnels-tinyproxy", "tunnels-tinyproxy-cpu"],
+        )],
+    ),
+];
+
+/// On connections that last.
+pub fn kept(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let mut taken = through(bench, peer, &KEPT)?;
     if peer.spec.kind == Kind::Floor {
         taken.notes = versions();
     }
@@ -53,37 +96,24 @@ pub fn kept(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 
 /// On connections that the origin closes, after a hundred requests or after each.
 pub fn closed(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let loads = [
-        timed(5, Limited, ["time-100-c5", "cpu-100-c5"]),
-        timed(5, Closed, ["time-close-c5", "cpu-close-c5"]),
-        timed(50, Limited, ["time-100-c50", "cpu-100-c50"]),
-        timed(50, Closed, ["time-close-c50", "cpu-close-c50"]),
-    ];
-    through(bench, peer, Proxy::Squid, &loads)
+    through(bench, peer, &CLOSED)
 }
 
 /// Two proxies that are quicker than squid.
 pub fn quicker(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let embedded = [
-        timed(50, Kept, ["time-embedded", "cpu-embedded"]),
-        new_tunnels(5, ["tunnels-embedded-c5", "tunnels-embedded-c5-cpu"]),
-        new_tunnels(50, ["tunnels-embedded", "tunnels-embedded-cpu"]),
-    ];
-    let tinyproxy = [
-        timed(50, Kept, ["time-tinyproxy", "cpu-tinyproxy"]),
-        new_tunnels(50, ["tunnels-tinyproxy", "tunnels-tinyproxy-cpu"]),
-    ];
-    let mut taken = through(bench, peer, Proxy::Embedded, &embedded)?;
-    let more = through(bench, peer, Proxy::Tinyproxy, &tinyproxy)?;
-    taken.values.extend(more.values);
+    let mut taken = Taken::default();
+    for loads in &QUICKER {
+        taken.values.extend(through(bench, peer, loads)?.values);
+    }
     Ok(taken)
 }
 
-fn through(bench: &Bench, peer: &Found, proxy: Proxy, loads: &[Load]) -> io::Result<Taken> {
-    let chain = Chain::to_pages(bench, peer, proxy, &Under::Nothing)?;
+fn through(bench: &Bench, peer: &Found, loads: &Loads) -> io::Result<Taken> {
+    let Loads(proxy, loads) = loads;
+    let chain = Chain::to_pages(bench, peer, *proxy, &Under::Nothing)?;
     let time = Duration::from_millis(bench.either(200, 300));
     let mut values = Vec::new();
-    for load in loads {
+    for load in *loads {
         let mut gets = chain.gets(load.clients, load.connections)?;
         let until = match load.connections {
             // Whole lives of connections: a part would hold too many beginnings or too few ends.
@@ -110,4 +140,20 @@ fn through(bench: &Bench, peer: &Found, proxy: Proxy, loads: &[Load]) -> io::Res
         }
     }
     Ok(Taken::values(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A load of connections that last warms up, and the ends of those before fall into that.
+    #[test]
+    fn no_load_has_the_ends_of_connections_that_lasted_in_its_figures() {
+        for Loads(proxy, loads) in [KEPT, CLOSED].iter().chain(&QUICKER) {
+            for pair in loads.windows(2) {
+                let is_clean = pair[0].connections != Kept || pair[1].connections == Kept;
+                assert!(is_clean, "{proxy:?}: {:?}", pair[1].figures);
+            }
+        }
+    }
 }
