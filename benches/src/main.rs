@@ -31,7 +31,7 @@ enum Command {
     Profile(Options),
     /// Every rig, one after the other, and one report for all.
     All(Options),
-    /// Renders report.html anew from the results.json of earlier runs.
+    /// Judges earlier runs anew and writes their reports and the page anew, from the samples in their results.json.
     Report {
         /// A rig's folder, or one with several of them.
         #[arg(required = true, value_name = "DIR")]

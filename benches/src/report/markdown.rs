@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::articles;
+use super::headline::headline;
 use super::results::{Figure, Part, Results};
 use super::stats::Spread;
 use super::targets::{score, Line};
@@ -34,8 +35,16 @@ fn head(text: &mut String, results: &Results) {
     let _ = writeln!(
         text,
         "# {}, {}\n\n{}\n",
-        results.rig, results.date, results.question
+        results.title(),
+        results.date,
+        results.question
     );
+    if let Some(headline) = headline(results) {
+        let _ = writeln!(text, "{headline}\n");
+    }
+    if let Some(reason) = results.reason() {
+        let _ = writeln!(text, "{reason}\n");
+    }
     for (what, more) in results.warnings() {
         let _ = writeln!(text, "**{what}**{more}\n");
     }

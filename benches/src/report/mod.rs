@@ -3,6 +3,7 @@
 pub mod articles;
 pub mod date;
 pub mod difference;
+pub mod headline;
 pub mod html;
 pub mod markdown;
 pub mod plot;

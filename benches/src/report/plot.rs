@@ -41,8 +41,9 @@ pub fn render(results: &Results) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 {width} {total}\" \
          width=\"{width}\" height=\"{total}\">\n<style>{STYLE}</style>\n\
          <rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n\
-         <text class=\"title\" x=\"10\" y=\"20\">{} rig, {}{smoke}: medians and quartiles</text>\n",
-        results.rig, results.date
+         <text class=\"title\" x=\"10\" y=\"20\">{}, {}{smoke}: medians and quartiles</text>\n",
+        results.title(),
+        results.date
     );
     for (index, figure) in figures.iter().enumerate() {
         let x = PANEL * (index % COLUMNS) as f64;
@@ -246,7 +247,7 @@ fn class(kind: Kind) -> &'static str {
     }
 }
 
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

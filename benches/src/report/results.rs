@@ -137,9 +137,41 @@ pub struct Results {
     pub parts: BTreeMap<&'static str, BTreeMap<String, Vec<Part>>>,
     /// What went otherwise than planned: failed samples, scaled counts.
     pub notes: Vec<String>,
+    /// What a run beside the rig's own is called: its folder's name.
+    #[serde(skip)]
+    pub folder: Option<String>,
+    /// What a note in its folder says of it, such as why it was taken.
+    #[serde(skip)]
+    pub note_of_folder: Option<String>,
 }
 
 impl Results {
+    /// The rig, or what this further run of it is called.
+    pub fn title(&self) -> String {
+        match &self.folder {
+            Some(name) => format!("{name}: {} again", self.rig),
+            None => self.rig.to_string(),
+        }
+    }
+
+    /// Where a page that has several runs tells of this one.
+    pub fn anchor(&self) -> &str {
+        self.folder.as_deref().unwrap_or(self.rig)
+    }
+
+    /// What must be known of a run before its figures: what its note says, and of a further one what it asked for.
+    pub fn reason(&self) -> Option<String> {
+        let command = self
+            .folder
+            .as_ref()
+            .map(|_| format!("Taken with `{}`.", self.command));
+        let parts: Vec<String> = self.note_of_folder.iter().cloned().chain(command).collect();
+        match parts.is_empty() {
+            true => None,
+            false => Some(parts.join(" ")),
+        }
+    }
+
     pub fn add(&mut self, peer: &str, round: usize, values: &[(&'static str, f64)]) {
         for &(figure, value) in values {
             self.samples.push(Sample {
@@ -300,7 +332,7 @@ impl Peer {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A run of `rounds` with a subject at half the value of each rival.
@@ -351,6 +383,8 @@ pub(super) mod tests {
             for round in 0..3 {
                 for figure in figures {
                     results.add(name, round, &[(figure.name, value * (1 + round) as f64)]);
+            folder: None,
+            note_of_folder: None,
                 }
             }
         }

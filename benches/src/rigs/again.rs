@@ -1,26 +1,30 @@
-//! Renders the page anew from results in folders: after a change of the page, or with several runs on one page.
-//!
-//! Verdicts are not read but judged anew, against the targets that the rig has today.
+//! Judges runs anew from the samples in their folders, and writes their reports anew: after a change of a target, of the
+//! statistics or of the page, or with several runs on one page.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::run::{Options, Outcome};
+use serde_json::Value;
+
+use super::run::{write, Options, Outcome};
 use super::RIGS;
 use crate::report::html;
 use crate::report::targets::judge;
 use crate::report::Results;
 
-/// Writes the page to `out`, or to `report.html` in the first folder, and returns where it is. A folder is that of a
-/// rig, or that of a run of several.
+/// In a run's folder: why it was taken, where the figures can't say it.
+const NOTE: &str = "note";
+
+/// Writes each run's reports to its folder and the page to `out`, or to `report.html` in the first folder, and returns
+/// where the page is. A folder is that of a rig, or that of several runs.
 pub fn again(folders: &[PathBuf], out: Option<PathBuf>) -> io::Result<PathBuf> {
     let mut outcomes = Vec::new();
-    for folder in folders.iter().flat_map(|folder| with_results(folder)) {
-        let path = folder.join("results.json");
-        let read = fs::read_to_string(&path).and_then(outcome);
-        let named = |e| io::Error::other(format!("{}: {e}", path.display()));
-        outcomes.push(read.map_err(named)?);
+    for folder in folders.iter().flat_map(|folder| folders_of_runs(folder)) {
+        let outcome = outcome_of(&folder)?;
+        let samples = fs::read_to_string(folder.join("results.json"))?;
+        write(&outcome, serde_json::from_str(&samples)?, &folder)?;
+        outcomes.push(outcome);
     }
     let first = folders.first().map(PathBuf::as_path);
     let out = out.unwrap_or_else(|| first.unwrap_or(Path::new(".")).join("report.html"));
@@ -28,16 +32,49 @@ pub fn again(folders: &[PathBuf], out: Option<PathBuf>) -> io::Result<PathBuf> {
     Ok(out)
 }
 
-/// The folder itself, or those of the rigs in it.
-fn with_results(folder: &Path) -> Vec<PathBuf> {
-    let has_results = |folder: &PathBuf| folder.join("results.json").exists();
-    let rigs = RIGS.iter().map(|rig| folder.join(rig.name));
-    let within: Vec<PathBuf> = rigs.filter(has_results).collect();
+/// The folders in this one that have results: each rig's own run, in the rigs' order, and behind it further runs of it. Or
+/// the folder itself.
+pub(super) fn folders_of_runs(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut within: Vec<PathBuf> = paths
+        .filter(|path| path.join("results.json").exists())
+        .collect();
     if within.is_empty() {
-        vec![folder.to_path_buf()]
-    } else {
-        within
+        return vec![folder.to_path_buf()];
     }
+    within.sort_by_cached_key(|path| {
+        let rig = rig_of(path).unwrap_or_default();
+        let place = RIGS.iter().position(|known| known.name == rig);
+        (place, !path.ends_with(&rig), path.clone())
+    });
+    within
+}
+
+/// The rig that a folder's results are of.
+fn rig_of(folder: &Path) -> Option<String> {
+    let text = fs::read_to_string(folder.join("results.json")).ok()?;
+    let results: Value = serde_json::from_str(&text).ok()?;
+    results["rig"].as_str().map(str::to_string)
+}
+
+/// What a folder's results say today.
+pub(super) fn outcome_of(folder: &Path) -> io::Result<Outcome> {
+    let path = folder.join("results.json");
+    let named = |e: io::Error| io::Error::other(format!("{}: {e}", path.display()));
+    let mut outcome = fs::read_to_string(&path).and_then(outcome).map_err(named)?;
+    let results = &mut outcome.results;
+    results.note_of_folder = fs::read_to_string(folder.join(NOTE))
+        .ok()
+        .map(|text| text.trim().to_string());
+    // A rig's own run has the rig's name, or the one that it was given on the command line.
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let beside = |name: &&str| {
+        let own = folder.with_file_name(results.rig);
+        *name != results.rig && own.join("results.json").exists()
+    };
+    results.folder = name.filter(beside).map(str::to_string);
+    Ok(outcome)
 }
 
 fn outcome(text: String) -> io::Result<Outcome> {
@@ -98,6 +135,75 @@ mod tests {
         let text = serde_json::to_string(&first).unwrap();
         let second = outcome(text.clone()).unwrap().results;
         assert_eq!(serde_json::to_string(&second).unwrap(), text);
+    }
+
+    /// A folder of its own with runs in it: folder, rig, note.
+    fn runs(name: &str, runs: &[(&str, &str, &str)]) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("ptunnel-{name}-{}", std::process::id()));
+        for (folder, rig, note) in runs {
+            let folder = root.join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            let text = OLD.replace("\"relay\", \"date", &format!("\"{rig}\", \"date"));
+            fs::write(folder.join("results.json"), text).unwrap();
+            if !note.is_empty() {
+                fs::write(folder.join(NOTE), note).unwrap();
+            }
+        }
+        root
+    }
+
+    #[test]
+    fn further_runs_of_a_rig_stand_behind_it_with_their_name_and_reason() {
+        let root = runs(
+            "further",
+            &[
+                ("another", "relay", "because\n"),
+                ("echo", "echo", ""),
+                ("relay", "relay", ""),
+                ("second", "relay", ""),
+            ],
+        );
+        fs::create_dir_all(root.join("soak")).unwrap();
+        let found = folders_of_runs(&root);
+        let names: Vec<&str> = found
+            .iter()
+            .map(|path| path.file_name().unwrap().to_str().unwrap())
+            .collect();
+        assert_eq!(names, ["relay", "another", "second", "echo"]);
+        let page = again(std::slice::from_ref(&root), None).unwrap();
+        let page = fs::read_to_string(page).unwrap();
+        let report = fs::read_to_string(root.join("another/report.md")).unwrap();
+        fs::remove_dir_all(&root).unwrap();
+        assert!(page.contains("<section id=\"another\">"), "{page}");
+        assert!(page.contains("because") && report.contains("because"));
+        assert!(report.starts_with("# another: relay again, "), "{report}");
+    }
+
+    #[test]
+    fn a_run_that_is_alone_has_its_rigs_name() {
+        let root = runs("alone", &[("some-run", "relay", "")]);
+        let outcome = outcome_of(&root.join("some-run")).unwrap();
+        assert_eq!(outcome.results.title(), "relay");
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn samples_stay_as_they_are_and_verdicts_are_judged_anew() {
+        let root = runs("anew", &[("relay", "relay", "")]);
+        let path = root.join("relay/results.json");
+        let read = || serde_json::from_str::<Value>(&fs::read_to_string(&path).unwrap()).unwrap();
+        let mut before = read();
+        before["samples"][0]["value"] = Value::from(0.1 + 0.2);
+        fs::write(&path, before.to_string()).unwrap();
+        again(std::slice::from_ref(&root), None).unwrap();
+        let after = read();
+        for name in ["report.md", "plot.svg"] {
+            assert!(root.join("relay").join(name).exists(), "{name}");
+        }
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(after["samples"], before["samples"]);
+        assert_eq!(before["targets"], Value::from(Vec::<Value>::new()));
+        assert_eq!(after["targets"][0]["verdict"], "met");
     }
 
     /// Names are borrowed from the file's text, which can't be done where JSON needs a backslash.

@@ -10,6 +10,8 @@ use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use serde_json::Value;
+
 use super::bench::{Bench, Taken};
 use super::plan::Plan;
 use super::progress::Progress;
@@ -187,6 +189,8 @@ fn run_one(
         samples: Vec::new(),
         parts: Default::default(),
         notes: Vec::new(),
+        folder: None,
+        note_of_folder: None,
     };
     if let Some(note) = rig.quick_note.filter(|_| options.quick) {
         results.note(note.to_string());
@@ -398,15 +402,20 @@ fn keep(results: &mut Results, peer: &str, round: usize, taken: Taken) {
 
 fn finish(rig: &Rig, results: Results, out: &Path) -> io::Result<Outcome> {
     let lines = judge(rig.targets, &results);
-    let mut json = serde_json::to_value(&results)?;
-    json["targets"] = serde_json::to_value(&lines)?;
-    fs::write(
-        out.join("results.json"),
-        serde_json::to_string_pretty(&json)?,
-    )?;
-    fs::write(out.join("report.md"), markdown::render(&results, &lines))?;
-    fs::write(out.join("plot.svg"), plot::render(&results))?;
-    Ok(Outcome { results, lines })
+    let samples = serde_json::to_value(&results)?;
+    let outcome = Outcome { results, lines };
+    write(&outcome, samples, out)?;
+    Ok(outcome)
+}
+
+/// Writes the files of a rig: what was measured, with today's verdicts, and what can be read of it.
+pub(super) fn write(outcome: &Outcome, mut samples: Value, out: &Path) -> io::Result<()> {
+    let Outcome { results, lines } = outcome;
+    samples["targets"] = serde_json::to_value(lines)?;
+    let text = serde_json::to_string_pretty(&samples)?;
+    fs::write(out.join("results.json"), text)?;
+    fs::write(out.join("report.md"), markdown::render(results, lines))?;
+    fs::write(out.join("plot.svg"), plot::render(results))
 }
 
 /// A folder for executables, configurations and the tools' files, gone with the run.

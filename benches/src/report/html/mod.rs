@@ -9,6 +9,7 @@ mod tables;
 use std::fmt::Write;
 
 use super::difference::Difference;
+use super::headline::headline;
 use super::plot::{self, escape};
 use super::targets::{score, Verdict};
 use super::Results;
@@ -38,8 +39,9 @@ pub fn render(outcomes: &[Outcome]) -> String {
 }
 
 /// What a reader must know before the first figure.
-const READING: &str = "<p class=\"reading\">Peers took turns in one run on one machine. \
-    A <b>ratio</b> is ours divided by theirs, the median over the rounds; in brackets the 95 % interval of that median. \
+const READING: &str = "<p class=\"reading\">Each section is one run, on one day and one machine, in which the peers took \
+    turns. A <b>ratio</b> is ours divided by theirs or, where two are named, the first one's divided by the second's: the \
+    median over the rounds; in brackets the 95 % interval of that median. \
     A <b>control</b> is one peer measured twice: what differs by no more than the two do, or whose interval holds 1, is \
     <span class=\"none\">≈ no difference that this machine can tell</span>. \
     <span class=\"better\">▲ better</span> and <span class=\"worse\">▼ worse</span> are from our side.</p>\n";
@@ -56,13 +58,16 @@ fn title(outcomes: &[Outcome]) -> String {
 }
 
 fn contents(page: &mut String, outcomes: &[Outcome]) {
-    page.push_str("<nav><table>\n<tr><th>rig<th>what it compares<th>day<th>targets</tr>\n");
+    page.push_str(
+        "<nav class=\"wide\"><table>\n<tr><th>rig<th>what it compares, and who wins<th>day<th>targets</tr>\n",
+    );
     for (index, Outcome { results, lines }) in outcomes.iter().enumerate() {
         let _ = writeln!(
             page,
-            "<tr><td><a href=\"#{0}\">{0}</a><td>{1}<td>{2}<td>{3}</tr>",
+            "<tr><td><a href=\"#{0}\">{0}</a><td>{1} <b>{2}</b><td>{3}<td>{4}</tr>",
             anchor(outcomes, index),
             escape(results.question),
+            escape(&headline(results).unwrap_or_default()),
             escape(&results.date),
             score(lines)
         );
@@ -70,10 +75,12 @@ fn contents(page: &mut String, outcomes: &[Outcome]) {
     page.push_str("</table></nav>\n");
 }
 
-/// The rig's name, with a number where two runs of it are on one page.
+/// A number behind the name where two runs on one page have the same.
 fn anchor(outcomes: &[Outcome], index: usize) -> String {
-    let name = outcomes[index].results.rig;
-    let before = outcomes[..index].iter().filter(|o| o.results.rig == name);
+    let name = outcomes[index].results.anchor();
+    let before = outcomes[..index]
+        .iter()
+        .filter(|o| o.results.anchor() == name);
     match before.count() {
         0 => escape(name),
         n => format!("{}-{}", escape(name), n + 1),
@@ -84,10 +91,19 @@ fn rig(page: &mut String, Outcome { results, lines }: &Outcome, anchor: &str) {
     let _ = writeln!(
         page,
         "<section id=\"{anchor}\">\n<h2>{}, {}</h2>\n<p class=\"question\">{}</p>",
-        escape(results.rig),
+        escape(&results.title()),
         escape(&results.date),
         escape(results.question)
     );
+    let paragraphs = [
+        ("headline", headline(results)),
+        ("reason", results.reason()),
+    ];
+    for (class, text) in paragraphs {
+        if let Some(text) = text {
+            let _ = writeln!(page, "<p class=\"{class}\">{}</p>", coded(&text));
+        }
+    }
     warnings(page, results);
     answer::short(page, results, lines);
     plots(page, results);
@@ -100,6 +116,16 @@ fn rig(page: &mut String, Outcome { results, lines }: &Outcome, anchor: &str) {
     how(page, results);
     tables::notes(page, results);
     page.push_str("</section>\n");
+}
+
+/// Text with its `code` marked as that.
+fn coded(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let marked = parts.map(|(index, part)| match index % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    });
+    marked.collect()
 }
 
 /// What makes the figures worth less, before the figures.
@@ -248,7 +274,31 @@ mod tests {
             assert!(page.contains(&format!("href=\"#{rig}\"")));
             assert!(page.contains(&format!("<section id=\"{rig}\">")));
         }
-        assert!(!render(&[outcome("relay")]).contains("<nav>"));
+        assert!(!render(&[outcome("relay")]).contains("<nav"));
+    }
+
+    #[test]
+    fn each_run_begins_with_who_wins_and_with_why_it_was_taken() {
+        let mut further = outcome("relay");
+        further.results.folder = Some("rungs".to_string());
+        further.results.note_of_folder = Some("After <r3> was mended.".to_string());
+        let page = render(&[outcome("relay"), further]);
+        let headline = "<p class=\"headline\">CPU &lt;each&gt;: us and equal are level";
+        assert_eq!(page.matches(headline).count(), 2, "{page}");
+        let in_contents = "<b>CPU &lt;each&gt;: us and equal are level";
+        assert_eq!(page.matches(in_contents).count(), 2, "{page}");
+        let reason = "After &lt;r3&gt; was mended. Taken with <code>measure it</code>.";
+        assert_eq!(page.matches(reason).count(), 1, "{page}");
+        assert!(page.contains("<h2>rungs: relay again, 2030-01-02</h2>"));
+        assert!(page.contains("<section id=\"rungs\">"));
+    }
+
+    /// What is wider than a telephone scrolls by itself and not with the page.
+    #[test]
+    fn every_table_is_in_a_box_that_scrolls() {
+        let page = render(&[outcome("relay"), outcome("echo")]);
+        let boxes = page.matches("class=\"wide\"><table").count();
+        assert_eq!(page.matches("<table").count(), boxes);
     }
 
     #[test]
