@@ -138,13 +138,18 @@ test-benches: bench-peers ## run the tests of the rigs and of their peers
 	$(CARGO) test --locked --manifest-path benches/Cargo.toml
 	$(CARGO) test --locked --manifest-path benches/legacy/Cargo.toml
 
-bench-smoke: bench-peers ## run a little of each rig, to see that it works and that its peers' answers are right
+# Each rig has a folder of its own in SMOKE, and what is in them is looked at when all have run.
+SMOKE := $(CURDIR)/benches/results/tmp
+
+bench-smoke: bench-peers ## run a little of each rig, to see that it works, that answers are right and reports are whole
+	rm -rf $(SMOKE)
 	$(rigs) relay --quick --strict --peers ptunnel,ptunnel-0.1.18,epoll,tokio,r3,r5 --figures cpu,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,r5,python-threads,socat,none --figures kept,ab
 	$(rigs) echo --quick --strict --peers tokio-core,ptunnel-reactor,may,epoll --figures c100,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
 	$(rigs) plaintext-tls --quick --strict --peers tokio-core,tokio,go-fasthttp --figures rules,depth16
 	$(rigs) profile --quick --strict --peers ptunnel,chain,future,async --figures request,message
+	$(rigs) check $(addprefix $(SMOKE)/,tunnel relay echo plaintext plaintext-tls profile)
 
 ci: ## everything that a change must pass
 	.ci/run

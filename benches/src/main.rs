@@ -40,6 +40,12 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Looks whether runs have left all that they should: samples, reports, the page. Judges no figure.
+    Check {
+        /// A rig's folder, or one with several of them.
+        #[arg(required = true, value_name = "DIR")]
+        folders: Vec<PathBuf>,
+    },
     /// The server behind the relays; the rigs start it themselves.
     #[command(hide = true)]
     Server {
@@ -53,7 +59,7 @@ struct Options {
     /// Ends within five minutes a rig; its figures are a smoke test.
     #[arg(long)]
     quick: bool,
-    /// Where the results go [default: results/RIG-DATE, or results/tmp with --quick].
+    /// Where the results go [default: results/RIG-DATE, or results/tmp/RIG with --quick].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only these peers of peers.toml, as in ptunnel,epoll,tokio.
@@ -99,6 +105,7 @@ fn main() -> ExitCode {
         Command::Report { folders, out } => {
             rigs::again(&folders, out).map(|page| println!("{}", page.display()))
         }
+        Command::Check { folders } => rigs::check(&folders),
         Command::Server { first } => server::serve(first),
     };
     match outcome {

@@ -3,6 +3,7 @@
 mod again;
 pub mod bench;
 pub mod certificate;
+mod check;
 pub mod echo;
 pub mod lives;
 pub mod plaintext;
@@ -18,6 +19,7 @@ use std::io;
 
 pub use again::again;
 pub use bench::{Bench, Taken};
+pub use check::check;
 pub use plan::Plan;
 pub use run::{run, Options, Outcome};
 

@@ -83,6 +83,7 @@ pub fn run(rigs: &[&Rig], options: &Options) -> io::Result<()> {
     };
     let out = match (&options.out, options.quick) {
         (Some(out), _) => out.clone(),
+        (None, true) if rigs.len() == 1 => project()?.join("benches/results/tmp").join(name),
         (None, true) => project()?.join("benches/results/tmp"),
         (None, false) => project()?.join(format!("benches/results/{name}-{date}")),
     };
