@@ -215,6 +215,26 @@ impl Results {
         ))
     }
 
+    /// Figures of a peer that are 0 in some rounds and not in others: the former drop out of each ratio to it.
+    pub fn zeros(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for figure in self.measured() {
+            for peer in &self.peers {
+                let samples = self.by_round(figure.name, &peer.name);
+                let zeros = samples.iter().filter(|(_, value)| *value == 0.0).count();
+                if zeros > 0 && zeros < samples.len() {
+                    all.push(format!(
+                        "{} of {} is 0 in {zeros} of {} rounds, which are in no ratio to it",
+                        figure.name,
+                        peer.name,
+                        samples.len()
+                    ));
+                }
+            }
+        }
+        all
+    }
+
     /// How busy the machine was, as the end of a list of what it is.
     pub fn load(&self) -> String {
         match self.load_average {
@@ -363,6 +383,8 @@ pub(crate) mod tests {
             samples: Vec::new(),
             parts: BTreeMap::new(),
             notes: Vec::new(),
+            folder: None,
+            note_of_folder: None,
         };
         for &(name, kind, value) in peers {
             results.peers.push(Peer {
@@ -383,8 +405,6 @@ pub(crate) mod tests {
             for round in 0..3 {
                 for figure in figures {
                     results.add(name, round, &[(figure.name, value * (1 + round) as f64)]);
-            folder: None,
-            note_of_folder: None,
                 }
             }
         }
@@ -407,6 +427,18 @@ pub(crate) mod tests {
             results.load_average = Some(LoadAverage { start, end });
             assert_eq!(results.warnings()[1].0, "A busy machine");
         }
+    }
+
+    #[test]
+    fn zeros_among_other_values_are_told() {
+        let figure = figure("f", "s", "F", true);
+        let peers = [("us", Kind::Subject, 0.0), ("them", Kind::Program, 2.0)];
+        let mut results = example(&[figure], &peers);
+        let none: [String; 0] = [];
+        assert_eq!(results.zeros(), none);
+        results.add("them", 3, &[("f", 0.0)]);
+        let told = "f of them is 0 in 1 of 4 rounds, which are in no ratio to it";
+        assert_eq!(results.zeros(), [told]);
     }
 
     #[test]

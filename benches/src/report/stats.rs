@@ -73,7 +73,8 @@ fn coverage(count: usize, outside: usize) -> f64 {
     1.0 - 2.0 * beyond
 }
 
-/// `ours / theirs` of the rounds that both took part in.
+/// `ours / theirs` of the rounds that both took part in. A round where theirs is 0 has no ratio and is left out, which
+/// who calls this must tell: see `Results::zeros`.
 pub fn paired_ratios(ours: &[(usize, f64)], theirs: &[(usize, f64)]) -> Vec<f64> {
     let mut ratios = Vec::new();
     for (round, value) in ours {

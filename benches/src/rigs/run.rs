@@ -401,7 +401,10 @@ fn keep(results: &mut Results, peer: &str, round: usize, taken: Taken) {
     }
 }
 
-fn finish(rig: &Rig, results: Results, out: &Path) -> io::Result<Outcome> {
+fn finish(rig: &Rig, mut results: Results, out: &Path) -> io::Result<Outcome> {
+    for zeros in results.zeros() {
+        results.note(zeros);
+    }
     let lines = judge(rig.targets, &results);
     let samples = serde_json::to_value(&results)?;
     let outcome = Outcome { results, lines };

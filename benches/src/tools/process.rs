@@ -170,7 +170,9 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::process::{Child, Command, Stdio};
     use std::thread;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
+
+    use rustix::time::{clock_gettime, ClockId};
 
     use super::*;
 
@@ -251,17 +253,38 @@ mod tests {
         assert!(used > 0.02, "{used}");
     }
 
+    /// CPU time of the spinning thread of the process that the next test starts.
+    const SPUN: Duration = Duration::from_millis(200);
+
     #[test]
-    fn threads_that_have_ended_are_counted() {
-        let before = Cpu::seconds_alone(std::process::id());
+    #[ignore = "a part of threads_that_have_ended_are_counted, which starts it in a process of its own"]
+    fn a_thread_that_spins_and_ends() {
         let spins = || {
-            let begun = Instant::now();
-            while begun.elapsed() < Duration::from_millis(200) {}
+            let used = || clock_gettime(ClockId::ThreadCPUTime);
+            while Duration::try_from(used()).unwrap() < SPUN {}
         };
         thread::spawn(spins).join().unwrap();
-        // Other tests only add to it; a busy machine gives a part of a core.
-        let used = Cpu::seconds_alone(std::process::id()) - before;
-        assert!(used > 0.01, "{used}");
+        println!("\nended");
+        io::stdin().read_line(&mut String::new()).unwrap();
+    }
+
+    /// In a process of its own: the other tests of this one use CPU time too.
+    #[test]
+    fn threads_that_have_ended_are_counted() {
+        let part = "tools::process::tests::a_thread_that_spins_and_ends";
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", part, "--ignored", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let ended = output.any(|line| line.unwrap() == "ended");
+        let used = Cpu::seconds_alone(child.id());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(ended);
+        assert!(used >= SPUN.as_secs_f64(), "{used}");
     }
 
     #[test]
