@@ -37,17 +37,19 @@ fn assert_said(text: &str, all: &[&str]) {
     }
 }
 
-/// Sends and checks so many bytes each way at once; the end goes last.
+/// Sends and checks so many bytes each way at once; the ends go last, when all has arrived: once
+/// both sides of it have ended (POLLHUP), stunnel doesn't read what is left from its server.
 fn both_ways(mut client: Connection, bytes: u64) {
     let mut writer = client.handle();
     let writing = thread::spawn(move || {
         Pattern::new(1)
             .write(&mut writer, bytes)
             .expect("all is taken");
-        writer.finish_sending();
     });
-    Pattern::new(2).read_all(&mut client, bytes);
+    Pattern::new(2).read(&mut client, bytes);
     writing.join().expect("all is sent");
+    client.finish_sending();
+    client.expect_end();
 }
 
 /// The other side of that.
@@ -102,17 +104,54 @@ fn curl_fetches_from_nginx_through_squid_behind_nginx() {
 #[test]
 fn squid_behind_stunnel_takes_credentials_that_are_not_shown() {
     let (authority, origin) = (Authority::new(), Nginx::start());
-    let squid = Squid::start(Some(("joe", "hunter2")));
-    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), squid.address());
-    let program = Ptunnel::through(format!("https://joe:hunter2@{}", stunnel.address()))
-        .args(&["--proxy-cacert", &authority.certificate(), "-vvv"])
-        .to(origin.address())
+    let identity = authority.issue("proxy", RIGHT);
+    for squid in &[
+        Squid::start(Some(("joe", "hunter2"))),
+        Squid::with_digest("joe", "hunter2", 3),
+    ] {
+        let stunnel = Stunnel::start(&identity, squid.address());
+        let program = Ptunnel::through(format!("https://joe:hunter2@{}", stunnel.address()))
+            .args(&["--proxy-cacert", &authority.certificate(), "-vvv"])
+            .to(origin.address())
+            .start();
+        let url = format!("http://{}/small", program.address());
+        assert_eq!(curl(&["--noproxy", "*", &url]), SMALL.as_bytes());
+        program.says(&["speaks TLSv1."]);
+        let told = program.says(&["through https://127.0.0.1:", "bytes"]);
+        assert!(!program.stderr().contains("hunter2"), "{}", told);
+    }
+}
+
+/// Its second connection is in TLS as the first was.
+#[test]
+fn a_proxy_that_closes_after_its_challenge_is_asked_anew_in_tls() {
+    let authority = Authority::new();
+    let peer = Peer::start(|mut connection| {
+        let head = String::from_utf8(connection.read_head()).unwrap();
+        if head.contains("Proxy-Authorization: Digest ") {
+            connection.send("HTTP/1.1 200 OK\r\n\r\n");
+            connection.echo();
+        } else {
+            connection.send(
+                "HTTP/1.1 407 Who are you\r\nConnection: close\r\n\
+                 Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\r\n",
+            );
+            connection.finish_sending();
+            connection.drain();
+        }
+    });
+    let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
+    let program = through(stunnel.address(), &authority)
+        .args(&["-U", "joe", "-vv"])
+        .env("PTUNNEL_PASSWORD", "hunter2")
+        .to("example.org:22")
         .start();
-    let url = format!("http://{}/small", program.address());
-    assert_eq!(curl(&["--noproxy", "*", &url]), SMALL.as_bytes());
-    program.says(&["speaks TLSv1."]);
-    let told = program.says(&["through https://127.0.0.1:", "bytes"]);
-    assert!(!program.stderr().contains("hunter2"), "{}", told);
+    let mut client = program.connect();
+    client.send("hello");
+    client.expect("hello");
+    assert_eq!(peer.accepted(), 2);
+    let told = program.stderr();
+    assert_eq!(told.matches("speaks TLSv1.").count(), 2, "{}", told);
 }
 
 #[test]
