@@ -14,13 +14,15 @@
 //! - `session` is the chain; [`route`](crate::route) knows which proxy is next and what is
 //!   asked for, [`report`](crate::report) what is said of the end.
 //! - `resolve`, `dial`, `secure` (TLS, where the proxy speaks it), `connect` and `relay` are its
-//!   links, hand-written futures; `ticker` keeps the `clock`.
+//!   links, hand-written futures; `ask` goes from one connection to the next when a proxy wants
+//!   that; `ticker` keeps the `clock`.
 //! - `stdio` makes standard input and output a client, `proxy` is the other side of
 //!   CONNECT, `demo` shows all of it in one process.
 //!
 //! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
 //! threads but the list of failed proxies, the count of clients and the resolver's answers.
 
+mod ask;
 mod clock;
 mod connect;
 mod demo;
@@ -45,6 +47,7 @@ use futures::Future;
 use log::error;
 use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
+pub use self::ask::ask;
 pub use self::clock::Clock;
 pub use self::connect::{Connect, Failure};
 pub use self::dial::Dial;

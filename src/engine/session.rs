@@ -7,18 +7,16 @@ use futures::future::{self, Either, Loop};
 use futures::{Async, Future, Poll};
 use log::{debug, warn};
 
-use super::connect::Connect;
+use super::ask::ask;
 use super::dial::Dial;
 use super::limits::Deadline;
 use super::resolve::Resolver;
-use super::secure::secure;
 use super::{Engine, Tunnel};
 use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{self, Carried, Line, Origin};
 use crate::route::{Attempts, Candidate, Via};
-use crate::wire::Outcome;
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -140,46 +138,17 @@ impl Engine {
                 destination
             );
             let (limit, peer) = (engine.settings().timeouts.handshake, candidate.peer());
-            let asked = engine.ask(socket, candidate.clone(), destination);
+            let redial = {
+                let engine = engine.clone();
+                move |candidate: &Candidate| engine.dial_proxy(candidate)
+            };
+            let asked = ask(socket, candidate.clone(), destination, redial);
             Deadline::new(asked, limit, engine.clock(), move || {
                 Error::timed_out(Phase::Handshaking, peer.clone(), limit)
             })
             .map(move |stream| Opened {
                 stream,
                 via: Via::through(candidate),
-            })
-        })
-    }
-
-    /// Asks one proxy for the destination, on as many connections as it wants for that, each in TLS
-    /// where it speaks that.
-    fn ask(
-        &self,
-        socket: Socket,
-        candidate: Candidate,
-        destination: HostPort,
-    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-        let engine = self.clone();
-        let exchange = candidate.exchange(&destination);
-        let first = (socket, exchange, candidate, destination);
-        future::loop_fn(first, move |(socket, exchange, candidate, destination)| {
-            let engine = engine.clone();
-            secure(socket, &candidate).and_then(move |stream| {
-                Connect::new(stream, exchange).then(move |outcome| match outcome {
-                    Ok(Outcome::Granted(stream)) => Either::A(future::ok(Loop::Break(stream))),
-                    Ok(Outcome::Redial(exchange)) => {
-                        debug!("{}: answering on a new connection", candidate.peer());
-                        let dial = engine.dial_proxy(&candidate).then(move |dialled| {
-                            let socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
-                            Ok(Loop::Continue((socket, *exchange, candidate, destination)))
-                        });
-                        Either::B(dial)
-                    }
-                    Err(failure) => {
-                        let error = failure.at(candidate.peer(), destination);
-                        Either::A(future::err(error))
-                    }
-                })
             })
         })
     }

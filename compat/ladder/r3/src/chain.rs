@@ -11,11 +11,10 @@ use futures01::future::{self, Either, Loop};
 use futures01::Future;
 use log::{debug, warn};
 use ptunnel::config::{Family, HostPort};
-use ptunnel::engine::{secure, Connect, Opening};
+use ptunnel::engine::{ask, Opening};
 use ptunnel::net::{Rewind, Upstream as Upstream01};
 use ptunnel::report::{self, Carried, Line, Origin};
 use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
-use ptunnel::wire::Outcome;
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
 use ptunnel_r5::net::Transport;
@@ -124,43 +123,11 @@ fn open_through(
     dial_proxy(&engine, &candidate).and_then(move |socket| {
         debug!("{peer}: connected, asking for {destination}");
         let late = late(limit, Error::timed_out(Phase::Handshaking, peer, limit));
-        ask(&engine, socket, candidate, destination)
+        let redial = move |candidate: &Candidate| dial_proxy(&engine, candidate);
+        ask(socket, candidate, destination, redial)
             .select(late)
             .map(|(stream, _)| stream)
             .map_err(|(error, _)| error)
-    })
-}
-
-/// Asks one proxy for the destination, on as many connections as it wants for that, each in TLS
-/// where it speaks that.
-fn ask(
-    engine: &Engine,
-    socket: Bridged<TcpStream>,
-    candidate: Candidate,
-    destination: HostPort,
-) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-    let engine = engine.clone();
-    let exchange = candidate.exchange(&destination);
-    let first = (socket, exchange, candidate, destination);
-    future::loop_fn(first, move |(socket, exchange, candidate, destination)| {
-        let engine = engine.clone();
-        secure(socket, &candidate).and_then(move |stream| {
-            Connect::new(stream, exchange).then(move |outcome| match outcome {
-                Ok(Outcome::Granted(stream)) => Either::A(future::ok(Loop::Break(stream))),
-                Ok(Outcome::Redial(exchange)) => {
-                    debug!("{}: answering on a new connection", candidate.peer());
-                    let dial = dial_proxy(&engine, &candidate).then(move |dialled| {
-                        let socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
-                        Ok(Loop::Continue((socket, *exchange, candidate, destination)))
-                    });
-                    Either::B(dial)
-                }
-                Err(failure) => {
-                    let error = failure.at(candidate.peer(), destination);
-                    Either::A(future::err(error))
-                }
-            })
-        })
     })
 }
 
