@@ -9,7 +9,7 @@
 //!    say until both have ended.
 //!    Values and rules that need no loop are apart: [`service`] binds and announces, [`route`]
 //!    knows which way is next, [`policy`] what the embedded proxy allows, [`report`] what the
-//!    log says of the end, [`logging`] where it goes, [`lookup`] asks the system for a name's
+//!    log says of the end, `logging` where it goes, [`lookup`] asks the system for a name's
 //!    addresses, [`tls`] says what OpenSSL is told; [`stdio`](mod@stdio) and [`demo`] are plain
 //!    threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
