@@ -8,6 +8,16 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 
+/// Descriptors that a process may have besides two for each client: pipes for splice, 128 a thread
+/// at most, the resolver's sockets, and whatever else is open, with room to spare.
+const OTHERS: u64 = 2048;
+
+/// With fewer clients than this, under a limit of so many descriptors, there is one for another
+/// without a look.
+pub fn plenty(limit: u64) -> usize {
+    (limit.saturating_sub(OTHERS) / 2) as usize
+}
+
 /// What is lacking; displays as whose it is, and where to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortage {

@@ -11,17 +11,13 @@ use tokio_core::reactor::Timeout;
 use super::limits::{Permit, Permits};
 use crate::lookup;
 use crate::net::{Accepting, Handle, Listening, Socket};
-use crate::shortage::is_gone;
+use crate::shortage::{is_gone, plenty};
 use crate::sys::{self, Spare};
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// The wait doubles up to here; and for so long it must not happen again to be over.
 const BACK_OFF_MOST: Duration = Duration::from_secs(1);
-
-/// Descriptors that a process may have besides two for each client: pipes for splice, the
-/// resolver's sockets, and whatever else is open, with room to spare.
-const OTHERS: usize = 1024;
 
 /// Clients accepted, or found gone, before other tasks get their turn.
 const TRIES: u8 = 16;
@@ -79,9 +75,8 @@ impl Listener {
     ///
     /// When the reactor can't take another source.
     pub fn new(listening: Listening, permits: &Permits, handle: &Handle) -> io::Result<Listener> {
-        let limit = sys::descriptor_limit()? as usize;
         Ok(Listener {
-            plenty: limit.saturating_sub(OTHERS) / 2,
+            plenty: plenty(sys::descriptor_limit()?),
             accepting: listening.register(handle)?,
             permits: permits.clone(),
             permit: None,

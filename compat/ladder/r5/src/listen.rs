@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use log::{info, warn};
 use ptunnel::lookup;
-use ptunnel::shortage::is_gone;
+use ptunnel::shortage::{is_gone, plenty};
 use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{getrlimit, Resource};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, Sleep};
 
@@ -34,8 +35,9 @@ pub struct Client {
     pub address: SocketAddr,
     /// Held for as long as it is served.
     pub permit: Permit,
-    /// For the other side of its tunnel: dropped when that is connected.
-    pub spare: OwnedFd,
+    /// For the other side of its tunnel, where descriptors may run short: dropped when that is
+    /// connected.
+    pub spare: Option<OwnedFd>,
 }
 
 /// The clients of one listening socket.
@@ -48,6 +50,8 @@ pub struct Listener {
     permits: Permits,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
     short: Option<(TcpStream, SocketAddr)>,
+    /// With fewer clients than this there are descriptors for another, without a look.
+    plenty: usize,
     exhausted: Option<Exhausted>,
     /// Clients in a row that were gone already.
     gone: u8,
@@ -70,10 +74,12 @@ enum Exhausted {
 impl Listener {
     /// Accepts from `listener`, within `permits`.
     pub fn new(listener: TcpListener, permits: &Permits) -> Listener {
+        let limit = getrlimit(Resource::Nofile).current;
         Listener {
             listener,
             permits: permits.clone(),
             short: None,
+            plenty: plenty(limit.unwrap_or(u64::MAX)),
             exhausted: None,
             gone: 0,
         }
@@ -158,11 +164,15 @@ impl Listener {
             // like one that is served.
             None => ready!(self.listener.poll_accept(cx))?,
         };
-        let spare = match self.spare() {
-            Ok(spare) => spare,
-            Err(e) => {
-                self.short = Some((socket, address));
-                return Poll::Ready(Err(e));
+        let spare = if self.permits.held() <= self.plenty {
+            None
+        } else {
+            match self.spare() {
+                Ok(spare) => Some(spare),
+                Err(e) => {
+                    self.short = Some((socket, address));
+                    return Poll::Ready(Err(e));
+                }
             }
         };
         socket.set_nodelay(true)?;

@@ -45,7 +45,7 @@ impl<L: Links> Engine<L> {
     /// What the client was told, or why it couldn't be told anything.
     pub(crate) async fn serve_proxy(
         &self,
-        spare: OwnedFd,
+        spare: Option<OwnedFd>,
         client: TcpStream,
         origin: Origin,
         policy: &Policy,
@@ -62,7 +62,7 @@ impl<L: Links> Engine<L> {
     /// connected.
     async fn admit(
         &self,
-        spare: OwnedFd,
+        spare: Option<OwnedFd>,
         client: TcpStream,
         origin: Origin,
         policy: &Policy,
