@@ -32,22 +32,32 @@ pub enum Against {
     EachOfSameSteps,
     /// The first one's figure is held against the second's, whoever the subject is.
     Pair(&'static str, &'static str),
-    /// Nothing: that this peer was measured is what is wanted; its ratio to the subject is shown.
-    Shown(&'static str),
+    /// The figure of this peer is held against the subject's.
+    OfTheSubject(&'static str),
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub figure: &'static str,
-    pub bound: Bound,
+    /// None where nothing is promised.
+    pub bound: Option<Bound>,
     pub against: Against,
 }
 
 pub const fn target(figure: &'static str, bound: Bound, against: Against) -> Target {
     Target {
         figure,
-        bound,
+        bound: Some(bound),
         against,
+    }
+}
+
+/// That `peer` was measured is what is wanted; its ratio to the subject is there to be seen.
+pub const fn shown(figure: &'static str, peer: &'static str) -> Target {
+    Target {
+        figure,
+        bound: None,
+        against: Against::OfTheSubject(peer),
     }
 }
 
@@ -112,7 +122,9 @@ impl Against {
     pub fn names(&self) -> Vec<&'static str> {
         match *self {
             Against::Itself | Against::EachOfSameSteps => Vec::new(),
-            Against::LimitOf(name) | Against::Peer(name) | Against::Shown(name) => vec![name],
+            Against::LimitOf(name) | Against::Peer(name) | Against::OfTheSubject(name) => {
+                vec![name]
+            }
             Against::EachBut(names) => names.to_vec(),
             Against::OfEachBut(one, names) => [&[one], names].concat(),
             Against::Pair(one, other) => vec![one, other],
@@ -133,76 +145,52 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
             .map(|p| p.name.clone())
             .collect()
     };
-    let rivals = match target.against {
+    let beside = |one: &str, other: &str| {
+        let ratio = results.ratio(target.figure, one, other);
+        let named = Some(one).filter(|one| *one != subject);
+        line(target, ratio, named, Some(other))
+    };
+    let each = |one: &str, rivals: Vec<String>| -> Vec<Line> {
+        rivals.iter().map(|rival| beside(one, rival)).collect()
+    };
+    match target.against {
         Against::Itself => {
             let value = results.spread(target.figure, subject);
-            return vec![line(target, value, None, format!("{}", target.bound))];
+            vec![line(target, value, None, None)]
         }
         Against::LimitOf(name) => {
             let value = results.spread(target.figure, name);
-            let text = format!("{name} {}", target.bound);
-            return vec![Line {
-                ours: Some(name.to_string()),
-                ..line(target, value, None, text)
-            }];
+            vec![line(target, value, Some(name), None)]
         }
-        Against::Pair(one, other) => return vec![pair(target, one, other, results)],
-        Against::OfEachBut(one, names) => {
-            let rivals = rivals(&|p| !names.contains(&p.name.as_str()));
-            let against = |rival: &String| pair(target, one, rival, results);
-            return rivals.iter().map(against).collect();
-        }
-        Against::Shown(name) => {
-            let ratio = results.ratio(target.figure, name, subject);
-            let verdict = match ratio {
-                Some(_) => Verdict::Shown,
-                None => Verdict::Unmeasured,
-            };
-            let target_text = format!("{name} of {subject}");
-            return vec![Line {
-                verdict,
-                figure: target.figure.to_string(),
-                ratio,
-                target: target_text,
-                bound: None,
-                ours: Some(name.to_string()),
-                theirs: Some(subject.to_string()),
-            }];
-        }
-        Against::Peer(name) => vec![name.to_string()],
-        Against::EachBut(names) => rivals(&|p| !names.contains(&p.name.as_str())),
-        Against::EachOfSameSteps => rivals(&|p| p.same_steps),
-    };
-    let against = |rival: &String| {
-        let ratio = results.ratio(target.figure, subject, rival);
-        let text = format!("{} of {rival}", target.bound);
-        line(target, ratio, Some(rival), text)
-    };
-    rivals.iter().map(against).collect()
-}
-
-fn pair(target: &Target, one: &str, other: &str, results: &Results) -> Line {
-    let ratio = results.ratio(target.figure, one, other);
-    let text = format!("{one} {} of {other}", target.bound);
-    Line {
-        ours: Some(one.to_string()),
-        ..line(target, ratio, Some(other), text)
+        Against::Pair(one, other) => vec![beside(one, other)],
+        Against::OfTheSubject(name) => vec![beside(name, subject)],
+        Against::Peer(name) => vec![beside(subject, name)],
+        Against::OfEachBut(one, names) => each(one, rivals(&|p| !names.contains(&p.name.as_str()))),
+        Against::EachBut(names) => each(subject, rivals(&|p| !names.contains(&p.name.as_str()))),
+        Against::EachOfSameSteps => each(subject, rivals(&|p| p.same_steps)),
     }
 }
 
-fn line(target: &Target, ratio: Option<Spread>, theirs: Option<&str>, text: String) -> Line {
-    let verdict = match ratio {
-        None => Verdict::Unmeasured,
-        Some(spread) if target.bound.holds(spread.median) => Verdict::Met,
-        Some(_) => Verdict::Missed,
+/// `ours` where it isn't the subject, `theirs` where it isn't a limit.
+fn line(target: &Target, ratio: Option<Spread>, ours: Option<&str>, theirs: Option<&str>) -> Line {
+    let verdict = match (ratio, target.bound) {
+        (None, _) => Verdict::Unmeasured,
+        (Some(_), None) => Verdict::Shown,
+        (Some(spread), Some(bound)) if bound.holds(spread.median) => Verdict::Met,
+        (Some(_), Some(_)) => Verdict::Missed,
     };
+    let words = [
+        ours.map(String::from),
+        target.bound.map(|bound| bound.to_string()),
+        theirs.map(|peer| format!("of {peer}")),
+    ];
     Line {
         verdict,
         figure: target.figure.to_string(),
         ratio,
-        target: text,
-        bound: Some(target.bound),
-        ours: None,
+        target: words.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        bound: target.bound,
+        ours: ours.map(String::from),
         theirs: theirs.map(String::from),
     }
 }
@@ -291,11 +279,11 @@ mod tests {
     };
 
     fn target(bound: Bound, against: Against) -> Target {
-        Target {
-            figure: "cpu",
-            bound,
-            against,
-        }
+        super::target("cpu", bound, against)
+    }
+
+    fn shown(peer: &'static str) -> Target {
+        super::shown("cpu", peer)
     }
 
     fn verdicts(targets: &[Target]) -> Vec<(Verdict, String)> {
@@ -356,11 +344,7 @@ mod tests {
         results.peers[2].without = vec!["cpu".to_string()];
         results.left_out.peers = vec!["gone".to_string()];
         results.left_out.figures = vec!["bulk".to_string()];
-        let of = |figure, against| Target {
-            figure,
-            bound: Bound::AtMost(1.0),
-            against,
-        };
+        let of = |figure, against| super::target(figure, Bound::AtMost(1.0), against);
         let lines = judge(
             &[
                 of("cpu", Against::EachBut(&[])),
@@ -379,7 +363,7 @@ mod tests {
             found,
             [
                 (Verdict::Met, "<= 1.00 of them"),
-                (Verdict::Met, "us <= 1.00 of them"),
+                (Verdict::Met, "<= 1.00 of them"),
                 (Verdict::Skipped, "<= 1.00 of gone"),
                 (Verdict::Skipped, "<= 1.00 of them"),
                 (Verdict::Unmeasured, "<= 1.00 of nobody"),
@@ -391,8 +375,8 @@ mod tests {
     fn a_limit_of_its_own_and_a_row_to_show() {
         let lines = verdicts(&[
             target(Bound::AtMost(2.0), Against::Itself),
-            target(Bound::AtMost(1.0), Against::Shown("old")),
-            target(Bound::AtMost(1.0), Against::Shown("none")),
+            shown("old"),
+            shown("none"),
             target(Bound::AtMost(6.0), Against::LimitOf("old")),
             target(Bound::AtMost(5.0), Against::LimitOf("old")),
             target(Bound::AtMost(5.0), Against::LimitOf("none")),
@@ -411,7 +395,6 @@ mod tests {
         let mut results = example(&[F], &peers);
         results.left_out.peers = vec!["gone".to_string()];
         let told = |targets: &[Target], results: &Results| score(&judge(targets, results));
-        let shown = |name| target(Bound::AtMost(0.0), Against::Shown(name));
         let text = told(&[shown("them"), shown("gone")], &results);
         assert_eq!(text, "No targets: the figures are there to be seen");
         let peer = |name| target(Bound::AtMost(0.4), Against::Peer(name));

@@ -11,6 +11,7 @@ mod plan;
 pub mod profile;
 pub mod progress;
 pub mod relay;
+mod rounds;
 mod run;
 pub mod tunnel;
 mod turns;

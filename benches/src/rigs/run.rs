@@ -1,20 +1,16 @@
 //! Runs a rig: finds its peers, samples them in turn, judges its targets, writes what it found.
-//!
-//! For each group of figures the peers take turns, round by round, in an order that is drawn for each round; each sample
-//! has a fresh process.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
-use std::time::Instant;
 
 use serde_json::Value;
 
-use super::bench::{Bench, Taken};
-use super::plan::Plan;
+use super::bench::Bench;
 use super::progress::Progress;
+use super::rounds::Rounds;
 use super::turns::{seed, Turns};
 use super::{Group, Rig};
 use crate::peers::find::{find, project};
@@ -25,9 +21,6 @@ use crate::report::targets::{judge, Line};
 use crate::report::{html, markdown, plot, Results};
 use crate::stop::Stop;
 use crate::tools::machine::{load_average, raise_descriptors, Cores, Machine};
-
-/// A peer that failed so often in a group is dropped from it.
-const MOST_FAILURES: usize = 2;
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -299,70 +292,14 @@ fn measure(
     results: &mut Results,
     out: &Path,
 ) -> io::Result<()> {
-    let plan = |group: &Group| bench.either(group.quick, group.full);
-    let asked = |group: &Group| -> Vec<&Found> {
-        let takes_part = |peer: &&Found| peer.spec.takes_part(group.name);
-        peers.iter().filter(takes_part).collect()
-    };
-    let expected = groups
+    let groups: Vec<Rounds> = groups
         .iter()
-        .map(|group| plan(group).expected(asked(group).len()))
-        .sum();
-    let mut progress = Progress::new(expected);
+        .map(|group| Rounds::of(group, bench, peers))
+        .collect();
+    let mut progress = Progress::new(groups.iter().map(Rounds::expected).sum());
     let mut turns = Turns::new(results.seed.unwrap_or_default());
-    for group in groups {
-        let peers = asked(group);
-        let Plan {
-            rounds,
-            least,
-            budget,
-            ..
-        } = plan(group);
-        // The budget may cut a group short: a step is a share of the time that it is expected to take.
-        let step = plan(group).expected(peers.len()) / (rounds * peers.len()).max(1) as u32;
-        let begun = Instant::now();
-        let mut failed = vec![0; peers.len()];
-        for round in 0..rounds {
-            let spent = begun.elapsed() > budget;
-            for index in turns.round(peers.len()) {
-                // What no longer fits the time is not begun, but never fewer rounds than a spread needs.
-                if (spent && round >= least) || failed[index] == MOST_FAILURES || bench.stop.asked()
-                {
-                    progress.step(step);
-                    continue;
-                }
-                let name = &peers[index].spec.name;
-                let what = format!(
-                    "{} {} {}/{rounds} {name}",
-                    results.rig,
-                    group.name,
-                    round + 1
-                );
-                progress.tell(&what);
-                let taken = (group.sample)(bench, peers[index]);
-                for note in bench.noted() {
-                    results.note(format!("{} {name}: {note}", group.name));
-                }
-                match taken.and_then(|taken| of_its_group(group, taken)) {
-                    Ok(taken) => keep(results, name, round, taken),
-                    Err(_) if bench.stop.asked() => {}
-                    Err(e) if bench.strict => {
-                        return Err(io::Error::other(format!("{what}: {e}")));
-                    }
-                    Err(e) => {
-                        failed[index] += 1;
-                        results.note(format!("{what}: {e}"));
-                        if failed[index] == MOST_FAILURES && round + 1 < rounds {
-                            results.note(format!(
-                                "{name} failed twice and was asked no more for {}",
-                                group.name
-                            ));
-                        }
-                    }
-                }
-                progress.step(step);
-            }
-        }
+    for group in &groups {
+        group.take(bench, &mut turns, &mut progress, results)?;
         fs::write(
             out.join("results.json"),
             serde_json::to_string_pretty(results)?,
@@ -370,35 +307,6 @@ fn measure(
     }
     progress.finish();
     Ok(())
-}
-
-/// A figure that its group doesn't name would be missing where runs are narrowed and rounds are counted.
-fn of_its_group(group: &Group, taken: Taken) -> io::Result<Taken> {
-    match taken
-        .values
-        .iter()
-        .find(|(name, _)| !group.figures.contains(name))
-    {
-        Some((name, _)) => Err(io::Error::other(format!(
-            "{name} is no figure of {}",
-            group.name
-        ))),
-        None => Ok(taken),
-    }
-}
-
-fn keep(results: &mut Results, peer: &str, round: usize, taken: Taken) {
-    results.add(peer, round, &taken.values);
-    for note in taken.notes {
-        results.note(format!("{peer}: {note}"));
-    }
-    if let Some((figure, parts)) = taken.parts {
-        results
-            .parts
-            .entry(figure)
-            .or_default()
-            .insert(peer.to_string(), parts);
-    }
 }
 
 fn finish(rig: &Rig, mut results: Results, out: &Path) -> io::Result<Outcome> {
@@ -481,13 +389,6 @@ mod tests {
         assert!(left.figures.contains(&"cpu".to_string()));
         assert!(!left.figures.contains(&"ping-p99".to_string()));
         assert!(left_out(&relay::RIG, relay::RIG.groups, &all, &all).is_empty());
-    }
-
-    #[test]
-    fn a_figure_that_its_group_does_not_name_is_an_error() {
-        let group = &relay::RIG.groups[0];
-        assert!(of_its_group(group, Taken::values(vec![("cpu", 1.0)])).is_ok());
-        assert!(of_its_group(group, Taken::values(vec![("cpo", 1.0)])).is_err());
     }
 
     #[test]
