@@ -1,0 +1,571 @@
+//! The rows of GUIDE's tables: what goes wrong, and what is seen and said of it.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{eventually, Connection};
+
+/// One row of a table.
+#[derive(Clone, Copy)]
+pub struct Row {
+    pub fault: &'static str,
+    pub client: Client,
+    /// Part of the line in the log and, with `-W`, of the last words.
+    pub says: &'static str,
+    /// With `-W`.
+    pub code: Option<i32>,
+    pub way: Way,
+    /// Whom the program connects to.
+    pub upstream: Upstream,
+}
+
+/// How a client gets to its destination, `example.org:22`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Way {
+    /// A tunnel; the fault is the proxy's.
+    Through,
+    /// A tunnel without a proxy.
+    Directly,
+    /// A tunnel with a proxy that refuses and is gone round.
+    Round,
+    /// The program is the proxy that the client asks.
+    Served,
+}
+
+/// What the client does or sees.
+#[derive(Clone, Copy)]
+pub enum Client {
+    IsClosed,
+    IsReset,
+    Ends,
+    /// These bytes, and the end.
+    Receives(&'static str),
+    /// With this status, the reason, and the end.
+    IsTold(&'static str),
+    /// Does this instead of asking, and sees this.
+    Does(fn(&mut Connection), &'static str),
+    ResetsAsking,
+    ResetsEarly,
+    ResetsLate,
+}
+
+/// How whom the program connects to behaves.
+#[derive(Clone, Copy)]
+pub enum Upstream {
+    /// Like this; a proxy has read the request.
+    Does(fn(Connection)),
+    Closed,
+    Blackhole,
+    /// It has a name, where the hosts file is this.
+    Named(&'static str),
+    /// The same, where the look-up never ends.
+    Unnamed,
+}
+
+const GRANT: &str = "HTTP/1.1 200 OK\r\n\r\n";
+
+const CHALLENGE: &str = "HTTP/1.1 407 Proxy Authentication Required\r\n\
+    Proxy-Authenticate: Basic\r\n\r\n";
+
+/// Of tunnels.
+pub const ROWS: &[Row] = &[
+    Row {
+        fault: "the proxy's name has no address",
+        client: Client::IsClosed,
+        says: "cannot resolve proxy proxy.example:3128: failed to lookup address information",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Named(NOBODY),
+    },
+    Row {
+        fault: "looking it up never ends",
+        client: Client::IsClosed,
+        says: "no connection to proxy proxy.example:3128 within 10s",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Unnamed,
+    },
+    Row {
+        fault: "its address does not route",
+        client: Client::IsClosed,
+        says: "cannot connect to proxy proxy.example:3128: Network is unreachable (os error 101)",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Named("224.0.0.9 proxy.example\n"),
+    },
+    Row {
+        fault: "it refuses the connection",
+        client: Client::IsClosed,
+        says: "cannot connect to proxy proxy.example:3128: Connection refused (os error 111)",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it neither takes nor refuses it",
+        client: Client::IsClosed,
+        says: "no connection to proxy proxy.example:3128 within 10s",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Blackhole,
+    },
+    Row {
+        fault: "it takes it, and says nothing",
+        client: Client::IsClosed,
+        says: "no reply from proxy proxy.example:3128 within 30s",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| proxy.drain()),
+    },
+    Row {
+        fault: "it stops within its reply",
+        client: Client::IsClosed,
+        says: "no reply from proxy proxy.example:3128 within 30s",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| {
+            proxy.send("HTTP/1.1 200 OK\r\nVia: ");
+            proxy.drain();
+        }),
+    },
+    Row {
+        fault: "it resets the connection",
+        client: Client::IsClosed,
+        says: "lost the connection to proxy proxy.example:3128 before it replied: \
+               Connection reset by peer (os error 104)",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Does(|proxy| proxy.reset()),
+    },
+    Row {
+        fault: "it ends the connection",
+        client: Client::IsClosed,
+        says: "proxy proxy.example:3128 closed the connection before it replied",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Does(drop),
+    },
+    Row {
+        fault: "it answers with rubbish",
+        client: Client::IsClosed,
+        says: "proxy proxy.example:3128 sent no valid reply: not HTTP/1",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Does(talk_rubbish),
+    },
+    Row {
+        fault: "its answer is too long",
+        client: Client::IsClosed,
+        says: "proxy proxy.example:3128 sent no valid reply: its head has more than 16384 bytes",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| {
+            let field = format!("Via: {}\r\n", "y".repeat(1000));
+            let _ = proxy.try_send(format!("HTTP/1.1 200 OK\r\n{}", field.repeat(20)));
+            proxy.drain();
+        }),
+    },
+    Row {
+        fault: "it says no",
+        client: Client::IsClosed,
+        says: "proxy proxy.example:3128 refused example.org:22: 503 Service Unavailable",
+        code: Some(3),
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| {
+            let _ = proxy.try_send("HTTP/1.1 503 Service Unavailable\r\n\r\n");
+        }),
+    },
+    Row {
+        fault: "it wants other credentials",
+        client: Client::IsClosed,
+        says: "proxy proxy.example:3128 refused example.org:22: 407 Proxy Authentication Required; it offers Basic: \
+               check --user and the password",
+        code: Some(4),
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| {
+            let _ = proxy.try_send(CHALLENGE);
+        }),
+    },
+    Row {
+        fault: "there is no proxy, and the destination's name has no address",
+        client: Client::IsClosed,
+        says: "cannot resolve example.org:22: failed to lookup address information",
+        code: Some(1),
+        way: Way::Directly,
+        upstream: Upstream::Named(NOBODY),
+    },
+    Row {
+        fault: "looking it up never ends",
+        client: Client::IsClosed,
+        says: "no connection to example.org:22 within 10s",
+        code: Some(1),
+        way: Way::Directly,
+        upstream: Upstream::Unnamed,
+    },
+    Row {
+        fault: "its address does not route",
+        client: Client::IsClosed,
+        says: "cannot connect to example.org:22: Network is unreachable (os error 101)",
+        code: Some(1),
+        way: Way::Directly,
+        upstream: Upstream::Named("224.0.0.9 example.org\n"),
+    },
+    Row {
+        fault: "it refuses the connection",
+        client: Client::IsClosed,
+        says: "cannot connect to example.org:22: Connection refused (os error 111)",
+        code: Some(1),
+        way: Way::Directly,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it neither takes nor refuses it",
+        client: Client::IsClosed,
+        says: "no connection to example.org:22 within 10s",
+        code: Some(1),
+        way: Way::Directly,
+        upstream: Upstream::Blackhole,
+    },
+    Row {
+        fault: "it takes it, and says nothing for `--idle-timeout`",
+        client: Client::IsReset,
+        says: "cut: nothing moved for 60s",
+        code: Some(1),
+        way: Way::Directly,
+        upstream: Upstream::Does(say_nothing),
+    },
+    Row {
+        fault: "it resets it",
+        client: Client::IsReset,
+        says: "cut: upstream: Connection reset by peer (os error 104)",
+        code: Some(1),
+        way: Way::Directly,
+        upstream: Upstream::Does(reset_soon),
+    },
+    Row {
+        fault: "it talks rubbish, and ends it",
+        client: Client::Receives(RUBBISH),
+        says: "closed by both sides",
+        code: Some(0),
+        way: Way::Directly,
+        upstream: Upstream::Does(talk_rubbish),
+    },
+    Row {
+        fault: "the proxy can't be reached, and `--direct-fallback` goes round it",
+        client: Client::Receives(RUBBISH),
+        says: "to example.org:22 directly: 0 bytes up, 15 down",
+        code: Some(0),
+        way: Way::Round,
+        upstream: Upstream::Does(talk_rubbish),
+    },
+    Row {
+        fault: "nor can the destination",
+        client: Client::IsClosed,
+        says: "cannot connect to example.org:22: Connection refused (os error 111)",
+        code: Some(1),
+        way: Way::Round,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "the open tunnel is reset by its other side",
+        client: Client::IsReset,
+        says: "cut: upstream: Connection reset by peer (os error 104)",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| {
+            proxy.send(GRANT);
+            reset_soon(proxy);
+        }),
+    },
+    Row {
+        fault: "it is ended by it",
+        client: Client::Ends,
+        says: "closed by both sides",
+        code: Some(0),
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| {
+            let _ = proxy.try_send(GRANT);
+            end(proxy);
+        }),
+    },
+    Row {
+        fault: "nothing moves in it for `--idle-timeout`",
+        client: Client::IsReset,
+        says: "cut: nothing moved for 60s",
+        code: Some(1),
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| {
+            let _ = proxy.try_send(GRANT);
+            say_nothing(proxy);
+        }),
+    },
+    Row {
+        fault: "the client resets before it is open",
+        client: Client::ResetsEarly,
+        says: "cut: client: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| proxy.drain()),
+    },
+    Row {
+        fault: "the client resets afterwards",
+        client: Client::ResetsLate,
+        says: "cut: client: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Through,
+        upstream: Upstream::Does(|mut proxy| {
+            proxy.send(GRANT);
+            proxy.echo();
+        }),
+    },
+];
+
+/// Of the embedded proxy's clients.
+pub const GUESTS: &[Row] = &[
+    Row {
+        fault: "the client says nothing",
+        client: Client::Does(|_| {}, THE_END),
+        says: "denied: no request within the handshake timeout",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it sends its request byte by byte, for longer than that",
+        client: Client::Does(trickle, THE_END),
+        says: "denied: no request within the handshake timeout",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it ends the connection without a request",
+        client: Client::Does(|client| client.finish_sending(), THE_END),
+        says: "denied: it left without a request",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it resets it",
+        client: Client::ResetsAsking,
+        says: "no request: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it talks rubbish",
+        client: Client::Does(|client| client.send(RUBBISH), "400 Bad Request"),
+        says: "denied: 400 Bad Request (not HTTP/1",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "its request is too long",
+        client: Client::Does(send_too_much, "400 Bad Request"),
+        says: "denied: 400 Bad Request (its head has more than 16384 bytes)",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it resets while its destination is connected to",
+        client: Client::ResetsEarly,
+        says: "cut: client: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Blackhole,
+    },
+    Row {
+        fault: "it resets afterwards",
+        client: Client::ResetsLate,
+        says: "cut: client: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Does(|mut destination| destination.echo()),
+    },
+    Row {
+        fault: "its destination's name has no address",
+        client: Client::IsTold("502 Bad Gateway"),
+        says: "denied: 502 Bad Gateway (cannot resolve example.org:22: \
+               failed to lookup address information",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Named(NOBODY),
+    },
+    Row {
+        fault: "looking it up never ends",
+        client: Client::IsTold("504 Gateway Timeout"),
+        says: "denied: 504 Gateway Timeout (no connection to example.org:22 within 10s)",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Unnamed,
+    },
+    Row {
+        fault: "its address does not route",
+        client: Client::IsTold("502 Bad Gateway"),
+        says: "denied: 502 Bad Gateway (cannot connect to example.org:22: \
+               Network is unreachable (os error 101))",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Named("224.0.0.9 example.org\n"),
+    },
+    Row {
+        fault: "the destination refuses the connection",
+        client: Client::IsTold("502 Bad Gateway"),
+        says: "denied: 502 Bad Gateway (cannot connect to example.org:22: \
+               Connection refused (os error 111))",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it neither takes nor refuses it",
+        client: Client::IsTold("504 Gateway Timeout"),
+        says: "denied: 504 Gateway Timeout (no connection to example.org:22 within 10s)",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Blackhole,
+    },
+    Row {
+        fault: "it takes it, and says nothing for `--idle-timeout`",
+        client: Client::IsReset,
+        says: "cut: nothing moved for 60s",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Does(say_nothing),
+    },
+    Row {
+        fault: "it resets it",
+        client: Client::IsReset,
+        says: "cut: upstream: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Does(reset_soon),
+    },
+    Row {
+        fault: "it ends it",
+        client: Client::Ends,
+        says: "closed by both sides",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Does(end),
+    },
+    Row {
+        fault: "it talks rubbish, and ends it",
+        client: Client::Receives(RUBBISH),
+        says: "closed by both sides",
+        code: None,
+        way: Way::Served,
+        upstream: Upstream::Does(talk_rubbish),
+    },
+];
+
+/// What a client sees that is told nothing.
+pub const THE_END: &str = "the end";
+
+/// As TLS begins.
+const RUBBISH: &str = "\u{16}\u{3}\u{1}\0rubbish\r\n\r\n";
+
+/// A hosts file with nobody in it who is looked for.
+const NOBODY: &str = "127.0.0.1 localhost\n";
+
+fn reset_soon(mut connection: Connection) {
+    // A byte, or the end.
+    let _ = std::io::Read::read(&mut connection, &mut [0]);
+    connection.reset();
+}
+
+fn end(mut connection: Connection) {
+    connection.finish_sending();
+    connection.drain();
+}
+
+fn talk_rubbish(mut connection: Connection) {
+    let _ = connection.try_send(RUBBISH);
+    end(connection);
+}
+
+fn say_nothing(mut connection: Connection) {
+    connection.drain();
+    // Until the program cuts it: the end of stdin isn't the end of the connection.
+    eventually("the connection is cut", || {
+        connection.stream().peer_addr().is_err()
+    });
+}
+
+fn trickle(client: &mut Connection) {
+    for byte in b"CONNECT example.org:22 HTTP/1.1\r\n" {
+        if !client.is_quiet() || client.try_send([*byte]).is_err() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn send_too_much(client: &mut Connection) {
+    let field = format!("Via: {}\r\n", "y".repeat(1000));
+    let request = "CONNECT example.org:22 HTTP/1.1\r\n";
+    let _ = client.try_send(format!("{}{}", request, field.repeat(20)));
+}
+
+impl Client {
+    fn sees(&self) -> &'static str {
+        match self {
+            Client::IsClosed | Client::Ends => THE_END,
+            Client::IsReset => "a reset",
+            Client::Receives(_) => "what it said, and the end",
+            Client::IsTold(status) | Client::Does(_, status) => status,
+            Client::ResetsAsking | Client::ResetsEarly | Client::ResetsLate => "",
+        }
+    }
+
+    /// What it reads before the end, but for an answer of the embedded proxy.
+    pub fn receives(&self) -> &'static str {
+        match self {
+            Client::Receives(text) => text,
+            _ => "",
+        }
+    }
+
+    /// Whether a client of the embedded proxy asks for its destination.
+    pub fn asks(&self) -> bool {
+        !matches!(self, Client::Does(..) | Client::ResetsAsking)
+    }
+
+    /// Whether it gets it.
+    pub fn is_granted(&self) -> bool {
+        match self {
+            Client::IsReset | Client::Ends | Client::Receives(_) | Client::ResetsLate => true,
+            Client::IsClosed | Client::ResetsEarly | Client::IsTold(_) => false,
+            Client::Does(..) | Client::ResetsAsking => false,
+        }
+    }
+}
+
+impl Row {
+    /// As GUIDE.md has it: who asks a proxy has no exit code of ours.
+    pub fn line(&self) -> String {
+        let code = self.code.map_or(String::new(), |code| code.to_string());
+        let says = format!("`{}`", self.says);
+        let mut cells = vec![self.fault, self.client.sees(), &says];
+        if self.way != Way::Served {
+            cells.push(&code);
+        }
+        format!("| {} |", cells.join(" | "))
+    }
+
+    /// Whether it comes at once: neither a limit, nor a resolver, nor the kernel's table of sockets
+    /// is waited for.
+    pub fn is_quick(&self) -> bool {
+        let is_at_once = matches!(self.upstream, Upstream::Does(_) | Upstream::Closed);
+        is_at_once && !self.is_about_time()
+    }
+
+    /// Whether it is about time: others get enough of it.
+    pub fn is_about_time(&self) -> bool {
+        self.says.contains(" within ") || self.says.contains(" moved ")
+    }
+}

@@ -1,0 +1,200 @@
+//! A row with its peers in place.
+
+use std::fs::OpenOptions;
+use std::process::Command;
+
+use super::rows::{Client, Row, Upstream, Way, THE_END};
+use crate::support::{closed_address, eventually};
+use crate::support::{Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
+
+/// As the rows call them, where they have no other address.
+const PROXY: &str = "proxy.example:3128";
+const DESTINATION: &str = "example.org:22";
+
+pub struct Stage {
+    pub row: Row,
+    folder: TempDir,
+    peer: Option<Peer>,
+    _hole: Option<Blackhole>,
+    proxy: Option<String>,
+    pub destination: String,
+}
+
+impl Stage {
+    pub fn set(row: Row) -> Stage {
+        let folder = TempDir::new();
+        let (mut peer, mut hole) = (None, None);
+        let upstream = match row.upstream {
+            Upstream::Does(script) => {
+                let started = match row.way {
+                    Way::Through => Peer::proxy(script),
+                    _ => Peer::start(script),
+                };
+                Some(peer.get_or_insert(started).address())
+            }
+            Upstream::Closed => Some(closed_address()),
+            Upstream::Blackhole => Some(hole.get_or_insert(Blackhole::start()).address()),
+            Upstream::Named(hosts) => {
+                folder.file("hosts", hosts);
+                None
+            }
+            Upstream::Unnamed => {
+                let made = Command::new("mkfifo").arg(folder.at("hosts")).status();
+                assert!(made.expect("mkfifo").success());
+                None
+            }
+        };
+        let upstream = |name: &str| upstream.map_or(name.to_string(), |it| it.to_string());
+        Stage {
+            row,
+            folder,
+            peer,
+            _hole: hole,
+            proxy: match row.way {
+                Way::Through => Some(upstream(PROXY)),
+                Way::Round => Some(closed_address().to_string()),
+                Way::Directly | Way::Served => None,
+            },
+            destination: match row.way {
+                Way::Through => DESTINATION.to_string(),
+                Way::Round | Way::Directly | Way::Served => upstream(DESTINATION),
+            },
+        }
+    }
+
+    /// The program, without a tunnel.
+    pub fn program(&self) -> Ptunnel {
+        let mut program = Ptunnel::new().arg("-v");
+        if let Some(proxy) = &self.proxy {
+            program = program.proxy(proxy);
+        }
+        if matches!(self.row.way, Way::Directly | Way::Round) {
+            program = program.arg("--direct-fallback");
+        }
+        let limit = if self.row.is_about_time() {
+            "0.4"
+        } else {
+            "30"
+        };
+        for option in &["connect", "handshake", "idle", "linger"] {
+            program = program.arg(format!("--{}-timeout", option)).arg(limit);
+        }
+        match self.row.upstream {
+            Upstream::Named(_) | Upstream::Unnamed => {
+                // The resolver asks the hosts file alone.
+                let order = self.folder.file("nsswitch.conf", "hosts: files\n");
+                let hosts = self.folder.at("hosts");
+                program.after_mounting(&format!(
+                    "mount --bind {} /etc/hosts; mount --bind {} /etc/nsswitch.conf",
+                    hosts, order
+                ))
+            }
+            _ => program,
+        }
+    }
+
+    /// The program at work.
+    pub fn start(&self) -> Running {
+        match self.row.way {
+            Way::Served => self.program().serving().start(),
+            _ => self.program().to(&self.destination).start(),
+        }
+    }
+
+    /// What the row says, with this stage's names and times.
+    pub fn says(&self) -> String {
+        let proxy = self.proxy.as_deref().unwrap_or_default();
+        let mut text = self.row.says.replace(PROXY, proxy);
+        text = text.replace(DESTINATION, &self.destination);
+        for usual in &["10s", "30s", "60s"] {
+            text = text.replace(usual, "0.4s");
+        }
+        text
+    }
+
+    fn accepted(&self) -> usize {
+        self.peer.as_ref().map_or(0, Peer::accepted)
+    }
+
+    /// One client meets the fault.
+    pub fn play(&self, program: &Running) {
+        let before = self.accepted();
+        let mut client = self.enter(program);
+        let address = client.local().to_string();
+        match self.row.client {
+            Client::IsClosed => client.expect_end(),
+            Client::IsReset => {
+                client.send("?");
+                client.expect_reset();
+            }
+            Client::Ends | Client::Receives(_) => {
+                client.expect(self.row.client.receives());
+                client.expect_end();
+                client.finish_sending();
+            }
+            Client::IsTold(status) => expect_told(client, status),
+            Client::Does(act, seen) => {
+                act(&mut client);
+                match seen {
+                    // A byte that was sent meanwhile makes a reset of it.
+                    THE_END => client.expect_nothing(),
+                    status => expect_told(client, status),
+                }
+            }
+            Client::ResetsAsking => {
+                client.send("CONNECT ");
+                client.reset();
+            }
+            Client::ResetsEarly => {
+                match self.row.way {
+                    Way::Served => client.wait_until_read(),
+                    _ => eventually("the proxy is asked", || self.accepted() > before),
+                }
+                client.reset();
+            }
+            Client::ResetsLate => {
+                client.send("?");
+                client.expect("?");
+                client.reset();
+            }
+        }
+        program.says(&[&address, &self.says()]);
+    }
+
+    /// A client; one of the embedded proxy has asked, and has read the answer if that is a yes.
+    fn enter(&self, program: &Running) -> Connection {
+        if self.row.way != Way::Served {
+            return program.connect();
+        }
+        let mut client = Connection::open(program.proxy());
+        if self.row.client.asks() {
+            client.send(format!("CONNECT {} HTTP/1.1\r\n\r\n", self.destination));
+        }
+        if self.row.client.is_granted() {
+            expect_status(&mut client, "200 Connection established");
+        }
+        client
+    }
+
+    /// Ends the look-ups that never end.
+    pub fn let_lookups_end(&self) {
+        if let Upstream::Unnamed = self.row.upstream {
+            let _ = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(self.folder.at("hosts"));
+        }
+    }
+}
+
+fn expect_status(client: &mut Connection, status: &str) {
+    let head = String::from_utf8(client.read_head()).expect("text");
+    let line = format!("HTTP/1.1 {}\r\n", status);
+    assert!(head.starts_with(&line), "{:?} instead of {:?}", head, line);
+}
+
+/// A no with its reason; the client has nothing more to say.
+fn expect_told(mut client: Connection, status: &str) {
+    expect_status(&mut client, status);
+    assert!(!client.rest().is_empty(), "{} without a reason", status);
+}
