@@ -12,6 +12,7 @@ mod no_proxy;
 
 use std::process::Command;
 
+use crate::scale::scale;
 use crate::support::program::clean_command;
 
 /// Which of two said no to what the other took.
@@ -23,50 +24,70 @@ enum Stricter {
 
 use Stricter::{Ours, Theirs};
 
-/// Why one of them is stricter, wherever `explains` finds what it is about.
-struct Row<Case: ?Sized> {
+/// Why one of two judges is stricter than the other about what has one of these traits.
+struct Row {
     judge: &'static str,
     stricter: Stricter,
-    explains: fn(&Case) -> bool,
+    traits: &'static [&'static str],
     why: &'static str,
 }
 
+/// One trait of a row: a reason by itself.
+struct Reason {
+    judge: &'static str,
+    stricter: Stricter,
+    name: &'static str,
+    why: &'static str,
+    /// How often there was no other.
+    alone: usize,
+}
+
 /// Differences without a reason, gathered so that one run shows all of them.
-struct Comparison<Case: ?Sized + 'static> {
-    rows: &'static [Row<Case>],
-    used: Vec<usize>,
+struct Comparison {
+    reasons: Vec<Reason>,
     unexplained: Vec<String>,
 }
 
-impl<Case: ?Sized + 'static> Comparison<Case> {
-    fn new(rows: &'static [Row<Case>]) -> Comparison<Case> {
+impl Comparison {
+    fn new(rows: &[Row]) -> Comparison {
+        let reasons = rows.iter().flat_map(|row| {
+            row.traits.iter().map(move |name| Reason {
+                judge: row.judge,
+                stricter: row.stricter,
+                name,
+                why: row.why,
+                alone: 0,
+            })
+        });
         Comparison {
-            rows,
-            used: vec![0; rows.len()],
+            reasons: reasons.collect(),
             unexplained: Vec::new(),
         }
     }
 
-    /// Looks for a reason why `judge` differs from us on `case`.
-    fn differs(&mut self, judge: &str, stricter: Stricter, case: &Case, shown: String) {
-        let row = self
-            .rows
-            .iter()
-            .position(|row| row.judge == judge && row.stricter == stricter && (row.explains)(case));
-        match row {
-            Some(row) => self.used[row] += 1,
-            None => self.unexplained.push(shown),
+    /// Looks for reasons why `judge` differs from us on what has these traits.
+    fn differs(&mut self, judge: &str, stricter: Stricter, traits: &[&str], shown: String) {
+        let mut found: Vec<&mut Reason> = self
+            .reasons
+            .iter_mut()
+            .filter(|it| it.judge == judge && it.stricter == stricter && traits.contains(&it.name))
+            .collect();
+        match &mut found[..] {
+            [] => self.unexplained.push(shown),
+            [reason] => reason.alone += 1,
+            _ => {}
         }
     }
 
-    /// Tells how often each row was the reason; panics when a difference had none.
+    /// Tells how often each reason was the only one; panics when a difference had none and, in the
+    /// long form, when a reason never was: it would excuse what it has nothing to do with.
     #[track_caller]
     fn finish(self, judged: usize) {
         println!("{} judged", judged);
-        for (row, used) in self.rows.iter().zip(&self.used) {
+        for it in &self.reasons {
             println!(
-                "{:>5} {}, stricter: {:?}: {}",
-                used, row.judge, row.stricter, row.why
+                "{:>5} {}, stricter: {:?}: {}: {}",
+                it.alone, it.judge, it.stricter, it.name, it.why
             );
         }
         let count = self.unexplained.len();
@@ -76,6 +97,14 @@ impl<Case: ?Sized + 'static> Comparison<Case> {
             count,
             judged,
             self.unexplained.join("\n")
+        );
+        let idle = self.reasons.iter().filter(|it| it.alone == 0);
+        let idle: Vec<_> = idle.map(|it| (it.judge, it.stricter, it.name)).collect();
+        let is_long = scale(false, true);
+        assert!(
+            !is_long || idle.is_empty(),
+            "these explain nothing: {:?}",
+            idle
         );
     }
 }

@@ -65,62 +65,95 @@ const DESTINATIONS: &[&str] = &[
 /// A list's entries, and a destination.
 type Case = (Vec<&'static str>, &'static str);
 
+type Trait = (&'static str, fn(&Case) -> bool);
+
 fn has(case: &Case, is_it: fn(&str) -> bool) -> bool {
     case.0.iter().any(|entry| is_it(entry))
 }
 
-const ROWS: &[Row<Case>] = &[
+const TRAITS: &[Trait] = &[
+    ("an entry with a port", |case| {
+        has(case, |entry| entry.ends_with(":22"))
+    }),
+    ("a star among others", |case| {
+        case.0.len() > 1 && has(case, |entry| entry == "*")
+    }),
+    ("a star in front", |case| {
+        has(case, |entry| entry.starts_with("*."))
+    }),
+    ("a block of no bits", |case| {
+        has(case, |entry| entry.ends_with("/0"))
+    }),
+    ("an entry in brackets", |case| {
+        has(case, |entry| entry.starts_with('['))
+    }),
+    ("a part of a mapped address", |case| {
+        case.1.starts_with("[::ffff:") && has(case, |entry| entry == "1.2.3" || entry == "2.3")
+    }),
+    ("a block, and an IPv6 destination", |case| {
+        case.1.starts_with('[') && has(case, |entry| entry.contains('/'))
+    }),
+    ("another spelling of an IPv6 address", |case| {
+        case.1.starts_with('[') && has(case, |entry| entry == "2001:DB8:0::7")
+    }),
+    ("a mapped destination", |case| {
+        case.1.starts_with("[::ffff:")
+    }),
+    ("a mapped entry", |case| {
+        has(case, |entry| entry.starts_with("::ffff:"))
+    }),
+];
+
+const ROWS: &[Row] = &[
     Row {
         judge: "curl",
         stricter: Theirs,
-        explains: |case| has(case, |entry| entry.ends_with(":22")),
+        traits: &["an entry with a port"],
         why: "it knows no entries with a port",
     },
     Row {
         judge: "curl",
         stricter: Theirs,
-        explains: |case| case.0.len() > 1 && has(case, |entry| entry == "*"),
+        traits: &["a star among others"],
         why: "to it the star stands for everything only when it is the whole list",
     },
     Row {
         judge: "curl",
         stricter: Theirs,
-        explains: |case| has(case, |entry| entry.starts_with("*.")),
+        traits: &["a star in front"],
         why: "to it *.example.com is a name, not example.com's subdomains",
     },
     Row {
         judge: "curl",
         stricter: Theirs,
-        explains: |case| has(case, |entry| entry.ends_with("/0")),
+        traits: &["a block of no bits"],
         why: "a block of no bits is one address to it, and all of them to us (RFC 4632 §3.1)",
     },
     Row {
         judge: "curl",
         stricter: Theirs,
-        explains: |case| has(case, |entry| entry.starts_with('[')),
+        traits: &["an entry in brackets"],
         why: "its IPv6 entries have no brackets",
     },
     Row {
         judge: "curl",
         stricter: Ours,
-        explains: |case| {
-            case.1.starts_with("[::ffff:") && has(case, |e| e == "1.2.3" || e == "2.3")
-        },
+        traits: &["a part of a mapped address"],
         why: "curl 7.88 compares IPv6 as names: there, what ends in .2.3 lies in the domain 2.3",
     },
     Row {
         judge: "curl",
         stricter: Theirs,
-        explains: |case| {
-            let is_spelled_otherwise = |e: &str| e.contains('/') || e == "2001:DB8:0::7";
-            case.1.starts_with('[') && has(case, is_spelled_otherwise)
-        },
+        traits: &[
+            "a block, and an IPv6 destination",
+            "another spelling of an IPv6 address",
+        ],
         why: "curl 7.88 compares IPv6 as names: no blocks, and one spelling of an address",
     },
     Row {
         judge: "curl",
         stricter: Theirs,
-        explains: |case| case.1.starts_with("[::ffff:") || has(case, |e| e.starts_with("::ffff:")),
+        traits: &["a mapped destination", "a mapped entry"],
         why: "IPv4 in IPv6's form (RFC 4291 §2.5.5.2) is another address to it",
     },
 ];
@@ -167,7 +200,10 @@ fn lists_of_exceptions_cover_what_curls_cover_or_for_a_reason() {
             let stricter = if ours { Theirs } else { Ours };
             let shown = format!("{} in {:?}: directly {}, curl {}", to, list, ours, theirs);
             if ours != theirs {
-                comparison.differs("curl", stricter, &(entries.clone(), *to), shown);
+                let case = (entries.clone(), *to);
+                let traits = TRAITS.iter().filter(|(_, is_so)| is_so(&case));
+                let traits: Vec<_> = traits.map(|(name, _)| *name).collect();
+                comparison.differs("curl", stricter, &traits, shown);
             }
         }
     }
