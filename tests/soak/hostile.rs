@@ -18,9 +18,10 @@ pub enum Habit {
     Ends,
     SaysNothing,
     Trickles,
-    CutsInTheMiddle,
-    /// The last, and no part of the traffic: what must never be done, and has to be found.
+    ResetsInTheMiddle,
+    // The last, and no part of the traffic: what must never be done, and has to be found.
     Alters,
+    EndsInTheMiddle,
 }
 
 pub const HABITS: &[Habit] = &[
@@ -33,14 +34,21 @@ pub const HABITS: &[Habit] = &[
     Habit::Ends,
     Habit::SaysNothing,
     Habit::Trickles,
-    Habit::CutsInTheMiddle,
+    Habit::ResetsInTheMiddle,
     Habit::Alters,
+    Habit::EndsInTheMiddle,
 ];
 
 const GRANT: &str = "HTTP/1.1 200 OK\r\n\r\n";
 
 /// Where the middle is.
 const MIDDLE: usize = 300_000;
+
+/// What is carried at once.
+const PIECE: usize = 65_536;
+
+/// As much as this has an end behind the middle, in whatever pieces it comes.
+pub const PAST_THE_MIDDLE: u64 = (MIDDLE + PIECE) as u64;
 
 impl Habit {
     pub fn destination(self) -> String {
@@ -58,21 +66,22 @@ impl Habit {
             Habit::Ends => "a proxy ends instead of a reply",
             Habit::SaysNothing => "a proxy says nothing",
             Habit::Trickles => "a proxy sends its head byte by byte",
-            Habit::CutsInTheMiddle => "a proxy resets in the middle of bulk",
+            Habit::ResetsInTheMiddle => "a proxy resets in the middle of bulk",
             Habit::Alters => "a proxy alters a byte",
+            Habit::EndsInTheMiddle => "a proxy ends in the middle of bulk",
         }
     }
 
-    /// All but the one that must never be met.
+    /// All but those that must never be met.
     pub fn of_traffic() -> &'static [Habit] {
-        &HABITS[..HABITS.len() - 1]
+        &HABITS[..HABITS.len() - 2]
     }
 
     /// Whether there is a tunnel at all.
     pub fn grants(self) -> bool {
         matches!(
             self,
-            Habit::Trickles | Habit::CutsInTheMiddle | Habit::Alters
+            Habit::Trickles | Habit::ResetsInTheMiddle | Habit::Alters | Habit::EndsInTheMiddle
         )
     }
 
@@ -96,7 +105,7 @@ impl Habit {
                 }
                 return self.relay(client, origin);
             }
-            Habit::CutsInTheMiddle | Habit::Alters => GRANT,
+            Habit::ResetsInTheMiddle | Habit::Alters | Habit::EndsInTheMiddle => GRANT,
         };
         let _ = client.try_send(reply);
         if self.grants() {
@@ -108,14 +117,15 @@ impl Habit {
         let server = Connection::open(origin);
         // What was read with the head is known to the first handle alone.
         let (back, forth) = (client.handle(), server.handle());
-        let upload = thread::spawn(move || pump(client, forth, |_, _| true));
+        let upload = thread::spawn(move || pump(client, forth, |_, _| Step::Carry));
         pump(server, back, |done, piece| match self {
-            Habit::CutsInTheMiddle => done < MIDDLE,
+            Habit::ResetsInTheMiddle if done >= MIDDLE => Step::Reset,
+            Habit::EndsInTheMiddle if done >= MIDDLE => Step::End,
             Habit::Alters if done == 0 => {
                 piece[0] ^= 1;
-                true
+                Step::Carry
             }
-            _ => true,
+            _ => Step::Carry,
         });
         let _ = upload.join();
     }
@@ -132,22 +142,38 @@ pub fn start(origin: SocketAddr) -> Peer {
     })
 }
 
-/// Carries what comes, and the end after it, until `passes` says no: then both are reset. It is
-/// shown each piece, and how much went before.
-fn pump(mut from: Connection, mut to: Connection, passes: impl Fn(usize, &mut [u8]) -> bool) {
-    let mut buffer = vec![0; 65_536];
+/// What is done about a piece.
+enum Step {
+    Carry,
+    /// Both connections.
+    Reset,
+    /// The end, instead of it and all that follows.
+    End,
+}
+
+/// Carries what comes, and the end after it, as long as `step` says so: it is shown each piece, and
+/// how much went before.
+fn pump(mut from: Connection, mut to: Connection, step: impl Fn(usize, &mut [u8]) -> Step) {
+    let mut buffer = vec![0; PIECE];
     let mut done = 0;
     loop {
-        match from.read(&mut buffer) {
+        let count = match from.read(&mut buffer) {
             Ok(0) => return to.finish_sending(),
-            Ok(count) if passes(done, &mut buffer[..count]) => {
-                if to.try_send(&buffer[..count]).is_err() {
-                    return;
-                }
-                done += count;
+            Ok(count) => count,
+            Err(_) => break,
+        };
+        match step(done, &mut buffer[..count]) {
+            Step::Carry => {}
+            Step::Reset => break,
+            Step::End => {
+                to.finish_sending();
+                return from.drain();
             }
-            _ => break,
         }
+        if to.try_send(&buffer[..count]).is_err() {
+            return;
+        }
+        done += count;
     }
     for side in &[&from, &to] {
         sys::reset_on_close(side.stream());

@@ -34,20 +34,30 @@ impl Passed {
     }
 }
 
+/// What a fault may have done to a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Touch {
+    Untouched,
+    /// It may not even have been opened.
+    Anything,
+    /// The download was torn, so that it isn't whole, and the client has to know.
+    Torn,
+}
+
 /// As much as each end likes, at once and in both directions; either ends when it is done, and
-/// may reset instead. `is_touched` is asked at the end: when it says no, all must have arrived.
+/// may reset instead. `touch` is asked at the end.
 pub fn exchange(
     mut client: Connection,
     ticket: Ticket,
     streams: Streams,
     plans: (Plan, Plan),
     dice: &mut Dice,
-    is_touched: impl Fn() -> bool,
+    touch: impl Fn() -> Touch,
 ) -> Passed {
     let server = match meet(&mut client, &ticket) {
         Some(server) => server,
         None => {
-            assert!(is_touched(), "an untouched tunnel was not opened");
+            assert_eq!(touch(), Touch::Anything, "a tunnel was not opened");
             return Passed::nothing();
         }
     };
@@ -55,8 +65,17 @@ pub fn exchange(
     for (from, to) in &[(plans.0, &server), (plans.1, &client)] {
         assert!(to.seen <= from.bytes, "{:?} of {:?}", to, from);
     }
-    if !is_touched() {
-        traffic::expect_ends(plans, &client, &server);
+    match touch() {
+        Touch::Untouched => traffic::expect_ends(plans, &client, &server),
+        Touch::Anything => {}
+        Touch::Torn => {
+            assert!(
+                client.seen < plans.1.bytes,
+                "nothing was torn: {:?}",
+                client
+            );
+            traffic::expect_told(&client);
+        }
     }
     Passed {
         tunnels: 1,

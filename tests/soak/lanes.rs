@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::faults::Since;
-use crate::hostile::Habit;
-use crate::jobs::{self, Pace, Passed, Round, Sending, Streams};
+use crate::hostile::{self, Habit};
+use crate::jobs::{self, Pace, Passed, Round, Sending, Streams, Touch};
 use crate::run::Length;
 use crate::site::{Site, DOORS};
 use crate::support::traffic::{Dice, End, Plan};
@@ -71,8 +71,8 @@ fn text(cause: Box<dyn Any + Send>) -> String {
     }
 }
 
-/// One tunnel with this habit of its proxy's, judged as if nothing had touched it: what is found.
-pub fn meet(site: &Site, habit: Habit) -> Result<(), String> {
+/// One tunnel with this habit of its proxy's, judged as if it had done this: what is found.
+pub fn meet(site: &Site, habit: Habit, touch: Touch) -> Result<(), String> {
     let plan = Plan {
         bytes: 1_000_000,
         end: End::Orderly,
@@ -81,7 +81,7 @@ pub fn meet(site: &Site, habit: Habit) -> Result<(), String> {
     let streams = streams(&Pattern::new(1), &mut dice);
     let client = site.hostile.connect_to(Site::door_of(habit));
     let ticket = site.origin.ticket();
-    let work = || jobs::exchange(client, ticket, streams, (plan, plan), &mut dice, || false);
+    let work = || jobs::exchange(client, ticket, streams, (plan, plan), &mut dice, || touch);
     let judged = panic::catch_unwind(AssertUnwindSafe(work));
     judged.map(drop).map_err(text)
 }
@@ -138,7 +138,14 @@ fn bulk(field: &Field, dice: &mut Dice) -> Passed {
     }
     let ticket = site.origin.ticket();
     let Way { client, mortal } = Way::any(site, dice);
-    jobs::exchange(client, ticket, streams, plans, dice, || is_touched(&mortal))
+    let touch = || {
+        if is_touched(&mortal) {
+            Touch::Anything
+        } else {
+            Touch::Untouched
+        }
+    };
+    jobs::exchange(client, ticket, streams, plans, dice, touch)
 }
 
 fn is_touched(mortal: &Option<Since>) -> bool {
@@ -254,11 +261,16 @@ fn meets(field: &Field, habit: Habit, dice: &mut Dice) -> Passed {
         bytes,
         end: End::Orderly,
     };
-    let plans = (plan(dice.below(1_000_000)), plan(dice.below(2_000_000)));
+    let (least, touch) = match habit {
+        Habit::ResetsInTheMiddle => (hostile::PAST_THE_MIDDLE, Touch::Torn),
+        _ => (0, Touch::Untouched),
+    };
+    let plans = (
+        plan(dice.below(1_000_000)),
+        plan(least + dice.below(2_000_000)),
+    );
     let (ticket, streams) = (site.origin.ticket(), streams(&field.pattern, dice));
-    jobs::exchange(client, ticket, streams, plans, dice, || {
-        habit == Habit::CutsInTheMiddle
-    })
+    jobs::exchange(client, ticket, streams, plans, dice, || touch)
 }
 
 fn session(field: &Field, dice: &mut Dice) -> Passed {

@@ -30,6 +30,7 @@ use std::env;
 use std::path::PathBuf;
 
 use crate::hostile::Habit;
+use crate::jobs::Touch;
 use crate::run::Length;
 use crate::site::Site;
 use crate::support::traffic;
@@ -52,10 +53,25 @@ fn nothing_is_lost_and_nothing_is_left_behind() {
 #[test]
 fn an_altered_byte_and_a_missing_one_are_found() {
     let site = Site::open();
-    let found = lanes::meet(&site, Habit::Alters).expect_err("a byte is wrong");
-    assert!(found.contains("is not the one that was sent"), "{}", found);
-    lanes::meet(&site, Habit::CutsInTheMiddle).expect_err("many are missing");
-    lanes::meet(&site, Habit::Trickles).expect("all is well");
+    let found = |habit, touch| lanes::meet(&site, habit, touch).expect_err("it went unnoticed");
+    let altered = found(Habit::Alters, Touch::Untouched);
+    assert!(
+        altered.contains("is not the one that was sent"),
+        "{}",
+        altered
+    );
+    found(Habit::ResetsInTheMiddle, Touch::Untouched);
+    found(Habit::EndsInTheMiddle, Touch::Untouched);
+    let ended = found(Habit::EndsInTheMiddle, Touch::Torn);
+    assert!(ended.contains("became an orderly end"), "{}", ended);
+    let whole = found(Habit::Trickles, Touch::Torn);
+    assert!(whole.contains("nothing was torn"), "{}", whole);
+    for (habit, touch) in &[
+        (Habit::Trickles, Touch::Untouched),
+        (Habit::ResetsInTheMiddle, Touch::Torn),
+    ] {
+        lanes::meet(&site, *habit, *touch).expect("all is well");
+    }
 }
 
 #[test]

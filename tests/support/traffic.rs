@@ -164,13 +164,14 @@ fn expect_all(from: &Outcome, to: &Outcome) {
 /// `other` has read a part of what was sent, and knows that it isn't all.
 fn expect_reset(resetting: &Outcome, other: &Outcome) {
     assert!(other.seen <= resetting.sent, "{:?}\n{:?}", resetting, other);
+    expect_told(other);
+}
+
+/// It knows that what it read isn't all.
+pub fn expect_told(outcome: &Outcome) {
     // A socket tells its error once, to whoever asks first.
-    let told = other.reading.is_err() || other.sending.is_err();
-    assert!(
-        told,
-        "a reset became an orderly end: {:?}\n{:?}",
-        resetting, other
-    );
+    let is_told = outcome.reading.is_err() || outcome.sending.is_err();
+    assert!(is_told, "a reset became an orderly end: {:?}", outcome);
 }
 
 impl Side {
