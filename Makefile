@@ -31,6 +31,7 @@ torture: setup ladder ## run the torture tests in their long form, half an hour 
 		PTUNNEL_TORTURE=long PTUNNEL_BIN=$$program timeout 900 $(CARGO) test --release --locked --test torture); done
 
 # Takes less than half a processor, so that other work can go on; PTUNNEL_BIN soaks another binary.
+# A second run of a day wants a folder of its own: SOAK=FOLDER.
 MINUTES ?= 60
 SOAK ?= benches/results/$(shell date -u +%F)/soak
 

@@ -41,10 +41,14 @@ fn nothing_is_lost_and_nothing_is_left_behind() {
         Ok(text) => Length::minutes(text.parse().expect("PTUNNEL_SOAK_MINUTES is a number")),
         Err(_) => Length::short(),
     };
+    let folder = env::var_os("PTUNNEL_SOAK_RECORD").map(PathBuf::from);
+    if let Some(folder) = &folder {
+        record::claim(folder).unwrap_or_else(|why| panic!("{}", why));
+    }
     let finished = run::soak(traffic::seed(), length);
     print!("{}", finished.verdict);
-    if let Some(folder) = env::var_os("PTUNNEL_SOAK_RECORD") {
-        record::write(&PathBuf::from(folder), &finished);
+    if let Some(folder) = &folder {
+        record::write(folder, &finished);
     }
     assert!(finished.verdict.is_good(), "{}", finished.verdict);
 }

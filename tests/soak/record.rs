@@ -8,11 +8,24 @@ use std::process::Command;
 use crate::plot;
 use crate::run::Finished;
 use crate::support::program::binary;
+use crate::support::TempDir;
 use crate::verdict::{grouped, tenths};
 use crate::watch::Reading;
 
+/// Makes the folder; says no to one in which something is kept already.
+pub fn claim(folder: &Path) -> Result<(), String> {
+    let failed = |e| format!("{}: {}", folder.display(), e);
+    fs::create_dir_all(folder).map_err(failed)?;
+    match fs::read_dir(folder).map_err(failed)?.next() {
+        Some(_) => Err(format!(
+            "{} holds a record already: name another folder, make soak SOAK=FOLDER",
+            folder.display()
+        )),
+        None => Ok(()),
+    }
+}
+
 pub fn write(folder: &Path, finished: &Finished) {
-    fs::create_dir_all(folder).expect("a folder for the record");
     let files = [
         ("report.md", report(finished)),
         ("plot.svg", plot::render(finished)),
@@ -204,4 +217,16 @@ fn readings(all: &[Reading]) -> String {
         })
         .collect();
     all.join(", ")
+}
+
+/// A run of a minute replaced the hour that had been recorded on the same day.
+#[test]
+fn a_record_is_not_replaced() {
+    let parent = TempDir::new();
+    let folder = parent.path().join("day/soak");
+    claim(&folder).expect("a new folder");
+    claim(&folder).expect("an empty one, of a run that was broken off");
+    fs::write(folder.join("report.md"), "an hour").expect("a file of the record");
+    let told = claim(&folder).expect_err("it would be lost");
+    assert!(told.contains("make soak SOAK=FOLDER"), "{}", told);
 }
