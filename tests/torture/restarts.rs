@@ -197,6 +197,22 @@ time_t time(time_t *seconds) {
 }
 ";
 
+/// The times in a log, in the order of its lines.
+fn times(log: &str) -> Vec<&str> {
+    const NAME: &str = "\"time\":\"";
+    log.lines()
+        .filter_map(|line| line[line.find(NAME)? + NAME.len()..].split('"').next())
+        .collect()
+}
+
+/// Or else the clock was right, and nothing was tried.
+#[track_caller]
+fn assert_backwards(log: &str) {
+    let times = times(log);
+    let is_backwards = times.windows(2).all(|pair| pair[1] < pair[0]);
+    assert!(times.len() > 1 && is_backwards, "{:?}", times);
+}
+
 #[test]
 fn a_clock_that_goes_backwards_moves_no_limit() {
     let folder = TempDir::new();
@@ -214,7 +230,8 @@ fn a_clock_that_goes_backwards_moves_no_limit() {
     let start = |proxy: &Peer| {
         Ptunnel::through(proxy.address())
             .to("example.org:22")
-            .args(&["--idle-timeout", "2", "--handshake-timeout", "2", "-v"])
+            .args(&["--idle-timeout", "2", "--handshake-timeout", "2"])
+            .args(&["-v", "--log-format", "json"])
             .env("LD_PRELOAD", &library)
             .start()
     };
@@ -242,14 +259,19 @@ fn a_clock_that_goes_backwards_moves_no_limit() {
     moving.expect("!");
     program.signal(sys::SIGTERM);
     drop(moving);
-    program.finish().expect_code(0);
+    let finished = program.finish();
+    finished.expect_code(0);
+    assert_backwards(&finished.stderr);
 
+    let program = start(&silent);
     let begin = Instant::now();
-    start(&silent).connect().expect_end();
+    program.connect().expect_end();
     let waited = begin.elapsed();
     assert!(
         waited >= Duration::from_secs(2) && waited < Duration::from_secs(20),
         "{:?}",
         waited
     );
+    program.says(&["no reply"]);
+    assert_backwards(&program.stderr());
 }
