@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 
 use crate::support::program::start_on_terminal;
-use crate::support::{eventually, sys};
+use crate::support::{closed_address, eventually, sys};
 use crate::support::{Connection, Peer, Process, Ptunnel, Running, TempDir};
 
 const CANARY: &str = "kanarienvogel";
@@ -294,4 +294,53 @@ fn a_core_dump_holds_no_password() {
     let tag = format!("X-Tag: {}{}", "y".repeat(100), CANARY);
     let core = core_dump(Ptunnel::through(proxy.address()).args(&["-H", &tag]));
     assert!(core.contains(CANARY), "the core holds no memory");
+}
+
+/// How many instructions it takes the embedded proxy to compare a guess with `joe:xxx…`, which is
+/// answered with this status.
+fn cost(guess: &str, status: &str) -> u64 {
+    const COUNTING: &str = "set -f; set -- valgrind --quiet --tool=callgrind \
+        --collect-atstart=no --toggle-collect=*basic::is_same*";
+    let folder = TempDir::new();
+    let counted = folder.at("counted");
+    let script = format!("{} --callgrind-out-file={} \"$@\"", COUNTING, counted);
+    let program = Ptunnel::new()
+        .serving()
+        .args(&["--serve-user", &format!("joe:xx{}", "xxx".repeat(100))])
+        .after(&script)
+        .start();
+    let mut client = Connection::open(program.proxy());
+    client.send(format!(
+        "CONNECT {} HTTP/1.1\r\nProxy-Authorization: Basic {}\r\n\r\n",
+        closed_address(),
+        guess
+    ));
+    let head = String::from_utf8(client.read_head()).expect("text");
+    assert!(head.starts_with(status), "{:?} to {}", head, guess);
+    drop(client);
+    program.signal(sys::SIGTERM);
+    program.finish().expect_code(0);
+    let counted = fs::read_to_string(counted).expect("what valgrind counted");
+    let mut totals = counted
+        .lines()
+        .filter_map(|line| line.strip_prefix("totals: "));
+    let total = totals.next().and_then(|count| count.trim().parse().ok());
+    total.unwrap_or_else(|| panic!("no total: {}", counted))
+}
+
+/// Who can tell from the time how much of a guess was right needs few guesses.
+#[test]
+fn a_guess_costs_as_much_wherever_it_is_wrong() {
+    let right = "am9lOnh4".to_string() + &"eHh4".repeat(100);
+    let early = format!("b{}", &right[1..]);
+    let late = format!("{}5", &right[..right.len() - 1]);
+    let costs = [
+        cost(&early, "HTTP/1.1 407 "),
+        cost(&late, "HTTP/1.1 407 "),
+        cost(&right, "HTTP/1.1 502 "),
+    ];
+    println!("instructions: {:?}", costs);
+    // Or else that function isn't where it is compared.
+    assert!(costs[0] > right.len() as u64, "{:?}", costs);
+    assert!(costs.iter().all(|cost| *cost == costs[0]), "{:?}", costs);
 }
