@@ -13,7 +13,8 @@ use crate::sys::Pipe;
 #[derive(Debug)]
 pub struct Rewind<S> {
     stream: S,
-    // Emptied from the left; given back to the allocator with the last byte.
+    // Read from the left, and given back to the allocator with the first read behind it: until then
+    // the stream has not been asked, whatever it says of its last read.
     front: Vec<u8>,
     read: usize,
 }
@@ -45,14 +46,15 @@ impl<S: Read> Read for Rewind<S> {
         if self.front.is_empty() {
             return self.stream.read(buffer);
         }
+        if self.read == self.front.len() {
+            self.front = Vec::new();
+            self.read = 0;
+            return self.stream.read(buffer);
+        }
         let left = self.front();
         let count = left.len().min(buffer.len());
         buffer[..count].copy_from_slice(&left[..count]);
         self.read += count;
-        if self.read == self.front.len() {
-            self.front = Vec::new();
-            self.read = 0;
-        }
         Ok(count)
     }
 }
@@ -116,6 +118,56 @@ mod tests {
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
         assert_eq!(all, b"hello world");
+    }
+
+    /// A stream that was read to its last byte, or believes so.
+    struct Drained(Cursor<Vec<u8>>);
+
+    impl Read for Drained {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+
+    impl Write for Drained {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            unreachable!()
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            unreachable!()
+        }
+    }
+
+    impl AsyncRead for Drained {}
+
+    impl AsyncWrite for Drained {
+        fn shutdown(&mut self) -> Poll<(), io::Error> {
+            unreachable!()
+        }
+    }
+
+    impl Transport for Drained {
+        fn is_blocked(&mut self) -> bool {
+            true
+        }
+
+        fn is_drained(&mut self) -> bool {
+            true
+        }
+    }
+
+    /// More had come with a proxy's reply than one read took: the rest of it waited in the socket
+    /// until the destination said something else.
+    #[test]
+    fn a_short_read_of_the_front_says_nothing_of_the_stream() {
+        let stream = Drained(Cursor::new(b"world".to_vec()));
+        let mut stream = Rewind::new(stream, b"hello ".to_vec());
+        let mut buffer = [0; 64];
+        assert_eq!(stream.read(&mut buffer).unwrap(), 6);
+        assert!(!stream.is_drained() && !stream.is_blocked() && !stream.can_splice());
+        assert_eq!(stream.read(&mut buffer).unwrap(), 5);
+        assert!(stream.is_drained() && stream.is_blocked());
     }
 
     #[test]

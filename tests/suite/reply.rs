@@ -391,6 +391,22 @@ fn keeps_a_long_banner_and_what_follows_it() {
     Pattern::new(1).read_all(&mut client, LENGTH);
 }
 
+/// What the read that took the reply didn't take as well stayed in the socket, until the destination
+/// said more or ended.
+#[test]
+fn a_banner_of_any_length_comes_whole_before_anybody_says_more() {
+    for length in &[1_900, 2_029, 2_030, 3_000, 5_000, 60_000] {
+        let length = *length;
+        let (_proxy, program) = program_before(move |mut connection| {
+            let mut all = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
+            Pattern::new(1).write(&mut all, length).unwrap();
+            connection.send(&all);
+            connection.drain();
+        });
+        Pattern::new(1).read(&mut program.connect(), length);
+    }
+}
+
 /// Bytes behind the head are the destination's, be they a head themselves or blank lines.
 #[test]
 fn does_not_read_the_banner_as_a_reply() {
