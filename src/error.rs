@@ -23,7 +23,7 @@ pub struct Error {
 /// The other side of a connection that we opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// An HTTP proxy.
+    /// A proxy.
     Proxy(HostPort),
     /// A destination reached without one.
     Destination(HostPort),
@@ -34,6 +34,8 @@ pub enum Peer {
 pub enum Phase {
     /// Resolving the name and connecting to one of its addresses.
     Connecting,
+    /// Resolving a name for a proxy that takes addresses alone.
+    Locating,
     /// Sending the request and waiting for the end of the reply.
     Handshaking,
 }
@@ -43,6 +45,7 @@ enum Kind {
     Usage(String),
     Listen(String),
     Resolve(Peer),
+    Locate(Peer),
     Connect(Peer),
     Secure(Peer),
     Exchange(Peer),
@@ -71,6 +74,11 @@ impl Error {
         Error::new(Kind::Resolve(peer)).because(cause)
     }
 
+    /// The same of a peer that a proxy was to connect to: that one hasn't been asked.
+    pub fn locate(peer: Peer, cause: io::Error) -> Error {
+        Error::new(Kind::Locate(peer)).because(cause)
+    }
+
     /// None of the peer's addresses took the connection; `cause` is the last one's answer.
     pub fn connect(peer: Peer, cause: io::Error) -> Error {
         Error::new(Kind::Connect(peer)).because(cause)
@@ -97,7 +105,7 @@ impl Error {
         Error::new(Kind::Ended(peer))
     }
 
-    /// The proxy's reply isn't HTTP, or isn't within our limits.
+    /// The proxy's reply isn't one in its protocol, or isn't within our limits.
     pub fn malformed(peer: Peer, cause: Malformed) -> Error {
         Error::new(Kind::Malformed(peer)).because(cause)
     }
@@ -107,7 +115,7 @@ impl Error {
         Error::new(Kind::TimedOut(phase, peer, limit))
     }
 
-    /// The proxy answered, with anything but a 2xx.
+    /// The proxy answered, with a no.
     pub fn refused(proxy: Peer, destination: HostPort, refusal: Refusal) -> Error {
         Error::new(Kind::Refused(proxy, destination, Box::new(refusal)))
     }
@@ -164,8 +172,19 @@ impl Error {
 
     fn shortage(&self) -> Option<Shortage> {
         match self.kind {
-            Kind::Resolve(_) | Kind::Connect(_) => self.io_cause().and_then(Shortage::of),
+            Kind::Resolve(_) | Kind::Locate(_) | Kind::Connect(_) => {
+                self.io_cause().and_then(Shortage::of)
+            }
             _ => None,
+        }
+    }
+
+    /// It came about before a proxy had anything to do with it.
+    pub fn is_no_proxys_fault(&self) -> bool {
+        match self.kind {
+            Kind::Locate(_) => true,
+            Kind::TimedOut(phase, ..) => phase == Phase::Locating,
+            _ => self.is_shortage(),
         }
     }
 
@@ -221,7 +240,7 @@ impl fmt::Display for Error {
         match &self.kind {
             Kind::Usage(message) => f.write_str(message)?,
             Kind::Listen(address) => write!(f, "cannot listen on {}", address)?,
-            Kind::Resolve(peer) => write!(f, "cannot resolve {}", peer)?,
+            Kind::Resolve(peer) | Kind::Locate(peer) => write!(f, "cannot resolve {}", peer)?,
             Kind::Connect(peer) => write!(f, "cannot connect to {}", peer)?,
             Kind::Secure(peer) => write!(f, "no TLS with {}", peer)?,
             Kind::Exchange(peer) => write!(f, "lost the connection to {} before it replied", peer)?,
@@ -229,6 +248,9 @@ impl fmt::Display for Error {
             Kind::Malformed(peer) => write!(f, "{} sent no valid reply", peer)?,
             Kind::TimedOut(Phase::Connecting, peer, limit) => {
                 write!(f, "no connection to {} within {}", peer, Seconds(*limit))?
+            }
+            Kind::TimedOut(Phase::Locating, peer, limit) => {
+                write!(f, "no address of {} within {}", peer, Seconds(*limit))?
             }
             Kind::TimedOut(Phase::Handshaking, peer, limit) => {
                 write!(f, "no reply from {} within {}", peer, Seconds(*limit))?
@@ -329,6 +351,21 @@ mod tests {
         );
         let unknown = Error::resolve(proxy(), io::ErrorKind::NotFound.into());
         assert!(unknown.is_unreachable() && !unknown.is_shortage());
+    }
+
+    /// It would have been gone round, or left aside for others.
+    #[test]
+    fn a_target_that_is_not_found_here_makes_no_proxy_unreachable() {
+        let target = || Peer::Destination("nowhere.invalid:22".parse().unwrap());
+        let limit = Duration::from_secs(10);
+        let unknown = Error::locate(target(), io::ErrorKind::NotFound.into());
+        let late = Error::timed_out(Phase::Locating, target(), limit);
+        for error in &[unknown, late] {
+            assert!(error.is_no_proxys_fault() && !error.is_unreachable());
+        }
+        let dead = Error::connect(proxy(), os(libc::ECONNREFUSED));
+        assert!(!dead.is_no_proxys_fault());
+        assert!(Error::connect(proxy(), os(libc::EMFILE)).is_no_proxys_fault());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::config::{Credentials, Login, ProxySpec, ProxyUrl};
+use ptunnel::config::{Credentials, Login, Names, Protocol, ProxySpec, ProxyUrl};
 use ptunnel::wire::{auth, Request};
 
 /// The password of the seeds.
@@ -13,7 +13,12 @@ fuzz_target!(|text: &str| {
         Ok(url) => {
             ptunnel_fuzz::destination(&url.address);
             let login = url.login.as_ref().map_or(String::new(), written);
-            let again = format!("http://{login}{}", url.address);
+            let scheme = match url.protocol {
+                Protocol::Http => "http",
+                Protocol::Socks5(Names::Here) => "socks5",
+                Protocol::Socks5(Names::There) => "socks5h",
+            };
+            let again = format!("{scheme}://{login}{}", url.address);
             assert!(again.parse().ok() == Some(url), "{again:?} reads otherwise");
         }
         Err(e) => complained(text, &e.to_string()),

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
 use ptunnel::wire::auth::Identity;
 use ptunnel::wire::{Decoded, Exchange, Inbound, Step};
-use ptunnel::wire::{Malformed, Refusal, Request, Response, Verdict, HEAD_LIMIT};
+use ptunnel::wire::{HttpRefusal, Malformed, Request, Response, Verdict, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
     let (response, length) = match ptunnel_fuzz::head(bytes, Response::decode) {
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     let is_text = |b: &u8| *b == b'\t' || (*b >= b' ' && *b != 0x7f);
     assert!(response.reason.iter().all(is_text), "{:?}", response.reason);
     answered(bytes);
-    let refusal = Refusal::new(response, &bytes[length..]);
+    let refusal = HttpRefusal::new(response, &bytes[length..]);
     for (index, scheme) in refusal.schemes().iter().enumerate() {
         assert!(
             scheme

@@ -24,9 +24,9 @@ use self::file::ConfigFile;
 use self::outline::Outline;
 use self::password::Passwords;
 use self::secrecy::Secretive;
-use crate::config::TunnelSpec;
 use crate::config::{Bind, Config, Credentials, Family, Host, HostPort, ListenSpec, Login};
-use crate::config::{NoProxy, Pattern, ProxySpec, ProxyUrl, Route, Secret, ServeSpec, Timeouts};
+use crate::config::{NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route, Secret, ServeSpec};
+use crate::config::{Timeouts, TunnelSpec};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -411,6 +411,11 @@ fn route(
     let passwords = Passwords::new(matches, env, prompt, warnings)?;
     let is_secure = given.iter().chain(&from_env).any(|url| url.is_secure);
     let tls = tls::tls(matches, is_secure, warnings)?;
+    let mut urls = given.iter().chain(&from_env).peekable();
+    if urls.peek().is_some() && urls.all(|url| url.protocol != Protocol::Http) {
+        let why = "no proxy is given that speaks HTTP";
+        warnings.extend(of_no_use(matches, &["header", "proxy-auth"], why));
+    }
     let proxies = given
         .into_iter()
         .map(|url| passwords.complete(url, true, &tls))
@@ -428,6 +433,14 @@ fn route(
             _ => Family::Any,
         },
     })
+}
+
+/// A warning for each of these options that was given for nothing.
+fn of_no_use(matches: &ArgMatches<'_>, names: &[&str], why: &str) -> Vec<String> {
+    let given = names.iter().filter(|name| matches.is_present(name));
+    given
+        .map(|name| format!("--{} is of no use: {}", name, why))
+        .collect()
 }
 
 fn no_proxy_given(env: &Environment<'_>) -> Error {

@@ -65,25 +65,20 @@ impl<'a> Passwords<'a> {
         chosen: bool,
         tls: &Option<TlsSpec>,
     ) -> Result<ProxySpec, Error> {
-        let ProxyUrl {
-            address,
-            login,
-            is_secure,
-        } = url;
-        let given = self.login.clone();
+        let (login, given) = (url.login.clone(), self.login.clone());
         let login = if chosen {
             login.or(given)
         } else {
             given.or(login)
         };
-        let login = self.complete_login(login, &address.host);
+        let login = self.complete_login(login, &url.address.host);
         let credentials = match login {
             Some(Login { user, password }) => {
                 let password = match self.password.clone().or(password) {
                     Some(password) => password,
                     None => {
                         let shown = Escaped(user.as_bytes());
-                        (self.prompt)(&format!("Password for {} at {}: ", shown, address))
+                        (self.prompt)(&format!("Password for {} at {}: ", shown, url.address))
                             .map_err(|_| none_for(&user))?
                     }
                 };
@@ -91,11 +86,8 @@ impl<'a> Passwords<'a> {
             }
             None => None,
         };
-        Ok(ProxySpec {
-            address,
-            credentials,
-            tls: tls.clone().filter(|_| is_secure),
-        })
+        let tls = tls.clone().filter(|_| url.is_secure);
+        url.with(credentials, tls)
     }
 
     /// With what the netrc file knows: of this user, or of any when nobody else was named.

@@ -96,6 +96,26 @@ fn options_of_tls_without_a_proxy_that_speaks_it_are_warned_of() {
 }
 
 #[test]
+fn socks5_stands_in_the_list_beside_http() {
+    let route = config("-p socks5h://q -p p:1 -p socks5://r:9 1:a:1").route;
+    let proxies: Vec<String> = route.proxies.iter().map(|p| p.to_string()).collect();
+    assert_eq!(proxies, ["socks5h://q:1080", "p:1", "socks5://r:9"]);
+}
+
+#[test]
+fn what_is_told_to_http_proxies_alone_is_warned_of_without_one() {
+    for option in &["-H A:_b", "--proxy-auth digest"] {
+        let (_, warnings) = warned(&format!("-p socks5h://q {} 1:a:1", option));
+        assert!(
+            warnings.len() == 1 && warnings[0].contains("no proxy is given that speaks HTTP"),
+            "{:?}",
+            warnings
+        );
+        config(&format!("-p socks5h://q -p p:1 {} 1:a:1", option));
+    }
+}
+
+#[test]
 fn the_usual_limits_and_others() {
     assert_eq!(config("-p p:1 1:a:1").timeouts, Timeouts::default());
     let timeouts = config(

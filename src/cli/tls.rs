@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use clap::ArgMatches;
 
+use super::of_no_use;
 use crate::config::{TlsOptions, TlsSpec};
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -24,10 +25,8 @@ pub(super) fn tls(
     };
     if !is_needed {
         let names = ["proxy-cacert", "proxy-cert", "proxy-key", "proxy-insecure"];
-        let idle = names.iter().filter(|name| matches.is_present(name));
-        warnings.extend(
-            idle.map(|name| format!("--{} is of no use: no proxy is given as https://HOST", name)),
-        );
+        let why = "no proxy is given as https://HOST";
+        warnings.extend(of_no_use(matches, &names, why));
         return Ok(None);
     }
     let spec = options.load()?;

@@ -33,7 +33,7 @@ pub use self::host::{Bind, Host, HostPort, ListenSpec};
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
 pub use self::pattern::{NoProxy, Pattern};
-pub use self::proxy::{ProxySpec, ProxyUrl};
+pub use self::proxy::{Names, Protocol, ProxySpec, ProxyUrl};
 pub use self::schemes::{Scheme, Schemes};
 pub use self::tls::{TlsOptions, TlsSpec};
 pub use self::tunnel::TunnelSpec;

@@ -1,4 +1,4 @@
-//! `host:port` and `http[s]://[user[:password]@]host[:port]`.
+//! `host:port` and `SCHEME://[user[:password]@]host[:port]`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,22 +11,45 @@ use crate::error::Error;
 
 const RIGHT: &str = "proxy.example:3128 or http://user@proxy.example:3128";
 
-/// An HTTP proxy: where it is and who we are to it.
+/// What a proxy is asked in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP, with the method CONNECT.
+    Http,
+    /// SOCKS version 5 (RFC 1928).
+    Socks5(Names),
+}
+
+/// Who resolves the names of destinations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// We do: the proxy is asked for an address.
+    Here,
+    /// The proxy does.
+    There,
+}
+
+/// A proxy: where it is and who we are to it.
 ///
-/// Displays as `host:port` or `https://host:port`, never with the credentials.
+/// Displays as `host:port`, with the scheme in front where that isn't `http://`, and never with
+/// the credentials.
 #[derive(Clone, Debug)]
 pub struct ProxySpec {
+    /// What it is asked in.
+    pub protocol: Protocol,
     /// Where the proxy listens.
     pub address: HostPort,
-    /// What goes into `Proxy-Authorization`, to this proxy only.
+    /// Who we are to this proxy, and to no other one.
     pub credentials: Option<Credentials>,
     /// How it is spoken to, when that isn't in the clear.
     pub tls: Option<TlsSpec>,
 }
 
-/// An HTTP proxy as it is written, before a missing password was found elsewhere.
+/// A proxy as it is written, before a missing password was found elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyUrl {
+    /// What it is asked in.
+    pub protocol: Protocol,
     /// Where the proxy listens.
     pub address: HostPort,
     /// The user info before the `@`, its percent-encoding undone.
@@ -36,9 +59,10 @@ pub struct ProxyUrl {
 }
 
 impl From<HostPort> for ProxySpec {
-    /// A proxy that asks nobody's name.
+    /// An HTTP proxy that asks nobody's name.
     fn from(address: HostPort) -> ProxySpec {
         ProxySpec {
+            protocol: Protocol::Http,
             address,
             credentials: None,
             tls: None,
@@ -51,25 +75,46 @@ impl FromStr for ProxySpec {
 
     /// A user without a password has an empty one; TLS trusts what the system trusts.
     fn from_str(text: &str) -> Result<ProxySpec, Error> {
-        let ProxyUrl {
-            address,
-            login,
-            is_secure,
-        } = text.parse()?;
-        let credentials = match login {
+        let url: ProxyUrl = text.parse()?;
+        let credentials = match &url.login {
             Some(Login { user, password }) => {
-                let password = password.unwrap_or_else(|| Secret::new(""));
+                let password = password.clone().unwrap_or_else(|| Secret::new(""));
                 Some(Credentials::new(user, password)?)
             }
             None => None,
         };
-        let tls = if is_secure {
+        let tls = if url.is_secure {
             Some(TlsOptions::default().load()?)
         } else {
             None
         };
+        url.with(credentials, tls)
+    }
+}
+
+impl ProxyUrl {
+    /// The proxy, with the credentials and the TLS that were found for it.
+    ///
+    /// # Errors
+    ///
+    /// When its protocol has no room for them.
+    pub fn with(
+        self,
+        credentials: Option<Credentials>,
+        tls: Option<TlsSpec>,
+    ) -> Result<ProxySpec, Error> {
+        let fits = |text: &str| text.len() <= usize::from(u8::MAX);
+        let is_too_long =
+            |login: &Credentials| !fits(login.user()) || !fits(login.password().reveal());
+        if self.protocol != Protocol::Http && credentials.as_ref().map_or(false, is_too_long) {
+            return Err(Error::usage(format!(
+                "SOCKS5 has room for 255 bytes of a user and of a password; those for {} have more",
+                self.address
+            )));
+        }
         Ok(ProxySpec {
-            address,
+            protocol: self.protocol,
+            address: self.address,
             credentials,
             tls,
         })
@@ -89,15 +134,22 @@ fn read(text: &str) -> Result<ProxyUrl, String> {
         Some(end) => (Some(text[..end].to_ascii_lowercase()), &text[end + 3..]),
         None => (None, text),
     };
-    let (is_secure, usual_port) = match scheme.as_deref() {
-        None => (false, None),
-        Some("http") => (false, Some(80)),
-        #[cfg(feature = "tls")]
-        Some("https") => (true, Some(443)),
-        #[cfg(not(feature = "tls"))]
-        Some("https") => return Err(super::tls::MISSING.into()),
-        Some(_) => return Err("only HTTP proxies are supported, write http:// or https://".into()),
-    };
+    let (protocol, is_secure, usual_port) =
+        match scheme.as_deref() {
+            None => (Protocol::Http, false, None),
+            Some("http") => (Protocol::Http, false, Some(80)),
+            #[cfg(feature = "tls")]
+            Some("https") => (Protocol::Http, true, Some(443)),
+            #[cfg(not(feature = "tls"))]
+            Some("https") => return Err(super::tls::MISSING.into()),
+            // Which of them is which, curl decided.
+            Some("socks5") => (Protocol::Socks5(Names::Here), false, Some(1080)),
+            Some("socks5h") => (Protocol::Socks5(Names::There), false, Some(1080)),
+            Some(_) => return Err(
+                "only HTTP and SOCKS5 proxies are supported, write http://, https:// or socks5h://"
+                    .into(),
+            ),
+        };
     // The last '@': one in a password that should have been %40 does no harm.
     let (user_info, rest) = match rest.rfind('@') {
         Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
@@ -121,6 +173,7 @@ fn read(text: &str) -> Result<ProxyUrl, String> {
     };
     let login = user_info.map(read_login).transpose()?;
     Ok(ProxyUrl {
+        protocol,
         address,
         login,
         is_secure,
@@ -170,9 +223,12 @@ fn may_be_user_info(name: &str, rest: &str) -> bool {
 
 impl fmt::Display for ProxySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.tls.is_some() {
-            f.write_str("https://")?;
-        }
+        f.write_str(match self.protocol {
+            Protocol::Http if self.tls.is_some() => "https://",
+            Protocol::Http => "",
+            Protocol::Socks5(Names::Here) => "socks5://",
+            Protocol::Socks5(Names::There) => "socks5h://",
+        })?;
         self.address.fmt(f)
     }
 }
@@ -216,6 +272,39 @@ mod tests {
             let spec: ProxySpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), *address);
         }
+    }
+
+    #[test]
+    fn socks5_says_who_resolves_names() {
+        for (text, names, shown) in &[
+            ("socks5://h", Names::Here, "socks5://h:1080"),
+            ("SOCKS5H://joe:x@h", Names::There, "socks5h://h:1080"),
+            (
+                "socks5h://[::1]:9050/",
+                Names::There,
+                "socks5h://[::1]:9050",
+            ),
+        ] {
+            assert_eq!(read(text).protocol, Protocol::Socks5(*names));
+            let spec: ProxySpec = text.parse().unwrap();
+            assert_eq!(spec.to_string(), *shown);
+        }
+    }
+
+    #[test]
+    fn socks5_has_room_for_255_bytes() {
+        let spec = |scheme: &str, count| {
+            let url = format!("{}://joe:{}@h", scheme, "x".repeat(count));
+            url.parse::<ProxySpec>().map_err(|e| e.to_string())
+        };
+        assert!(spec("socks5h", 255).is_ok());
+        let complaint = spec("socks5h", 256).unwrap_err();
+        assert!(
+            complaint.contains("255") && !complaint.contains("xx"),
+            "{}",
+            complaint
+        );
+        assert!(spec("http", 256).is_ok());
     }
 
     #[cfg(not(feature = "tls"))]
@@ -269,7 +358,10 @@ mod tests {
         assert!(complaint("proxy.example").contains("the port is missing"));
         assert!(complaint("http://proxy.example:").contains("the port is missing"));
         assert!(complaint("").contains("the host is missing"));
-        assert!(complaint("socks5://proxy.example").contains("only HTTP proxies"));
+        for other in &["socks4", "socks4a", "socks", "ftp"] {
+            let told = complaint(&format!("{}://proxy.example", other));
+            assert!(told.contains("only HTTP and SOCKS5 proxies"), "{}", told);
+        }
         assert!(complaint("http://proxy.example/x").contains("no path"));
     }
 }

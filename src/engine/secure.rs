@@ -5,7 +5,7 @@ use futures::Future;
 
 use crate::error::Error;
 use crate::net::{Transport, Upstream};
-use crate::route::Candidate;
+use crate::route::Leg;
 
 /// Resolves to `stream` itself for a proxy that is spoken to in the clear, otherwise to one in TLS
 /// over it, once the handshake is done.
@@ -15,11 +15,11 @@ use crate::route::Candidate;
 /// [`Deadline`](super::limits::Deadline).
 pub fn secure<S: Transport + 'static>(
     stream: S,
-    proxy: &Candidate,
+    leg: &Leg,
 ) -> impl Future<Item = Upstream<S>, Error = Error> {
-    match &proxy.spec().tls {
+    match &leg.spec().tls {
         None => Either::A(future::ok(Upstream::Bare(stream))),
-        Some(spec) => Either::B(tls::secure(stream, spec, proxy)),
+        Some(spec) => Either::B(tls::secure(stream, spec, leg)),
     }
 }
 
@@ -32,16 +32,16 @@ mod tls {
     use crate::config::TlsSpec;
     use crate::error::{Error, Peer};
     use crate::net::{TlsStream, Transport, Upstream};
-    use crate::route::Candidate;
+    use crate::route::Leg;
     use crate::tls::{Doubt, Session};
 
     pub(super) fn secure<S: Transport + 'static>(
         stream: S,
         spec: &TlsSpec,
-        proxy: &Candidate,
+        leg: &Leg,
     ) -> impl Future<Item = Upstream<S>, Error = Error> {
-        let peer = proxy.peer();
-        let begun = Session::new(spec, &proxy.spec().address.host).and_then(|session| {
+        let peer = leg.peer();
+        let begun = Session::new(spec, &leg.spec().address.host).and_then(|session| {
             let doubt = session.doubt.clone();
             Ok((TlsStream::new(session, stream)?, doubt))
         });
@@ -96,9 +96,9 @@ mod tls {
     use crate::config::TlsSpec;
     use crate::error::Error;
     use crate::net::Upstream;
-    use crate::route::Candidate;
+    use crate::route::Leg;
 
-    pub(super) fn secure<S>(_: S, spec: &TlsSpec, _: &Candidate) -> Empty<Upstream<S>, Error> {
+    pub(super) fn secure<S>(_: S, spec: &TlsSpec, _: &Leg) -> Empty<Upstream<S>, Error> {
         match *spec {}
     }
 }

@@ -16,7 +16,7 @@ use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{self, Carried, Line, Origin};
-use crate::route::{Attempts, Candidate, Via};
+use crate::route::{Attempts, Candidate, Leg, Via};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -128,36 +128,55 @@ impl Engine {
         candidate: &Candidate,
         destination: &HostPort,
     ) -> impl Future<Item = Opened, Error = Error> {
+        let via = Via::through(candidate.clone());
         let engine = self.clone();
-        let candidate = candidate.clone();
-        let destination = destination.clone();
-        self.dial_proxy(&candidate).and_then(move |socket| {
-            debug!(
-                "{}: connected, asking for {}",
-                candidate.peer(),
-                destination
-            );
-            let (limit, peer) = (engine.settings().timeouts.handshake, candidate.peer());
+        let reached = self.locate(candidate.leg(destination)).and_then({
+            let engine = self.clone();
+            move |leg| engine.dial_proxy(&leg).map(|socket| (socket, leg))
+        });
+        reached.and_then(move |(socket, leg)| {
+            debug!("{}: connected, asking for {}", leg.peer(), leg.target());
+            let (limit, peer) = (engine.settings().timeouts.handshake, leg.peer());
             let redial = {
                 let engine = engine.clone();
-                move |candidate: &Candidate| engine.dial_proxy(candidate)
+                move |leg: &Leg| engine.dial_proxy(leg)
             };
-            let asked = ask(socket, candidate.clone(), destination, redial);
-            Deadline::new(asked, limit, engine.clock(), move || {
+            Deadline::new(ask(socket, leg, redial), limit, engine.clock(), move || {
                 Error::timed_out(Phase::Handshaking, peer.clone(), limit)
             })
-            .map(move |stream| Opened {
-                stream,
-                via: Via::through(candidate),
-            })
+            .map(move |stream| Opened { stream, via })
         })
     }
 
-    fn dial_proxy(&self, candidate: &Candidate) -> impl Future<Item = Socket, Error = Error> {
+    /// Looks the target up, where the proxy shall be asked for an address: the first one that
+    /// would be tried here.
+    fn locate(&self, leg: Leg) -> impl Future<Item = Leg, Error = Error> {
+        let name = match leg.name_to_look_up() {
+            Some(name) => name.clone(),
+            None => return Either::A(future::ok(leg)),
+        };
+        let (limit, peer) = (
+            self.settings().timeouts.connect,
+            Peer::Destination(name.clone()),
+        );
+        let found = self.settings().resolver.lookup(&name, leg.family());
+        let located = found.then({
+            let peer = peer.clone();
+            move |found| match found {
+                Ok(addresses) => Ok(leg.at(addresses[0])),
+                Err(e) => Err(Error::locate(peer, e)),
+            }
+        });
+        Either::B(Deadline::new(located, limit, self.clock(), move || {
+            Error::timed_out(Phase::Locating, peer.clone(), limit)
+        }))
+    }
+
+    fn dial_proxy(&self, leg: &Leg) -> impl Future<Item = Socket, Error = Error> {
         self.dial(
-            candidate.peer(),
-            &candidate.spec().address,
-            candidate.family(),
+            leg.peer(),
+            &leg.spec().address,
+            leg.family(),
             &self.settings().resolver,
         )
     }

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::{Family, HostPort, ProxySpec, Route};
-use crate::error::{Error, Peer};
+use super::Leg;
+use crate::config::{HostPort, Protocol, ProxySpec, Route};
+use crate::error::Error;
 use crate::wire::auth::Identity;
-use crate::wire::{Exchange, Request};
 
 /// How long a proxy that couldn't be used isn't asked first.
 const AVOIDED: Duration = Duration::from_secs(30);
@@ -39,6 +39,9 @@ impl Gateway {
     /// A gateway that has learnt nothing yet.
     pub fn new(route: Route) -> Gateway {
         let identity = |proxy: &ProxySpec| {
+            if proxy.protocol != Protocol::Http {
+                return None;
+            }
             let credentials = proxy.credentials.clone()?;
             Some(Identity::new(credentials, route.schemes.clone()))
         };
@@ -93,32 +96,23 @@ impl Candidate {
         &self.gateway.route().proxies[self.index]
     }
 
-    /// Which of its addresses are tried.
-    pub fn family(&self) -> Family {
-        self.gateway.route().family
+    /// What it is asked for, for a tunnel to `destination`.
+    pub fn leg(&self, destination: &HostPort) -> Leg {
+        Leg::new(self.clone(), destination.clone())
     }
 
-    /// How errors call it.
-    pub fn peer(&self) -> Peer {
-        Peer::Proxy(self.spec().address.clone())
+    pub(super) fn route(&self) -> &Route {
+        self.gateway.route()
     }
 
-    /// What is said to it for a tunnel to `destination`, with our headers and this proxy's
-    /// credentials, in the way that it took last.
-    pub fn exchange(&self, destination: &HostPort) -> Exchange {
-        let mut request = Request::connect(destination);
-        for header in &self.gateway.route().headers {
-            request = request.header(header.clone());
-        }
-        match &self.record().identity {
-            Some(identity) => Exchange::new(request, identity.clone()),
-            None => request.into(),
-        }
+    /// Who we are to it, where HTTP is spoken.
+    pub(super) fn identity(&self) -> Option<&Identity> {
+        self.record().identity.as_ref()
     }
 
     /// It couldn't be used: others first, for a while, unless the fault was ours.
     pub fn blame(&self, error: &Error) {
-        if error.is_shortage() {
+        if error.is_no_proxys_fault() {
             return;
         }
         let until = self.gateway.now() + AVOIDED.as_millis() as u64;

@@ -1,12 +1,13 @@
 //! Which way a tunnel goes: values and rules; nothing here connects.
 //!
 //! A [`Tunnel`] is a destination and the [`Gateway`] to it; the gateway knows which proxies
-//! failed lately, [`Attempts`] asks one after the other, and [`in_order`] sorts the addresses
-//! of each.
+//! failed lately, [`Attempts`] asks one after the other, a [`Leg`] says what each is asked for,
+//! and [`in_order`] sorts the addresses of each.
 
 mod addresses;
 mod attempts;
 mod gateway;
+mod leg;
 mod tunnel;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::fmt;
 pub use self::addresses::in_order;
 pub use self::attempts::Attempts;
 pub use self::gateway::{Candidate, Gateway};
+pub use self::leg::Leg;
 pub use self::tunnel::{Builder, Tunnel};
 
 /// Which way a tunnel goes; displays as `through 10.0.0.1:3128` or `directly`.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Gateway;
-use crate::config::{Family, Header, Host, HostPort, ProxySpec, Route};
+use crate::config::{Family, Header, Host, HostPort, Names, Protocol, ProxySpec, Route};
 
 /// A destination and the gateway to it. Cheap to clone, and to send to another thread.
 ///
@@ -54,7 +54,10 @@ impl Tunnel {
     pub(crate) fn looks_names_up(&self) -> bool {
         let (destination, route) = (self.destination(), self.gateway().route());
         let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
-        let may_be_direct = route.direct_fallback || route.is_direct(destination);
+        let is_resolved_here = |proxy: &ProxySpec| proxy.protocol == Protocol::Socks5(Names::Here);
+        let may_be_direct = route.direct_fallback
+            || route.is_direct(destination)
+            || route.proxies.iter().any(is_resolved_here);
         may_be_direct && is_name(destination)
             || route.proxies.iter().any(|proxy| is_name(&proxy.address))
     }

@@ -3,6 +3,8 @@
 use std::error;
 use std::fmt;
 
+use super::socks5::SocksFault;
+
 /// Bytes that a head may have, from its first to the end of its blank line.
 pub const HEAD_LIMIT: usize = 16 * 1024;
 
@@ -41,6 +43,14 @@ pub enum Malformed {
     TooManyHosts,
     /// A challenge that is to be answered on its connection, and whose body has no end there.
     Body,
+    /// It isn't SOCKS5, where that was asked for.
+    Socks(SocksFault),
+}
+
+impl From<SocksFault> for Malformed {
+    fn from(fault: SocksFault) -> Malformed {
+        Malformed::Socks(fault)
+    }
 }
 
 /// Whether this is how an alert begins, in every version of TLS: its content type, and the first
@@ -71,6 +81,7 @@ impl fmt::Display for Malformed {
             Malformed::Content => f.write_str("a CONNECT request has no content"),
             Malformed::TooManyHosts => f.write_str("it has more than one Host"),
             Malformed::Body => f.write_str("the body of its challenge has no end"),
+            Malformed::Socks(fault) => fault.fmt(f),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Nothing here reads or writes, waits or knows of futures: functions from bytes to values and
 //! back. That a head is incomplete is an answer ([`Decoded::Partial`]), not an error. Heads are
 //! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
-//! [`Exchange`] says what is sent when; [`auth`] says in it who we are.
+//! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] is one with a
+//! proxy that speaks that instead of HTTP.
 //!
 //! ```
 //! use ptunnel::wire::{Decoded, Request, Response, Verdict};
@@ -32,10 +33,12 @@ mod head;
 mod refusal;
 mod request;
 mod response;
+mod socks5;
 
 pub use self::body::Framing;
 pub use self::exchange::{Exchange, Outcome, Step};
 pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
-pub use self::refusal::Refusal;
+pub use self::refusal::{HttpRefusal, Refusal, SocksRefusal};
 pub use self::request::{Inbound, Request};
 pub use self::response::{encode_response, Response, Verdict};
+pub use self::socks5::{Socks5, SocksFault};

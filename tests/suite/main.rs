@@ -1,8 +1,8 @@
 //! The program, judged from outside: its command line, streams, sockets and exit codes.
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
-//! command line. Real proxies, servers and clients take part in `challenges`, `serve`, `stdio`,
-//! `real` and `tls`; everywhere else the peers are scripted and live in this process.
+//! command line. Real proxies, servers and clients take part in `challenges`, `serve`, `socks`,
+//! `stdio`, `real` and `tls`; everywhere else the peers are scripted and live in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -32,6 +32,7 @@ mod reply;
 mod route;
 mod serve;
 mod shutdown;
+mod socks;
 mod stdio;
 mod tls;
 mod usage;

@@ -13,6 +13,7 @@ pub mod parts;
 pub mod peer;
 pub mod process;
 pub mod program;
+pub mod socks;
 pub mod sys;
 pub mod temp;
 pub mod tls;

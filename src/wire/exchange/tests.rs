@@ -1,6 +1,6 @@
 //! The exchange, fed by hand: what goes out after what came.
 
-use super::super::{Decoded, Inbound};
+use super::super::{Decoded, Inbound, HEAD_LIMIT};
 use super::*;
 use crate::config::{Credentials, Secret};
 

@@ -14,7 +14,7 @@ use ptunnel::config::{Family, HostPort};
 use ptunnel::engine::{ask, Opening};
 use ptunnel::net::{Rewind, Upstream as Upstream01};
 use ptunnel::report::{self, Carried, Line, Origin};
-use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
+use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
 use ptunnel_r5::net::Transport;
@@ -118,25 +118,31 @@ fn open_through(
     candidate: &Candidate,
     destination: &HostPort,
 ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-    let (engine, candidate, destination) = (engine.clone(), candidate.clone(), destination.clone());
-    let (limit, peer) = (engine.settings.timeouts.handshake, candidate.peer());
-    dial_proxy(&engine, &candidate).and_then(move |socket| {
-        debug!("{peer}: connected, asking for {destination}");
+    let (limit, engine) = (engine.settings.timeouts.handshake, engine.clone());
+    let reached = locate(&engine, candidate.leg(destination)).and_then({
+        let engine = engine.clone();
+        move |leg| dial_proxy(&engine, &leg).map(|socket| (socket, leg))
+    });
+    reached.and_then(move |(socket, leg)| {
+        let peer = leg.peer();
+        debug!("{peer}: connected, asking for {}", leg.target());
         let late = late(limit, Error::timed_out(Phase::Handshaking, peer, limit));
-        let redial = move |candidate: &Candidate| dial_proxy(&engine, candidate);
-        ask(socket, candidate, destination, redial)
+        let redial = move |leg: &Leg| dial_proxy(&engine, leg);
+        ask(socket, leg, redial)
             .select(late)
             .map(|(stream, _)| stream)
             .map_err(|(error, _)| error)
     })
 }
 
-fn dial_proxy(
-    engine: &Engine,
-    candidate: &Candidate,
-) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
-    let address = &candidate.spec().address;
-    dial(engine, candidate.peer(), address, candidate.family())
+/// Looks the target up, where the proxy shall be asked for an address: r5's, with its own limit.
+fn locate(engine: &Engine, leg: Leg) -> impl Future<Item = Leg, Error = Error> {
+    let engine = engine.clone();
+    As01::pin(async move { engine.locate(leg).await })
+}
+
+fn dial_proxy(engine: &Engine, leg: &Leg) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
+    dial(engine, leg.peer(), &leg.spec().address, leg.family())
 }
 
 fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {

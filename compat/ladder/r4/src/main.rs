@@ -12,10 +12,9 @@ use std::process;
 use std::rc::Rc;
 
 use ptunnel::cli;
-use ptunnel::config::HostPort;
 use ptunnel::engine::Connect as Connect01;
 use ptunnel::report::{Carried, Cut, Origin, Traffic};
-use ptunnel::route::{Candidate, Tunnel};
+use ptunnel::route::{Leg, Tunnel};
 use ptunnel::wire::{Exchange, Outcome};
 use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
@@ -35,13 +34,12 @@ impl Connect for Rung4 {
         &self,
         stream: Upstream,
         exchange: Exchange,
-        proxy: &Candidate,
-        destination: &HostPort,
+        leg: &Leg,
     ) -> Result<Outcome<Rewind<Upstream>>, Error> {
         // `Connect` never shuts its stream down: either policy would do.
         let stream = As01::new(stream, ShutdownPolicy::Fin);
         let asked = AsStd::new(Connect01::new(stream, exchange)).await;
-        let asked = asked.map_err(|failure| failure.at(proxy.peer(), destination.clone()))?;
+        let asked = asked.map_err(|failure| failure.at(leg.peer(), leg.target().clone()))?;
         Ok(match asked {
             Outcome::Granted(granted) => {
                 // What came behind the head is in the 0.1 `Rewind`: without it, payload would be

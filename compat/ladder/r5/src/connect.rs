@@ -1,7 +1,6 @@
 //! The CONNECT exchange over one connection: an [`Exchange`] driven by a stream.
 
-use ptunnel::config::HostPort;
-use ptunnel::route::Candidate;
+use ptunnel::route::Leg;
 use ptunnel::wire::{Exchange, Outcome, Step};
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,25 +23,24 @@ const CHUNK: usize = 2 * 1024;
 pub async fn connect(
     mut stream: Upstream,
     mut exchange: Exchange,
-    proxy: &Candidate,
-    destination: &HostPort,
+    leg: &Leg,
 ) -> Result<Outcome<Rewind<Upstream>>, Error> {
     let mut request = exchange.begin();
     loop {
         let piece = match turn(&mut stream, &request).await {
             Ok(piece) if !piece.is_empty() => piece,
             _ if exchange.may_redial() => return Ok(Outcome::Redial(Box::new(exchange))),
-            Ok(_) => return Err(Error::ended(proxy.peer())),
-            Err(e) => return Err(Error::exchange(proxy.peer(), e)),
+            Ok(_) => return Err(Error::ended(leg.peer())),
+            Err(e) => return Err(Error::exchange(leg.peer(), e)),
         };
         let step = exchange.feed(&piece);
-        request = match step.map_err(|why| Error::malformed(proxy.peer(), why))? {
+        request = match step.map_err(|why| Error::malformed(leg.peer(), why))? {
             Step::Read => Vec::new(),
             Step::Send(request) => request,
             Step::Redial => return Ok(Outcome::Redial(Box::new(exchange))),
             Step::Granted(rest) => return Ok(Outcome::Granted(Rewind::new(stream, rest))),
             Step::Refused(refusal) => {
-                return Err(Error::refused(proxy.peer(), destination.clone(), *refusal))
+                return Err(Error::refused(leg.peer(), leg.target().clone(), *refusal))
             }
         };
     }

@@ -6,9 +6,9 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use ptunnel::config::{HostPort, Splice};
+use ptunnel::config::Splice;
 use ptunnel::report::{Carried, Cut, Origin, Traffic};
-use ptunnel::route::{Candidate, Tunnel};
+use ptunnel::route::{Leg, Tunnel};
 use ptunnel::wire::{Exchange, Outcome};
 use ptunnel::Error;
 
@@ -38,15 +38,14 @@ pub trait Links: Sized + 'static {
     ) -> impl Future<Output = Result<Traffic, Cut>>;
 }
 
-/// The link before that: asks `proxy` for `destination`, over a stream that it takes.
+/// The link before that: asks the proxy of `leg` for its target, over a stream that it takes.
 pub trait Connect: Links {
     /// See [`connect`](crate::connect()).
     fn connect(
         &self,
         stream: Upstream,
         exchange: Exchange,
-        proxy: &Candidate,
-        destination: &HostPort,
+        leg: &Leg,
     ) -> impl Future<Output = Result<Outcome<Rewind<Upstream>>, Error>>;
 }
 
@@ -92,9 +91,8 @@ impl Connect for Native {
         &self,
         stream: Upstream,
         exchange: Exchange,
-        proxy: &Candidate,
-        destination: &HostPort,
+        leg: &Leg,
     ) -> Result<Outcome<Rewind<Upstream>>, Error> {
-        crate::connect(stream, exchange, proxy, destination).await
+        crate::connect(stream, exchange, leg).await
     }
 }

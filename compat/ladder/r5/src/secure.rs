@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 
 use log::{debug, warn};
-use ptunnel::route::Candidate;
+use ptunnel::route::Leg;
 use ptunnel::tls::Session;
 use ptunnel::Error;
 use tokio::net::TcpStream;
@@ -18,13 +18,13 @@ use crate::net::Upstream;
 /// # Errors
 ///
 /// Why there is no TLS; the connection is closed then.
-pub async fn secure(stream: TcpStream, proxy: &Candidate) -> Result<Upstream, Error> {
-    let Some(spec) = &proxy.spec().tls else {
+pub async fn secure(stream: TcpStream, leg: &Leg) -> Result<Upstream, Error> {
+    let Some(spec) = &leg.spec().tls else {
         return Ok(Upstream::Bare(stream));
     };
-    let peer = proxy.peer();
-    let failed = |e| Error::secure(proxy.peer(), e);
-    let Session { ssl, doubt } = Session::new(spec, &proxy.spec().address.host).map_err(failed)?;
+    let peer = leg.peer();
+    let failed = |e| Error::secure(leg.peer(), e);
+    let Session { ssl, doubt } = Session::new(spec, &leg.spec().address.host).map_err(failed)?;
     let stream = SslStream::new(ssl, stream).map_err(|e| failed(io::Error::other(e)))?;
     let mut stream = Box::new(stream);
     let shaken = Pin::new(&mut *stream).connect().await;

@@ -12,7 +12,7 @@ use std::time::Instant;
 use log::{debug, warn};
 use ptunnel::config::{Family, HostPort};
 use ptunnel::report::{self, Carried, Line, Origin};
-use ptunnel::route::{Attempts, Candidate, Tunnel, Via};
+use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via};
 use ptunnel::wire::Outcome;
 use ptunnel::{Error, Peer, Phase};
 use tokio::net::TcpStream;
@@ -125,41 +125,35 @@ impl<L: Connect> Engine<L> {
         candidate: &Candidate,
         destination: &HostPort,
     ) -> Result<Rewind<Upstream>, Error> {
-        let peer = candidate.peer();
-        let socket = self.dial_proxy(candidate).await?;
-        debug!("{peer}: connected, asking for {destination}");
+        let leg = self.locate(candidate.leg(destination)).await?;
+        let socket = self.dial_proxy(&leg).await?;
+        debug!("{}: connected, asking for {}", leg.peer(), leg.target());
         let limit = self.settings.timeouts.handshake;
-        let late = || Error::timed_out(Phase::Handshaking, peer, limit);
-        within(limit, late, self.ask(socket, candidate, destination)).await
+        let late = || Error::timed_out(Phase::Handshaking, leg.peer(), limit);
+        within(limit, late, self.ask(socket, &leg)).await
     }
 
-    /// Asks one proxy for the destination, on as many connections as it wants for that, each in TLS
+    /// Asks one proxy for its target, on as many connections as it wants for that, each in TLS
     /// where it speaks that.
-    async fn ask(
-        &self,
-        mut socket: TcpStream,
-        candidate: &Candidate,
-        destination: &HostPort,
-    ) -> Result<Rewind<Upstream>, Error> {
-        let mut exchange = candidate.exchange(destination);
+    async fn ask(&self, mut socket: TcpStream, leg: &Leg) -> Result<Rewind<Upstream>, Error> {
+        let mut exchange = leg.exchange();
         loop {
-            let stream = secure(socket, candidate).await?;
-            let asked = self.links.connect(stream, exchange, candidate, destination);
+            let stream = secure(socket, leg).await?;
+            let asked = self.links.connect(stream, exchange, leg);
             exchange = match asked.await? {
                 Outcome::Granted(stream) => return Ok(stream),
                 Outcome::Redial(exchange) => *exchange,
             };
-            debug!("{}: answering on a new connection", candidate.peer());
+            debug!("{}: answering on a new connection", leg.peer());
             // Boxed: hardly a tunnel needs it.
-            let dialled = Box::pin(self.dial_proxy(candidate)).await;
-            socket = dialled.map_err(|e| Error::redial(candidate.peer(), e))?;
+            let dialled = Box::pin(self.dial_proxy(leg)).await;
+            socket = dialled.map_err(|e| Error::redial(leg.peer(), e))?;
         }
     }
 
-    async fn dial_proxy(&self, candidate: &Candidate) -> Result<TcpStream, Error> {
-        let address = &candidate.spec().address;
-        self.dial(&candidate.peer(), address, candidate.family())
-            .await
+    async fn dial_proxy(&self, leg: &Leg) -> Result<TcpStream, Error> {
+        let address = &leg.spec().address;
+        self.dial(&leg.peer(), address, leg.family()).await
     }
 
     async fn open_directly(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
@@ -225,5 +219,26 @@ impl<L: Links> Engine<L> {
             crate::dial(peer.clone(), address, family, resolver),
         )
         .await
+    }
+
+    /// Looks the target of a leg up, where the proxy shall be asked for an address: the first one
+    /// that would be tried here.
+    ///
+    /// # Errors
+    ///
+    /// Those of the resolver; that time ran out.
+    pub async fn locate(&self, leg: Leg) -> Result<Leg, Error> {
+        let Some(name) = leg.name_to_look_up() else {
+            return Ok(leg);
+        };
+        let peer = Peer::Destination(name.clone());
+        let limit = self.settings.timeouts.connect;
+        let late = || Error::timed_out(Phase::Locating, peer.clone(), limit);
+        let lookup = async {
+            let found = self.settings.resolver.lookup(name, leg.family()).await;
+            found.map_err(|e| Error::locate(peer.clone(), e))
+        };
+        let addresses = within(limit, late, lookup).await?;
+        Ok(leg.at(addresses[0]))
     }
 }

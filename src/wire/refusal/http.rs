@@ -1,8 +1,8 @@
-//! A proxy that says no: its status, its reason, what it offers instead.
+//! An HTTP proxy that says no: its status, its reason, what it offers instead.
 
 use std::fmt;
 
-use super::Response;
+use super::super::Response;
 use crate::config::Scheme;
 use crate::escape::{excerpt, Escaped};
 
@@ -10,7 +10,7 @@ use crate::escape::{excerpt, Escaped};
 ///
 /// Displays as `403 Forbidden (destination not allowed here)`, everything escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct HttpRefusal {
     response: Response,
     excerpt: String,
     attempt: Attempt,
@@ -18,7 +18,7 @@ pub struct Refusal {
 
 /// What was made of a proxy's challenge before it was taken for a no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(in crate::wire) enum Attempt {
     /// There are no credentials for this proxy.
     Nameless,
     /// The answer in this scheme was refused.
@@ -31,10 +31,10 @@ pub(super) enum Attempt {
     Closed,
 }
 
-impl Refusal {
+impl HttpRefusal {
     /// Keeps a short piece of `body`: as much of it as came with the head, or a part of that.
-    pub fn new(response: Response, body: &[u8]) -> Refusal {
-        Refusal {
+    pub fn new(response: Response, body: &[u8]) -> HttpRefusal {
+        HttpRefusal {
             response,
             excerpt: summary(&String::from_utf8_lossy(body)),
             attempt: Attempt::Nameless,
@@ -42,7 +42,7 @@ impl Refusal {
     }
 
     /// Says what had been tried.
-    pub(super) fn after(mut self, attempt: Attempt) -> Refusal {
+    pub(in crate::wire) fn after(mut self, attempt: Attempt) -> HttpRefusal {
         self.attempt = attempt;
         self
     }
@@ -97,7 +97,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for HttpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.response.status)?;
         if !self.response.reason.is_empty() {
@@ -150,10 +150,10 @@ fn title(page: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::auth::Challenge;
+    use super::super::super::auth::Challenge;
     use super::*;
 
-    fn refusal(status: u16, reason: &str, schemes: &[&str], body: &str) -> Refusal {
+    fn refusal(status: u16, reason: &str, schemes: &[&str], body: &str) -> HttpRefusal {
         let values = schemes.iter().map(|scheme| scheme.as_bytes());
         let response = Response {
             status,
@@ -162,7 +162,7 @@ mod tests {
             framing: None,
             next_nonce: None,
         };
-        Refusal::new(response, body.as_bytes())
+        HttpRefusal::new(response, body.as_bytes())
     }
 
     fn shown(status: u16, reason: &str, schemes: &[&str], body: &str) -> String {

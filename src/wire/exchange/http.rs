@@ -1,12 +1,14 @@
-//! A tunnel's part of the talk with one proxy: what is sent, and what a reply makes of it.
+//! The talk with an HTTP proxy: requests with CONNECT, replies and challenges.
 
 use std::fmt;
 use std::mem;
 
-use super::auth::{Answer, Dialogue, Identity};
-use super::body::Body;
-use super::refusal::Attempt;
-use super::{HeadReader, Malformed, Refusal, Request, Response, Verdict, HEAD_LIMIT};
+use super::super::auth::{Answer, Dialogue, Identity};
+use super::super::body::Body;
+use super::super::refusal::Attempt;
+use super::super::HEAD_LIMIT;
+use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, Verdict};
+use super::Step;
 
 /// Interim replies (1xx) that are skipped before a proxy is found to be talking nonsense.
 const INTERIM: u8 = 8;
@@ -23,10 +25,8 @@ const INTERIM: u8 = 8;
 ///               └── any other status ──▶ Refused
 /// ```
 ///
-/// It neither reads nor writes: who drives it sends what [`begin`](Exchange::begin) returns,
-/// feeds it what comes, and does what the [`Step`] says. It outlives the connection when the
-/// proxy wants another one. The number of requests has a limit; time is for the driver to limit.
-pub struct Exchange {
+/// The number of requests has a limit.
+pub(super) struct Http {
     request: Request,
     dialogue: Option<Dialogue>,
     head: HeadReader,
@@ -39,43 +39,20 @@ pub struct Exchange {
     is_bound: bool,
 }
 
-/// What to do next.
-pub enum Step {
-    /// Read on, and feed what comes.
-    Read,
-    /// Write this to the same connection, then read on.
-    Send(Vec<u8>),
-    /// Connect anew, and begin again.
-    Redial,
-    /// The tunnel stands; these are the first bytes of the destination.
-    Granted(Vec<u8>),
-    /// There won't be one.
-    Refused(Box<Refusal>),
-}
-
-/// What came of one connection.
-#[derive(Debug)]
-pub enum Outcome<S> {
-    /// The tunnel, and the stream that it is.
-    Granted(S),
-    /// The proxy shall be asked again, on a new connection.
-    Redial(Box<Exchange>),
-}
-
-impl fmt::Debug for Exchange {
+impl fmt::Debug for Http {
     /// Where it stands, not what it sends: the request may hold our credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange")
+        f.debug_struct("Http")
             .field("target", self.request.target())
             .field("dialogue", &self.dialogue)
             .finish()
     }
 }
 
-impl From<Request> for Exchange {
+impl From<Request> for Http {
     /// Takes the first answer, whatever it is.
-    fn from(request: Request) -> Exchange {
-        Exchange {
+    fn from(request: Request) -> Http {
+        Http {
             request,
             dialogue: None,
             head: HeadReader::new(HEAD_LIMIT),
@@ -87,20 +64,20 @@ impl From<Request> for Exchange {
     }
 }
 
-impl Exchange {
+impl Http {
     /// Will send `request`, and say who we are as the proxy wants it.
-    pub fn new(request: Request, identity: Identity) -> Exchange {
+    pub(super) fn new(request: Request, identity: Identity) -> Http {
         let mut dialogue = Dialogue::new(identity);
-        let mut exchange = Exchange::from(request);
-        if let Some(value) = dialogue.begin(exchange.request.target()) {
-            exchange.request.authorize(value);
+        let mut http = Http::from(request);
+        if let Some(value) = dialogue.begin(http.request.target()) {
+            http.request.authorize(value);
         }
-        exchange.dialogue = Some(dialogue);
-        exchange
+        http.dialogue = Some(dialogue);
+        http
     }
 
     /// What is sent first on a new connection.
-    pub fn begin(&mut self) -> Vec<u8> {
+    pub(super) fn begin(&mut self) -> Vec<u8> {
         self.head = HeadReader::new(HEAD_LIMIT);
         self.skipping = None;
         self.is_reused = false;
@@ -112,7 +89,7 @@ impl Exchange {
     /// # Errors
     ///
     /// When that isn't a reply. No byte of the connection can be trusted any more.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
         if self.skipping.is_some() {
             return self.skip(piece);
         }
@@ -138,7 +115,7 @@ impl Exchange {
     ///
     /// A proxy that keeps connections may close one at any time, and one that doesn't may fail to
     /// say so: when it leaves between its challenge and our answer, it has not said no.
-    pub fn may_redial(&self) -> bool {
+    pub(super) fn may_redial(&self) -> bool {
         let is_between = self.skipping.is_some() || self.is_reused && self.head.is_empty();
         is_between && !self.is_bound
     }
@@ -219,8 +196,6 @@ impl Exchange {
 }
 
 fn refusal(response: Response, body: &[u8], attempt: Attempt) -> Step {
-    Step::Refused(Box::new(Refusal::new(response, body).after(attempt)))
+    let refusal = HttpRefusal::new(response, body).after(attempt);
+    Step::Refused(Box::new(Refusal::Http(refusal)))
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,96 @@
+//! A tunnel's part of the talk with one proxy: what is sent, and what a reply makes of it.
+
+mod http;
+
+use self::http::Http;
+use super::auth::Identity;
+use super::{Malformed, Refusal, Request, Socks5};
+
+/// Asks a proxy for a tunnel, in the protocol that it speaks, with as many messages as it takes to
+/// say who we are.
+///
+/// It neither reads nor writes: who drives it sends what [`begin`](Exchange::begin) returns,
+/// feeds it what comes, and does what the [`Step`] says. It outlives the connection when the
+/// proxy wants another one. The number of messages has a limit; time is for the driver to limit.
+#[derive(Debug)]
+pub struct Exchange(Talk);
+
+#[derive(Debug)]
+enum Talk {
+    Http(Http),
+    Socks(Socks5),
+}
+
+/// What to do next.
+pub enum Step {
+    /// Read on, and feed what comes.
+    Read,
+    /// Write this to the same connection, then read on.
+    Send(Vec<u8>),
+    /// Connect anew, and begin again.
+    Redial,
+    /// The tunnel stands; these are the first bytes of the destination.
+    Granted(Vec<u8>),
+    /// There won't be one.
+    Refused(Box<Refusal>),
+}
+
+/// What came of one connection.
+#[derive(Debug)]
+pub enum Outcome<S> {
+    /// The tunnel, and the stream that it is.
+    Granted(S),
+    /// The proxy shall be asked again, on a new connection.
+    Redial(Box<Exchange>),
+}
+
+impl From<Request> for Exchange {
+    /// Takes the first answer, whatever it is.
+    fn from(request: Request) -> Exchange {
+        Exchange(Talk::Http(request.into()))
+    }
+}
+
+impl From<Socks5> for Exchange {
+    fn from(socks: Socks5) -> Exchange {
+        Exchange(Talk::Socks(socks))
+    }
+}
+
+impl Exchange {
+    /// Will send `request`, and say who we are as the proxy wants it.
+    pub fn new(request: Request, identity: Identity) -> Exchange {
+        Exchange(Talk::Http(Http::new(request, identity)))
+    }
+
+    /// What is sent first on a new connection.
+    pub fn begin(&mut self) -> Vec<u8> {
+        match &mut self.0 {
+            Talk::Http(http) => http.begin(),
+            Talk::Socks(socks) => socks.begin(),
+        }
+    }
+
+    /// Takes a further piece of what the proxy says.
+    ///
+    /// # Errors
+    ///
+    /// When that isn't a reply. No byte of the connection can be trusted any more.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+        match &mut self.0 {
+            Talk::Http(http) => http.feed(piece),
+            Talk::Socks(socks) => socks.feed(piece),
+        }
+    }
+
+    /// Whether the end of the connection is a reason to connect anew rather than to give up.
+    pub fn may_redial(&self) -> bool {
+        match &self.0 {
+            Talk::Http(http) => http.may_redial(),
+            Talk::Socks(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! A proxy that says no, in whichever protocol.
+
+mod http;
+mod socks;
+
+use std::fmt;
+
+pub use self::http::HttpRefusal;
+pub use self::socks::SocksRefusal;
+
+pub(super) use self::http::Attempt;
+
+/// A proxy's no, as it said it; displays as the reason, and what to try where that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A reply with any status but a 2xx.
+    Http(HttpRefusal),
+    /// A SOCKS5 proxy's no to us, or to what we asked for.
+    Socks(SocksRefusal),
+}
+
+impl Refusal {
+    /// Whether it is about who we are, so that other credentials may help.
+    pub fn wants_credentials(&self) -> bool {
+        match self {
+            Refusal::Http(refusal) => refusal.wants_credentials(),
+            Refusal::Socks(refusal) => refusal.wants_credentials(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Http(refusal) => refusal.fmt(f),
+            Refusal::Socks(refusal) => refusal.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! SOCKS5 as the outer proxy: microsocks, OpenSSH, and scripted peers that look at each byte.
+
+use std::net::SocketAddr;
+
+use crate::support::parts::{curl, Nginx, SMALL};
+use crate::support::socks::{Microsocks, SshSocks};
+use crate::support::{closed_address, Connection, Peer, Ptunnel};
+
+/// What goes to and fro, byte by byte, with a client that isn't asked who it is.
+const GREETING: &[u8] = b"\x05\x01\x00";
+const NOBODY: &[u8] = b"\x05\x00";
+const EXAMPLE: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
+const GRANTED: &[u8] = b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00";
+
+fn url(address: SocketAddr) -> String {
+    format!("socks5h://{}", address)
+}
+
+/// A SOCKS5 proxy that asks nobody's name, checks that it is asked for example.org:22, and leaves
+/// the answer to the script.
+fn proxy(script: impl Fn(Connection) + Send + Sync + 'static) -> Peer {
+    Peer::start(move |mut connection| {
+        connection.expect(GREETING);
+        connection.send(NOBODY);
+        connection.expect(EXAMPLE);
+        script(connection);
+    })
+}
+
+/// Fetches both files of the origin.
+#[track_caller]
+fn fetch(program: Ptunnel, nginx: &Nginx) {
+    let program = program.to(nginx.address()).start();
+    let get = |file: &str| {
+        let url = format!("http://{}/{}", program.address(), file);
+        curl(&["--noproxy", "*", &url])
+    };
+    assert_eq!(get("small"), SMALL.as_bytes());
+    Nginx::big().check(0, &get("big"));
+    assert_eq!(program.stderr(), "");
+}
+
+#[test]
+fn curl_fetches_from_nginx_through_microsocks_and_openssh() {
+    let (nginx, ssh) = (Nginx::start(), SshSocks::start());
+    let microsocks = Microsocks::start(None);
+    for address in &[microsocks.address(), ssh.address()] {
+        for scheme in &["socks5", "socks5h"] {
+            fetch(
+                Ptunnel::through(format!("{}://{}", scheme, address)),
+                &nginx,
+            );
+        }
+    }
+}
+
+#[test]
+fn microsocks_takes_our_credentials() {
+    let nginx = Nginx::start();
+    let proxy = Microsocks::start(Some(("joe", "p:w d%")));
+    let program = Ptunnel::through(url(proxy.address()))
+        .args(&["-U", "joe"])
+        .env("PTUNNEL_PASSWORD", "p:w d%");
+    fetch(program, &nginx);
+    let named = format!("socks5h://joe:p%3Aw%20d%25@{}", proxy.address());
+    for name in &["all_proxy", "https_proxy"] {
+        fetch(Ptunnel::new().env(name, &named), &nginx);
+    }
+}
+
+#[test]
+fn wrong_credentials_and_none_end_with_4() {
+    let proxy = Microsocks::start(Some(("joe", "hunter2")));
+    for (user, remedy) in &[
+        ("", "it wants credentials: give --user"),
+        ("joe:hunter1@", "check --user and the password"),
+    ] {
+        let url = format!("socks5h://{}{}", user, proxy.address());
+        let finished = Ptunnel::through(url)
+            .args(&["-W", "example.org:22", "-vvv"])
+            .run();
+        finished.expect_code(4);
+        let said = format!("proxy {} refused example.org:22: ", proxy.address());
+        let line = finished.stderr.lines().last().unwrap();
+        assert!(line.contains(&said) && line.contains(remedy), "{}", line);
+        assert!(!finished.stderr.contains("hunter1"), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_refusal_is_told_with_its_reason_and_ends_with_3() {
+    let proxy = Microsocks::start(None);
+    let dead = closed_address();
+    let finished = Ptunnel::through(url(proxy.address()))
+        .args(&["-W", &dead.to_string()])
+        .run();
+    finished.expect_code(3);
+    assert_eq!(
+        finished.stderr,
+        format!(
+            "ptunnel: proxy {} refused {}: connection refused (SOCKS reply 5)\n",
+            proxy.address(),
+            dead
+        )
+    );
+}
+
+/// A proxy that says no is believed, in this protocol as in the other one.
+#[test]
+fn after_a_refusal_no_other_proxy_is_asked() {
+    let second = Peer::echoing();
+    let first = proxy(|mut connection| {
+        connection.send(b"\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00");
+        connection.finish_sending();
+    });
+    let program = Ptunnel::through(url(first.address()))
+        .proxy(second.address())
+        .to("example.org:22")
+        .start();
+    program.connect().expect_nothing();
+    program.says(&["connection not allowed by ruleset (SOCKS reply 2)"]);
+    assert_eq!(second.accepted(), 0);
+}
+
+#[test]
+fn socks5_resolves_names_here_and_socks5h_leaves_that_to_the_proxy() {
+    let cases: &[(&str, &[u8])] = &[
+        ("socks5", b"\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x16"),
+        ("socks5h", b"\x05\x01\x00\x03\x09localhost\x00\x16"),
+    ];
+    for (scheme, request) in cases {
+        let request = request.to_vec();
+        let peer = Peer::start(move |mut connection| {
+            connection.expect(GREETING);
+            connection.send(NOBODY);
+            connection.expect(&request);
+            connection.send(GRANTED);
+            connection.echo();
+        });
+        let program = Ptunnel::through(format!("{}://{}", scheme, peer.address()))
+            .to("localhost:22")
+            .arg("-4")
+            .start();
+        let mut client = program.connect();
+        client.send("hello");
+        client.expect("hello");
+    }
+    // It isn't asked for what it couldn't be told.
+    let peer = Peer::start(drop);
+    let finished = Ptunnel::through(format!("socks5://{}", peer.address()))
+        .args(&["-W", "nowhere.invalid:22"])
+        .run();
+    finished.expect_code(1);
+    let told = "cannot resolve nowhere.invalid:22";
+    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+    assert_eq!(peer.accepted(), 0);
+}
+
+/// It hasn't been asked: it is neither gone round nor left aside for the next client.
+#[test]
+fn a_name_that_is_not_found_here_says_nothing_of_the_proxy() {
+    let first = Peer::start(|mut connection| {
+        connection.expect(GREETING);
+        connection.send(NOBODY);
+        connection.expect(b"\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x16");
+        connection.send(GRANTED);
+        connection.echo();
+    });
+    let second = Peer::echoing();
+    let through_first = || Ptunnel::through(format!("socks5://{}", first.address())).arg("-4");
+    let program = through_first()
+        .proxy(second.address())
+        .to("nowhere.invalid:22")
+        .to("localhost:22")
+        .start();
+    for (place, accepted) in &[(0, (0, 1)), (1, (1, 1))] {
+        let mut client = program.connect_to(*place);
+        client.send("hello");
+        client.expect("hello");
+        assert_eq!((first.accepted(), second.accepted()), *accepted);
+    }
+    program.says(&["cannot resolve nowhere.invalid:22", "trying the next proxy"]);
+
+    let finished = through_first()
+        .args(&["--direct-fallback", "-W", "nowhere.invalid:22"])
+        .run();
+    finished.expect_code(1);
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+}
+
+#[test]
+fn replies_may_be_cut_anywhere_and_what_comes_behind_the_last_is_kept() {
+    let bytewise = Peer::start(|mut connection| {
+        connection.expect(GREETING);
+        connection.send_bytewise(NOBODY);
+        connection.expect(EXAMPLE);
+        connection.send_bytewise([GRANTED, b"SSH-2.0-x\r\n"].concat());
+        connection.echo();
+    });
+    let at_once = proxy(|mut connection| {
+        connection.send([GRANTED, b"SSH-2.0-x\r\n"].concat());
+        connection.echo();
+    });
+    // The address at its end may be a name.
+    let named = proxy(|mut connection| {
+        connection.send(b"\x05\x00\x00\x03\x03abc\x00\x50SSH-2.0-x\r\n");
+        connection.echo();
+    });
+    for peer in &[bytewise, at_once, named] {
+        let program = Ptunnel::through(url(peer.address()))
+            .to("example.org:22")
+            .start();
+        let mut client = program.connect();
+        client.expect("SSH-2.0-x\r\n");
+        client.send("hello");
+        client.expect("hello");
+        client.finish_sending();
+        client.expect_end();
+    }
+}
+
+#[test]
+fn what_is_no_socks5_is_told() {
+    let cases: &[(&[u8], &str)] = &[
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            "sent no valid reply: it speaks HTTP: try http://",
+        ),
+        (b"\x00\x5b\0\0\0\0\0\0", "not SOCKS5 (it begins with 0)"),
+        (b"\x05\x02", "method 2, which wasn't offered"),
+        (b"", "closed the connection before it replied"),
+    ];
+    for (reply, told) in cases {
+        let peer = Peer::start(move |mut connection| {
+            connection.expect(GREETING);
+            connection.send(reply);
+            connection.finish_sending();
+            connection.drain();
+        });
+        let finished = Ptunnel::through(url(peer.address()))
+            .args(&["-W", "example.org:22"])
+            .run();
+        finished.expect_code(1);
+        assert!(finished.stderr.contains(told), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_proxy_that_stops_within_the_talk_has_the_handshake_timeout() {
+    let peer = proxy(|mut connection| {
+        connection.send(&GRANTED[..4]);
+        connection.drain();
+    });
+    let finished = Ptunnel::through(url(peer.address()))
+        .args(&["-W", "example.org:22", "--handshake-timeout", "0.5"])
+        .run();
+    finished.expect_code(1);
+    let told = format!("no reply from proxy {} within 0.5s", peer.address());
+    assert!(finished.stderr.contains(&told), "{}", finished.stderr);
+}
+
+#[test]
+fn what_only_http_proxies_are_told_is_warned_of() {
+    let peer = Microsocks::start(None);
+    let program = Ptunnel::through(url(peer.address()))
+        .args(&["-H", "X-Tag: 1", "--proxy-auth", "digest"])
+        .to("example.org:22")
+        .start();
+    program.says(&["--header is of no use"]);
+    program.says(&["--proxy-auth is of no use"]);
+}
