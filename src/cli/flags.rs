@@ -53,6 +53,12 @@ pub(super) fn app() -> App<'static, 'static> {
             )
             .long("proxy"),
         )
+        .arg(repeated(
+            "via",
+            "",
+            "PROXY",
+            "A proxy behind the proxy, reached through it; several are a chain",
+        ))
         .arg(value(
             "proxy-cacert",
             "FILE",

@@ -22,7 +22,7 @@ pub use self::program::program;
 
 use self::file::ConfigFile;
 use self::outline::Outline;
-use self::password::Passwords;
+use self::password::{Named, Passwords};
 use self::secrecy::Secretive;
 use crate::config::{Bind, Config, Credentials, Family, Host, HostPort, ListenSpec, Login};
 use crate::config::{NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route, Secret, ServeSpec};
@@ -199,6 +199,7 @@ fn exposures(typed: &ArgMatches<'_>) -> Vec<String> {
         .map(|option| {
             let instead = match *option {
                 "serve-user" => "PTUNNEL_SERVE_PASSWORD",
+                "via" => "--proxy-netrc or --config",
                 _ => "--password-file or PTUNNEL_PASSWORD",
             };
             format!(
@@ -396,33 +397,34 @@ fn route(
     let is_needed = !destinations
         .iter()
         .all(|destination| no_proxy.covers(destination));
-    let given: Vec<ProxyUrl> = all(matches, "proxy")?;
-    let from_env = if given.is_empty() && is_needed {
-        env.proxy()?
-    } else {
-        None
-    };
-    if given.is_empty() && from_env.is_none() && is_needed {
-        if !direct_fallback {
-            return Err(no_proxy_given(env));
+    let mut urls: Vec<(Named, ProxyUrl)> = named(matches, "proxy", Named::First)?;
+    if urls.is_empty() && is_needed {
+        urls.extend(env.proxy()?.map(|url| (Named::ByEnvironment, url)));
+    }
+    let via = named(matches, "via", Named::Behind)?;
+    if urls.is_empty() && is_needed {
+        if !direct_fallback || !via.is_empty() {
+            return Err(no_proxy_given(env, !via.is_empty()));
         }
         warnings.push("no proxy is given: connecting directly".into());
     }
     let passwords = Passwords::new(matches, env, prompt, warnings)?;
-    let is_secure = given.iter().chain(&from_env).any(|url| url.is_secure);
-    let tls = tls::tls(matches, is_secure, warnings)?;
-    let mut urls = given.iter().chain(&from_env).peekable();
-    if urls.peek().is_some() && urls.all(|url| url.protocol != Protocol::Http) {
+    let all_urls = || urls.iter().chain(&via).map(|(_, url)| url);
+    let tls = tls::tls(matches, all_urls().any(|url| url.is_secure), warnings)?;
+    let is_http = |url: &ProxyUrl| url.protocol == Protocol::Http;
+    if all_urls().next().is_some() && !all_urls().any(is_http) {
         let why = "no proxy is given that speaks HTTP";
         warnings.extend(of_no_use(matches, &["header", "proxy-auth"], why));
     }
-    let proxies = given
-        .into_iter()
-        .map(|url| passwords.complete(url, true, &tls))
-        .chain(from_env.map(|url| passwords.complete(url, false, &tls)))
-        .collect::<Result<Vec<ProxySpec>, Error>>()?;
+    let complete = |urls: Vec<(Named, ProxyUrl)>| {
+        urls.into_iter()
+            .map(|(named, url)| passwords.complete(named, url, &tls))
+            .collect::<Result<Vec<ProxySpec>, Error>>()
+    };
+    let (proxies, via) = (complete(urls)?, complete(via)?);
     Ok(Route {
         proxies,
+        via,
         no_proxy,
         direct_fallback,
         schemes: one(matches, "proxy-auth")?.unwrap_or_default(),
@@ -435,6 +437,16 @@ fn route(
     })
 }
 
+/// The proxies that an option names.
+fn named(
+    matches: &ArgMatches<'_>,
+    option: &str,
+    named: Named,
+) -> Result<Vec<(Named, ProxyUrl)>, Error> {
+    let urls = all(matches, option)?.into_iter();
+    Ok(urls.map(|url| (named, url)).collect())
+}
+
 /// A warning for each of these options that was given for nothing.
 fn of_no_use(matches: &ArgMatches<'_>, names: &[&str], why: &str) -> Vec<String> {
     let given = names.iter().filter(|name| matches.is_present(name));
@@ -443,15 +455,20 @@ fn of_no_use(matches: &ArgMatches<'_>, names: &[&str], why: &str) -> Vec<String>
         .collect()
 }
 
-fn no_proxy_given(env: &Environment<'_>) -> Error {
+fn no_proxy_given(env: &Environment<'_>, is_needed_by_via: bool) -> Error {
     let hint = if env.has_http_proxy() {
         " (http_proxy is not used for tunnels)"
     } else {
         ""
     };
+    let otherwise = if is_needed_by_via {
+        "--via is for those behind it"
+    } else {
+        "--direct-fallback does without"
+    };
     Error::usage(format!(
-        "no proxy: give -p proxy.example:3128 or set https_proxy{}; --direct-fallback does without",
-        hint
+        "no proxy: give -p proxy.example:3128 or set https_proxy{}; {}",
+        hint, otherwise
     ))
 }
 

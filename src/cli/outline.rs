@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::{Bind, Config, HostPort, ServeSpec};
+use crate::config::{Bind, Config, HostPort, ProxySpec, ServeSpec};
 
 /// Displays as one line for each listener, and for stdin and stdout.
 pub(super) struct Outline<'a>(pub(super) &'a Config);
@@ -42,10 +42,13 @@ impl Outline<'_> {
         }
         for (place, proxy) in route.proxies.iter().enumerate() {
             let before = if place == 0 { " through" } else { ", then" };
-            write!(f, "{} {}", before, proxy)?;
-            if let Some(credentials) = &proxy.credentials {
-                write!(f, " as {}", credentials.user())?;
-            }
+            write_hop(before, proxy, f)?;
+        }
+        if route.proxies.len() > 1 && !route.via.is_empty() {
+            f.write_str(", each")?;
+        }
+        for proxy in &route.via {
+            write_hop(" via", proxy, f)?;
         }
         let last = if route.direct_fallback {
             ", else directly"
@@ -53,6 +56,14 @@ impl Outline<'_> {
             ""
         };
         writeln!(f, "{}", last)
+    }
+}
+
+fn write_hop(before: &str, proxy: &ProxySpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{} {}", before, proxy)?;
+    match &proxy.credentials {
+        Some(credentials) => write!(f, " as {}", credentials.user()),
+        None => Ok(()),
     }
 }
 

@@ -16,6 +16,17 @@ use crate::escape::Escaped;
 /// No password, and no netrc file, is longer.
 const LONGEST: u64 = 64 * 1024;
 
+/// How a proxy came to be used, and so whose word counts for who we are to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    /// With `--proxy`: the user in its URL goes before `--user`.
+    First,
+    /// By the environment: `--user` goes before its own.
+    ByEnvironment,
+    /// With `--via`: it is another party's, for whom `--user` and its password were not meant.
+    Behind,
+}
+
 /// Completes proxies with what is known of users and passwords.
 pub(super) struct Passwords<'a> {
     /// `--user`.
@@ -56,30 +67,27 @@ impl<'a> Passwords<'a> {
     }
 
     /// The proxy with its credentials, if it has a user, and with `tls`, if it is a secure one.
-    ///
-    /// Its own user goes first when the proxy was `chosen` on the command line; `--user` goes
-    /// before one from the environment.
     pub(super) fn complete(
         &self,
+        named: Named,
         url: ProxyUrl,
-        chosen: bool,
         tls: &Option<TlsSpec>,
     ) -> Result<ProxySpec, Error> {
         let (login, given) = (url.login.clone(), self.login.clone());
-        let login = if chosen {
-            login.or(given)
-        } else {
-            given.or(login)
+        let (login, given_password) = match named {
+            Named::First => (login.or(given), self.password.clone()),
+            Named::ByEnvironment => (given.or(login), self.password.clone()),
+            Named::Behind => (login, None),
         };
         let login = self.complete_login(login, &url.address.host);
         let credentials = match login {
             Some(Login { user, password }) => {
-                let password = match self.password.clone().or(password) {
+                let password = match given_password.or(password) {
                     Some(password) => password,
                     None => {
                         let shown = Escaped(user.as_bytes());
                         (self.prompt)(&format!("Password for {} at {}: ", shown, url.address))
-                            .map_err(|_| none_for(&user))?
+                            .map_err(|_| none_for(&user, named))?
                     }
                 };
                 Some(Credentials::new(user, password)?)
@@ -109,11 +117,15 @@ impl<'a> Passwords<'a> {
     }
 }
 
-fn none_for(user: &str) -> Error {
+fn none_for(user: &str, named: Named) -> Error {
+    let remedy = match named {
+        Named::Behind => "give --proxy-netrc FILE",
+        _ => "give --password-file FILE or the environment variable PTUNNEL_PASSWORD",
+    };
     Error::usage(format!(
-        "no password for user '{}' and no terminal to ask on: give --password-file FILE or the \
-         environment variable PTUNNEL_PASSWORD",
-        Escaped(user.as_bytes())
+        "no password for user '{}' and no terminal to ask on: {}",
+        Escaped(user.as_bytes()),
+        remedy
     ))
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Secretive<'a> {
 }
 
 /// The options whose values may hold a password.
-pub(super) const OPTIONS: &[&str] = &["password", "user", "serve-user", "proxy"];
+pub(super) const OPTIONS: &[&str] = &["password", "user", "serve-user", "proxy", "via"];
 
 impl<'a> Secretive<'a> {
     /// The password in the value of an option, if there is one.
@@ -23,7 +23,7 @@ impl<'a> Secretive<'a> {
         match option {
             "password" => Some(Secretive::password(value)),
             "user" | "serve-user" => Secretive::login(value),
-            "proxy" => Secretive::url(value),
+            "proxy" | "via" => Secretive::url(value),
             _ => None,
         }
     }

@@ -103,6 +103,51 @@ fn socks5_stands_in_the_list_beside_http() {
 }
 
 #[test]
+fn proxies_behind_the_proxy_keep_their_order() {
+    let route = config("-p p:1 --via q:2 --via socks5h://r -p s:3 1:a:1").route;
+    let shown = |specs: &[ProxySpec]| specs.iter().map(|p| p.to_string()).collect::<Vec<_>>();
+    assert_eq!(shown(&route.proxies), ["p:1", "s:3"]);
+    assert_eq!(shown(&route.via), ["q:2", "socks5h://r:1080"]);
+    let begun = with_env(&[("all_proxy", "e:1")], "--via q:2 1:a:1", NOBODY);
+    match begun.unwrap() {
+        Command::Run(config, _) => assert_eq!(shown(&config.route.proxies), ["e:1"]),
+        Command::Print(text) => panic!("{}", text),
+    }
+    // It isn't left out in silence.
+    for fallback in &["", "--direct-fallback"] {
+        let complaint = complaint(&format!("--via q:2 1:a:1 {}", fallback));
+        assert!(
+            complaint.contains("--via is for those behind"),
+            "{}",
+            complaint
+        );
+    }
+}
+
+/// A password for the company's proxy is nothing for the next one.
+#[test]
+fn who_we_are_to_the_proxy_is_not_said_behind_it() {
+    let credentials = |line: &str| {
+        let env = [("PTUNNEL_PASSWORD", "secret")];
+        let typed: Prompt<'_> = &|_| Ok(Secret::new("typed"));
+        let via = match with_env(&env, line, typed).unwrap() {
+            Command::Run(config, _) => config.route.via,
+            Command::Print(text) => panic!("{}", text),
+        };
+        let credentials = via[0].credentials.clone();
+        credentials.map(|c| format!("{} {}", c.user(), c.password().reveal()))
+    };
+    assert_eq!(credentials("-p p:1 -U joe --via q:2 1:a:1"), None);
+    assert_eq!(credentials("-p p:1 -U joe:x --via q:2 1:a:1"), None);
+    let own = credentials("-p p:1 -U joe --via ann:own@q:2 1:a:1");
+    assert_eq!(own.unwrap(), "ann own");
+    let asked = credentials("-p p:1 -U joe --via ann@q:2 1:a:1");
+    assert_eq!(asked.unwrap(), "ann typed");
+    let nobody = complaint("-p p:1 --via ann@q:2 1:a:1");
+    assert!(nobody.contains("--proxy-netrc"), "{}", nobody);
+}
+
+#[test]
 fn what_is_told_to_http_proxies_alone_is_warned_of_without_one() {
     for option in &["-H A:_b", "--proxy-auth digest"] {
         let (_, warnings) = warned(&format!("-p socks5h://q {} 1:a:1", option));
@@ -288,6 +333,7 @@ fn a_password_on_the_command_line_is_warned_of() {
         "1:a:1 -p p:1 -U joe:pw",
         "1:a:1 -p p:1 -U joe -P pw",
         "1:a:1 -p joe:pw@p:1",
+        "1:a:1 -p p:1 --via joe:pw@q:1",
     ] {
         let (config, warnings) = warned(line);
         assert_eq!(warnings.len(), 1, "{}: {:?}", line, warnings);

@@ -97,7 +97,7 @@ impl FromStr for Splice {
 pub struct Timeouts {
     /// Resolving and connecting, for each proxy of the list.
     pub connect: Duration,
-    /// From the connection to the end of the proxy's reply.
+    /// From the connection to the end of the proxy's reply, for each proxy of a chain.
     pub handshake: Duration,
     /// A tunnel in which nothing moves.
     pub idle: Option<Duration>,
@@ -137,6 +137,8 @@ pub struct ServeSpec {
 pub struct Route {
     /// Tried in order for each new tunnel.
     pub proxies: Vec<ProxySpec>,
+    /// Those behind whichever of them is used, each reached through the one before it.
+    pub via: Vec<ProxySpec>,
     /// Destinations that are reached without a proxy.
     pub no_proxy: NoProxy,
     /// Connect directly when no proxy can be reached (never when one refused).
@@ -154,6 +156,7 @@ impl Default for Route {
     fn default() -> Route {
         Route {
             proxies: Vec::new(),
+            via: Vec::new(),
             no_proxy: NoProxy::default(),
             direct_fallback: false,
             schemes: Schemes::default(),
@@ -167,6 +170,11 @@ impl Route {
     /// Whether this destination is reached without a proxy: there is none, or NO_PROXY says so.
     pub fn is_direct(&self, destination: &HostPort) -> bool {
         self.proxies.is_empty() || self.no_proxy.covers(destination)
+    }
+
+    /// Every proxy that may have a part in it.
+    pub fn all_proxies(&self) -> impl Iterator<Item = &ProxySpec> {
+        self.proxies.iter().chain(&self.via)
     }
 }
 
@@ -204,9 +212,9 @@ pub struct Config {
 impl Config {
     /// Whether there is a password or a key in it.
     pub fn has_credentials(&self) -> bool {
-        let proxies = self.route.proxies.iter().map(|proxy| &proxy.credentials);
+        let proxies = self.route.all_proxies().map(|proxy| &proxy.credentials);
         let serve = self.serve.iter().map(|spec| &spec.credentials);
-        let mut keys = self.route.proxies.iter().flat_map(|proxy| &proxy.tls);
+        let mut keys = self.route.all_proxies().flat_map(|proxy| &proxy.tls);
         proxies.chain(serve).any(Option::is_some) || keys.any(TlsSpec::has_key)
     }
 }

@@ -1,10 +1,11 @@
-//! The stream to a proxy as that wants to be spoken to: in the clear, or in TLS.
+//! The stream to a proxy as that wants to be spoken to: in the clear, or in TLS; over a socket, or
+//! over what the proxy before it granted.
 
 use futures::future::{self, Either};
 use futures::Future;
 
 use crate::error::Error;
-use crate::net::{Transport, Upstream};
+use crate::net::{Rewind, Transport, Upstream};
 use crate::route::Leg;
 
 /// Resolves to `stream` itself for a proxy that is spoken to in the clear, otherwise to one in TLS
@@ -14,13 +15,18 @@ use crate::route::Leg;
 /// dropped early. It has no limit in time of its own: wrap it in a
 /// [`Deadline`](super::limits::Deadline).
 pub fn secure<S: Transport + 'static>(
-    stream: S,
+    stream: Rewind<Upstream<S>>,
     leg: &Leg,
-) -> impl Future<Item = Upstream<S>, Error = Error> {
-    match &leg.spec().tls {
-        None => Either::A(future::ok(Upstream::Bare(stream))),
-        Some(spec) => Either::B(tls::secure(stream, spec, leg)),
-    }
+) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error> {
+    let spec = match &leg.spec().tls {
+        None => return Either::A(future::ok(stream)),
+        Some(spec) => spec,
+    };
+    let secured = match Upstream::bare(stream) {
+        Ok(socket) => Either::A(tls::secure(socket, spec, leg)),
+        Err(layered) => Either::B(tls::secure(layered, spec, leg)),
+    };
+    Either::B(secured.map(|stream| Rewind::new(Upstream::Layered(stream), Vec::new())))
 }
 
 #[cfg(feature = "tls")]
@@ -31,7 +37,7 @@ mod tls {
 
     use crate::config::TlsSpec;
     use crate::error::{Error, Peer};
-    use crate::net::{TlsStream, Transport, Upstream};
+    use crate::net::{TlsStream, Transport};
     use crate::route::Leg;
     use crate::tls::{Doubt, Session};
 
@@ -39,7 +45,7 @@ mod tls {
         stream: S,
         spec: &TlsSpec,
         leg: &Leg,
-    ) -> impl Future<Item = Upstream<S>, Error = Error> {
+    ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
         let peer = leg.peer();
         let begun = Session::new(spec, &leg.spec().address.host).and_then(|session| {
             let doubt = session.doubt.clone();
@@ -52,7 +58,7 @@ mod tls {
                     doubt,
                     peer,
                 };
-                Either::A(handshake.map(|stream| Upstream::Layered(Box::new(stream))))
+                Either::A(handshake.map(|stream| Box::new(stream) as Box<dyn Transport>))
             }
             Err(e) => Either::B(future::err(Error::secure(peer, e))),
         }
@@ -95,10 +101,10 @@ mod tls {
 
     use crate::config::TlsSpec;
     use crate::error::Error;
-    use crate::net::Upstream;
+    use crate::net::Transport;
     use crate::route::Leg;
 
-    pub(super) fn secure<S>(_: S, spec: &TlsSpec, _: &Leg) -> Empty<Upstream<S>, Error> {
+    pub(super) fn secure<S>(_: S, spec: &TlsSpec, _: &Leg) -> Empty<Box<dyn Transport>, Error> {
         match *spec {}
     }
 }

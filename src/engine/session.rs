@@ -122,29 +122,46 @@ impl Engine {
         })
     }
 
-    /// Dials one proxy and asks it for the destination.
+    /// Asks each proxy on a way for the next one, and the last of them for the destination.
     fn open_through(
         &self,
-        candidate: &Candidate,
+        way: &Candidate,
         destination: &HostPort,
     ) -> impl Future<Item = Opened, Error = Error> {
-        let via = Via::through(candidate.clone());
-        let engine = self.clone();
-        let reached = self.locate(candidate.leg(destination)).and_then({
-            let engine = self.clone();
-            move |leg| engine.dial_proxy(&leg).map(|socket| (socket, leg))
-        });
-        reached.and_then(move |(socket, leg)| {
-            debug!("{}: connected, asking for {}", leg.peer(), leg.target());
-            let (limit, peer) = (engine.settings().timeouts.handshake, leg.peer());
-            let redial = {
-                let engine = engine.clone();
-                move |leg: &Leg| engine.dial_proxy(leg)
-            };
-            Deadline::new(ask(socket, leg, redial), limit, engine.clock(), move || {
-                Error::timed_out(Phase::Handshaking, peer.clone(), limit)
-            })
+        let via = Via::through(way.clone());
+        self.reach(way, way.hops(), destination)
             .map(move |stream| Opened { stream, via })
+    }
+
+    /// Goes through so many proxies of a way, to the next one or the destination: without any, that
+    /// is the first proxy. Boxed, since it is a part of itself.
+    fn reach(&self, way: &Candidate, hops: usize, destination: &HostPort) -> Reach {
+        let last = match hops.checked_sub(1) {
+            Some(last) => last,
+            None => return Box::new(self.dial_proxy(way).map(bare)),
+        };
+        let leg = way.leg(last, destination);
+        let reach_it = {
+            let (engine, way, destination) = (self.clone(), way.clone(), destination.clone());
+            move || engine.reach(&way, last, &destination)
+        };
+        let engine = self.clone();
+        Box::new(self.locate(leg).and_then(move |leg| {
+            reach_it().and_then(move |stream| engine.ask_in_time(stream, leg, reach_it))
+        }))
+    }
+
+    /// Asks one proxy, over a stream that has come to it.
+    fn ask_in_time(
+        &self,
+        stream: Rewind<Upstream>,
+        leg: Leg,
+        reach_it: impl Fn() -> Reach + Clone,
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+        debug!("{}: connected, asking for {}", leg.peer(), leg.target());
+        let (limit, peer) = (self.settings().timeouts.handshake, leg.peer());
+        Deadline::new(ask(stream, leg, reach_it), limit, self.clock(), move || {
+            Error::timed_out(Phase::Handshaking, peer.clone(), limit)
         })
     }
 
@@ -155,10 +172,7 @@ impl Engine {
             Some(name) => name.clone(),
             None => return Either::A(future::ok(leg)),
         };
-        let (limit, peer) = (
-            self.settings().timeouts.connect,
-            Peer::Destination(name.clone()),
-        );
+        let (limit, peer) = (self.settings().timeouts.connect, leg.target_peer());
         let found = self.settings().resolver.lookup(&name, leg.family());
         let located = found.then({
             let peer = peer.clone();
@@ -172,13 +186,9 @@ impl Engine {
         }))
     }
 
-    fn dial_proxy(&self, leg: &Leg) -> impl Future<Item = Socket, Error = Error> {
-        self.dial(
-            leg.peer(),
-            &leg.spec().address,
-            leg.family(),
-            &self.settings().resolver,
-        )
+    fn dial_proxy(&self, way: &Candidate) -> impl Future<Item = Socket, Error = Error> {
+        let (address, resolver) = (&way.spec().address, &self.settings().resolver);
+        self.dial(way.peer(), address, way.family(), resolver)
     }
 
     fn open_directly(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
@@ -191,7 +201,7 @@ impl Engine {
             &self.settings().resolver,
         )
         .map(|socket| Opened {
-            stream: Rewind::new(Upstream::Bare(socket), Vec::new()),
+            stream: bare(socket),
             via: Via::DIRECTLY,
         })
     }
@@ -210,6 +220,13 @@ impl Engine {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })
     }
+}
+
+/// See [`reach`](Engine::reach).
+type Reach = Box<dyn Future<Item = Rewind<Upstream>, Error = Error>>;
+
+fn bare(socket: Socket) -> Rewind<Upstream> {
+    Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 
 /// The rarer ends of [`carry`](Engine::carry), so that they take no room in every tunnel.

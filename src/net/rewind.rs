@@ -41,6 +41,16 @@ impl<S> Rewind<S> {
     }
 }
 
+impl<S> Rewind<Rewind<S>> {
+    /// The stream with both fronts in front of it, ours first.
+    pub fn flatten(self) -> Rewind<S> {
+        let (inner, mut front) = self.into_parts();
+        let (stream, behind) = inner.into_parts();
+        front.extend(behind);
+        Rewind::new(stream, front)
+    }
+}
+
 impl<S: Read> Read for Rewind<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.front.is_empty() {
@@ -177,5 +187,19 @@ mod tests {
         assert_eq!(stream.read(&mut buffer).unwrap(), 2);
         assert_eq!(stream.front(), b"cde");
         assert_eq!(stream.into_parts().1, b"cde");
+    }
+
+    #[test]
+    fn what_was_put_back_first_is_read_last() {
+        let inner = Rewind::new(Cursor::new(b"!".to_vec()), b"..world".to_vec());
+        let mut outer = Rewind::new(inner, b"hello ".to_vec());
+        // As far as two reads took something of each.
+        assert_eq!(outer.read(&mut [0; 6]).unwrap(), 6);
+        assert_eq!(outer.read(&mut [0; 2]).unwrap(), 2);
+        let (inner, _) = outer.into_parts();
+        let mut stream = Rewind::new(inner, b"hello ".to_vec()).flatten();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        assert_eq!(all, b"hello world!");
     }
 }

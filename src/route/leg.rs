@@ -11,15 +11,18 @@ use crate::wire::{Exchange, Request, Socks5};
 #[derive(Clone, Debug)]
 pub struct Leg {
     candidate: Candidate,
+    /// How many proxies are before this one.
+    hop: usize,
     target: HostPort,
     /// Of the target, where the proxy isn't to be told its name.
     address: Option<SocketAddr>,
 }
 
 impl Leg {
-    pub(super) fn new(candidate: Candidate, target: HostPort) -> Leg {
+    pub(super) fn new(candidate: Candidate, hop: usize, target: HostPort) -> Leg {
         Leg {
             candidate,
+            hop,
             target,
             address: None,
         }
@@ -27,7 +30,7 @@ impl Leg {
 
     /// The proxy.
     pub fn spec(&self) -> &ProxySpec {
-        self.candidate.spec()
+        self.candidate.proxy(self.hop)
     }
 
     /// How errors call the proxy.
@@ -40,9 +43,18 @@ impl Leg {
         &self.target
     }
 
-    /// Which addresses are tried, of the proxy and of a target that is looked up here.
+    /// How errors call the target.
+    pub fn target_peer(&self) -> Peer {
+        if self.hop + 1 < self.candidate.hops() {
+            Peer::Proxy(self.target.clone())
+        } else {
+            Peer::Destination(self.target.clone())
+        }
+    }
+
+    /// Which addresses of the target are tried, where we look it up.
     pub fn family(&self) -> Family {
-        self.candidate.route().family
+        self.candidate.family()
     }
 
     /// The target, when it is a name that we resolve; [`at`](Leg::at) says to what.
@@ -74,7 +86,7 @@ impl Leg {
         for header in &self.candidate.route().headers {
             request = request.header(header.clone());
         }
-        match self.candidate.identity() {
+        match self.candidate.identity(self.hop) {
             Some(identity) => Exchange::new(request, identity.clone()),
             None => request.into(),
         }

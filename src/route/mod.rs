@@ -18,7 +18,8 @@ pub use self::gateway::{Candidate, Gateway};
 pub use self::leg::Leg;
 pub use self::tunnel::{Builder, Tunnel};
 
-/// Which way a tunnel goes; displays as `through 10.0.0.1:3128` or `directly`.
+/// Which way a tunnel goes; displays as `through 10.0.0.1:3128`, with those behind it, or
+/// `directly`.
 #[derive(Clone, Debug)]
 pub struct Via(Option<Candidate>);
 
@@ -35,7 +36,7 @@ impl Via {
 impl fmt::Display for Via {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(candidate) => write!(f, "through {}", candidate.spec()),
+            Some(candidate) => write!(f, "through {}", candidate),
             None => f.write_str("directly"),
         }
     }

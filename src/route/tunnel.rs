@@ -54,17 +54,19 @@ impl Tunnel {
     pub(crate) fn looks_names_up(&self) -> bool {
         let (destination, route) = (self.destination(), self.gateway().route());
         let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
-        let is_resolved_here = |proxy: &ProxySpec| proxy.protocol == Protocol::Socks5(Names::Here);
-        let may_be_direct = route.direct_fallback
-            || route.is_direct(destination)
-            || route.proxies.iter().any(is_resolved_here);
-        may_be_direct && is_name(destination)
-            || route.proxies.iter().any(|proxy| is_name(&proxy.address))
+        let looks_up = |proxy: &ProxySpec| proxy.protocol == Protocol::Socks5(Names::Here);
+        let looks_targets_up = route.all_proxies().any(looks_up);
+        let may_be_direct = route.direct_fallback || route.is_direct(destination);
+        let is_named = |proxy: &ProxySpec| is_name(&proxy.address);
+        (may_be_direct || looks_targets_up) && is_name(destination)
+            || looks_targets_up && route.via.iter().any(is_named)
+            || route.proxies.iter().any(is_named)
     }
 }
 
 impl fmt::Display for Tunnel {
-    /// `example.org:22 through proxy.example:3128`, with every proxy, or `example.org:22 directly`.
+    /// `example.org:22 through proxy.example:3128`, with every proxy and those behind it, or
+    /// `example.org:22 directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route = self.gateway().route();
         self.destination().fmt(f)?;
@@ -75,7 +77,13 @@ impl fmt::Display for Tunnel {
             let before = if index == 0 { " through" } else { "," };
             write!(f, "{} {}", before, proxy)?;
         }
-        Ok(())
+        if route.proxies.len() > 1 && !route.via.is_empty() {
+            f.write_str(", each")?;
+        }
+        route
+            .via
+            .iter()
+            .try_for_each(|proxy| write!(f, " via {}", proxy))
     }
 }
 
@@ -90,6 +98,13 @@ impl Builder {
     /// Adds a proxy; they are asked in the order in which they were added.
     pub fn through(mut self, proxy: ProxySpec) -> Builder {
         self.route.proxies.push(proxy);
+        self
+    }
+
+    /// Adds a proxy behind those, reached through whichever of them is used, and then through the
+    /// one that was added here before it.
+    pub fn via(mut self, proxy: ProxySpec) -> Builder {
+        self.route.via.push(proxy);
         self
     }
 
@@ -112,7 +127,44 @@ impl Builder {
     }
 
     /// The tunnel, with a gateway of its own.
-    pub fn build(self) -> Tunnel {
+    pub fn build(mut self) -> Tunnel {
+        // With nothing in front of it, what was to be behind is in front.
+        if self.route.proxies.is_empty() && !self.route.via.is_empty() {
+            self.route.proxies.push(self.route.via.remove(0));
+        }
         Tunnel::new(self.destination, &Gateway::new(self.route))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(proxies: &[&str], via: &[&str]) -> String {
+        let begun = Tunnel::to("d:4".parse().unwrap());
+        let begun = proxies
+            .iter()
+            .fold(begun, |all, url| all.through(url.parse().unwrap()));
+        let tunnel = via
+            .iter()
+            .fold(begun, |all, url| all.via(url.parse().unwrap()));
+        tunnel.build().to_string()
+    }
+
+    #[test]
+    fn it_shows_every_proxy_that_may_have_a_part_in_it() {
+        assert_eq!(shown(&[], &[]), "d:4 directly");
+        assert_eq!(shown(&["a:1"], &["m:2"]), "d:4 through a:1 via m:2");
+        let both = shown(&["joe:x@a:1", "b:1"], &["ann:y@m:2", "socks5h://n"]);
+        assert_eq!(
+            both,
+            "d:4 through a:1, b:1, each via m:2 via socks5h://n:1080"
+        );
+    }
+
+    /// It would have gone directly, past all of them.
+    #[test]
+    fn a_chain_without_a_beginning_begins_with_its_first_proxy() {
+        assert_eq!(shown(&[], &["m:2", "n:3"]), "d:4 through m:2 via n:3");
     }
 }

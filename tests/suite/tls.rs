@@ -39,7 +39,7 @@ fn assert_said(text: &str, all: &[&str]) {
 
 /// Sends and checks so many bytes each way at once; the ends go last, when all has arrived: once
 /// both sides of it have ended (POLLHUP), stunnel doesn't read what is left from its server.
-fn both_ways(mut client: Connection, bytes: u64) {
+pub(super) fn both_ways(mut client: Connection, bytes: u64) {
     let mut writer = client.handle();
     let writing = thread::spawn(move || {
         Pattern::new(1)
@@ -53,7 +53,7 @@ fn both_ways(mut client: Connection, bytes: u64) {
 }
 
 /// The other side of that.
-fn bulk_peer(bytes: u64) -> Peer {
+pub(super) fn bulk_peer(bytes: u64) -> Peer {
     Peer::granting(move |connection| {
         let mut reader = connection.handle();
         let reading = thread::spawn(move || Pattern::new(1).read_all(&mut reader, bytes));

@@ -27,6 +27,7 @@ use crate::Rung3;
 type Engine = Rc<ptunnel_r5::Engine<Rung3>>;
 type Upstream = Upstream01<Bridged<TcpStream>>;
 type Opened = (Rewind<Upstream>, Via);
+type Reach = Box<dyn Future<Item = Rewind<Upstream>, Error = Error>>;
 
 /// Serves one client: opens a way, carries its bytes, logs its end.
 pub(crate) fn carry<C: Transport + 'static>(
@@ -112,27 +113,42 @@ fn open_through_any(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Open
     })
 }
 
-/// Dials one proxy and asks it for the destination.
-fn open_through(
-    engine: &Engine,
-    candidate: &Candidate,
-    destination: &HostPort,
+/// Asks each proxy on a way for the next one, and the last of them for the destination.
+fn open_through(engine: &Engine, way: &Candidate, destination: &HostPort) -> Reach {
+    reach(engine, way, way.hops(), destination)
+}
+
+/// Goes through so many proxies of a way, to the next one or the destination: without any, that is
+/// the first proxy. Boxed, since it is a part of itself.
+fn reach(engine: &Engine, way: &Candidate, hops: usize, destination: &HostPort) -> Reach {
+    let Some(last) = hops.checked_sub(1) else {
+        return Box::new(dial_proxy(engine, way).map(bare));
+    };
+    let leg = way.leg(last, destination);
+    let reach_it = {
+        let (engine, way, destination) = (engine.clone(), way.clone(), destination.clone());
+        move || reach(&engine, &way, last, &destination)
+    };
+    let limit = engine.settings.timeouts.handshake;
+    Box::new(locate(engine, leg).and_then(move |leg| {
+        reach_it().and_then(move |stream| ask_in_time(limit, stream, leg, reach_it))
+    }))
+}
+
+/// Asks one proxy, over a stream that has come to it.
+fn ask_in_time(
+    limit: Duration,
+    stream: Rewind<Upstream>,
+    leg: Leg,
+    reach_it: impl Fn() -> Reach + Clone,
 ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-    let (limit, engine) = (engine.settings.timeouts.handshake, engine.clone());
-    let reached = locate(&engine, candidate.leg(destination)).and_then({
-        let engine = engine.clone();
-        move |leg| dial_proxy(&engine, &leg).map(|socket| (socket, leg))
-    });
-    reached.and_then(move |(socket, leg)| {
-        let peer = leg.peer();
-        debug!("{peer}: connected, asking for {}", leg.target());
-        let late = late(limit, Error::timed_out(Phase::Handshaking, peer, limit));
-        let redial = move |leg: &Leg| dial_proxy(&engine, leg);
-        ask(socket, leg, redial)
-            .select(late)
-            .map(|(stream, _)| stream)
-            .map_err(|(error, _)| error)
-    })
+    let peer = leg.peer();
+    debug!("{peer}: connected, asking for {}", leg.target());
+    let late = late(limit, Error::timed_out(Phase::Handshaking, peer, limit));
+    ask(stream, leg, reach_it)
+        .select(late)
+        .map(|(stream, _)| stream)
+        .map_err(|(error, _)| error)
 }
 
 /// Looks the target up, where the proxy shall be asked for an address: r5's, with its own limit.
@@ -141,8 +157,11 @@ fn locate(engine: &Engine, leg: Leg) -> impl Future<Item = Leg, Error = Error> {
     As01::pin(async move { engine.locate(leg).await })
 }
 
-fn dial_proxy(engine: &Engine, leg: &Leg) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
-    dial(engine, leg.peer(), &leg.spec().address, leg.family())
+fn dial_proxy(
+    engine: &Engine,
+    way: &Candidate,
+) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
+    dial(engine, way.peer(), &way.spec().address, way.family())
 }
 
 fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
@@ -154,12 +173,7 @@ fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened,
         destination,
         family,
     )
-    .map(|socket| {
-        (
-            Rewind::new(Upstream::Bare(socket), Vec::new()),
-            Via::DIRECTLY,
-        )
-    })
+    .map(|socket| (bare(socket), Via::DIRECTLY))
 }
 
 /// r5's, with its own limit; the socket is bridged as soon as there is one.
@@ -171,6 +185,10 @@ fn dial(
 ) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
     let (engine, address) = (engine.clone(), address.clone());
     As01::pin(async move { engine.dial(&peer, &address, family).await }).map(Bridged::new)
+}
+
+fn bare(socket: Bridged<TcpStream>) -> Rewind<Upstream> {
+    Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 
 /// The rarer ends of [`carry`], so that they take no room in every tunnel.

@@ -32,10 +32,10 @@ struct Rung4(Native);
 impl Connect for Rung4 {
     async fn connect(
         &self,
-        stream: Upstream,
+        stream: Rewind<Upstream>,
         exchange: Exchange,
         leg: &Leg,
-    ) -> Result<Outcome<Rewind<Upstream>>, Error> {
+    ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
         // `Connect` never shuts its stream down: either policy would do.
         let stream = As01::new(stream, ShutdownPolicy::Fin);
         let asked = AsStd::new(Connect01::new(stream, exchange)).await;

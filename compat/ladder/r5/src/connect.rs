@@ -21,10 +21,10 @@ const CHUNK: usize = 2 * 1024;
 ///
 /// The proxy's refusal, or why it gave no answer.
 pub async fn connect(
-    mut stream: Upstream,
+    mut stream: Rewind<Upstream>,
     mut exchange: Exchange,
     leg: &Leg,
-) -> Result<Outcome<Rewind<Upstream>>, Error> {
+) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
     let mut request = exchange.begin();
     loop {
         let piece = match turn(&mut stream, &request).await {
@@ -47,7 +47,7 @@ pub async fn connect(
 }
 
 /// Sends what is to be sent, and returns what comes next; see [`read_piece`].
-async fn turn(stream: &mut Upstream, request: &[u8]) -> std::io::Result<Vec<u8>> {
+async fn turn(stream: &mut Rewind<Upstream>, request: &[u8]) -> std::io::Result<Vec<u8>> {
     stream.write_all(request).await?;
     read_piece(stream).await
 }
@@ -56,7 +56,7 @@ async fn turn(stream: &mut Upstream, request: &[u8]) -> std::io::Result<Vec<u8>>
 ///
 /// In a `Vec`: an array that lives across an `.await` is a part of the future, and of every
 /// future around it.
-async fn read_piece(stream: &mut Upstream) -> std::io::Result<Vec<u8>> {
+async fn read_piece(stream: &mut Rewind<Upstream>) -> std::io::Result<Vec<u8>> {
     let mut piece = Vec::with_capacity(CHUNK);
     stream.read_buf(&mut piece).await?;
     Ok(piece)

@@ -43,10 +43,10 @@ pub trait Connect: Links {
     /// See [`connect`](crate::connect()).
     fn connect(
         &self,
-        stream: Upstream,
+        stream: Rewind<Upstream>,
         exchange: Exchange,
         leg: &Leg,
-    ) -> impl Future<Output = Result<Outcome<Rewind<Upstream>>, Error>>;
+    ) -> impl Future<Output = Result<Outcome<Rewind<Rewind<Upstream>>>, Error>>;
 }
 
 /// The links of this rung.
@@ -89,10 +89,10 @@ impl Links for Native {
 impl Connect for Native {
     async fn connect(
         &self,
-        stream: Upstream,
+        stream: Rewind<Upstream>,
         exchange: Exchange,
         leg: &Leg,
-    ) -> Result<Outcome<Rewind<Upstream>>, Error> {
+    ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
         crate::connect(stream, exchange, leg).await
     }
 }

@@ -1,4 +1,5 @@
-//! The stream to a proxy as that wants to be spoken to: in the clear, or in TLS.
+//! The stream to a proxy as that wants to be spoken to: in the clear, or in TLS; over a socket, or
+//! over what the proxy before it granted.
 
 use std::io;
 use std::pin::Pin;
@@ -7,10 +8,9 @@ use log::{debug, warn};
 use ptunnel::route::Leg;
 use ptunnel::tls::Session;
 use ptunnel::Error;
-use tokio::net::TcpStream;
 use tokio_openssl::SslStream;
 
-use crate::net::Upstream;
+use crate::net::{Rewind, Upstream};
 
 /// Returns `stream` itself for a proxy that is spoken to in the clear, otherwise TLS over it, once
 /// the handshake is done. It has no limit in time of its own.
@@ -18,9 +18,9 @@ use crate::net::Upstream;
 /// # Errors
 ///
 /// Why there is no TLS; the connection is closed then.
-pub async fn secure(stream: TcpStream, leg: &Leg) -> Result<Upstream, Error> {
+pub async fn secure(stream: Rewind<Upstream>, leg: &Leg) -> Result<Rewind<Upstream>, Error> {
     let Some(spec) = &leg.spec().tls else {
-        return Ok(Upstream::Bare(stream));
+        return Ok(stream);
     };
     let peer = leg.peer();
     let failed = |e| Error::secure(leg.peer(), e);
@@ -33,5 +33,5 @@ pub async fn secure(stream: TcpStream, leg: &Leg) -> Result<Upstream, Error> {
     if let Some(warning) = doubt.warning() {
         warn!("{peer}: {warning}");
     }
-    Ok(Upstream::Secure(stream))
+    Ok(Rewind::new(Upstream::Secure(stream), Vec::new()))
 }

@@ -7,6 +7,7 @@
 
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::time::Instant;
 
 use log::{debug, warn};
@@ -119,41 +120,57 @@ impl<L: Connect> Engine<L> {
         Err(attempts.give_up())
     }
 
-    /// Dials one proxy and asks it for the destination.
+    /// Asks each proxy on a way for the next one, and the last of them for the destination.
     async fn open_through(
         &self,
-        candidate: &Candidate,
+        way: &Candidate,
         destination: &HostPort,
     ) -> Result<Rewind<Upstream>, Error> {
-        let leg = self.locate(candidate.leg(destination)).await?;
-        let socket = self.dial_proxy(&leg).await?;
-        debug!("{}: connected, asking for {}", leg.peer(), leg.target());
-        let limit = self.settings.timeouts.handshake;
-        let late = || Error::timed_out(Phase::Handshaking, leg.peer(), limit);
-        within(limit, late, self.ask(socket, &leg)).await
+        self.reach(way, way.hops(), destination).await
+    }
+
+    /// Goes through so many proxies of a way, to the next one or the destination: without any, that
+    /// is the first proxy. Boxed, since it is a part of itself.
+    fn reach<'a>(&'a self, way: &'a Candidate, hops: usize, destination: &'a HostPort) -> Reach<'a> {
+        Box::pin(async move {
+            let Some(last) = hops.checked_sub(1) else {
+                return Ok(bare(self.dial_proxy(way).await?));
+            };
+            let leg = self.locate(way.leg(last, destination)).await?;
+            let reach_it = || self.reach(way, last, destination);
+            let stream = reach_it().await?;
+            debug!("{}: connected, asking for {}", leg.peer(), leg.target());
+            let limit = self.settings.timeouts.handshake;
+            let late = || Error::timed_out(Phase::Handshaking, leg.peer(), limit);
+            within(limit, late, self.ask(stream, &leg, reach_it)).await
+        })
     }
 
     /// Asks one proxy for its target, on as many connections as it wants for that, each in TLS
     /// where it speaks that.
-    async fn ask(&self, mut socket: TcpStream, leg: &Leg) -> Result<Rewind<Upstream>, Error> {
+    async fn ask<'a>(
+        &self,
+        mut stream: Rewind<Upstream>,
+        leg: &Leg,
+        reach_it: impl Fn() -> Reach<'a>,
+    ) -> Result<Rewind<Upstream>, Error> {
         let mut exchange = leg.exchange();
         loop {
-            let stream = secure(socket, leg).await?;
-            let asked = self.links.connect(stream, exchange, leg);
+            let secured = secure(stream, leg).await?;
+            let asked = self.links.connect(secured, exchange, leg);
             exchange = match asked.await? {
-                Outcome::Granted(stream) => return Ok(stream),
+                Outcome::Granted(stream) => return Ok(stream.flatten()),
                 Outcome::Redial(exchange) => *exchange,
             };
             debug!("{}: answering on a new connection", leg.peer());
-            // Boxed: hardly a tunnel needs it.
-            let dialled = Box::pin(self.dial_proxy(leg)).await;
-            socket = dialled.map_err(|e| Error::redial(leg.peer(), e))?;
+            let reached = reach_it().await;
+            stream = reached.map_err(|e| Error::redial(leg.peer(), e))?;
         }
     }
 
-    async fn dial_proxy(&self, leg: &Leg) -> Result<TcpStream, Error> {
-        let address = &leg.spec().address;
-        self.dial(&leg.peer(), address, leg.family()).await
+    async fn dial_proxy(&self, way: &Candidate) -> Result<TcpStream, Error> {
+        let address = &way.spec().address;
+        self.dial(&way.peer(), address, way.family()).await
     }
 
     async fn open_directly(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
@@ -162,10 +179,17 @@ impl<L: Connect> Engine<L> {
         let family = tunnel.gateway().route().family;
         let socket = self.dial(&peer, destination, family).await?;
         Ok(Opened {
-            stream: Rewind::new(Upstream::Bare(socket), Vec::new()),
+            stream: bare(socket),
             via: Via::DIRECTLY,
         })
     }
+}
+
+/// See `reach`.
+type Reach<'a> = Pin<Box<dyn Future<Output = Result<Rewind<Upstream>, Error>> + 'a>>;
+
+fn bare(socket: TcpStream) -> Rewind<Upstream> {
+    Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 
 /// The opening of a way, for as long as its client is there: one that hangs shall not hold what
@@ -231,7 +255,7 @@ impl<L: Links> Engine<L> {
         let Some(name) = leg.name_to_look_up() else {
             return Ok(leg);
         };
-        let peer = Peer::Destination(name.clone());
+        let peer = leg.target_peer();
         let limit = self.settings.timeouts.connect;
         let late = || Error::timed_out(Phase::Locating, peer.clone(), limit);
         let lookup = async {

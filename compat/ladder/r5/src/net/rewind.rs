@@ -30,10 +30,25 @@ impl<S> Rewind<S> {
         }
     }
 
+    /// The stream.
+    pub fn get_ref(&self) -> &S {
+        &self.stream
+    }
+
     /// The stream, and the bytes that haven't been read again yet.
     pub fn into_parts(mut self) -> (S, Vec<u8>) {
         self.front.drain(..self.read);
         (self.stream, self.front)
+    }
+}
+
+impl<S> Rewind<Rewind<S>> {
+    /// The stream with both fronts in front of it, ours first.
+    pub fn flatten(self) -> Rewind<S> {
+        let (inner, mut front) = self.into_parts();
+        let (stream, behind) = inner.into_parts();
+        front.extend(behind);
+        Rewind::new(stream, front)
     }
 }
 
@@ -158,5 +173,14 @@ mod tests {
         let mut stream = Rewind::new(Cursor::new(Vec::new()), b"abcde".to_vec());
         assert_eq!(run(stream.read(&mut [0; 2])).unwrap(), 2);
         assert_eq!(stream.into_parts().1, b"cde");
+    }
+
+    #[test]
+    fn what_was_put_back_first_is_read_last() {
+        let inner = Rewind::new(Cursor::new(b"!".to_vec()), b"world".to_vec());
+        let mut stream = Rewind::new(inner, b"hello ".to_vec()).flatten();
+        let mut all = Vec::new();
+        run(stream.read_to_end(&mut all)).unwrap();
+        assert_eq!(all, b"hello world!");
     }
 }

@@ -12,7 +12,7 @@ use tokio_openssl::SslStream;
 
 use super::{Rewind, Transport};
 
-/// A bare socket, or TLS over one.
+/// A bare socket, or TLS over one, or over TLS: each proxy of a chain may speak its own.
 ///
 /// Good as it is for the few bytes of an opening. A tunnel's millions go over what
 /// [`bare`](Upstream::bare) makes of it, so that the usual case costs nothing for the other.
@@ -21,9 +21,11 @@ use super::{Rewind, Transport};
 pub enum Upstream {
     /// The socket itself.
     Bare(TcpStream),
-    /// TLS over it, after its handshake.
-    Secure(Box<SslStream<TcpStream>>),
+    /// TLS over it, or over another such stream, after its handshake.
+    Secure(Box<Secured>),
 }
+
+type Secured = SslStream<Rewind<Upstream>>;
 
 impl Upstream {
     /// The socket, if it is bare, with what was put back in front of it.
@@ -41,7 +43,7 @@ impl Upstream {
     fn socket(&self) -> &TcpStream {
         match self {
             Upstream::Bare(socket) => socket,
-            Upstream::Secure(stream) => stream.get_ref(),
+            Upstream::Secure(stream) => stream.get_ref().get_ref().socket(),
         }
     }
 }
@@ -56,7 +58,7 @@ fn explained(error: io::Error) -> io::Error {
 
 /// Whether an end is TLS's own: tokio-openssl reads that of the connection as one too, where
 /// something may be missing.
-fn poll_end(stream: &mut SslStream<TcpStream>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+fn poll_end(stream: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
     match ready!(Pin::new(stream).poll_peek(cx, &mut [0])) {
         Err(e) if e.code() != ErrorCode::ZERO_RETURN => Poll::Ready(Err(explain(e))),
         _ => Poll::Ready(Ok(())),
@@ -65,7 +67,7 @@ fn poll_end(stream: &mut SslStream<TcpStream>, cx: &mut Context<'_>) -> Poll<io:
 
 /// What a peer said before it reset the connection, so that a write failed: TLS 1.3's answer to our
 /// certificate comes behind the handshake.
-fn last_word(stream: &mut SslStream<TcpStream>, cx: &mut Context<'_>) -> Option<io::Error> {
+fn last_word(stream: &mut Secured, cx: &mut Context<'_>) -> Option<io::Error> {
     let mut byte = [0];
     match Pin::new(stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
         Poll::Ready(Err(e)) => {
