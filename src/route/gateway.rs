@@ -1,17 +1,16 @@
-//! Which proxy is asked next: the list in its order, those that failed lately last.
+//! Which proxy is asked next, and what is known of each.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use log::warn;
+
+use super::memory::Memory;
 use super::Leg;
 use crate::config::{Family, HostPort, Protocol, ProxySpec, Route};
 use crate::error::{Error, Peer};
 use crate::wire::auth::Identity;
-
-/// How long a proxy that couldn't be used isn't asked first.
-const AVOIDED: Duration = Duration::from_secs(30);
 
 /// A [`Route`] and what was learnt of its proxies, for all tunnels and threads together.
 #[derive(Clone, Debug)]
@@ -22,20 +21,13 @@ pub struct Gateway {
 #[derive(Debug)]
 struct Shared {
     route: Route,
-    /// Of the proxy of the same index.
-    records: Vec<Record>,
-    /// Who we are to those behind it, likewise.
+    /// Who we are to the proxy of the same index, and how it wants to hear that.
+    identities: Vec<Option<Identity>>,
+    /// The same for those behind it.
     via: Vec<Option<Identity>>,
+    memory: Memory,
+    /// When its time began.
     start: Instant,
-}
-
-/// What was learnt of one proxy.
-#[derive(Debug)]
-struct Record {
-    /// Milliseconds after `start`.
-    avoided_until: AtomicU64,
-    /// Who we are to it, and how it wants to hear that.
-    identity: Option<Identity>,
 }
 
 impl Gateway {
@@ -48,17 +40,15 @@ impl Gateway {
             let credentials = proxy.credentials.clone()?;
             Some(Identity::new(credentials, route.schemes.clone()))
         };
-        let records = route.proxies.iter().map(|proxy| Record {
-            avoided_until: AtomicU64::new(0),
-            identity: identity(proxy),
-        });
-        let records = records.collect();
+        let identities = route.proxies.iter().map(identity).collect();
         let via = route.via.iter().map(identity).collect();
+        let memory = Memory::of(route.proxies.len());
         Gateway {
             shared: Arc::new(Shared {
                 route,
-                records,
+                identities,
                 via,
+                memory,
                 start: Instant::now(),
             }),
         }
@@ -69,18 +59,15 @@ impl Gateway {
         &self.shared.route
     }
 
-    /// The proxies in the order in which they shall be asked now.
+    /// The proxies in the order in which one client shall ask them now.
     pub fn order(&self) -> Vec<Candidate> {
-        let now = self.now();
-        let mut order: Vec<Candidate> = (0..self.shared.records.len())
+        let order = self.shared.memory.order(self.now()).into_iter();
+        order
             .map(|index| Candidate {
                 gateway: self.clone(),
                 index,
             })
-            .collect();
-        // Stable: within each half the list's own order stays.
-        order.sort_by_key(|candidate| candidate.avoided_until().load(Ordering::Relaxed) > now);
-        order
+            .collect()
     }
 
     fn now(&self) -> u64 {
@@ -138,7 +125,7 @@ impl Candidate {
     /// Who we are to it, where HTTP is spoken.
     pub(super) fn identity(&self, hop: usize) -> Option<&Identity> {
         let identity = match hop.checked_sub(1) {
-            None => &self.record().identity,
+            None => &self.gateway.shared.identities[self.index],
             Some(index) => &self.gateway.shared.via[index],
         };
         identity.as_ref()
@@ -146,24 +133,18 @@ impl Candidate {
 
     /// It couldn't be used: others first, for a while, unless the fault was ours.
     pub fn blame(&self, error: &Error) {
-        if error.is_no_proxys_fault() {
-            return;
+        let (shared, now) = (&self.gateway.shared, self.gateway.now());
+        if !error.is_no_proxys_fault() {
+            shared.memory.failed(self.index, now);
         }
-        let until = self.gateway.now() + AVOIDED.as_millis() as u64;
-        self.avoided_until().store(until, Ordering::Relaxed);
     }
 
-    /// It could.
+    /// It could; when another one was in use before, the log says so.
     pub fn trust(&self) {
-        self.avoided_until().store(0, Ordering::Relaxed);
-    }
-
-    fn avoided_until(&self) -> &AtomicU64 {
-        &self.record().avoided_until
-    }
-
-    fn record(&self) -> &Record {
-        &self.gateway.shared.records[self.index]
+        if self.gateway.shared.memory.worked(self.index) {
+            let until = if self.index == 0 { "again" } else { "for now" };
+            warn!("new tunnels go through {} {}", self, until);
+        }
     }
 }
 

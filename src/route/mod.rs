@@ -1,6 +1,6 @@
 //! Which way a tunnel goes: values and rules; nothing here connects.
 //!
-//! A [`Tunnel`] is a destination and the [`Gateway`] to it; the gateway knows which proxies
+//! A [`Tunnel`] is a destination and the [`Gateway`] to it; the gateway remembers which proxies
 //! failed lately, [`Attempts`] asks one after the other, a [`Leg`] says what each is asked for,
 //! and [`in_order`] sorts the addresses of each.
 
@@ -8,6 +8,7 @@ mod addresses;
 mod attempts;
 mod gateway;
 mod leg;
+mod memory;
 mod tunnel;
 
 use std::fmt;

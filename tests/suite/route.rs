@@ -132,6 +132,31 @@ fn a_proxy_that_failed_is_asked_first_again_after_30_seconds_and_not_before() {
     );
     assert_eq!(first.accepted(), 2);
     assert_eq!(greeting(&program), "one");
+    let (first, second) = (first.address().to_string(), second.address().to_string());
+    program.says(&["new tunnels go through", &first, "again"]);
+    assert_eq!(count_of(&program, &["new tunnels", &second, "for now"]), 1);
+    assert_eq!(count_of(&program, &["new tunnels"]), 2);
+}
+
+/// What one thread's client learnt, all know; and it is told once.
+#[test]
+fn another_proxy_takes_over_for_all_threads_with_one_line_in_the_log() {
+    let (hole, second) = (Blackhole::start(), proxy("two"));
+    let program = Ptunnel::through(hole.address())
+        .proxy(second.address())
+        .to("example.org:22")
+        .args(&["-w", "1", "--threads", "3"])
+        .start();
+    assert_eq!(greeting(&program), "two");
+    let start = Instant::now();
+    for _ in 0..12 {
+        assert_eq!(greeting(&program), "two");
+    }
+    assert!(start.elapsed() < Duration::from_millis(900));
+    let line = format!("new tunnels go through {} for now", second.address());
+    program.says(&[&line]);
+    assert_eq!(count_of(&program, &["new tunnels"]), 1);
+    assert_eq!(count_of(&program, &["trying the next proxy"]), 1);
 }
 
 #[test]

@@ -1,0 +1,138 @@
+//! What is remembered of the proxies of a list: which of them failed lately, and which one worked.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// How long a proxy that couldn't be used isn't asked first, in milliseconds.
+const AVOIDED: u64 = 30_000;
+
+/// For all tunnels and threads together; proxies are called by their places in the list.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// Of each proxy: a time in milliseconds, or 0 when it isn't avoided.
+    avoided_until: Vec<AtomicU64>,
+    /// The one that worked when it was its turn.
+    in_use: AtomicUsize,
+}
+
+impl Memory {
+    /// Nothing is known of so many proxies.
+    pub(super) fn of(count: usize) -> Memory {
+        Memory {
+            avoided_until: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            in_use: AtomicUsize::new(0),
+        }
+    }
+
+    /// The order in which one client shall ask them: the list's own, but those that failed lately
+    /// last, and among these the one that worked before the others.
+    pub(super) fn order(&self, now: u64) -> Vec<usize> {
+        loop {
+            let order = self.sorted(now);
+            let first = order.first();
+            if first.map_or(true, |first| self.may_be_first(*first, now)) {
+                return order;
+            }
+        }
+    }
+
+    fn sorted(&self, now: u64) -> Vec<usize> {
+        let in_use = self.in_use.load(Ordering::Relaxed);
+        let mut order: Vec<usize> = (0..self.avoided_until.len()).collect();
+        // Each is read once: others write.
+        order.sort_by_cached_key(|proxy| {
+            let is_avoided = self.avoided_until[*proxy].load(Ordering::Relaxed) > now;
+            (is_avoided, is_avoided && *proxy != in_use)
+        });
+        order
+    }
+
+    /// A proxy whose time is over is asked by one client alone, whose answer then counts: others
+    /// shall not wait for it with him. Whether that is this one; if not, it is avoided again.
+    fn may_be_first(&self, proxy: usize, now: u64) -> bool {
+        let until = &self.avoided_until[proxy];
+        match until.load(Ordering::Relaxed) {
+            0 => true,
+            // So are all others.
+            time if time > now => true,
+            time => until
+                .compare_exchange(time, now + AVOIDED, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok(),
+        }
+    }
+
+    /// It couldn't be used: others first, for a while.
+    pub(super) fn failed(&self, proxy: usize, now: u64) {
+        self.avoided_until[proxy].store(now + AVOIDED, Ordering::Relaxed);
+    }
+
+    /// It could. Returns whether that is news: another one was in use before.
+    pub(super) fn worked(&self, proxy: usize) -> bool {
+        self.avoided_until[proxy].store(0, Ordering::Relaxed);
+        // Otherwise it was asked before one in front of it came back, and answers late.
+        let is_its_turn = self.avoided_until[..proxy]
+            .iter()
+            .all(|until| until.load(Ordering::Relaxed) > 0);
+        is_its_turn && self.in_use.swap(proxy, Ordering::Relaxed) != proxy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_order_holds_until_one_fails() {
+        let memory = Memory::of(3);
+        assert_eq!(memory.order(0), [0, 1, 2]);
+        assert!(!memory.worked(0));
+        memory.failed(0, 5);
+        assert_eq!(memory.order(6), [1, 2, 0]);
+        memory.failed(1, 7);
+        assert_eq!(memory.order(8), [2, 0, 1]);
+    }
+
+    #[test]
+    fn one_client_alone_asks_it_again_after_its_time() {
+        let memory = Memory::of(2);
+        memory.failed(0, 5);
+        assert!(memory.worked(1), "it takes over");
+        assert!(!memory.worked(1), "that is no news any more");
+        assert_eq!(memory.order(5 + AVOIDED - 1), [1, 0]);
+        assert_eq!(memory.order(5 + AVOIDED), [0, 1]);
+        assert_eq!(memory.order(5 + AVOIDED), [1, 0], "another client");
+        // Nobody tells how that one fared: he may have left.
+        assert_eq!(memory.order(5 + AVOIDED * 2), [0, 1]);
+        assert!(memory.worked(0), "it is back");
+        assert_eq!(memory.order(6 + AVOIDED * 2), [0, 1]);
+    }
+
+    #[test]
+    fn the_time_of_one_behind_the_first_is_not_used_up() {
+        let memory = Memory::of(3);
+        memory.failed(1, 0);
+        assert_eq!(memory.order(AVOIDED), [0, 1, 2]);
+        memory.failed(0, AVOIDED);
+        assert_eq!(memory.order(AVOIDED), [1, 2, 0]);
+    }
+
+    #[test]
+    fn where_all_failed_the_one_that_worked_is_asked_first() {
+        let memory = Memory::of(3);
+        memory.failed(0, 1);
+        memory.failed(1, 2);
+        assert!(memory.worked(2));
+        memory.failed(2, 3);
+        assert_eq!(memory.order(4), [2, 0, 1]);
+    }
+
+    /// Its tunnel was asked for while the first one was down.
+    #[test]
+    fn a_late_answer_takes_nothing_over() {
+        let memory = Memory::of(2);
+        memory.failed(0, 1);
+        assert!(memory.worked(1));
+        assert!(memory.worked(0));
+        assert!(!memory.worked(1));
+        assert!(!memory.worked(0));
+    }
+}
