@@ -1,13 +1,14 @@
-//! The head of a proxy's reply, and what is made of it.
+//! The head of a proxy's reply, or what a SOCKS5 proxy says, and what is made of it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
 use ptunnel::wire::auth::Identity;
-use ptunnel::wire::{Decoded, Exchange, Inbound, Step};
+use ptunnel::wire::{Decoded, Exchange, Inbound, Socks5, Step};
 use ptunnel::wire::{HttpRefusal, Malformed, Request, Response, Verdict, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
+    answered_by_socks(bytes);
     let (response, length) = match ptunnel_fuzz::head(bytes, Response::decode) {
         Some(whole) => whole,
         None => return,
@@ -70,6 +71,49 @@ fn answered(bytes: &[u8]) {
         }
     }
 }
+
+/// The same of a SOCKS5 proxy: what it gets is who we are, once, and one request.
+fn answered_by_socks(bytes: &[u8]) {
+    for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
+        let credentials = Credentials::new("joe", Secret::new("hunter2")).expect("credentials");
+        let mut exchange = Exchange::from(Socks5::connect(&destination(), Some(credentials)));
+        let mut messages = vec![exchange.begin()];
+        for piece in bytes.chunks(size) {
+            match exchange.feed(piece) {
+                Ok(Step::Read) => {}
+                Ok(Step::Send(message)) => messages.push(message),
+                Ok(Step::Redial) => panic!("nothing is answered on another connection"),
+                Ok(Step::Refused(refusal)) => {
+                    ptunnel_fuzz::shown(&refusal.to_string());
+                    break;
+                }
+                Ok(Step::Granted(rest)) => {
+                    assert_eq!(messages.last().map(Vec::as_slice), Some(REQUEST));
+                    assert!(bytes.len() >= rest.len() + SHORTEST);
+                    break;
+                }
+                Err(why) => {
+                    ptunnel_fuzz::shown(&why.to_string());
+                    break;
+                }
+            }
+        }
+        let right: [&[&[u8]]; 4] = [
+            &[GREETING],
+            &[GREETING, REQUEST],
+            &[GREETING, LOGIN],
+            &[GREETING, LOGIN, REQUEST],
+        ];
+        assert!(right.contains(&&messages.iter().map(Vec::as_slice).collect::<Vec<_>>()[..]));
+    }
+}
+
+const GREETING: &[u8] = b"\x05\x02\x00\x02";
+const LOGIN: &[u8] = b"\x01\x03joe\x07hunter2";
+const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
+
+/// A choice, and a reply with an empty name.
+const SHORTEST: usize = 2 + 7;
 
 fn ours(request: &[u8]) {
     match Inbound::decode(request, usize::MAX) {
