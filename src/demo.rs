@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::access::Access;
 use crate::config::{Bind, Host, HostPort, ProxySpec, ServeSpec};
 use crate::error::Error;
 use crate::policy::Policy;
@@ -58,10 +59,12 @@ where
     let stop = serve(vec![
         Post {
             service: Service::Proxy(Policy::new(loopback_proxy())),
+            access: Access::default(),
             listening: at_proxy,
         },
         Post {
             service: Service::Tunnel(tunnel),
+            access: Access::default(),
             listening: at_entrance,
         },
     ]);

@@ -8,7 +8,8 @@
 //!    dials a proxy, asks it with [`wire`]'s bytes for a tunnel, and carries what both sides
 //!    say until both have ended.
 //!    Values and rules that need no loop are apart: [`service`] binds and announces, [`route`]
-//!    knows which way is next, [`policy`] what the embedded proxy allows, [`report`] what the
+//!    knows which way is next, [`access`] who may connect, [`policy`] what the embedded proxy
+//!    allows, [`report`] what the
 //!    log says of the end, `logging` where it goes, [`lookup`] asks the system for a name's
 //!    addresses, [`tls`] says what OpenSSL is told; [`stdio`](mod@stdio) and [`demo`] are plain
 //!    threads.
@@ -57,6 +58,7 @@
 #![warn(missing_docs)]
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
+pub mod access;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;

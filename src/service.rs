@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+use crate::access::Access;
 use crate::config::{Bind, Config, Host};
 use crate::error::Error;
 use crate::lookup;
@@ -34,6 +35,8 @@ impl Service {
 pub struct Post<L> {
     /// What is done for its clients.
     pub service: Service,
+    /// Which clients these are.
+    pub access: Access,
     /// Where they come in.
     pub listening: L,
 }
@@ -69,11 +72,15 @@ pub fn bind_all<L: Listen>(config: &Config) -> Result<Vec<Vec<Post<L>>>, Error> 
     if bound.iter().any(|(service, _)| service.looks_names_up()) {
         lookup::expect();
     }
+    let access = Access::new(config.allow_from.clone());
     for (service, listening) in bound {
         announce(&service, &listening[0]).map_err(|e| Error::other("cannot write to stdout", e))?;
         for (posts, listening) in threads.iter_mut().zip(listening) {
-            let service = service.clone();
-            posts.push(Post { service, listening });
+            posts.push(Post {
+                service: service.clone(),
+                access: access.clone(),
+                listening,
+            });
         }
     }
     Ok(threads)

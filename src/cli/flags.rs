@@ -138,6 +138,15 @@ pub(super) fn app() -> App<'static, 'static> {
             .short("l"),
         )
         .arg(
+            repeated(
+                "allow-from",
+                "",
+                "CIDR",
+                "Clients that listeners take: addresses or blocks of them [default: all]",
+            )
+            .long("allow-from"),
+        )
+        .arg(
             value(
                 "stdio",
                 "HOST:PORT",

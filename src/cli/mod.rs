@@ -24,9 +24,9 @@ use self::file::ConfigFile;
 use self::outline::Outline;
 use self::password::{Named, Passwords};
 use self::secrecy::Secretive;
-use crate::config::{Bind, Config, Credentials, Family, Host, HostPort, ListenSpec, Login};
-use crate::config::{NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route, Secret, ServeSpec};
-use crate::config::{Timeouts, TunnelSpec};
+use crate::config::{Bind, Block, Blocks, Config, Credentials, Family, Host, HostPort, ListenSpec};
+use crate::config::{Login, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route, Secret};
+use crate::config::{ServeSpec, Timeouts, TunnelSpec};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -232,7 +232,8 @@ fn configure(
     let tunnels = tunnels(matches)?;
     let listen = one(matches, "listen")?.unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
     let stdio = stdio(matches)?;
-    let serve = serve(matches, &listen, env)?;
+    let allow_from = allow_from(matches)?;
+    let serve = serve(matches, &listen, &allow_from, env)?;
     let demo = matches.is_present("demo");
     match (&stdio, tunnels.is_empty() && serve.is_none()) {
         _ if demo => {}
@@ -259,6 +260,7 @@ fn configure(
     Ok(Config {
         listen,
         serve,
+        allow_from,
         demo,
         route,
         timeouts: timeouts(matches)?,
@@ -336,9 +338,15 @@ fn stdio(matches: &ArgMatches<'_>) -> Result<Option<HostPort>, Error> {
     }
 }
 
+fn allow_from(matches: &ArgMatches<'_>) -> Result<Vec<Block>, Error> {
+    let lists = all::<Blocks>(matches, "allow-from")?;
+    Ok(lists.into_iter().flat_map(|Blocks(list)| list).collect())
+}
+
 fn serve(
     matches: &ArgMatches<'_>,
     listen: &Bind,
+    allow_from: &[Block],
     env: &Environment<'_>,
 ) -> Result<Option<ServeSpec>, Error> {
     let ListenSpec { bind, port } = match one(matches, "serve-proxy")? {
@@ -351,10 +359,11 @@ fn serve(
         Some(login) => Some(serve_credentials(login, env)?),
         None => None,
     };
-    if !bind.is_loopback() && credentials.is_none() && allow.is_empty() {
+    let is_restricted = credentials.is_some() || !allow.is_empty() || !allow_from.is_empty();
+    if !bind.is_loopback() && !is_restricted {
         return Err(Error::usage(format!(
             "--serve-proxy {} would be a proxy for everybody: bind it to 127.0.0.1, or give \
-             --serve-user USER:PASSWORD or --serve-allow HOST",
+             --serve-user USER:PASSWORD, --serve-allow HOST or --allow-from CIDR",
             matches.value_of("serve-proxy").unwrap_or_default()
         )));
     }

@@ -27,6 +27,12 @@ impl fmt::Display for Outline<'_> {
         if let Some(serve) = &config.serve {
             write_proxy(serve, f)?;
         }
+        let mut blocks = config.allow_from.iter();
+        if let Some(first) = blocks.next() {
+            write!(f, "would take clients from {}", first)?;
+            blocks.try_for_each(|block| write!(f, ", {}", block))?;
+            writeln!(f, " alone")?;
+        }
         if config.demo {
             writeln!(f, "would show the demo")?;
         }

@@ -180,6 +180,16 @@ fn the_usual_limits_and_others() {
 }
 
 #[test]
+fn clients_may_be_named_in_lists_and_again() {
+    assert!(config("-p p:1 1:a:1").allow_from.is_empty());
+    let blocks =
+        config("-p p:1 1:a:1 --allow-from 10.0.0.0/8,::1 --allow-from 192.0.2.7").allow_from;
+    let blocks: Vec<String> = blocks.iter().map(|block| block.to_string()).collect();
+    assert_eq!(blocks, ["10.0.0.0/8", "::1/128", "192.0.2.7/32"]);
+    assert!(complaint("-p p:1 1:a:1 --allow-from a.example").contains("'a.example'"));
+}
+
+#[test]
 fn stdio_takes_one_word_or_two() {
     for line in &[
         "-p p:1 -W a:22",
@@ -349,6 +359,8 @@ fn a_password_on_the_command_line_is_warned_of() {
 fn an_open_proxy_needs_a_user_or_a_list() {
     assert!(complaint("--serve-proxy *:3128").contains("for everybody"));
     assert!(complaint("--serve-proxy 3128 -l 0.0.0.0").contains("for everybody"));
+    assert!(complaint("--serve-proxy *:1").contains("--allow-from"));
+    config("--serve-proxy *:1 --allow-from 10.0.0.0/8");
     assert!(complaint("--serve-proxy localhost").contains("'localhost'"));
     assert!(complaint("--serve-proxy 0 --serve-user joe").contains("no password"));
     assert!(complaint("--serve-user joe:x --demo").contains("--serve-proxy"));

@@ -6,6 +6,7 @@
 //! [`Error`] that shows the offending text and a right example.
 //! What flags exist, and which of them depend on each other, is left to `cli`.
 
+mod block;
 mod credentials;
 mod header;
 mod host;
@@ -26,6 +27,7 @@ use ::log::LevelFilter;
 use crate::error::Error;
 use crate::escape::Escaped;
 
+pub use self::block::{Block, Blocks};
 pub use self::credentials::{Credentials, Login, Secret};
 pub use self::header::Header;
 pub(crate) use self::host::plain;
@@ -189,6 +191,8 @@ pub struct Config {
     pub stdio: Option<HostPort>,
     /// The embedded proxy.
     pub serve: Option<ServeSpec>,
+    /// Whose connections are taken; empty takes everybody's.
+    pub allow_from: Vec<Block>,
     /// Show the whole chain on loopback and exit.
     pub demo: bool,
     /// How tunnels reach their destinations.
@@ -240,6 +244,7 @@ mod tests {
             let _ = text.parse::<TunnelSpec>();
             let _ = text.parse::<ProxyUrl>();
             let _ = text.parse::<NoProxy>();
+            let _ = text.parse::<Blocks>();
             let _ = text.parse::<ListenSpec>();
             let _ = text.parse::<Header>();
             let _ = text.parse::<Login>();

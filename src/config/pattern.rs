@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::host::{plain, read_port, split_port, Host};
+use super::block::Block;
+use super::host::{read_port, split_port, Host};
 use super::{wrong, HostPort};
 use crate::error::Error;
 
@@ -24,8 +25,7 @@ enum Hosts {
     All,
     /// A name in lower case, without dots at its ends, and its subdomains.
     Domain(String),
-    /// The addresses that share so many leading bits with this one.
-    Block(IpAddr, u32),
+    Block(Block),
 }
 
 /// Destinations that are reached without a proxy: what `NO_PROXY` holds.
@@ -53,23 +53,9 @@ impl Hosts {
                     None => false,
                 }
             }
-            (Hosts::Block(network, bits), Host::Ip(ip)) => is_within(*network, *bits, plain(*ip)),
+            (Hosts::Block(block), Host::Ip(ip)) => block.covers(*ip),
             _ => false,
         }
-    }
-}
-
-fn is_within(network: IpAddr, bits: u32, ip: IpAddr) -> bool {
-    match (network, ip) {
-        (IpAddr::V4(network), IpAddr::V4(ip)) => {
-            let differing = u32::from(network) ^ u32::from(ip);
-            differing.leading_zeros() >= bits
-        }
-        (IpAddr::V6(network), IpAddr::V6(ip)) => {
-            let differing = u128::from(network) ^ u128::from(ip);
-            differing.leading_zeros() >= bits
-        }
-        _ => false,
     }
 }
 
@@ -121,12 +107,16 @@ fn complain(what: &str, text: &str, why: String) -> Error {
 fn read(text: &str) -> Result<Pattern, String> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Ok(Pattern {
-            hosts: whole(ip),
+            hosts: Hosts::Block(Block::of(ip)),
             port: None,
         });
     }
     if let Some(slash) = text.find('/') {
-        return read_block(&text[..slash], &text[slash + 1..]);
+        let block = Block::read(&text[..slash], &text[slash + 1..])?;
+        return Ok(Pattern {
+            hosts: Hosts::Block(block),
+            port: None,
+        });
     }
     let (host, port) = split_port(text)?;
     let port = if host.len() == text.len() {
@@ -137,36 +127,11 @@ fn read(text: &str) -> Result<Pattern, String> {
     let hosts = match host.trim_start_matches('.') {
         "*" => Hosts::All,
         host => match Host::read(host.strip_prefix("*.").unwrap_or(host))? {
-            Host::Ip(ip) => whole(ip),
+            Host::Ip(ip) => Hosts::Block(Block::of(ip)),
             Host::Name(name) => Hosts::Domain(name.trim_end_matches('.').to_ascii_lowercase()),
         },
     };
     Ok(Pattern { hosts, port })
-}
-
-fn read_block(network: &str, bits: &str) -> Result<Pattern, String> {
-    let ip = network
-        .parse::<IpAddr>()
-        .map_err(|_| "before the '/' stands an address")?;
-    let most = if ip.is_ipv4() { 32 } else { 128 };
-    let bits = match bits.parse() {
-        Ok(bits) if bits <= most => bits,
-        _ => return Err(format!("after the '/' stands a number up to {}", most)),
-    };
-    let is_mapped = ip != plain(ip);
-    let hosts = match bits {
-        _ if !is_mapped => Hosts::Block(ip, bits),
-        // Its first 96 bits say that it is IPv4.
-        96..=128 => Hosts::Block(plain(ip), bits - 96),
-        _ => return Err("after an IPv4 address in IPv6's form stands a number from 96".into()),
-    };
-    Ok(Pattern { hosts, port: None })
-}
-
-/// A block of one.
-fn whole(ip: IpAddr) -> Hosts {
-    let ip = plain(ip);
-    Hosts::Block(ip, if ip.is_ipv4() { 32 } else { 128 })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use log::{info, warn};
 use tokio_core::reactor::Timeout;
 
 use super::limits::{Permit, Permits};
+use crate::access::Access;
 use crate::lookup;
 use crate::net::{Accepting, Handle, Listening, Socket};
 use crate::shortage::{is_gone, plenty};
@@ -43,6 +44,7 @@ pub struct Client {
 #[must_use = "streams do nothing unless polled"]
 pub struct Listener {
     accepting: Accepting,
+    access: Access,
     permits: Permits,
     permit: Option<Permit>,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
@@ -78,6 +80,7 @@ impl Listener {
         Ok(Listener {
             plenty: plenty(sys::descriptor_limit()?),
             accepting: listening.register(handle)?,
+            access: Access::default(),
             permits: permits.clone(),
             permit: None,
             short: None,
@@ -88,18 +91,27 @@ impl Listener {
         })
     }
 
+    /// Closes the connections of those at once whom `access` doesn't admit.
+    pub fn admitting(mut self, access: Access) -> Listener {
+        self.access = access;
+        self
+    }
+
     /// The next client for whom there is another descriptor: one that could not be served shall
-    /// wait, not be accepted and dropped.
-    fn poll_client(&mut self) -> Poll<(Socket, SocketAddr, Option<Spare>), io::Error> {
+    /// wait, not be accepted and dropped. `None` is one that was turned away.
+    fn poll_client(&mut self) -> Poll<Option<(Socket, SocketAddr, Option<Spare>)>, io::Error> {
         let (socket, address) = match self.short.take() {
             Some(client) => client,
             None => try_ready!(self.accepting.poll_accept()),
         };
+        if !self.access.admits(address) {
+            return Ok(Async::Ready(None));
+        }
         if self.permits.held() < self.plenty {
-            return Ok(Async::Ready((socket, address, None)));
+            return Ok(Async::Ready(Some((socket, address, None))));
         }
         match self.spare() {
-            Ok(spare) => Ok(Async::Ready((socket, address, Some(spare)))),
+            Ok(spare) => Ok(Async::Ready(Some((socket, address, Some(spare))))),
             Err(e) => {
                 self.short = Some((socket, address));
                 Err(e)
@@ -189,7 +201,8 @@ impl Stream for Listener {
             }
             self.tries += 1;
             match self.poll_client() {
-                Ok(Async::Ready((socket, address, spare))) => {
+                Ok(Async::Ready(None)) => self.gone = 0,
+                Ok(Async::Ready(Some((socket, address, spare)))) => {
                     self.gone = 0;
                     self.recover()?;
                     let permit = self.permit.take().expect("taken above");

@@ -202,9 +202,14 @@ impl Engine {
         permits: &Permits,
         stopped: impl Future<Item = (), Error = ()> + 'static,
     ) -> Result<(), Error> {
-        let Post { service, listening } = post;
+        let Post {
+            service,
+            access,
+            listening,
+        } = post;
         let listener = Listener::new(listening, permits, self.handle())
-            .map_err(|e| Error::other("cannot watch a listener", e))?;
+            .map_err(|e| Error::other("cannot watch a listener", e))?
+            .admitting(access);
         let engine = self.clone();
         let serve_each = listener.for_each(move |client| {
             let session = engine.serve(client, &service);

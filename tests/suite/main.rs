@@ -10,6 +10,7 @@ mod support;
 
 mod ends;
 
+mod access;
 mod auth;
 mod balancer;
 mod bounds;

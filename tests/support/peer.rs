@@ -1,12 +1,14 @@
 //! Peers that do as they are told: proxies with any reply, destinations with any habit.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
 
 use super::process;
 use super::sys;
@@ -29,6 +31,21 @@ impl Connection {
         match TcpStream::connect_timeout(&address, PATIENCE) {
             Ok(stream) => Connection::new(stream, 0),
             Err(e) => panic!("connecting to {}: {}", address, e),
+        }
+    }
+
+    /// Connects from an address of this machine.
+    #[track_caller]
+    pub fn open_from(ip: IpAddr, address: SocketAddr) -> Connection {
+        let connect = || {
+            let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+            socket.bind(&SocketAddr::new(ip, 0).into())?;
+            socket.connect_timeout(&address.into(), PATIENCE)?;
+            io::Result::Ok(socket)
+        };
+        match connect() {
+            Ok(socket) => Connection::new(socket.into(), 0),
+            Err(e) => panic!("connecting from {} to {}: {}", ip, address, e),
         }
     }
 

@@ -10,6 +10,7 @@ use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
 use log::{info, warn};
+use ptunnel::access::Access;
 use ptunnel::lookup;
 use ptunnel::shortage::{is_gone, plenty};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -47,6 +48,7 @@ pub struct Client {
 /// and further clients wait in the kernel's backlog.
 pub struct Listener {
     listener: TcpListener,
+    access: Access,
     permits: Permits,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
     short: Option<(TcpStream, SocketAddr)>,
@@ -77,12 +79,19 @@ impl Listener {
         let limit = getrlimit(Resource::Nofile).current;
         Listener {
             listener,
+            access: Access::default(),
             permits: permits.clone(),
             short: None,
             plenty: plenty(limit.unwrap_or(u64::MAX)),
             exhausted: None,
             gone: 0,
         }
+    }
+
+    /// Closes the connections of those at once whom `access` doesn't admit.
+    pub fn admitting(mut self, access: Access) -> Listener {
+        self.access = access;
+        self
     }
 
     /// The next client. Dropping the future loses none.
@@ -162,7 +171,7 @@ impl Listener {
             Some(short) => short,
             // A permit kept while nobody comes would be one client less elsewhere, and would look
             // like one that is served.
-            None => ready!(self.listener.poll_accept(cx))?,
+            None => ready!(self.poll_accept(cx))?,
         };
         let spare = if self.permits.held() <= self.plenty {
             None
@@ -182,6 +191,16 @@ impl Listener {
             permit,
             spare,
         }))
+    }
+
+    /// The next connection of somebody who is admitted; tokio's budget has others get their turn.
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        loop {
+            let (socket, address) = ready!(self.listener.poll_accept(cx))?;
+            if self.access.admits(address) {
+                return Poll::Ready(Ok((socket, address)));
+            }
+        }
     }
 
     /// A descriptor, where there are others for look-ups.

@@ -96,11 +96,16 @@ impl Worker {
         on_this_thread(async {
             let mut vital = Vital::default();
             let engine = Engine::<L>::new(settings, &mut vital);
-            for Post { service, listening } in posts {
+            for post in posts {
+                let Post {
+                    service,
+                    access,
+                    listening,
+                } = post;
                 let listener = listening
                     .register()
                     .map_err(|e| Error::other("cannot watch a listener", e))?;
-                let listener = Listener::new(listener, &permits);
+                let listener = Listener::new(listener, &permits).admitting(access);
                 let (engine, phases) = (engine.clone(), phases.clone());
                 vital.spawn(async move {
                     phases.reached(Phase::Serving).await;

@@ -1,0 +1,142 @@
+//! Blocks of addresses: CIDR, and single ones.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use super::host::plain;
+use super::wrong;
+use crate::error::Error;
+
+/// The addresses that share so many leading bits: `10.0.0.0/8`, `2001:db8::/32`, or `10.0.0.1`, a
+/// block of one.
+///
+/// An IPv4 address is the same when it is written as `::ffff:10.0.0.1`, in the block and in what it
+/// is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    network: IpAddr,
+    bits: u32,
+}
+
+impl Block {
+    /// A block of one.
+    pub(super) fn of(ip: IpAddr) -> Block {
+        let network = plain(ip);
+        let bits = if network.is_ipv4() { 32 } else { 128 };
+        Block { network, bits }
+    }
+
+    /// Reads what stands around the '/'.
+    pub(super) fn read(network: &str, bits: &str) -> Result<Block, String> {
+        let ip = network
+            .parse::<IpAddr>()
+            .map_err(|_| "before the '/' stands an address")?;
+        let most = if ip.is_ipv4() { 32 } else { 128 };
+        let bits = match bits.parse() {
+            Ok(bits) if bits <= most => bits,
+            _ => return Err(format!("after the '/' stands a number up to {}", most)),
+        };
+        let network = plain(ip);
+        match bits {
+            _ if network == ip => Ok(Block { network, bits }),
+            // Its first 96 bits say that it is IPv4.
+            96..=128 => Ok(Block {
+                network,
+                bits: bits - 96,
+            }),
+            _ => Err("after an IPv4 address in IPv6's form stands a number from 96".into()),
+        }
+    }
+
+    /// Whether `ip` is in it.
+    pub fn covers(&self, ip: IpAddr) -> bool {
+        match (self.network, plain(ip)) {
+            (IpAddr::V4(network), IpAddr::V4(ip)) => {
+                let differing = u32::from(network) ^ u32::from(ip);
+                differing.leading_zeros() >= self.bits
+            }
+            (IpAddr::V6(network), IpAddr::V6(ip)) => {
+                let differing = u128::from(network) ^ u128::from(ip);
+                differing.leading_zeros() >= self.bits
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Some blocks, parted by commas: one value of `--allow-from`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocks(pub Vec<Block>);
+
+impl FromStr for Blocks {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Blocks, Error> {
+        text.split(',')
+            .map(|entry| read(entry.trim()))
+            .collect::<Result<_, String>>()
+            .map(Blocks)
+            .map_err(|why| wrong("address or block", text, why, "10.0.0.0/8,2001:db8::/32"))
+    }
+}
+
+fn read(text: &str) -> Result<Block, String> {
+    match text.find('/') {
+        Some(slash) => Block::read(&text[..slash], &text[slash + 1..]),
+        None => match text.parse() {
+            Ok(ip) => Ok(Block::of(ip)),
+            Err(_) => Err("it is an address, or a block of them with its number of bits".into()),
+        },
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.network, self.bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_covers_what_one_of_its_blocks_does() {
+        let Blocks(blocks) = "10.0.0.0/8, ::1,192.0.2.7".parse().unwrap();
+        let covers = |ip: &str| blocks.iter().any(|block| block.covers(ip.parse().unwrap()));
+        for ip in &["10.1.2.3", "::ffff:10.1.2.3", "::1", "192.0.2.7"] {
+            assert!(covers(ip), "{}", ip);
+        }
+        for ip in &["11.0.0.1", "::ffff:11.0.0.1", "::2", "192.0.2.6"] {
+            assert!(!covers(ip), "{}", ip);
+        }
+    }
+
+    #[test]
+    fn everybody_is_a_block_of_each_family() {
+        let Blocks(blocks) = "0.0.0.0/0,::/0".parse().unwrap();
+        let (v4, v6) = ([203, 0, 113, 1].into(), "2001:db8::1".parse().unwrap());
+        assert!(blocks[0].covers(v4) && !blocks[0].covers(v6));
+        assert!(blocks[1].covers(v6) && !blocks[1].covers(v4));
+    }
+
+    #[test]
+    fn complains_of_what_is_no_address() {
+        for list in &[
+            "",
+            ",",
+            "10.0.0.0/8,",
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "::ffff:10.0.0.0/95",
+            "example.org",
+            "[::1]",
+            "10.0.0.1:80",
+            "*",
+        ] {
+            let complaint = list.parse::<Blocks>().unwrap_err().to_string();
+            assert!(complaint.contains(&format!("'{}'", list)), "{}", complaint);
+        }
+    }
+}
