@@ -209,6 +209,16 @@ impl Error {
         matches!(self.kind, Kind::Resolve(_)) && self.io_cause().map_or(false, is_denied)
     }
 
+    /// Why there is no way to the destination itself, where it was tried.
+    pub(crate) fn without_a_way(&self) -> Option<&io::Error> {
+        match self.kind {
+            Kind::Resolve(Peer::Destination(_)) | Kind::Connect(Peer::Destination(_)) => {
+                self.io_cause().filter(|_| !self.is_shortage())
+            }
+            _ => None,
+        }
+    }
+
     fn io_cause(&self) -> Option<&io::Error> {
         error::Error::source(self)?.downcast_ref()
     }

@@ -7,9 +7,9 @@
 //! 2. `engine` binds the listeners and, for each client, opens a way to the destination: it
 //!    dials a proxy, asks it with [`wire`]'s bytes for a tunnel, and carries what both sides
 //!    say until both have ended.
-//!    Values and rules that need no loop are apart: [`service`] binds and announces, [`route`]
-//!    knows which way is next, [`access`] who may connect, [`policy`] what the embedded proxy
-//!    allows, [`report`] what the
+//!    Values and rules that need no loop are apart: [`service`] binds and announces, [`access`]
+//!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
+//!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`report`] what the
 //!    log says of the end, `logging` where it goes, [`lookup`] asks the system for a name's
 //!    addresses, [`tls`] says what OpenSSL is told; [`stdio`](mod@stdio) and [`demo`] are plain
 //!    threads.
@@ -63,6 +63,7 @@ pub mod access;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod dynamic;
 #[cfg(feature = "legacy")]
 pub mod engine;
 pub mod env;

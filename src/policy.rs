@@ -31,7 +31,7 @@ impl Policy {
     ///
     /// What the client shall be told instead.
     pub fn judge(&self, request: Result<Inbound, Malformed>) -> Result<HostPort, Denial> {
-        let request = request.map_err(|why| Denial::new(400, why.to_string()))?;
+        let request = well_formed(request)?;
         if let Some(wanted) = &self.spec.credentials {
             let given = request.authorization.as_ref();
             if !given.map_or(false, |given| auth::is_basic(given, wanted)) {
@@ -41,12 +41,7 @@ impl Policy {
                 ));
             }
         }
-        if request.method != "CONNECT" {
-            let why = format!("only CONNECT is served, not {}", request.method);
-            return Err(Denial::new(405, why));
-        }
-        let target = request.target.parse::<HostPort>();
-        let target = target.map_err(|e| Denial::new(400, e.to_string()))?;
+        let target = wanted(&request)?;
         let allow = &self.spec.allow;
         if !allow.is_empty() && !allow.iter().any(|pattern| pattern.covers(&target)) {
             return Err(Denial::new(403, format!("{} is not allowed here", target)));
@@ -73,6 +68,28 @@ impl Policy {
     }
 }
 
+/// The destination that a request asks for, whoever asks.
+///
+/// # Errors
+///
+/// What the client shall be told instead.
+pub fn target(request: Result<Inbound, Malformed>) -> Result<HostPort, Denial> {
+    wanted(&well_formed(request)?)
+}
+
+fn well_formed(request: Result<Inbound, Malformed>) -> Result<Inbound, Denial> {
+    request.map_err(|why| Denial::new(400, why.to_string()))
+}
+
+fn wanted(request: &Inbound) -> Result<HostPort, Denial> {
+    if request.method != "CONNECT" {
+        let why = format!("only CONNECT is served, not {}", request.method);
+        return Err(Denial::new(405, why));
+    }
+    let target = request.target.parse::<HostPort>();
+    target.map_err(|e| Denial::new(400, e.to_string()))
+}
+
 /// A no, and its reason; displays as the log has it.
 #[derive(Clone, Debug)]
 pub struct Denial {
@@ -89,9 +106,15 @@ impl Denial {
     }
 
     /// The destination can't be reached: 504 when time ran out, 403 when it may not be, 503 when
-    /// it is we who lack something, else 502.
+    /// it is we who lack something, else 502. A proxy's word for one of these is passed on.
     pub fn unreachable(error: &Error) -> Denial {
-        let status = if error.is_timeout() {
+        let passed_on = error
+            .refusal()
+            .map(|refusal| refusal.status())
+            .filter(|status| matches!(status, 403 | 503 | 504));
+        let status = if let Some(status) = passed_on {
+            status
+        } else if error.is_timeout() {
             504
         } else if error.is_shortage() {
             503

@@ -17,6 +17,8 @@ use crate::route::{Gateway, Tunnel};
 pub enum Service {
     /// Each is carried to the tunnel's destination.
     Tunnel(Tunnel),
+    /// Each names its destination, and is carried there by this gateway.
+    Dynamic(Gateway),
     /// Each may ask the embedded proxy for a destination.
     Proxy(Policy),
 }
@@ -25,7 +27,7 @@ impl Service {
     fn looks_names_up(&self) -> bool {
         match self {
             Service::Tunnel(tunnel) => tunnel.looks_names_up(),
-            Service::Proxy(_) => true,
+            Service::Dynamic(_) | Service::Proxy(_) => true,
         }
     }
 }
@@ -86,19 +88,26 @@ pub fn bind_all<L: Listen>(config: &Config) -> Result<Vec<Vec<Post<L>>>, Error> 
     Ok(threads)
 }
 
-/// All tunnels share a gateway: what one learns of a dead proxy, all know.
+/// All ways in share a gateway: what one learns of a dead proxy, all know.
 fn services(config: &Config) -> impl Iterator<Item = (Service, &Bind, u16)> {
     let gateway = Gateway::new(config.route.clone());
-    let tunnels = config.tunnels.iter().map(move |spec| {
+    let tunnels = {
+        let gateway = gateway.clone();
+        config.tunnels.iter().map(move |spec| {
+            let bind = spec.bind.as_ref().unwrap_or(&config.listen);
+            let tunnel = Tunnel::new(spec.destination.clone(), &gateway);
+            (Service::Tunnel(tunnel), bind, spec.port)
+        })
+    };
+    let dynamic = config.dynamic.iter().map(move |spec| {
         let bind = spec.bind.as_ref().unwrap_or(&config.listen);
-        let tunnel = Tunnel::new(spec.destination.clone(), &gateway);
-        (Service::Tunnel(tunnel), bind, spec.port)
+        (Service::Dynamic(gateway.clone()), bind, spec.port)
     });
     let proxy = config.serve.iter().map(|spec| {
         let policy = Policy::new(spec.clone());
         (Service::Proxy(policy), &spec.bind, spec.port)
     });
-    tunnels.chain(proxy)
+    tunnels.chain(dynamic).chain(proxy)
 }
 
 /// Listens `count` times on the same address.
@@ -161,6 +170,11 @@ fn announce<L: Listen>(service: &Service, listening: &L) -> io::Result<()> {
     let mut out = io::stdout();
     match service {
         Service::Tunnel(tunnel) => writeln!(out, "listening on {} for {}", address, tunnel)?,
+        Service::Dynamic(gateway) => writeln!(
+            out,
+            "listening on {} for SOCKS5 and HTTP CONNECT {}",
+            address, gateway
+        )?,
         Service::Proxy(_) => writeln!(out, "serving proxy on {}", address)?,
     }
     out.flush()

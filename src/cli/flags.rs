@@ -147,6 +147,15 @@ pub(super) fn app() -> App<'static, 'static> {
             .long("allow-from"),
         )
         .arg(
+            repeated(
+                "dynamic",
+                "D",
+                "[BIND:]PORT",
+                "Listen for SOCKS5 and HTTP CONNECT, to any destination",
+            )
+            .long("dynamic"),
+        )
+        .arg(
             value(
                 "stdio",
                 "HOST:PORT",

@@ -233,14 +233,16 @@ fn configure(
     let listen = one(matches, "listen")?.unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
     let stdio = stdio(matches)?;
     let allow_from = allow_from(matches)?;
+    let dynamic = dynamic(matches, &listen, &allow_from)?;
     let serve = serve(matches, &listen, &allow_from, env)?;
     let demo = matches.is_present("demo");
-    match (&stdio, tunnels.is_empty() && serve.is_none()) {
+    let is_without_listener = tunnels.is_empty() && dynamic.is_empty() && serve.is_none();
+    match (&stdio, is_without_listener) {
         _ if demo => {}
         (None, true) => {
             return Err(Error::usage(
-                "nothing to do: give a tunnel such as 8993:imap.example.org:993, -W HOST:PORT, \
-                 --serve-proxy ADDR or --demo",
+                "nothing to do: give a tunnel such as 8993:imap.example.org:993, -D PORT, \
+                 -W HOST:PORT, --serve-proxy ADDR or --demo",
             ))
         }
         (Some(_), false) => {
@@ -256,7 +258,11 @@ fn configure(
         .map(|tunnel| &tunnel.destination)
         .chain(stdio.as_ref())
         .collect();
-    let route = route(matches, &destinations, env, prompt, warnings)?;
+    let reach = Reach {
+        destinations,
+        is_open: !dynamic.is_empty(),
+    };
+    let route = route(matches, &reach, env, prompt, warnings)?;
     Ok(Config {
         listen,
         serve,
@@ -284,6 +290,7 @@ fn configure(
         log_format: one(matches, "log-format")?.unwrap_or_default(),
         log_to: one(matches, "log-to")?.unwrap_or_default(),
         tunnels,
+        dynamic,
         stdio,
     })
 }
@@ -343,6 +350,23 @@ fn allow_from(matches: &ArgMatches<'_>) -> Result<Vec<Block>, Error> {
     Ok(lists.into_iter().flat_map(|Blocks(list)| list).collect())
 }
 
+fn dynamic(
+    matches: &ArgMatches<'_>,
+    listen: &Bind,
+    allow_from: &[Block],
+) -> Result<Vec<ListenSpec>, Error> {
+    let given: Vec<ListenSpec> = all(matches, "dynamic")?;
+    let is_open = |spec: &&ListenSpec| !spec.bind.as_ref().unwrap_or(listen).is_loopback();
+    match given.iter().find(is_open) {
+        Some(spec) if allow_from.is_empty() => Err(Error::usage(format!(
+            "-D {} would be a proxy for everybody: bind it to 127.0.0.1, or give \
+             --allow-from CIDR",
+            outline::Address(spec.bind.as_ref().unwrap_or(listen), spec.port)
+        ))),
+        _ => Ok(given),
+    }
+}
+
 fn serve(
     matches: &ArgMatches<'_>,
     listen: &Bind,
@@ -391,9 +415,25 @@ fn serve_credentials(login: Login, env: &Environment<'_>) -> Result<Credentials,
     Credentials::new(user, password)
 }
 
+/// What the tunnels may lead to.
+struct Reach<'a> {
+    destinations: Vec<&'a HostPort>,
+    /// Besides, whatever a client names.
+    is_open: bool,
+}
+
+impl Reach<'_> {
+    /// Whether some of it isn't reached directly.
+    fn is_beyond(&self, no_proxy: &NoProxy) -> bool {
+        let mut destinations = self.destinations.iter();
+        self.is_open && !no_proxy.covers_everything()
+            || destinations.any(|destination| !no_proxy.covers(destination))
+    }
+}
+
 fn route(
     matches: &ArgMatches<'_>,
-    destinations: &[&HostPort],
+    reach: &Reach<'_>,
     env: &Environment<'_>,
     prompt: Prompt<'_>,
     warnings: &mut Vec<String>,
@@ -403,9 +443,7 @@ fn route(
         None => env.no_proxy()?.unwrap_or_default(),
     };
     let direct_fallback = matches.is_present("direct-fallback");
-    let is_needed = !destinations
-        .iter()
-        .all(|destination| no_proxy.covers(destination));
+    let is_needed = reach.is_beyond(&no_proxy);
     let mut urls: Vec<(Named, ProxyUrl)> = named(matches, "proxy", Named::First)?;
     if urls.is_empty() && is_needed {
         urls.extend(env.proxy()?.map(|url| (Named::ByEnvironment, url)));

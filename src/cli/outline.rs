@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::{Bind, Config, HostPort, ProxySpec, ServeSpec};
+use crate::config::{Bind, Config, ProxySpec, ServeSpec};
 
 /// Displays as one line for each listener, and for stdin and stdout.
 pub(super) struct Outline<'a>(pub(super) &'a Config);
@@ -18,11 +18,20 @@ impl fmt::Display for Outline<'_> {
                 Address(bind, tunnel.port),
                 tunnel.destination
             )?;
-            self.write_way(&tunnel.destination, f)?;
+            self.write_way(config.route.is_direct(&tunnel.destination), f)?;
+        }
+        for spec in &config.dynamic {
+            let bind = spec.bind.as_ref().unwrap_or(&config.listen);
+            write!(
+                f,
+                "would listen on {} for SOCKS5 and HTTP CONNECT",
+                Address(bind, spec.port)
+            )?;
+            self.write_way(config.route.no_proxy.covers_everything(), f)?;
         }
         if let Some(destination) = &config.stdio {
             write!(f, "would connect stdin and stdout to {}", destination)?;
-            self.write_way(destination, f)?;
+            self.write_way(config.route.is_direct(destination), f)?;
         }
         if let Some(serve) = &config.serve {
             write_proxy(serve, f)?;
@@ -41,9 +50,9 @@ impl fmt::Display for Outline<'_> {
 }
 
 impl Outline<'_> {
-    fn write_way(&self, destination: &HostPort, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_way(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route = &self.0.route;
-        if route.is_direct(destination) {
+        if is_direct || route.proxies.is_empty() {
             return writeln!(f, " directly");
         }
         for (place, proxy) in route.proxies.iter().enumerate() {
@@ -89,7 +98,8 @@ fn write_proxy(serve: &ServeSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-struct Address<'a>(&'a Bind, u16);
+/// Where something listens.
+pub(super) struct Address<'a>(pub(super) &'a Bind, pub(super) u16);
 
 impl fmt::Display for Address<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -180,6 +180,30 @@ fn the_usual_limits_and_others() {
 }
 
 #[test]
+fn a_dynamic_listener_is_for_those_who_are_named() {
+    let ports = |line: &str| -> Vec<u16> {
+        let listening = config(line).dynamic;
+        listening.iter().map(|spec| spec.port).collect()
+    };
+    assert!(ports("-p p:1 1:a:1").is_empty());
+    assert_eq!(ports("-p p:1 -D 1080 --dynamic [::1]:1081"), [1080, 1081]);
+    assert_eq!(ports("-p p:1 -D *:1 --allow-from 10.0.0.0/8"), [1]);
+    assert!(complaint("-p p:1 -D *:1").contains("-D *:1 would be a proxy for everybody"));
+    assert!(complaint("-p p:1 -D 1 -l 0.0.0.0").contains("-D 0.0.0.0:1 would be"));
+    assert!(complaint("-p p:1 -D x").contains("'x'"));
+    assert!(complaint("-p p:1 -D 1 -W a:1").contains("without others"));
+}
+
+/// Which proxy is wanted isn't known before a client has named its destination.
+#[test]
+fn a_dynamic_listener_wants_a_proxy_unless_nothing_does() {
+    assert!(complaint("-D 1 --no-proxy a 1:a:1").contains("no proxy"));
+    config("-D 1 --no-proxy *");
+    let (_, warnings) = warned("-D 1 --direct-fallback");
+    assert!(warnings[0].contains("directly"), "{:?}", warnings);
+}
+
+#[test]
 fn clients_may_be_named_in_lists_and_again() {
     assert!(config("-p p:1 1:a:1").allow_from.is_empty());
     let blocks =

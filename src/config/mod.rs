@@ -185,6 +185,8 @@ impl Route {
 pub struct Config {
     /// The tunnels, in the order they were given.
     pub tunnels: Vec<TunnelSpec>,
+    /// Where clients may name their destination themselves, as in the tunnels.
+    pub dynamic: Vec<ListenSpec>,
     /// Where tunnels without a bind address listen.
     pub listen: Bind,
     /// Stdin and stdout are the client of a tunnel to this destination.

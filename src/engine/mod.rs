@@ -16,8 +16,9 @@
 //! - `resolve`, `dial`, `secure` (TLS, where the proxy speaks it), `connect` and `relay` are its
 //!   links, hand-written futures; `ask` goes from one connection to the next when a proxy wants
 //!   that; `ticker` keeps the `clock`.
-//! - `stdio` makes standard input and output a client, `proxy` is the other side of
-//!   CONNECT, `demo` shows all of it in one process.
+//! - `stdio` makes standard input and output a client, `dynamic` hears clients who name their
+//!   destination themselves, `proxy` is the other side of CONNECT, `parting` says no for both,
+//!   `demo` shows all of it in one process.
 //!
 //! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
 //! threads but the list of failed proxies, the count of clients and the resolver's answers.
@@ -27,8 +28,10 @@ mod clock;
 mod connect;
 mod demo;
 mod dial;
+mod dynamic;
 mod limits;
 mod listen;
+mod parting;
 mod proxy;
 mod relay;
 mod resolve;
@@ -93,8 +96,8 @@ pub struct Settings {
     pub splice: Splice,
     /// Resolves the names of the configuration for all of them.
     pub resolver: Resolver,
-    /// Resolves the names that clients of the embedded proxy ask for: theirs may hang, and shall
-    /// not keep ours waiting.
+    /// Resolves the names that clients ask for, of `-D` and of the embedded proxy: theirs may
+    /// hang, and shall not keep ours waiting.
     pub guests: Resolver,
 }
 
@@ -106,6 +109,15 @@ impl Settings {
             splice: config.splice,
             resolver: Resolver::new(),
             guests: Resolver::new(),
+        }
+    }
+
+    /// Who resolves the tunnel's destination, where that is reached directly.
+    fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
+        if tunnel.is_of_guest() {
+            &self.guests
+        } else {
+            &self.resolver
         }
     }
 }

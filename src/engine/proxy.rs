@@ -7,8 +7,7 @@
 //!
 //! It connects directly, to whatever the client names and the user allows.
 
-use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::{self, Either};
 use futures::{Async, Future, Poll};
@@ -28,11 +27,6 @@ use crate::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
 
 /// What one read asks for: most requests come in one.
 const CHUNK: usize = 2 * 1024;
-
-/// How long a client that was denied may go on sending, so that it gets to read the answer.
-const PARTING: Duration = Duration::from_secs(2);
-/// How much it may send meanwhile.
-const PARTING_BYTES: u64 = 256 * 1024;
 
 /// The embedded proxy. Cheap to clone, and to send to another thread.
 #[derive(Clone, Debug)]
@@ -79,7 +73,7 @@ impl Proxy {
                     let family = policy.family(&target);
                     Either::A(open(client, target, family, origin, start, engine))
                 }
-                Err(denial) => Either::B(tell(denial, client, &engine)),
+                Err(denial) => Either::B(engine.deny(client, denial)),
             }
         })
     }
@@ -128,9 +122,7 @@ fn open(
                         .map(drop)
                 }),
         ),
-        Ok((client, Err(e))) => {
-            Either::B(Either::A(tell(Denial::unreachable(&e), client, &engine)))
-        }
+        Ok((client, Err(e))) => Either::B(Either::A(engine.deny(client, Denial::unreachable(&e)))),
         Err(e) => {
             report::left(origin, &target, start, e);
             Either::B(Either::B(future::ok(())))
@@ -138,22 +130,10 @@ fn open(
     })
 }
 
-/// Answers, and fails with what it answered.
-///
-/// A client that still sends when its connection is closed gets a reset, which may destroy
-/// the answer before it is read; so what it sends is read, for a while, and left aside.
-fn tell(
-    denial: Denial,
-    client: Rewind<Socket>,
-    engine: &Engine,
-) -> impl Future<Item = (), Error = Error> {
-    let parting = aio::write_all(client, denial.reply())
-        .and_then(|(client, _)| aio::shutdown(client))
-        .and_then(|client| aio::copy(io::Read::take(client, PARTING_BYTES), io::sink()))
-        .map_err(|e| Error::other("cannot answer", e));
-    let late = || Error::denied("");
-    Deadline::new(parting, PARTING, engine.clock(), late)
-        .then(move |_| future::err(Error::denied(denial.to_string())))
+impl Engine {
+    fn deny(&self, client: Rewind<Socket>, no: Denial) -> impl Future<Item = (), Error = Error> {
+        self.tell(client, no.reply(), Error::denied(no.to_string()))
+    }
 }
 
 /// Reads the head of a request; resolves to what it says, and the client with what came behind.

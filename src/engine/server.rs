@@ -243,9 +243,15 @@ impl Engine {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up
                 Either::A(self.carry(socket, origin, tunnel).map(drop))
             }
+            Service::Dynamic(gateway) => {
+                // Boxed: the others' idle tunnels shall not weigh what its own do.
+                let session: Box<dyn Future<Item = (), Error = Error>> =
+                    Box::new(self.serve_dynamic(spare, socket, origin, gateway));
+                Either::B(Either::A(session))
+            }
             Service::Proxy(policy) => {
                 let proxy = Proxy::from(policy.clone());
-                Either::B(proxy.serve_with(spare, socket, origin, self))
+                Either::B(Either::B(proxy.serve_with(spare, socket, origin, self)))
             }
         };
         session.then(move |end| {

@@ -51,25 +51,40 @@ impl Engine {
                     return Either::A(boxed(future::ok(carried)));
                 }
             };
-            debug!("{} to {}: open {}", origin, destination, opened.via);
-            let line = Line {
-                origin,
-                destination,
-                via: opened.via,
-                start,
-            };
-            // Two kinds of relay, so that the usual one knows its socket.
-            match Upstream::bare(opened.stream) {
-                Ok(stream) => {
-                    let relay = engine.relay(client, stream);
-                    Either::B(relay.then(|end| Ok(line.log(end))))
-                }
-                Err(stream) => {
-                    let relay = engine.relay(client, stream);
-                    Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
-                }
-            }
+            engine.carry_opened(client, opened, origin, destination, start)
         })
+    }
+
+    /// The last link: carries the client's bytes over what was opened for it, and logs its end.
+    pub(super) fn carry_opened<C: Transport + 'static>(
+        &self,
+        client: C,
+        opened: Opened,
+        origin: Origin,
+        destination: HostPort,
+        start: Instant,
+    ) -> Either<
+        Box<dyn Future<Item = Carried, Error = Error>>,
+        impl Future<Item = Carried, Error = Error>,
+    > {
+        debug!("{} to {}: open {}", origin, destination, opened.via);
+        let line = Line {
+            origin,
+            destination,
+            via: opened.via,
+            start,
+        };
+        // Two kinds of relay, so that the usual one knows its socket.
+        match Upstream::bare(opened.stream) {
+            Ok(stream) => {
+                let relay = self.relay(client, stream);
+                Either::B(relay.then(|end| Ok(line.log(end))))
+            }
+            Err(stream) => {
+                let relay = self.relay(client, stream);
+                Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
+            }
+        }
     }
 
     /// Opens a way to the tunnel's destination: through the first proxy of its gateway that can
@@ -198,7 +213,7 @@ impl Engine {
             Peer::Destination(destination.clone()),
             destination,
             family,
-            &self.settings().resolver,
+            self.settings().resolver_for(tunnel),
         )
         .map(|socket| Opened {
             stream: bare(socket),

@@ -75,6 +75,25 @@ impl Gateway {
     }
 }
 
+impl fmt::Display for Gateway {
+    /// `through proxy.example:3128`, with every proxy and those behind it, or `directly`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let route = self.route();
+        if route.proxies.is_empty() || route.no_proxy.covers_everything() {
+            return f.write_str("directly");
+        }
+        for (index, proxy) in route.proxies.iter().enumerate() {
+            let before = if index == 0 { "through" } else { "," };
+            write!(f, "{} {}", before, proxy)?;
+        }
+        if route.proxies.len() > 1 && !route.via.is_empty() {
+            f.write_str(", each")?;
+        }
+        let mut behind = route.via.iter();
+        behind.try_for_each(|proxy| write!(f, " via {}", proxy))
+    }
+}
+
 /// One proxy of a gateway's list, with those behind it: a way that may be tried.
 #[derive(Clone, Debug)]
 pub struct Candidate {

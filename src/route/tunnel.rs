@@ -21,6 +21,7 @@ use crate::config::{Family, Header, Host, HostPort, Names, Protocol, ProxySpec, 
 #[derive(Clone, Debug)]
 pub struct Tunnel {
     shared: Arc<(HostPort, Gateway)>,
+    is_of_guest: bool,
 }
 
 impl Tunnel {
@@ -37,7 +38,22 @@ impl Tunnel {
     pub fn new(destination: HostPort, gateway: &Gateway) -> Tunnel {
         Tunnel {
             shared: Arc::new((destination, gateway.clone())),
+            is_of_guest: false,
         }
+    }
+
+    /// The same, to a destination that a client named, and not the configuration.
+    pub fn of_guest(destination: HostPort, gateway: &Gateway) -> Tunnel {
+        Tunnel {
+            is_of_guest: true,
+            ..Tunnel::new(destination, gateway)
+        }
+    }
+
+    /// Whether a client named the destination: its look-up may hang, and shall not keep those of
+    /// the configuration waiting.
+    pub fn is_of_guest(&self) -> bool {
+        self.is_of_guest
     }
 
     /// Where it leads.
@@ -68,22 +84,12 @@ impl fmt::Display for Tunnel {
     /// `example.org:22 through proxy.example:3128`, with every proxy and those behind it, or
     /// `example.org:22 directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let route = self.gateway().route();
-        self.destination().fmt(f)?;
-        if route.is_direct(self.destination()) {
-            return f.write_str(" directly");
+        let (destination, gateway) = (self.destination(), self.gateway());
+        if gateway.route().is_direct(destination) {
+            write!(f, "{} directly", destination)
+        } else {
+            write!(f, "{} {}", destination, gateway)
         }
-        for (index, proxy) in route.proxies.iter().enumerate() {
-            let before = if index == 0 { " through" } else { "," };
-            write!(f, "{} {}", before, proxy)?;
-        }
-        if route.proxies.len() > 1 && !route.via.is_empty() {
-            f.write_str(", each")?;
-        }
-        route
-            .via
-            .iter()
-            .try_for_each(|proxy| write!(f, " via {}", proxy))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::error;
 use std::fmt;
 
-use super::socks5::SocksFault;
+use super::SocksFault;
 
 /// Bytes that a head may have, from its first to the end of its blank line.
 pub const HEAD_LIMIT: usize = 16 * 1024;

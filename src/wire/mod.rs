@@ -4,7 +4,8 @@
 //! back. That a head is incomplete is an answer ([`Decoded::Partial`]), not an error. Heads are
 //! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
 //! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] is one with a
-//! proxy that speaks that instead of HTTP.
+//! proxy that speaks that instead of HTTP; clients of ours may speak it as well, and
+//! [`SocksServer`] hears them.
 //!
 //! ```
 //! use ptunnel::wire::{Decoded, Request, Response, Verdict};
@@ -33,7 +34,7 @@ mod head;
 mod refusal;
 mod request;
 mod response;
-mod socks5;
+mod socks;
 
 pub use self::body::Framing;
 pub use self::exchange::{Exchange, Outcome, Step};
@@ -41,4 +42,5 @@ pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::refusal::{HttpRefusal, Refusal, SocksRefusal};
 pub use self::request::{Inbound, Request};
 pub use self::response::{encode_response, Response, Verdict};
-pub use self::socks5::{Socks5, SocksFault};
+pub use self::socks::{Socks5, SocksDenial, SocksFault, SocksReply, SocksServer, SocksStep};
+pub(crate) use self::socks::{VERSION, VERSION_4};

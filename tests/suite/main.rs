@@ -1,9 +1,9 @@
 //! The program, judged from outside: its command line, streams, sockets and exit codes.
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
-//! command line. Real proxies, servers and clients take part in `chains`, `challenges`, `serve`,
-//! `socks`, `stdio`, `real` and `tls`; everywhere else the peers are scripted and live in this
-//! process.
+//! command line. Real proxies, servers and clients take part in `access`, `chains`, `challenges`,
+//! `dynamic`, `serve`, `socks`, `stdio`, `real` and `tls`; everywhere else the peers are scripted and
+//! live in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -20,6 +20,7 @@ mod config;
 mod connect;
 mod demo;
 mod denials;
+mod dynamic;
 mod generate;
 mod help;
 mod keepalive;

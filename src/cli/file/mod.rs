@@ -33,8 +33,15 @@ const REPLACES: &[(&str, &[&str])] = &[
     ("forward", &["stdio"]),
     (
         "stdio",
-        &["forward", "serve-proxy", "serve-user", "serve-allow"],
+        &[
+            "forward",
+            "dynamic",
+            "serve-proxy",
+            "serve-user",
+            "serve-allow",
+        ],
     ),
+    ("dynamic", &["stdio"]),
     ("serve-proxy", &["stdio"]),
     ("threads", &["multithreaded"]),
     ("multithreaded", &["threads"]),

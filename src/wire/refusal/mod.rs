@@ -20,6 +20,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The status of HTTP that says it.
+    pub fn status(&self) -> u16 {
+        match self {
+            Refusal::Http(refusal) => refusal.status(),
+            Refusal::Socks(refusal) => refusal.status(),
+        }
+    }
+
     /// Whether it is about who we are, so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
         match self {

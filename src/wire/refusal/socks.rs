@@ -22,6 +22,16 @@ pub enum SocksRefusal {
 }
 
 impl SocksRefusal {
+    /// The status of HTTP that says it.
+    pub fn status(&self) -> u16 {
+        match *self {
+            SocksRefusal::Methods { .. } | SocksRefusal::Credentials => 407,
+            SocksRefusal::Reply { code: 2, .. } => 403,
+            SocksRefusal::Reply { code: 6, .. } => 504,
+            SocksRefusal::Reply { .. } => 502,
+        }
+    }
+
     /// Whether it is about who we are, so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
         !matches!(self, SocksRefusal::Reply { .. })

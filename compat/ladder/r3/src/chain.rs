@@ -18,6 +18,7 @@ use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
 use ptunnel_r5::net::Transport;
+use ptunnel_r5::Resolver;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
@@ -26,8 +27,10 @@ use crate::Rung3;
 
 type Engine = Rc<ptunnel_r5::Engine<Rung3>>;
 type Upstream = Upstream01<Bridged<TcpStream>>;
-type Opened = (Rewind<Upstream>, Via);
-type Reach = Box<dyn Future<Item = Rewind<Upstream>, Error = Error>>;
+/// A way to a destination.
+pub(crate) type Stream = Rewind<Upstream>;
+type Opened = (Stream, Via);
+type Reach = Box<dyn Future<Item = Stream, Error = Error>>;
 
 /// Serves one client: opens a way, carries its bytes, logs its end.
 pub(crate) fn carry<C: Transport + 'static>(
@@ -73,7 +76,7 @@ pub(crate) fn carry<C: Transport + 'static>(
 
 /// Opens a way to the tunnel's destination: through the first proxy that can be used, or
 /// directly where that is allowed.
-fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
+pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
     if tunnel.gateway().route().is_direct(tunnel.destination()) {
         return Either::A(open_directly(engine, tunnel));
     }
@@ -161,7 +164,9 @@ fn dial_proxy(
     engine: &Engine,
     way: &Candidate,
 ) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
-    dial(engine, way.peer(), &way.spec().address, way.family())
+    let resolver = &engine.settings.resolver;
+    let address = &way.spec().address;
+    dial(engine, resolver, way.peer(), address, way.family())
 }
 
 fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
@@ -169,6 +174,7 @@ fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened,
     let family = tunnel.gateway().route().family;
     dial(
         engine,
+        engine.settings.resolver_for(tunnel),
         Peer::Destination(destination.clone()),
         destination,
         family,
@@ -179,12 +185,14 @@ fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened,
 /// r5's, with its own limit; the socket is bridged as soon as there is one.
 fn dial(
     engine: &Engine,
+    resolver: &Resolver,
     peer: Peer,
     address: &HostPort,
     family: Family,
 ) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
-    let (engine, address) = (engine.clone(), address.clone());
-    As01::pin(async move { engine.dial(&peer, &address, family).await }).map(Bridged::new)
+    let (engine, resolver, address) = (engine.clone(), resolver.clone(), address.clone());
+    As01::pin(async move { engine.dial_by(&resolver, &peer, &address, family).await })
+        .map(Bridged::new)
 }
 
 fn bare(socket: Bridged<TcpStream>) -> Rewind<Upstream> {

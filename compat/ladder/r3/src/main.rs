@@ -17,14 +17,14 @@ use futures01::Future as Future01;
 use log::error;
 use ptunnel::config::{Splice, Timeouts};
 use ptunnel::engine::{Clock, Patience, Relay, Ticker};
-use ptunnel::net::Transport as Transport01;
+use ptunnel::net::{Transport as Transport01, Upstream};
 use ptunnel::report::{Carried, Cut, Origin, Traffic};
 use ptunnel::route::Tunnel;
 use ptunnel::{cli, Error};
 use ptunnel_compat::task::AsStd;
 use ptunnel_compat::time::{Current, Interval};
 use ptunnel_r5::net::Transport;
-use ptunnel_r5::{Engine, Links, Settings, Vital};
+use ptunnel_r5::{Engine, Links, Opened, Settings, Vital};
 
 use self::bridged::Bridged;
 
@@ -40,6 +40,8 @@ struct Rung3 {
 }
 
 impl Links for Rung3 {
+    type Way = chain::Stream;
+
     fn start(settings: &Settings, vital: &mut Vital) -> Rung3 {
         let Timeouts { idle, linger, .. } = settings.timeouts;
         let period = ptunnel_r5::relay::Patience { idle, linger }.period();
@@ -64,6 +66,26 @@ impl Links for Rung3 {
         tunnel: &Tunnel,
     ) -> Result<Carried, Error> {
         AsStd::new(chain::carry(engine, Bridged::new(client), origin, tunnel)).await
+    }
+
+    async fn open(
+        engine: &Rc<Engine<Rung3>>,
+        tunnel: &Tunnel,
+    ) -> Result<Opened<chain::Stream>, Error> {
+        let (stream, via) = AsStd::new(chain::open(engine, tunnel)).await?;
+        Ok(Opened { stream, via })
+    }
+
+    async fn carry_opened<C: Transport + 'static>(
+        &self,
+        client: C,
+        way: chain::Stream,
+    ) -> Result<Traffic, Cut> {
+        let client = Bridged::new(client);
+        match Upstream::bare(way) {
+            Ok(stream) => AsStd::new(self.relay_01(client, stream)).await,
+            Err(stream) => Box::pin(AsStd::new(self.relay_01(client, stream))).await,
+        }
     }
 
     async fn relay<C: Transport + 'static, U: Transport + 'static>(

@@ -20,7 +20,7 @@ use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task::AsStd;
 use ptunnel_r5::net::{Rewind, Transport, Upstream};
-use ptunnel_r5::{Connect, Engine, Links, Native, Settings, Vital};
+use ptunnel_r5::{Connect, Engine, Links, Native, Opened, Settings, Vital};
 
 fn main() {
     process::exit(cli::program(ptunnel_r5::run::<Rung4>));
@@ -53,6 +53,8 @@ impl Connect for Rung4 {
 }
 
 impl Links for Rung4 {
+    type Way = Rewind<Upstream>;
+
     fn start(settings: &Settings, vital: &mut Vital) -> Rung4 {
         Rung4(Native::start(settings, vital))
     }
@@ -64,6 +66,18 @@ impl Links for Rung4 {
         tunnel: &Tunnel,
     ) -> Result<Carried, Error> {
         engine.carry(client, origin, tunnel).await
+    }
+
+    async fn open(engine: &Rc<Engine<Rung4>>, tunnel: &Tunnel) -> Result<Opened, Error> {
+        engine.open(tunnel).await
+    }
+
+    fn carry_opened<C: Transport + 'static>(
+        &self,
+        client: C,
+        way: Rewind<Upstream>,
+    ) -> impl Future<Output = Result<Traffic, Cut>> {
+        self.0.carry_opened(client, way)
     }
 
     fn relay<C: Transport + 'static, U: Transport + 'static>(

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What waits for one thing after the other has become an `async fn`: `listen`, `session`,
-//! `dial`, `secure`, `connect`, `proxy`. What waits for two directions at once, millions of times, is still
+//! `dial`, `secure`, `connect`, `dynamic`, `proxy`. What waits for two directions at once, millions of times, is still
 //! written by hand: [`relay`]. What never polled ([`ptunnel::config`], [`ptunnel::wire`],
 //! [`ptunnel::route`], [`ptunnel::report`] and their like) isn't here at all: it is used as it
 //! was.
@@ -24,11 +24,13 @@
 mod connect;
 mod demo;
 mod dial;
+mod dynamic;
 mod limits;
 mod links;
 mod listen;
 pub mod net;
 mod panics;
+mod parting;
 mod proxy;
 pub mod relay;
 mod resolve;
@@ -42,6 +44,7 @@ pub mod system;
 use std::rc::Rc;
 
 use ptunnel::config::{Config, Splice, Timeouts};
+use ptunnel::route::Tunnel;
 use ptunnel::Error;
 
 pub use self::connect::connect;
@@ -79,8 +82,8 @@ pub struct Settings {
     pub splice: Splice,
     /// Resolves the names of the configuration.
     pub resolver: Resolver,
-    /// Resolves the names that clients of the embedded proxy ask for: theirs may hang, and shall
-    /// not keep ours waiting.
+    /// Resolves the names that clients ask for, of `-D` and of the embedded proxy: theirs may
+    /// hang, and shall not keep ours waiting.
     pub guests: Resolver,
 }
 
@@ -92,6 +95,15 @@ impl Settings {
             splice: config.splice,
             resolver: Resolver::default(),
             guests: Resolver::default(),
+        }
+    }
+
+    /// Who resolves the tunnel's destination, where that is reached directly.
+    pub fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
+        if tunnel.is_of_guest() {
+            &self.guests
+        } else {
+            &self.resolver
         }
     }
 }

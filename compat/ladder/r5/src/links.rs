@@ -14,10 +14,13 @@ use ptunnel::Error;
 
 use crate::net::{Rewind, Transport, Upstream};
 use crate::relay::{Clock, Patience, Relay};
-use crate::{Engine, Settings, Vital};
+use crate::{Engine, Opened, Settings, Vital};
 
 /// How a thread's clients are carried.
 pub trait Links: Sized + 'static {
+    /// A stream to a destination, with what came behind the proxy's reply in front of it.
+    type Way;
+
     /// What this thread's tunnels share; called inside its `LocalSet`.
     fn start(settings: &Settings, vital: &mut Vital) -> Self;
 
@@ -30,7 +33,20 @@ pub trait Links: Sized + 'static {
         tunnel: &Tunnel,
     ) -> impl Future<Output = Result<Carried, Error>>;
 
-    /// Its last link: carries bytes until both directions have ended.
+    /// The chain without its last link, for clients who have something to be told in between.
+    fn open(
+        engine: &Rc<Engine<Self>>,
+        tunnel: &Tunnel,
+    ) -> impl Future<Output = Result<Opened<Self::Way>, Error>>;
+
+    /// Its last link, over what was opened.
+    fn carry_opened<C: Transport + 'static>(
+        &self,
+        client: C,
+        way: Self::Way,
+    ) -> impl Future<Output = Result<Traffic, Cut>>;
+
+    /// The same, over any stream: carries bytes until both directions have ended.
     fn relay<C: Transport + 'static, U: Transport + 'static>(
         &self,
         client: C,
@@ -57,6 +73,8 @@ pub struct Native {
 }
 
 impl Links for Native {
+    type Way = Rewind<Upstream>;
+
     fn start(settings: &Settings, vital: &mut Vital) -> Native {
         let patience = Patience::of(&settings.timeouts);
         let clock = Clock::new(patience);
@@ -75,6 +93,21 @@ impl Links for Native {
         tunnel: &Tunnel,
     ) -> Result<Carried, Error> {
         engine.carry(client, origin, tunnel).await
+    }
+
+    async fn open(engine: &Rc<Engine<Native>>, tunnel: &Tunnel) -> Result<Opened, Error> {
+        engine.open(tunnel).await
+    }
+
+    async fn carry_opened<C: Transport + 'static>(
+        &self,
+        client: C,
+        way: Rewind<Upstream>,
+    ) -> Result<Traffic, Cut> {
+        match Upstream::bare(way) {
+            Ok(stream) => self.relay(client, stream).await,
+            Err(stream) => Box::pin(self.relay(client, stream)).await,
+        }
     }
 
     fn relay<C: Transport + 'static, U: Transport + 'static>(

@@ -80,12 +80,14 @@ mod tests {
     use crate::net::{Listening, Transport};
     use crate::server::{self, Worker};
     use crate::shutdown::{Phase, Phases};
-    use crate::{Engine, Links, Permits, Settings};
+    use crate::{Engine, Links, Opened, Permits, Settings};
 
     /// Every client's tunnel panics; if `CLOCK`, so does a task that all of them share.
     struct Broken<const CLOCK: bool>;
 
     impl<const CLOCK: bool> Links for Broken<CLOCK> {
+        type Way = ();
+
         fn start(_: &Settings, vital: &mut Vital) -> Self {
             vital.spawn(async { assert!(!CLOCK, "the clock panics on purpose") });
             Broken
@@ -98,6 +100,14 @@ mod tests {
             _: &Tunnel,
         ) -> Result<Carried, Error> {
             panic!("the tunnel of {origin} panics on purpose");
+        }
+
+        async fn open(_: &Rc<Engine<Self>>, tunnel: &Tunnel) -> Result<Opened<()>, Error> {
+            panic!("the way to {tunnel} panics on purpose");
+        }
+
+        async fn carry_opened<C: Transport + 'static>(&self, _: C, _: ()) -> Result<Traffic, Cut> {
+            unreachable!("no way was opened")
         }
 
         async fn relay<C: Transport + 'static, U: Transport + 'static>(

@@ -7,9 +7,8 @@
 //!
 //! It connects directly, to whatever the client names and the user allows.
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ptunnel::policy::{Denial, Policy, GRANTED};
 use ptunnel::report::{self, Line, Origin};
@@ -18,20 +17,15 @@ use ptunnel::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
 use ptunnel::{Error, Peer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use crate::limits::within;
 use crate::net::Rewind;
+use crate::parting::tell;
 use crate::session::unless_left;
 use crate::{Engine, Links};
 
 /// What one read asks for: most requests come in one.
 const CHUNK: usize = 2 * 1024;
-
-/// How long a client that was denied may go on sending, so that it gets to read the answer.
-const PARTING: Duration = Duration::from_secs(2);
-/// How much it may send meanwhile.
-const PARTING_BYTES: u64 = 256 * 1024;
 
 type Inward = Rewind<TcpStream>;
 
@@ -74,14 +68,14 @@ impl<L: Links> Engine<L> {
         drop(spare);
         let destination = match policy.judge(request) {
             Ok(destination) => destination,
-            Err(denial) => return Err(tell(denial, client).await),
+            Err(denial) => return Err(deny(client, denial).await),
         };
         let peer = Peer::Destination(destination.clone());
         let family = policy.family(&destination);
         let dial = self.dial_by(&self.settings.guests, &peer, &destination, family);
         let upstream = match unless_left(&client, dial).await {
             Ok(Ok(upstream)) => upstream,
-            Ok(Err(e)) => return Err(tell(Denial::unreachable(&e), client).await),
+            Ok(Err(e)) => return Err(deny(client, Denial::unreachable(&e)).await),
             Err(e) => {
                 report::left(origin, &destination, start, e);
                 return Ok(None);
@@ -107,12 +101,7 @@ async fn read_request(
 ) -> Result<(Inward, Result<Inbound, Malformed>), Error> {
     let mut head = HeadReader::new(HEAD_LIMIT);
     let request = loop {
-        let mut piece = Vec::with_capacity(CHUNK);
-        match client.read_buf(&mut piece).await {
-            Ok(0) => return Err(Error::denied("it left without a request")),
-            Ok(_) => {}
-            Err(e) => return Err(Error::other("no request", e)),
-        }
+        let piece = read_piece(&mut client).await?;
         if let Some(request) = head.extend(&piece, Inbound::decode).transpose() {
             break request;
         }
@@ -120,18 +109,16 @@ async fn read_request(
     Ok((Rewind::new(client, head.into_rest()), request))
 }
 
-/// Answers, and returns what it answered as the error that it is.
-///
-/// A client that still sends when its connection is closed gets a reset, which may destroy
-/// the answer before it is read; so what it sends is read, for a while, and left aside.
-async fn tell(denial: Denial, mut client: Inward) -> Error {
-    let parting = async {
-        client.write_all(&denial.reply()).await?;
-        client.shutdown().await?;
-        tokio::io::copy(&mut client.take(PARTING_BYTES), &mut tokio::io::sink()).await?;
-        io::Result::Ok(())
-    };
-    // Whether it stayed to listen or not, this is what it was told.
-    let _ = timeout(PARTING, parting).await;
-    Error::denied(denial.to_string())
+/// What comes next of a request; never nothing.
+pub(crate) async fn read_piece(client: &mut TcpStream) -> Result<Vec<u8>, Error> {
+    let mut piece = Vec::with_capacity(CHUNK);
+    match client.read_buf(&mut piece).await {
+        Ok(0) => Err(Error::denied("it left without a request")),
+        Ok(_) => Ok(piece),
+        Err(e) => Err(Error::other("no request", e)),
+    }
+}
+
+async fn deny(client: Inward, no: Denial) -> Error {
+    tell(client, no.reply(), Error::denied(no.to_string())).await
 }

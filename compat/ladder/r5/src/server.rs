@@ -19,7 +19,7 @@ use crate::net::Listening;
 use crate::panics::{contained, Vital};
 use crate::shutdown::{lead, End, Phase, Phases, Signals};
 use crate::system::raise_descriptor_limit;
-use crate::{Client, Engine, Links, Listener, Permits, Settings};
+use crate::{dynamic, Client, Engine, Links, Listener, Permits, Settings};
 
 /// Per thread: for our names, and for those of the embedded proxy's guests.
 const BLOCKING_THREADS: usize = 2 * lookup::THREADS;
@@ -147,6 +147,10 @@ async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, service: Service
         Service::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up
             L::carry(&engine, socket, origin, tunnel).await.map(drop)
+        }
+        // Boxed: the others' idle tunnels shall not weigh what its own do.
+        Service::Dynamic(gateway) => {
+            Box::pin(dynamic::serve(&engine, spare, socket, origin, gateway)).await
         }
         Service::Proxy(policy) => engine.serve_proxy(spare, socket, origin, policy).await,
     };

@@ -23,9 +23,9 @@ use crate::net::{Rewind, Transport, Upstream};
 use crate::{secure, Connect, Engine, Links, Resolver};
 
 /// A way to the destination, opened for one client.
-pub struct Opened {
+pub struct Opened<S = Rewind<Upstream>> {
     /// Carries the destination's bytes, first those that came with the proxy's reply.
-    pub stream: Rewind<Upstream>,
+    pub stream: S,
     /// Which way it is.
     pub via: Via,
 }
@@ -177,7 +177,8 @@ impl<L: Connect> Engine<L> {
         let destination = tunnel.destination();
         let peer = Peer::Destination(destination.clone());
         let family = tunnel.gateway().route().family;
-        let socket = self.dial(&peer, destination, family).await?;
+        let resolver = self.settings.resolver_for(tunnel);
+        let socket = self.dial_by(resolver, &peer, destination, family).await?;
         Ok(Opened {
             stream: bare(socket),
             via: Via::DIRECTLY,
@@ -227,7 +228,11 @@ impl<L: Links> Engine<L> {
     }
 
     /// The same, for a name that is looked up by this resolver.
-    pub(crate) async fn dial_by(
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub async fn dial_by(
         &self,
         resolver: &Resolver,
         peer: &Peer,

@@ -1,34 +1,19 @@
-//! SOCKS version 5 (RFC 1928), the client's side: a tunnel is asked for in two messages, or in three
-//! where the proxy wants a user and a password (RFC 1929).
+//! The client's side: a tunnel is asked for in two messages, or in three where the proxy wants a user
+//! and a password (RFC 1929).
 
 use std::error;
 use std::fmt;
 use std::mem;
 use std::net::IpAddr;
 
-use super::{Malformed, Refusal, SocksRefusal, Step};
+use super::{kind, method, CONNECT, VERSION};
 use crate::config::{Credentials, Host, HostPort};
+use crate::wire::{Malformed, Refusal, SocksRefusal, Step};
 
-const VERSION: u8 = 5;
-const CONNECT: u8 = 1;
 const SUCCEEDED: u8 = 0;
 
 /// The version of the talk about a user and a password.
 const LOGIN_VERSION: u8 = 1;
-
-/// Ways to say who we are.
-mod method {
-    pub(super) const NOBODY: u8 = 0;
-    pub(super) const LOGIN: u8 = 2;
-    pub(super) const NONE_OF_THESE: u8 = 0xff;
-}
-
-/// Kinds of addresses.
-mod kind {
-    pub(super) const IPV4: u8 = 1;
-    pub(super) const NAME: u8 = 3;
-    pub(super) const IPV6: u8 = 4;
-}
 
 /// Asks a SOCKS5 proxy for a tunnel.
 ///
@@ -69,7 +54,7 @@ impl Socks5 {
         }
     }
 
-    pub(super) fn begin(&mut self) -> Vec<u8> {
+    pub(in crate::wire) fn begin(&mut self) -> Vec<u8> {
         self.stage = Stage::Choosing;
         self.reply.clear();
         match self.credentials {
@@ -78,7 +63,7 @@ impl Socks5 {
         }
     }
 
-    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+    pub(in crate::wire) fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
         self.reply.extend_from_slice(piece);
         match (self.stage, self.reply.first()) {
             // Its version is left alone: there are proxies that write 5.

@@ -1,0 +1,111 @@
+//! Clients that name their destination themselves (`-D`): a handshake in front of the chain.
+//!
+//! ```text
+//!   handshake ──▶ opening, as for a tunnel ──▶ its answer ──▶ relay
+//!       └───────────────┴──▶ no, in the client's own language, and the end
+//! ```
+
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::time::Instant;
+
+use log::debug;
+use ptunnel::dynamic::{Asked, Denied, Handshake, Step};
+use ptunnel::report::{self, Line, Origin};
+use ptunnel::route::{Gateway, Tunnel};
+use ptunnel::Error;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::limits::within;
+use crate::net::Rewind;
+use crate::parting::tell;
+use crate::proxy::read_piece;
+use crate::session::unless_left;
+use crate::{Engine, Links, Opened};
+
+type Inward = Rewind<TcpStream>;
+
+/// Serves one client, which belongs to the future, with a descriptor put aside for its way: until
+/// it has said where to, others who come would take the last.
+///
+/// # Errors
+///
+/// What the client was told, or why it couldn't be told anything.
+pub(crate) async fn serve<L: Links>(
+    engine: &Rc<Engine<L>>,
+    spare: OwnedFd,
+    client: TcpStream,
+    origin: Origin,
+    gateway: &Gateway,
+) -> Result<(), Error> {
+    // Boxed: an idle tunnel shall not weigh what opening it took.
+    let admitted = Box::pin(admit(engine, spare, client, origin, gateway)).await?;
+    if let Some((client, way, line)) = admitted {
+        line.log(engine.links.carry_opened(client, way).await);
+    }
+    Ok(())
+}
+
+/// Everything before the relay; nothing when the client left before its destination was
+/// connected.
+async fn admit<L: Links>(
+    engine: &Rc<Engine<L>>,
+    spare: OwnedFd,
+    client: TcpStream,
+    origin: Origin,
+    gateway: &Gateway,
+) -> Result<Option<(Inward, L::Way, Line)>, Error> {
+    let start = Instant::now();
+    let limit = engine.settings.timeouts.handshake;
+    let late = || Error::denied("no request within the handshake timeout");
+    let (mut client, request) = within(limit, late, hear(client)).await?;
+    drop(spare);
+    let Asked {
+        destination,
+        language,
+    } = match request {
+        Ok(asked) => asked,
+        Err(Denied { reply, why }) => return Err(tell(client, reply, Error::denied(why)).await),
+    };
+    let tunnel = Tunnel::of_guest(destination.clone(), gateway);
+    let Opened { stream, via } = match unless_left(&client, L::open(engine, &tunnel)).await {
+        Ok(Ok(opened)) => opened,
+        Ok(Err(error)) => return Err(tell(client, language.failed(&error), error).await),
+        Err(e) => {
+            report::left(origin, &destination, start, e);
+            return Ok(None);
+        }
+    };
+    client
+        .write_all(&language.granted())
+        .await
+        .map_err(|e| Error::other("cannot answer", e))?;
+    debug!("{origin} to {destination}: open {via}");
+    let line = Line {
+        origin,
+        destination,
+        via,
+        start,
+    };
+    Ok(Some((client, stream, line)))
+}
+
+/// Hears a client out: what it wants, and the client with what came behind.
+async fn hear(mut client: TcpStream) -> Result<(Inward, Result<Asked, Denied>), Error> {
+    let mut handshake = Handshake::default();
+    let mut piece = Vec::new();
+    let request = loop {
+        match handshake.feed(&piece) {
+            Step::Read => piece = read_piece(&mut client).await?,
+            Step::Send(answer) => {
+                let sent = client.write_all(&answer).await;
+                sent.map_err(|e| Error::other("cannot answer", e))?;
+                piece.clear();
+            }
+            Step::Asked(asked) => break Ok(asked),
+            Step::Denied(denied) => break Err(denied),
+        }
+    };
+    Ok((Rewind::new(client, handshake.into_rest()), request))
+}

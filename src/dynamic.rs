@@ -1,0 +1,325 @@
+//! Clients that name their destination themselves (`-D`), in SOCKS5 or with HTTP's CONNECT, on one
+//! port: the first byte tells which.
+//!
+//! From what a client sends to what it asks for, and from how its opening went to what it is told.
+//! What may be asked for isn't judged here: whoever may connect may have what the proxy grants.
+
+use crate::config::HostPort;
+use crate::error::Error;
+use crate::policy::{self, Denial, GRANTED};
+use crate::wire::{self, HeadReader, Inbound, HEAD_LIMIT};
+use crate::wire::{Refusal, SocksDenial, SocksRefusal, SocksReply, SocksServer, SocksStep};
+
+/// A client heard out, until it has said what it wants.
+#[derive(Debug, Default)]
+pub struct Handshake {
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It has said nothing yet.
+    Silent,
+    Http(HeadReader),
+    Socks(SocksServer),
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::Silent
+    }
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+pub enum Step {
+    /// To read on.
+    Read,
+    /// To send this, and to ask again without anything new.
+    Send(Vec<u8>),
+    /// To connect it.
+    Asked(Asked),
+    /// To send it away.
+    Denied(Denied),
+}
+
+/// What a client asks for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Where it wants to be connected to.
+    pub destination: HostPort,
+    /// How it is to be told.
+    pub language: Language,
+}
+
+/// Why a client isn't served.
+#[derive(Clone, Debug)]
+pub struct Denied {
+    /// What it is told.
+    pub reply: Vec<u8>,
+    /// What the log says.
+    pub why: String,
+}
+
+impl Handshake {
+    /// Adds what came.
+    pub fn feed(&mut self, piece: &[u8]) -> Step {
+        if let State::Silent = self.state {
+            self.state = match piece.first() {
+                None => return Step::Read,
+                Some(&wire::VERSION) => State::Socks(SocksServer::default()),
+                Some(&wire::VERSION_4) => return SocksDenial::Old.into(),
+                Some(_) => State::Http(HeadReader::new(HEAD_LIMIT)),
+            };
+        }
+        match &mut self.state {
+            State::Silent => unreachable!("it has said something"),
+            State::Http(head) => match head.extend(piece, Inbound::decode).transpose() {
+                None => Step::Read,
+                Some(request) => match policy::target(request) {
+                    Ok(destination) => Language::Http.asked(destination),
+                    Err(denial) => denial.into(),
+                },
+            },
+            State::Socks(server) => match server.feed(piece) {
+                Ok(SocksStep::Read) => Step::Read,
+                Ok(SocksStep::Send(bytes)) => Step::Send(bytes),
+                Ok(SocksStep::Asked(destination)) => Language::Socks5.asked(destination),
+                Err(fault) => fault.into(),
+            },
+        }
+    }
+
+    /// What came behind the request: it is for the destination.
+    pub fn into_rest(self) -> Vec<u8> {
+        match self.state {
+            State::Silent => Vec::new(),
+            State::Http(head) => head.into_rest(),
+            State::Socks(server) => server.into_rest(),
+        }
+    }
+}
+
+impl From<Denial> for Step {
+    fn from(denial: Denial) -> Step {
+        Step::Denied(Denied {
+            reply: denial.reply(),
+            why: denial.to_string(),
+        })
+    }
+}
+
+impl From<SocksDenial> for Step {
+    fn from(fault: SocksDenial) -> Step {
+        Step::Denied(Denied {
+            reply: fault.reply(),
+            why: fault.to_string(),
+        })
+    }
+}
+
+/// What a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// RFC 9110 §9.3.6.
+    Http,
+    /// RFC 1928.
+    Socks5,
+}
+
+impl Language {
+    fn asked(self, destination: HostPort) -> Step {
+        Step::Asked(Asked {
+            destination,
+            language: self,
+        })
+    }
+
+    /// The answer to a client whose destination is connected.
+    pub fn granted(self) -> Vec<u8> {
+        match self {
+            Language::Http => GRANTED.to_vec(),
+            Language::Socks5 => SocksReply::Succeeded.encode(),
+        }
+    }
+
+    /// The answer to one whose destination can't be.
+    pub fn failed(self, error: &Error) -> Vec<u8> {
+        match self {
+            Language::Http => Denial::unreachable(error).reply(),
+            Language::Socks5 => socks_reply(error).encode(),
+        }
+    }
+}
+
+/// As near as SOCKS5 comes to it. Which of the ways to a proxy failed is none of the client's
+/// business: what it learns is about its destination.
+fn socks_reply(error: &Error) -> SocksReply {
+    match error.refusal() {
+        Some(Refusal::Http(refusal)) => {
+            return match refusal.status() {
+                403 => SocksReply::NotAllowed,
+                502 | 503 => SocksReply::HostUnreachable,
+                504 => SocksReply::TimedOut,
+                _ => SocksReply::Failed,
+            }
+        }
+        Some(Refusal::Socks(SocksRefusal::Reply { code, .. })) => {
+            return SocksReply::passed_on(*code)
+        }
+        Some(Refusal::Socks(_)) => return SocksReply::Failed,
+        None => {}
+    }
+    if error.is_timeout() {
+        return SocksReply::TimedOut;
+    }
+    match error.without_a_way() {
+        Some(cause) => match cause.raw_os_error() {
+            Some(libc::ECONNREFUSED) => SocksReply::Refused,
+            Some(libc::ENETUNREACH) => SocksReply::NetworkUnreachable,
+            _ => SocksReply::HostUnreachable,
+        },
+        None => SocksReply::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::error::{Peer, Phase};
+    use crate::wire::{Decoded, HttpRefusal, Response};
+
+    fn denied(bytes: &[u8]) -> Denied {
+        match Handshake::default().feed(bytes) {
+            Step::Denied(denied) => denied,
+            other => panic!("{:?}", other),
+        }
+    }
+
+    #[test]
+    fn the_first_byte_tells_the_language() {
+        let mut http = Handshake::default();
+        assert!(matches!(http.feed(b""), Step::Read));
+        assert!(matches!(
+            http.feed(b"CONNECT [::1]:22 HTTP/1.1\r\n"),
+            Step::Read
+        ));
+        match http.feed(b"\r\nSSH-") {
+            Step::Asked(asked) => {
+                assert_eq!(asked.language, Language::Http);
+                assert_eq!(asked.destination.to_string(), "[::1]:22");
+            }
+            other => panic!("{:?}", other),
+        }
+        assert_eq!(http.into_rest(), b"SSH-");
+
+        let mut socks = Handshake::default();
+        assert!(matches!(socks.feed(&[5]), Step::Read));
+        assert!(matches!(socks.feed(&[1, 0]), Step::Send(_)));
+        match socks.feed(b"\x05\x01\x00\x03\x01a\x00\x16SSH-") {
+            Step::Asked(asked) => {
+                assert_eq!(asked.language, Language::Socks5);
+                assert_eq!(asked.destination.to_string(), "a:22");
+            }
+            other => panic!("{:?}", other),
+        }
+        assert_eq!(socks.into_rest(), b"SSH-");
+    }
+
+    #[test]
+    fn everything_else_is_denied_in_its_own_language() {
+        let old = denied(&[4, 1]);
+        assert_eq!((old.reply[0], old.reply[1]), (0, 91));
+        assert!(old.why.contains("SOCKS4"), "{}", old.why);
+        let get = denied(b"GET http://a/ HTTP/1.1\r\n\r\n");
+        assert!(get.reply.starts_with(b"HTTP/1.1 405 "));
+        let portless = denied(b"CONNECT a HTTP/1.1\r\n\r\n");
+        assert!(portless.reply.starts_with(b"HTTP/1.1 400 "));
+        let rubbish = denied(b"\x16\x03\x01\x02\n");
+        assert!(rubbish.reply.starts_with(b"HTTP/1.1 400 "));
+    }
+
+    fn refused(status: u16) -> Error {
+        let head = format!("HTTP/1.1 {} Why\r\n\r\n", status);
+        let response = match Response::decode(head.as_bytes(), HEAD_LIMIT) {
+            Ok(Decoded::Complete(response, _)) => response,
+            other => panic!("{:?}", other),
+        };
+        let proxy = Peer::Proxy("10.0.0.1:3128".parse().unwrap());
+        let destination = "example.org:22".parse().unwrap();
+        let refusal = Refusal::Http(HttpRefusal::new(response, b""));
+        Error::refused(proxy, destination, refusal)
+    }
+
+    fn refused_in_socks(code: u8) -> Error {
+        let proxy = Peer::Proxy("10.0.0.1:1080".parse().unwrap());
+        let destination = "example.org:22".parse().unwrap();
+        let by_name = true;
+        let refusal = Refusal::Socks(SocksRefusal::Reply { code, by_name });
+        Error::refused(proxy, destination, refusal)
+    }
+
+    #[test]
+    fn what_went_wrong_is_told_in_both_languages() {
+        let destination = Peer::Destination("example.org:22".parse().unwrap());
+        let proxy = Peer::Proxy("10.0.0.1:3128".parse().unwrap());
+        let os = io::Error::from_raw_os_error;
+        let unknown = || io::ErrorKind::NotFound.into();
+        let limit = std::time::Duration::from_secs(1);
+        for (error, socks, http) in &[
+            (refused(403), 2, "403"),
+            (refused(407), 1, "502"),
+            (refused(502), 4, "502"),
+            (refused(503), 4, "503"),
+            (refused(504), 6, "504"),
+            (refused_in_socks(1), 1, "502"),
+            (refused_in_socks(2), 2, "403"),
+            (refused_in_socks(5), 5, "502"),
+            (refused_in_socks(6), 6, "504"),
+            (refused_in_socks(8), 1, "502"),
+            (
+                Error::connect(destination.clone(), os(libc::ECONNREFUSED)),
+                5,
+                "502",
+            ),
+            (
+                Error::connect(destination.clone(), os(libc::ENETUNREACH)),
+                3,
+                "502",
+            ),
+            (
+                Error::connect(destination.clone(), os(libc::EHOSTUNREACH)),
+                4,
+                "502",
+            ),
+            (
+                Error::connect(destination.clone(), os(libc::EMFILE)),
+                1,
+                "503",
+            ),
+            (Error::resolve(destination.clone(), unknown()), 4, "502"),
+            (
+                Error::timed_out(Phase::Connecting, destination.clone(), limit),
+                6,
+                "504",
+            ),
+            (
+                Error::connect(proxy.clone(), os(libc::ECONNREFUSED)),
+                1,
+                "502",
+            ),
+            (
+                Error::timed_out(Phase::Handshaking, proxy.clone(), limit),
+                6,
+                "504",
+            ),
+            (Error::ended(proxy.clone()), 1, "502"),
+        ] {
+            assert_eq!(Language::Socks5.failed(error)[1], *socks, "{}", error);
+            let head = String::from_utf8(Language::Http.failed(error)).unwrap();
+            assert_eq!(head[9..12], **http, "{}", error);
+        }
+    }
+}

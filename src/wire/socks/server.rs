@@ -1,0 +1,357 @@
+//! The server's side, for clients of ours: without authentication, CONNECT alone.
+//!
+//! ```text
+//!   greeting ──▶ 05 00 ──▶ request ──▶ its destination, and in the end a SocksReply
+//!      └──▶ 05 FF             └──▶ 05 07, 05 08, 05 01
+//! ```
+
+use std::convert::TryInto;
+use std::error;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::{kind, method, CONNECT, VERSION};
+use crate::config::{Host, HostPort};
+use crate::escape::Escaped;
+use crate::wire::Decoded;
+
+/// The first byte of every message of SOCKS4.
+pub const VERSION_4: u8 = 4;
+
+/// "Request rejected or failed", in SOCKS4's words.
+const REJECTED_4: [u8; 8] = [0, 91, 0, 0, 0, 0, 0, 0];
+
+/// How a request went (§6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SocksReply {
+    /// The destination is connected.
+    Succeeded = 0,
+    /// A failure that none of the others names.
+    Failed = 1,
+    /// Somebody's rules don't allow it.
+    NotAllowed = 2,
+    /// There is no way to its network.
+    NetworkUnreachable = 3,
+    /// There is no way to it, or nobody knows it.
+    HostUnreachable = 4,
+    /// It refused the connection.
+    Refused = 5,
+    /// It took too long.
+    TimedOut = 6,
+    /// It was to be something else than CONNECT.
+    UnknownCommand = 7,
+    /// It was named in a way that isn't known.
+    UnknownAddress = 8,
+}
+
+impl SocksReply {
+    /// What a client is told when a proxy of ours said this code: what is said of the destination,
+    /// or a failure, where it is about our own request.
+    pub fn passed_on(code: u8) -> SocksReply {
+        match code {
+            2 => SocksReply::NotAllowed,
+            3 => SocksReply::NetworkUnreachable,
+            4 => SocksReply::HostUnreachable,
+            5 => SocksReply::Refused,
+            6 => SocksReply::TimedOut,
+            _ => SocksReply::Failed,
+        }
+    }
+
+    /// The bytes of it. From which address the destination is connected nobody here knows: behind a
+    /// proxy it is none of ours.
+    pub fn encode(self) -> Vec<u8> {
+        let unspecified = [0; 6];
+        [&[VERSION, self as u8, 0, kind::IPV4][..], &unspecified].concat()
+    }
+}
+
+/// What a client says that can't be served; displays as the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SocksDenial {
+    /// It speaks SOCKS4.
+    Old,
+    /// Its request has another version than its greeting.
+    Version(u8),
+    /// It wants to authenticate, and nothing else.
+    Methods,
+    /// It asks for something else than CONNECT.
+    Command(u8),
+    /// It names its destination in a way that isn't known.
+    AddressType(u8),
+    /// What it names can't be one.
+    Destination(String),
+}
+
+impl SocksDenial {
+    /// What it is told.
+    pub fn reply(&self) -> Vec<u8> {
+        let reply = match self {
+            SocksDenial::Old => return REJECTED_4.to_vec(),
+            SocksDenial::Methods => return vec![VERSION, method::NONE_OF_THESE],
+            SocksDenial::Command(_) => SocksReply::UnknownCommand,
+            SocksDenial::AddressType(_) => SocksReply::UnknownAddress,
+            SocksDenial::Version(_) | SocksDenial::Destination(_) => SocksReply::Failed,
+        };
+        reply.encode()
+    }
+}
+
+impl fmt::Display for SocksDenial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SocksDenial::Old => f.write_str("it speaks SOCKS4; SOCKS5 and HTTP CONNECT are served"),
+            SocksDenial::Version(version) => {
+                write!(f, "its SOCKS5 request has version {}", version)
+            }
+            SocksDenial::Methods => {
+                f.write_str("its SOCKS5 greeting doesn't go without authentication")
+            }
+            SocksDenial::Command(2) => f.write_str("SOCKS5's BIND isn't served, CONNECT alone"),
+            SocksDenial::Command(3) => {
+                f.write_str("SOCKS5's UDP ASSOCIATE isn't served, CONNECT alone")
+            }
+            SocksDenial::Command(code) => write!(f, "SOCKS5 has no command {}", code),
+            SocksDenial::AddressType(code) => write!(f, "SOCKS5 has no type {} of addresses", code),
+            SocksDenial::Destination(why) => f.write_str(why),
+        }
+    }
+}
+
+impl error::Error for SocksDenial {}
+
+/// One client's side of the dialogue, as far as its request.
+#[derive(Debug, Default)]
+pub struct SocksServer {
+    bytes: Vec<u8>,
+    is_greeted: bool,
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SocksStep {
+    /// To read on.
+    Read,
+    /// To send this, and to ask again without anything new.
+    Send(Vec<u8>),
+    /// To connect it, and to tell it how that went.
+    Asked(HostPort),
+}
+
+impl SocksServer {
+    /// Adds what came.
+    ///
+    /// # Errors
+    ///
+    /// When the client can't be served, as soon as that is clear.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<SocksStep, SocksDenial> {
+        self.bytes.extend_from_slice(piece);
+        if !self.is_greeted {
+            return Ok(match greeting(&self.bytes)? {
+                Decoded::Partial => SocksStep::Read,
+                Decoded::Complete((), length) => {
+                    self.bytes.drain(..length);
+                    self.is_greeted = true;
+                    SocksStep::Send(vec![VERSION, method::NOBODY])
+                }
+            });
+        }
+        Ok(match request(&self.bytes)? {
+            Decoded::Partial => SocksStep::Read,
+            Decoded::Complete(destination, length) => {
+                self.bytes.drain(..length);
+                SocksStep::Asked(destination)
+            }
+        })
+    }
+
+    /// What came behind the request.
+    pub fn into_rest(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// `05 NMETHODS METHODS`, with ours among them.
+fn greeting(bytes: &[u8]) -> Result<Decoded<()>, SocksDenial> {
+    let methods = match bytes {
+        [_, count, methods @ ..] => match methods.get(..usize::from(*count)) {
+            Some(methods) => methods,
+            None => return Ok(Decoded::Partial),
+        },
+        _ => return Ok(Decoded::Partial),
+    };
+    if methods.contains(&method::NOBODY) {
+        Ok(Decoded::Complete((), 2 + methods.len()))
+    } else {
+        Err(SocksDenial::Methods)
+    }
+}
+
+/// `05 01 00 ATYP ADDRESS PORT`.
+fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, SocksDenial> {
+    match bytes {
+        [version, ..] if *version != VERSION => return Err(SocksDenial::Version(*version)),
+        [_, command, ..] if *command != CONNECT => return Err(SocksDenial::Command(*command)),
+        _ => {}
+    }
+    let (kind, address) = match bytes {
+        [_, _, _, kind, address @ ..] => (*kind, address),
+        _ => return Ok(Decoded::Partial),
+    };
+    let (skipped, length) = match (kind, address.first()) {
+        (kind::IPV4, _) => (0, 4),
+        (kind::IPV6, _) => (0, 16),
+        (kind::NAME, Some(length)) => (1, usize::from(*length)),
+        (kind::NAME, None) => return Ok(Decoded::Partial),
+        _ => return Err(SocksDenial::AddressType(kind)),
+    };
+    let end = skipped + length;
+    let (address, port) = match (address.get(skipped..end), address.get(end..end + 2)) {
+        (Some(address), Some(port)) => (address, u16::from_be_bytes([port[0], port[1]])),
+        _ => return Ok(Decoded::Partial),
+    };
+    let host = host(address, kind).map_err(SocksDenial::Destination)?;
+    if port == 0 {
+        let why = format!("it asks for {} without a port", host);
+        return Err(SocksDenial::Destination(why));
+    }
+    Ok(Decoded::Complete(HostPort { host, port }, 4 + end + 2))
+}
+
+/// A name may be an address in letters, too: some clients know but that one way.
+fn host(address: &[u8], kind: u8) -> Result<Host, String> {
+    if let (kind::IPV4, Ok(octets)) = (kind, TryInto::<[u8; 4]>::try_into(address)) {
+        return Ok(Host::Ip(Ipv4Addr::from(octets).into()));
+    }
+    if let (kind::IPV6, Ok(octets)) = (kind, TryInto::<[u8; 16]>::try_into(address)) {
+        return Ok(Host::Ip(Ipv6Addr::from(octets).into()));
+    }
+    match std::str::from_utf8(address) {
+        Ok(name) => name.parse::<Host>().map_err(|e| e.to_string()),
+        Err(_) => Err(format!("invalid host '{}'", Escaped(address))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GREETING: &[u8] = &[5, 2, 2, 0];
+
+    /// The request, with what stands before and behind it as RFC 1928 has it.
+    fn asking(kind: u8, address: &[u8], port: u16) -> Vec<u8> {
+        [&[5, 1, 0, kind][..], address, &port.to_be_bytes()].concat()
+    }
+
+    fn named(name: &str, port: u16) -> Vec<u8> {
+        let address = [&[name.len() as u8], name.as_bytes()].concat();
+        asking(3, &address, port)
+    }
+
+    /// A server that was greeted, fed a request.
+    fn asked(request: &[u8]) -> Result<SocksStep, SocksDenial> {
+        let mut server = SocksServer::default();
+        let greeted = server.feed(GREETING);
+        assert_eq!(greeted, Ok(SocksStep::Send(vec![5, 0])));
+        server.feed(request)
+    }
+
+    #[test]
+    fn reads_each_kind_of_address() {
+        let v6 = "2001:db8::1".parse::<Ipv6Addr>().unwrap().octets();
+        for (request, destination) in &[
+            (asking(1, &[192, 0, 2, 7], 22), "192.0.2.7:22"),
+            (asking(4, &v6, 65_535), "[2001:db8::1]:65535"),
+            (named("example.org", 443), "example.org:443"),
+            (named("192.0.2.7", 1), "192.0.2.7:1"),
+            (named("::1", 1), "[::1]:1"),
+        ] {
+            let expected = SocksStep::Asked(destination.parse().unwrap());
+            assert_eq!(asked(request), Ok(expected));
+        }
+    }
+
+    /// What comes in one piece, or in two, is the same; what is behind the request is kept.
+    #[test]
+    fn how_it_is_cut_makes_no_difference() {
+        let dialogue = [GREETING, &named("example.org", 22), b"early"].concat();
+        for cut in 0..=dialogue.len() {
+            let mut server = SocksServer::default();
+            let (front, back) = dialogue.split_at(cut);
+            let mut pieces = vec![&[][..], back, &[], front];
+            let mut sent = Vec::new();
+            let asked = loop {
+                match server.feed(pieces.pop().unwrap()).unwrap() {
+                    SocksStep::Read => {}
+                    SocksStep::Send(bytes) => sent.extend(bytes),
+                    SocksStep::Asked(destination) => break destination,
+                }
+            };
+            assert_eq!(sent, [5, 0]);
+            assert_eq!(asked.to_string(), "example.org:22");
+            pieces.reverse();
+            let rest = [server.into_rest(), pieces.concat()].concat();
+            assert_eq!(rest, b"early", "cut at {}", cut);
+        }
+    }
+
+    #[test]
+    fn a_client_that_must_authenticate_is_told_so() {
+        for greeting in &[&[5, 0][..], &[5, 1, 2], &[5, 2, 1, 2]] {
+            let mut server = SocksServer::default();
+            let fault = server.feed(greeting).unwrap_err();
+            assert_eq!(fault, SocksDenial::Methods);
+            assert_eq!(fault.reply(), [5, 0xff]);
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_served_is_named_in_the_reply() {
+        let code = |request: &[u8]| {
+            let fault = asked(request).unwrap_err();
+            assert_eq!(fault.reply().len(), 10);
+            (fault.reply()[1], fault.to_string())
+        };
+        for (request, expected, word) in &[
+            (vec![5, 2], 7, "BIND"),
+            (vec![5, 3, 0], 7, "UDP"),
+            (vec![5, 9], 7, "9"),
+            (vec![5, 1, 0, 2], 8, "2"),
+            (vec![4], 1, "version 4"),
+            (named("", 1), 1, "missing"),
+            (named("a b", 1), 1, "a b"),
+            (named("-x", 1), 1, "-x"),
+            (named("a\r\nb", 1), 1, "\\r\\n"),
+            (named("fe80::1%eth0", 1), 1, "zone id"),
+            (asking(3, b"\x01\xff", 1), 1, "\\xff"),
+            (named("example.org", 0), 1, "without a port"),
+        ] {
+            let (reply, why) = code(request);
+            assert_eq!(reply, *expected, "{}", why);
+            assert!(why.contains(word), "{}", why);
+            assert!(!why.chars().any(char::is_control), "{:?}", why);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_ten_bytes_of_socks5() {
+        let expected = [5, 5, 0, 1, 0, 0, 0, 0, 0, 0];
+        assert_eq!(SocksReply::Refused.encode(), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(pieces in prop::collection::vec(
+            prop::collection::vec(prop_oneof![0u8..6, any::<u8>()], 0..24), 0..6)) {
+            let mut server = SocksServer::default();
+            for piece in &pieces {
+                if server.feed(piece).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! `-D`: clients that name their destination themselves, in SOCKS5 and with HTTP's CONNECT.
+
+use std::net::{IpAddr, SocketAddr};
+use std::process::Stdio;
+use std::thread;
+
+use crate::ends::Gate;
+use crate::serve::{echo, request};
+use crate::support::parts::{command, curl, described, output, preloadable};
+use crate::support::parts::{Nginx, Squid, Sshd, SMALL};
+use crate::support::temp::free_port;
+use crate::support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunnel};
+use crate::support::{Running, TempDir};
+
+const MIB: u64 = 1 << 20;
+
+/// SOCKS5's greeting without authentication, and the answer to it.
+const GREETING: &[u8] = &[5, 1, 0];
+const GREETED: &[u8] = &[5, 0];
+
+/// The answer that a destination is connected.
+const CONNECTED: &[u8] = &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+
+fn listening(program: Ptunnel) -> Ptunnel {
+    program.args(&["-D", "0"]).more_lines(1)
+}
+
+/// SOCKS5's request for a name, or for an address.
+fn asking(host: &str, port: u16) -> Vec<u8> {
+    let address = match host.parse() {
+        Ok(IpAddr::V4(ip)) => [&[1][..], &ip.octets()].concat(),
+        Ok(IpAddr::V6(ip)) => [&[4][..], &ip.octets()].concat(),
+        Err(_) => [&[3, host.len() as u8], host.as_bytes()].concat(),
+    };
+    [&[5, 1, 0], &address[..], &port.to_be_bytes()].concat()
+}
+
+/// A client that was greeted and has asked; its answer is still to be read.
+#[track_caller]
+fn asked(program: &Running, host: &str, port: u16) -> Connection {
+    let mut client = program.connect();
+    client.send(GREETING);
+    client.expect(GREETED);
+    client.send(asking(host, port));
+    client
+}
+
+/// The same, with its destination connected.
+#[track_caller]
+fn open(program: &Running, at: SocketAddr) -> Connection {
+    let mut client = asked(program, &at.ip().to_string(), at.port());
+    client.expect(CONNECTED);
+    client
+}
+
+/// The same in HTTP.
+#[track_caller]
+fn open_http(program: &Running, destination: &str) -> Connection {
+    let mut client = program.connect();
+    client.send(request(destination));
+    let head = String::from_utf8(client.read_head()).unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 "), "{:?}", head);
+    client
+}
+
+#[test]
+fn says_where_it_listens_and_through_whom() {
+    let port = free_port().to_string();
+    for (args, words) in &[
+        (
+            &["-p", "a.example:1", "-p", "b.example:2"][..],
+            "through a.example:1, b.example:2",
+        ),
+        (&["-p", "a.example:1", "--no-proxy", "*"], "directly"),
+        (&["--direct-fallback"], "directly"),
+    ] {
+        let program = Ptunnel::new().args(args).args(&["-D", &port]);
+        let program = program.more_lines(1).start();
+        let line = format!(
+            "listening on 127.0.0.1:{} for SOCKS5 and HTTP CONNECT {}",
+            port, words
+        );
+        assert_eq!(program.listening()[0].line, line);
+    }
+}
+
+#[test]
+fn each_client_gets_its_own_destination_through_the_proxy() {
+    let proxy = Peer::echoing();
+    let program = listening(Ptunnel::through(proxy.address())).start();
+    let last_head = || proxy.heads().pop().unwrap();
+    for (host, shown) in &[
+        ("a.example", "a.example:22"),
+        ("192.0.2.1", "192.0.2.1:22"),
+        ("2001:db8::1", "[2001:db8::1]:22"),
+    ] {
+        let mut client = asked(&program, host, 22);
+        client.expect(CONNECTED);
+        client.send("ping");
+        client.expect("ping");
+        assert!(last_head().starts_with(&format!("CONNECT {} HTTP/1.1\r\n", shown)));
+        let mut client = open_http(&program, shown);
+        client.send("ping");
+        client.expect("ping");
+        assert!(last_head().starts_with(&format!("CONNECT {} HTTP/1.1\r\n", shown)));
+    }
+}
+
+#[test]
+fn listens_beside_tunnels_and_as_often_as_it_is_told() {
+    let proxy = Peer::echoing();
+    let program = Ptunnel::through(proxy.address())
+        .args(&["-D", "0", "--dynamic", "[::1]:0", "--threads", "2"])
+        .to("a.example:1")
+        .more_lines(2)
+        .start();
+    let ips: Vec<String> = (0..3)
+        .map(|place| program.address_of(place).ip().to_string())
+        .collect();
+    assert_eq!(ips, ["127.0.0.1", "127.0.0.1", "::1"]);
+    for place in 1..3 {
+        let mut client = program.connect_to(place);
+        client.send(request("b.example:2") + "x");
+        assert!(client.read_head().starts_with(b"HTTP/1.1 200 "));
+        client.expect("x");
+    }
+    let mut client = program.connect();
+    client.send("ping");
+    client.expect("ping");
+}
+
+#[test]
+fn no_proxy_holds_for_each_destination() {
+    let (proxy, origin) = (Peer::echoing(), echo());
+    let program = Ptunnel::through(proxy.address()).args(&["--no-proxy", "127.0.0.0/8"]);
+    let program = listening(program.arg("-v")).start();
+    for http in &[false, true] {
+        let mut client = match http {
+            true => open_http(&program, &origin.address().to_string()),
+            false => open(&program, origin.address()),
+        };
+        client.send("direct");
+        client.expect("direct");
+        assert_eq!(proxy.accepted(), 0);
+        client.finish_sending();
+        client.expect_end();
+    }
+    program.says(&[
+        "info",
+        &origin.address().to_string(),
+        "directly: 6 bytes up",
+    ]);
+    let mut client = asked(&program, "a.example", 22);
+    client.expect(CONNECTED);
+    assert_eq!(proxy.accepted(), 1);
+}
+
+#[test]
+fn nothing_is_lost_that_comes_early() {
+    let gate = Gate::open();
+    let program = listening(Ptunnel::through(gate.address())).start();
+    let all = [GREETING, &asking("a.example", 22), b"early"].concat();
+    let mut client = program.connect();
+    client.send(&all);
+    let mut server = gate.accept();
+    server.read_head();
+    server.send("HTTP/1.1 200 OK\r\n\r\nSSH-2.0-x\r\n");
+    client.expect(GREETED);
+    client.expect(CONNECTED);
+    client.expect("SSH-2.0-x\r\n");
+    server.expect("early");
+    client.send(" and late");
+    server.expect(" and late");
+
+    let mut client = program.connect();
+    client.send(request("a.example:22") + "early");
+    let mut server = gate.accept();
+    server.read_head();
+    server.send("HTTP/1.1 200 OK\r\n\r\nSSH-2.0-x\r\n");
+    assert!(client.read_head().starts_with(b"HTTP/1.1 200 "));
+    client.expect("SSH-2.0-x\r\n");
+    server.expect("early");
+}
+
+#[test]
+fn hears_a_client_that_speaks_byte_by_byte() {
+    let proxy = Peer::echoing();
+    let program = listening(Ptunnel::through(proxy.address())).start();
+    let mut client = program.connect();
+    client.send_bytewise(GREETING);
+    client.expect(GREETED);
+    client.send_bytewise(asking("a.example", 22));
+    client.expect(CONNECTED);
+    client.send_bytewise("x");
+    client.expect("x");
+    let mut client = program.connect();
+    client.send_bytewise(request("a.example:22") + "x");
+    assert!(client.read_head().starts_with(b"HTTP/1.1 200 "));
+    client.expect("x");
+}
+
+#[test]
+fn carries_bulk_and_ends_as_a_tunnel_does() {
+    let origin = echo();
+    for setting in &["auto", "never", "always"] {
+        let program = Ptunnel::new().args(&["--direct-fallback", "--splice", setting]);
+        let program = listening(program).start();
+        let mut client = open(&program, origin.address());
+        let mut writer = client.handle();
+        let writing = thread::spawn(move || {
+            Pattern::new(1).write(&mut writer, 8 * MIB).unwrap();
+            writer.finish_sending();
+        });
+        Pattern::new(1).read_all(&mut client, 8 * MIB);
+        writing.join().unwrap();
+    }
+    let origin = Peer::start(|mut connection| {
+        connection.expect("now");
+        connection.reset();
+    });
+    let program = listening(Ptunnel::new().arg("--direct-fallback")).start();
+    let mut client = open(&program, origin.address());
+    client.send("now");
+    client.expect_reset();
+}
+
+/// What SOCKS5 and HTTP say of a failure, and the log.
+#[track_caller]
+fn assert_fails(program: &Running, at: SocketAddr, socks: u8, http: &str, told: &[&str]) {
+    let mut client = asked(program, &at.ip().to_string(), at.port());
+    let from = client.local().to_string();
+    client.expect([5, socks, 0, 1, 0, 0, 0, 0, 0, 0]);
+    client.finish_sending();
+    client.expect_end();
+    let words = [&["warning", &from[..]], told].concat();
+    program.says(&words);
+    let mut client = program.connect();
+    client.send(request(at));
+    let head = String::from_utf8(client.read_head()).unwrap();
+    assert!(head.starts_with(&format!("HTTP/1.1 {} ", http)), "{}", head);
+}
+
+#[test]
+fn says_why_a_destination_can_not_be_had() {
+    let (closed, hole) = (closed_address(), Blackhole::start());
+    let direct = Ptunnel::new().args(&["--direct-fallback", "-w", "1"]);
+    let program = listening(direct).start();
+    assert_fails(
+        &program,
+        closed,
+        5,
+        "502",
+        &["refused", &closed.to_string()],
+    );
+    assert_fails(&program, hole.address(), 6, "504", &["within 1s"]);
+    let mut client = asked(&program, "nowhere.invalid", 1);
+    client.expect([5, 4]);
+    for (status, socks, http) in &[
+        ("403 Forbidden", 2, "403"),
+        ("407 Who", 1, "502"),
+        ("502 Bad Gateway", 4, "502"),
+        ("503 Busy", 4, "503"),
+        ("504 Late", 6, "504"),
+    ] {
+        let reply = format!("HTTP/1.1 {}\r\nContent-Length: 0\r\n\r\n", status);
+        let proxy = Peer::replying(reply);
+        let program = listening(Ptunnel::through(proxy.address())).start();
+        let told = ["refused", &status[..3]];
+        assert_fails(&program, closed, *socks, http, &told);
+    }
+    let dead = closed_address();
+    let program = listening(Ptunnel::through(dead)).start();
+    assert_fails(&program, closed, 1, "502", &["proxy", &dead.to_string()]);
+}
+
+#[test]
+fn what_is_not_served_is_refused_in_its_own_words() {
+    let program = listening(Ptunnel::through("proxy.example:1")).start();
+    for (request, reply, word) in &[
+        (
+            &[4, 1, 0, 80, 0, 0, 0, 1, 0, b'a', 0][..],
+            &[0, 91][..],
+            "SOCKS4",
+        ),
+        (&[5, 1, 2], &[5, 0xff], "authentication"),
+        (&[5, 0], &[5, 0xff], "authentication"),
+        (
+            &[5, 1, 0, 5, 2, 0, 1, 127, 0, 0, 1, 0, 80],
+            &[5, 0, 5, 7],
+            "BIND",
+        ),
+        (
+            &[5, 1, 0, 5, 3, 0, 1, 127, 0, 0, 1, 0, 80],
+            &[5, 0, 5, 7],
+            "UDP",
+        ),
+        (&[5, 1, 0, 5, 1, 0, 7, 0], &[5, 0, 5, 8], "type 7"),
+        (
+            &[5, 1, 0, 5, 1, 0, 3, 2, b'a', b' ', 0, 80],
+            &[5, 0, 5, 1],
+            "'a '",
+        ),
+        (
+            &[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, 0, 0],
+            &[5, 0, 5, 1],
+            "port",
+        ),
+        (b"GET http://a/ HTTP/1.1\r\n\r\n", b"HTTP/1.1 405 ", "GET"),
+        (b"CONNECT a HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 ", "port"),
+        (b"\x16\x03\x01\n\n", b"HTTP/1.1 400 ", "not HTTP/1"),
+    ] {
+        let mut client = program.connect();
+        let from = client.local().to_string();
+        client.send(request);
+        client.expect(reply);
+        client.finish_sending();
+        client.rest();
+        program.says(&["warning", &from, "denied", word]);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_ask_in_time_is_let_go() {
+    let program = Ptunnel::through("proxy.example:1").args(&["--handshake-timeout", "0.3"]);
+    let program = listening(program).start();
+    for said in &[&b""[..], GREETING, b"CONNECT a:1 HTTP/1.1\r\n"] {
+        let mut client = program.connect();
+        let from = client.local().to_string();
+        client.send(said);
+        client.rest_or_reset();
+        program.says(&[&from, "no request within the handshake timeout"]);
+    }
+}
+
+#[test]
+fn clients_that_leave_early_hurt_nobody() {
+    let proxy = Peer::echoing();
+    let program = Ptunnel::through(proxy.address()).args(&["--max-connections", "2"]);
+    let program = listening(program).start();
+    let mut living = asked(&program, "a.example", 1);
+    living.expect(CONNECTED);
+    let all = [GREETING, &asking("a.example", 22)].concat();
+    for end in 0..all.len() {
+        let mut client = program.connect();
+        client.send(&all[..end]);
+        if end % 2 == 0 {
+            client.reset();
+        }
+    }
+    living.send("still here");
+    living.expect("still here");
+    asked(&program, "a.example", 1).expect(CONNECTED);
+}
+
+#[test]
+fn a_client_that_resets_ends_the_opening() {
+    let (hole, origin) = (Blackhole::start(), echo());
+    let program = Ptunnel::through(hole.address()).args(&["-v", "-w", "600"]);
+    let program = program.args(&["--no-proxy", "127.0.0.1", "--max-connections", "1"]);
+    let program = listening(program).start();
+    let client = asked(&program, "a.example", 22);
+    let from = client.local().to_string();
+    client.wait_until_read();
+    client.reset();
+    program.says(&["info", &from, "a.example:22", "cut: client", "reset"]);
+    open(&program, origin.address());
+}
+
+/// Look-ups of names in `.hang` don't end.
+const HANGING: &str = "
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found) {
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    while (node && strstr(node, \".hang\"))
+        pause();
+    real = dlsym(RTLD_NEXT, \"getaddrinfo\");
+    return real(node, service, hints, found);
+}
+";
+
+#[test]
+fn names_that_hang_keep_no_tunnels_client_waiting() {
+    let (folder, origin) = (TempDir::new(), echo());
+    let program = Ptunnel::new()
+        .args(&["--direct-fallback", "-w", "600"])
+        .env("LD_PRELOAD", preloadable(&folder, HANGING))
+        .args(&["-D", "0"])
+        .more_lines(1)
+        .to(format!("localhost:{}", origin.port()))
+        .start();
+    let clients: Vec<Connection> = (0..20)
+        .map(|number| {
+            let mut client = program.connect_to(1);
+            client.send(request(format!("a{}.hang:1", number)));
+            client.wait_until_read();
+            client
+        })
+        .collect();
+    let mut client = program.connect();
+    client.send("ping");
+    client.expect("ping");
+    assert!(clients.iter().all(Connection::is_quiet));
+}
+
+#[test]
+fn beyond_loopback_it_serves_those_alone_who_are_named() {
+    for address in &["0.0.0.0:0", "*:0", ":0", "[::]:0"] {
+        let finished = Ptunnel::through("proxy.example:1")
+            .args(&["-D", address])
+            .run();
+        finished.expect_code(2);
+        for words in &["for everybody", "--allow-from"] {
+            assert!(finished.stderr.contains(words), "{}", finished.stderr);
+        }
+    }
+    let finished = Ptunnel::through("proxy.example:1")
+        .args(&["-D", "0", "--listen", "0.0.0.0"])
+        .run();
+    finished.expect_code(2);
+    let proxy = Peer::echoing();
+    let program = Ptunnel::through(proxy.address())
+        .args(&["-D", "*:0", "--allow-from", "127.0.0.2"])
+        .more_lines(1)
+        .start();
+    let at = SocketAddr::new("127.0.0.1".parse().unwrap(), program.address().port());
+    let mut client = Connection::open_from("127.0.0.2".parse().unwrap(), at);
+    client.send(GREETING);
+    client.expect(GREETED);
+    let mut other = Connection::open(at);
+    other.expect_nothing();
+    program.says(&["127.0.0.1", "turned away"]);
+}
+
+#[test]
+fn wrong_addresses_are_refused() {
+    for address in &["", "x", "localhost", "70000", "1:2:3", "::1:1080"] {
+        let finished = Ptunnel::through("proxy.example:1")
+            .args(&["-D", address])
+            .run();
+        finished.expect_code(2);
+        let shown = format!("'{}'", address);
+        assert!(finished.stderr.contains(&shown), "{}", finished.stderr);
+    }
+    let both = Ptunnel::through("proxy.example:1").args(&["-D", "0", "-W", "a.example:1"]);
+    both.run().expect_code(2);
+    let without = Ptunnel::new().args(&["-D", "0", "--no-proxy", "127.0.0.1"]);
+    let finished = without.run();
+    finished.expect_code(2);
+    assert!(finished.stderr.contains("no proxy"), "{}", finished.stderr);
+}
+
+#[test]
+fn stands_in_a_file_and_in_the_check_of_it() {
+    let folder = TempDir::new();
+    let text = "proxy = 'a.example:1'\ndynamic = [1080, '[::1]:1081']\n";
+    let file = folder.file("ptunnel.toml", text);
+    let check = |args: &[&str]| {
+        let program = Ptunnel::new().args(&["--config", &file, "--check-config"]);
+        let finished = program.args(args).run();
+        finished.expect_code(0);
+        finished.text()
+    };
+    assert_eq!(
+        check(&[]),
+        "would listen on 127.0.0.1:1080 for SOCKS5 and HTTP CONNECT through a.example:1\n\
+         would listen on [::1]:1081 for SOCKS5 and HTTP CONNECT through a.example:1\n"
+    );
+    assert_eq!(
+        check(&["-D", "9", "--no-proxy", "*"]),
+        "would listen on 127.0.0.1:9 for SOCKS5 and HTTP CONNECT directly\n"
+    );
+    assert_eq!(
+        check(&["-W", "b.example:2"]),
+        "would connect stdin and stdout to b.example:2 through a.example:1\n"
+    );
+}
+
+#[test]
+fn curl_fetches_from_nginx_through_squid_in_each_language() {
+    let (nginx, squid) = (Nginx::start(), Squid::start(None));
+    let program = listening(Ptunnel::through(squid.address()).arg("-v")).start();
+    let at = program.address().to_string();
+    let http = format!("http://{}", at);
+    let trust = nginx.certificate();
+    let plain = format!("http://localhost:{}", nginx.address().port());
+    let tls = format!("https://localhost:{}", nginx.tls().port());
+    let by_address = format!("http://{}", nginx.address());
+    for (way, url) in &[
+        (&["--socks5-hostname", &at][..], &plain),
+        (&["--socks5-hostname", &at], &tls),
+        (&["--socks5", &at], &by_address),
+        (&["-x", &http, "--proxytunnel"], &plain),
+        (&["-x", &http], &tls),
+    ] {
+        let get = |file: &str| {
+            let url = format!("{}/{}", url, file);
+            let last = ["--noproxy", "", "--cacert", &trust, &url];
+            curl(&[way, &last[..]].concat())
+        };
+        assert_eq!(get("small"), SMALL.as_bytes());
+        Nginx::big().check(0, &get("big"));
+    }
+    program.says(&["info", "to localhost:", "through ", "closed by both sides"]);
+    let url = format!("{}/small", plain);
+    let refused = output("curl", &["-sS", "--noproxy", "", "--socks4", &at, &url]);
+    assert!(!refused.status.success(), "{}", described(&refused));
+    program.says(&["denied", "SOCKS4"]);
+}
+
+#[test]
+fn ssh_goes_through_it_by_netcat_in_each_language() {
+    let sshd = Sshd::start();
+    let squid = Squid::start(None);
+    let program = listening(Ptunnel::through(squid.address())).start();
+    for language in &["5", "connect"] {
+        let netcat = format!("nc.openbsd -X {} -x {} %h %p", language, program.address());
+        let mut ssh = command("ssh");
+        ssh.args(sshd.client_options(&netcat))
+            .args(&["127.0.0.1", "echo through; exit 7"])
+            .stdin(Stdio::null());
+        let output = ssh.output().unwrap();
+        assert_eq!(output.status.code(), Some(7), "{}", described(&output));
+        assert_eq!(output.stdout, b"through\n");
+    }
+}
