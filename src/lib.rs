@@ -11,8 +11,8 @@
 //!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
 //!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`report`] what the
 //!    log says of the end, `logging` where it goes, [`lookup`] asks the system for a name's
-//!    addresses, [`tls`] says what OpenSSL is told; [`stdio`](mod@stdio) and [`demo`] are plain
-//!    threads.
+//!    addresses, [`tls`] says what OpenSSL is told, `supervisor` what the service manager is;
+//!    [`stdio`](mod@stdio) and [`demo`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why; [`shortage`] whether it
 //!    was us.
@@ -81,6 +81,8 @@ pub mod route;
 pub mod service;
 pub mod shortage;
 pub mod stdio;
+#[cfg(any(feature = "cli", feature = "legacy"))]
+pub mod supervisor;
 #[cfg(feature = "legacy")]
 #[allow(unsafe_code)] // here and nowhere else
 mod sys;

@@ -2,12 +2,13 @@
 //!
 //! What is here is a thin, safe face over Linux: an epoll set whose events tell a half-close
 //! (`EPOLLRDHUP`, which mio 0.6 doesn't ask for), `accept4`, `splice` between a socket and a
-//! pipe, and the limit on descriptors. Policy is left to the callers: nothing here retries,
+//! pipe, the limit on descriptors, and the clock that a service manager goes by. Policy is left to the callers: nothing here retries,
 //! waits or logs.
 
 use std::io;
 use std::mem;
 use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
+use std::time::Duration;
 
 use libc::c_int;
 use socket2::{SockAddr, Socket};
@@ -227,6 +228,17 @@ pub(crate) fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
+/// CLOCK_MONOTONIC, which `Instant` keeps to itself.
+pub(crate) fn monotonic() -> Duration {
+    // SAFETY: all zeroes are a time, and the kernel fills in the struct that it is handed; it fails
+    // for clocks alone that it doesn't have.
+    unsafe {
+        let mut now: libc::timespec = mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    }
+}
+
 /// Makes the reader of our stdout see its end; what is written there afterwards is lost.
 pub(crate) fn close_stdout() {
     // SAFETY: descriptor 1 stays valid throughout: dup2 replaces it in one step, so that no
@@ -249,6 +261,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{Shutdown, TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
+    use std::thread;
+    use std::time::Instant;
 
     #[test]
     fn an_event_tells_data_from_a_half_close() {
@@ -284,6 +298,14 @@ mod tests {
         assert_eq!(&buffer[..5], b"hello");
         drop(client);
         assert_eq!(pipe.fill(&server, 1).unwrap(), 0, "the end is the end");
+    }
+
+    #[test]
+    fn the_clock_goes_as_an_instant_does() {
+        let (instant, begin) = (Instant::now(), monotonic());
+        thread::sleep(Duration::from_millis(20));
+        let passed = monotonic() - begin;
+        assert!(passed >= Duration::from_millis(20) && passed <= instant.elapsed());
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //!   per thread  clients    client      (8305)   reply
 //! ```
 //!
-//! - `server` binds, starts the reactors and drains them; `shutdown` hears the signals.
+//! - `server` binds, starts the reactors and drains them; `shutdown` hears the signals,
+//!   `pulse` shows that a loop turns.
 //! - `listen` accepts, `limits` says how many and how long.
 //! - `session` is the chain; [`route`](crate::route) knows which proxy is next and what is
 //!   asked for, [`report`](crate::report) what is said of the end.
@@ -33,6 +34,7 @@ mod limits;
 mod listen;
 mod parting;
 mod proxy;
+mod pulse;
 mod relay;
 mod resolve;
 mod secure;

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::error::{Error, Seconds};
 use crate::net::Listening;
 use crate::service::{self, Service};
+use crate::supervisor::{Pulse, Supervisor};
 use crate::sys;
 
 /// A listener of one thread, and what it is for.
@@ -33,9 +34,11 @@ pub(super) fn run(config: &Config) -> Result<(), Error> {
         Ok(limit) => info!("up to {} descriptors", limit),
         Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
     }
+    // Before there are threads, which might look at the environment meanwhile.
+    let supervisor = Supervisor::of_process(sys::monotonic);
     // Before the first line on stdout: whoever waits for it may send a signal the moment after.
     let caught = Caught::new().map_err(|e| Error::other("cannot catch signals", e))?;
-    serve_on_all(service::bind_all(config)?, caught, config)
+    serve_on_all(service::bind_all(config)?, caught, supervisor, config)
 }
 
 /// Tells every thread to stop accepting.
@@ -53,18 +56,25 @@ pub(super) enum End {
 }
 
 /// This thread is the first reactor, which hears the signals and tells the others.
-fn serve_on_all(mut threads: Vec<Vec<Post>>, caught: Caught, config: &Config) -> Result<(), Error> {
+fn serve_on_all(
+    mut threads: Vec<Vec<Post>>,
+    caught: Caught,
+    supervisor: Supervisor,
+    config: &Config,
+) -> Result<(), Error> {
     let settings = Settings::of(config);
     let permits = Permits::new(config.max_connections);
     let (leader, stop) = oneshot::channel();
     let stop = stop.shared();
     let (ended, ends) = mpsc::unbounded();
-    for (index, posts) in threads.drain(1..).enumerate() {
+    let mut pulses = supervisor.pulses(threads.len());
+    for (index, (posts, pulse)) in threads.drain(1..).zip(pulses.drain(1..)).enumerate() {
         let (settings, permits, stop) = (settings.clone(), permits.clone(), stop.clone());
         let ended = ended.clone();
         let serve = move || {
             let reactor = Reactor::new(settings, permits, &stop)?;
             reactor.accept(posts)?;
+            reactor.beat(pulse)?;
             reactor.follow()
         };
         thread::Builder::new()
@@ -76,7 +86,8 @@ fn serve_on_all(mut threads: Vec<Vec<Post>>, caught: Caught, config: &Config) ->
     drop(ended);
     let reactor = Reactor::new(settings, permits, &stop)?;
     reactor.accept(threads.remove(0))?;
-    reactor.lead(caught, leader, all_ended(ends))
+    reactor.beat(pulses.remove(0))?;
+    reactor.lead(caught, supervisor, leader, all_ended(ends))
 }
 
 /// How a thread ended, or with what it panicked.
@@ -140,6 +151,10 @@ impl Reactor {
             .try_for_each(|post| self.engine.accept(post, &self.permits, self.stopped()))
     }
 
+    fn beat(&self, pulse: Pulse) -> Result<(), Error> {
+        self.engine.beat(pulse)
+    }
+
     fn stopped(&self) -> impl Future<Item = (), Error = ()> {
         // A leader that is gone without a word is a word, too.
         self.stop.clone().then(|_| Ok(()))
@@ -159,18 +174,21 @@ impl Reactor {
     fn lead(
         mut self,
         caught: Caught,
+        supervisor: Supervisor,
         leader: oneshot::Sender<()>,
         others: impl Future<Item = (), Error = Error> + 'static,
     ) -> Result<(), Error> {
         let failed = |e| Error::other("cannot hear signals", e);
         let signals = caught.hear(self.engine.handle()).map_err(failed)?;
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
+        supervisor.ready("listening");
         let end = signals
             .into_future()
             .map_err(|(e, _)| e)
             .and_then(move |(_, signals)| {
                 let limit = Seconds(engine.settings().timeouts.drain);
                 info!("stopping; {} clients have {} to end", permits.held(), limit);
+                supervisor.stopping();
                 let _ = leader.send(()); // fails when there are no others
                 let hurried = signals.into_future().map(|_| End::Hurried);
                 drain(&engine, &permits)

@@ -38,5 +38,6 @@ mod serve;
 mod shutdown;
 mod socks;
 mod stdio;
+mod supervisor;
 mod tls;
 mod usage;

@@ -2,6 +2,7 @@
 
 use futures01::{Future as Future01, IntoFuture};
 use ptunnel::engine::{Engine, Permits, Post, Settings};
+use ptunnel::supervisor::Pulse;
 use ptunnel::Error;
 use ptunnel_compat::core::CoreThread;
 use ptunnel_compat::spawn::Lost;
@@ -27,6 +28,7 @@ pub(crate) async fn serve(
     core: CoreThread,
     posts: Vec<Post>,
     settings: Settings,
+    pulse: Pulse,
     permits: Permits,
     phases: Phases,
 ) -> Result<(), Error> {
@@ -34,6 +36,7 @@ pub(crate) async fn serve(
         for post in posts {
             engine.accept(post, &permits, reached(&phases, Phase::Draining))?;
         }
+        engine.beat(pulse)?;
         // The engine belongs to the closure of this future, and so lives as long as it.
         let ending = reached(&phases, Phase::Ending).map(move |()| drop(engine));
         Ok(ending.map_err(|()| unreachable!("a phase is always reached")))

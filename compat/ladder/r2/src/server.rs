@@ -5,10 +5,12 @@ use std::thread;
 use ptunnel::config::Config;
 use ptunnel::engine::{Permits, Settings};
 use ptunnel::service::bind_all;
+use ptunnel::supervisor::{Pulse, Supervisor};
 use ptunnel::Error;
 use ptunnel_compat::task::AsStd;
+use ptunnel_r5::beat;
 use ptunnel_r5::shutdown::{lead, End, Phase, Phases, Signals};
-use ptunnel_r5::system::raise_descriptor_limit;
+use ptunnel_r5::system::{monotonic, raise_descriptor_limit};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
@@ -22,23 +24,28 @@ use crate::hosted;
 /// The first bind that fails: nothing was served by then. A Core that couldn't start.
 pub(crate) async fn run(config: &Config) -> Result<(), Error> {
     raise_descriptor_limit();
+    let supervisor = Supervisor::of_process(monotonic);
     // Before the first line on stdout: whoever waits for it may send a signal right after.
     let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let permits = Permits::new(config.max_connections);
     let settings = Settings::of(config);
     let (phase, phases) = Phases::new();
     let mut cores = JoinSet::new();
-    for (index, posts) in bind_all(config)?.into_iter().enumerate() {
+    let threads = bind_all(config)?;
+    // The last is this thread's.
+    let mut pulses = supervisor.pulses(threads.len() + 1);
+    tokio::spawn(beat(pulses.remove(threads.len())));
+    for (index, (posts, pulse)) in threads.into_iter().zip(pulses).enumerate() {
         let core = hosted::core(&format!("reactor-{}", index + 1))?;
         let (settings, permits, phases) = (settings.clone(), permits.clone(), phases.clone());
-        cores.spawn(hosted::serve(core, posts, settings, permits, phases));
+        cores.spawn(hosted::serve(core, posts, settings, pulse, permits, phases));
     }
     let idle = async {
         // The root's own future, notified by its Cores, awaited on this runtime.
         let _ = AsStd::new(permits.idle()).await;
     };
     tokio::select! {
-        end = lead(signals, &phase, config.timeouts.drain, || permits.held(), idle) => {
+        end = lead(signals, &phase, &supervisor, config.timeouts.drain, || permits.held(), idle) => {
             if end == End::Hurried {
                 return Ok(()); // the end of the process ends the threads
             }
@@ -68,7 +75,8 @@ pub(crate) fn demo(runtime: Runtime, config: &Config) -> Result<(), Error> {
         let main = thread::spawn(move || {
             let core = hosted::core("reactor-1")?;
             let permits = Permits::new(None);
-            runtime.block_on(hosted::serve(core, posts, settings, permits, phases))
+            let pulse = Pulse::default();
+            runtime.block_on(hosted::serve(core, posts, settings, pulse, permits, phases))
         });
         move || {
             phase.send_replace(Phase::Ending);

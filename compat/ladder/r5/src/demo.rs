@@ -3,6 +3,7 @@
 use std::thread;
 
 use ptunnel::config::Config;
+use ptunnel::supervisor::Pulse;
 use ptunnel::Error;
 
 use crate::server::Worker;
@@ -21,6 +22,7 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
         let worker = Worker {
             posts,
             settings,
+            pulse: Pulse::default(),
             permits: Permits::new(None),
             phases,
         };

@@ -34,7 +34,7 @@ type Inward = Rewind<TcpStream>;
 /// What the client was told, or why it couldn't be told anything.
 pub(crate) async fn serve<L: Links>(
     engine: &Rc<Engine<L>>,
-    spare: OwnedFd,
+    spare: Option<OwnedFd>,
     client: TcpStream,
     origin: Origin,
     gateway: &Gateway,
@@ -51,7 +51,7 @@ pub(crate) async fn serve<L: Links>(
 /// connected.
 async fn admit<L: Links>(
     engine: &Rc<Engine<L>>,
-    spare: OwnedFd,
+    spare: Option<OwnedFd>,
     client: TcpStream,
     origin: Origin,
     gateway: &Gateway,

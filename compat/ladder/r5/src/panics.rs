@@ -74,6 +74,7 @@ mod tests {
     use ptunnel::report::{Carried, Cut, Origin, Traffic};
     use ptunnel::route::Tunnel;
     use ptunnel::service::{bind_all, Listen};
+    use ptunnel::supervisor::Pulse;
     use ptunnel::Error;
 
     use super::*;
@@ -158,6 +159,7 @@ mod tests {
         let worker = Worker {
             posts,
             settings: Settings::of(&config),
+            pulse: Pulse::default(),
             permits: Permits::new(Some(1)),
             phases,
         };

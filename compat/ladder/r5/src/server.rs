@@ -10,6 +10,7 @@ use ptunnel::config::Config;
 use ptunnel::lookup;
 use ptunnel::report::Origin;
 use ptunnel::service::{bind_all, Post, Service};
+use ptunnel::supervisor::{Pulse, Supervisor};
 use ptunnel::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -18,8 +19,8 @@ use tokio::task::{spawn_local, yield_now, LocalSet};
 use crate::net::Listening;
 use crate::panics::{contained, Vital};
 use crate::shutdown::{lead, End, Phase, Phases, Signals};
-use crate::system::raise_descriptor_limit;
-use crate::{dynamic, Client, Engine, Links, Listener, Permits, Settings};
+use crate::system::{monotonic, raise_descriptor_limit};
+use crate::{beat, dynamic, Client, Engine, Links, Listener, Permits, Settings};
 
 /// Per thread: for our names, and for those of the embedded proxy's guests.
 const BLOCKING_THREADS: usize = 2 * lookup::THREADS;
@@ -32,6 +33,8 @@ const BLOCKING_THREADS: usize = 2 * lookup::THREADS;
 /// The first bind that fails: nothing was served by then. A thread that couldn't start.
 pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
     raise_descriptor_limit();
+    // Before there are threads, which might look at the environment meanwhile.
+    let supervisor = Supervisor::of_process(monotonic);
     let runtime = runtime()?;
     runtime.block_on(async {
         // Before the first line on stdout: whoever waits for it may send a signal right after.
@@ -40,11 +43,15 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
         let permits = Permits::new(config.max_connections);
         let (phase, phases) = Phases::new();
         let (sender, mut ended) = mpsc::unbounded_channel();
-        for (index, posts) in threads.into_iter().enumerate() {
+        // The last is this thread's.
+        let mut pulses = supervisor.pulses(threads.len() + 1);
+        tokio::spawn(beat(pulses.remove(threads.len())));
+        for (index, (posts, pulse)) in threads.into_iter().zip(pulses).enumerate() {
             let settings = Settings::of(config);
             let worker = Worker {
                 posts,
                 settings,
+                pulse,
                 permits: permits.clone(),
                 phases: phases.clone(),
             };
@@ -57,7 +64,7 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
         drop(sender);
         let limit = config.timeouts.drain;
         tokio::select! {
-            end = lead(signals, &phase, limit, || permits.held(), permits.idle()) => {
+            end = lead(signals, &phase, &supervisor, limit, || permits.held(), permits.idle()) => {
                 if end == End::Hurried {
                     return Ok(()); // the end of the process ends the threads
                 }
@@ -80,6 +87,7 @@ fn joined(outcome: thread::Result<Result<(), Error>>) -> Result<(), Error> {
 pub(crate) struct Worker {
     pub(crate) posts: Vec<Post<Listening>>,
     pub(crate) settings: Settings,
+    pub(crate) pulse: Pulse,
     pub(crate) permits: Permits,
     pub(crate) phases: Phases,
 }
@@ -90,11 +98,13 @@ impl Worker {
         let Worker {
             posts,
             settings,
+            pulse,
             permits,
             phases,
         } = self;
         on_this_thread(async {
             let mut vital = Vital::default();
+            vital.spawn(beat(pulse));
             let engine = Engine::<L>::new(settings, &mut vital);
             for post in posts {
                 let Post {

@@ -8,6 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use log::{info, warn};
+use ptunnel::supervisor::Supervisor;
 use ptunnel::Seconds;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::watch;
@@ -92,21 +93,25 @@ pub enum End {
     Hurried,
 }
 
-/// Lets the threads serve until a signal comes, then lets the clients end for at most `limit`; a second signal is final.
+/// Lets the threads serve until a signal comes, then lets the clients end for at most `limit`; a
+/// second signal is final. The supervisor hears of both.
 pub async fn lead(
     mut signals: Signals,
     phase: &watch::Sender<Phase>,
+    supervisor: &Supervisor,
     limit: Duration,
     held: impl Fn() -> usize,
     idle: impl Future<Output = ()>,
 ) -> End {
     phase.send_replace(Phase::Serving);
+    supervisor.ready("listening");
     signals.next().await;
     info!(
         "stopping; {} clients have {} to end",
         held(),
         Seconds(limit)
     );
+    supervisor.stopping();
     phase.send_replace(Phase::Draining);
     tokio::select! {
         biased;

@@ -2,10 +2,12 @@
 
 use std::fs::OpenOptions;
 use std::io;
+use std::time::Duration;
 
 use log::{info, warn};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use rustix::stdio::dup2_stdout;
+use rustix::time::{clock_gettime, ClockId};
 
 /// Raises the limit on descriptors to its hard limit, and logs what it is now.
 pub fn raise_descriptor_limit() {
@@ -22,6 +24,12 @@ pub fn raise_descriptor_limit() {
         (Ok(()), None) => info!("any number of descriptors"),
         (Err(e), _) => warn!("cannot raise the limit on descriptors: {e}"),
     }
+}
+
+/// CLOCK_MONOTONIC, which `Instant` keeps to itself.
+pub fn monotonic() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// Makes the reader of our stdout see its end; what is written there afterwards is lost.

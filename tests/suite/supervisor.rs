@@ -1,0 +1,180 @@
+//! What a service manager is told, of which the test plays the part.
+
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::process;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::ends::Gate;
+use crate::support::process::is_listening;
+use crate::support::{steadily, sys, Ptunnel, TempDir, PATIENCE};
+
+/// Where a service manager hears, and how it is called in NOTIFY_SOCKET.
+struct Manager {
+    socket: UnixDatagram,
+    name: String,
+    _folder: TempDir,
+}
+
+impl Manager {
+    fn at_a_path() -> Manager {
+        let folder = TempDir::new();
+        let name = folder.at("notify");
+        Manager {
+            socket: UnixDatagram::bind(&name).expect("a path"),
+            name,
+            _folder: folder,
+        }
+    }
+
+    fn in_the_abstract_namespace() -> Manager {
+        let name = format!("ptunnel-test-{}", process::id());
+        let address = SockAddr::unix(format!("\0{}", name)).expect("a name");
+        let socket = Socket::new(Domain::UNIX, Type::DGRAM, None).expect("a socket");
+        socket.bind(&address).expect("a name that is free");
+        Manager {
+            socket: socket.into(),
+            name: format!("@{}", name),
+            _folder: TempDir::new(),
+        }
+    }
+
+    /// The next that it was told.
+    #[track_caller]
+    fn hears(&self) -> String {
+        self.hears_within(PATIENCE).expect("something is told")
+    }
+
+    fn hears_within(&self, limit: Duration) -> io::Result<String> {
+        let mut buffer = [0; 1024];
+        self.socket.set_read_timeout(Some(limit)).expect("a limit");
+        let count = self.socket.recv(&mut buffer)?;
+        Ok(String::from_utf8(buffer[..count].to_vec()).expect("text"))
+    }
+
+    /// Whether there is nothing that it was told and hasn't heard.
+    fn has_heard_all(&self) -> bool {
+        self.hears_within(Duration::from_millis(1)).is_err()
+    }
+
+    fn of(&self, program: Ptunnel) -> Ptunnel {
+        program.env("NOTIFY_SOCKET", &self.name)
+    }
+}
+
+fn tunnels(gate: &Gate) -> Ptunnel {
+    Ptunnel::through(gate.address())
+        .to("a.example:1")
+        .to("b.example:2")
+}
+
+#[test]
+fn it_is_ready_when_it_listens_and_says_so_when_it_stops() {
+    for manager in &[Manager::at_a_path(), Manager::in_the_abstract_namespace()] {
+        for args in &[&[][..], &["--threads", "2"]] {
+            let gate = Gate::open();
+            let program = manager.of(tunnels(&gate)).args(args).start();
+            assert_eq!(manager.hears(), "READY=1\nSTATUS=listening");
+            for listening in program.listening() {
+                assert!(is_listening(listening.address), "{}", listening.line);
+            }
+            let mut ends = gate.join(&program);
+            assert!(manager.has_heard_all());
+            program.signal(sys::SIGTERM);
+            assert_eq!(manager.hears(), "STOPPING=1");
+            ends.check();
+            drop(ends);
+            program.finish().expect_code(0);
+            assert!(manager.has_heard_all());
+        }
+    }
+}
+
+#[test]
+fn it_is_not_ready_when_it_cannot_listen() {
+    let manager = Manager::at_a_path();
+    let gate = Gate::open();
+    let program = tunnels(&gate).tunnel(&format!("{}:c.example:3", gate.address().port()));
+    manager.of(program).run().expect_code(1);
+    assert!(manager.has_heard_all());
+}
+
+/// On the average of three, for the sake of a machine that is busy.
+#[test]
+fn the_watchdog_hears_of_it_twice_in_its_interval() {
+    const INTERVAL: Duration = Duration::from_secs(2);
+    let manager = Manager::at_a_path();
+    for args in &[&[][..], &["--threads", "3"]] {
+        let gate = Gate::open();
+        let program = manager
+            .of(tunnels(&gate))
+            .env("WATCHDOG_USEC", INTERVAL.as_micros().to_string())
+            .args(args)
+            .start();
+        assert!(manager.hears().starts_with("READY=1"));
+        let begin = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(manager.hears(), "WATCHDOG=1");
+        }
+        // A rung's first comes at once.
+        let (least, most) = (INTERVAL - INTERVAL / 10, 3 * INTERVAL);
+        assert!((least..most).contains(&begin.elapsed()));
+        drop(program);
+        while !manager.has_heard_all() {}
+    }
+}
+
+/// Such as the one of a program that started us and forgot to clear its environment.
+#[test]
+fn the_watchdog_of_another_process_is_left_alone() {
+    let manager = Manager::at_a_path();
+    let gate = Gate::open();
+    let _program = manager
+        .of(tunnels(&gate))
+        .env("WATCHDOG_USEC", "20000")
+        .env("WATCHDOG_PID", "1")
+        .start();
+    assert!(manager.hears().starts_with("READY=1"));
+    steadily("nothing is told", Duration::from_millis(300), || {
+        manager.has_heard_all()
+    });
+}
+
+#[test]
+fn a_manager_that_is_gone_or_unknown_keeps_nothing_from_working() {
+    for (name, said) in &[
+        ("/nonexistent/notify", "cannot tell the service manager: "),
+        (
+            "vsock:2:1234",
+            "NOTIFY_SOCKET is neither a whole path nor @NAME: 'vsock:2:1234'",
+        ),
+        ("", "NOTIFY_SOCKET is neither"),
+    ] {
+        let gate = Gate::open();
+        let program = tunnels(&gate).env("NOTIFY_SOCKET", *name).start();
+        gate.join(&program).check();
+        program.says(&["warning: ", said]);
+    }
+}
+
+/// ssh may be a part of a service; its ProxyCommand is not.
+#[test]
+fn standard_input_and_output_are_no_service() {
+    let manager = Manager::at_a_path();
+    let gate = Gate::open();
+    let mut program = manager
+        .of(Ptunnel::through(gate.address()))
+        .env("WATCHDOG_USEC", "20000")
+        .args(&["-W", "a.example:1"])
+        .spawn();
+    let mut server = gate.grant();
+    server.send("x");
+    steadily("nothing is told", Duration::from_millis(300), || {
+        manager.has_heard_all()
+    });
+    drop((server, program.stdin()));
+    program.finish().expect_code(0);
+    assert!(manager.has_heard_all());
+}
