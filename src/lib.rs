@@ -9,10 +9,10 @@
 //!    say until both have ended.
 //!    Values and rules that need no loop are apart: [`service`] binds and announces, [`access`]
 //!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
-//!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`report`] what the
-//!    log says of the end, `logging` where it goes, [`lookup`] asks the system for a name's
-//!    addresses, [`tls`] says what OpenSSL is told, `supervisor` what the service manager is;
-//!    [`stdio`](mod@stdio) and [`demo`] are plain threads.
+//!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`clock`] whose time is
+//!    over, [`report`] what the log says of the end, `logging` where it goes, [`lookup`] asks the
+//!    system for a name's addresses, [`tls`] says what OpenSSL is told, `supervisor` what the service
+//!    manager is; [`stdio`](mod@stdio) and [`demo`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why; [`shortage`] whether it
 //!    was us.
@@ -61,6 +61,7 @@
 pub mod access;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod demo;
 pub mod dynamic;

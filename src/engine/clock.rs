@@ -1,39 +1,21 @@
-//! How long things may take, at no cost for those that are in time.
-//!
-//! One clock per reactor, coarse and shared: it looks at everything that is watched a few times
-//! per limit and wakes what is over its time. Setting a limit is an entry in a table, and what
-//! moves only notes the last tick: neither is a system call, or a timer of its own. While
-//! nothing is watched nothing ticks.
+//! [`clock`](crate::clock) for tasks of futures 0.1: who waits is notified.
 
-use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use futures::task::{self, Task};
-use slab::Slab;
+
+use crate::clock::{self, Wake};
+
+impl Wake for Task {
+    fn wake(&self) {
+        self.notify();
+    }
+}
 
 /// A coarse clock, and what it watches. Knows no runtime: somebody calls [`tick`](Clock::tick).
 #[derive(Clone)]
-pub struct Clock {
-    shared: Rc<Shared>,
-}
-
-struct Shared {
-    period: Duration,
-    now: Cell<Instant>,
-    /// From the last tick but one to the last: longer than a period on a busy thread.
-    gap: Cell<Duration>,
-    watched: RefCell<Slab<Rc<Entry>>>,
-    /// Notified when there is something to watch.
-    wake: RefCell<Option<Task>>,
-}
-
-struct Entry {
-    since: Cell<Instant>,
-    limit: Cell<Duration>,
-    task: RefCell<Task>,
-}
+pub struct Clock(clock::Clock<Task>);
 
 impl Clock {
     /// A clock that is ticked every `period`, and watches nothing yet.
@@ -41,171 +23,110 @@ impl Clock {
     /// A limit is never cut short, and exceeded by up to two periods, or by as much as ticks are
     /// late.
     pub fn new(period: Duration) -> Clock {
-        Clock {
-            shared: Rc::new(Shared {
-                period,
-                now: Cell::new(Instant::now()),
-                gap: Cell::new(period),
-                watched: RefCell::new(Slab::new()),
-                wake: RefCell::new(None),
-            }),
-        }
+        Clock(clock::Clock::new(period))
     }
 
     /// How often it wants to be ticked.
     pub fn period(&self) -> Duration {
-        self.shared.period
+        self.0.period()
     }
 
     /// Sets the time and notifies every task whose limit is over.
     pub fn tick(&self, now: Instant) {
-        let last = self.shared.now.replace(now);
-        let gap = now.saturating_duration_since(last);
-        self.shared.gap.set(gap.max(self.shared.period));
-        for (_, entry) in self.shared.watched.borrow().iter() {
-            if self.is_over(entry) {
-                entry.task.borrow().notify();
-            }
-        }
+        self.0.tick(now);
     }
 
-    /// Whether there is anything to tick for. If not, the current task is notified as soon as
-    /// there is.
+    /// Whether there is nothing to tick for. Then the current task is notified as soon as there
+    /// is.
     pub fn is_idle(&self) -> bool {
-        let idle = self.shared.watched.borrow().is_empty();
-        if idle {
-            *self.shared.wake.borrow_mut() = Some(task::current());
-        }
-        idle
+        self.0.is_idle(task::current)
     }
 
-    /// Begins to watch, for the current task.
+    /// Watches the time of the current task.
     pub(super) fn watch(&self, limit: Duration) -> Watched {
-        if let Some(ticker) = self.shared.wake.borrow_mut().take() {
-            // Nobody has ticked lately.
-            self.shared.now.set(Instant::now());
-            ticker.notify();
-        }
-        let entry = Rc::new(Entry {
-            // Once per limit, so exact; what moves has the last tick's time.
-            since: Cell::new(Instant::now()),
-            limit: Cell::new(limit),
-            task: RefCell::new(task::current()),
-        });
-        let key = self.shared.watched.borrow_mut().insert(entry.clone());
-        Watched {
-            key,
-            entry,
-            clock: self.clone(),
-        }
-    }
-
-    fn is_over(&self, entry: &Entry) -> bool {
-        let now = self.shared.now.get();
-        let passed = now.saturating_duration_since(entry.since.get());
-        // It may have moved as late as just before the tick that followed its note.
-        passed >= entry.limit.get() + self.shared.gap.get()
+        Watched(self.0.watch(limit, task::current()))
     }
 }
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Clock")
-            .field("now", &self.shared.now)
-            .finish()
+        self.0.fmt(f)
     }
 }
 
 /// A limit that is watched, until this is dropped.
-pub(super) struct Watched {
-    key: usize,
-    entry: Rc<Entry>,
-    clock: Clock,
-}
+pub(super) struct Watched(clock::Watched<Task>);
 
 impl Watched {
     /// Whether its time is over; if not, the current task is notified when it is.
     pub(super) fn is_over(&self) -> bool {
-        if !self.entry.task.borrow().will_notify_current() {
-            *self.entry.task.borrow_mut() = task::current();
-        }
-        self.clock.is_over(&self.entry)
+        self.0.update(|task| {
+            if !task.will_notify_current() {
+                *task = task::current();
+            }
+        });
+        self.0.is_over()
     }
 
     /// Its time begins anew.
     pub(super) fn restart(&self, limit: Duration) {
-        self.entry.since.set(self.clock.shared.now.get());
-        self.entry.limit.set(limit);
+        self.0.restart(limit);
     }
 
     pub(super) fn limit(&self) -> Duration {
-        self.entry.limit.get()
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.clock.shared.watched.borrow_mut().remove(self.key);
+        self.0.limit()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures::future::poll_fn;
-    use futures::{Async, Future};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::Arc;
+
+    use futures::executor::{spawn, Notify, Spawn};
+    use futures::future::{poll_fn, PollFn};
+    use futures::{Async, Poll};
 
     use super::*;
 
+    #[derive(Default)]
+    struct Counter(AtomicUsize);
+
+    impl Notify for Counter {
+        fn notify(&self, _: usize) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn task(mut ready: impl FnMut() -> bool) -> Spawn<PollFn<impl FnMut() -> Poll<(), ()>>> {
+        spawn(poll_fn(move || {
+            Ok(if ready() {
+                Async::Ready(())
+            } else {
+                Async::NotReady
+            })
+        }))
+    }
+
     #[test]
-    fn a_limit_is_never_cut_short_and_exceeded_by_two_periods_at_most() {
+    fn a_task_is_notified_when_its_time_is_over() {
         let period = Duration::from_millis(100);
-        let clock = Clock::new(period);
-        let run = poll_fn(|| {
-            let start = Instant::now();
-            clock.tick(start);
-            let watched = clock.watch(period * 5); // not before the start
-            clock.tick(start + period * 4);
-            clock.tick(start + period * 5);
-            assert!(!watched.is_over(), "it began after the start");
-            clock.tick(start + period * 6);
-            clock.tick(start + period * 7);
-            assert!(watched.is_over());
-            watched.restart(period);
-            assert!(!watched.is_over());
-            Ok::<_, ()>(Async::Ready(()))
+        let (clock, counter, start) = (Clock::new(period), Arc::default(), Instant::now());
+        let mut watched = None;
+        let mut task = task(|| {
+            let watched = watched.get_or_insert_with(|| clock.watch(period * 5));
+            watched.is_over()
         });
-        run.wait().unwrap();
-    }
-
-    #[test]
-    fn a_late_tick_cuts_nothing_short() {
-        let period = Duration::from_millis(10);
-        let clock = Clock::new(period);
-        let run = poll_fn(|| {
-            let start = Instant::now();
-            let watched = clock.watch(period);
-            clock.tick(start);
-            watched.restart(period); // as late as just before the next tick
-            clock.tick(start + period * 50);
-            assert!(!watched.is_over());
-            clock.tick(start + period * 51);
-            assert!(watched.is_over());
-            Ok::<_, ()>(Async::Ready(()))
-        });
-        run.wait().unwrap();
-    }
-
-    #[test]
-    fn what_is_dropped_is_not_watched() {
-        let clock = Clock::new(Duration::from_millis(1));
-        let run = poll_fn(|| {
-            assert!(clock.is_idle());
-            let watched = clock.watch(Duration::from_secs(1));
-            assert!(!clock.is_idle());
-            drop(watched);
-            assert!(clock.is_idle());
-            Ok::<_, ()>(Async::Ready(()))
-        });
-        run.wait().unwrap();
+        let counted = |counter: &Arc<Counter>| counter.0.load(Ordering::SeqCst);
+        assert_eq!(task.poll_future_notify(&counter, 0), Ok(Async::NotReady));
+        for tick in 0..=5 {
+            clock.tick(start + period * tick);
+        }
+        assert_eq!(counted(&counter), 0, "it began after the start");
+        clock.tick(start + period * 7);
+        assert_eq!(counted(&counter), 0, "the tick was late");
+        clock.tick(start + period * 8);
+        assert_eq!(counted(&counter), 1);
+        assert_eq!(task.poll_future_notify(&counter, 0), Ok(Async::Ready(())));
     }
 }

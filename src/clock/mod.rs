@@ -1,0 +1,224 @@
+//! How long things may take, at no cost for those that are in time.
+//!
+//! A coarse clock, shared by all that has limits on a thread. Setting a limit is an entry in a
+//! table, and what moves only notes the last tick: neither is a system call, or a timer of its own.
+//! A tick looks at those alone whose time can be over: ten thousand that rest cost what one does.
+//! It knows no runtime and no future: an engine ticks it, and says who is woken.
+
+mod wheel;
+
+use std::cell::{Cell, RefCell};
+use std::convert::TryFrom;
+use std::fmt;
+use std::rc::Rc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use self::wheel::{Place, Placed, Wheel};
+
+/// Who waits for the time to be over.
+pub trait Wake {
+    /// Has it look. Runs nothing of its by itself.
+    fn wake(&self);
+}
+
+impl Wake for Waker {
+    fn wake(&self) {
+        self.wake_by_ref();
+    }
+}
+
+/// A coarse clock, and those whose time it watches. Cheap to clone.
+pub struct Clock<W> {
+    shared: Rc<Shared<W>>,
+}
+
+/// Times are in nanoseconds from the origin: they last for centuries, and an entry is small.
+struct Shared<W> {
+    origin: Instant,
+    period: u64,
+    now: Cell<u64>,
+    /// From the last tick but one to the last: longer than a period on a busy thread.
+    gap: Cell<u64>,
+    watched: RefCell<Wheel<Entry<W>>>,
+    /// Who ticks, while there is nothing to tick for.
+    ticker: RefCell<Option<W>>,
+}
+
+struct Entry<W> {
+    since: Cell<u64>,
+    limit: Cell<u64>,
+    place: Cell<Place>,
+    waiter: RefCell<W>,
+}
+
+impl<W> Placed for Entry<W> {
+    fn place(&self) -> &Cell<Place> {
+        &self.place
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl<W: Wake> Clock<W> {
+    /// A clock that is ticked every `period`, which isn't zero, and watches nothing yet.
+    ///
+    /// A limit is never cut short, and exceeded by up to two periods, or by as much as ticks are
+    /// late.
+    pub fn new(period: Duration) -> Clock<W> {
+        let period = nanoseconds(period);
+        Clock {
+            shared: Rc::new(Shared {
+                origin: Instant::now(),
+                period,
+                now: Cell::new(0),
+                gap: Cell::new(period),
+                watched: RefCell::new(Wheel::new(period)),
+                ticker: RefCell::new(None),
+            }),
+        }
+    }
+
+    /// How often it wants to be ticked, as long as it isn't idle.
+    pub fn period(&self) -> Duration {
+        Duration::from_nanos(self.shared.period)
+    }
+
+    /// Whether there is nothing to tick for. Then `ticker` is woken as soon as there is.
+    pub fn is_idle(&self, ticker: impl FnOnce() -> W) -> bool {
+        let idle = self.shared.watched.borrow().is_empty();
+        if idle {
+            *self.shared.ticker.borrow_mut() = Some(ticker());
+        }
+        idle
+    }
+
+    /// Sets the time, and wakes all whose time is over: at each tick, until they go.
+    pub fn tick(&self, now: Instant) {
+        let shared = &self.shared;
+        let now = shared.time(now);
+        let gap = now.saturating_sub(shared.now.replace(now));
+        shared.gap.set(gap.max(shared.period));
+        let mut watched = shared.watched.borrow_mut();
+        for entry in watched.due(now) {
+            if shared.is_over(&entry) {
+                entry.waiter.borrow().wake();
+            }
+            let end = shared.earliest_end(&entry);
+            watched.put(entry, end);
+        }
+    }
+
+    /// Watches the time of `waiter`, from now on.
+    pub fn watch(&self, limit: Duration, waiter: W) -> Watched<W> {
+        let shared = &self.shared;
+        // Once per limit, so exact; what moves has the last tick's time.
+        let now = shared.time(Instant::now());
+        if let Some(ticker) = shared.ticker.borrow_mut().take() {
+            // Nobody has ticked lately.
+            shared.now.set(now);
+            ticker.wake();
+        }
+        let entry = Rc::new(Entry {
+            since: Cell::new(now),
+            limit: Cell::new(nanoseconds(limit)),
+            place: Cell::default(),
+            waiter: RefCell::new(waiter),
+        });
+        let end = shared.earliest_end(&entry);
+        shared.watched.borrow_mut().put(entry.clone(), end);
+        Watched {
+            entry,
+            clock: self.clone(),
+        }
+    }
+}
+
+impl<W> Shared<W> {
+    fn time(&self, at: Instant) -> u64 {
+        nanoseconds(at.saturating_duration_since(self.origin))
+    }
+
+    fn is_over(&self, entry: &Entry<W>) -> bool {
+        let passed = self.now.get().saturating_sub(entry.since.get());
+        // It may have moved as late as just before the tick that followed its note.
+        passed >= entry.limit.get().saturating_add(self.gap.get())
+    }
+
+    /// No tick before it finds the entry over, unless that is restarted with a shorter limit.
+    fn earliest_end(&self, entry: &Entry<W>) -> u64 {
+        let limit = entry.limit.get().saturating_add(self.period);
+        entry.since.get().saturating_add(limit)
+    }
+}
+
+impl<W> Clone for Clock<W> {
+    fn clone(&self) -> Clock<W> {
+        Clock {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<W> fmt::Debug for Clock<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let now = Duration::from_nanos(self.shared.now.get());
+        f.debug_struct("Clock").field("now", &now).finish()
+    }
+}
+
+/// A limit that is watched, until this is dropped.
+pub struct Watched<W> {
+    entry: Rc<Entry<W>>,
+    clock: Clock<W>,
+}
+
+impl<W> Watched<W> {
+    /// Whether its time is over.
+    pub fn is_over(&self) -> bool {
+        self.clock.shared.is_over(&self.entry)
+    }
+
+    /// Changes who is woken when it is.
+    pub fn update(&self, change: impl FnOnce(&mut W)) {
+        change(&mut self.entry.waiter.borrow_mut());
+    }
+
+    /// Its time begins anew.
+    pub fn restart(&self, limit: Duration) {
+        let (shared, limit) = (&self.clock.shared, nanoseconds(limit));
+        self.entry.since.set(shared.now.get());
+        // A longer one is found where it lies, and put back.
+        if self.entry.limit.replace(limit) > limit {
+            let mut watched = shared.watched.borrow_mut();
+            let entry = watched.remove(self.entry.place.get());
+            let end = shared.earliest_end(&entry);
+            watched.put(entry, end);
+        }
+    }
+
+    /// How long it has.
+    pub fn limit(&self) -> Duration {
+        Duration::from_nanos(self.entry.limit.get())
+    }
+}
+
+impl<W> Drop for Watched<W> {
+    fn drop(&mut self) {
+        let mut watched = self.clock.shared.watched.borrow_mut();
+        watched.remove(self.entry.place.get());
+    }
+}
+
+impl<W> fmt::Debug for Watched<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched")
+            .field("limit", &self.limit())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;
