@@ -76,6 +76,7 @@ pub mod logging;
 pub mod lookup;
 #[cfg(feature = "legacy")]
 pub mod net;
+pub mod panics;
 pub mod policy;
 pub mod report;
 pub mod route;

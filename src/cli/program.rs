@@ -3,10 +3,10 @@
 use std::env;
 use std::io::{self, Write};
 
-use log::{error, warn};
+use log::warn;
 
 use super::{read, secrecy, Command};
-use crate::config::{Config, LogFormat, LogTarget, Secret};
+use crate::config::{Config, Secret};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::logging;
@@ -34,28 +34,23 @@ fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<i32, Error> 
             .map(|()| 0)
             .map_err(|e| Error::other("cannot write to stdout", e)),
         Command::Run(config, warnings) => {
-            logging::init(config.verbosity, config.log_format, &config.log_to);
+            // The first thread: nothing above needs to be alone, and nothing below is.
+            let logging = logging::init(config.verbosity, config.log_format, &config.log_to)?;
             for warning in warnings {
                 warn!("{}", warning);
             }
             if config.has_credentials() {
                 secrecy::leave_out_of_core_dumps();
             }
-            match engine(&config) {
-                Ok(()) => Ok(0),
-                Err(e) if is_for_people(&config) => Err(e),
-                // Whoever collects the log wants the last line, too, and in its form.
+            Ok(match engine(&config) {
+                Ok(()) => 0,
                 Err(e) => {
-                    error!("{}", e);
-                    Ok(e.exit_code())
+                    logging.tell_end(&e);
+                    e.exit_code()
                 }
-            }
+            })
         }
     }
-}
-
-fn is_for_people(config: &Config) -> bool {
-    config.log_format == LogFormat::Text && config.log_to == LogTarget::Stderr
 }
 
 /// On the terminal itself: stdin and stdout may be the tunnel.

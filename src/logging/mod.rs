@@ -1,28 +1,43 @@
 //! Log lines: this crate's, as text or as JSON, on stderr or to syslog.
 //!
 //! Text carries no time of day: whoever keeps logs (the journal, syslog, a container) adds its own.
+//! No line makes a tunnel wait for whoever reads them: what he can't take is lost, and counted.
 
 mod json;
+mod queue;
 mod syslog;
 
+use std::env;
 use std::io::{self, Write};
+use std::panic;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
-use log::{Level, LevelFilter, Log, Metadata, Record};
+use log::{error, Level, LevelFilter, Log, Metadata, Record};
 
+use self::queue::Queue;
 use self::syslog::Syslog;
 use crate::config::{LogFormat, LogTarget};
+use crate::error::Error;
 use crate::field;
+use crate::panics;
 
-/// Starts to log this crate's lines up to `level`. Once per process.
-pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) {
+/// Starts to log this crate's lines up to `level`, and panics as some of them. Once per process.
+///
+/// # Errors
+///
+/// When the system has no thread for it.
+pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) -> Result<Logging, Error> {
     if format == LogFormat::Json {
         field::mark();
     }
     let sink = match target {
-        LogTarget::Stderr => Sink::Stderr,
+        LogTarget::Stderr => {
+            let queue = Queue::start(io::stderr(), move |count| lost(format, count) + "\n");
+            Sink::Stderr(queue.map_err(|e| Error::other("cannot start a thread", e))?)
+        }
         LogTarget::Syslog(path) => {
-            let (syslog, reached) = Syslog::open(path.clone());
+            let (syslog, reached) = Syslog::open(path.clone(), format);
             if let Err(e) = reached {
                 // Nobody else can be told.
                 let _ = writeln!(
@@ -35,9 +50,47 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) {
             Sink::Syslog(Mutex::new(syslog))
         }
     };
+    let logging = Logging {
+        format,
+        queue: match &sink {
+            Sink::Stderr(queue) => Some(queue.clone()),
+            Sink::Syslog(_) => None,
+        },
+    };
     let logger = Box::new(Logger { format, sink });
     if log::set_logger(Box::leak(logger)).is_ok() {
         log::set_max_level(level);
+        log_panics();
+    }
+    Ok(logging)
+}
+
+/// The log of this process. Dropped, it waits until its lines are written, for as long as somebody
+/// takes them: nothing is lost at the end of the program, however that comes about.
+#[must_use = "what is still to be written is lost at the end of the process"]
+pub struct Logging {
+    format: LogFormat,
+    /// To stderr.
+    queue: Option<Queue>,
+}
+
+impl Logging {
+    /// Tells of the error that ends the program.
+    pub fn tell_end(&self, error: &Error) {
+        match (&self.queue, self.format) {
+            // To people, as they are told what is wrong with a command line.
+            (Some(queue), LogFormat::Text) => queue.push(format!("ptunnel: {}\n", error)),
+            // Whoever collects the log wants the last line, too, and in its form.
+            _ => error!("{}", error),
+        }
+    }
+}
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        if let Some(queue) = &self.queue {
+            queue.flush();
+        }
     }
 }
 
@@ -47,7 +100,7 @@ struct Logger {
 }
 
 enum Sink {
-    Stderr,
+    Stderr(Queue),
     Syslog(Mutex<Syslog>),
 }
 
@@ -60,16 +113,9 @@ impl Log for Logger {
         if !self.enabled(record.metadata()) {
             return;
         }
-        let mut line = match self.format {
-            LogFormat::Text => format!("{}: {}", name(record.level()), record.args()),
-            LogFormat::Json => json::line(name(record.level()), &record.args().to_string()),
-        };
+        let line = line(self.format, record.level(), &record.args().to_string());
         match &self.sink {
-            Sink::Stderr => {
-                // In one piece. That nobody reads it is no reason to end any tunnel.
-                line.push('\n');
-                let _ = io::stderr().write_all(line.as_bytes());
-            }
+            Sink::Stderr(queue) => queue.push(line + "\n"),
             Sink::Syslog(syslog) => {
                 let mut syslog = syslog.lock().unwrap_or_else(PoisonError::into_inner);
                 syslog.send(record.level(), &line);
@@ -77,7 +123,43 @@ impl Log for Logger {
         }
     }
 
-    fn flush(&self) {}
+    fn flush(&self) {
+        if let Sink::Stderr(queue) = &self.sink {
+            queue.flush();
+        }
+    }
+}
+
+fn line(format: LogFormat, level: Level, message: &str) -> String {
+    match format {
+        LogFormat::Text => format!("{}: {}", name(level), message),
+        LogFormat::Json => json::line(name(level), message),
+    }
+}
+
+/// In place of so many lines.
+fn lost(format: LogFormat, count: u64) -> String {
+    let message = format!("{} log lines were lost: nobody took them", count);
+    line(format, Level::Warn, &message)
+}
+
+/// Has panics told in lines of the log. What std does by itself would wait for whoever reads
+/// stderr; it is left to those who ask for a backtrace.
+fn log_panics() {
+    if env::var_os("RUST_BACKTRACE").is_some() {
+        return;
+    }
+    panic::set_hook(Box::new(|info| {
+        let place = info
+            .location()
+            .map_or_else(String::new, ToString::to_string);
+        error!(
+            "thread '{}' panicked at {}: {}",
+            thread::current().name().unwrap_or("unnamed"),
+            place,
+            panics::message(info.payload())
+        );
+    }));
 }
 
 fn name(level: Level) -> &'static str {

@@ -1,7 +1,12 @@
 //! What is said on stderr, and what isn't.
 
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
 use crate::ends::{Ends, Gate};
-use crate::support::{closed_address, eventually, Peer, Ptunnel, Running};
+use crate::support::{closed_address, eventually, parts, sys};
+use crate::support::{Peer, Ptunnel, Running, TempDir, PATIENCE};
 
 fn start(gate: &Gate, args: &[&str]) -> Running {
     Ptunnel::through(gate.address())
@@ -232,4 +237,160 @@ fn a_log_that_nobody_reads_ends_nothing() {
     program.signal(crate::support::sys::SIGTERM);
     eventually("the program ends", || program.has_ended());
     program.finish().expect_code(0);
+}
+
+/// A pipe for the program's stderr, which nobody reads before the test does.
+struct Unread {
+    pipe: File,
+    path: String,
+    _folder: TempDir,
+}
+
+impl Unread {
+    fn new() -> Unread {
+        let folder = TempDir::new();
+        let path = folder.at("pipe");
+        assert!(parts::output("mkfifo", &[&path]).status.success());
+        // For both, so that neither end is missing at any time.
+        let mut both = OpenOptions::new();
+        both.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        Unread {
+            pipe: both.open(&path).expect("the pipe"),
+            path,
+            _folder: folder,
+        }
+    }
+
+    fn full() -> Unread {
+        let mut unread = Unread::new();
+        for size in &[4096, 1] {
+            while unread.pipe.write(&vec![b'\n'; *size]).is_ok() {}
+        }
+        unread
+    }
+
+    fn of(&self, program: Ptunnel) -> Ptunnel {
+        program.after(&format!("exec 2> {}", self.path))
+    }
+
+    /// Reads on until it is all that `is_all` wants.
+    fn read_until(&mut self, is_all: impl Fn(&str) -> bool) -> String {
+        let (mut text, mut buffer) = (String::new(), [0; 4096]);
+        while !is_all(&text) {
+            match self.pipe.read(&mut buffer) {
+                Ok(n) => text.push_str(std::str::from_utf8(&buffer[..n]).expect("text")),
+                Err(ref e) if e.kind() == ErrorKind::WouldBlock => {
+                    sys::wait_readable(&self.pipe, PATIENCE)
+                        .unwrap_or_else(|e| panic!("{} after {}", e, text));
+                }
+                Err(e) => panic!("the pipe: {}", e),
+            }
+        }
+        text
+    }
+}
+
+/// How many lines a line stands for.
+fn lost(line: &str) -> Option<usize> {
+    let rest = line.strip_prefix("warning: ")?;
+    let count = rest.strip_suffix(" log lines were lost: nobody took them")?;
+    count.parse().ok()
+}
+
+/// Each line was written by the thread that carries the tunnels: when the pipe was full, after
+/// some hundred clients that were refused, all of them stood still.
+#[test]
+fn a_pipe_that_nobody_reads_keeps_no_tunnel_waiting() {
+    const REFUSED: usize = 2_000;
+    let mut log = Unread::new();
+    let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let origin = Peer::start(|mut connection| connection.echo());
+    let program = Ptunnel::through(proxy.address())
+        .to("example.org:22")
+        .to(origin.address())
+        .args(&["--no-proxy", "127.0.0.1"]);
+    let program = log.of(program).start();
+    let mut early = program.connect_to(1);
+    for _ in 0..REFUSED {
+        program.connect().expect_nothing();
+    }
+    let mut late = program.connect_to(1);
+    for client in &mut [&mut early, &mut late] {
+        client.send("carried");
+        client.expect("carried");
+    }
+
+    let accounted = |text: &str| -> usize {
+        let lines = text.lines().filter(|_| text.ends_with('\n'));
+        lines.map(|line| lost(line).unwrap_or(1)).sum()
+    };
+    let text = log.read_until(|text| accounted(text) >= REFUSED);
+    assert_eq!(accounted(&text), REFUSED);
+    let (told, kept): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| lost(l).is_some());
+    assert_eq!(told.len(), 1, "{:?}", told);
+    let is_whole = |line: &&str| {
+        line.starts_with("warning: 127.0.0.1:") && line.ends_with("example.org:22: 403 Forbidden")
+    };
+    assert!(kept.iter().all(is_whole), "{}", text);
+
+    let mut client = program.connect();
+    let from = client.local().to_string();
+    client.expect_nothing();
+    let next = log.read_until(|text| text.ends_with('\n'));
+    assert!(
+        next.contains(&from) && next.lines().count() == 1,
+        "{}",
+        next
+    );
+    program.signal(sys::SIGTERM);
+    program.finish().expect_code(0);
+}
+
+/// It waited for ever.
+#[test]
+fn a_pipe_that_nobody_reads_keeps_no_end_waiting() {
+    let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let log = Unread::full();
+    let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
+    log.of(program).run().expect_code(3);
+    let program = Ptunnel::through(proxy.address()).to("example.org:22");
+    let program = log.of(program).start();
+    program.connect().expect_nothing();
+    program.signal(sys::SIGTERM);
+    program.finish().expect_code(0);
+}
+
+/// As it never does.
+const BROKEN: &str = "
+#include <errno.h>
+#include <sys/epoll.h>
+
+int epoll_wait(int set, struct epoll_event *events, int most, int limit) {
+    errno = EBADF;
+    return -1;
+}
+";
+
+/// It was in no form but its own, and waited for who read it.
+#[test]
+fn a_panic_is_a_line_of_the_log() {
+    let folder = TempDir::new();
+    let library = parts::preloadable(&folder, BROKEN);
+    let broken = || {
+        let program = Ptunnel::through("192.0.2.1:1").arg("0:example.org:22");
+        program.env("LD_PRELOAD", &library)
+    };
+    let finished = broken().run();
+    finished.expect_code(101);
+    let line = finished.stderr.lines().next().unwrap_or_default();
+    assert!(line.starts_with("error: thread '"), "{}", finished.stderr);
+    assert!(line.contains(" panicked at "), "{}", finished.stderr);
+    let finished = broken().args(&["--log-format", "json"]).run();
+    let is_object = |line: &str| line.starts_with('{') && line.ends_with('}');
+    assert!(
+        finished.stderr.lines().all(is_object),
+        "{}",
+        finished.stderr
+    );
+    Unread::full().of(broken()).run().expect_code(101);
 }

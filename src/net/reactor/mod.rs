@@ -46,6 +46,7 @@ use self::queue::Queue;
 use self::source::Source;
 pub(super) use self::source::{Readiness, Registration};
 use self::vital::{Panic, Vital};
+use crate::panics::message;
 use crate::sys::{Epoll, Events, Spare};
 
 /// Events taken in one wait.
@@ -274,16 +275,6 @@ impl Inner {
             }
         }
         count
-    }
-}
-
-fn message(panic: &(dyn std::any::Any + Send)) -> &str {
-    if let Some(text) = panic.downcast_ref::<&str>() {
-        text
-    } else if let Some(text) = panic.downcast_ref::<String>() {
-        text
-    } else {
-        "no message"
     }
 }
 

@@ -1,0 +1,279 @@
+//! Lines on their way to somebody who may not take them: a thread waits for him, and nobody else.
+//!
+//! A pipe that nobody reads has room for some hundred lines, a terminal that is held for less; then
+//! a write waits, and whoever writes from a reactor makes all its tunnels wait. So a line is put
+//! into a queue with an end. What finds no room there is lost and counted, and once all before it is
+//! written, a line in its place says how many there were.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// As many bytes of lines wait at most: as many again as a pipe holds.
+const ROOM: usize = 64 * 1024;
+
+/// How long the end of the program waits for the next line to be taken.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Lines that a thread of their own writes. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Queue {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to write.
+    filled: Condvar,
+    /// A line was written.
+    written: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    lines: VecDeque<String>,
+    /// Those of `lines`.
+    bytes: usize,
+    /// Since the last of `lines`.
+    lost: u64,
+    /// The thread has one in its hands.
+    is_writing: bool,
+    /// How many it has written.
+    written: u64,
+}
+
+/// What is to be written next.
+enum Next {
+    Line(String),
+    Lost(u64),
+}
+
+impl Queue {
+    /// Starts a thread that writes each line to `out` in one piece, and in place of lines that are
+    /// lost what `told` makes of their number.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no thread.
+    pub(super) fn start(
+        mut out: impl Write + Send + 'static,
+        told: impl Fn(u64) -> String + Send + 'static,
+    ) -> io::Result<Queue> {
+        let queue = Queue {
+            shared: Arc::default(),
+        };
+        let source = queue.clone();
+        let write = move || loop {
+            let line = match source.next() {
+                Next::Line(line) => line,
+                Next::Lost(count) => told(count),
+            };
+            // That there is nobody to read it is no reason to end any tunnel.
+            let _ = out.write_all(line.as_bytes());
+        };
+        thread::Builder::new().name("log".into()).spawn(write)?;
+        Ok(queue)
+    }
+
+    /// Adds a line, which ends as lines do; without room it is lost. Never waits for a writer.
+    pub(super) fn push(&self, line: String) {
+        let mut state = self.shared.lock();
+        let has_room = state.lines.is_empty() || state.bytes + line.len() <= ROOM;
+        if state.lost > 0 || !has_room {
+            state.lost += 1;
+            return;
+        }
+        state.bytes += line.len();
+        state.lines.push_back(line);
+        drop(state);
+        self.shared.filled.notify_one();
+    }
+
+    /// Waits until all that was added before is written, for as long as somebody takes it.
+    pub(super) fn flush(&self) {
+        let mut state = self.shared.lock();
+        let until = state.written + state.waiting();
+        while state.written < until {
+            let written = state.written;
+            let stands = |state: &mut State| state.written == written;
+            let waited = self
+                .shared
+                .written
+                .wait_timeout_while(state, PATIENCE, stands);
+            let (next, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            if waited.timed_out() {
+                return;
+            }
+            state = next;
+        }
+    }
+
+    /// What comes next, as soon as there is something; what came before is written.
+    fn next(&self) -> Next {
+        let mut state = self.shared.lock();
+        if mem::take(&mut state.is_writing) {
+            state.written += 1;
+            self.shared.written.notify_all();
+        }
+        loop {
+            if let Some(next) = state.take() {
+                return next;
+            }
+            let filled = self.shared.filled.wait(state);
+            state = filled.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// How many are still to be written, with the one that tells of those that are lost.
+    fn waiting(&self) -> u64 {
+        let last = self.is_writing as u64 + (self.lost > 0) as u64;
+        self.lines.len() as u64 + last
+    }
+
+    fn take(&mut self) -> Option<Next> {
+        let next = match (self.lines.pop_front(), self.lost) {
+            (Some(line), _) => {
+                self.bytes -= line.len();
+                Next::Line(line)
+            }
+            (None, 0) => return None,
+            (None, lost) => {
+                self.lost = 0;
+                Next::Lost(lost)
+            }
+        };
+        self.is_writing = true;
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Takes a line when the test does.
+    struct Gate(SyncSender<String>);
+
+    impl Write for Gate {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            let text = String::from_utf8(line.to_vec()).unwrap();
+            // The test is over when it fails.
+            let _ = self.0.send(text);
+            Ok(line.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn start() -> (Queue, Receiver<String>) {
+        let (gate, lines) = sync_channel(0);
+        let told = |count| format!("{} lost\n", count);
+        (Queue::start(Gate(gate), told).unwrap(), lines)
+    }
+
+    fn line(number: usize) -> String {
+        format!("{:>99}\n", number)
+    }
+
+    #[test]
+    fn lines_keep_their_order_and_what_is_lost_is_counted_in_its_place() {
+        let (queue, lines) = start();
+        queue.push("first\n".into());
+        // So that it is known which line the thread holds in its hands.
+        while !queue.shared.lock().lines.is_empty() {
+            thread::yield_now();
+        }
+        let kept = ROOM / line(0).len();
+        for number in 0..kept + 7 {
+            queue.push(line(number));
+        }
+        assert_eq!(lines.recv().unwrap(), "first\n");
+        assert_eq!(lines.recv().unwrap(), line(0));
+        // There is room again, but this line comes after those that are lost.
+        queue.push("lost, too\n".into());
+        for number in 1..kept {
+            assert_eq!(lines.recv().unwrap(), line(number));
+        }
+        assert_eq!(lines.recv().unwrap(), "8 lost\n");
+        queue.push("last\n".into());
+        assert_eq!(lines.recv().unwrap(), "last\n");
+    }
+
+    #[test]
+    fn a_line_that_is_longer_than_the_queue_is_written() {
+        let (queue, lines) = start();
+        let long = "x".repeat(2 * ROOM) + "\n";
+        queue.push(long.clone());
+        assert_eq!(lines.recv().unwrap(), long);
+    }
+
+    #[test]
+    fn a_flush_waits_for_a_reader_who_is_slow() {
+        let (queue, lines) = start();
+        for number in 0..3 {
+            queue.push(line(number));
+        }
+        let reading = thread::spawn(move || {
+            let slowly = |_| {
+                thread::sleep(PATIENCE / 2);
+                lines.recv().unwrap()
+            };
+            (0..3).map(slowly).collect::<Vec<String>>()
+        });
+        queue.flush();
+        assert_eq!(queue.shared.lock().waiting(), 0);
+        assert_eq!(reading.join().unwrap(), [line(0), line(1), line(2)]);
+    }
+
+    #[test]
+    fn a_flush_gives_up_when_nobody_reads() {
+        let (queue, _lines) = start();
+        queue.push(line(0));
+        let start = Instant::now();
+        queue.flush();
+        assert!(start.elapsed() >= PATIENCE);
+        assert_eq!(queue.shared.lock().waiting(), 1);
+    }
+
+    #[test]
+    fn a_flush_of_nothing_is_done_at_once() {
+        let (queue, _lines) = start();
+        let start = Instant::now();
+        queue.flush();
+        assert!(start.elapsed() < PATIENCE);
+    }
+
+    /// A second signal ends the program while its other threads go on.
+    #[test]
+    fn a_flush_waits_for_no_line_that_comes_later() {
+        let (queue, lines) = start();
+        queue.push(line(0));
+        let later = queue.clone();
+        thread::spawn(move || {
+            for text in lines.iter().take(500) {
+                later.push(text);
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let start = Instant::now();
+        queue.flush();
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+}

@@ -1,0 +1,31 @@
+//! What a panic says.
+
+use std::any::Any;
+
+/// The text that a panic was called with, of what it carries.
+pub fn message(panic: &(dyn Any + Send)) -> &str {
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        text
+    } else if let Some(text) = panic.downcast_ref::<String>() {
+        text
+    } else {
+        "no message"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{catch_unwind, resume_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_has_a_message_whatever_it_carries() {
+        let plain = catch_unwind(|| panic!("plain")).unwrap_err();
+        assert_eq!(message(&*plain), "plain");
+        let written = catch_unwind(|| panic!("{}", 1)).unwrap_err();
+        assert_eq!(message(&*written), "1");
+        let odd = catch_unwind(|| resume_unwind(Box::new(1))).unwrap_err();
+        assert_eq!(message(&*odd), "no message");
+    }
+}
