@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, Write};
 
-use log::warn;
+use log::{info, warn};
 
 use super::{read, secrecy, Command};
 use crate::config::{Config, Secret};
@@ -26,6 +26,8 @@ pub fn program(engine: impl FnOnce(&Config) -> Result<(), Error>) -> i32 {
 
 /// The exit code, when what there was to say was said.
 fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<i32, Error> {
+    // Before the first password is read; that they are wanted at all is known only afterwards.
+    let filter = secrecy::leave_out_of_core_dumps();
     let words = read(env::args_os())?;
     // At once: a person who is asked for a password may take a while.
     secrecy::conceal(&words.secrets());
@@ -39,8 +41,12 @@ fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<i32, Error> 
             for warning in warnings {
                 warn!("{}", warning);
             }
-            if config.has_credentials() {
-                secrecy::leave_out_of_core_dumps();
+            match filter {
+                Err(e) if config.has_credentials() => {
+                    info!("core dumps may show passwords: coredump_filter: {}", e)
+                }
+                Ok(before) if !config.has_credentials() => before.restore(),
+                _ => {}
             }
             Ok(match engine(&config) {
                 Ok(()) => 0,

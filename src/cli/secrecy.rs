@@ -109,11 +109,31 @@ fn star_out(words: &mut [u8], secrets: &[Secretive<'_>]) {
     }
 }
 
+/// Which parts of the memory a core dump has (core(5)).
+const FILTER: &str = "/proc/self/coredump_filter";
+
+/// What a core dump had before.
+pub(super) struct Filter(String);
+
 /// Leaves all memory out of a core dump: every connection needs the password anew, so it is kept.
 ///
-/// Whoever wants a whole one writes to the same file of the running process (core(5)).
-pub(super) fn leave_out_of_core_dumps() {
-    let _ = fs::write("/proc/self/coredump_filter", "0");
+/// Whoever wants a whole one writes to the same file of the running process.
+///
+/// # Errors
+///
+/// Without /proc, or a kernel that has core dumps.
+pub(super) fn leave_out_of_core_dumps() -> io::Result<Filter> {
+    let before = fs::read_to_string(FILTER)?;
+    fs::write(FILTER, "0")?;
+    Ok(Filter(before))
+}
+
+impl Filter {
+    /// For those who have no password.
+    pub(super) fn restore(self) {
+        // It is read without a prefix, and written with one: else it is octal.
+        let _ = fs::write(FILTER, format!("0x{}", self.0));
+    }
 }
 
 #[cfg(test)]

@@ -179,6 +179,64 @@ fn no_command_line_shows_a_password_while_another_is_asked_for() {
     program.read_lines(1);
 }
 
+/// Which parts of the memory a core dump of it has.
+fn core_filter(process: Process) -> String {
+    let path = format!("/proc/{}/coredump_filter", process.0);
+    let text = fs::read_to_string(path).expect("the process lives");
+    text.trim().to_string()
+}
+
+/// It was in the core of a program that had not begun to serve.
+#[test]
+fn a_core_dump_holds_no_password_while_another_is_asked_for() {
+    let program = Ptunnel::through(format!("http://joe:{}@192.0.2.1:1", CANARY))
+        .proxy("http://bob@192.0.2.2:1")
+        .arg("0:example.org:22");
+    let (mut program, mut person) = start_on_terminal(program);
+    eventually("the question", || !sys::echoes(&person));
+    assert_eq!(core_filter(program.process()), "00000000");
+    person.write_all(b"x\n").unwrap();
+    program.read_lines(1);
+    assert_eq!(core_filter(program.process()), "00000000");
+}
+
+/// Without a password there is nothing to hide, and a core may be of use.
+#[test]
+fn a_core_dump_without_a_password_is_what_it_was() {
+    for filter in &["0x33", "0x7", "0x10"] {
+        let program = Ptunnel::through("192.0.2.1:1")
+            .to("example.org:22")
+            .after(&format!("echo {} > /proc/$$/coredump_filter", filter))
+            .start();
+        let shown = core_filter(program.process());
+        let digits = filter.trim_start_matches("0x");
+        assert_eq!(shown.trim_start_matches('0'), digits, "{}", shown);
+    }
+}
+
+/// It was silent. A machine may show no /proc to those who serve others.
+#[test]
+fn passwords_that_a_core_dump_may_hold_are_told_of() {
+    let proxy = Peer::echoing();
+    let start = |args: &[&str]| {
+        let program = Ptunnel::through(proxy.address()).to("example.org:22");
+        let hidden = program.after_mounting("mount -t tmpfs none /proc");
+        let program = hidden.args(args).start();
+        let mut client = program.connect();
+        client.send("x");
+        client.expect("x");
+        drop(client);
+        program.signal(sys::SIGTERM);
+        program.finish().stderr
+    };
+    let login = format!("joe:{}", CANARY);
+    let told = start(&["-v", "-U", &login]);
+    let line = "info: core dumps may show passwords: coredump_filter: No such file or directory";
+    assert!(told.contains(line), "{}", told);
+    let told = start(&["-v"]);
+    assert!(!told.contains("core dumps"), "{}", told);
+}
+
 #[test]
 fn no_complaint_about_the_command_line_shows_a_password() {
     let login = format!("joe:{}", CANARY);
