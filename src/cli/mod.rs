@@ -18,6 +18,9 @@ use std::time::Duration;
 use clap::{App, ArgMatches, ErrorKind};
 use log::LevelFilter;
 
+/// For fuzz/ alone.
+#[doc(hidden)]
+pub use self::file::words_of_text;
 pub use self::program::program;
 
 use self::file::ConfigFile;

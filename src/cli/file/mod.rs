@@ -167,6 +167,12 @@ fn yields(name: &str, typed: &ArgMatches<'_>, options: &[Flag]) -> bool {
     typed.is_present(name) || replaced || contradicted
 }
 
+/// What `entries` makes of a text, each word with its line.
+pub fn words_of_text(text: &str) -> Result<Vec<(usize, String)>, (usize, String)> {
+    let entries = entries(text)?;
+    Ok(entries.into_iter().map(|it| (it.line, it.word)).collect())
+}
+
 /// The words of a file's text.
 fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
     let options = definition::options();
