@@ -123,8 +123,8 @@ fn proxies() {
         http://proxy.example: http://proxy.example:x http://proxy.example/path \
         http://proxy.example:3128/path http://proxy.example:3128?x http://proxy.example:3128#x \
         http:proxy.example:3128 ://proxy.example:3128 ftp://proxy.example:3128 \
-        socks5://proxy.example:1080 https://proxy.example:3128/path 2001:db8::1:3128 \
-        [2001:db8::1] [2001:db8::1 [fe80::1%lo]:1 -proxy.example:3128";
+        socks4://proxy.example:1080 socks5h://proxy.example/path \
+        https://proxy.example:3128/path 2001:db8::1:3128 [2001:db8::1] [2001:db8::1 [fe80::1%lo]:1 -proxy.example:3128";
     let with_spaces = ["", "a b:3128", "http://a b:3128", "proxy.example:3128 "];
     for text in wrong.split(' ').chain(with_spaces.iter().copied()) {
         let by_option = Ptunnel::new()
