@@ -329,7 +329,7 @@ fn core_dump(program: Ptunnel) -> String {
         let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern");
         panic!(
             "no core in the working folder, where this test reads it: \
-             sysctl kernel.core_pattern=core, which is {:?}",
+             `ulimit -Hc unlimited`, and `sysctl kernel.core_pattern=core`, which is {:?}",
             pattern
         )
     });

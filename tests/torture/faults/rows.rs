@@ -15,7 +15,6 @@ pub struct Row {
     /// With `-W`.
     pub code: Option<i32>,
     pub way: Way,
-    /// Whom the program connects to.
     pub upstream: Upstream,
 }
 
@@ -49,7 +48,7 @@ pub enum Client {
     ResetsLate,
 }
 
-/// How whom the program connects to behaves.
+/// Whom the program connects to, and what that one does.
 #[derive(Clone, Copy)]
 pub enum Upstream {
     /// Like this; a proxy has read the request.
