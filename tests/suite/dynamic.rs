@@ -185,7 +185,9 @@ fn nothing_is_lost_that_comes_early() {
 #[test]
 fn hears_a_client_that_speaks_byte_by_byte() {
     let proxy = Peer::echoing();
-    let program = listening(Ptunnel::through(proxy.address())).start();
+    // To see each byte read takes its time on a busy machine.
+    let program = Ptunnel::through(proxy.address()).args(&["--handshake-timeout", "600"]);
+    let program = listening(program).start();
     let mut client = program.connect();
     client.send_bytewise(GREETING);
     client.expect(GREETED);
