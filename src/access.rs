@@ -1,11 +1,11 @@
 //! Who may connect: `--allow-from`, and what the log says of those who may not.
 //!
 //! The rule is one for all listeners and threads, and so is what was told: somebody who knocks
-//! without end fills no log.
+//! without end fills no log. Whoever reloads changes it meanwhile.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use log::warn;
@@ -28,7 +28,7 @@ pub struct Access {
 
 #[derive(Debug, Default)]
 struct Shared {
-    blocks: Vec<Block>,
+    blocks: RwLock<Vec<Block>>,
     told: Mutex<Told>,
 }
 
@@ -37,15 +37,22 @@ impl Access {
     pub fn new(blocks: Vec<Block>) -> Access {
         Access {
             shared: Arc::new(Shared {
-                blocks,
+                blocks: RwLock::new(blocks),
                 told: Mutex::default(),
             }),
         }
     }
 
+    /// For those in one of `blocks` from now on; for everybody, if there is none.
+    pub fn change(&self, blocks: Vec<Block>) {
+        let current = self.shared.blocks.write();
+        *current.unwrap_or_else(PoisonError::into_inner) = blocks;
+    }
+
     /// Whether this client is served. One that isn't stands in the log, once a minute.
     pub fn admits(&self, client: SocketAddr) -> bool {
         let Shared { blocks, told } = &*self.shared;
+        let blocks = blocks.read().unwrap_or_else(PoisonError::into_inner);
         if blocks.is_empty() || blocks.iter().any(|block| block.covers(client.ip())) {
             return true;
         }
@@ -129,6 +136,18 @@ mod tests {
         let admits = |client: &str| access.admits(client.parse().unwrap());
         assert!(admits("10.0.0.1:5") && admits("[::ffff:10.0.0.1]:5") && admits("[::1]:5"));
         assert!(!admits("11.0.0.1:5") && !admits("[::ffff:11.0.0.1]:5") && !admits("[::2]:5"));
+    }
+
+    #[test]
+    fn who_is_admitted_may_change_for_all_who_ask() {
+        let access = Access::default();
+        let asking = access.clone();
+        let client = "11.0.0.1:5".parse().unwrap();
+        let Blocks(blocks) = "10.0.0.0/8".parse().unwrap();
+        access.change(blocks);
+        assert!(!asking.admits(client));
+        access.change(Vec::new());
+        assert!(asking.admits(client));
     }
 
     #[test]

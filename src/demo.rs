@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::access::Access;
 use crate::config::{Bind, Host, HostPort, ProxySpec, ServeSpec};
+use crate::duty::Duty;
 use crate::error::Error;
 use crate::policy::Policy;
 use crate::route::Tunnel;
@@ -58,12 +59,12 @@ where
 
     let stop = serve(vec![
         Post {
-            service: Service::Proxy(Policy::new(loopback_proxy())),
+            duty: Duty::new(Service::Proxy(Policy::new(loopback_proxy()))),
             access: Access::default(),
             listening: at_proxy,
         },
         Post {
-            service: Service::Tunnel(tunnel),
+            duty: Duty::new(Service::Tunnel(tunnel)),
             access: Access::default(),
             listening: at_entrance,
         },

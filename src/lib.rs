@@ -7,7 +7,8 @@
 //! 2. `engine` binds the listeners and, for each client, opens a way to the destination: it
 //!    dials a proxy, asks it with [`wire`]'s bytes for a tunnel, and carries what both sides
 //!    say until both have ended.
-//!    Values and rules that need no loop are apart: [`service`] binds and announces, [`access`]
+//!    Values and rules that need no loop are apart: [`service`] says what listeners are for,
+//!    [`roster`] which there are, [`duty`] what each does now, `reload` changes that, [`access`]
 //!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
 //!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`clock`] whose time is
 //!    over, [`report`] what the log says of the end, `logging` where it goes, [`lookup`] asks the
@@ -64,6 +65,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod demo;
+pub mod duty;
 pub mod dynamic;
 #[cfg(feature = "legacy")]
 pub mod engine;
@@ -78,7 +80,10 @@ pub mod lookup;
 pub mod net;
 pub mod panics;
 pub mod policy;
+#[cfg(any(feature = "cli", feature = "legacy"))]
+pub mod reload;
 pub mod report;
+pub mod roster;
 pub mod route;
 pub mod service;
 pub mod shortage;

@@ -1,14 +1,15 @@
-//! What listeners are for: the services of a configuration, bound and announced.
+//! What listeners are for: the services of a configuration, and where they are bound.
 //!
-//! Which sockets they are is left to the engine, through [`Listen`].
+//! Which sockets they are is left to the engine, through [`Listen`]; which of them there are, to
+//! [`roster`](crate::roster).
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use crate::access::Access;
 use crate::config::{Bind, Config, Host};
+use crate::duty::Duty;
 use crate::error::Error;
-use crate::lookup;
 use crate::policy::Policy;
 use crate::route::{Gateway, Tunnel};
 
@@ -24,10 +25,22 @@ pub enum Service {
 }
 
 impl Service {
-    fn looks_names_up(&self) -> bool {
+    pub(crate) fn looks_names_up(&self) -> bool {
         match self {
             Service::Tunnel(tunnel) => tunnel.looks_names_up(),
             Service::Dynamic(_) | Service::Proxy(_) => true,
+        }
+    }
+
+    /// What is said of a listener for it.
+    pub(crate) fn line(&self, address: SocketAddr) -> String {
+        match self {
+            Service::Tunnel(tunnel) => format!("listening on {} for {}", address, tunnel),
+            Service::Dynamic(gateway) => format!(
+                "listening on {} for SOCKS5 and HTTP CONNECT {}",
+                address, gateway
+            ),
+            Service::Proxy(_) => format!("serving proxy on {}", address),
         }
     }
 }
@@ -35,8 +48,8 @@ impl Service {
 /// A listener of one thread, and what it is for.
 #[derive(Debug)]
 pub struct Post<L> {
-    /// What is done for its clients.
-    pub service: Service,
+    /// What is done for its clients, and until when.
+    pub duty: Duty,
     /// Which clients these are.
     pub access: Access,
     /// Where they come in.
@@ -60,36 +73,8 @@ pub trait Listen: Sized {
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
-/// Binds every service of the configuration once per thread, tells of each on stdout, and
-/// returns each thread's posts.
-///
-/// # Errors
-///
-/// The first bind that fails, before anything was told.
-pub fn bind_all<L: Listen>(config: &Config) -> Result<Vec<Vec<Post<L>>>, Error> {
-    let bound = services(config)
-        .map(|(service, bind, port)| Ok((service, bind_on(bind, port, config.threads)?)))
-        .collect::<Result<Vec<(Service, Vec<L>)>, Error>>()?;
-    let mut threads: Vec<Vec<Post<L>>> = (0..config.threads).map(|_| Vec::new()).collect();
-    if bound.iter().any(|(service, _)| service.looks_names_up()) {
-        lookup::expect();
-    }
-    let access = Access::new(config.allow_from.clone());
-    for (service, listening) in bound {
-        announce(&service, &listening[0]).map_err(|e| Error::other("cannot write to stdout", e))?;
-        for (posts, listening) in threads.iter_mut().zip(listening) {
-            posts.push(Post {
-                service: service.clone(),
-                access: access.clone(),
-                listening,
-            });
-        }
-    }
-    Ok(threads)
-}
-
 /// All ways in share a gateway: what one learns of a dead proxy, all know.
-fn services(config: &Config) -> impl Iterator<Item = (Service, &Bind, u16)> {
+pub(crate) fn services(config: &Config) -> impl Iterator<Item = (Service, &Bind, u16)> {
     let gateway = Gateway::new(config.route.clone());
     let tunnels = {
         let gateway = gateway.clone();
@@ -111,7 +96,7 @@ fn services(config: &Config) -> impl Iterator<Item = (Service, &Bind, u16)> {
 }
 
 /// Listens `count` times on the same address.
-fn bind_on<L: Listen>(bind: &Bind, port: u16, count: usize) -> Result<Vec<L>, Error> {
+pub(crate) fn bind_on<L: Listen>(bind: &Bind, port: u16, count: usize) -> Result<Vec<L>, Error> {
     let addresses = match bind {
         // Both families where the machine has both, else IPv4.
         Bind::Any => vec![
@@ -162,20 +147,4 @@ fn bind_shared<L: Listen>(address: &SocketAddr, count: usize) -> io::Result<Vec<
     let address = alone.local_addr()?;
     drop(alone);
     (0..count).map(|_| L::bind(&address, true)).collect()
-}
-
-/// One line on stdout, at once: whoever started us waits for it.
-fn announce<L: Listen>(service: &Service, listening: &L) -> io::Result<()> {
-    let address = listening.local_addr()?;
-    let mut out = io::stdout();
-    match service {
-        Service::Tunnel(tunnel) => writeln!(out, "listening on {} for {}", address, tunnel)?,
-        Service::Dynamic(gateway) => writeln!(
-            out,
-            "listening on {} for SOCKS5 and HTTP CONNECT {}",
-            address, gateway
-        )?,
-        Service::Proxy(_) => writeln!(out, "serving proxy on {}", address)?,
-    }
-    out.flush()
 }

@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use log::{debug, warn};
@@ -35,6 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub struct Supervisor {
     link: Option<Arc<Link>>,
+    is_stopping: Arc<Mutex<bool>>,
 }
 
 struct Link {
@@ -84,26 +85,36 @@ impl Supervisor {
                 clock,
                 limit: limit.map(Duration::from_micros),
             })),
+            ..Supervisor::default()
         })
     }
 
     /// All listeners are bound, at first or anew; `status` is for people.
     pub fn ready(&self, status: impl fmt::Display) {
+        let is_stopping = self.lock();
+        if *is_stopping {
+            return; // whatever was under way
+        }
         // Each line is a word of its own.
         let status = status.to_string().replace('\n', " ");
         self.tell(format_args!("READY=1\nSTATUS={}", status));
     }
 
-    /// The configuration is read again; [`ready`](Supervisor::ready) ends that.
-    pub fn reloading(&self) {
-        if let Some(link) = &self.link {
+    /// The configuration is to be read again; [`ready`](Supervisor::ready) ends that. Returns
+    /// whether it may be: not any more when the program stops.
+    pub fn reloading(&self) -> bool {
+        let is_stopping = self.lock();
+        if let (Some(link), false) = (&self.link, *is_stopping) {
             let now = (link.clock)().as_micros();
             self.tell(format_args!("RELOADING=1\nMONOTONIC_USEC={}", now));
         }
+        !*is_stopping
     }
 
-    /// No further client is accepted.
+    /// No further client is accepted; nothing else is told afterwards.
     pub fn stopping(&self) {
+        let mut is_stopping = self.lock();
+        *is_stopping = true;
         self.tell(format_args!("STOPPING=1"));
     }
 
@@ -121,6 +132,13 @@ impl Supervisor {
             index,
         };
         (0..count).map(pulse).collect()
+    }
+
+    /// Held while something is told, so that what stops is the last of it.
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_stopping
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, state: fmt::Arguments<'_>) {
@@ -242,8 +260,11 @@ mod tests {
     fn each_state_is_one_datagram() {
         let (manager, supervisor) = manager("states", &[]);
         supervisor.ready("two\nlines");
-        supervisor.reloading();
-        supervisor.stopping();
+        assert!(supervisor.clone().reloading());
+        supervisor.clone().stopping();
+        // A reload that was under way.
+        supervisor.ready("too late");
+        assert!(!supervisor.reloading());
         for state in &[
             "READY=1\nSTATUS=two lines",
             "RELOADING=1\nMONOTONIC_USEC=12345678",

@@ -246,7 +246,7 @@ pub(super) fn app() -> App<'static, 'static> {
         .arg(value(
             "config",
             "FILE",
-            "Options by their long names, and tunnels = [...], in TOML",
+            "Options by their long names, and tunnels = [...], in TOML; SIGHUP reads them again",
         ))
         .arg(
             Arg::with_name("check-config")

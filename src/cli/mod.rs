@@ -1,5 +1,6 @@
 //! The command line: the only place that knows clap. From words to a [`Config`].
 
+mod again;
 mod definition;
 mod file;
 mod flags;
@@ -68,43 +69,33 @@ where
 
 /// A command line of which only the syntax was looked at.
 enum Words {
-    Given {
-        /// As they were typed, the program's name first.
-        words: Vec<String>,
-        /// What clap makes of them, as far as a file doesn't complete them.
-        typed: ArgMatches<'static>,
-    },
+    Given(Given),
     Print(String),
+}
+
+struct Given {
+    /// As they were typed, the program's name first.
+    words: Vec<String>,
+    /// What clap makes of them, as far as a file doesn't complete them.
+    typed: ArgMatches<'static>,
 }
 
 impl Words {
     /// What they ask for, with all that is to be looked up and asked for.
     fn command(&self, env: &Environment<'_>, prompt: Prompt<'_>) -> Result<Command, Error> {
-        let (words, typed) = match self {
-            Words::Given { words, typed } => (words, typed),
+        let given = match self {
+            Words::Given(given) => given,
             Words::Print(text) => return Ok(Command::Print(text.clone())),
         };
-        let is_checked = typed.is_present("check-config");
+        let is_checked = given.typed.is_present("check-config");
         // Who checks a file need not know the password that it asks for.
         let prompt: Prompt<'_> = if is_checked {
             &|_| Ok(Secret::new(""))
         } else {
             prompt
         };
-        let mut warnings = exposures(typed);
-        let (config, more) = match typed.value_of("config") {
-            Some(path) => {
-                let mut file = ConfigFile::read(path)?;
-                file.yield_to(typed);
-                warnings.extend(file.warning());
-                file.apply(
-                    words.get(1..).unwrap_or_default(),
-                    |written| complete(words, written, env, prompt),
-                    |words| judge(words, env),
-                )?
-            }
-            None => complete(words, &[], env, prompt)?,
-        };
+        let mut warnings = exposures(&given.typed);
+        let (config, more) = given.config(env, prompt)?;
         warnings.extend(more);
         if is_checked {
             let warnings = warnings.iter().map(|text| format!("warning: {}\n", text));
@@ -117,12 +108,37 @@ impl Words {
     /// The passwords that stand in it as they are written there.
     fn secrets(&self) -> Vec<Secretive<'_>> {
         match self {
-            Words::Given { typed, .. } => secrecy::OPTIONS
+            Words::Given(given) => secrecy::OPTIONS
                 .iter()
-                .flat_map(|option| secrets(typed, option))
+                .flat_map(|option| secrets(&given.typed, option))
                 .collect(),
             Words::Print(_) => Vec::new(),
         }
+    }
+}
+
+impl Given {
+    /// What they ask for together with their file, and what is to be warned of in it.
+    fn config(
+        &self,
+        env: &Environment<'_>,
+        prompt: Prompt<'_>,
+    ) -> Result<(Config, Vec<String>), Error> {
+        let Given { words, typed } = self;
+        let path = match typed.value_of("config") {
+            Some(path) => path,
+            None => return complete(words, &[], env, prompt),
+        };
+        let mut file = ConfigFile::read(path)?;
+        file.yield_to(typed);
+        let mut warnings: Vec<String> = file.warning().into_iter().collect();
+        let (config, more) = file.apply(
+            words.get(1..).unwrap_or_default(),
+            |written| complete(words, written, env, prompt),
+            |words| judge(words, env),
+        )?;
+        warnings.extend(more);
+        Ok((config, warnings))
     }
 }
 
@@ -143,7 +159,7 @@ where
     match flags::incomplete_app().get_matches_from_safe(&words) {
         Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
             Some(text) => Ok(Words::Print(text)),
-            None => Ok(Words::Given { words, typed }),
+            None => Ok(Words::Given(Given { words, typed })),
         },
         Err(e) => match e.kind {
             // The version clap has printed already, all but the end of the line.

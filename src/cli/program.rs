@@ -3,17 +3,19 @@
 use std::env;
 use std::io::{self, Write};
 
-use log::{info, warn};
+use log::warn;
 
+use super::again::Answers;
 use super::{read, secrecy, Command};
 use crate::config::{Config, Secret};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::logging;
+use crate::reload::Source;
 
 /// Does what the arguments of this process say, with `engine` as what serves; returns the exit
-/// code.
-pub fn program(engine: impl FnOnce(&Config) -> Result<(), Error>) -> i32 {
+/// code. The engine is told, too, where it can read its configuration again.
+pub fn program(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> i32 {
     match run(engine) {
         Ok(code) => code,
         Err(e) => {
@@ -25,13 +27,15 @@ pub fn program(engine: impl FnOnce(&Config) -> Result<(), Error>) -> i32 {
 }
 
 /// The exit code, when what there was to say was said.
-fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<i32, Error> {
+fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Result<i32, Error> {
     // Before the first password is read; that they are wanted at all is known only afterwards.
     let filter = secrecy::leave_out_of_core_dumps();
     let words = read(env::args_os())?;
     // At once: a person who is asked for a password may take a while.
     secrecy::conceal(&words.secrets());
-    match words.command(&Environment::of_process(), &ask)? {
+    let answers = Answers::default();
+    let prompt = |whose: &str| answers.ask(whose, ask);
+    match words.command(&Environment::of_process(), &prompt)? {
         Command::Print(text) => writeln!(io::stdout(), "{}", text)
             .map(|()| 0)
             .map_err(|e| Error::other("cannot write to stdout", e)),
@@ -41,14 +45,8 @@ fn run(engine: impl FnOnce(&Config) -> Result<(), Error>) -> Result<i32, Error> 
             for warning in warnings {
                 warn!("{}", warning);
             }
-            match filter {
-                Err(e) if config.has_credentials() => {
-                    info!("core dumps may show passwords: coredump_filter: {}", e)
-                }
-                Ok(before) if !config.has_credentials() => before.restore(),
-                _ => {}
-            }
-            Ok(match engine(&config) {
+            secrecy::settle(filter, config.has_credentials());
+            Ok(match engine(&config, words.source(answers)) {
                 Ok(()) => 0,
                 Err(e) => {
                     logging.tell_end(&e);

@@ -8,6 +8,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
+use log::info;
+
 /// A value on the command line, and where in it the password stands.
 pub(super) struct Secretive<'a> {
     value: &'a str,
@@ -128,9 +130,20 @@ pub(super) fn leave_out_of_core_dumps() -> io::Result<Filter> {
     Ok(Filter(before))
 }
 
+/// Keeps to that where there are passwords, and tells when it wasn't to be had; else a core dump is
+/// as it was.
+pub(super) fn settle(filter: io::Result<Filter>, has_credentials: bool) {
+    match filter {
+        Err(e) if has_credentials => {
+            info!("core dumps may show passwords: coredump_filter: {}", e)
+        }
+        Ok(before) if !has_credentials => before.restore(),
+        _ => {}
+    }
+}
+
 impl Filter {
-    /// For those who have no password.
-    pub(super) fn restore(self) {
+    fn restore(self) {
         // It is read without a prefix, and written with one: else it is octal.
         let _ = fs::write(FILTER, format!("0x{}", self.0));
     }

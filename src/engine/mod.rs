@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - `server` binds, starts the reactors and drains them; `shutdown` hears the signals,
-//!   `pulse` shows that a loop turns.
+//!   `pulse` shows that a loop turns, `reload` changes what a running one does.
 //! - `listen` accepts, `limits` says how many and how long.
 //! - `session` is the chain; [`route`](crate::route) knows which proxy is next and what is
 //!   asked for, [`report`](crate::report) what is said of the end.
@@ -22,7 +22,8 @@
 //!   `demo` shows all of it in one process.
 //!
 //! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
-//! threads but the list of failed proxies, the count of clients and the resolver's answers.
+//! threads but the list of failed proxies, the count of clients, the resolver's answers and what a
+//! reload brings.
 
 mod ask;
 mod clock;
@@ -36,6 +37,7 @@ mod parting;
 mod proxy;
 mod pulse;
 mod relay;
+mod reload;
 mod resolve;
 mod secure;
 mod server;
@@ -73,19 +75,21 @@ pub use crate::route::{Builder, Gateway, Tunnel, Via};
 use crate::config::{Config, Splice, Timeouts};
 use crate::error::Error;
 use crate::net::{Handle, Transport};
+use crate::reload::Source;
 
-/// Does what the configuration says, until a signal, the end of stdin or an error ends it.
+/// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
+/// source the listeners follow it at SIGHUP, which ends the program otherwise.
 ///
 /// # Errors
 ///
 /// What ended it; its [`exit_code`](Error::exit_code) is the program's.
-pub fn run(config: &Config) -> Result<(), Error> {
+pub fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
     if config.demo {
         demo::run(config)
     } else if let Some(destination) = &config.stdio {
         stdio::run(config, destination)
     } else {
-        server::run(config)
+        server::run(config, source)
     }
 }
 

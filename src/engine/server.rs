@@ -11,11 +11,15 @@ use log::{error, info, warn};
 use tokio_core::reactor::{Core, Timeout};
 
 use super::proxy::Proxy;
+use super::reload::over;
 use super::shutdown::Caught;
 use super::{Client, Engine, Listener, Origin, Permits, Settings};
 use crate::config::Config;
+use crate::duty::Terms;
 use crate::error::{Error, Seconds};
 use crate::net::Listening;
+use crate::reload::{Reload, Source};
+use crate::roster::Roster;
 use crate::service::{self, Service};
 use crate::supervisor::{Pulse, Supervisor};
 use crate::sys;
@@ -29,7 +33,7 @@ pub type Post = service::Post<Listening>;
 /// # Errors
 ///
 /// The first bind that fails: nothing was served by then.
-pub(super) fn run(config: &Config) -> Result<(), Error> {
+pub(super) fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
     match sys::raise_descriptor_limit() {
         Ok(limit) => info!("up to {} descriptors", limit),
         Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
@@ -38,8 +42,21 @@ pub(super) fn run(config: &Config) -> Result<(), Error> {
     let supervisor = Supervisor::of_process(sys::monotonic);
     // Before the first line on stdout: whoever waits for it may send a signal the moment after.
     let caught = Caught::new().map_err(|e| Error::other("cannot catch signals", e))?;
-    serve_on_all(service::bind_all(config)?, caught, supervisor, config)
+    let reload = source.map(Reload::at_hangup).transpose()?;
+    let (roster, threads) = Roster::open(config)?;
+    let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
+    if let Some(reload) = reload {
+        reload.start(config, roster, &supervisor, move |thread, post| {
+            // Fails when the thread is gone, and with it the program.
+            let _ = senders[thread].unbounded_send(post);
+        })?;
+    }
+    let threads = threads.into_iter().zip(later).collect();
+    serve_on_all(threads, caught, supervisor, config)
 }
+
+/// The posts of one thread, and those that come when it runs.
+type Share = (Vec<Post>, mpsc::UnboundedReceiver<Post>);
 
 /// Tells every thread to stop accepting.
 pub(super) type Stop = Shared<oneshot::Receiver<()>>;
@@ -57,7 +74,7 @@ pub(super) enum End {
 
 /// This thread is the first reactor, which hears the signals and tells the others.
 fn serve_on_all(
-    mut threads: Vec<Vec<Post>>,
+    mut threads: Vec<Share>,
     caught: Caught,
     supervisor: Supervisor,
     config: &Config,
@@ -68,13 +85,14 @@ fn serve_on_all(
     let stop = stop.shared();
     let (ended, ends) = mpsc::unbounded();
     let mut pulses = supervisor.pulses(threads.len());
-    for (index, (posts, pulse)) in threads.drain(1..).zip(pulses.drain(1..)).enumerate() {
+    let others = threads.drain(1..).zip(pulses.drain(1..));
+    for (index, ((posts, later), pulse)) in others.enumerate() {
         let (settings, permits, stop) = (settings.clone(), permits.clone(), stop.clone());
         let ended = ended.clone();
         let serve = move || {
             let reactor = Reactor::new(settings, permits, &stop)?;
             reactor.accept(posts)?;
-            reactor.beat(pulse)?;
+            reactor.join(later, pulse)?;
             reactor.follow()
         };
         thread::Builder::new()
@@ -85,8 +103,9 @@ fn serve_on_all(
     }
     drop(ended);
     let reactor = Reactor::new(settings, permits, &stop)?;
-    reactor.accept(threads.remove(0))?;
-    reactor.beat(pulses.remove(0))?;
+    let (posts, later) = threads.remove(0);
+    reactor.accept(posts)?;
+    reactor.join(later, pulses.remove(0))?;
     reactor.lead(caught, supervisor, leader, all_ended(ends))
 }
 
@@ -146,24 +165,24 @@ impl Reactor {
 
     /// Starts to accept for each post, until it is time to stop.
     pub(super) fn accept(&self, posts: Vec<Post>) -> Result<(), Error> {
+        let stop = &self.stop;
         posts
             .into_iter()
-            .try_for_each(|post| self.engine.accept(post, &self.permits, self.stopped()))
+            .try_for_each(|post| self.engine.accept(post, &self.permits, stopped(stop)))
     }
 
-    fn beat(&self, pulse: Pulse) -> Result<(), Error> {
+    /// What makes it one of several: further posts, and a watchdog.
+    fn join(&self, later: mpsc::UnboundedReceiver<Post>, pulse: Pulse) -> Result<(), Error> {
+        let stop = self.stop.clone();
+        self.engine
+            .accept_each(later, &self.permits, move || stopped(&stop));
         self.engine.beat(pulse)
-    }
-
-    fn stopped(&self) -> impl Future<Item = (), Error = ()> {
-        // A leader that is gone without a word is a word, too.
-        self.stop.clone().then(|_| Ok(()))
     }
 
     /// Runs until the leader says stop and the tunnels have ended.
     pub(super) fn follow(mut self) -> Result<End, Error> {
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
-        let end = self.stopped().then(move |_| drain(&engine, &permits));
+        let end = stopped(&self.stop).then(move |_| drain(&engine, &permits));
         let failed = |e| Error::other("cannot set a timer", e);
         self.engine
             .handle()
@@ -207,9 +226,15 @@ impl Reactor {
     }
 }
 
+/// Resolves when it is time to stop.
+fn stopped(stop: &Stop) -> impl Future<Item = (), Error = ()> {
+    // A leader that is gone without a word is a word, too.
+    stop.clone().then(|_| Ok(()))
+}
+
 impl Engine {
-    /// Starts to serve the clients of `post`, and accepts until `stopped`; those who are there
-    /// by then are served on.
+    /// Starts to serve the clients of `post`, and accepts until `stopped`, or until its duty is
+    /// over; those who are there by then are served on.
     ///
     /// # Errors
     ///
@@ -221,7 +246,7 @@ impl Engine {
         stopped: impl Future<Item = (), Error = ()> + 'static,
     ) -> Result<(), Error> {
         let Post {
-            service,
+            duty,
             access,
             listening,
         } = post;
@@ -229,12 +254,12 @@ impl Engine {
             .map_err(|e| Error::other("cannot watch a listener", e))?
             .admitting(access);
         let engine = self.clone();
+        let stopped = stopped.select(over(&duty)).then(|_| Ok(()));
         let serve_each = listener.for_each(move |client| {
-            let session = engine.serve(client, &service);
+            let session = engine.serve(client, &duty.terms());
             engine.handle().spawn(session);
             Ok(())
         });
-        let stopped = stopped.map_err(|()| io::ErrorKind::Other.into());
         // Whichever comes first, the listening socket is closed with the loser.
         let accepting = serve_each.select(stopped).then(|end| match end {
             Ok(_) => Ok(()),
@@ -248,7 +273,7 @@ impl Engine {
     }
 
     /// Serves one client and logs, once, why it couldn't be served.
-    fn serve(&self, client: Client, service: &Service) -> impl Future<Item = (), Error = ()> {
+    fn serve(&self, client: Client, terms: &Terms) -> impl Future<Item = (), Error = ()> {
         let Client {
             socket,
             address,
@@ -256,20 +281,24 @@ impl Engine {
             spare,
         } = client;
         let origin = Origin::Address(address);
-        let session = match service {
+        let engine = match &terms.limits {
+            Some(limits) => self.within(limits),
+            None => self.clone(),
+        };
+        let session = match &terms.service {
             Service::Tunnel(tunnel) => {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up
-                Either::A(self.carry(socket, origin, tunnel).map(drop))
+                Either::A(engine.carry(socket, origin, tunnel).map(drop))
             }
             Service::Dynamic(gateway) => {
                 // Boxed: the others' idle tunnels shall not weigh what its own do.
                 let session: Box<dyn Future<Item = (), Error = Error>> =
-                    Box::new(self.serve_dynamic(spare, socket, origin, gateway));
+                    Box::new(engine.serve_dynamic(spare, socket, origin, gateway));
                 Either::B(Either::A(session))
             }
             Service::Proxy(policy) => {
                 let proxy = Proxy::from(policy.clone());
-                Either::B(Either::B(proxy.serve_with(spare, socket, origin, self)))
+                Either::B(Either::B(proxy.serve_with(spare, socket, origin, &engine)))
             }
         };
         session.then(move |end| {

@@ -32,6 +32,7 @@ mod mixture;
 mod names;
 mod real;
 mod relay;
+mod reload;
 mod reply;
 mod route;
 mod serve;

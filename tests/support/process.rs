@@ -152,13 +152,25 @@ fn table_for(address: SocketAddr) -> String {
 
 /// Whether a socket listens at this very address, without a connection to it.
 pub fn is_listening(at: SocketAddr) -> bool {
+    !listeners(at).is_empty()
+}
+
+/// The sockets that listen at this very address, as the kernel numbers them: one that is opened anew
+/// has another number.
+pub fn listeners(at: SocketAddr) -> Vec<u64> {
     let table = table_for(at);
     let at = in_hex(at);
-    table.lines().any(|line| {
+    let number = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
         // 0A is TCP_LISTEN.
-        fields.next() == Some(&at) && fields.nth(1) == Some("0A")
-    })
+        if fields.next()? != at || fields.nth(1)? != "0A" {
+            return None;
+        }
+        fields.nth(5)?.parse().ok()
+    };
+    let mut numbers: Vec<u64> = table.lines().filter_map(number).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// An address as /proc/net/tcp writes it: words of the host's byte order.

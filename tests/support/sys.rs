@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use libc::c_void;
 
-pub use libc::{SIGINT, SIGTERM};
+pub use libc::{SIGHUP, SIGINT, SIGTERM};
 
 fn check(answer: i32) -> io::Result<i32> {
     if answer < 0 {
@@ -117,11 +117,15 @@ pub fn is_root() -> bool {
 }
 
 /// The child dies with the thread that starts it: nothing outlives a test that was killed. And
-/// it minds SIGINT even when we were started by a shell in the background, which doesn't.
+/// it minds SIGINT even when we were started by a shell in the background, which doesn't, and
+/// SIGHUP by nohup.
 pub fn die_with_parent(command: &mut Command) {
     let prepare = || {
-        // SAFETY: no pointers; both may be called between fork and exec.
-        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+        for signal in &[libc::SIGINT, libc::SIGHUP] {
+            // SAFETY: no pointers; may be called between fork and exec.
+            unsafe { libc::signal(*signal, libc::SIG_DFL) };
+        }
+        // SAFETY: the same.
         check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
     };
     // SAFETY: the closure only makes two system calls and takes no lock.

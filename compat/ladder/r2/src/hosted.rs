@@ -1,5 +1,6 @@
 //! The old engine on a Core of its own, as a future of today.
 
+use futures01::sync::mpsc;
 use futures01::{Future as Future01, IntoFuture};
 use ptunnel::engine::{Engine, Permits, Post, Settings};
 use ptunnel::supervisor::Pulse;
@@ -18,15 +19,15 @@ pub(crate) fn core(name: &str) -> Result<CoreThread, Error> {
     CoreThread::new(name).map_err(|e| Error::other("cannot start a thread", e))
 }
 
-/// Serves `posts` on a Core until the last phase, then cuts what is left: the tunnels that
-/// are still there are dropped with their Core.
+/// Serves `posts`, and those that a reload brings later, on a Core until the last phase, then cuts
+/// what is left: the tunnels that are still there are dropped with their Core.
 ///
 /// # Errors
 ///
 /// When an engine or a listener can't be set up.
 pub(crate) async fn serve(
     core: CoreThread,
-    posts: Vec<Post>,
+    (posts, later): (Vec<Post>, mpsc::UnboundedReceiver<Post>),
     settings: Settings,
     pulse: Pulse,
     permits: Permits,
@@ -36,6 +37,8 @@ pub(crate) async fn serve(
         for post in posts {
             engine.accept(post, &permits, reached(&phases, Phase::Draining))?;
         }
+        let draining = phases.clone();
+        engine.accept_each(later, &permits, move || reached(&draining, Phase::Draining));
         engine.beat(pulse)?;
         // The engine belongs to the closure of this future, and so lives as long as it.
         let ending = reached(&phases, Phase::Ending).map(move |()| drop(engine));

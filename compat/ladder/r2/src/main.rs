@@ -13,19 +13,20 @@ mod stdio;
 use std::process;
 
 use ptunnel::config::Config;
+use ptunnel::reload::Source;
 use ptunnel::{cli, Error};
 
 fn main() {
     process::exit(cli::program(run));
 }
 
-fn run(config: &Config) -> Result<(), Error> {
+fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
     let runtime = ptunnel_r5::runtime()?;
     if config.demo {
         server::demo(runtime, config)
     } else if let Some(destination) = &config.stdio {
         runtime.block_on(stdio::run(config, destination))
     } else {
-        runtime.block_on(server::run(config))
+        runtime.block_on(server::run(config, source))
     }
 }

@@ -2,9 +2,11 @@
 
 use std::thread;
 
+use futures01::sync::mpsc;
 use ptunnel::config::Config;
 use ptunnel::engine::{Permits, Settings};
-use ptunnel::service::bind_all;
+use ptunnel::reload::{Reload, Source};
+use ptunnel::roster::Roster;
 use ptunnel::supervisor::{Pulse, Supervisor};
 use ptunnel::Error;
 use ptunnel_compat::task::AsStd;
@@ -22,7 +24,7 @@ use crate::hosted;
 /// # Errors
 ///
 /// The first bind that fails: nothing was served by then. A Core that couldn't start.
-pub(crate) async fn run(config: &Config) -> Result<(), Error> {
+pub(crate) async fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
     raise_descriptor_limit();
     let supervisor = Supervisor::of_process(monotonic);
     // Before the first line on stdout: whoever waits for it may send a signal right after.
@@ -31,11 +33,20 @@ pub(crate) async fn run(config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
     let (phase, phases) = Phases::new();
     let mut cores = JoinSet::new();
-    let threads = bind_all(config)?;
+    let reload = source.map(Reload::at_hangup).transpose()?;
+    let (roster, threads) = Roster::open(config)?;
+    let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
+    if let Some(reload) = reload {
+        reload.start(config, roster, &supervisor, move |thread, post| {
+            // Fails when the Core is gone, and with it the program.
+            let _ = senders[thread].unbounded_send(post);
+        })?;
+    }
     // The last is this thread's.
     let mut pulses = supervisor.pulses(threads.len() + 1);
     tokio::spawn(beat(pulses.remove(threads.len())));
-    for (index, (posts, pulse)) in threads.into_iter().zip(pulses).enumerate() {
+    let threads = threads.into_iter().zip(later).zip(pulses);
+    for (index, (posts, pulse)) in threads.enumerate() {
         let core = hosted::core(&format!("reactor-{}", index + 1))?;
         let (settings, permits, phases) = (settings.clone(), permits.clone(), phases.clone());
         cores.spawn(hosted::serve(core, posts, settings, pulse, permits, phases));
@@ -75,7 +86,7 @@ pub(crate) fn demo(runtime: Runtime, config: &Config) -> Result<(), Error> {
         let main = thread::spawn(move || {
             let core = hosted::core("reactor-1")?;
             let permits = Permits::new(None);
-            let pulse = Pulse::default();
+            let (posts, pulse) = ((posts, mpsc::unbounded().1), Pulse::default());
             runtime.block_on(hosted::serve(core, posts, settings, pulse, permits, phases))
         });
         move || {

@@ -59,6 +59,15 @@ impl Links for Rung3 {
         }
     }
 
+    fn within(&self, settings: &Settings) -> Rung3 {
+        let Timeouts { idle, linger, .. } = settings.timeouts;
+        Rung3 {
+            splice: settings.splice,
+            patience: Patience { idle, linger },
+            clock: self.clock.clone(),
+        }
+    }
+
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Rung3>>,
         client: C,

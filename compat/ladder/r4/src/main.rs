@@ -59,6 +59,10 @@ impl Links for Rung4 {
         Rung4(Native::start(settings, vital))
     }
 
+    fn within(&self, settings: &Settings) -> Rung4 {
+        Rung4(self.0.within(settings))
+    }
+
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Rung4>>,
         client: C,

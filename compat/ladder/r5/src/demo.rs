@@ -5,6 +5,7 @@ use std::thread;
 use ptunnel::config::Config;
 use ptunnel::supervisor::Pulse;
 use ptunnel::Error;
+use tokio::sync::mpsc;
 
 use crate::server::Worker;
 use crate::shutdown::{Phase, Phases};
@@ -21,6 +22,7 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
         let (phase, phases) = Phases::new();
         let worker = Worker {
             posts,
+            later: mpsc::unbounded_channel().1,
             settings,
             pulse: Pulse::default(),
             permits: Permits::new(None),

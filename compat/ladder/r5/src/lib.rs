@@ -45,6 +45,8 @@ pub mod system;
 use std::rc::Rc;
 
 use ptunnel::config::{Config, Splice, Timeouts};
+use ptunnel::duty::Terms;
+use ptunnel::reload::Source;
 use ptunnel::route::Tunnel;
 use ptunnel::Error;
 
@@ -60,18 +62,19 @@ pub use self::secure::secure;
 pub use self::server::runtime;
 pub use self::session::Opened;
 
-/// Does what the configuration says, until a signal, the end of stdin or an error ends it.
+/// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
+/// source the listeners follow it at SIGHUP, which ends the program otherwise.
 ///
 /// # Errors
 ///
 /// What ended it; its [`exit_code`](Error::exit_code) is the program's.
-pub fn run<L: Links>(config: &Config) -> Result<(), Error> {
+pub fn run<L: Links>(config: &Config, source: Option<Source>) -> Result<(), Error> {
     if config.demo {
         demo::run::<L>(config)
     } else if let Some(destination) = &config.stdio {
         stdio::run::<L>(config, destination)
     } else {
-        server::run::<L>(config)
+        server::run::<L>(config, source)
     }
 }
 
@@ -123,6 +126,21 @@ impl<L: Links> Engine<L> {
     /// tasks of its own, which become some of the `vital` ones.
     pub fn new(settings: Settings, vital: &mut Vital) -> Rc<Engine<L>> {
         let links = L::start(&settings, vital);
+        Rc::new(Engine { settings, links })
+    }
+
+    /// What serves a client on these terms: the same engine, or one with other limits that shares
+    /// all the rest.
+    fn on(self: &Rc<Self>, terms: &Terms) -> Rc<Engine<L>> {
+        let Some(limits) = &terms.limits else {
+            return self.clone();
+        };
+        let settings = Settings {
+            timeouts: limits.timeouts.clone(),
+            splice: limits.splice,
+            ..self.settings.clone()
+        };
+        let links = self.links.within(&settings);
         Rc::new(Engine { settings, links })
     }
 }

@@ -24,6 +24,9 @@ pub trait Links: Sized + 'static {
     /// What this thread's tunnels share; called inside its `LocalSet`.
     fn start(settings: &Settings, vital: &mut Vital) -> Self;
 
+    /// The same with the limits of these settings. How often they are looked at stays.
+    fn within(&self, settings: &Settings) -> Self;
+
     /// The whole chain for one client. Where there is an async [`Connect`], that is
     /// [`Engine::carry`].
     fn carry<C: Transport + 'static>(
@@ -83,6 +86,14 @@ impl Links for Native {
             splice: settings.splice,
             patience,
             clock,
+        }
+    }
+
+    fn within(&self, settings: &Settings) -> Native {
+        Native {
+            splice: settings.splice,
+            patience: Patience::of(&settings.timeouts),
+            clock: self.clock.clone(),
         }
     }
 

@@ -67,10 +67,13 @@ mod tests {
     use ptunnel::config::Config;
     use ptunnel::env::Environment;
     use ptunnel::report::{Carried, Cut, Origin, Traffic};
+    use ptunnel::roster::Roster;
     use ptunnel::route::Tunnel;
-    use ptunnel::service::{bind_all, Listen};
+    use ptunnel::service::Listen;
     use ptunnel::supervisor::Pulse;
     use ptunnel::Error;
+
+    use tokio::sync::mpsc;
 
     use super::*;
     use crate::net::{Listening, Transport};
@@ -86,6 +89,10 @@ mod tests {
 
         fn start(_: &Settings, vital: &mut Vital) -> Self {
             vital.spawn(async { assert!(!CLOCK, "the clock panics on purpose") });
+            Broken
+        }
+
+        fn within(&self, _: &Settings) -> Self {
             Broken
         }
 
@@ -148,11 +155,13 @@ mod tests {
         ONCE.call_once(|| log::set_logger(&Logger).expect("there is no other"));
         log::set_max_level(LevelFilter::Error);
         let config = config();
-        let posts = bind_all::<Listening>(&config).unwrap().remove(0);
+        let (_roster, mut threads) = Roster::open::<Listening>(&config).unwrap();
+        let posts = threads.remove(0);
         let address = posts[0].listening.local_addr().unwrap();
         let (phase, phases) = Phases::new();
         let worker = Worker {
             posts,
+            later: mpsc::unbounded_channel().1,
             settings: Settings::of(&config),
             pulse: Pulse::default(),
             permits: Permits::new(Some(1)),
@@ -180,7 +189,7 @@ mod tests {
     /// It went on before, with nobody left to tick its clock.
     #[test]
     fn a_panic_of_a_task_that_others_count_on_ends_the_program() {
-        let panic = catch_unwind(|| server::run::<Broken<true>>(&config())).unwrap_err();
+        let panic = catch_unwind(|| server::run::<Broken<true>>(&config(), None)).unwrap_err();
         assert_eq!(message(&*panic), "the clock panics on purpose");
     }
 }

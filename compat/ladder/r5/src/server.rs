@@ -3,17 +3,21 @@
 use std::future::Future;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::thread;
 
-use log::warn;
+use log::{error, warn};
 use ptunnel::config::Config;
+use ptunnel::duty::{Duty, Terms};
 use ptunnel::lookup;
+use ptunnel::reload::{Reload, Source};
 use ptunnel::report::Origin;
-use ptunnel::service::{bind_all, Post, Service};
+use ptunnel::roster::Roster;
+use ptunnel::service::{Post, Service};
 use ptunnel::supervisor::{Pulse, Supervisor};
 use ptunnel::Error;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{spawn_local, yield_now, LocalSet};
 
 use crate::net::Listening;
@@ -31,7 +35,7 @@ const BLOCKING_THREADS: usize = 2 * lookup::THREADS;
 /// # Errors
 ///
 /// The first bind that fails: nothing was served by then. A thread that couldn't start.
-pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
+pub(crate) fn run<L: Links>(config: &Config, source: Option<Source>) -> Result<(), Error> {
     raise_descriptor_limit();
     // Before there are threads, which might look at the environment meanwhile.
     let supervisor = Supervisor::of_process(monotonic);
@@ -39,17 +43,28 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
     runtime.block_on(async {
         // Before the first line on stdout: whoever waits for it may send a signal right after.
         let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
-        let threads = bind_all(config)?;
+        let reload = source.map(Reload::at_hangup).transpose()?;
+        let (roster, threads) = Roster::open(config)?;
+        let (senders, later): (Vec<_>, Vec<_>) =
+            threads.iter().map(|_| mpsc::unbounded_channel()).unzip();
+        if let Some(reload) = reload {
+            reload.start(config, roster, &supervisor, move |thread, post| {
+                // Fails when the thread is gone, and with it the program.
+                let _ = senders[thread].send(post);
+            })?;
+        }
         let permits = Permits::new(config.max_connections);
         let (phase, phases) = Phases::new();
         let (sender, mut ended) = mpsc::unbounded_channel();
         // The last is this thread's.
         let mut pulses = supervisor.pulses(threads.len() + 1);
         tokio::spawn(beat(pulses.remove(threads.len())));
-        for (index, (posts, pulse)) in threads.into_iter().zip(pulses).enumerate() {
+        let threads = threads.into_iter().zip(later).zip(pulses);
+        for (index, ((posts, later), pulse)) in threads.enumerate() {
             let settings = Settings::of(config);
             let worker = Worker {
                 posts,
+                later,
                 settings,
                 pulse,
                 permits: permits.clone(),
@@ -86,6 +101,8 @@ fn joined(outcome: thread::Result<Result<(), Error>>) -> Result<(), Error> {
 /// What one thread needs to begin.
 pub(crate) struct Worker {
     pub(crate) posts: Vec<Post<Listening>>,
+    /// Those that a reload brings.
+    pub(crate) later: mpsc::UnboundedReceiver<Post<Listening>>,
     pub(crate) settings: Settings,
     pub(crate) pulse: Pulse,
     pub(crate) permits: Permits,
@@ -97,6 +114,7 @@ impl Worker {
     pub(crate) fn run<L: Links>(self) -> Result<(), Error> {
         let Worker {
             posts,
+            mut later,
             settings,
             pulse,
             permits,
@@ -107,37 +125,71 @@ impl Worker {
             vital.spawn(beat(pulse));
             let engine = Engine::<L>::new(settings, &mut vital);
             for post in posts {
-                let Post {
-                    service,
-                    access,
-                    listening,
-                } = post;
-                let listener = listening
-                    .register()
-                    .map_err(|e| Error::other("cannot watch a listener", e))?;
-                let listener = Listener::new(listener, &permits).admitting(access);
-                let (engine, phases) = (engine.clone(), phases.clone());
-                vital.spawn(async move {
-                    phases.reached(Phase::Serving).await;
-                    // Whichever comes first, the listening socket is closed with the loser.
-                    tokio::select! {
-                        () = serve_each(listener, engine, service) => {}
-                        () = phases.reached(Phase::Draining) => {}
-                    }
-                });
+                vital.spawn(accept(post, &engine, &permits, &phases)?);
             }
-            tokio::select! {
-                () = phases.reached(Phase::Ending) => Ok(()),
-                panic = vital.panicked() => resume_unwind(panic),
+            loop {
+                tokio::select! {
+                    () = phases.reached(Phase::Ending) => return Ok(()),
+                    panic = vital.panicked() => resume_unwind(panic),
+                    Some(post) = later.recv() => match accept(post, &engine, &permits, &phases) {
+                        Ok(accepting) => vital.spawn(accepting),
+                        // The other listeners are there all the same.
+                        Err(e) => error!("{e}"),
+                    },
+                }
             }
         })?
     }
 }
 
-async fn serve_each<L: Links>(mut listener: Listener, engine: Rc<Engine<L>>, service: Service) {
+/// Serves the clients of `post` until its duty is over, or until no further client is accepted at
+/// all.
+///
+/// # Errors
+///
+/// When the reactor can't take another source.
+fn accept<L: Links>(
+    post: Post<Listening>,
+    engine: &Rc<Engine<L>>,
+    permits: &Permits,
+    phases: &Phases,
+) -> Result<impl Future<Output = ()>, Error> {
+    let Post {
+        duty,
+        access,
+        listening,
+    } = post;
+    let listener = listening
+        .register()
+        .map_err(|e| Error::other("cannot watch a listener", e))?;
+    let listener = Listener::new(listener, permits).admitting(access);
+    let (engine, phases) = (engine.clone(), phases.clone());
+    let over = over(&duty);
+    Ok(async move {
+        phases.reached(Phase::Serving).await;
+        // Whichever comes first, the listening socket is closed with the loser.
+        tokio::select! {
+            () = serve_each(listener, engine, duty) => {}
+            () = over => {}
+            () = phases.reached(Phase::Draining) => {}
+        }
+    })
+}
+
+/// Resolves when the duty is over.
+fn over(duty: &Duty) -> impl Future<Output = ()> {
+    let (tell, told) = oneshot::channel::<()>();
+    duty.when_over(move || drop(tell));
+    async {
+        let _ = told.await;
+    }
+}
+
+async fn serve_each<L: Links>(mut listener: Listener, engine: Rc<Engine<L>>, duty: Duty) {
     loop {
         let client = listener.next().await;
-        let session = serve(client, engine.clone(), service.clone());
+        let terms = duty.terms();
+        let session = serve(client, engine.on(&terms), terms);
         spawn_local(contained(Box::pin(session)));
         // It shall have its descriptors before the next one is let in.
         yield_now().await;
@@ -145,7 +197,7 @@ async fn serve_each<L: Links>(mut listener: Listener, engine: Rc<Engine<L>>, ser
 }
 
 /// Serves one client and logs, once, why it couldn't be served.
-async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, service: Service) {
+async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, terms: Arc<Terms>) {
     let Client {
         socket,
         address,
@@ -153,7 +205,7 @@ async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, service: Service
         spare,
     } = client;
     let origin = Origin::Address(address);
-    let end = match &service {
+    let end = match &terms.service {
         Service::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up
             L::carry(&engine, socket, origin, tunnel).await.map(drop)

@@ -1,0 +1,131 @@
+//! What a listener does for the clients who come now; whoever reloads changes it meanwhile.
+
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::config::{Config, Splice, Timeouts};
+use crate::service::Service;
+
+/// The duty of a listener: one for all of its threads. Cheap to clone.
+#[derive(Clone)]
+pub struct Duty {
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    terms: Arc<Terms>,
+    /// Whom to tell of its end; `None` when it is over.
+    watching: Option<Vec<Box<dyn FnOnce() + Send>>>,
+}
+
+/// What is done for a client, from its arrival to its end.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// What that is.
+    pub service: Service,
+    /// How; `None` as the engine was told when it was made.
+    pub limits: Option<Limits>,
+}
+
+/// What an engine keeps to while it serves.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How long each phase may take.
+    pub timeouts: Timeouts,
+    /// Whether bulk goes by splice(2).
+    pub splice: Splice,
+}
+
+impl From<Service> for Terms {
+    fn from(service: Service) -> Terms {
+        Terms {
+            service,
+            limits: None,
+        }
+    }
+}
+
+impl Limits {
+    /// Those of a configuration.
+    pub fn of(config: &Config) -> Limits {
+        Limits {
+            timeouts: config.timeouts.clone(),
+            splice: config.splice,
+        }
+    }
+}
+
+impl Duty {
+    /// One that begins now.
+    pub fn new(terms: impl Into<Terms>) -> Duty {
+        Duty {
+            shared: Arc::new(Mutex::new(Shared {
+                terms: Arc::new(terms.into()),
+                watching: Some(Vec::new()),
+            })),
+        }
+    }
+
+    /// For the client who comes now, and for as long as it stays.
+    pub fn terms(&self) -> Arc<Terms> {
+        self.lock().terms.clone()
+    }
+
+    /// Others, for those who come from now on.
+    pub fn change(&self, terms: Terms) {
+        self.lock().terms = Arc::new(terms);
+    }
+
+    /// Calls `tell` when it is over, from whichever thread: then the listening sockets are to be
+    /// closed.
+    pub fn when_over(&self, tell: impl FnOnce() + Send + 'static) {
+        if let Some(watching) = &mut self.lock().watching {
+            return watching.push(Box::new(tell));
+        }
+        tell()
+    }
+
+    /// Ends it. Clients who are there stay.
+    pub fn end(&self) {
+        let watching = mem::take(&mut self.lock().watching);
+        for tell in watching.into_iter().flatten() {
+            tell();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Duty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.terms().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::route::Tunnel;
+
+    #[test]
+    fn everyone_is_told_of_its_end_once_and_latecomers_at_once() {
+        let tunnel = Tunnel::to("a.example:1".parse().unwrap()).build();
+        let duty = Duty::new(Service::Tunnel(tunnel));
+        let (tell, told) = mpsc::channel();
+        for name in &["early", "also early"] {
+            let tell = tell.clone();
+            duty.clone().when_over(move || tell.send(*name).unwrap());
+        }
+        assert!(told.try_recv().is_err());
+        duty.end();
+        duty.end();
+        duty.when_over(move || tell.send("late").unwrap());
+        let all: Vec<&str> = told.iter().collect();
+        assert_eq!(all, ["early", "also early", "late"]);
+    }
+}

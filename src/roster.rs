@@ -1,0 +1,363 @@
+//! The listeners that there are, and what becomes of them when the configuration changes.
+//!
+//! A listener that is wanted again, at the same place, keeps its sockets: not for a moment is its
+//! port closed. Only what it is for may change, which takes effect with its next client. All that can
+//! fail comes first, so that a configuration is followed as a whole or not at all.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::mem;
+use std::net::SocketAddr;
+
+use crate::access::Access;
+use crate::config::{Bind, Config};
+use crate::duty::{Duty, Limits, Terms};
+use crate::error::Error;
+use crate::lookup;
+use crate::service::{bind_on, services, Listen, Post, Service};
+
+/// The posts of each thread.
+pub type Posts<L> = Vec<Vec<Post<L>>>;
+
+/// The listeners of this process.
+#[derive(Debug)]
+pub struct Roster {
+    threads: usize,
+    /// Whose connections they take.
+    access: Access,
+    entries: Vec<Entry>,
+}
+
+/// One listener, on all threads.
+#[derive(Debug)]
+struct Entry {
+    place: Place,
+    address: SocketAddr,
+    /// What was said of it.
+    line: String,
+    duty: Duty,
+}
+
+/// Where a listener is wanted, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    bind: Bind,
+    port: u16,
+}
+
+/// What following a configuration took; displays as one line.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// What is to be said of each listener that is new or changed.
+    pub lines: Vec<String>,
+    opened: Vec<SocketAddr>,
+    changed: Vec<SocketAddr>,
+    closed: Vec<SocketAddr>,
+    kept: usize,
+}
+
+impl Roster {
+    /// Binds every service of the configuration once per thread, tells of each on stdout, and
+    /// returns each thread's posts, too.
+    ///
+    /// # Errors
+    ///
+    /// The first bind that fails, before anything was told.
+    pub fn open<L: Listen>(config: &Config) -> Result<(Roster, Posts<L>), Error> {
+        let mut roster = Roster {
+            threads: config.threads,
+            access: Access::default(),
+            entries: Vec::new(),
+        };
+        let (change, threads) = roster.change(config, None)?;
+        tell(&change.lines).map_err(|e| Error::other("cannot write to stdout", e))?;
+        Ok((roster, threads))
+    }
+
+    /// Makes the listeners those of `config`: binds what is new, changes what is done for whom, and
+    /// ends what isn't wanted any more. Returns what that took, and each thread's new posts; how
+    /// many threads there are stays.
+    ///
+    /// # Errors
+    ///
+    /// The first bind that fails; everything is as it was then.
+    pub fn follow<L: Listen>(&mut self, config: &Config) -> Result<(Change, Posts<L>), Error> {
+        self.change(config, Some(Limits::of(config)))
+    }
+
+    fn change<L: Listen>(
+        &mut self,
+        config: &Config,
+        limits: Option<Limits>,
+    ) -> Result<(Change, Posts<L>), Error> {
+        let wanted: Vec<(Service, Place)> = services(config)
+            .map(|(service, bind, port)| {
+                let bind = bind.clone();
+                (service, Place { bind, port })
+            })
+            .collect();
+        let assigned = self.assign(&wanted);
+        let new = wanted.iter().zip(&assigned);
+        let new = new.filter(|(_, entry)| entry.is_none());
+        let bound = new
+            .map(|((_, place), _)| self.bind(place))
+            .collect::<Result<Vec<(Vec<L>, SocketAddr)>, Error>>()?;
+        // Nothing fails from here on.
+        if wanted.iter().any(|(service, _)| service.looks_names_up()) {
+            lookup::expect();
+        }
+        self.access.change(config.allow_from.clone());
+        let mut change = Change::default();
+        let mut threads: Posts<L> = (0..self.threads).map(|_| Vec::new()).collect();
+        let entries = mem::take(&mut self.entries);
+        let mut entries: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
+        let mut bound = bound.into_iter();
+        for ((service, place), entry) in wanted.into_iter().zip(assigned) {
+            let terms = Terms {
+                service,
+                limits: limits.clone(),
+            };
+            let entry = match entry.and_then(|index| entries[index].take()) {
+                Some(entry) => change.keep(entry, terms),
+                None => {
+                    let (listening, address) = bound.next().expect("bound above");
+                    let entry = change.open(place, address, terms);
+                    for (posts, listening) in threads.iter_mut().zip(listening) {
+                        let duty = entry.duty.clone();
+                        let access = self.access.clone();
+                        posts.push(Post {
+                            duty,
+                            access,
+                            listening,
+                        });
+                    }
+                    entry
+                }
+            };
+            self.entries.push(entry);
+        }
+        for entry in entries.into_iter().flatten() {
+            entry.duty.end();
+            change.closed.push(entry.address);
+        }
+        Ok((change, threads))
+    }
+
+    /// Listens at a place on each thread; returns the address, too.
+    fn bind<L: Listen>(&self, place: &Place) -> Result<(Vec<L>, SocketAddr), Error> {
+        let listening: Vec<L> = bind_on(&place.bind, place.port, self.threads)?;
+        let address = listening[0].local_addr();
+        let address = address.map_err(|e| Error::other("a listener has no address", e))?;
+        Ok((listening, address))
+    }
+
+    /// Which entry each of those wanted takes over, if any. First come those that stay as they are;
+    /// then those at the same place, unless that is any port: who uses it, found it out by what it
+    /// is for.
+    fn assign(&self, wanted: &[(Service, Place)]) -> Vec<Option<usize>> {
+        let mut assigned = vec![None; wanted.len()];
+        let mut is_free = vec![true; self.entries.len()];
+        for may_change in &[false, true] {
+            for ((service, place), assigned) in wanted.iter().zip(&mut assigned) {
+                if assigned.is_some() {
+                    continue;
+                }
+                let fits = |entry: &Entry| {
+                    let may_change = *may_change && place.port != 0;
+                    entry.place == *place
+                        && (may_change || entry.line == service.line(entry.address))
+                };
+                *assigned = (0..self.entries.len())
+                    .find(|index| is_free[*index] && fits(&self.entries[*index]));
+                if let Some(index) = *assigned {
+                    is_free[index] = false;
+                }
+            }
+        }
+        assigned
+    }
+}
+
+impl Change {
+    fn keep(&mut self, entry: Entry, terms: Terms) -> Entry {
+        let line = terms.service.line(entry.address);
+        if line == entry.line {
+            self.kept += 1;
+        } else {
+            self.changed.push(entry.address);
+            self.lines.push(line.clone());
+        }
+        entry.duty.change(terms);
+        Entry { line, ..entry }
+    }
+
+    fn open(&mut self, place: Place, address: SocketAddr, terms: Terms) -> Entry {
+        let line = terms.service.line(address);
+        self.opened.push(address);
+        self.lines.push(line.clone());
+        Entry {
+            place,
+            address,
+            line,
+            duty: Duty::new(terms),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    /// `opened 127.0.0.1:1, 127.0.0.1:2; closed 127.0.0.1:3; kept 4`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (what, addresses) in &[
+            ("opened", &self.opened),
+            ("changed", &self.changed),
+            ("closed", &self.closed),
+        ] {
+            for (place, address) in addresses.iter().enumerate() {
+                let before = if place == 0 { *what } else { "," };
+                write!(f, "{} {}", before, address)?;
+            }
+            if !addresses.is_empty() {
+                f.write_str("; ")?;
+            }
+        }
+        write!(f, "kept {}", self.kept)
+    }
+}
+
+/// A line each on stdout, at once: whoever started us waits for it.
+pub(crate) fn tell(lines: &[String]) -> io::Result<()> {
+    let mut out = io::stdout();
+    for line in lines {
+        writeln!(out, "{}", line)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::cli::{parse, Command};
+    use crate::env::Environment;
+
+    /// Listens on nothing. Port 9 is somebody else's; port 0 is another one each time.
+    #[derive(Debug)]
+    struct Paper(SocketAddr);
+
+    impl Listen for Paper {
+        fn bind(address: &SocketAddr, _: bool) -> io::Result<Paper> {
+            thread_local!(static NEXT: Cell<u16> = Cell::new(50_000));
+            let mut address = *address;
+            match address.port() {
+                0 => NEXT.with(|next| address.set_port(next.replace(next.get() + 1))),
+                9 => return Err(io::ErrorKind::AddrInUse.into()),
+                _ => {}
+            }
+            Ok(Paper(address))
+        }
+
+        fn local_addr(&self) -> io::Result<SocketAddr> {
+            Ok(self.0)
+        }
+    }
+
+    fn config(tunnels: &[&str]) -> Config {
+        let words = ["ptunnel", "--no-proxy", "*", "--threads", "2"];
+        let words = words.iter().chain(tunnels).copied();
+        let ask = |_: &str| unreachable!("there is no password");
+        match parse(words, &Environment::new(&|_| None), &ask) {
+            Ok(Command::Run(config, _)) => *config,
+            other => panic!("{:?}", other),
+        }
+    }
+
+    fn open(tunnels: &[&str]) -> (Roster, Vec<Duty>) {
+        let mut roster = Roster {
+            threads: 2,
+            entries: Vec::new(),
+        };
+        // All but what `Roster::open` says.
+        let (_, threads) = roster.change::<Paper>(&config(tunnels), None).unwrap();
+        assert_eq!(threads.len(), 2);
+        let duties = threads.into_iter().map(|posts| {
+            let duties = posts.into_iter().map(|post| post.duty);
+            duties.collect::<Vec<Duty>>()
+        });
+        (roster, duties.last().unwrap())
+    }
+
+    fn follow(roster: &mut Roster, tunnels: &[&str]) -> String {
+        let (change, threads) = roster.follow::<Paper>(&config(tunnels)).unwrap();
+        for posts in threads {
+            let opened: Vec<SocketAddr> = posts.iter().map(|post| post.listening.0).collect();
+            assert_eq!(opened, change.opened, "each thread has its own");
+            assert!(posts.iter().all(|post| post.duty.terms().limits.is_some()));
+        }
+        assert_eq!(
+            change.lines.len(),
+            change.opened.len() + change.changed.len()
+        );
+        change.to_string()
+    }
+
+    fn destination(duty: &Duty) -> String {
+        match &duty.terms().service {
+            Service::Tunnel(tunnel) => tunnel.destination().to_string(),
+            Service::Proxy(_) => unreachable!("there is none"),
+        }
+    }
+
+    fn is_over(duty: &Duty) -> bool {
+        let (tell, told) = std::sync::mpsc::channel();
+        duty.when_over(move || {
+            let _ = tell.send(());
+        });
+        told.try_recv().is_ok()
+    }
+
+    #[test]
+    fn what_is_wanted_again_keeps_its_sockets() {
+        let (mut roster, duties) = open(&["1:a:1", "2:b:2", "3:c:3", "0:d:4"]);
+        let told = follow(&mut roster, &["5:e:5", "0:d:4", "2:f:6", "1:a:1"]);
+        assert_eq!(
+            told,
+            "opened 127.0.0.1:5; changed 127.0.0.1:2; closed 127.0.0.1:3; kept 2"
+        );
+        let destinations: Vec<String> = duties.iter().map(destination).collect();
+        assert_eq!(destinations, ["a:1", "f:6", "c:3", "d:4"]);
+        let over: Vec<bool> = duties.iter().map(is_over).collect();
+        assert_eq!(over, [false, false, true, false]);
+        assert!(duties[0].terms().limits.is_some(), "for those who come now");
+    }
+
+    /// Who uses it, was told the port together with the destination.
+    #[test]
+    fn any_port_is_for_one_destination() {
+        let (mut roster, duties) = open(&["0:a:1", "0:b:2"]);
+        let told = follow(&mut roster, &["0:b:2", "0:c:3"]);
+        assert!(
+            told.ends_with("; kept 1") && !told.contains("changed"),
+            "{}",
+            told
+        );
+        assert!(is_over(&duties[0]) && !is_over(&duties[1]));
+        assert_eq!(destination(&duties[1]), "b:2");
+    }
+
+    #[test]
+    fn a_bind_that_fails_changes_nothing() {
+        let (mut roster, duties) = open(&["1:a:1", "2:b:2"]);
+        let failed = roster.follow::<Paper>(&config(&["1:c:3", "4:d:4", "9:e:5"]));
+        let text = failed.unwrap_err().to_string();
+        assert!(
+            text.starts_with("cannot listen on 127.0.0.1:9: "),
+            "{}",
+            text
+        );
+        assert_eq!(destination(&duties[0]), "a:1");
+        assert!(!duties.iter().any(is_over));
+        assert_eq!(follow(&mut roster, &["1:a:1", "2:b:2"]), "kept 2");
+    }
+}

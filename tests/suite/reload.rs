@@ -1,0 +1,417 @@
+//! SIGHUP, when the options are in a file: what it changes, what it leaves alone, and what is said of
+//! a file that is wrong.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+use crate::support::process::{is_listening, listeners};
+use crate::support::program::{start_on_terminal, Output};
+use crate::support::temp::free_port;
+use crate::support::{
+    eventually, eventually_some, steadily, sys, Connection, Peer, Ptunnel, Running, TempDir,
+};
+
+/// The program, the file that it follows, and its output.
+struct Site {
+    folder: TempDir,
+    program: Running,
+    out: BufReader<Output>,
+}
+
+impl Site {
+    /// Starts it with this file, for `lines` listeners.
+    fn start(text: &str, lines: usize, args: &[&str]) -> Site {
+        Site::start_as(Ptunnel::new().args(args), text, lines)
+    }
+
+    fn start_as(program: Ptunnel, text: &str, lines: usize) -> Site {
+        let folder = TempDir::new();
+        let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
+        let program = program.args(&["--config", &file]).more_lines(lines);
+        let mut program = program.start();
+        let out = program.stdout();
+        Site {
+            folder,
+            program,
+            out,
+        }
+    }
+
+    fn signal_with(&self, text: &str) {
+        fs::write(self.folder.at("ptunnel.toml"), text).expect("the file");
+        self.program.signal(sys::SIGHUP);
+    }
+
+    /// Has it follow this file; returns what it says, without the file's name.
+    #[track_caller]
+    fn reload(&mut self, text: &str) -> (Vec<String>, String) {
+        self.signal_with(text);
+        let begin = format!("reloaded {}: ", self.folder.at("ptunnel.toml"));
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.out.read_line(&mut line).expect("text on stdout");
+            assert!(!line.is_empty(), "ended: {}", self.program.stderr());
+            match line.trim_end().strip_prefix(&begin[..]) {
+                Some(change) => return (lines, change.to_string()),
+                None => lines.push(line.trim_end().to_string()),
+            }
+        }
+    }
+
+    /// Has it refuse this file; returns what it says, with the file's name as FILE.
+    #[track_caller]
+    fn refuse(&self, text: &str) -> String {
+        let lines = |text: &str| -> Vec<String> {
+            let lines = text.lines().filter(|line| line.contains("not reloaded"));
+            lines.map(str::to_string).collect()
+        };
+        let before = lines(&self.program.stderr()).len();
+        self.signal_with(text);
+        let line = eventually_some("it says why not", || {
+            lines(&self.program.stderr()).get(before).cloned()
+        });
+        line.replace(&self.folder.at("ptunnel.toml"), "FILE")
+    }
+}
+
+fn local(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+/// `tunnels` with each of these, through a proxy.
+fn file(proxy: &Peer, tunnels: &[String]) -> String {
+    format!("proxy = \"{}\"\ntunnels = {:?}\n", proxy.address(), tunnels)
+}
+
+/// A client of a listener that carries its bytes.
+#[track_caller]
+fn live(port: u16) -> Connection {
+    let mut client = Connection::open(local(port));
+    check(&mut client);
+    client
+}
+
+#[track_caller]
+fn check(client: &mut Connection) {
+    client.send("ping");
+    client.expect("ping");
+}
+
+#[test]
+fn it_opens_closes_and_keeps_listeners_and_every_live_tunnel() {
+    for args in &[&[][..], &["--threads", "3"]] {
+        let proxy = Peer::echoing();
+        let (a, b, c) = (free_port(), free_port(), free_port());
+        let (first, kept) = (format!("{}:a.example:1", a), format!("{}:b.example:2", b));
+        let new = format!("{}:c.example:3", c);
+        let mut site = Site::start(&file(&proxy, &[first, kept.clone()]), 2, args);
+        let sockets = listeners(local(b));
+        let mut clients = vec![live(a), live(b)];
+        let (lines, change) = site.reload(&file(&proxy, &[new, kept.clone()]));
+        let line = format!(
+            "listening on 127.0.0.1:{} for c.example:3 through {}",
+            c,
+            proxy.address()
+        );
+        assert_eq!(lines, [line]);
+        let expected = format!("opened 127.0.0.1:{}; closed 127.0.0.1:{}; kept 1", c, a);
+        assert_eq!(change, expected);
+        eventually("the other one is closed", || !is_listening(local(a)));
+        clients.push(live(b));
+        for _ in 0..4 {
+            clients.push(live(c));
+        }
+        assert_eq!(listeners(local(b)), sockets, "not closed for a moment");
+        assert_eq!(listeners(local(c)).len(), sockets.len());
+        clients.iter_mut().for_each(check);
+        let (lines, change) = site.reload(&file(&proxy, &[kept]));
+        assert!(lines.is_empty(), "{:?}", lines);
+        assert_eq!(change, format!("closed 127.0.0.1:{}; kept 1", c));
+        eventually("what was opened is closed", || !is_listening(local(c)));
+        clients.iter_mut().for_each(check);
+        assert_eq!(site.program.stderr(), "");
+        drop(clients);
+        site.program.signal(sys::SIGTERM);
+        site.program.finish().expect_code(0);
+    }
+}
+
+#[test]
+fn another_destination_or_proxy_takes_effect_on_the_same_socket() {
+    let (proxy, other) = (Peer::echoing(), Peer::echoing());
+    let port = free_port();
+    let tunnel = |destination: &str| [format!("{}:{}", port, destination)];
+    let mut site = Site::start(&file(&proxy, &tunnel("a.example:1")), 1, &[]);
+    let sockets = listeners(local(port));
+    let mut old = live(port);
+    let (lines, change) = site.reload(&file(&other, &tunnel("b.example:2")));
+    assert!(lines[0].ends_with(&format!(" for b.example:2 through {}", other.address())));
+    assert_eq!(change, format!("changed 127.0.0.1:{}; kept 0", port));
+    let mut new = live(port);
+    assert!(other.head().starts_with("CONNECT b.example:2 "));
+    assert_eq!(proxy.heads().len(), 1, "the old client's");
+    check(&mut old);
+    check(&mut new);
+    assert_eq!(listeners(local(port)), sockets);
+}
+
+#[test]
+fn a_wrong_file_changes_nothing_and_is_told_with_its_line() {
+    let proxy = Peer::echoing();
+    let (port, new) = (free_port(), free_port());
+    let right = file(&proxy, &[format!("{}:a.example:1", port)]);
+    let mut site = Site::start(&right, 1, &[]);
+    let mut client = live(port);
+    let sockets = listeners(local(port));
+    let more = file(&proxy, &[format!("{}:b.example:1", new)]);
+    for (text, said) in &[
+        ("threads = 0", "FILE:3: --threads: invalid number '0'"),
+        (
+            "\ntreads = 1",
+            "FILE:4: no option 'treads': did you mean 'threads'?",
+        ),
+        (
+            "password-file = '/nonexistent'",
+            "FILE:3: --password-file '/nonexistent': ",
+        ),
+        (
+            "user = 'joe'",
+            "no password for user 'joe' and no terminal to ask on",
+        ),
+        ("x", "FILE:3: expected an equals"),
+    ] {
+        let line = site.refuse(&format!("{}{}", more, text));
+        let begin = "error: not reloaded, everything stays as it was: FILE:";
+        assert!(line.starts_with(begin) && line.contains(said), "{}", line);
+    }
+    for (text, said) in &[
+        ("", "FILE: nothing to do"),
+        (
+            "proxy = 'a:1'\nstdio = 'a:1'",
+            "can't take the place of listeners",
+        ),
+    ] {
+        let line = site.refuse(text);
+        assert!(line.contains(said), "{}", line);
+    }
+    fs::remove_file(site.folder.at("ptunnel.toml")).unwrap();
+    fs::create_dir(site.folder.at("ptunnel.toml")).unwrap();
+    site.program.signal(sys::SIGHUP);
+    site.program.says(&["not reloaded", "directory"]);
+    fs::remove_dir(site.folder.at("ptunnel.toml")).unwrap();
+    check(&mut client);
+    check(&mut live(port));
+    assert_eq!(listeners(local(port)), sockets);
+    assert!(!is_listening(local(new)));
+    let (_, change) = site.reload(&right);
+    assert_eq!(change, "kept 1");
+}
+
+#[test]
+fn a_bind_that_fails_changes_nothing() {
+    let proxy = Peer::echoing();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap();
+    for args in &[&[][..], &["--threads", "2"]] {
+        let (port, new) = (free_port(), free_port());
+        let right = file(&proxy, &[format!("{}:a.example:1", port)]);
+        let mut site = Site::start(&right, 1, args);
+        let sockets = listeners(local(port));
+        let line = site.refuse(&file(
+            &proxy,
+            &[
+                format!("{}:b.example:2", new),
+                format!("{}:c.example:3", taken.port()),
+            ],
+        ));
+        let said = format!(
+            "error: not reloaded, everything stays as it was: cannot listen on {}: ",
+            taken
+        );
+        assert!(line.starts_with(&said), "{}", line);
+        assert!(!is_listening(local(new)), "what was bound before");
+        assert_eq!(listeners(local(port)), sockets);
+        check(&mut live(port));
+        assert_eq!(site.reload(&right).1, "kept 1");
+    }
+}
+
+#[test]
+fn files_that_it_names_are_read_again() {
+    let proxy = Peer::echoing();
+    let port = free_port();
+    let folder = TempDir::new();
+    let password = folder.file_with_mode("password", 0o600, "first");
+    let text = format!(
+        "{}user = 'joe'\npassword-file = '{}'\n",
+        file(&proxy, &[format!("{}:a.example:1", port)]),
+        password
+    );
+    let mut site = Site::start(&text, 1, &[]);
+    live(port);
+    fs::write(&password, "second").unwrap();
+    assert_eq!(site.reload(&text).1, "kept 1");
+    live(port);
+    let heads = proxy.heads();
+    for (head, credentials) in heads.iter().zip(&["am9lOmZpcnN0", "am9lOnNlY29uZA=="]) {
+        assert!(
+            head.contains(&format!("Basic {}\r\n", credentials)),
+            "{}",
+            head
+        );
+    }
+}
+
+#[test]
+fn a_password_that_a_person_gave_is_not_asked_for_again() {
+    let proxy = Peer::echoing();
+    let (port, new) = (free_port(), free_port());
+    let text = |port| {
+        let tunnel = format!("{}:a.example:1", port);
+        format!("{}user = 'joe'\n", file(&proxy, &[tunnel]))
+    };
+    let folder = TempDir::new();
+    let path = folder.file("ptunnel.toml", text(port));
+    let program = Ptunnel::new().args(&["--config", &path]);
+    let (mut program, mut person) = start_on_terminal(program);
+    eventually("the terminal stops to show what is typed", || {
+        !sys::echoes(&person)
+    });
+    person.write_all(b"hunter2\n").unwrap();
+    program.read_lines(1);
+    fs::write(&path, text(new)).unwrap();
+    program.signal(sys::SIGHUP);
+    eventually("the new one is there", || is_listening(local(new)));
+    live(new);
+    assert!(
+        proxy.head().contains("Basic am9lOmh1bnRlcjI=\r\n"),
+        "{}",
+        proxy.head()
+    );
+}
+
+#[test]
+fn limits_are_for_those_who_come_afterwards() {
+    let proxy = Peer::echoing();
+    let port = free_port();
+    let text = file(&proxy, &[format!("{}:a.example:1", port)]);
+    let mut site = Site::start(&text, 1, &[]);
+    let mut old = live(port);
+    let (_, change) = site.reload(&format!("{}idle-timeout = 0.5\nverbose = 1\n", text));
+    assert_eq!(change, "kept 1");
+    let mut new = live(port);
+    new.expect_nothing();
+    // At this level from now on.
+    site.program
+        .says(&["info: ", "cut: nothing moved for 0.5s"]);
+    check(&mut old);
+}
+
+#[test]
+fn what_only_a_restart_changes_is_named() {
+    let proxy = Peer::echoing();
+    let text = file(&proxy, &["0:a.example:1".to_string()]);
+    let mut site = Site::start(&text, 1, &["--log-format", "text"]);
+    let changed = "threads = 2\nmax-connections = 7\ndrain-timeout = 1\nlog-to = 'syslog'\n\
+                   log-format = 'json'\n";
+    assert_eq!(site.reload(&format!("{}{}", text, changed)).1, "kept 1");
+    // What was typed goes before what is written.
+    let line = "warning: only a restart changes threads, max-connections, drain-timeout, log-to";
+    assert_eq!(site.program.says(&["warning"]), line);
+    check(&mut site.program.connect());
+}
+
+#[test]
+fn the_service_manager_hears_of_it() {
+    let folder = TempDir::new();
+    let name = folder.at("notify");
+    let manager = UnixDatagram::bind(&name).unwrap();
+    let hears = || {
+        let mut buffer = [0; 1024];
+        manager
+            .set_read_timeout(Some(crate::support::PATIENCE))
+            .unwrap();
+        let count = manager.recv(&mut buffer).expect("something is told");
+        String::from_utf8(buffer[..count].to_vec()).unwrap()
+    };
+    let proxy = Peer::echoing();
+    let text = file(&proxy, &["0:a.example:1".to_string()]);
+    let program = Ptunnel::new().env("NOTIFY_SOCKET", &name);
+    let mut site = Site::start_as(program, &text, 1);
+    assert!(hears().starts_with("READY=1\n"));
+    let uptime = || -> f64 {
+        let text = fs::read_to_string("/proc/uptime").unwrap();
+        text.split(' ').next().unwrap().parse().unwrap()
+    };
+    for is_right in &[true, false] {
+        if *is_right {
+            site.reload(&text);
+        } else {
+            site.refuse("x");
+        }
+        let reloading = hears();
+        let microseconds = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=");
+        let at = microseconds.expect(&reloading).parse::<f64>().unwrap() / 1e6;
+        // It stands still while the machine sleeps; /proc/uptime doesn't, and counts in hundredths.
+        assert!(at > 0.0 && at <= uptime() + 0.01, "{}", at);
+        let ready = hears();
+        let status = if *is_right {
+            "reloaded "
+        } else {
+            "not reloaded"
+        };
+        assert!(
+            ready.starts_with(&format!("READY=1\nSTATUS={}", status)),
+            "{}",
+            ready
+        );
+    }
+}
+
+#[test]
+fn one_that_stops_reads_nothing_any_more() {
+    let proxy = Peer::echoing();
+    let (port, new) = (free_port(), free_port());
+    let site = Site::start(&file(&proxy, &[format!("{}:a.example:1", port)]), 1, &[]);
+    let mut client = live(port);
+    site.program.signal(sys::SIGTERM);
+    eventually("nobody listens any more", || !is_listening(local(port)));
+    site.signal_with(&file(&proxy, &[format!("{}:a.example:1", new)]));
+    steadily("no listener is opened", Duration::from_millis(300), || {
+        !is_listening(local(new))
+    });
+    check(&mut client);
+    drop(client);
+    let Site {
+        program, mut out, ..
+    } = site;
+    let finished = program.finish();
+    finished.expect_code(0);
+    assert_eq!(finished.stderr, "");
+    let mut told = String::new();
+    out.read_to_string(&mut told).expect("text on stdout");
+    assert_eq!(told, "");
+}
+
+/// It means that the terminal is gone.
+#[test]
+fn without_a_file_to_follow_the_signal_ends_the_program() {
+    let proxy = Peer::echoing();
+    let folder = TempDir::new();
+    let file = folder.file("ptunnel.toml", format!("proxy = '{}'", proxy.address()));
+    let plain = Ptunnel::through(proxy.address()).to("a.example:1").start();
+    let mut stdio = Ptunnel::new()
+        .args(&["--config", &file, "-W", "a.example:1"])
+        .spawn();
+    stdio.stdin_ref().write_all(b"x").unwrap();
+    eventually("it is at work", || proxy.accepted() == 1);
+    for program in vec![plain, stdio] {
+        program.signal(sys::SIGHUP);
+        assert_eq!(program.finish().status.signal(), Some(sys::SIGHUP));
+    }
+}
