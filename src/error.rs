@@ -40,6 +40,37 @@ pub enum Phase {
     Handshaking,
 }
 
+/// What went wrong, as far as counters and advice tell one from the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A name has no address.
+    Name,
+    /// No connection could be made.
+    Connection,
+    /// No connection was made in time.
+    ConnectTimeout,
+    /// There is no TLS with the proxy.
+    Tls,
+    /// The proxy ended the connection before it replied, or it broke.
+    Lost,
+    /// The proxy didn't reply in time.
+    HandshakeTimeout,
+    /// What it said is no reply.
+    Malformed,
+    /// It said no.
+    Refused,
+    /// It wants credentials, or others.
+    Credentials,
+    /// The embedded proxy said no.
+    Denied,
+    /// An open tunnel was cut.
+    Cut,
+    /// It was this machine that lacked something.
+    Shortage,
+    /// Anything else: what we were told, or what we listen on.
+    Other,
+}
+
 #[derive(Debug)]
 enum Kind {
     Usage(String),
@@ -216,6 +247,27 @@ impl Error {
                 self.io_cause().filter(|_| !self.is_shortage())
             }
             _ => None,
+        }
+    }
+
+    /// What went wrong, in one word.
+    pub fn cause(&self) -> Cause {
+        match self.kind {
+            _ if self.is_shortage() => Cause::Shortage,
+            Kind::Resolve(_) | Kind::Locate(_) => Cause::Name,
+            Kind::Connect(_) => Cause::Connection,
+            Kind::TimedOut(Phase::Connecting, ..) | Kind::TimedOut(Phase::Locating, ..) => {
+                Cause::ConnectTimeout
+            }
+            Kind::TimedOut(Phase::Handshaking, ..) => Cause::HandshakeTimeout,
+            Kind::Secure(_) => Cause::Tls,
+            Kind::Exchange(_) | Kind::Ended(_) => Cause::Lost,
+            Kind::Malformed(_) => Cause::Malformed,
+            Kind::Refused(..) if self.wants_credentials() => Cause::Credentials,
+            Kind::Refused(..) => Cause::Refused,
+            Kind::Denied(_) => Cause::Denied,
+            Kind::Cut(_) => Cause::Cut,
+            Kind::Usage(_) | Kind::Listen(_) | Kind::Other(_) => Cause::Other,
         }
     }
 

@@ -13,7 +13,7 @@
 //!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`clock`] whose time is
 //!    over, [`report`] what the log says of the end, `logging` where it goes, [`lookup`] asks the
 //!    system for a name's addresses, [`tls`] says what OpenSSL is told, `supervisor` what the service
-//!    manager is; [`stdio`](mod@stdio) and [`demo`] are plain threads.
+//!    manager is; [`stdio`](mod@stdio), [`demo`] and [`trial`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why; [`shortage`] whether it
 //!    was us.
@@ -95,7 +95,8 @@ pub mod supervisor;
 mod sys;
 #[cfg(feature = "tls")]
 pub mod tls;
+pub mod trial;
 pub mod wire;
 
-pub use self::error::{Error, Peer, Phase, Seconds};
+pub use self::error::{Cause, Error, Peer, Phase, Seconds};
 pub use self::escape::Escaped;

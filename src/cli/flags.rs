@@ -243,6 +243,12 @@ pub(super) fn app() -> App<'static, 'static> {
                 .long("demo")
                 .help("Show it all, on this machine alone"),
         )
+        .arg(
+            Arg::with_name("test")
+                .long("test")
+                .conflicts_with_all(&["demo", "check-config"])
+                .help("Walk to each destination step by step, say what fails, and exit"),
+        )
         .arg(value(
             "config",
             "FILE",

@@ -255,9 +255,16 @@ fn configure(
     let dynamic = dynamic(matches, &listen, &allow_from)?;
     let serve = serve(matches, &listen, &allow_from, env)?;
     let demo = matches.is_present("demo");
+    let test = matches.is_present("test");
     let is_without_listener = tunnels.is_empty() && dynamic.is_empty() && serve.is_none();
     match (&stdio, is_without_listener) {
         _ if demo => {}
+        _ if test && tunnels.is_empty() && stdio.is_none() => {
+            return Err(Error::usage(
+                "--test has nowhere to go: give a tunnel such as 8993:imap.example.org:993, or \
+                 -W HOST:PORT",
+            ))
+        }
         (None, true) => {
             return Err(Error::usage(
                 "nothing to do: give a tunnel such as 8993:imap.example.org:993, -D PORT, \
@@ -287,6 +294,7 @@ fn configure(
         serve,
         allow_from,
         demo,
+        test,
         route,
         timeouts: timeouts(matches)?,
         max_connections: one::<Count>(matches, "max-connections")?.map(|count| count.0),

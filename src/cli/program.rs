@@ -12,6 +12,7 @@ use crate::env::Environment;
 use crate::error::Error;
 use crate::logging;
 use crate::reload::Source;
+use crate::trial;
 
 /// Does what the arguments of this process say, with `engine` as what serves; returns the exit
 /// code. The engine is told, too, where it can read its configuration again.
@@ -46,6 +47,9 @@ fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Res
                 warn!("{}", warning);
             }
             secrecy::settle(filter, config.has_credentials());
+            if config.test {
+                return trial::run(&config);
+            }
             Ok(match engine(&config, words.source(answers)) {
                 Ok(()) => 0,
                 Err(e) => {

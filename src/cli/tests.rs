@@ -476,3 +476,17 @@ fn a_netrc_file_fills_in_what_nothing_else_says() {
     assert_eq!(who(&env, "-p p:1 -U ann").unwrap(), "ann from-env");
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn a_test_needs_somewhere_to_go() {
+    assert!(config("-p p:1 --test 1:a:1").test && config("-p p:1 --test -W a:1").test);
+    assert!(!config("-p p:1 1:a:1").test);
+    for line in &["--test", "-p p:1 --test", "-p p:1 --test --serve-proxy 1"] {
+        assert!(
+            complaint(line).contains("--test has nowhere to go"),
+            "{}",
+            line
+        );
+    }
+    assert!(complaint("--demo --test").contains("--demo"));
+}

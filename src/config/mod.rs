@@ -197,6 +197,8 @@ pub struct Config {
     pub allow_from: Vec<Block>,
     /// Show the whole chain on loopback and exit.
     pub demo: bool,
+    /// Walk to each destination once, tell of it and exit.
+    pub test: bool,
     /// How tunnels reach their destinations.
     pub route: Route,
     /// How long each phase may take.

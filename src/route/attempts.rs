@@ -26,12 +26,17 @@ impl Attempts {
         self.left.next()
     }
 
-    /// Keeps the error that tells most: a proxy that was reached says more than one that wasn't,
-    /// and rules out a direct connection.
-    pub fn failed(mut self, error: Error) -> Attempts {
+    /// Warns that another one is tried, if there is one, and [keeps](Attempts::keeping) the error.
+    pub fn failed(self, error: Error) -> Attempts {
         if self.left.len() > 0 {
             warn!("{}; trying the next proxy", error);
         }
+        self.keeping(error)
+    }
+
+    /// Keeps the error that tells most: a proxy that was reached says more than one that wasn't,
+    /// and rules out a direct connection.
+    pub fn keeping(mut self, error: Error) -> Attempts {
         let keep = match &self.last {
             Some(last) => last.is_unreachable() || !error.is_unreachable(),
             None => true,

@@ -37,7 +37,7 @@ mod response;
 mod socks;
 
 pub use self::body::Framing;
-pub use self::exchange::{Exchange, Outcome, Step};
+pub use self::exchange::{Exchange, Outcome, Proof, Step};
 pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::refusal::{HttpRefusal, Refusal, SocksRefusal};
 pub use self::request::{Inbound, Request};

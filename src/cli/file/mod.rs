@@ -24,7 +24,14 @@ use crate::escape::Escaped;
 const TUNNELS: &str = "tunnels";
 
 /// What is asked of the program once, and so typed.
-const NOT_IN_A_FILE: &[&str] = &["config", "check-config", "generate", "help", "version"];
+const NOT_IN_A_FILE: &[&str] = &[
+    "config",
+    "check-config",
+    "generate",
+    "help",
+    "test",
+    "version",
+];
 
 /// What is typed, and what of a file it replaces besides its own name and what clap says it
 /// contradicts.

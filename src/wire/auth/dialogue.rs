@@ -69,6 +69,16 @@ impl Dialogue {
         self.tried
     }
 
+    /// That of what is in the last request, until that was taken.
+    pub(in crate::wire) fn scheme(&self) -> Option<Scheme> {
+        match self.sent {
+            Sent::Nothing => None,
+            Sent::Basic => Some(Scheme::Basic),
+            Sent::KnownDigest(_) | Sent::Digest(_) => Some(Scheme::Digest),
+            Sent::NtlmNegotiate | Sent::NtlmAnswer => Some(Scheme::Ntlm),
+        }
+    }
+
     /// Whether it is the user who keeps us from answering these.
     pub(in crate::wire) fn is_restricted(&self, challenges: &[Challenge]) -> bool {
         let mut known = challenges.iter().filter_map(Challenge::known).peekable();

@@ -9,6 +9,7 @@ use super::super::refusal::Attempt;
 use super::super::HEAD_LIMIT;
 use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, Verdict};
 use super::Step;
+use crate::config::Scheme;
 
 /// Interim replies (1xx) that are skipped before a proxy is found to be talking nonsense.
 const INTERIM: u8 = 8;
@@ -109,6 +110,11 @@ impl Http {
             decoded = self.head.decode(Response::decode)?;
         }
         Ok(Step::Read)
+    }
+
+    /// How the request that goes next, or went last, says who we are; `None` once it was taken.
+    pub fn scheme(&self) -> Option<Scheme> {
+        self.dialogue.as_ref()?.scheme()
     }
 
     /// Whether the end of the connection is a reason to connect anew rather than to give up.

@@ -2,9 +2,12 @@
 
 mod http;
 
+use std::fmt;
+
 use self::http::Http;
 use super::auth::Identity;
 use super::{Malformed, Refusal, Request, Socks5};
+use crate::config::Scheme;
 
 /// Asks a proxy for a tunnel, in the protocol that it speaks, with as many messages as it takes to
 /// say who we are.
@@ -33,6 +36,24 @@ pub enum Step {
     Granted(Vec<u8>),
     /// There won't be one.
     Refused(Box<Refusal>),
+}
+
+/// How it is said who we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// In a field of the request.
+    Scheme(Scheme),
+    /// In a message of its own (RFC 1929).
+    Login,
+}
+
+impl fmt::Display for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Proof::Scheme(scheme) => scheme.fmt(f),
+            Proof::Login => f.write_str("SOCKS5's way"),
+        }
+    }
 }
 
 /// What came of one connection.
@@ -80,6 +101,15 @@ impl Exchange {
         match &mut self.0 {
             Talk::Http(http) => http.feed(piece),
             Talk::Socks(socks) => socks.feed(piece),
+        }
+    }
+
+    /// How the message that goes next, or went last, says who we are; `None` where it doesn't, and
+    /// once it was taken.
+    pub fn proof(&self) -> Option<Proof> {
+        match &self.0 {
+            Talk::Http(http) => http.scheme().map(Proof::Scheme),
+            Talk::Socks(socks) => socks.proof(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use super::{kind, method, CONNECT, VERSION};
 use crate::config::{Credentials, Host, HostPort};
-use crate::wire::{Malformed, Refusal, SocksRefusal, Step};
+use crate::wire::{Malformed, Proof, Refusal, SocksRefusal, Step};
 
 const SUCCEEDED: u8 = 0;
 
@@ -81,6 +81,13 @@ impl Socks5 {
                 code,
                 by_name: matches!(self.target.host, Host::Name(_)),
             })),
+        }
+    }
+
+    pub(in crate::wire) fn proof(&self) -> Option<Proof> {
+        match self.stage {
+            Stage::Proving => Some(Proof::Login),
+            Stage::Choosing | Stage::Asking => None,
         }
     }
 

@@ -1,0 +1,394 @@
+//! `--test`: the steps that it walks through real parts, and what it says where one fails.
+
+use std::net::{SocketAddr, TcpListener};
+
+use crate::support::parts::{Nginx, Squid, Sshd};
+use crate::support::tls::{Authority, Stunnel};
+use crate::support::{closed_address, Blackhole, Finished, Peer, Ptunnel, TempDir};
+
+const STEPS: &[&str] = &[
+    "name",
+    "connection",
+    "TLS",
+    "CONNECT",
+    "authentication",
+    "first byte",
+];
+
+fn test(program: Ptunnel) -> Finished {
+    program.arg("--test").run()
+}
+
+/// The steps of a walk: what it is called, and what came of it.
+fn steps(text: &str) -> Vec<(&str, &str)> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
+    let steps = lines.filter_map(|line| {
+        let name = STEPS.iter().find(|name| line.starts_with(**name))?;
+        // A time stands between the two.
+        let at = line.find(" ms  ").expect(line);
+        let time = line[name.len()..at].trim();
+        time.parse::<f64>().expect(line);
+        Some((*name, &line[at + 5..]))
+    });
+    steps.collect()
+}
+
+fn names<'a>(steps: &[(&'a str, &str)]) -> Vec<&'a str> {
+    steps.iter().map(|(name, _)| *name).collect()
+}
+
+#[track_caller]
+fn assert_step(text: &str, step: &str, said: &str) {
+    let all = steps(text);
+    let found = all
+        .iter()
+        .any(|(name, what)| *name == step && what.contains(said));
+    assert!(found, "{:?} is not at {} in {}", said, step, text);
+}
+
+#[test]
+fn walks_through_stunnel_and_squid_with_digest_to_a_server_that_greets() {
+    let (authority, sshd) = (Authority::new(), Sshd::start());
+    let squid = Squid::with_digest("joe", "hunter2", 9);
+    let identity = authority.issue("proxy", "DNS:localhost,IP:127.0.0.1");
+    let stunnel = Stunnel::start(&identity, squid.address());
+    let url = format!("https://localhost:{}", stunnel.address().port());
+    let program = Ptunnel::through(&url)
+        .args(&["--proxy-cacert", &authority.certificate(), "-U", "joe"])
+        .env("PTUNNEL_PASSWORD", "hunter2")
+        .to(sshd.address());
+    let finished = test(program);
+    finished.expect_code(0);
+    assert_eq!(finished.stderr, "");
+    let text = finished.text();
+    let begins = format!("testing {}\nthrough {}\n", sshd.address(), url);
+    assert!(text.starts_with(&begins), "{}", text);
+    assert_eq!(names(&steps(&text)), STEPS, "{}", text);
+    assert_step(&text, "name", "localhost is 127.0.0.1");
+    assert_step(&text, "connection", &stunnel.address().to_string());
+    assert_step(&text, "TLS", "TLSv1.3, TLS_");
+    assert_step(
+        &text,
+        "CONNECT",
+        "asks who we are, and is answered in Digest",
+    );
+    assert_step(&text, "authentication", "granted to joe, in Digest");
+    assert_step(&text, "first byte", "\"SSH-2.0-");
+    let last = text.lines().last().unwrap();
+    let works = format!("works through {}, ", url);
+    assert!(last.starts_with(&works) && last.ends_with(" ms in all"));
+    assert!(!text.contains("hunter2"), "{}", text);
+}
+
+#[test]
+fn walks_through_squid_with_basic_to_a_server_that_waits() {
+    let (origin, squid) = (Nginx::start(), Squid::start(Some(("joe", "hunter2"))));
+    let program = Ptunnel::through(format!("joe:hunter2@{}", squid.address()));
+    let finished = test(program.args(&["-W", &origin.address().to_string()]));
+    finished.expect_code(0);
+    let text = finished.text();
+    assert_step(&text, "authentication", "joe went along, in Basic");
+    assert_step(&text, "first byte", "the server waits for us to speak");
+    let wrong = Ptunnel::through(format!("joe:wrong@{}", squid.address()));
+    let finished = test(wrong.to(origin.address()));
+    finished.expect_code(4);
+    let text = finished.text();
+    assert_step(&text, "CONNECT", "FAILED: proxy 127.0.0.1:");
+    assert!(
+        text.contains("try: -U USER and --password-file"),
+        "{}",
+        text
+    );
+}
+
+#[test]
+fn walks_through_ntlm_in_three_messages() {
+    let (origin, squid) = (Nginx::start(), Squid::with_ntlm());
+    let program = Ptunnel::through(format!("joe:hunter2@{}", squid.address()));
+    let finished = test(program.to(origin.address()));
+    finished.expect_code(0);
+    let text = finished.text();
+    assert_eq!(text.matches("is answered in NTLM").count(), 2, "{}", text);
+    assert_step(&text, "authentication", "granted to joe, in NTLM");
+}
+
+/// The step that fails ends the walk, with the exit code and an advice of its own.
+#[test]
+fn each_failure_has_its_step_its_exit_code_and_its_advice() {
+    let rubbish = Peer::replying("SSH-2.0-OpenSSH\r\n\r\n");
+    let ended = Peer::replying("");
+    let forbids = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let far = Peer::replying("HTTP/1.1 503 Service Unavailable\r\n\r\n");
+    let web = Peer::replying("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
+    let asks =
+        Peer::replying("HTTP/1.1 407 Who are you\r\nProxy-Authenticate: Basic realm=\"r\"\r\n\r\n");
+    let grants = Peer::replying("HTTP/1.1 200 OK\r\n\r\n");
+    let silent = Peer::start(|mut connection| connection.drain());
+    let plain = Peer::start(|mut connection| {
+        connection.receive(5); // as much of its hello as makes it talk
+        connection.send("HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    let hole = Blackhole::start();
+    let at = |address: SocketAddr| address.to_string();
+    let cases: &[(String, &str, i32, &str, &str)] = &[
+        (
+            "nowhere.invalid:3128".into(),
+            "name",
+            1,
+            "cannot resolve proxy nowhere.invalid:3128",
+            "getent ahosts",
+        ),
+        (
+            at(closed_address()),
+            "connection",
+            1,
+            "Connection refused",
+            "is the port right?",
+        ),
+        (
+            at(hole.address()),
+            "connection",
+            1,
+            "within 0.4s",
+            "firewall",
+        ),
+        (
+            format!("https://{}", plain.address()),
+            "TLS",
+            1,
+            "no TLS with proxy",
+            "openssl s_client",
+        ),
+        (
+            at(rubbish.address()),
+            "CONNECT",
+            1,
+            "no valid reply",
+            "no HTTP proxy",
+        ),
+        (
+            at(ended.address()),
+            "CONNECT",
+            1,
+            "closed the connection",
+            "may want TLS",
+        ),
+        (
+            at(silent.address()),
+            "CONNECT",
+            1,
+            "no reply from proxy",
+            "says nothing",
+        ),
+        (
+            at(forbids.address()),
+            "CONNECT",
+            3,
+            "403 Forbidden",
+            "rules forbid",
+        ),
+        (
+            at(far.address()),
+            "CONNECT",
+            3,
+            "503",
+            "where the proxy stands",
+        ),
+        (at(web.address()), "CONNECT", 3, "405", "a web server"),
+        (at(asks.address()), "CONNECT", 4, "407", "-U USER"),
+        (
+            at(grants.address()),
+            "first byte",
+            1,
+            "it ended before any byte",
+            "before they have connected",
+        ),
+    ];
+    for (proxy, step, code, said, advice) in cases {
+        let program = Ptunnel::through(proxy)
+            .args(&["-w", "0.4", "--handshake-timeout", "0.4"])
+            .to("example.org:22");
+        let finished = test(program);
+        let text = finished.text();
+        assert_eq!(finished.code(), *code, "{}", text);
+        assert_eq!(finished.stderr, "", "{}", text);
+        let all = steps(&text);
+        let (last, what) = all.last().expect("a step");
+        assert_eq!(last, step, "{}", text);
+        assert!(
+            what.starts_with("FAILED: ") && what.contains(said),
+            "{}",
+            text
+        );
+        let tries = text.lines().find(|line| line.trim().starts_with("try: "));
+        let tries = tries.unwrap_or_else(|| panic!("no advice in {}", text));
+        assert!(tries.contains(advice), "{:?} is not in {}", advice, text);
+        assert!(text.ends_with("\ndoes not work\n"), "{}", text);
+        let before = all[..all.len() - 1].iter();
+        assert!(before.clone().all(|(_, what)| !what.contains("FAILED")));
+    }
+}
+
+/// A certificate that can't be verified, and one that isn't.
+#[test]
+fn tells_whom_the_proxy_was_taken_for() {
+    let (authority, origin) = (Authority::new(), Sshd::start());
+    let squid = Squid::start(None);
+    let identity = authority.self_signed("own", "/CN=own", "DNS:localhost,IP:127.0.0.1");
+    let stunnel = Stunnel::start(&identity, squid.address());
+    let through = |args: &[&str]| {
+        let program = Ptunnel::through(format!("https://{}", stunnel.address()));
+        test(program.to(origin.address()).args(args))
+    };
+    let refused = through(&[]);
+    refused.expect_code(1);
+    assert_step(&refused.text(), "TLS", "its certificate is self-signed");
+    let taken = through(&["--proxy-insecure"]);
+    taken.expect_code(0);
+    assert_step(&taken.text(), "TLS", "without knowing to whom");
+    let trusted = through(&["--proxy-cacert", &identity.certificate]);
+    trusted.expect_code(0);
+    assert_step(&trusted.text(), "TLS", ", it is 127.0.0.1");
+}
+
+#[test]
+fn shows_the_bytes_that_came_with_the_reply() {
+    let proxy = Peer::replying("HTTP/1.1 200 OK\r\n\r\n* OK \x1b[2Jready\r\nmore");
+    let finished = test(Ptunnel::through(proxy.address()).to("example.org:143"));
+    finished.expect_code(0);
+    let text = finished.text();
+    assert_step(
+        &text,
+        "first byte",
+        "\"* OK \\x1b[2Jready\", with the proxy's reply",
+    );
+    assert_step(&text, "authentication", "not asked for");
+}
+
+#[test]
+fn the_next_proxy_is_walked_through_when_one_fails() {
+    let grants = Peer::granting(|mut connection| {
+        connection.send("hello\r\n");
+        connection.drain();
+    });
+    let closed = closed_address();
+    let program = Ptunnel::through(closed)
+        .proxy(grants.address())
+        .to("example.org:22");
+    let finished = test(program);
+    finished.expect_code(0);
+    assert_eq!(finished.stderr, "");
+    let text = finished.text();
+    for part in &[
+        format!("\nthrough {}\n", closed),
+        format!("\nthrough {}\n", grants.address()),
+        format!("\nworks through {}, ", grants.address()),
+    ] {
+        assert!(text.contains(part), "{:?} is not in {}", part, text);
+    }
+    assert_eq!(text.matches("FAILED").count(), 1, "{}", text);
+    // Who was reached is believed, and is not gone round.
+    let forbids = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let program = Ptunnel::through(forbids.address())
+        .proxy(grants.address())
+        .arg("--direct-fallback")
+        .to("example.org:22");
+    test(program).expect_code(3);
+    assert_eq!(grants.accepted(), 1);
+}
+
+#[test]
+fn walks_directly_where_a_client_would_go_directly() {
+    let greets = Peer::start(|mut connection| connection.send("hello\r\n"));
+    let plain = Ptunnel::through(closed_address()).args(&["--no-proxy", "127.0.0.1"]);
+    let fallback = Ptunnel::through(closed_address()).arg("--direct-fallback");
+    for program in vec![plain, fallback] {
+        let finished = test(program.to(greets.address()));
+        finished.expect_code(0);
+        let text = finished.text();
+        assert!(text.contains("\ndirectly\n  name"), "{}", text);
+        assert!(text.contains("\nworks directly, "), "{}", text);
+        assert_step(&text, "first byte", "\"hello\"");
+    }
+    let finished = test(
+        Ptunnel::new()
+            .args(&["--no-proxy", "*"])
+            .to(closed_address()),
+    );
+    finished.expect_code(1);
+    assert_step(
+        &finished.text(),
+        "connection",
+        "FAILED: cannot connect to 127.0.0.1:",
+    );
+}
+
+/// The exit code is that of the first one that fails; the others are walked to all the same.
+#[test]
+fn every_tunnel_of_a_file_is_walked_to_and_none_is_listened_on() {
+    let proxy = Peer::proxy(|mut connection| {
+        connection.send("HTTP/1.1 200 OK\r\n\r\nhello\r\n");
+        connection.drain();
+    });
+    let forbids = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let folder = TempDir::new();
+    let file = |proxy: &Peer| {
+        let text = format!(
+            "proxy = '{}'\ntunnels = ['{}:a.example:1', '{}:b.example:2']\n",
+            proxy.address(),
+            port,
+            port
+        );
+        folder.file(&proxy.port().to_string(), text)
+    };
+    let finished = test(Ptunnel::new().args(&["--config", &file(&proxy)]));
+    finished.expect_code(0);
+    let text = finished.text();
+    assert!(text.contains("testing a.example:1\n") && text.contains("testing b.example:2\n"));
+    assert_eq!(text.matches("\nworks through ").count(), 2, "{}", text);
+    let finished = test(Ptunnel::new().args(&["--config", &file(&forbids)]));
+    finished.expect_code(3);
+    assert_eq!(finished.text().matches("does not work").count(), 2);
+}
+
+#[test]
+fn a_test_without_a_destination_is_a_usage_error() {
+    let nowhere = test(Ptunnel::through("a:1").args(&["--serve-proxy", "0"]));
+    nowhere.expect_code(2);
+    assert!(
+        nowhere.stderr.contains("--test has nowhere to go"),
+        "{}",
+        nowhere.stderr
+    );
+    for other in &["--demo", "--check-config"] {
+        let both = test(Ptunnel::through("a:1").to("b:2").arg(*other));
+        both.expect_code(2);
+        assert_eq!(both.text(), "");
+    }
+    let folder = TempDir::new();
+    let file = folder.file("file", "test = true\n");
+    let finished = Ptunnel::new().args(&["--config", &file]).run();
+    finished.expect_code(2);
+    assert!(
+        finished.stderr.contains("is for the command line"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn a_stdout_that_takes_nothing_ends_it() {
+    let finished = test(
+        Ptunnel::through(closed_address())
+            .to("b:2")
+            .after("exec >/dev/full"),
+    );
+    finished.expect_code(1);
+    assert!(
+        finished.stderr.contains("cannot write to stdout"),
+        "{}",
+        finished.stderr
+    );
+}
