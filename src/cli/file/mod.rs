@@ -4,6 +4,7 @@
 //! is one definition of what exists and one judgement of what is right: clap's and `configure`'s.
 //! What was typed goes before what is written: see `yields`.
 
+mod depth;
 mod toml;
 
 use std::collections::HashSet;
@@ -182,6 +183,7 @@ pub fn words_of_text(text: &str) -> Result<Vec<(usize, String)>, (usize, String)
 
 /// The words of a file's text.
 fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
+    depth::check(text)?;
     let options = definition::options();
     let mut entries = Vec::new();
     let mut keys = HashSet::new();

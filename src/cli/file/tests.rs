@@ -141,6 +141,14 @@ fn unknown_names_are_told_with_one_that_is_alike() {
     }
 }
 
+/// It was the end of the program, by its stack.
+#[test]
+fn what_nests_without_end_is_told_with_its_line() {
+    let (told, why) = complaint(&format!("threads = 1\nforward = {}", "[".repeat(100_000)));
+    assert_eq!(told, 2);
+    assert!(why.contains("brackets"), "{}", why);
+}
+
 #[test]
 fn what_is_no_toml_is_told_with_its_line() {
     for (text, line) in &[
