@@ -13,7 +13,7 @@ use std::thread;
 
 use futures::{Future, Stream};
 use ptunnel::config::{Bind, HostPort, ProxySpec, ServeSpec};
-use ptunnel::engine::{Engine, Listener, Origin, Permits, Proxy, Settings, Tunnel};
+use ptunnel::engine::{Engine, Listener, Permits, Proxy, Settings, Tunnel};
 use ptunnel::net::Listening;
 use tokio_core::reactor::Core;
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     engine
         .handle()
         .spawn(ignoring(clients.for_each(move |client| {
-            let origin = Origin::Address(client.address);
+            let origin = client.origin;
             let session = proxy.serve(client.socket, origin, &serving);
             serving
                 .handle()
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let first = clients.into_future().map_err(|(e, _)| e.to_string());
     let session = first.and_then(|(client, _)| {
         let client = client.expect("a listener never ends");
-        let origin = Origin::Address(client.address);
+        let origin = client.origin;
         let carried = engine.carry(client.socket, origin, &tunnel);
         carried.map_err(|e| e.to_string())
     });

@@ -9,7 +9,7 @@ use std::env;
 use std::error::Error;
 
 use futures::{Future, Stream};
-use ptunnel::engine::{Engine, Listener, Origin, Permits, Settings, Tunnel};
+use ptunnel::engine::{Engine, Listener, Permits, Settings, Tunnel};
 use ptunnel::net::Listening;
 use tokio_core::reactor::Core;
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let clients = Listener::new(listening, &Permits::new(None), engine.handle())?;
     core.run(clients.for_each(move |client| {
-        let origin = Origin::Address(client.address);
+        let origin = client.origin;
         let permit = client.permit;
         let session = engine
             .carry(client.socket, origin, &tunnel)

@@ -4,7 +4,7 @@
 //! without end fills no log. Whoever reloads changes it meanwhile.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -50,20 +50,22 @@ impl Access {
     }
 
     /// Whether this client is served. One that isn't stands in the log, once a minute.
-    pub fn admits(&self, client: SocketAddr) -> bool {
+    /// Whoever has no address was let in by other rules.
+    pub fn admits(&self, client: Origin) -> bool {
         let Shared { blocks, told } = &*self.shared;
+        let address = match client {
+            Origin::Address(address) => address,
+            Origin::Unix | Origin::Stdio => return true,
+        };
         let blocks = blocks.read().unwrap_or_else(PoisonError::into_inner);
-        if blocks.is_empty() || blocks.iter().any(|block| block.covers(client.ip())) {
+        if blocks.is_empty() || blocks.iter().any(|block| block.covers(address.ip())) {
             return true;
         }
         let mut told = told.lock().unwrap_or_else(|e| e.into_inner());
-        let note = told.note(plain(client.ip()), Instant::now());
+        let note = told.note(plain(address.ip()), Instant::now());
         drop(told);
         match note {
-            Note::New => warn!(
-                "{}: turned away: its address isn't in --allow-from",
-                Origin::Address(client)
-            ),
+            Note::New => warn!("{}: turned away: its address isn't in --allow-from", client),
             Note::Crowd => warn!(
                 "turned away {} addresses that aren't in --allow-from; others come and aren't told \
                  of for {}s",
@@ -126,15 +128,17 @@ mod tests {
 
     #[test]
     fn everybody_comes_in_where_nobody_is_named() {
-        assert!(Access::default().admits("203.0.113.1:5".parse().unwrap()));
+        let client = Origin::Address("203.0.113.1:5".parse().unwrap());
+        assert!(Access::default().admits(client));
     }
 
     #[test]
     fn others_than_those_named_do_not() {
         let Blocks(blocks) = "10.0.0.0/8,::1".parse().unwrap();
         let access = Access::new(blocks);
-        let admits = |client: &str| access.admits(client.parse().unwrap());
+        let admits = |client: &str| access.admits(Origin::Address(client.parse().unwrap()));
         assert!(admits("10.0.0.1:5") && admits("[::ffff:10.0.0.1]:5") && admits("[::1]:5"));
+        assert!(access.admits(Origin::Unix));
         assert!(!admits("11.0.0.1:5") && !admits("[::ffff:11.0.0.1]:5") && !admits("[::2]:5"));
     }
 

@@ -61,11 +61,13 @@ where
         Post {
             duty: Duty::new(Service::Proxy(Policy::new(loopback_proxy()))),
             access: Access::default(),
+            file: None,
             listening: at_proxy,
         },
         Post {
             duty: Duty::new(Service::Tunnel(tunnel)),
             access: Access::default(),
+            file: None,
             listening: at_entrance,
         },
     ]);

@@ -8,7 +8,8 @@
 //!    dials a proxy, asks it with [`wire`]'s bytes for a tunnel, and carries what both sides
 //!    say until both have ended.
 //!    Values and rules that need no loop are apart: [`service`] says what listeners are for,
-//!    [`roster`] which there are, [`duty`] what each does now, `reload` changes that, [`access`]
+//!    [`roster`] which there are, [`duty`] what each does now, `reload` changes that, [`socket_file`]
+//!    minds the files of Unix sockets, [`access`]
 //!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
 //!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`clock`] whose time is
 //!    over, [`report`] what the log says of the end, `logging` where it goes, [`lookup`] asks the
@@ -87,6 +88,7 @@ pub mod roster;
 pub mod route;
 pub mod service;
 pub mod shortage;
+pub mod socket_file;
 pub mod stdio;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod supervisor;

@@ -18,6 +18,8 @@ use crate::route::Via;
 pub enum Origin {
     /// Over the network.
     Address(SocketAddr),
+    /// This machine, over a Unix socket.
+    Unix,
     /// Our own standard input and output.
     Stdio,
 }
@@ -30,6 +32,7 @@ impl fmt::Display for Origin {
                 IpAddr::V4(ip) => Field("client", SocketAddr::from((ip, address.port()))).fmt(f),
                 IpAddr::V6(_) => Field("client", address).fmt(f),
             },
+            Origin::Unix => Field("client", "unix").fmt(f),
             Origin::Stdio => Field("client", "stdio").fmt(f),
         }
     }

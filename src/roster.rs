@@ -7,14 +7,13 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::mem;
-use std::net::SocketAddr;
 
 use crate::access::Access;
-use crate::config::{Bind, Config};
+use crate::config::Config;
 use crate::duty::{Duty, Limits, Terms};
 use crate::error::Error;
 use crate::lookup;
-use crate::service::{bind_on, services, Listen, Post, Service};
+use crate::service::{bind, services, Bound, Listen, Place, Post, Service};
 
 /// The posts of each thread.
 pub type Posts<L> = Vec<Vec<Post<L>>>;
@@ -32,17 +31,11 @@ pub struct Roster {
 #[derive(Debug)]
 struct Entry {
     place: Place,
-    address: SocketAddr,
+    /// What it is called.
+    name: String,
     /// What was said of it.
     line: String,
     duty: Duty,
-}
-
-/// Where a listener is wanted, as it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
-    bind: Bind,
-    port: u16,
 }
 
 /// What following a configuration took; displays as one line.
@@ -50,9 +43,9 @@ struct Place {
 pub struct Change {
     /// What is to be said of each listener that is new or changed.
     pub lines: Vec<String>,
-    opened: Vec<SocketAddr>,
-    changed: Vec<SocketAddr>,
-    closed: Vec<SocketAddr>,
+    opened: Vec<String>,
+    changed: Vec<String>,
+    closed: Vec<String>,
     kept: usize,
 }
 
@@ -90,18 +83,13 @@ impl Roster {
         config: &Config,
         limits: Option<Limits>,
     ) -> Result<(Change, Posts<L>), Error> {
-        let wanted: Vec<(Service, Place)> = services(config)
-            .map(|(service, bind, port)| {
-                let bind = bind.clone();
-                (service, Place { bind, port })
-            })
-            .collect();
+        let wanted: Vec<(Service, Place)> = services(config).collect();
         let assigned = self.assign(&wanted);
         let new = wanted.iter().zip(&assigned);
         let new = new.filter(|(_, entry)| entry.is_none());
         let bound = new
-            .map(|((_, place), _)| self.bind(place))
-            .collect::<Result<Vec<(Vec<L>, SocketAddr)>, Error>>()?;
+            .map(|((_, place), _)| bind(place, self.threads))
+            .collect::<Result<Vec<Bound<L>>, Error>>()?;
         // Nothing fails from here on.
         if wanted.iter().any(|(service, _)| service.looks_names_up()) {
             lookup::expect();
@@ -120,14 +108,16 @@ impl Roster {
             let entry = match entry.and_then(|index| entries[index].take()) {
                 Some(entry) => change.keep(entry, terms),
                 None => {
-                    let (listening, address) = bound.next().expect("bound above");
-                    let entry = change.open(place, address, terms);
+                    let bound = bound.next().expect("bound above");
+                    let (listening, file) = (bound.listening, bound.file);
+                    let entry = change.open(place, bound.name, terms);
                     for (posts, listening) in threads.iter_mut().zip(listening) {
                         let duty = entry.duty.clone();
                         let access = self.access.clone();
                         posts.push(Post {
                             duty,
                             access,
+                            file: file.clone(),
                             listening,
                         });
                     }
@@ -138,17 +128,9 @@ impl Roster {
         }
         for entry in entries.into_iter().flatten() {
             entry.duty.end();
-            change.closed.push(entry.address);
+            change.closed.push(entry.name);
         }
         Ok((change, threads))
-    }
-
-    /// Listens at a place on each thread; returns the address, too.
-    fn bind<L: Listen>(&self, place: &Place) -> Result<(Vec<L>, SocketAddr), Error> {
-        let listening: Vec<L> = bind_on(&place.bind, place.port, self.threads)?;
-        let address = listening[0].local_addr();
-        let address = address.map_err(|e| Error::other("a listener has no address", e))?;
-        Ok((listening, address))
     }
 
     /// Which entry each of those wanted takes over, if any. First come those that stay as they are;
@@ -163,9 +145,8 @@ impl Roster {
                     continue;
                 }
                 let fits = |entry: &Entry| {
-                    let may_change = *may_change && place.port != 0;
-                    entry.place == *place
-                        && (may_change || entry.line == service.line(entry.address))
+                    let may_change = *may_change && !place.is_picked();
+                    entry.place == *place && (may_change || entry.line == service.line(&entry.name))
                 };
                 *assigned = (0..self.entries.len())
                     .find(|index| is_free[*index] && fits(&self.entries[*index]));
@@ -180,24 +161,24 @@ impl Roster {
 
 impl Change {
     fn keep(&mut self, entry: Entry, terms: Terms) -> Entry {
-        let line = terms.service.line(entry.address);
+        let line = terms.service.line(&entry.name);
         if line == entry.line {
             self.kept += 1;
         } else {
-            self.changed.push(entry.address);
+            self.changed.push(entry.name.clone());
             self.lines.push(line.clone());
         }
         entry.duty.change(terms);
         Entry { line, ..entry }
     }
 
-    fn open(&mut self, place: Place, address: SocketAddr, terms: Terms) -> Entry {
-        let line = terms.service.line(address);
-        self.opened.push(address);
+    fn open(&mut self, place: Place, name: String, terms: Terms) -> Entry {
+        let line = terms.service.line(&name);
+        self.opened.push(name.clone());
         self.lines.push(line.clone());
         Entry {
             place,
-            address,
+            name,
             line,
             duty: Duty::new(terms),
         }
@@ -237,6 +218,8 @@ pub(crate) fn tell(lines: &[String]) -> io::Result<()> {
 #[cfg(all(test, feature = "cli"))]
 mod tests {
     use std::cell::Cell;
+    use std::net::SocketAddr;
+    use std::path::Path;
 
     use super::*;
     use crate::cli::{parse, Command};
@@ -258,6 +241,14 @@ mod tests {
             Ok(Paper(address))
         }
 
+        fn bind_path(_: &Path) -> io::Result<Paper> {
+            unreachable!("there is no Unix socket")
+        }
+
+        fn try_clone(&self) -> io::Result<Paper> {
+            unreachable!("there is no Unix socket")
+        }
+
         fn local_addr(&self) -> io::Result<SocketAddr> {
             Ok(self.0)
         }
@@ -276,6 +267,7 @@ mod tests {
     fn open(tunnels: &[&str]) -> (Roster, Vec<Duty>) {
         let mut roster = Roster {
             threads: 2,
+            access: Access::default(),
             entries: Vec::new(),
         };
         // All but what `Roster::open` says.
@@ -291,7 +283,10 @@ mod tests {
     fn follow(roster: &mut Roster, tunnels: &[&str]) -> String {
         let (change, threads) = roster.follow::<Paper>(&config(tunnels)).unwrap();
         for posts in threads {
-            let opened: Vec<SocketAddr> = posts.iter().map(|post| post.listening.0).collect();
+            let opened: Vec<String> = posts
+                .iter()
+                .map(|post| post.listening.0.to_string())
+                .collect();
             assert_eq!(opened, change.opened, "each thread has its own");
             assert!(posts.iter().all(|post| post.duty.terms().limits.is_some()));
         }
@@ -305,7 +300,7 @@ mod tests {
     fn destination(duty: &Duty) -> String {
         match &duty.terms().service {
             Service::Tunnel(tunnel) => tunnel.destination().to_string(),
-            Service::Proxy(_) => unreachable!("there is none"),
+            other => unreachable!("{:?}", other),
         }
     }
 

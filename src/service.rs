@@ -5,13 +5,18 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::access::Access;
-use crate::config::{Bind, Config, Host};
+use crate::config::{Bind, Config, Entrance, Host, ListenSpec};
 use crate::duty::Duty;
 use crate::error::Error;
+use crate::escape::Escaped;
 use crate::policy::Policy;
 use crate::route::{Gateway, Tunnel};
+use crate::socket_file::SocketFile;
 
 /// What is done for the clients of a listener. Cheap to clone, and to send to another thread.
 #[derive(Clone, Debug)]
@@ -33,14 +38,14 @@ impl Service {
     }
 
     /// What is said of a listener for it.
-    pub(crate) fn line(&self, address: SocketAddr) -> String {
+    pub(crate) fn line(&self, name: &str) -> String {
         match self {
-            Service::Tunnel(tunnel) => format!("listening on {} for {}", address, tunnel),
+            Service::Tunnel(tunnel) => format!("listening on {} for {}", name, tunnel),
             Service::Dynamic(gateway) => format!(
                 "listening on {} for SOCKS5 and HTTP CONNECT {}",
-                address, gateway
+                name, gateway
             ),
-            Service::Proxy(_) => format!("serving proxy on {}", address),
+            Service::Proxy(_) => format!("serving proxy on {}", name),
         }
     }
 }
@@ -52,6 +57,8 @@ pub struct Post<L> {
     pub duty: Duty,
     /// Which clients these are.
     pub access: Access,
+    /// That of a Unix socket: it goes with the last of those that listen there.
+    pub file: Option<Arc<SocketFile>>,
     /// Where they come in.
     pub listening: L,
 }
@@ -65,38 +72,121 @@ pub trait Listen: Sized {
     /// Those of the system.
     fn bind(address: &SocketAddr, shared: bool) -> io::Result<Self>;
 
+    /// Binds a Unix socket to which its owner alone may connect, and listens.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    fn bind_path(path: &Path) -> io::Result<Self>;
+
+    /// The same socket once more, for another thread.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor for it.
+    fn try_clone(&self) -> io::Result<Self>;
+
     /// Where it listens, with the port that was picked.
     ///
     /// # Errors
     ///
-    /// None that a bound socket can meet.
+    /// When it is a Unix socket.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
+/// Where a service listens, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Port(Bind, u16),
+    Path(PathBuf),
+}
+
+impl Place {
+    fn port(spec: &ListenSpec, usual: &Bind) -> Place {
+        Place::Port(spec.bind.as_ref().unwrap_or(usual).clone(), spec.port)
+    }
+
+    /// Whether the system picks where that is.
+    pub(crate) fn is_picked(&self) -> bool {
+        matches!(self, Place::Port(_, 0))
+    }
+}
+
+/// What listens at a place, with a socket for each thread.
+pub(crate) struct Bound<L> {
+    /// What it is called.
+    pub(crate) name: String,
+    pub(crate) listening: Vec<L>,
+    /// That of a Unix socket.
+    pub(crate) file: Option<Arc<SocketFile>>,
+}
+
 /// All ways in share a gateway: what one learns of a dead proxy, all know.
-pub(crate) fn services(config: &Config) -> impl Iterator<Item = (Service, &Bind, u16)> {
+pub(crate) fn services(config: &Config) -> impl Iterator<Item = (Service, Place)> + '_ {
     let gateway = Gateway::new(config.route.clone());
     let tunnels = {
         let gateway = gateway.clone();
         config.tunnels.iter().map(move |spec| {
-            let bind = spec.bind.as_ref().unwrap_or(&config.listen);
+            let place = match &spec.entrance {
+                Entrance::Port(listen) => Place::port(listen, &config.listen),
+                Entrance::Path(path) => Place::Path(path.clone()),
+            };
             let tunnel = Tunnel::new(spec.destination.clone(), &gateway);
-            (Service::Tunnel(tunnel), bind, spec.port)
+            (Service::Tunnel(tunnel), place)
         })
     };
     let dynamic = config.dynamic.iter().map(move |spec| {
-        let bind = spec.bind.as_ref().unwrap_or(&config.listen);
-        (Service::Dynamic(gateway.clone()), bind, spec.port)
+        let place = Place::port(spec, &config.listen);
+        (Service::Dynamic(gateway.clone()), place)
     });
     let proxy = config.serve.iter().map(|spec| {
         let policy = Policy::new(spec.clone());
-        (Service::Proxy(policy), &spec.bind, spec.port)
+        (
+            Service::Proxy(policy),
+            Place::Port(spec.bind.clone(), spec.port),
+        )
     });
     tunnels.chain(dynamic).chain(proxy)
 }
 
-/// Listens `count` times on the same address.
-pub(crate) fn bind_on<L: Listen>(bind: &Bind, port: u16, count: usize) -> Result<Vec<L>, Error> {
+/// Listens at a place, with `count` descriptors.
+///
+/// # Errors
+///
+/// Why that can't be.
+pub(crate) fn bind<L: Listen>(place: &Place, count: usize) -> Result<Bound<L>, Error> {
+    match place {
+        Place::Port(bind, port) => bind_on(bind, *port, count),
+        Place::Path(path) => bind_at(path, count),
+    }
+}
+
+fn bind_at<L: Listen>(path: &Path, count: usize) -> Result<Bound<L>, Error> {
+    let name = Escaped(path.as_os_str().as_bytes()).to_string();
+    let bind = || {
+        let (file, listening) = SocketFile::create(path, L::bind_path)?;
+        Ok((file, share(listening, count)?))
+    };
+    match bind() {
+        Ok((file, listening)) => Ok(Bound {
+            name,
+            listening,
+            file: Some(Arc::new(file)),
+        }),
+        Err(e) => Err(Error::listen(name, e)),
+    }
+}
+
+/// One socket as `count` descriptors: whichever thread is first takes a client.
+fn share<L: Listen>(listening: L, count: usize) -> io::Result<Vec<L>> {
+    let mut all = (1..count)
+        .map(|_| listening.try_clone())
+        .collect::<io::Result<Vec<L>>>()?;
+    all.push(listening);
+    Ok(all)
+}
+
+fn bind_on<L: Listen>(bind: &Bind, port: u16, count: usize) -> Result<Bound<L>, Error> {
     let addresses = match bind {
         // Both families where the machine has both, else IPv4.
         Bind::Any => vec![
@@ -115,7 +205,13 @@ pub(crate) fn bind_on<L: Listen>(bind: &Bind, port: u16, count: usize) -> Result
     let mut failed = None;
     for address in addresses {
         match bind_shared(&address, count) {
-            Ok(listening) => return Ok(listening),
+            Ok((bound, listening)) => {
+                return Ok(Bound {
+                    name: bound.to_string(),
+                    listening,
+                    file: None,
+                })
+            }
             Err(e) => {
                 // Anything else may be the lack of this family.
                 let is_final = matches!(
@@ -139,12 +235,13 @@ pub(crate) fn bind_on<L: Listen>(bind: &Bind, port: u16, count: usize) -> Result
 
 /// The first socket is bound alone, so that a port which somebody else has is an error; only
 /// then does a shared one take its place.
-fn bind_shared<L: Listen>(address: &SocketAddr, count: usize) -> io::Result<Vec<L>> {
+fn bind_shared<L: Listen>(address: &SocketAddr, count: usize) -> io::Result<(SocketAddr, Vec<L>)> {
     let alone = L::bind(address, false)?;
-    if count == 1 {
-        return Ok(vec![alone]);
-    }
     let address = alone.local_addr()?;
+    if count == 1 {
+        return Ok((address, vec![alone]));
+    }
     drop(alone);
-    (0..count).map(|_| L::bind(&address, true)).collect()
+    let all = (0..count).map(|_| L::bind(&address, true));
+    Ok((address, all.collect::<io::Result<_>>()?))
 }

@@ -143,6 +143,12 @@ impl Events {
     }
 }
 
+/// Sets which permissions the file of a Unix socket will have that isn't bound yet, less the umask's.
+pub(crate) fn set_mode(socket: &Socket, mode: libc::mode_t) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::fchmod(socket.as_raw_fd(), mode) }).map(drop)
+}
+
 /// Takes one client from `listener`: a socket that doesn't block, closed on exec.
 pub(crate) fn accept(listener: &Socket) -> io::Result<(Socket, SockAddr)> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;

@@ -2,14 +2,19 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::config::{Bind, HostPort, ListenSpec, TunnelSpec};
+use ptunnel::config::{Bind, Entrance, HostPort, ListenSpec, TunnelSpec};
 
 fuzz_target!(|text: &str| {
     match text.parse::<TunnelSpec>() {
         Ok(tunnel) => {
             ptunnel_fuzz::destination(&tunnel.destination);
-            let bind = written(tunnel.bind.as_ref());
-            let again = format!("{bind}{}:{}", tunnel.port, tunnel.destination);
+            let entrance = match &tunnel.entrance {
+                Entrance::Port(listen) => {
+                    format!("{}{}", written(listen.bind.as_ref()), listen.port)
+                }
+                Entrance::Path(path) => path.to_str().unwrap().into(),
+            };
+            let again = format!("{entrance}:{}", tunnel.destination);
             assert_eq!(again.parse().ok(), Some(tunnel), "{again}");
         }
         Err(e) => ptunnel_fuzz::shown(&e.to_string()),

@@ -9,7 +9,7 @@ pub(super) const ABOUT: &str = "\
 Carries local TCP connections through an HTTP proxy with the CONNECT method.
 
 TUNNEL is [BIND:]PORT:HOST:HOSTPORT, as for ssh -L: whoever connects to PORT here is connected to \
-HOST:HOSTPORT by the proxy. Port 0 picks a free one.";
+HOST:HOSTPORT by the proxy. Port 0 picks a free one. PATH:HOST:HOSTPORT is a Unix socket.";
 
 pub(super) const AFTER: &str = "\
 ENVIRONMENT:
@@ -40,7 +40,7 @@ pub(super) fn app() -> App<'static, 'static> {
             Arg::with_name("tunnel")
                 .value_name("TUNNEL")
                 .multiple(true)
-                .help("[BIND:]PORT:HOST:HOSTPORT"),
+                .help("[BIND:]PORT:HOST:HOSTPORT, or PATH:HOST:HOSTPORT"),
         )
         .arg(repeated("forward", "L", "TUNNEL", "The same as the positional form").long("forward"))
         .arg(

@@ -1,8 +1,10 @@
 //! What a configuration would do, in a few lines: for `--check-config`.
 
-use std::fmt;
+use std::fmt::{self, Display};
+use std::os::unix::ffi::OsStrExt;
 
-use crate::config::{Bind, Config, ProxySpec, ServeSpec};
+use crate::config::{Bind, Config, Entrance, ListenSpec, ProxySpec, ServeSpec};
+use crate::escape::Escaped;
 
 /// Displays as one line for each listener, and for stdin and stdout.
 pub(super) struct Outline<'a>(pub(super) &'a Config);
@@ -11,21 +13,19 @@ impl fmt::Display for Outline<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let config = self.0;
         for tunnel in &config.tunnels {
-            let bind = tunnel.bind.as_ref().unwrap_or(&config.listen);
-            write!(
-                f,
-                "would listen on {} for {}",
-                Address(bind, tunnel.port),
-                tunnel.destination
-            )?;
+            write!(f, "would listen on ")?;
+            match &tunnel.entrance {
+                Entrance::Port(spec) => self.address(spec).fmt(f)?,
+                Entrance::Path(path) => Escaped(path.as_os_str().as_bytes()).fmt(f)?,
+            }
+            write!(f, " for {}", tunnel.destination)?;
             self.write_way(config.route.is_direct(&tunnel.destination), f)?;
         }
         for spec in &config.dynamic {
-            let bind = spec.bind.as_ref().unwrap_or(&config.listen);
             write!(
                 f,
                 "would listen on {} for SOCKS5 and HTTP CONNECT",
-                Address(bind, spec.port)
+                self.address(spec)
             )?;
             self.write_way(config.route.no_proxy.covers_everything(), f)?;
         }
@@ -50,6 +50,10 @@ impl fmt::Display for Outline<'_> {
 }
 
 impl Outline<'_> {
+    fn address<'a>(&'a self, spec: &'a ListenSpec) -> Address<'a> {
+        Address(spec.bind.as_ref().unwrap_or(&self.0.listen), spec.port)
+    }
+
     fn write_way(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route = &self.0.route;
         if is_direct || route.proxies.is_empty() {

@@ -44,7 +44,8 @@ fn complaint(line: &str) -> String {
 #[test]
 fn tunnels_keep_their_order_in_both_forms() {
     let config = config("-p p:1 1:a:1 -L 2:b:2 3:c:3 -L 4:d:4");
-    let ports: Vec<u16> = config.tunnels.iter().map(|tunnel| tunnel.port).collect();
+    let destinations = config.tunnels.iter().map(|tunnel| &tunnel.destination);
+    let ports: Vec<u16> = destinations.map(|destination| destination.port).collect();
     assert_eq!(ports, [1, 2, 3, 4]);
     assert!(complaint("-p p:1 1:a").contains("'1:a'"));
 }

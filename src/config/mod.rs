@@ -38,7 +38,7 @@ pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{Names, Protocol, ProxySpec, ProxyUrl};
 pub use self::schemes::{Scheme, Schemes};
 pub use self::tls::{TlsOptions, TlsSpec};
-pub use self::tunnel::TunnelSpec;
+pub use self::tunnel::{Entrance, TunnelSpec};
 
 /// Which addresses of a proxy (or of a destination reached directly) are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,22 +1,34 @@
-//! ssh's form of a tunnel.
+//! ssh's forms of a tunnel.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::host::{read_port, Host};
-use super::{wrong, Bind, HostPort};
+use super::{wrong, Bind, HostPort, ListenSpec};
 use crate::error::Error;
 
-const RIGHT: &str = "8993:imap.example.org:993, of the form [BIND:]PORT:HOST:HOSTPORT";
+const RIGHT: &str = "8993:imap.example.org:993, of the form [BIND:]PORT:HOST:HOSTPORT, or \
+                     /run/user/1000/imap:imap.example.org:993";
 
-/// One tunnel: `[BIND:]PORT:HOST:HOSTPORT`.
+/// Bytes that the path of a Unix socket may have (unix(7): 108 with the NUL behind it).
+const PATH_LIMIT: usize = 107;
+
+/// One tunnel: `[BIND:]PORT:HOST:HOSTPORT`, or `PATH:HOST:HOSTPORT`, where the path has a `/` in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelSpec {
-    /// Where to listen; `None` is the default of `--listen`.
-    pub bind: Option<Bind>,
-    /// The port to listen on; 0 picks a free one.
-    pub port: u16,
+    /// Where its clients come in.
+    pub entrance: Entrance,
     /// What a client of this tunnel is connected to.
     pub destination: HostPort,
+}
+
+/// Where clients come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entrance {
+    /// By a port.
+    Port(ListenSpec),
+    /// By a Unix socket at this path.
+    Path(PathBuf),
 }
 
 impl FromStr for TunnelSpec {
@@ -28,20 +40,37 @@ impl FromStr for TunnelSpec {
 }
 
 fn read(text: &str) -> Result<TunnelSpec, String> {
-    let parts = split(text);
-    let (bind, rest) = match parts.len() {
-        3 => (None, &parts[..]),
-        4 => (Some(Bind::read(parts[0])?), &parts[1..]),
-        count => return Err(format!("it has {} parts, not 3 or 4", count)),
+    let (entrance, host, port) = match split(text)[..] {
+        [path, host, port] if path.contains('/') => (read_path(path)?, host, port),
+        [listen, host, port] => (read_entrance(None, listen)?, host, port),
+        [bind, listen, host, port] => {
+            let bind = Bind::read(bind)?;
+            (read_entrance(Some(bind), listen)?, host, port)
+        }
+        ref parts => return Err(format!("it has {} parts, not 3 or 4", parts.len())),
     };
     Ok(TunnelSpec {
-        bind,
-        port: read_port(rest[0], true)?,
+        entrance,
         destination: HostPort {
-            host: Host::read(rest[1])?,
-            port: read_port(rest[2], false)?,
+            host: Host::read(host)?,
+            port: read_port(port, false)?,
         },
     })
+}
+
+fn read_entrance(bind: Option<Bind>, port: &str) -> Result<Entrance, String> {
+    let port = read_port(port, true)?;
+    Ok(Entrance::Port(ListenSpec { bind, port }))
+}
+
+fn read_path(path: &str) -> Result<Entrance, String> {
+    if path.len() > PATH_LIMIT {
+        Err(format!("a socket's path has at most {} bytes", PATH_LIMIT))
+    } else if path.chars().any(char::is_control) {
+        Err("a socket's path holds no control characters".into())
+    } else {
+        Ok(Entrance::Path(path.into()))
+    }
 }
 
 /// At the colons outside brackets.
@@ -64,17 +93,35 @@ mod tests {
 
     #[test]
     fn reads_the_forms_of_ssh() {
+        let port = |bind, port| Entrance::Port(ListenSpec { bind, port });
         let plain = read("8993:imap.example.org:993");
-        assert_eq!((plain.bind, plain.port), (None, 8993));
+        assert_eq!(plain.entrance, port(None, 8993));
         assert_eq!(plain.destination.to_string(), "imap.example.org:993");
 
-        assert_eq!(read("*:0:a:1").bind, Some(Bind::Any));
-        assert_eq!(read(":0:a:1").bind, Some(Bind::Any));
-        assert_eq!(read("[::1]:0:[2001:db8::1]:22").bind, "::1".parse().ok());
+        assert_eq!(read("*:0:a:1").entrance, port(Some(Bind::Any), 0));
+        assert_eq!(read(":0:a:1").entrance, port(Some(Bind::Any), 0));
+        let v6 = read("[::1]:0:[2001:db8::1]:22");
+        assert_eq!(v6.entrance, port("::1".parse().ok(), 0));
         assert_eq!(
             read("[::1]:0:[2001:db8::1]:22").destination.to_string(),
             "[2001:db8::1]:22"
         );
+    }
+
+    #[test]
+    fn a_slash_makes_a_path() {
+        for path in &["/run/imap.sock", "./a b", "x/1"] {
+            let tunnel = read(&format!("{}:[::1]:993", path));
+            assert_eq!(tunnel.entrance, Entrance::Path(path.into()));
+            assert_eq!(tunnel.destination.to_string(), "[::1]:993");
+        }
+        let longest = "/".repeat(PATH_LIMIT);
+        read(&format!("{}:a:1", longest));
+        let complaint = |text: &str| text.parse::<TunnelSpec>().unwrap_err().to_string();
+        assert!(complaint(&format!("{}/:a:1", longest)).contains("107 bytes"));
+        assert!(complaint("/a\n:a:1").contains("control characters"));
+        assert!(complaint("/a:b").contains("2 parts"));
+        assert!(complaint("/a:1:b:2").contains("'/'"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Clients, as a stream: accepts them, one permit each, and outlives every error of accept(2).
 
 use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures::{task, try_ready, Async, Future, Poll, Stream};
@@ -12,6 +11,7 @@ use super::limits::{Permit, Permits};
 use crate::access::Access;
 use crate::lookup;
 use crate::net::{Accepting, Handle, Listening, Socket};
+use crate::report::Origin;
 use crate::shortage::{is_gone, plenty};
 use crate::sys::{self, Spare};
 
@@ -28,7 +28,7 @@ pub struct Client {
     /// Its connection.
     pub socket: Socket,
     /// Where it comes from.
-    pub address: SocketAddr,
+    pub origin: Origin,
     /// Held for as long as it is served.
     pub permit: Permit,
     /// For the other side of its tunnel, where descriptors may run short: dropped when that is
@@ -48,7 +48,7 @@ pub struct Listener {
     permits: Permits,
     permit: Option<Permit>,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
-    short: Option<(Socket, SocketAddr)>,
+    short: Option<(Socket, Origin)>,
     /// With fewer clients than this there are descriptors for another, without a look.
     plenty: usize,
     handle: Handle,
@@ -99,21 +99,24 @@ impl Listener {
 
     /// The next client for whom there is another descriptor: one that could not be served shall
     /// wait, not be accepted and dropped. `None` is one that was turned away.
-    fn poll_client(&mut self) -> Poll<Option<(Socket, SocketAddr, Option<Spare>)>, io::Error> {
-        let (socket, address) = match self.short.take() {
+    fn poll_client(&mut self) -> Poll<Option<(Socket, Origin, Option<Spare>)>, io::Error> {
+        let (socket, origin) = match self.short.take() {
             Some(client) => client,
-            None => try_ready!(self.accepting.poll_accept()),
+            None => {
+                let (socket, address) = try_ready!(self.accepting.poll_accept());
+                (socket, address.map_or(Origin::Unix, Origin::Address))
+            }
         };
-        if !self.access.admits(address) {
+        if !self.access.admits(origin) {
             return Ok(Async::Ready(None));
         }
         if self.permits.held() < self.plenty {
-            return Ok(Async::Ready(Some((socket, address, None))));
+            return Ok(Async::Ready(Some((socket, origin, None))));
         }
         match self.spare() {
-            Ok(spare) => Ok(Async::Ready(Some((socket, address, Some(spare))))),
+            Ok(spare) => Ok(Async::Ready(Some((socket, origin, Some(spare))))),
             Err(e) => {
-                self.short = Some((socket, address));
+                self.short = Some((socket, origin));
                 Err(e)
             }
         }
@@ -128,13 +131,6 @@ impl Listener {
         Ok(spare)
     }
 
-    fn address(&self) -> String {
-        match self.accepting.local_addr() {
-            Ok(address) => address.to_string(),
-            Err(e) => e.to_string(),
-        }
-    }
-
     /// Waits longer each time, and warns the first time.
     fn back_off(&mut self, error: &io::Error) -> io::Result<()> {
         let pause = match &self.exhausted {
@@ -143,7 +139,7 @@ impl Listener {
             None => {
                 warn!(
                     "cannot accept on {}: {}; clients wait until this is over",
-                    self.address(),
+                    self.accepting.name(),
                     error
                 );
                 BACK_OFF
@@ -170,7 +166,7 @@ impl Listener {
             Some(Exhausted::Recovering { wait }) => {
                 if wait.poll()?.is_ready() {
                     self.exhausted = None;
-                    info!("accepting on {} again", self.address());
+                    info!("accepting on {} again", self.accepting.name());
                 }
                 Ok(false)
             }
@@ -202,13 +198,13 @@ impl Stream for Listener {
             self.tries += 1;
             match self.poll_client() {
                 Ok(Async::Ready(None)) => self.gone = 0,
-                Ok(Async::Ready(Some((socket, address, spare)))) => {
+                Ok(Async::Ready(Some((socket, origin, spare)))) => {
                     self.gone = 0;
                     self.recover()?;
                     let permit = self.permit.take().expect("taken above");
                     return Ok(Async::Ready(Some(Client {
                         socket,
-                        address,
+                        origin,
                         permit,
                         spare,
                     })));

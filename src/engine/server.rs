@@ -13,7 +13,7 @@ use tokio_core::reactor::{Core, Timeout};
 use super::proxy::Proxy;
 use super::reload::over;
 use super::shutdown::Caught;
-use super::{Client, Engine, Listener, Origin, Permits, Settings};
+use super::{Client, Engine, Listener, Permits, Settings};
 use crate::config::Config;
 use crate::duty::Terms;
 use crate::error::{Error, Seconds};
@@ -248,6 +248,7 @@ impl Engine {
         let Post {
             duty,
             access,
+            file,
             listening,
         } = post;
         let listener = Listener::new(listening, permits, self.handle())
@@ -261,12 +262,12 @@ impl Engine {
             Ok(())
         });
         // Whichever comes first, the listening socket is closed with the loser.
-        let accepting = serve_each.select(stopped).then(|end| match end {
-            Ok(_) => Ok(()),
-            Err((e, _)) => {
+        let accepting = serve_each.select(stopped).then(move |end| {
+            if let Err((e, _)) = end {
                 error!("a listener stopped: {}", e);
-                Ok(())
             }
+            drop(file);
+            Ok(())
         });
         self.handle().spawn_vital(accepting);
         Ok(())
@@ -276,11 +277,10 @@ impl Engine {
     fn serve(&self, client: Client, terms: &Terms) -> impl Future<Item = (), Error = ()> {
         let Client {
             socket,
-            address,
+            origin,
             permit,
             spare,
         } = client;
-        let origin = Origin::Address(address);
         let engine = match &terms.limits {
             Some(limits) => self.within(limits),
             None => self.clone(),

@@ -6,7 +6,9 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures::{Async, Future, Poll};
@@ -16,6 +18,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::reactor::{Readiness, Registration};
 use super::transport::poll_io;
 use super::{Handle, Transport};
+use crate::escape::Escaped;
 use crate::service::Listen;
 use crate::sys::{self, Pipe};
 
@@ -207,10 +210,12 @@ impl Future for Connecting {
     }
 }
 
-/// A listening TCP socket, bound but not yet on any reactor, so that it may go to a thread.
+/// A listening TCP or Unix socket, bound but not yet on any reactor, so that it may go to a thread.
 #[derive(Debug)]
 pub struct Listening {
     io: socket2::Socket,
+    /// Of a Unix socket.
+    path: Option<PathBuf>,
 }
 
 /// Clients that the kernel holds for us until they are accepted.
@@ -238,14 +243,32 @@ impl Listening {
         io.set_tcp_keepalive(&keepalive())?;
         io.bind(&SockAddr::from(*address))?;
         io.listen(BACKLOG)?;
-        Ok(Listening { io })
+        Ok(Listening { io, path: None })
+    }
+
+    /// Binds a Unix socket to which its owner alone may connect, and listens.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system: in use, not permitted, no such folder.
+    pub fn bind_path(path: &Path) -> io::Result<Listening> {
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let io = socket2::Socket::new(Domain::UNIX, kind, None)?;
+        // Before there is a file: nobody gets in meanwhile.
+        sys::set_mode(&io, 0o600)?;
+        io.bind(&SockAddr::unix(path)?)?;
+        io.listen(BACKLOG)?;
+        Ok(Listening {
+            io,
+            path: Some(path.to_path_buf()),
+        })
     }
 
     /// The address it is bound to, with the port that was picked.
     ///
     /// # Errors
     ///
-    /// None that a bound socket can meet.
+    /// When it is a Unix socket.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         let address = self.io.local_addr()?;
         address
@@ -268,6 +291,17 @@ impl Listen for Listening {
         Listening::bind(address, shared)
     }
 
+    fn bind_path(path: &Path) -> io::Result<Listening> {
+        Listening::bind_path(path)
+    }
+
+    fn try_clone(&self) -> io::Result<Listening> {
+        Ok(Listening {
+            io: self.io.try_clone()?,
+            path: self.path.clone(),
+        })
+    }
+
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.local_addr()
     }
@@ -282,15 +316,16 @@ pub(crate) struct Accepting {
 }
 
 impl Accepting {
-    /// The next client, as the kernel hands it over: every error is passed on.
-    pub(crate) fn poll_accept(&mut self) -> Poll<(Socket, SocketAddr), io::Error> {
+    /// The next client, as the kernel hands it over: every error is passed on. One of a Unix socket
+    /// has no address.
+    pub(crate) fn poll_accept(&mut self) -> Poll<(Socket, Option<SocketAddr>), io::Error> {
         if let Async::NotReady = self.registration.poll_ready(Readiness::READ) {
             return Ok(Async::NotReady);
         }
         match sys::accept(&self.listening.io) {
             Ok((io, address)) => {
-                let address = address.as_socket().ok_or(io::ErrorKind::InvalidData)?;
-                Ok(Async::Ready((Socket::new(io, &self.handle)?, address)))
+                let socket = Socket::new(io, &self.handle)?;
+                Ok(Async::Ready((socket, address.as_socket())))
             }
             Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.registration.would_block(Readiness::READ);
@@ -300,7 +335,13 @@ impl Accepting {
         }
     }
 
-    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listening.local_addr()
+    /// Where it listens, as logs call it.
+    pub(crate) fn name(&self) -> String {
+        let Listening { path, .. } = &self.listening;
+        match (path, self.listening.local_addr()) {
+            (Some(path), _) => Escaped(path.as_os_str().as_bytes()).to_string(),
+            (None, Ok(address)) => address.to_string(),
+            (None, Err(e)) => e.to_string(),
+        }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. Real proxies, servers and clients take part in `access`, `chains`, `challenges`,
-//! `dynamic`, `serve`, `socks`, `stdio`, `real`, `tls` and `trial`; everywhere else the peers are
-//! scripted and live in this process.
+//! `dynamic`, `serve`, `socks`, `stdio`, `real`, `tls`, `trial` and `unix`; everywhere else the peers
+//! are scripted and live in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -42,4 +42,5 @@ mod stdio;
 mod supervisor;
 mod tls;
 mod trial;
+mod unix;
 mod usage;

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -62,7 +62,7 @@ pub fn set_cork(stream: &TcpStream, on: bool) {
 }
 
 /// Changes the backlog of a socket that listens already.
-pub fn set_backlog(listener: &TcpListener, backlog: i32) {
+pub fn set_backlog(listener: &impl AsRawFd, backlog: i32) {
     // SAFETY: no pointers.
     check(unsafe { libc::listen(listener.as_raw_fd(), backlog) }).expect("listen");
 }

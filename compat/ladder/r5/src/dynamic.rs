@@ -15,16 +15,13 @@ use ptunnel::report::{self, Line, Origin};
 use ptunnel::route::{Gateway, Tunnel};
 use ptunnel::Error;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 use crate::limits::within;
-use crate::net::Rewind;
+use crate::net::{Rewind, Transport};
 use crate::parting::tell;
 use crate::proxy::read_piece;
 use crate::session::unless_left;
 use crate::{Engine, Links, Opened};
-
-type Inward = Rewind<TcpStream>;
 
 /// Serves one client, which belongs to the future, with a descriptor put aside for its way: until
 /// it has said where to, others who come would take the last.
@@ -32,10 +29,10 @@ type Inward = Rewind<TcpStream>;
 /// # Errors
 ///
 /// What the client was told, or why it couldn't be told anything.
-pub(crate) async fn serve<L: Links>(
+pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     engine: &Rc<Engine<L>>,
     spare: Option<OwnedFd>,
-    client: TcpStream,
+    client: C,
     origin: Origin,
     gateway: &Gateway,
 ) -> Result<(), Error> {
@@ -49,13 +46,13 @@ pub(crate) async fn serve<L: Links>(
 
 /// Everything before the relay; nothing when the client left before its destination was
 /// connected.
-async fn admit<L: Links>(
+async fn admit<L: Links, C: Transport>(
     engine: &Rc<Engine<L>>,
     spare: Option<OwnedFd>,
-    client: TcpStream,
+    client: C,
     origin: Origin,
     gateway: &Gateway,
-) -> Result<Option<(Inward, L::Way, Line)>, Error> {
+) -> Result<Option<(Rewind<C>, L::Way, Line)>, Error> {
     let start = Instant::now();
     let limit = engine.settings.timeouts.handshake;
     let late = || Error::denied("no request within the handshake timeout");
@@ -92,7 +89,7 @@ async fn admit<L: Links>(
 }
 
 /// Hears a client out: what it wants, and the client with what came behind.
-async fn hear(mut client: TcpStream) -> Result<(Inward, Result<Asked, Denied>), Error> {
+async fn hear<C: Transport>(mut client: C) -> Result<(Rewind<C>, Result<Asked, Denied>), Error> {
     let mut handshake = Handshake::default();
     let mut piece = Vec::new();
     let request = loop {

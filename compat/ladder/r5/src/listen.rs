@@ -3,7 +3,6 @@
 
 use std::future::{poll_fn, Future};
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
@@ -12,13 +11,14 @@ use std::time::Duration;
 use log::{info, warn};
 use ptunnel::access::Access;
 use ptunnel::lookup;
+use ptunnel::report::Origin;
 use ptunnel::shortage::{is_gone, plenty};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{getrlimit, Resource};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, Sleep};
 
 use crate::limits::{Permit, Permits};
+use crate::net::Accept;
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -29,11 +29,11 @@ const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 const TRIES: u8 = 16;
 
 /// One client that was let in.
-pub struct Client {
+pub struct Client<S> {
     /// Its connection.
-    pub socket: TcpStream,
+    pub socket: S,
     /// Where it comes from.
-    pub address: SocketAddr,
+    pub origin: Origin,
     /// Held for as long as it is served.
     pub permit: Permit,
     /// For the other side of its tunnel, where descriptors may run short: dropped when that is
@@ -46,12 +46,12 @@ pub struct Client {
 /// A client that is gone before it is accepted is skipped, and without descriptors or memory the
 /// listener waits, says so once, and recovers. While no permit is to be had nothing is accepted,
 /// and further clients wait in the kernel's backlog.
-pub struct Listener {
-    listener: TcpListener,
+pub struct Listener<A: Accept> {
+    listener: A,
     access: Access,
     permits: Permits,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
-    short: Option<(TcpStream, SocketAddr)>,
+    short: Option<(A::Stream, Origin)>,
     /// With fewer clients than this there are descriptors for another, without a look.
     plenty: usize,
     exhausted: Option<Exhausted>,
@@ -73,9 +73,9 @@ enum Exhausted {
     Recovering { wait: Pin<Box<Sleep>> },
 }
 
-impl Listener {
+impl<A: Accept> Listener<A> {
     /// Accepts from `listener`, within `permits`.
-    pub fn new(listener: TcpListener, permits: &Permits) -> Listener {
+    pub fn new(listener: A, permits: &Permits) -> Listener<A> {
         let limit = getrlimit(Resource::Nofile).current;
         Listener {
             listener,
@@ -89,17 +89,17 @@ impl Listener {
     }
 
     /// Closes the connections of those at once whom `access` doesn't admit.
-    pub fn admitting(mut self, access: Access) -> Listener {
+    pub fn admitting(mut self, access: Access) -> Listener<A> {
         self.access = access;
         self
     }
 
     /// The next client. Dropping the future loses none.
-    pub async fn next(&mut self) -> Client {
+    pub async fn next(&mut self) -> Client<A::Stream> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Client> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Client<A::Stream>> {
         loop {
             if self.is_pausing(cx) {
                 return Poll::Pending;
@@ -131,8 +131,8 @@ impl Listener {
             Some(Exhausted::Pausing { pause, .. }) => BACK_OFF_MOST.min(*pause * 2),
             Some(Exhausted::Recovering { .. }) => BACK_OFF,
             None => {
-                let address = self.address();
-                warn!("cannot accept on {address}: {error}; clients wait until this is over");
+                let name = self.listener.name();
+                warn!("cannot accept on {name}: {error}; clients wait until this is over");
                 BACK_OFF
             }
         };
@@ -155,7 +155,7 @@ impl Listener {
             Some(Exhausted::Recovering { wait }) => {
                 if wait.as_mut().poll(cx).is_ready() {
                     self.exhausted = None;
-                    info!("accepting on {} again", self.address());
+                    info!("accepting on {} again", self.listener.name());
                 }
                 false
             }
@@ -165,9 +165,9 @@ impl Listener {
 
     /// A client with a permit, and with another descriptor to be had: one that couldn't be
     /// served shall wait, not be accepted and dropped.
-    fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Client>> {
+    fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Client<A::Stream>>> {
         let permit = ready!(self.permits.poll_take(cx));
-        let (socket, address) = match self.short.take() {
+        let (socket, origin) = match self.short.take() {
             Some(short) => short,
             // A permit kept while nobody comes would be one client less elsewhere, and would look
             // like one that is served.
@@ -179,26 +179,25 @@ impl Listener {
             match self.spare() {
                 Ok(spare) => Some(spare),
                 Err(e) => {
-                    self.short = Some((socket, address));
+                    self.short = Some((socket, origin));
                     return Poll::Ready(Err(e));
                 }
             }
         };
-        socket.set_nodelay(true)?;
         Poll::Ready(Ok(Client {
             socket,
-            address,
+            origin,
             permit,
             spare,
         }))
     }
 
     /// The next connection of somebody who is admitted; tokio's budget has others get their turn.
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(A::Stream, Origin)>> {
         loop {
-            let (socket, address) = ready!(self.listener.poll_accept(cx))?;
-            if self.access.admits(address) {
-                return Poll::Ready(Ok((socket, address)));
+            let (socket, origin) = ready!(self.listener.poll_accept(cx))?;
+            if self.access.admits(origin) {
+                return Poll::Ready(Ok((socket, origin)));
             }
         }
     }
@@ -210,11 +209,5 @@ impl Listener {
             .map(|_| fcntl_dupfd_cloexec(&self.listener, 0))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(spare)
-    }
-
-    fn address(&self) -> String {
-        self.listener
-            .local_addr()
-            .map_or_else(|e| e.to_string(), |address| address.to_string())
     }
 }

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::net::Rewind;
+use crate::net::Transport;
 
 /// How long a client that was denied may go on sending, so that it gets to read the answer.
 const PARTING: Duration = Duration::from_secs(2);
@@ -19,7 +18,7 @@ const PARTING_BYTES: u64 = 256 * 1024;
 ///
 /// A client that still sends when its connection is closed gets a reset, which may destroy
 /// the answer before it is read; so what it sends is read, for a while, and left aside.
-pub(crate) async fn tell(mut client: Rewind<TcpStream>, reply: Vec<u8>, error: Error) -> Error {
+pub(crate) async fn tell(mut client: impl Transport, reply: Vec<u8>, error: Error) -> Error {
     let parting = async {
         client.write_all(&reply).await?;
         client.shutdown().await?;

@@ -19,15 +19,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::limits::within;
-use crate::net::Rewind;
+use crate::net::{Rewind, Transport};
 use crate::parting::tell;
 use crate::session::unless_left;
 use crate::{Engine, Links};
 
 /// What one read asks for: most requests come in one.
 const CHUNK: usize = 2 * 1024;
-
-type Inward = Rewind<TcpStream>;
 
 impl<L: Links> Engine<L> {
     /// Serves one client of the embedded proxy, which belongs to the future, with a descriptor put
@@ -37,10 +35,10 @@ impl<L: Links> Engine<L> {
     /// # Errors
     ///
     /// What the client was told, or why it couldn't be told anything.
-    pub(crate) async fn serve_proxy(
+    pub(crate) async fn serve_proxy<C: Transport + 'static>(
         &self,
         spare: Option<OwnedFd>,
-        client: TcpStream,
+        client: C,
         origin: Origin,
         policy: &Policy,
     ) -> Result<(), Error> {
@@ -54,13 +52,13 @@ impl<L: Links> Engine<L> {
 
     /// Everything before the relay; nothing when the client left before its destination was
     /// connected.
-    async fn admit(
+    async fn admit<C: Transport>(
         &self,
         spare: Option<OwnedFd>,
-        client: TcpStream,
+        client: C,
         origin: Origin,
         policy: &Policy,
-    ) -> Result<Option<(Inward, TcpStream, Line)>, Error> {
+    ) -> Result<Option<(Rewind<C>, TcpStream, Line)>, Error> {
         let start = Instant::now();
         let limit = self.settings.timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
@@ -96,9 +94,9 @@ impl<L: Links> Engine<L> {
 }
 
 /// Reads the head of a request: what it says, and the client with what came behind it.
-async fn read_request(
-    mut client: TcpStream,
-) -> Result<(Inward, Result<Inbound, Malformed>), Error> {
+async fn read_request<C: Transport>(
+    mut client: C,
+) -> Result<(Rewind<C>, Result<Inbound, Malformed>), Error> {
     let mut head = HeadReader::new(HEAD_LIMIT);
     let request = loop {
         let piece = read_piece(&mut client).await?;
@@ -110,7 +108,7 @@ async fn read_request(
 }
 
 /// What comes next of a request; never nothing.
-pub(crate) async fn read_piece(client: &mut TcpStream) -> Result<Vec<u8>, Error> {
+pub(crate) async fn read_piece(client: &mut impl Transport) -> Result<Vec<u8>, Error> {
     let mut piece = Vec::with_capacity(CHUNK);
     match client.read_buf(&mut piece).await {
         Ok(0) => Err(Error::denied("it left without a request")),
@@ -119,6 +117,6 @@ pub(crate) async fn read_piece(client: &mut TcpStream) -> Result<Vec<u8>, Error>
     }
 }
 
-async fn deny(client: Inward, no: Denial) -> Error {
+async fn deny(client: Rewind<impl Transport>, no: Denial) -> Error {
     tell(client, no.reply(), Error::denied(no.to_string())).await
 }

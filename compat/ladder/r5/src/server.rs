@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
@@ -11,16 +12,17 @@ use ptunnel::config::Config;
 use ptunnel::duty::{Duty, Terms};
 use ptunnel::lookup;
 use ptunnel::reload::{Reload, Source};
-use ptunnel::report::Origin;
 use ptunnel::roster::Roster;
 use ptunnel::service::{Post, Service};
+use ptunnel::socket_file::SocketFile;
 use ptunnel::supervisor::{Pulse, Supervisor};
 use ptunnel::Error;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{spawn_local, yield_now, LocalSet};
 
-use crate::net::Listening;
+use crate::net::{Accept, Listening, Transport};
 use crate::panics::{contained, Vital};
 use crate::shutdown::{lead, End, Phase, Phases, Signals};
 use crate::system::{monotonic, raise_descriptor_limit};
@@ -153,27 +155,45 @@ fn accept<L: Links>(
     engine: &Rc<Engine<L>>,
     permits: &Permits,
     phases: &Phases,
-) -> Result<impl Future<Output = ()>, Error> {
+) -> Result<Pin<Box<dyn Future<Output = ()>>>, Error> {
     let Post {
         duty,
         access,
+        file,
         listening,
     } = post;
-    let listener = listening
-        .register()
-        .map_err(|e| Error::other("cannot watch a listener", e))?;
-    let listener = Listener::new(listener, permits).admitting(access);
+    let failed = |e| Error::other("cannot watch a listener", e);
     let (engine, phases) = (engine.clone(), phases.clone());
-    let over = over(&duty);
-    Ok(async move {
-        phases.reached(Phase::Serving).await;
-        // Whichever comes first, the listening socket is closed with the loser.
-        tokio::select! {
-            () = serve_each(listener, engine, duty) => {}
-            () = over => {}
-            () = phases.reached(Phase::Draining) => {}
+    Ok(match listening {
+        Listening::Tcp(listener) => {
+            let listener = TcpListener::from_std(listener).map_err(failed)?;
+            let listener = Listener::new(listener, permits).admitting(access);
+            Box::pin(serve_while(phases, listener, engine, duty, file))
+        }
+        Listening::Unix(listener) => {
+            let listener = UnixListener::from_std(listener).map_err(failed)?;
+            let listener = Listener::new(listener, permits).admitting(access);
+            Box::pin(serve_while(phases, listener, engine, duty, file))
         }
     })
+}
+
+/// From the first phase to the one that ends it, or until the duty is over.
+async fn serve_while<L: Links, A: Accept + 'static>(
+    phases: Phases,
+    listener: Listener<A>,
+    engine: Rc<Engine<L>>,
+    duty: Duty,
+    _file: Option<Arc<SocketFile>>,
+) {
+    let over = over(&duty);
+    phases.reached(Phase::Serving).await;
+    // Whichever comes first, the listening socket is closed with the loser.
+    tokio::select! {
+        () = serve_each(listener, engine, duty) => {}
+        () = over => {}
+        () = phases.reached(Phase::Draining) => {}
+    }
 }
 
 /// Resolves when the duty is over.
@@ -185,7 +205,11 @@ fn over(duty: &Duty) -> impl Future<Output = ()> {
     }
 }
 
-async fn serve_each<L: Links>(mut listener: Listener, engine: Rc<Engine<L>>, duty: Duty) {
+async fn serve_each<L: Links, A: Accept + 'static>(
+    mut listener: Listener<A>,
+    engine: Rc<Engine<L>>,
+    duty: Duty,
+) {
     loop {
         let client = listener.next().await;
         let terms = duty.terms();
@@ -197,14 +221,17 @@ async fn serve_each<L: Links>(mut listener: Listener, engine: Rc<Engine<L>>, dut
 }
 
 /// Serves one client and logs, once, why it couldn't be served.
-async fn serve<L: Links>(client: Client, engine: Rc<Engine<L>>, terms: Arc<Terms>) {
+async fn serve<L: Links, S: Transport + 'static>(
+    client: Client<S>,
+    engine: Rc<Engine<L>>,
+    terms: Arc<Terms>,
+) {
     let Client {
         socket,
-        address,
+        origin,
         permit,
         spare,
     } = client;
-    let origin = Origin::Address(address);
     let end = match &terms.service {
         Service::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up

@@ -131,7 +131,12 @@ impl<L: Connect> Engine<L> {
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
     /// is the first proxy. Boxed, since it is a part of itself.
-    fn reach<'a>(&'a self, way: &'a Candidate, hops: usize, destination: &'a HostPort) -> Reach<'a> {
+    fn reach<'a>(
+        &'a self,
+        way: &'a Candidate,
+        hops: usize,
+        destination: &'a HostPort,
+    ) -> Reach<'a> {
         Box::pin(async move {
             let Some(last) = hops.checked_sub(1) else {
                 return Ok(bare(self.dial_proxy(way).await?));

@@ -1,6 +1,6 @@
 //! Sockets, and what the relay asks of them.
 //!
-//! - [`Listening`]: bound, not on any reactor yet.
+//! - [`Listening`]: bound, not on any reactor yet; [`Accept`]: on one.
 //! - [`connect`]: one address, one socket.
 //! - [`Transport`]: splice and reset, besides reading and writing.
 //! - [`Rewind`]: a stream with bytes put back in front of it.
@@ -15,6 +15,6 @@ mod transport;
 mod upstream;
 
 pub use self::rewind::Rewind;
-pub use self::socket::{connect, Listening};
+pub use self::socket::{connect, Accept, Listening};
 pub use self::transport::Transport;
 pub use self::upstream::Upstream;

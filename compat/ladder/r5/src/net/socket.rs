@@ -1,13 +1,24 @@
-//! TCP sockets as this program wants them: no delay, no inheritance, keepalive, a shared port for
-//! threads.
+//! Sockets as this program wants them. TCP: no delay, no inheritance, keepalive, a shared port for
+//! threads. Unix: for their owner alone.
 
+use std::fs::{File, Permissions};
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener};
+use std::net::{SocketAddr, TcpListener as StdTcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::path::Path;
+use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
+use ptunnel::report::Origin;
 use ptunnel::service::Listen;
-use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
-use tokio::net::{TcpListener, TcpStream};
+use ptunnel::Escaped;
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use super::Transport;
 
 /// Clients that the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -18,17 +29,11 @@ const KEEPALIVE: TcpKeepalive = TcpKeepalive::new().with_time(Duration::from_sec
 
 /// A listening socket, bound but not yet on any reactor, so that it may go to a thread.
 #[derive(Debug)]
-pub struct Listening(StdListener);
-
-impl Listening {
-    /// Puts it on the reactor of the runtime that this is called in.
-    ///
-    /// # Errors
-    ///
-    /// When that can't take another source.
-    pub fn register(self) -> io::Result<TcpListener> {
-        TcpListener::from_std(self.0)
-    }
+pub enum Listening {
+    /// A port.
+    Tcp(StdTcpListener),
+    /// A Unix socket.
+    Unix(StdUnixListener),
 }
 
 impl Listen for Listening {
@@ -49,11 +54,80 @@ impl Listen for Listening {
         socket.set_tcp_keepalive(&KEEPALIVE)?;
         socket.bind(&(*address).into())?;
         socket.listen(BACKLOG)?;
-        Ok(Listening(socket.into()))
+        Ok(Listening::Tcp(socket.into()))
+    }
+
+    fn bind_path(path: &Path) -> io::Result<Listening> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        // Before there is a file: nobody gets in meanwhile.
+        let socket = File::from(OwnedFd::from(socket));
+        socket.set_permissions(Permissions::from_mode(0o600))?;
+        let socket = Socket::from(OwnedFd::from(socket));
+        socket.bind(&SockAddr::unix(path)?)?;
+        socket.listen(BACKLOG)?;
+        Ok(Listening::Unix(socket.into()))
+    }
+
+    fn try_clone(&self) -> io::Result<Listening> {
+        match self {
+            Listening::Tcp(listener) => listener.try_clone().map(Listening::Tcp),
+            Listening::Unix(listener) => listener.try_clone().map(Listening::Unix),
+        }
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        match self {
+            Listening::Tcp(listener) => listener.local_addr(),
+            Listening::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+/// A listening socket on a reactor, of either kind.
+pub trait Accept: AsFd {
+    /// A client's connection.
+    type Stream: Transport + 'static;
+
+    /// The next client, and where it comes from.
+    ///
+    /// # Errors
+    ///
+    /// Those of accept(2).
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Self::Stream, Origin)>>;
+
+    /// Where it listens, as logs call it.
+    fn name(&self) -> String;
+}
+
+impl Accept for TcpListener {
+    type Stream = TcpStream;
+
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, Origin)>> {
+        let (socket, address) = ready!(self.poll_accept(cx))?;
+        socket.set_nodelay(true)?;
+        Poll::Ready(Ok((socket, Origin::Address(address))))
+    }
+
+    fn name(&self) -> String {
+        self.local_addr()
+            .map_or_else(|e| e.to_string(), |address| address.to_string())
+    }
+}
+
+impl Accept for UnixListener {
+    type Stream = UnixStream;
+
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, Origin)>> {
+        let (socket, _) = ready!(self.poll_accept(cx))?;
+        Poll::Ready(Ok((socket, Origin::Unix)))
+    }
+
+    fn name(&self) -> String {
+        let address = self.local_addr().ok();
+        let path = address.as_ref().and_then(|address| address.as_pathname());
+        let path = path.map_or(&b""[..], |path| path.as_os_str().as_bytes());
+        Escaped(path).to_string()
     }
 }
 

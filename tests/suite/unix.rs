@@ -1,0 +1,322 @@
+//! Unix sockets that clients come in by: `PATH:HOST:HOSTPORT`.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+
+use crate::ends::Gate;
+use crate::support::parts::{command, curl, described, Nginx, Squid, SMALL};
+use crate::support::program::Output;
+use crate::support::{eventually, sys, Pattern, Peer, Ptunnel, Running, TempDir, PATIENCE};
+
+const MIB: u64 = 1 << 20;
+
+/// The program, and the line that it wrote for its only tunnel.
+struct Started {
+    program: Running,
+    line: String,
+    _stdout: BufReader<Output>,
+}
+
+fn start(program: Ptunnel, path: &str) -> Started {
+    let mut program = program.arg(format!("{}:example.org:22", path)).spawn();
+    let (mut stdout, mut line) = (program.stdout(), String::new());
+    stdout.read_line(&mut line).expect("text on stdout");
+    assert!(!line.is_empty(), "{}", program.stderr());
+    Started {
+        program,
+        line,
+        _stdout: stdout,
+    }
+}
+
+#[track_caller]
+fn connect(path: &str) -> UnixStream {
+    let client = UnixStream::connect(path).unwrap_or_else(|e| panic!("{}: {}", path, e));
+    client.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    client.set_write_timeout(Some(PATIENCE)).expect("a limit");
+    client
+}
+
+#[track_caller]
+fn ping(path: &str) {
+    let mut client = connect(path);
+    client.write_all(b"ping").unwrap();
+    let mut answer = [0; 4];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"ping");
+}
+
+fn exists(path: &str) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+#[track_caller]
+fn end(mut program: Running) {
+    program.signal(sys::SIGTERM);
+    eventually("the program ends", || program.has_ended());
+    program.finish().expect_code(0);
+}
+
+#[test]
+fn says_where_it_listens_and_carries_both_ways() {
+    let (folder, proxy) = (TempDir::new(), Peer::echoing());
+    let path = folder.at("imap");
+    let started = start(Ptunnel::through(proxy.address()).arg("-v"), &path);
+    assert_eq!(
+        started.line,
+        format!(
+            "listening on {} for example.org:22 through {}\n",
+            path,
+            proxy.address()
+        )
+    );
+    let mut client = connect(&path);
+    let mut writer = client.try_clone().unwrap();
+    let writing = thread::spawn(move || {
+        Pattern::new(1).write(&mut writer, 8 * MIB).unwrap();
+        writer.shutdown(Shutdown::Write).unwrap();
+    });
+    Pattern::new(1).read_all(&mut client, 8 * MIB);
+    writing.join().unwrap();
+    assert!(proxy.head().starts_with("CONNECT example.org:22 "));
+    let words = ["info: unix to example.org:22 through ", "closed by both"];
+    started.program.says(&words);
+}
+
+#[test]
+fn nobody_else_may_connect_whatever_the_umask() {
+    let folder = TempDir::new();
+    for umask in &["000", "022", "077"] {
+        let path = folder.at(umask);
+        let script = format!("umask {}", umask);
+        let _started = start(Ptunnel::through("proxy.example:1").after(&script), &path);
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        assert!(metadata.file_type().is_socket());
+        assert_eq!(metadata.mode() & 0o7777, 0o600, "umask {}", umask);
+    }
+}
+
+#[test]
+fn the_file_goes_with_the_program() {
+    let folder = TempDir::new();
+    let path = folder.at("sock");
+    for args in &[&[][..], &["--threads", "2"]] {
+        let started = start(Ptunnel::through("proxy.example:1").args(args), &path);
+        end(started.program);
+        assert!(!exists(&path));
+    }
+    // In a hurry, with a client that is still there.
+    let gate = Gate::open();
+    let started = start(Ptunnel::through(gate.address()), &path);
+    let _client = connect(&path);
+    let _server = gate.grant();
+    let mut program = started.program;
+    program.signal(sys::SIGTERM);
+    eventually("it listens no more", || UnixStream::connect(&path).is_err());
+    program.signal(sys::SIGTERM);
+    eventually("the program ends", || program.has_ended());
+    assert!(!exists(&path));
+}
+
+#[test]
+fn the_file_goes_when_another_tunnel_can_not_listen() {
+    let (folder, taken) = (TempDir::new(), Peer::echoing());
+    let path = folder.at("sock");
+    let finished = Ptunnel::through("proxy.example:1")
+        .arg(format!("{}:a.example:1", path))
+        .arg(format!("{}:a.example:1", taken.port()))
+        .run();
+    finished.expect_code(1);
+    assert_eq!(finished.text(), "");
+    assert!(!exists(&path));
+}
+
+#[test]
+fn what_a_program_left_behind_that_was_killed_gives_way() {
+    let (folder, proxy) = (TempDir::new(), Peer::echoing());
+    let path = folder.at("sock");
+    drop(start(Ptunnel::through(proxy.address()), &path)); // killed
+    assert!(exists(&path));
+    let started = start(Ptunnel::through(proxy.address()), &path);
+    ping(&path);
+    end(started.program);
+    assert!(!exists(&path));
+}
+
+#[test]
+fn a_socket_that_somebody_has_is_theirs() {
+    let (folder, proxy) = (TempDir::new(), Peer::echoing());
+    let path = folder.at("sock");
+    let _started = start(Ptunnel::through(proxy.address()), &path);
+    let tunnel = format!("{}:a.example:1", path);
+    let again = Ptunnel::through("proxy.example:1").arg(&tunnel).run();
+    let twice = Ptunnel::through("proxy.example:1")
+        .arg(format!("{}2:a.example:1", path))
+        .arg(format!("{}2:a.example:1", path))
+        .run();
+    for finished in &[again, twice] {
+        finished.expect_code(1);
+        for word in &["cannot listen on", &path, "somebody listens there"] {
+            assert!(finished.stderr.contains(word), "{}", finished.stderr);
+        }
+    }
+    ping(&path);
+    assert!(!exists(&format!("{}2", path)));
+}
+
+/// Whoever connected to it to find out would wait for it.
+#[test]
+fn a_socket_of_somebody_who_does_not_answer_is_theirs_too() {
+    let folder = TempDir::new();
+    let path = folder.at("sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    sys::set_backlog(&listener, 0);
+    let _waiting = UnixStream::connect(&path).unwrap();
+    let finished = Ptunnel::through("proxy.example:1")
+        .arg(format!("{}:a.example:1", path))
+        .run();
+    finished.expect_code(1);
+    assert!(finished.stderr.contains("somebody"), "{}", finished.stderr);
+}
+
+#[test]
+fn other_files_are_left_alone() {
+    let folder = TempDir::new();
+    let path = folder.file("letter", "dear");
+    let run = |path: &str| {
+        let tunnel = format!("{}:a.example:1", path);
+        Ptunnel::through("proxy.example:1").arg(tunnel).run()
+    };
+    let finished = run(&path);
+    finished.expect_code(1);
+    assert!(
+        finished.stderr.contains("isn't a socket"),
+        "{}",
+        finished.stderr
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"dear");
+    let nowhere = folder.at("nowhere/sock");
+    let finished = run(&nowhere);
+    finished.expect_code(1);
+    assert!(finished.stderr.contains(&nowhere), "{}", finished.stderr);
+}
+
+#[test]
+fn a_file_that_replaced_its_own_is_left_alone() {
+    let (folder, proxy) = (TempDir::new(), Peer::echoing());
+    let path = folder.at("sock");
+    let first = start(Ptunnel::through(proxy.address()), &path);
+    fs::remove_file(&path).unwrap();
+    let _second = start(Ptunnel::through(proxy.address()), &path);
+    end(first.program);
+    ping(&path);
+}
+
+#[test]
+fn threads_share_it() {
+    let (folder, proxy) = (TempDir::new(), Peer::echoing());
+    let path = folder.at("sock");
+    let program = Ptunnel::through(proxy.address()).args(&["--threads", "3"]);
+    let _started = start(program, &path);
+    let mut clients: Vec<UnixStream> = (0..100).map(|_| connect(&path)).collect();
+    for client in &mut clients {
+        client.write_all(b"ping").unwrap();
+    }
+    for client in &mut clients {
+        let mut answer = [0; 4];
+        client.read_exact(&mut answer).unwrap();
+    }
+}
+
+#[test]
+fn allow_from_is_for_those_who_have_an_address() {
+    let (folder, proxy) = (TempDir::new(), Peer::echoing());
+    let path = folder.at("sock");
+    let program = Ptunnel::through(proxy.address()).args(&["--allow-from", "192.0.2.1"]);
+    let _started = start(program, &path);
+    ping(&path);
+}
+
+#[test]
+fn a_relative_path_has_a_slash_too() {
+    let (folder, proxy) = (TempDir::new(), Peer::echoing());
+    let script = format!("cd {}", folder.path().display());
+    let program = Ptunnel::through(proxy.address()).after(&script);
+    let started = start(program, "./sock");
+    ping(&folder.at("sock"));
+    end(started.program);
+    assert!(!Path::new(&folder.at("sock")).exists());
+}
+
+#[test]
+fn wrong_paths_are_refused() {
+    let long = format!("/{}:a.example:1", "x".repeat(107));
+    for (tunnel, word) in &[
+        (&long[..], "107 bytes"),
+        ("/a\u{1b}b:a.example:1", "control characters"),
+        ("/sock:a.example", "2 parts"),
+        ("/sock:/other", "2 parts"),
+    ] {
+        let finished = Ptunnel::through("proxy.example:1").arg(*tunnel).run();
+        finished.expect_code(2);
+        for word in &[word, ":imap.example.org:993"] {
+            assert!(finished.stderr.contains(*word), "{}", finished.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_check_of_the_configuration_makes_no_file() {
+    let folder = TempDir::new();
+    let path = folder.at("sock");
+    let text = format!(
+        "proxy = 'a.example:1'\ntunnels = ['{}:b.example:2']\n",
+        path
+    );
+    let file = folder.file("ptunnel.toml", text);
+    let program = Ptunnel::new().args(&["--config", &file, "--check-config"]);
+    let finished = program.run();
+    finished.expect_code(0);
+    let line = format!(
+        "would listen on {} for b.example:2 through a.example:1\n",
+        path
+    );
+    assert_eq!(finished.text(), line);
+    assert!(!exists(&path));
+}
+
+#[test]
+fn curl_and_socat_come_in_by_it_through_squid() {
+    let (folder, nginx, squid) = (TempDir::new(), Nginx::start(), Squid::start(None));
+    let path = folder.at("sock");
+    let tunnel = format!("{}:127.0.0.1:{}", path, nginx.address().port());
+    let mut program = Ptunnel::through(squid.address()).arg(tunnel).spawn();
+    program.stdout().read_line(&mut String::new()).unwrap();
+    let get = |file: &str| {
+        let url = format!("http://localhost/{}", file);
+        curl(&["--noproxy", "*", "--unix-socket", &path, &url])
+    };
+    assert_eq!(get("small"), SMALL.as_bytes());
+    Nginx::big().check(0, &get("big"));
+    let mut socat = command("socat");
+    socat.args(&["-t0.1", "-", &format!("UNIX-CONNECT:{}", path)]);
+    let mut socat = socat
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("socat");
+    // Open until the answer has come: squid takes a client's end for its leaving.
+    let mut input = socat.stdin.take().unwrap();
+    input
+        .write_all(b"GET /small HTTP/1.0\r\n\r\n")
+        .expect("socat reads");
+    let output = socat.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.ends_with(SMALL), "{}", described(&output));
+}
