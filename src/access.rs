@@ -4,6 +4,7 @@
 //! without end fills no log. Whoever reloads changes it meanwhile.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use log::warn;
 
 use crate::config::{plain, Block};
+use crate::error::Error;
 use crate::report::Origin;
 
 /// How long nothing more is said of an address.
@@ -76,6 +78,14 @@ impl Access {
         }
         false
     }
+}
+
+/// A listener of `-D` that would be a proxy for everybody.
+pub(crate) fn open_to_all(address: impl fmt::Display) -> Error {
+    Error::usage(format!(
+        "-D {} would be a proxy for everybody: bind it to 127.0.0.1, or give --allow-from CIDR",
+        address
+    ))
 }
 
 /// What is worth saying of somebody who was turned away.

@@ -1,4 +1,4 @@
-//! The environment variables of proxies, read as curl reads them.
+//! The environment variables of proxies, read as curl reads them, and of what else concerns us.
 //!
 //! Lower case goes before upper case, and an empty variable is as good as none. A tunnel carries
 //! any protocol, so it asks `https_proxy` first, whose proxies are used with CONNECT, then
@@ -7,9 +7,15 @@
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
+use std::iter;
+use std::os::unix::io::RawFd;
+use std::process;
 
-use crate::config::{NoProxy, ProxyUrl, Secret};
+use crate::config::{NoProxy, Passed, ProxyUrl, Secret};
 use crate::error::Error;
+
+/// More sockets than any unit has.
+const PASSED_MOST: RawFd = 10_000;
 
 /// The environment, or what a test takes for it.
 pub struct Environment<'a> {
@@ -68,6 +74,32 @@ impl<'a> Environment<'a> {
     /// When it isn't UTF-8.
     pub fn serve_password(&self) -> Result<Option<Secret>, Error> {
         self.first(&["PTUNNEL_SERVE_PASSWORD"], |text| Ok(Secret::new(text)))
+    }
+
+    /// The sockets that were passed to this process (sd_listen_fds(3)); those that were passed to
+    /// another one, whose environment we have inherited, aren't ours.
+    ///
+    /// # Errors
+    ///
+    /// When a variable holds no number.
+    pub fn passed(&self) -> Result<Vec<Passed>, Error> {
+        let text = |name| self.first(&[name], |text| Ok(text.to_string()));
+        if text("LISTEN_PID")? != Some(process::id().to_string()) {
+            return Ok(Vec::new());
+        }
+        let count = self.first(&["LISTEN_FDS"], |text| match text.parse() {
+            Ok(count) if (0..PASSED_MOST).contains(&count) => Ok(count),
+            _ => Err(Error::usage("it isn't a number of sockets")),
+        })?;
+        let count = count.unwrap_or(0);
+        let names = text("LISTEN_FDNAMES")?.unwrap_or_default();
+        let names = names.split(':').chain(iter::repeat(""));
+        let passed = (Passed::FIRST..Passed::FIRST + count).zip(names);
+        let passed = passed.map(|(descriptor, name)| Passed {
+            descriptor,
+            name: name.to_string(),
+        });
+        Ok(passed.collect())
     }
 
     /// Whether there is a proxy in `http_proxy`, which doesn't count: worth a hint.
@@ -143,6 +175,37 @@ mod tests {
         assert_eq!(proxy(&[("http_proxy", "a:1"), ("HTTP_PROXY", "b:2")]), None);
         assert!(with(&[("http_proxy", "a:1")], |e| e.has_http_proxy()));
         assert!(!with(&[("HTTP_PROXY", "a:1")], |e| e.has_http_proxy()));
+    }
+
+    #[test]
+    fn sockets_are_ours_if_they_were_passed_to_us() {
+        let passed = |id: &str, count: &str, names: &str| {
+            let pairs = [
+                ("LISTEN_PID", id),
+                ("LISTEN_FDS", count),
+                ("LISTEN_FDNAMES", names),
+            ];
+            let passed = with(&pairs, |e| e.passed());
+            passed.map(|all| all.iter().map(|one| one.to_string()).collect::<Vec<_>>())
+        };
+        let ours = process::id().to_string();
+        assert_eq!(
+            passed(&ours, "2", "a:b").unwrap(),
+            ["fd:3 ('a')", "fd:4 ('b')"]
+        );
+        assert_eq!(
+            passed(&ours, "2", "a").unwrap(),
+            ["fd:3 ('a')", "fd:4 ('')"]
+        );
+        assert_eq!(passed(&ours, "1", "").unwrap(), ["fd:3 ('')"]);
+        for other in &["1", "", "x"] {
+            assert!(passed(other, "2", "a:b").unwrap().is_empty());
+        }
+        assert!(passed(&ours, "", "").unwrap().is_empty());
+        for count in &["x", "-1", "10000"] {
+            let complaint = passed(&ours, count, "").unwrap_err().to_string();
+            assert!(complaint.contains("LISTEN_FDS"), "{}", complaint);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!    say until both have ended.
 //!    Values and rules that need no loop are apart: [`service`] says what listeners are for,
 //!    [`roster`] which there are, [`duty`] what each does now, `reload` changes that, [`socket_file`]
-//!    minds the files of Unix sockets, [`access`]
+//!    minds the files of Unix sockets, [`passed`] knows those that systemd has bound, [`access`]
 //!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
 //!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`clock`] whose time is
 //!    over, [`report`] what the log says of the end, `logging` where it goes, [`lookup`] asks the
@@ -80,6 +80,7 @@ pub mod lookup;
 #[cfg(feature = "legacy")]
 pub mod net;
 pub mod panics;
+pub mod passed;
 pub mod policy;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod reload;
@@ -92,7 +93,6 @@ pub mod socket_file;
 pub mod stdio;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod supervisor;
-#[cfg(feature = "legacy")]
 #[allow(unsafe_code)] // here and nowhere else
 mod sys;
 #[cfg(feature = "tls")]

@@ -83,12 +83,12 @@ impl Roster {
         config: &Config,
         limits: Option<Limits>,
     ) -> Result<(Change, Posts<L>), Error> {
-        let wanted: Vec<(Service, Place)> = services(config).collect();
+        let wanted = services(config)?;
         let assigned = self.assign(&wanted);
         let new = wanted.iter().zip(&assigned);
         let new = new.filter(|(_, entry)| entry.is_none());
         let bound = new
-            .map(|((_, place), _)| bind(place, self.threads))
+            .map(|((service, place), _)| bind(service, place, config, self.threads))
             .collect::<Result<Vec<Bound<L>>, Error>>()?;
         // Nothing fails from here on.
         if wanted.iter().any(|(service, _)| service.looks_names_up()) {
@@ -224,6 +224,7 @@ mod tests {
     use super::*;
     use crate::cli::{parse, Command};
     use crate::env::Environment;
+    use crate::passed::Inherited;
 
     /// Listens on nothing. Port 9 is somebody else's; port 0 is another one each time.
     #[derive(Debug)]
@@ -243,6 +244,10 @@ mod tests {
 
         fn bind_path(_: &Path) -> io::Result<Paper> {
             unreachable!("there is no Unix socket")
+        }
+
+        fn adopt(_: Inherited) -> io::Result<Paper> {
+            unreachable!("nothing is passed")
         }
 
         fn try_clone(&self) -> io::Result<Paper> {

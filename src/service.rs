@@ -9,11 +9,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::access::Access;
-use crate::config::{Bind, Config, Entrance, Host, ListenSpec};
+use log::warn;
+
+use crate::access::{self, Access};
+use crate::config::{Bind, Config, Entrance, Host, Passed};
 use crate::duty::Duty;
 use crate::error::Error;
 use crate::escape::Escaped;
+use crate::passed::{self, Inherited, Sockets};
 use crate::policy::Policy;
 use crate::route::{Gateway, Tunnel};
 use crate::socket_file::SocketFile;
@@ -79,6 +82,13 @@ pub trait Listen: Sized {
     /// Those of the system.
     fn bind_path(path: &Path) -> io::Result<Self>;
 
+    /// Takes over a socket that listens already.
+    ///
+    /// # Errors
+    ///
+    /// When it doesn't.
+    fn adopt(socket: Inherited) -> io::Result<Self>;
+
     /// The same socket once more, for another thread.
     ///
     /// # Errors
@@ -99,13 +109,10 @@ pub trait Listen: Sized {
 pub(crate) enum Place {
     Port(Bind, u16),
     Path(PathBuf),
+    Passed(Passed),
 }
 
 impl Place {
-    fn port(spec: &ListenSpec, usual: &Bind) -> Place {
-        Place::Port(spec.bind.as_ref().unwrap_or(usual).clone(), spec.port)
-    }
-
     /// Whether the system picks where that is.
     pub(crate) fn is_picked(&self) -> bool {
         matches!(self, Place::Port(_, 0))
@@ -122,43 +129,90 @@ pub(crate) struct Bound<L> {
 }
 
 /// All ways in share a gateway: what one learns of a dead proxy, all know.
-pub(crate) fn services(config: &Config) -> impl Iterator<Item = (Service, Place)> + '_ {
-    let gateway = Gateway::new(config.route.clone());
-    let tunnels = {
-        let gateway = gateway.clone();
-        config.tunnels.iter().map(move |spec| {
-            let place = match &spec.entrance {
-                Entrance::Port(listen) => Place::port(listen, &config.listen),
-                Entrance::Path(path) => Place::Path(path.clone()),
-            };
-            let tunnel = Tunnel::new(spec.destination.clone(), &gateway);
-            (Service::Tunnel(tunnel), place)
-        })
-    };
-    let dynamic = config.dynamic.iter().map(move |spec| {
-        let place = Place::port(spec, &config.listen);
-        (Service::Dynamic(gateway.clone()), place)
-    });
-    let proxy = config.serve.iter().map(|spec| {
-        let policy = Policy::new(spec.clone());
-        (
-            Service::Proxy(policy),
-            Place::Port(spec.bind.clone(), spec.port),
-        )
-    });
-    tunnels.chain(dynamic).chain(proxy)
-}
-
-/// Listens at a place, with `count` descriptors.
 ///
 /// # Errors
 ///
-/// Why that can't be.
-pub(crate) fn bind<L: Listen>(place: &Place, count: usize) -> Result<Bound<L>, Error> {
-    match place {
-        Place::Port(bind, port) => bind_on(bind, *port, count),
-        Place::Path(path) => bind_at(path, count),
+/// A passed socket that isn't there, or is wanted twice.
+pub(crate) fn services(config: &Config) -> Result<Vec<(Service, Place)>, Error> {
+    let gateway = Gateway::new(config.route.clone());
+    let mut sockets = Sockets::new(&config.passed);
+    let mut places = |entrance: &Entrance| {
+        Ok(match entrance {
+            Entrance::Port(spec) => {
+                let bind = spec.bind.as_ref().unwrap_or(&config.listen);
+                vec![Place::Port(bind.clone(), spec.port)]
+            }
+            Entrance::Path(path) => vec![Place::Path(path.clone())],
+            Entrance::Passed(name) => {
+                let sockets = sockets.take(name)?.into_iter();
+                sockets
+                    .map(|socket| Place::Passed(socket.clone()))
+                    .collect()
+            }
+        })
+    };
+    let mut services = Vec::new();
+    for spec in &config.tunnels {
+        let tunnel = Tunnel::new(spec.destination.clone(), &gateway);
+        for place in places(&spec.entrance)? {
+            services.push((Service::Tunnel(tunnel.clone()), place));
+        }
     }
+    for entrance in &config.dynamic {
+        for place in places(entrance)? {
+            services.push((Service::Dynamic(gateway.clone()), place));
+        }
+    }
+    for spec in &config.serve {
+        let place = Place::Port(spec.bind.clone(), spec.port);
+        services.push((Service::Proxy(Policy::new(spec.clone())), place));
+    }
+    for socket in sockets.others() {
+        // Who connects to it waits in vain.
+        warn!("{} was passed to us, and nothing is for it", socket);
+    }
+    Ok(services)
+}
+
+/// Listens at a place of this service, with as many descriptors as there are threads.
+///
+/// # Errors
+///
+/// Why that can't be, or may not.
+pub(crate) fn bind<L: Listen>(
+    service: &Service,
+    place: &Place,
+    config: &Config,
+    threads: usize,
+) -> Result<Bound<L>, Error> {
+    match place {
+        Place::Port(bind, port) => bind_on(bind, *port, threads),
+        Place::Path(path) => bind_at(path, threads),
+        Place::Passed(socket) => adopt(service, socket, config, threads),
+    }
+}
+
+/// Takes over a socket.
+fn adopt<L: Listen>(
+    service: &Service,
+    socket: &Passed,
+    config: &Config,
+    threads: usize,
+) -> Result<Bound<L>, Error> {
+    let adopt = || {
+        let (own, address) = passed::open(socket)?;
+        Ok((address, share(L::adopt(own)?, threads)?))
+    };
+    let (address, listening) = adopt().map_err(|e| Error::listen(socket, e))?;
+    let is_open = config.allow_from.is_empty() && address.is_beyond_loopback();
+    if matches!(service, Service::Dynamic(_)) && is_open {
+        return Err(access::open_to_all(address));
+    }
+    Ok(Bound {
+        name: address.to_string(),
+        listening,
+        file: None,
+    })
 }
 
 fn bind_at<L: Listen>(path: &Path, count: usize) -> Result<Bound<L>, Error> {

@@ -13,6 +13,7 @@ fuzz_target!(|text: &str| {
                     format!("{}{}", written(listen.bind.as_ref()), listen.port)
                 }
                 Entrance::Path(path) => path.to_str().unwrap().into(),
+                Entrance::Passed(name) => format!("fd:{name}"),
             };
             let again = format!("{entrance}:{}", tunnel.destination);
             assert_eq!(again.parse().ok(), Some(tunnel), "{again}");

@@ -9,7 +9,8 @@ pub(super) const ABOUT: &str = "\
 Carries local TCP connections through an HTTP proxy with the CONNECT method.
 
 TUNNEL is [BIND:]PORT:HOST:HOSTPORT, as for ssh -L: whoever connects to PORT here is connected to \
-HOST:HOSTPORT by the proxy. Port 0 picks a free one. PATH:HOST:HOSTPORT is a Unix socket.";
+HOST:HOSTPORT by the proxy. Port 0 picks a free one. PATH:HOST:HOSTPORT is a Unix socket, \
+fd:NAME:HOST:HOSTPORT one that systemd has bound.";
 
 pub(super) const AFTER: &str = "\
 ENVIRONMENT:
@@ -40,7 +41,7 @@ pub(super) fn app() -> App<'static, 'static> {
             Arg::with_name("tunnel")
                 .value_name("TUNNEL")
                 .multiple(true)
-                .help("[BIND:]PORT:HOST:HOSTPORT, or PATH:HOST:HOSTPORT"),
+                .help("[BIND:]PORT:HOST:HOSTPORT, with a PATH or fd:NAME for the port"),
         )
         .arg(repeated("forward", "L", "TUNNEL", "The same as the positional form").long("forward"))
         .arg(
@@ -151,7 +152,7 @@ pub(super) fn app() -> App<'static, 'static> {
                 "dynamic",
                 "D",
                 "[BIND:]PORT",
-                "Listen for SOCKS5 and HTTP CONNECT, to any destination",
+                "Listen for SOCKS5 and HTTP CONNECT, to any destination; also PATH, fd:NAME",
             )
             .long("dynamic"),
         )

@@ -28,9 +28,10 @@ use self::file::ConfigFile;
 use self::outline::Outline;
 use self::password::{Named, Passwords};
 use self::secrecy::Secretive;
-use crate::config::{Bind, Block, Blocks, Config, Credentials, Family, Host, HostPort, ListenSpec};
-use crate::config::{Login, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route, Secret};
-use crate::config::{ServeSpec, Timeouts, TunnelSpec};
+use crate::access;
+use crate::config::{Bind, Block, Blocks, Config, Credentials, Entrance, Family, Host, HostPort};
+use crate::config::{ListenSpec, Login, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route};
+use crate::config::{Secret, ServeSpec, Timeouts, TunnelSpec};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -292,6 +293,7 @@ fn configure(
     Ok(Config {
         listen,
         serve,
+        passed: env.passed()?,
         allow_from,
         demo,
         test,
@@ -381,17 +383,18 @@ fn dynamic(
     matches: &ArgMatches<'_>,
     listen: &Bind,
     allow_from: &[Block],
-) -> Result<Vec<ListenSpec>, Error> {
-    let given: Vec<ListenSpec> = all(matches, "dynamic")?;
-    let is_open = |spec: &&ListenSpec| !spec.bind.as_ref().unwrap_or(listen).is_loopback();
-    match given.iter().find(is_open) {
-        Some(spec) if allow_from.is_empty() => Err(Error::usage(format!(
-            "-D {} would be a proxy for everybody: bind it to 127.0.0.1, or give \
-             --allow-from CIDR",
-            outline::Address(spec.bind.as_ref().unwrap_or(listen), spec.port)
-        ))),
-        _ => Ok(given),
+) -> Result<Vec<Entrance>, Error> {
+    let given: Vec<Entrance> = all(matches, "dynamic")?;
+    for entrance in &given {
+        // Where one listens that is passed to us, will be seen when it is.
+        if let Entrance::Port(ListenSpec { bind, port }) = entrance {
+            let bind = bind.as_ref().unwrap_or(listen);
+            if !bind.is_loopback() && allow_from.is_empty() {
+                return Err(access::open_to_all(outline::Address(bind, *port)));
+            }
+        }
     }
+    Ok(given)
 }
 
 fn serve(

@@ -13,20 +13,13 @@ impl fmt::Display for Outline<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let config = self.0;
         for tunnel in &config.tunnels {
-            write!(f, "would listen on ")?;
-            match &tunnel.entrance {
-                Entrance::Port(spec) => self.address(spec).fmt(f)?,
-                Entrance::Path(path) => Escaped(path.as_os_str().as_bytes()).fmt(f)?,
-            }
+            self.write_entrance(&tunnel.entrance, f)?;
             write!(f, " for {}", tunnel.destination)?;
             self.write_way(config.route.is_direct(&tunnel.destination), f)?;
         }
-        for spec in &config.dynamic {
-            write!(
-                f,
-                "would listen on {} for SOCKS5 and HTTP CONNECT",
-                self.address(spec)
-            )?;
+        for entrance in &config.dynamic {
+            self.write_entrance(entrance, f)?;
+            f.write_str(" for SOCKS5 and HTTP CONNECT")?;
             self.write_way(config.route.no_proxy.covers_everything(), f)?;
         }
         if let Some(destination) = &config.stdio {
@@ -50,8 +43,15 @@ impl fmt::Display for Outline<'_> {
 }
 
 impl Outline<'_> {
-    fn address<'a>(&'a self, spec: &'a ListenSpec) -> Address<'a> {
-        Address(spec.bind.as_ref().unwrap_or(&self.0.listen), spec.port)
+    fn write_entrance(&self, entrance: &Entrance, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("would listen on ")?;
+        match entrance {
+            Entrance::Port(ListenSpec { bind, port }) => {
+                Address(bind.as_ref().unwrap_or(&self.0.listen), *port).fmt(f)
+            }
+            Entrance::Path(path) => Escaped(path.as_os_str().as_bytes()).fmt(f),
+            Entrance::Passed(name) => write!(f, "fd:{}", Escaped(name.as_bytes())),
+        }
     }
 
     fn write_way(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -183,8 +183,12 @@ fn the_usual_limits_and_others() {
 #[test]
 fn a_dynamic_listener_is_for_those_who_are_named() {
     let ports = |line: &str| -> Vec<u16> {
-        let listening = config(line).dynamic;
-        listening.iter().map(|spec| spec.port).collect()
+        let entrances = config(line).dynamic;
+        let port = |entrance: &Entrance| match entrance {
+            Entrance::Port(spec) => spec.port,
+            other => panic!("{:?}", other),
+        };
+        entrances.iter().map(port).collect()
     };
     assert!(ports("-p p:1 1:a:1").is_empty());
     assert_eq!(ports("-p p:1 -D 1080 --dynamic [::1]:1081"), [1080, 1081]);
@@ -192,6 +196,11 @@ fn a_dynamic_listener_is_for_those_who_are_named() {
     assert!(complaint("-p p:1 -D *:1").contains("-D *:1 would be a proxy for everybody"));
     assert!(complaint("-p p:1 -D 1 -l 0.0.0.0").contains("-D 0.0.0.0:1 would be"));
     assert!(complaint("-p p:1 -D x").contains("'x'"));
+    let elsewhere = config("-p p:1 -D /run/s -D fd:s -l 0.0.0.0").dynamic;
+    assert_eq!(
+        elsewhere,
+        ["/run/s".parse().unwrap(), Entrance::Passed("s".into())]
+    );
     assert!(complaint("-p p:1 -D 1 -W a:1").contains("without others"));
 }
 

@@ -12,6 +12,7 @@ mod header;
 mod host;
 mod log;
 mod netrc;
+mod passed;
 mod pattern;
 mod proxy;
 mod schemes;
@@ -34,6 +35,7 @@ pub(crate) use self::host::plain;
 pub use self::host::{Bind, Host, HostPort, ListenSpec};
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
+pub use self::passed::Passed;
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{Names, Protocol, ProxySpec, ProxyUrl};
 pub use self::schemes::{Scheme, Schemes};
@@ -186,13 +188,15 @@ pub struct Config {
     /// The tunnels, in the order they were given.
     pub tunnels: Vec<TunnelSpec>,
     /// Where clients may name their destination themselves, as in the tunnels.
-    pub dynamic: Vec<ListenSpec>,
+    pub dynamic: Vec<Entrance>,
     /// Where tunnels without a bind address listen.
     pub listen: Bind,
     /// Stdin and stdout are the client of a tunnel to this destination.
     pub stdio: Option<HostPort>,
     /// The embedded proxy.
     pub serve: Option<ServeSpec>,
+    /// The sockets that whoever started us has bound.
+    pub passed: Vec<Passed>,
     /// Whose connections are taken; empty takes everybody's.
     pub allow_from: Vec<Block>,
     /// Show the whole chain on loopback and exit.
@@ -250,6 +254,7 @@ mod tests {
             let _ = text.parse::<NoProxy>();
             let _ = text.parse::<Blocks>();
             let _ = text.parse::<ListenSpec>();
+            let _ = text.parse::<Entrance>();
             let _ = text.parse::<Header>();
             let _ = text.parse::<Login>();
         }

@@ -13,7 +13,8 @@ const RIGHT: &str = "8993:imap.example.org:993, of the form [BIND:]PORT:HOST:HOS
 /// Bytes that the path of a Unix socket may have (unix(7): 108 with the NUL behind it).
 const PATH_LIMIT: usize = 107;
 
-/// One tunnel: `[BIND:]PORT:HOST:HOSTPORT`, or `PATH:HOST:HOSTPORT`, where the path has a `/` in it.
+/// One tunnel: `[BIND:]PORT:HOST:HOSTPORT`; `PATH:HOST:HOSTPORT`, where the path has a `/` in it; or
+/// `fd:NAME:HOST:HOSTPORT`, where somebody else has bound the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelSpec {
     /// Where its clients come in.
@@ -29,6 +30,24 @@ pub enum Entrance {
     Port(ListenSpec),
     /// By a Unix socket at this path.
     Path(PathBuf),
+    /// By what was passed to us under this name or number.
+    Passed(String),
+}
+
+impl FromStr for Entrance {
+    type Err = Error;
+
+    /// `[BIND:]PORT`, a path, or `fd:NAME`.
+    fn from_str(text: &str) -> Result<Entrance, Error> {
+        let read = |entrance: Result<Entrance, String>| {
+            entrance.map_err(|why| wrong("address to listen on", text, why, "127.0.0.1:1080"))
+        };
+        match text.strip_prefix("fd:") {
+            Some(name) => read(read_name(name)),
+            None if text.contains('/') => read(read_path(text)),
+            None => text.parse().map(Entrance::Port),
+        }
+    }
 }
 
 impl FromStr for TunnelSpec {
@@ -43,6 +62,7 @@ fn read(text: &str) -> Result<TunnelSpec, String> {
     let (entrance, host, port) = match split(text)[..] {
         [path, host, port] if path.contains('/') => (read_path(path)?, host, port),
         [listen, host, port] => (read_entrance(None, listen)?, host, port),
+        ["fd", name, host, port] => (read_name(name)?, host, port),
         [bind, listen, host, port] => {
             let bind = Bind::read(bind)?;
             (read_entrance(Some(bind), listen)?, host, port)
@@ -61,6 +81,16 @@ fn read(text: &str) -> Result<TunnelSpec, String> {
 fn read_entrance(bind: Option<Bind>, port: &str) -> Result<Entrance, String> {
     let port = read_port(port, true)?;
     Ok(Entrance::Port(ListenSpec { bind, port }))
+}
+
+fn read_name(name: &str) -> Result<Entrance, String> {
+    if name.is_empty() {
+        Err("after fd: stands the name or the number of a socket".into())
+    } else if name.chars().any(|c| c.is_control() || c == ':') {
+        Err("the name of a socket holds neither ':' nor control characters".into())
+    } else {
+        Ok(Entrance::Passed(name.into()))
+    }
 }
 
 fn read_path(path: &str) -> Result<Entrance, String> {
@@ -122,6 +152,26 @@ mod tests {
         assert!(complaint("/a\n:a:1").contains("control characters"));
         assert!(complaint("/a:b").contains("2 parts"));
         assert!(complaint("/a:1:b:2").contains("'/'"));
+    }
+
+    #[test]
+    fn a_socket_that_is_passed_has_a_name_or_a_number() {
+        let passed = |name: &str| Entrance::Passed(name.into());
+        assert_eq!(read("fd:3:a:1").entrance, passed("3"));
+        assert_eq!(read("fd:imap tls:[::1]:993").entrance, passed("imap tls"));
+        let alone = |text: &str| text.parse::<Entrance>();
+        assert_eq!(alone("fd:socks").unwrap(), passed("socks"));
+        assert_eq!(alone("/run/s").unwrap(), Entrance::Path("/run/s".into()));
+        let port = ListenSpec {
+            bind: None,
+            port: 1080,
+        };
+        assert_eq!(alone("1080").unwrap(), Entrance::Port(port));
+        for text in &["fd:", "fd:a:b", "fd:\n", "fd", "x"] {
+            let complaint = alone(text).unwrap_err().to_string();
+            assert!(complaint.contains("address to listen on"), "{}", complaint);
+        }
+        assert!("fd::a:1".parse::<TunnelSpec>().is_err());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::reactor::{Readiness, Registration};
 use super::transport::poll_io;
 use super::{Handle, Transport};
 use crate::escape::Escaped;
+use crate::passed::Inherited;
 use crate::service::Listen;
 use crate::sys::{self, Pipe};
 
@@ -293,6 +294,27 @@ impl Listen for Listening {
 
     fn bind_path(path: &Path) -> io::Result<Listening> {
         Listening::bind_path(path)
+    }
+
+    fn adopt(socket: Inherited) -> io::Result<Listening> {
+        let (socket, path) = match socket {
+            Inherited::Tcp(tcp) => {
+                let socket = socket2::Socket::from(tcp);
+                socket.set_nodelay(true)?;
+                socket.set_tcp_keepalive(&keepalive())?;
+                (socket, None)
+            }
+            Inherited::Unix(unix) => {
+                let path = unix.local_addr()?.as_pathname().map(Path::to_path_buf);
+                (unix.into(), Some(path.unwrap_or_default()))
+            }
+        };
+        if !socket.is_listener()? {
+            let why = "it doesn't listen";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        socket.set_nonblocking(true)?;
+        Ok(Listening { io: socket, path })
     }
 
     fn try_clone(&self) -> io::Result<Listening> {

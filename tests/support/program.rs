@@ -162,6 +162,12 @@ impl Ptunnel {
         self
     }
 
+    /// Has another program start it, which finds the command line behind its own words.
+    pub fn started_by(mut self, words: &[&str]) -> Ptunnel {
+        self.before = words.iter().map(OsString::from).collect();
+        self
+    }
+
     /// Runs the program away from any terminal.
     pub fn in_a_session_of_its_own(mut self) -> Ptunnel {
         self.before = vec!["setsid".into(), "--wait".into()];

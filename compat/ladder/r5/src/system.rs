@@ -5,8 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use log::{info, warn};
+use rustix::net::{shutdown, Shutdown};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
-use rustix::stdio::dup2_stdout;
+use rustix::stdio::{dup2_stdout, stdout};
 use rustix::time::{clock_gettime, ClockId};
 
 /// Raises the limit on descriptors to its hard limit, and logs what it is now.
@@ -34,8 +35,12 @@ pub fn monotonic() -> Duration {
 
 /// Makes the reader of our stdout see its end; what is written there afterwards is lost.
 ///
-/// In one step, so that no descriptor opened meanwhile can become stdout.
-pub fn close_stdout() {
+/// In one step, so that no descriptor opened meanwhile can become stdout. The end of a socket that
+/// others keep open has to be sent.
+pub fn close_stdout(is_shared_socket: bool) {
+    if is_shared_socket {
+        let _ = shutdown(stdout(), Shutdown::Write);
+    }
     if let Ok(null) = OpenOptions::new().write(true).open("/dev/null") {
         let _ = dup2_stdout(&null);
     }

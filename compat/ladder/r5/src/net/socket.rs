@@ -12,6 +12,7 @@ use std::path::Path;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
+use ptunnel::passed::Inherited;
 use ptunnel::report::Origin;
 use ptunnel::service::Listen;
 use ptunnel::Escaped;
@@ -67,6 +68,30 @@ impl Listen for Listening {
         socket.bind(&SockAddr::unix(path)?)?;
         socket.listen(BACKLOG)?;
         Ok(Listening::Unix(socket.into()))
+    }
+
+    fn adopt(socket: Inherited) -> io::Result<Listening> {
+        let is_listening = match &socket {
+            Inherited::Tcp(tcp) => SockRef::from(tcp).is_listener()?,
+            Inherited::Unix(unix) => SockRef::from(unix).is_listener()?,
+        };
+        if !is_listening {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it doesn't listen",
+            ));
+        }
+        match socket {
+            Inherited::Tcp(tcp) => {
+                tcp.set_nonblocking(true)?;
+                SockRef::from(&tcp).set_tcp_keepalive(&KEEPALIVE)?;
+                Ok(Listening::Tcp(tcp))
+            }
+            Inherited::Unix(unix) => {
+                unix.set_nonblocking(true)?;
+                Ok(Listening::Unix(unix))
+            }
+        }
     }
 
     fn try_clone(&self) -> io::Result<Listening> {

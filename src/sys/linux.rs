@@ -1,6 +1,4 @@
-//! System calls that no crate for this toolchain wraps: the only unsafe code of the project.
-//!
-//! What is here is a thin, safe face over Linux: an epoll set whose events tell a half-close
+//! What the engine asks of Linux: a thin, safe face over it. That is an epoll set whose events tell a half-close
 //! (`EPOLLRDHUP`, which mio 0.6 doesn't ask for), `accept4`, `splice` between a socket and a
 //! pipe, the limit on descriptors, and the clock that a service manager goes by. Policy is left to the callers: nothing here retries,
 //! waits or logs.
@@ -245,8 +243,13 @@ pub(crate) fn monotonic() -> Duration {
     }
 }
 
-/// Makes the reader of our stdout see its end; what is written there afterwards is lost.
-pub(crate) fn close_stdout() {
+/// Makes the reader of our stdout see its end; what is written there afterwards is lost. The end of
+/// a socket that others keep open has to be sent.
+pub(crate) fn close_stdout(is_shared_socket: bool) {
+    if is_shared_socket {
+        // SAFETY: no pointers; what isn't connected any more is an error, and has its end.
+        unsafe { libc::shutdown(libc::STDOUT_FILENO, libc::SHUT_WR) };
+    }
     // SAFETY: descriptor 1 stays valid throughout: dup2 replaces it in one step, so that no
     // descriptor opened meanwhile can become stdout.
     unsafe {

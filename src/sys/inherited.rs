@@ -1,0 +1,63 @@
+//! Sockets that whoever started this process has left open for it.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::io::{FromRawFd, IntoRawFd, RawFd};
+use std::os::unix::net::UnixListener;
+
+/// A socket with a number that somebody told us, as one of our own.
+#[derive(Debug)]
+pub enum Inherited {
+    /// It has an IP address.
+    Tcp(TcpListener),
+    /// It is a Unix socket.
+    Unix(UnixListener),
+}
+
+impl Inherited {
+    /// Another descriptor, closed on exec, for what `number` stands for: that one stays open, and
+    /// whoever has it need not know of this.
+    ///
+    /// # Errors
+    ///
+    /// When it stands for nothing, or for something else than a socket of these kinds.
+    pub fn duplicate(number: RawFd) -> io::Result<Inherited> {
+        // SAFETY: takes no memory of ours; a number that stands for nothing is an error.
+        let own = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+        if own < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the new descriptor is ours alone, and has one owner from here on.
+        let tcp = unsafe { TcpListener::from_raw_fd(own) };
+        if tcp.local_addr().is_ok() {
+            return Ok(Inherited::Tcp(tcp));
+        }
+        // SAFETY: the owner before has just given it up.
+        let unix = unsafe { UnixListener::from_raw_fd(tcp.into_raw_fd()) };
+        unix.local_addr()?;
+        Ok(Inherited::Unix(unix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::io::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore)] // which has no network
+    fn a_number_becomes_a_socket_of_its_kind() {
+        let listening = TcpListener::bind("127.0.0.1:0").unwrap();
+        match Inherited::duplicate(listening.as_raw_fd()).unwrap() {
+            Inherited::Tcp(tcp) => {
+                assert_eq!(tcp.local_addr().unwrap(), listening.local_addr().unwrap());
+                assert_ne!(tcp.as_raw_fd(), listening.as_raw_fd());
+            }
+            other => panic!("{:?}", other),
+        }
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(Inherited::duplicate(file.as_raw_fd()).is_err());
+        assert!(Inherited::duplicate(1_000_000).is_err());
+    }
+}

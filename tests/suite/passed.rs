@@ -1,0 +1,304 @@
+//! Sockets that whoever starts the program has bound: systemd's socket activation, and inetd.
+
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+
+use crate::ends::Gate;
+use crate::support::parts::{curl, Nginx, Squid, SMALL};
+use crate::support::program::{clean_command, Finished};
+use crate::support::temp::free_port;
+use crate::support::{eventually_some, Connection, Peer, Ptunnel, TempDir, PATIENCE};
+
+/// Binds what stands before `--` as ADDRESS=NAME, and becomes what stands behind it, as systemd
+/// would: with LISTEN_FDS, and in LISTEN_PID its own number, or another's if OTHERS is set.
+const LAUNCHER: &str = "
+import fcntl, os, socket, sys
+end = sys.argv.index('--')
+names, sockets = [], []
+for word in sys.argv[1:end]:
+    address, name = word.split('=')
+    host, _, port = address.rpartition(':')
+    if address == 'file':
+        sockets.append(os.open('/dev/null', os.O_RDONLY))
+    else:
+        path = '/' in address
+        family = socket.AF_UNIX if path else socket.AF_INET6 if ':' in host else socket.AF_INET
+        one = socket.socket(family)
+        one.bind(address if path else (host, int(port)))
+        if name != 'deaf':
+            one.listen(100)
+        sockets.append(one.detach())
+    names.append(name)
+high = [fcntl.fcntl(one, fcntl.F_DUPFD, 50) for one in sockets]
+for place, one in enumerate(high):
+    os.dup2(one, 3 + place, inheritable=True)
+    os.set_inheritable(one, False)
+os.environ['LISTEN_FDS'] = str(len(names))
+os.environ['LISTEN_FDNAMES'] = ':'.join(names)
+os.environ['LISTEN_PID'] = str(os.getppid() if os.environ.get('OTHERS') else os.getpid())
+os.execv(sys.argv[end + 1], sys.argv[end + 1:])
+";
+
+fn launched(program: Ptunnel, sockets: &[&str]) -> Ptunnel {
+    let mut words = vec!["python3", "-c", LAUNCHER];
+    words.extend(sockets);
+    words.push("--");
+    program.started_by(&words)
+}
+
+fn on_loopback(port: u16) -> SocketAddr {
+    SocketAddr::new("127.0.0.1".parse().unwrap(), port)
+}
+
+#[track_caller]
+fn ping(mut client: Connection) {
+    client.send("ping");
+    client.expect("ping");
+}
+
+#[test]
+fn a_tunnel_takes_the_socket_of_its_name_or_number() {
+    let proxy = Peer::echoing();
+    let (one, two) = (free_port(), free_port());
+    let sockets = [
+        format!("127.0.0.1:{}=a", one),
+        format!("127.0.0.1:{}=b", two),
+    ];
+    let sockets: Vec<&str> = sockets.iter().map(String::as_str).collect();
+    for args in &[&[][..], &["--threads", "2"]] {
+        let program = Ptunnel::through(proxy.address())
+            .tunnel("fd:b:b.example:2")
+            .tunnel("fd:3:a.example:1")
+            .args(args);
+        let program = launched(program, &sockets).start();
+        let line = &program.listening()[0].line;
+        assert_eq!(
+            *line,
+            format!(
+                "listening on 127.0.0.1:{} for b.example:2 through {}",
+                two,
+                proxy.address()
+            )
+        );
+        for (port, host) in &[(one, "a.example:1"), (two, "b.example:2")] {
+            for _ in 0..4 {
+                ping(Connection::open(on_loopback(*port)));
+                let head = proxy.heads().pop().unwrap();
+                assert!(head.starts_with(&format!("CONNECT {} ", host)), "{}", head);
+            }
+        }
+        assert_eq!(program.stderr(), "");
+    }
+}
+
+#[test]
+fn sockets_that_share_a_name_are_for_one_tunnel() {
+    let proxy = Peer::echoing();
+    let port = free_port();
+    let sockets = [format!("127.0.0.1:{}=a", port), format!("::1:{}=a", port)];
+    let program = Ptunnel::through(proxy.address()).tunnel("fd:a:a.example:1");
+    let program = launched(program.more_lines(1), &[&sockets[0], &sockets[1]]).start();
+    assert_eq!(program.listening().len(), 2);
+    for place in 0..2 {
+        ping(program.connect_to(place));
+    }
+}
+
+#[test]
+fn a_unix_socket_may_be_passed_and_stays() {
+    let (folder, proxy) = (TempDir::new(), Peer::echoing());
+    let path = folder.at("sock");
+    let program = Ptunnel::through(proxy.address()).arg("fd:a:a.example:1");
+    let mut program = launched(program, &[&format!("{}=a", path)]).spawn();
+    let mut client = eventually_some("a socket", || UnixStream::connect(&path).ok());
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.write_all(b"ping").unwrap();
+    let mut answer = [0; 4];
+    std::io::Read::read_exact(&mut client, &mut answer).unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut program.stdout(), &mut line).unwrap();
+    assert!(
+        line.starts_with(&format!("listening on {} for ", path)),
+        "{}",
+        line
+    );
+    drop(client);
+    program.signal(libc::SIGTERM);
+    program.finish().expect_code(0);
+    assert!(fs::symlink_metadata(&path).is_ok(), "it is somebody else's");
+}
+
+/// The program must refuse this with exit code 2.
+#[track_caller]
+fn assert_refused(program: Ptunnel, sockets: &[&str], words: &[&str]) {
+    let finished: Finished = launched(program, sockets).run();
+    finished.expect_code(2);
+    assert_eq!(finished.text(), "");
+    for word in words {
+        assert!(finished.stderr.contains(word), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_socket_that_is_not_there_is_named_with_those_that_are() {
+    let sockets = [format!("127.0.0.1:{}=imap", free_port())];
+    let sockets = [&sockets[0][..]];
+    let begin = || Ptunnel::through("proxy.example:1");
+    let there = ["'fd:db'", "there are fd:3 ('imap')"];
+    assert_refused(begin().arg("fd:db:a.example:1"), &sockets, &there);
+    let twice = begin().args(&["fd:imap:a.example:1", "fd:3:b.example:1"]);
+    assert_refused(twice, &sockets, &["fd:3 ('imap') is given twice"]);
+    let others = begin().arg("fd:imap:a.example:1").env("OTHERS", "1");
+    assert_refused(others, &sockets, &["none was passed", "LISTEN_PID"]);
+    let finished = begin().arg("fd:3:a.example:1").run();
+    finished.expect_code(2);
+    assert!(finished.stderr.contains("none was passed"));
+}
+
+#[test]
+fn a_descriptor_that_takes_no_clients_is_no_socket_for_them() {
+    let deaf = format!("127.0.0.1:{}=deaf", free_port());
+    for socket in &["file=deaf", &deaf] {
+        let program = Ptunnel::through("proxy.example:1").arg("fd:deaf:a.example:1");
+        let finished = launched(program, &[socket]).run();
+        finished.expect_code(1);
+        assert!(
+            finished.stderr.contains("cannot listen on fd:3 ('deaf')"),
+            "{}",
+            finished.stderr
+        );
+    }
+}
+
+#[test]
+fn a_socket_that_nothing_is_for_is_warned_of() {
+    let sockets = [
+        format!("127.0.0.1:{}=a", free_port()),
+        format!("127.0.0.1:{}=b", free_port()),
+    ];
+    let program = Ptunnel::through("proxy.example:1").tunnel("fd:a:a.example:1");
+    let program = launched(program, &[&sockets[0], &sockets[1]]).start();
+    program.says(&["warning", "fd:4 ('b')"]);
+}
+
+#[test]
+fn a_dynamic_listener_that_all_could_reach_wants_to_know_for_whom() {
+    let socket = format!("0.0.0.0:{}=socks", free_port());
+    let begin = || Ptunnel::through("proxy.example:1").args(&["-D", "fd:socks"]);
+    assert_refused(begin(), &[&socket], &["for everybody", "--allow-from"]);
+    let program = begin().args(&["--allow-from", "127.0.0.2"]).more_lines(1);
+    let program = launched(program, &[&socket]).start();
+    let mut other = Connection::open(on_loopback(program.address().port()));
+    other.expect_nothing();
+    program.says(&["turned away"]);
+}
+
+#[test]
+fn systemd_starts_it_with_its_first_client() {
+    let (nginx, squid, folder) = (Nginx::start(), Squid::start(None), TempDir::new());
+    let (port, socks, path) = (free_port(), free_port(), folder.at("sock"));
+    let words = [
+        "systemd-socket-activate",
+        "--fdname=web:web2:socks",
+        "-l",
+        &on_loopback(port).to_string(),
+        "-l",
+        &path,
+        "-l",
+        &on_loopback(socks).to_string(),
+    ]
+    .iter()
+    .map(|word| word.to_string())
+    .collect::<Vec<String>>();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let program = Ptunnel::through(squid.address())
+        .arg(format!("fd:web:{}", nginx.address()))
+        .arg(format!("fd:web2:{}", nginx.address()))
+        .args(&["-D", "fd:socks"])
+        .started_by(&words);
+    let program = program.spawn();
+    program.says(&["Listening on"]);
+    let url = |at: &str| format!("http://{}/small", at);
+    let get = |args: &[&str], at: &str| {
+        let url = url(at);
+        let connecting = ["--retry", "20", "--retry-connrefused", "--noproxy", ""];
+        curl(&[args, &connecting[..], &[&url]].concat())
+    };
+    let first = get(&[], &on_loopback(port).to_string());
+    assert_eq!(first, SMALL.as_bytes());
+    let second = get(&["--unix-socket", &path], "localhost");
+    assert_eq!(second, SMALL.as_bytes());
+    let socks = on_loopback(socks).to_string();
+    let third = get(&["--socks5", &socks], &nginx.address().to_string());
+    assert_eq!(third, SMALL.as_bytes());
+}
+
+/// inetd and systemd's `Accept=yes`: the connection is standard input and output.
+struct Inetd {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Inetd {
+    fn start(program: &Ptunnel) -> Inetd {
+        let address = on_loopback(free_port());
+        let mut inetd = clean_command("systemd-socket-activate");
+        inetd.args(&["--inetd", "--accept", "-l", &address.to_string()]);
+        inetd.args(program.words().split(' '));
+        inetd.stdin(Stdio::null()).stdout(Stdio::null());
+        inetd.stderr(Stdio::null());
+        let child = inetd.spawn().expect("systemd-socket-activate");
+        Inetd { child, address }
+    }
+
+    fn connect(&self) -> Connection {
+        let limit = || std::net::TcpStream::connect(self.address).ok();
+        Connection::new(eventually_some("it listens", limit), 0)
+    }
+}
+
+impl Drop for Inetd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn inetd_hands_over_a_connection_as_stdin_and_stdout() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address()).args(&["-W", "a.example:1"]);
+    let inetd = Inetd::start(&program);
+    let mut client = inetd.connect();
+    client.send("early");
+    let mut server = gate.grant();
+    server.expect("early");
+    server.send("answer");
+    client.expect("answer");
+    client.finish_sending();
+    server.expect_end();
+    server.send("that is all");
+    drop(server);
+    assert_eq!(client.rest(), b"that is all");
+}
+
+/// stdin was the same socket, and kept it open.
+#[test]
+fn the_servers_end_reaches_inetds_client_while_it_goes_on() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address()).args(&["-W", "a.example:1"]);
+    let inetd = Inetd::start(&program);
+    let mut client = inetd.connect();
+    client.send("x");
+    let mut server = gate.grant();
+    server.expect("x");
+    server.send("that is all");
+    server.finish_sending();
+    assert_eq!(client.rest(), b"that is all");
+    client.send("not quite");
+    client.finish_sending();
+    assert_eq!(server.rest(), b"not quite");
+}
