@@ -85,7 +85,7 @@ VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=d
 MEMCHECK := $(abspath $(TARGET))/memcheck
 
 # The demo raises no limit, resolves no name and closes no stdout: two tests of the suite reach
-# the rest of src/sys.rs. Their program is killed or ends as it should, so its log tells.
+# the rest of src/sys. Their program is killed or ends as it should, so its log tells.
 memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, and what of sys it leaves out
 	PROPTEST_CASES=16 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"'
 	$(CARGO) build --release --locked
