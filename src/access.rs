@@ -156,7 +156,7 @@ mod tests {
     fn who_is_admitted_may_change_for_all_who_ask() {
         let access = Access::default();
         let asking = access.clone();
-        let client = "11.0.0.1:5".parse().unwrap();
+        let client = Origin::Address("11.0.0.1:5".parse().unwrap());
         let Blocks(blocks) = "10.0.0.0/8".parse().unwrap();
         access.change(blocks);
         assert!(!asking.admits(client));

@@ -163,7 +163,7 @@ pub(crate) fn services(config: &Config) -> Result<Vec<(Service, Place)>, Error> 
             services.push((Service::Dynamic(gateway.clone()), place));
         }
     }
-    for spec in &config.serve {
+    if let Some(spec) = &config.serve {
         let place = Place::Port(spec.bind.clone(), spec.port);
         services.push((Service::Proxy(Policy::new(spec.clone())), place));
     }
