@@ -140,7 +140,8 @@ impl Roster {
         let mut assigned = vec![None; wanted.len()];
         let mut is_free = vec![true; self.entries.len()];
         for may_change in &[false, true] {
-            for ((service, place), assigned) in wanted.iter().zip(&mut assigned) {
+            for (one, assigned) in wanted.iter().zip(&mut assigned) {
+                let (service, place) = one;
                 if assigned.is_some() {
                     continue;
                 }
