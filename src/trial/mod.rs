@@ -33,6 +33,7 @@ pub(crate) enum Step {
     /// One of them takes a connection.
     Connection,
     /// The proxy's certificate is looked at.
+    #[cfg(feature = "tls")]
     Tls,
     /// The proxy is asked for the destination.
     Connect,
@@ -47,6 +48,7 @@ impl Step {
         match self {
             Step::Name => "name",
             Step::Connection => "connection",
+            #[cfg(feature = "tls")]
             Step::Tls => "TLS",
             Step::Connect => "CONNECT",
             Step::Authentication => "authentication",
