@@ -48,6 +48,8 @@ fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Res
             }
             secrecy::settle(filter, config.has_credentials());
             if config.test {
+                // Its lines are begun before they are ended: no other shall come between.
+                log::logger().flush();
                 return trial::run(&config);
             }
             Ok(match engine(&config, words.source(answers)) {

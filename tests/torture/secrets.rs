@@ -253,7 +253,7 @@ fn no_complaint_about_the_command_line_shows_a_password() {
         &["-U", "j:oe", "-P", &broken],
         &["--password", CANARY, "--no-such-option"],
         &["--pasword", CANARY],
-        &["-p", &url.replace("http", "socks5")],
+        &["-p", &url.replace("http", "socks4")],
         &["-p", &url.replace(":1", ":port")],
         &["-p", &url, "-p", "nonsense"],
         &[
@@ -297,7 +297,7 @@ fn no_complaint_about_a_file_shows_a_password() {
         "password = \"kanarienvogel\"\npassword-file = \"/dev/null\"",
         "user = \":kanarienvogel\"",
         "proxy = \"joe:kanarienvogel@\"",
-        "proxy = [\"a:1\", \"socks5://joe:kanarienvogel@a:1\"]",
+        "proxy = [\"a:1\", \"socks4://joe:kanarienvogel@a:1\"]",
         "header = \"Proxy-Authorization: Basic kanarienvogel\"",
     ] {
         let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
