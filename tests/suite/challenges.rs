@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::support::parts::Squid;
+use crate::support::sys::SIGTERM;
 use crate::support::{Connection, Peer, Ptunnel, TempDir};
 
 const DIGEST: &str = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"one\", qop=\"auth\"\r\n";
@@ -342,8 +343,11 @@ fn takes_user_and_password_from_a_netrc_file() {
         client.expect("x");
         // joe:hunter 2
         assert_eq!(credential(&proxy.head()), "Basic am9lOmh1bnRlciAy");
-        assert_eq!(program.stderr().contains("chmod 600"), *warned);
-        assert!(!program.stderr().contains("hunter"), "{}", program.stderr());
+        drop(client);
+        program.signal(SIGTERM);
+        let told = program.finish().stderr;
+        assert_eq!(told.contains("chmod 600"), *warned, "{}", told);
+        assert!(!told.contains("hunter"), "{}", told);
     }
 }
 

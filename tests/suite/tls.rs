@@ -150,6 +150,7 @@ fn a_proxy_that_closes_after_its_challenge_is_asked_anew_in_tls() {
     client.send("hello");
     client.expect("hello");
     assert_eq!(peer.accepted(), 2);
+    program.says(&["example.org:22: open"]);
     let told = program.stderr();
     assert_eq!(told.matches("speaks TLSv1.").count(), 2, "{}", told);
 }
