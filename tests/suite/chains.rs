@@ -301,20 +301,7 @@ fn what_is_behind_the_first_proxy_is_not_gone_round() {
 /// The new connection goes through the first proxy, too.
 #[test]
 fn a_second_proxy_that_closes_after_its_challenge_is_reached_anew() {
-    let second = Peer::start(|mut connection| {
-        let head = String::from_utf8(connection.read_head()).unwrap();
-        if head.contains("Proxy-Authorization: Digest ") {
-            connection.send("HTTP/1.1 200 OK\r\n\r\n");
-            connection.echo();
-        } else {
-            connection.send(
-                "HTTP/1.1 407 Who are you\r\nConnection: close\r\n\
-                 Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\r\n",
-            );
-            connection.finish_sending();
-            connection.drain();
-        }
-    });
+    let second = Peer::closing_at_its_challenge();
     let first = relaying(second.address());
     let program = Ptunnel::through(first.address())
         .args(&["--via", &format!("http://joe:hunter2@{}", second.address())])

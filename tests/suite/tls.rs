@@ -126,20 +126,7 @@ fn squid_behind_stunnel_takes_credentials_that_are_not_shown() {
 #[test]
 fn a_proxy_that_closes_after_its_challenge_is_asked_anew_in_tls() {
     let authority = Authority::new();
-    let peer = Peer::start(|mut connection| {
-        let head = String::from_utf8(connection.read_head()).unwrap();
-        if head.contains("Proxy-Authorization: Digest ") {
-            connection.send("HTTP/1.1 200 OK\r\n\r\n");
-            connection.echo();
-        } else {
-            connection.send(
-                "HTTP/1.1 407 Who are you\r\nConnection: close\r\n\
-                 Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\r\n",
-            );
-            connection.finish_sending();
-            connection.drain();
-        }
-    });
+    let peer = Peer::closing_at_its_challenge();
     let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
     let program = through(stunnel.address(), &authority)
         .args(&["-U", "joe", "-vv"])

@@ -398,6 +398,24 @@ impl Peer {
         })
     }
 
+    /// An echoing proxy that wants Digest, and closes the connection on which it says so.
+    pub fn closing_at_its_challenge() -> Peer {
+        Peer::start(|mut connection| {
+            let head = String::from_utf8(connection.read_head()).unwrap();
+            if head.contains("Proxy-Authorization: Digest ") {
+                connection.send("HTTP/1.1 200 OK\r\n\r\n");
+                connection.echo();
+            } else {
+                connection.send(
+                    "HTTP/1.1 407 Who are you\r\nConnection: close\r\n\
+                     Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\r\n",
+                );
+                connection.finish_sending();
+                connection.drain();
+            }
+        })
+    }
+
     /// A proxy that grants each tunnel to an echo.
     pub fn echoing() -> Peer {
         Peer::granting(|mut connection| connection.echo())
