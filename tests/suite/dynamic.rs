@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread;
 
 use crate::ends::Gate;
-use crate::serve::{echo, request};
+use crate::serve::{echo, granted, request};
 use crate::support::parts::{command, curl, described, output, preloadable};
 use crate::support::parts::{Nginx, Squid, Sshd, SMALL};
 use crate::support::temp::free_port;
@@ -56,11 +56,7 @@ fn open(program: &Running, at: SocketAddr) -> Connection {
 /// The same in HTTP.
 #[track_caller]
 fn open_http(program: &Running, destination: &str) -> Connection {
-    let mut client = program.connect();
-    client.send(request(destination));
-    let head = String::from_utf8(client.read_head()).unwrap();
-    assert!(head.starts_with("HTTP/1.1 200 "), "{:?}", head);
-    client
+    granted(program.connect(), destination)
 }
 
 #[test]

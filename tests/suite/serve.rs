@@ -20,7 +20,12 @@ pub fn request(destination: impl std::fmt::Display) -> String {
 /// A client of the embedded proxy with its tunnel granted.
 #[track_caller]
 pub fn open(program: &Running, destination: SocketAddr) -> Connection {
-    let mut client = Connection::open(program.proxy());
+    granted(Connection::open(program.proxy()), destination)
+}
+
+/// The same client, once it has asked for its tunnel and got it.
+#[track_caller]
+pub fn granted(mut client: Connection, destination: impl std::fmt::Display) -> Connection {
     client.send(request(destination));
     let head = String::from_utf8(client.read_head()).unwrap();
     assert!(head.starts_with("HTTP/1.1 200 "), "{:?}", head);
