@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use log::warn;
 
-use crate::config::{plain, Block};
+use crate::config::{plain, Block, Credentials};
 use crate::error::Error;
 use crate::report::Origin;
 
@@ -80,10 +80,16 @@ impl Access {
     }
 }
 
+/// Whether a listener of `-D` would serve whoever can connect to it.
+pub(crate) fn is_open(user: Option<&Credentials>, allow_from: &[Block]) -> bool {
+    user.is_none() && allow_from.is_empty()
+}
+
 /// A listener of `-D` that would be a proxy for everybody.
 pub(crate) fn open_to_all(address: impl fmt::Display) -> Error {
     Error::usage(format!(
-        "-D {} would be a proxy for everybody: bind it to 127.0.0.1, or give --allow-from CIDR",
+        "-D {} would be a proxy for everybody: bind it to 127.0.0.1, or give \
+         --dynamic-user USER:PASSWORD or --allow-from CIDR",
         address
     ))
 }

@@ -2,17 +2,53 @@
 //! port: the first byte tells which.
 //!
 //! From what a client sends to what it asks for, and from how its opening went to what it is told.
-//! What may be asked for isn't judged here: whoever may connect may have what the proxy grants.
+//! Who may ask is judged here, what for isn't: whoever is served may have what the proxy grants.
 
-use crate::config::HostPort;
+use std::sync::Arc;
+
+use crate::config::{Credentials, HostPort};
 use crate::error::Error;
 use crate::policy::{self, Denial, GRANTED};
+use crate::route::Gateway;
 use crate::wire::{self, HeadReader, Inbound, HEAD_LIMIT};
 use crate::wire::{Refusal, SocksDenial, SocksRefusal, SocksReply, SocksServer, SocksStep};
 
-/// A client heard out, until it has said what it wants.
+/// Such clients: who they must be, and what carries them. Cheap to clone, and to send to another
+/// thread.
+#[derive(Clone, Debug)]
+pub struct Guests {
+    gateway: Gateway,
+    user: Option<Arc<Credentials>>,
+}
+
+impl Guests {
+    /// Those who are `user`, or anybody, carried by this gateway.
+    pub fn new(gateway: &Gateway, user: Option<&Credentials>) -> Guests {
+        Guests {
+            gateway: gateway.clone(),
+            user: user.cloned().map(Arc::new),
+        }
+    }
+
+    /// What carries them.
+    pub fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    /// For one who has just come.
+    pub fn handshake(&self) -> Handshake {
+        Handshake {
+            user: self.user.clone(),
+            state: State::default(),
+        }
+    }
+}
+
+/// A client heard out, until it has said what it wants; the default hears anybody.
 #[derive(Debug, Default)]
 pub struct Handshake {
+    /// Who it must be, if not anybody.
+    user: Option<Arc<Credentials>>,
     state: State,
 }
 
@@ -67,16 +103,17 @@ impl Handshake {
         if let State::Silent = self.state {
             self.state = match piece.first() {
                 None => return Step::Read,
-                Some(&wire::VERSION) => State::Socks(SocksServer::default()),
+                Some(&wire::VERSION) => State::Socks(SocksServer::new(self.user.clone())),
                 Some(&wire::VERSION_4) => return SocksDenial::Old.into(),
                 Some(_) => State::Http(HeadReader::new(HEAD_LIMIT)),
             };
         }
+        let user = self.user.as_deref();
         match &mut self.state {
             State::Silent => unreachable!("it has said something"),
             State::Http(head) => match head.extend(piece, Inbound::decode).transpose() {
                 None => Step::Read,
-                Some(request) => match policy::target(request) {
+                Some(request) => match policy::target(request, user) {
                     Ok(destination) => Language::Http.asked(destination),
                     Err(denial) => denial.into(),
                 },
@@ -188,6 +225,7 @@ mod tests {
     use std::io;
 
     use super::*;
+    use crate::config::{Route, Secret};
     use crate::error::{Peer, Phase};
     use crate::wire::{Decoded, HttpRefusal, Response};
 
@@ -226,6 +264,24 @@ mod tests {
             other => panic!("{:?}", other),
         }
         assert_eq!(socks.into_rest(), b"SSH-");
+    }
+
+    #[test]
+    fn who_must_be_somebody_is_asked_in_either_language() {
+        let route = Route::default();
+        let joe = Credentials::new("joe", Secret::new("x")).unwrap();
+        let guests = Guests::new(&Gateway::new(route), Some(&joe));
+        let ask = |said: &[u8]| guests.handshake().feed(said);
+        match ask(b"CONNECT a:22 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\n\r\n") {
+            Step::Asked(asked) => assert_eq!(asked.destination.to_string(), "a:22"),
+            other => panic!("{:?}", other),
+        }
+        match ask(b"CONNECT a:22 HTTP/1.1\r\n\r\n") {
+            Step::Denied(denied) => assert!(denied.reply.starts_with(b"HTTP/1.1 407 ")),
+            other => panic!("{:?}", other),
+        }
+        assert!(matches!(ask(&[5, 1, 2]), Step::Send(answer) if answer == [5, 2]));
+        assert!(matches!(ask(&[5, 1, 0]), Step::Denied(_)));
     }
 
     #[test]

@@ -58,22 +58,13 @@ impl<'a> Environment<'a> {
         self.first(&["no_proxy", "NO_PROXY"], |text| text.parse())
     }
 
-    /// `PTUNNEL_PASSWORD`: for whichever user a proxy is told, unless an option says more.
+    /// The password in this variable, one of our own.
     ///
     /// # Errors
     ///
     /// When it isn't UTF-8.
-    pub fn password(&self) -> Result<Option<Secret>, Error> {
-        self.first(&["PTUNNEL_PASSWORD"], |text| Ok(Secret::new(text)))
-    }
-
-    /// `PTUNNEL_SERVE_PASSWORD`: for the user that the embedded proxy asks for.
-    ///
-    /// # Errors
-    ///
-    /// When it isn't UTF-8.
-    pub fn serve_password(&self) -> Result<Option<Secret>, Error> {
-        self.first(&["PTUNNEL_SERVE_PASSWORD"], |text| Ok(Secret::new(text)))
+    pub fn password(&self, variable: &str) -> Result<Option<Secret>, Error> {
+        self.first(&[variable], |text| Ok(Secret::new(text)))
     }
 
     /// The sockets that were passed to this process (sd_listen_fds(3)); those that were passed to

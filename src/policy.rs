@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::config::{Family, Host, HostPort, ServeSpec};
+use crate::config::{Credentials, Family, Host, HostPort, ServeSpec};
 use crate::error::Error;
 use crate::escape::{excerpt, Escaped};
 use crate::wire::{auth, encode_response, Inbound, Malformed};
@@ -31,17 +31,7 @@ impl Policy {
     ///
     /// What the client shall be told instead.
     pub fn judge(&self, request: Result<Inbound, Malformed>) -> Result<HostPort, Denial> {
-        let request = well_formed(request)?;
-        if let Some(wanted) = &self.spec.credentials {
-            let given = request.authorization.as_ref();
-            if !given.map_or(false, |given| auth::is_basic(given, wanted)) {
-                return Err(Denial::new(
-                    407,
-                    "this proxy asks for a user and a password",
-                ));
-            }
-        }
-        let target = wanted(&request)?;
+        let target = target(request, self.spec.credentials.as_ref())?;
         let allow = &self.spec.allow;
         if !allow.is_empty() && !allow.iter().any(|pattern| pattern.covers(&target)) {
             return Err(Denial::new(403, format!("{} is not allowed here", target)));
@@ -68,20 +58,24 @@ impl Policy {
     }
 }
 
-/// The destination that a request asks for, whoever asks.
+/// The destination that a request asks for, if it is from `user`, or that may be anybody.
 ///
 /// # Errors
 ///
 /// What the client shall be told instead.
-pub fn target(request: Result<Inbound, Malformed>) -> Result<HostPort, Denial> {
-    wanted(&well_formed(request)?)
-}
-
-fn well_formed(request: Result<Inbound, Malformed>) -> Result<Inbound, Denial> {
-    request.map_err(|why| Denial::new(400, why.to_string()))
-}
-
-fn wanted(request: &Inbound) -> Result<HostPort, Denial> {
+pub fn target(
+    request: Result<Inbound, Malformed>,
+    user: Option<&Credentials>,
+) -> Result<HostPort, Denial> {
+    let request = request.map_err(|why| Denial::new(400, why.to_string()))?;
+    let given = request.authorization.as_ref();
+    let is_user = |user| given.map_or(false, |given| auth::is_basic(given, user));
+    if !user.map_or(true, is_user) {
+        return Err(Denial::new(
+            407,
+            "this proxy asks for a user and a password",
+        ));
+    }
     if request.method != "CONNECT" {
         let why = format!("only CONNECT is served, not {}", request.method);
         return Err(Denial::new(405, why));

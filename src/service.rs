@@ -14,6 +14,7 @@ use log::warn;
 use crate::access::{self, Access};
 use crate::config::{Bind, Config, Entrance, Host, Passed};
 use crate::duty::Duty;
+use crate::dynamic::Guests;
 use crate::error::Error;
 use crate::escape::Escaped;
 use crate::passed::{self, Inherited, Sockets};
@@ -26,8 +27,8 @@ use crate::socket_file::SocketFile;
 pub enum Service {
     /// Each is carried to the tunnel's destination.
     Tunnel(Tunnel),
-    /// Each names its destination, and is carried there by this gateway.
-    Dynamic(Gateway),
+    /// Each names its destination, and is carried there as a guest.
+    Dynamic(Guests),
     /// Each may ask the embedded proxy for a destination.
     Proxy(Policy),
 }
@@ -44,9 +45,10 @@ impl Service {
     pub(crate) fn line(&self, name: &str) -> String {
         match self {
             Service::Tunnel(tunnel) => format!("listening on {} for {}", name, tunnel),
-            Service::Dynamic(gateway) => format!(
+            Service::Dynamic(guests) => format!(
                 "listening on {} for SOCKS5 and HTTP CONNECT {}",
-                name, gateway
+                name,
+                guests.gateway()
             ),
             Service::Proxy(_) => format!("serving proxy on {}", name),
         }
@@ -158,9 +160,10 @@ pub(crate) fn services(config: &Config) -> Result<Vec<(Service, Place)>, Error> 
             services.push((Service::Tunnel(tunnel.clone()), place));
         }
     }
+    let guests = Guests::new(&gateway, config.dynamic_user.as_ref());
     for entrance in &config.dynamic {
         for place in places(entrance)? {
-            services.push((Service::Dynamic(gateway.clone()), place));
+            services.push((Service::Dynamic(guests.clone()), place));
         }
     }
     if let Some(spec) = &config.serve {
@@ -204,7 +207,8 @@ fn adopt<L: Listen>(
         Ok((address, share(L::adopt(own)?, threads)?))
     };
     let (address, listening) = adopt().map_err(|e| Error::listen(socket, e))?;
-    let is_open = config.allow_from.is_empty() && address.is_beyond_loopback();
+    let is_open = access::is_open(config.dynamic_user.as_ref(), &config.allow_from)
+        && address.is_beyond_loopback();
     if matches!(service, Service::Dynamic(_)) && is_open {
         return Err(access::open_to_all(address));
     }

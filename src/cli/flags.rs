@@ -17,6 +17,7 @@ ENVIRONMENT:
     https_proxy, all_proxy     The proxy, without -p (lower case first, then upper case)
     no_proxy                   Destinations reached directly, without --no-proxy
     PTUNNEL_PASSWORD           The password for the proxy
+    PTUNNEL_DYNAMIC_PASSWORD   The password that --dynamic asks for
     PTUNNEL_SERVE_PASSWORD     The password that --serve-proxy asks for
 
 EXIT CODES:
@@ -155,6 +156,14 @@ pub(super) fn app() -> App<'static, 'static> {
                 "Listen for SOCKS5 and HTTP CONNECT, to any destination; also PATH, fd:NAME",
             )
             .long("dynamic"),
+        )
+        .arg(
+            value(
+                "dynamic-user",
+                "USER[:PASSWORD]",
+                "Whom these listeners serve [default: all]",
+            )
+            .requires("dynamic"),
         )
         .arg(
             value(

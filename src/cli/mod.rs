@@ -26,11 +26,11 @@ pub use self::program::program;
 
 use self::file::ConfigFile;
 use self::outline::Outline;
-use self::password::{Named, Passwords};
+use self::password::{Named, Passwords, DYNAMIC_USER, SERVE_USER};
 use self::secrecy::Secretive;
 use crate::access;
 use crate::config::{Bind, Block, Blocks, Config, Credentials, Entrance, Family, Host, HostPort};
-use crate::config::{ListenSpec, Login, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route};
+use crate::config::{ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route};
 use crate::config::{Secret, ServeSpec, Timeouts, TunnelSpec};
 use crate::env::Environment;
 use crate::error::Error;
@@ -218,7 +218,8 @@ fn exposures(typed: &ArgMatches<'_>) -> Vec<String> {
         .filter(|option| secrets(typed, option).next().is_some())
         .map(|option| {
             let instead = match *option {
-                "serve-user" => "PTUNNEL_SERVE_PASSWORD",
+                "dynamic-user" => DYNAMIC_USER.variable,
+                "serve-user" => SERVE_USER.variable,
                 "via" => "--proxy-netrc or --config",
                 _ => "--password-file or PTUNNEL_PASSWORD",
             };
@@ -253,7 +254,8 @@ fn configure(
     let listen = one(matches, "listen")?.unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
     let stdio = stdio(matches)?;
     let allow_from = allow_from(matches)?;
-    let dynamic = dynamic(matches, &listen, &allow_from)?;
+    let dynamic_user = dynamic_user(matches, env)?;
+    let dynamic = dynamic(matches, &listen, dynamic_user.as_ref(), &allow_from)?;
     let serve = serve(matches, &listen, &allow_from, env)?;
     let demo = matches.is_present("demo");
     let test = matches.is_present("test");
@@ -320,6 +322,7 @@ fn configure(
         log_to: one(matches, "log-to")?.unwrap_or_default(),
         tunnels,
         dynamic,
+        dynamic_user,
         stdio,
     })
 }
@@ -379,9 +382,25 @@ fn allow_from(matches: &ArgMatches<'_>) -> Result<Vec<Block>, Error> {
     Ok(lists.into_iter().flat_map(|Blocks(list)| list).collect())
 }
 
+/// Whom `-D` serves.
+fn dynamic_user(
+    matches: &ArgMatches<'_>,
+    env: &Environment<'_>,
+) -> Result<Option<Credentials>, Error> {
+    let user = DYNAMIC_USER.credentials(matches, env)?;
+    if user.as_ref().map_or(true, Credentials::fit_in_socks5) {
+        Ok(user)
+    } else {
+        Err(Error::usage(
+            "--dynamic-user: SOCKS5 has room for 255 bytes of a user and of a password",
+        ))
+    }
+}
+
 fn dynamic(
     matches: &ArgMatches<'_>,
     listen: &Bind,
+    user: Option<&Credentials>,
     allow_from: &[Block],
 ) -> Result<Vec<Entrance>, Error> {
     let given: Vec<Entrance> = all(matches, "dynamic")?;
@@ -389,7 +408,7 @@ fn dynamic(
         // Where one listens that is passed to us, will be seen when it is.
         if let Entrance::Port(ListenSpec { bind, port }) = entrance {
             let bind = bind.as_ref().unwrap_or(listen);
-            if !bind.is_loopback() && allow_from.is_empty() {
+            if !bind.is_loopback() && access::is_open(user, allow_from) {
                 return Err(access::open_to_all(outline::Address(bind, *port)));
             }
         }
@@ -409,10 +428,7 @@ fn serve(
     };
     let bind = bind.unwrap_or_else(|| listen.clone());
     let allow = all::<Pattern>(matches, "serve-allow")?;
-    let credentials = match one::<Login>(matches, "serve-user")? {
-        Some(login) => Some(serve_credentials(login, env)?),
-        None => None,
-    };
+    let credentials = SERVE_USER.credentials(matches, env)?;
     let is_restricted = credentials.is_some() || !allow.is_empty() || !allow_from.is_empty();
     if !bind.is_loopback() && !is_restricted {
         return Err(Error::usage(format!(
@@ -427,22 +443,6 @@ fn serve(
         credentials,
         allow,
     }))
-}
-
-fn serve_credentials(login: Login, env: &Environment<'_>) -> Result<Credentials, Error> {
-    let Login { user, password } = login;
-    let password = match (password, env.serve_password()?) {
-        (Some(password), _) | (None, Some(password)) => password,
-        (None, None) => {
-            let user = Escaped(user.as_bytes());
-            return Err(Error::usage(format!(
-                "--serve-user {} has no password: give --serve-user {}:PASSWORD, or the \
-                 environment variable PTUNNEL_SERVE_PASSWORD",
-                user, user
-            )));
-        }
-    };
-    Credentials::new(user, password)
 }
 
 /// What the tunnels may lead to.

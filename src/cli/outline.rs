@@ -20,6 +20,9 @@ impl fmt::Display for Outline<'_> {
         for entrance in &config.dynamic {
             self.write_entrance(entrance, f)?;
             f.write_str(" for SOCKS5 and HTTP CONNECT")?;
+            if let Some(user) = &config.dynamic_user {
+                write!(f, " by {}", user.user())?;
+            }
             self.write_way(config.route.no_proxy.covers_everything(), f)?;
         }
         if let Some(destination) = &config.stdio {

@@ -1,5 +1,6 @@
-//! Where passwords come from. In order: the option, the file, the environment, the proxy's URL,
-//! the netrc file, and a person at the terminal.
+//! Where passwords come from. Those for proxies, in order: the option, the file, the environment,
+//! the proxy's URL, the netrc file, and a person at the terminal. Those of our own clients: the
+//! option, and the environment.
 
 use std::fs::File;
 use std::io::Read;
@@ -52,7 +53,7 @@ impl<'a> Passwords<'a> {
         ) {
             (Some(password), _) => Some(Secret::new(password)),
             (None, Some(path)) => Some(read_file(path)?),
-            (None, None) => env.password()?,
+            (None, None) => env.password("PTUNNEL_PASSWORD")?,
         };
         let netrc = match matches.value_of("proxy-netrc") {
             Some(path) => read_netrc(path, warnings)?,
@@ -114,6 +115,49 @@ impl<'a> Passwords<'a> {
             }
             complete => complete,
         }
+    }
+}
+
+/// An option that says who clients of ours must be.
+pub(super) struct ClientOption {
+    name: &'static str,
+    /// Has the password, where the option doesn't.
+    pub(super) variable: &'static str,
+}
+
+pub(super) const DYNAMIC_USER: ClientOption = ClientOption {
+    name: "dynamic-user",
+    variable: "PTUNNEL_DYNAMIC_PASSWORD",
+};
+
+pub(super) const SERVE_USER: ClientOption = ClientOption {
+    name: "serve-user",
+    variable: "PTUNNEL_SERVE_PASSWORD",
+};
+
+impl ClientOption {
+    /// Who that is, if the option is there.
+    pub(super) fn credentials(
+        &self,
+        matches: &ArgMatches<'_>,
+        env: &Environment<'_>,
+    ) -> Result<Option<Credentials>, Error> {
+        let Login { user, password } = match one(matches, self.name)? {
+            Some(login) => login,
+            None => return Ok(None),
+        };
+        let password = match (password, env.password(self.variable)?) {
+            (Some(password), _) | (None, Some(password)) => password,
+            (None, None) => {
+                let user = Escaped(user.as_bytes());
+                return Err(Error::usage(format!(
+                    "--{} {} has no password: give --{} {}:PASSWORD, or the environment variable \
+                     {}",
+                    self.name, user, self.name, user, self.variable
+                )));
+            }
+        };
+        Credentials::new(user, password).map(Some)
     }
 }
 

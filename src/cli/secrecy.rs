@@ -17,14 +17,21 @@ pub(super) struct Secretive<'a> {
 }
 
 /// The options whose values may hold a password.
-pub(super) const OPTIONS: &[&str] = &["password", "user", "serve-user", "proxy", "via"];
+pub(super) const OPTIONS: &[&str] = &[
+    "password",
+    "user",
+    "dynamic-user",
+    "serve-user",
+    "proxy",
+    "via",
+];
 
 impl<'a> Secretive<'a> {
     /// The password in the value of an option, if there is one.
     pub(super) fn of(option: &str, value: &'a str) -> Option<Secretive<'a>> {
         match option {
             "password" => Some(Secretive::password(value)),
-            "user" | "serve-user" => Secretive::login(value),
+            "user" | "dynamic-user" | "serve-user" => Secretive::login(value),
             "proxy" | "via" => Secretive::url(value),
             _ => None,
         }

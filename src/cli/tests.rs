@@ -413,6 +413,21 @@ fn an_open_proxy_needs_a_user_or_a_list() {
 }
 
 #[test]
+fn whom_dynamic_listeners_serve_may_be_one_user() {
+    let at_all = "-D *:1080 --dynamic-user joe:x -p a:1";
+    let user = warned(at_all).0.dynamic_user.unwrap();
+    assert_eq!((user.user(), user.password().reveal()), ("joe", "x"));
+    assert!(complaint("-D *:1080 -p a:1").contains("--dynamic-user"));
+    assert!(complaint("-D 1080 --dynamic-user joe -p a:1").contains("PTUNNEL_DYNAMIC_PASSWORD"));
+    assert!(complaint("--dynamic-user joe:x --demo").contains("--dynamic"));
+    let long = "x".repeat(256);
+    for login in &[format!("{}:x", long), format!("joe:{}", long)] {
+        let complaint = complaint(&format!("-D 1080 -p a:1 --dynamic-user {}", login));
+        assert!(complaint.contains("255") && !complaint.contains("xx"));
+    }
+}
+
+#[test]
 fn what_clap_refuses_is_told_in_a_line() {
     for line in &[
         "--wat",

@@ -78,6 +78,12 @@ impl Credentials {
     pub fn password(&self) -> &Secret {
         &self.password
     }
+
+    /// Whether SOCKS5 can carry them: it has room for 255 bytes of each (RFC 1929 §2).
+    pub fn fit_in_socks5(&self) -> bool {
+        let fits = |text: &str| text.len() <= usize::from(u8::MAX);
+        fits(&self.user) && fits(self.password.reveal())
+    }
 }
 
 impl FromStr for Login {

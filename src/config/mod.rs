@@ -189,6 +189,8 @@ pub struct Config {
     pub tunnels: Vec<TunnelSpec>,
     /// Where clients may name their destination themselves, as in the tunnels.
     pub dynamic: Vec<Entrance>,
+    /// Who these clients must be, if not anybody.
+    pub dynamic_user: Option<Credentials>,
     /// Where tunnels without a bind address listen.
     pub listen: Bind,
     /// Stdin and stdout are the client of a tunnel to this destination.
@@ -226,8 +228,9 @@ impl Config {
     pub fn has_credentials(&self) -> bool {
         let proxies = self.route.all_proxies().map(|proxy| &proxy.credentials);
         let serve = self.serve.iter().map(|spec| &spec.credentials);
+        let mut all = proxies.chain(serve).chain(Some(&self.dynamic_user));
         let mut keys = self.route.all_proxies().flat_map(|proxy| &proxy.tls);
-        proxies.chain(serve).any(Option::is_some) || keys.any(TlsSpec::has_key)
+        all.any(Option::is_some) || keys.any(TlsSpec::has_key)
     }
 }
 

@@ -103,10 +103,10 @@ impl ProxyUrl {
         credentials: Option<Credentials>,
         tls: Option<TlsSpec>,
     ) -> Result<ProxySpec, Error> {
-        let fits = |text: &str| text.len() <= usize::from(u8::MAX);
-        let is_too_long =
-            |login: &Credentials| !fits(login.user()) || !fits(login.password().reveal());
-        if self.protocol != Protocol::Http && credentials.as_ref().map_or(false, is_too_long) {
+        let fit = credentials
+            .as_ref()
+            .map_or(true, Credentials::fit_in_socks5);
+        if self.protocol != Protocol::Http && !fit {
             return Err(Error::usage(format!(
                 "SOCKS5 has room for 255 bytes of a user and of a password; those for {} have more",
                 self.address

@@ -15,7 +15,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::Deadline;
 use super::{Engine, Gateway, Opened, Opening, Tunnel};
-use crate::dynamic::{Asked, Denied, Handshake, Step};
+use crate::dynamic::{Asked, Denied, Guests, Handshake, Step};
 use crate::error::Error;
 use crate::net::{poll_io, Rewind, Socket};
 use crate::report::{self, Origin};
@@ -34,13 +34,14 @@ impl Engine {
         spare: Option<Spare>,
         client: Socket,
         origin: Origin,
-        gateway: &Gateway,
+        guests: &Guests,
     ) -> impl Future<Item = (), Error = Error> {
-        let (engine, gateway) = (self.clone(), gateway.clone());
+        let (engine, gateway) = (self.clone(), guests.gateway().clone());
         let start = Instant::now();
         let limit = engine.settings().timeouts.handshake;
+        let hear = Hear::new(client, guests.handshake());
         let late = || Error::denied("no request within the handshake timeout");
-        let heard = Deadline::new(Hear::new(client), limit, engine.clock(), late);
+        let heard = Deadline::new(hear, limit, engine.clock(), late);
         heard.and_then(move |(client, request)| {
             drop(spare);
             match request {
@@ -106,11 +107,11 @@ struct Hearing<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite> Hear<S> {
-    fn new(client: S) -> Hear<S> {
+    fn new(client: S, handshake: Handshake) -> Hear<S> {
         Hear {
             state: Some(Hearing {
                 client,
-                handshake: Handshake::default(),
+                handshake,
                 answer: Vec::new(),
             }),
         }
@@ -185,12 +186,16 @@ mod tests {
     const GREETING: &[u8] = &[5, 1, 0];
     const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
+    fn hear(stream: Script) -> Hear<Script> {
+        Hear::new(stream, Handshake::default())
+    }
+
     #[test]
     fn a_client_may_speak_byte_by_byte() {
         let all = [GREETING, REQUEST].concat();
         let stream = Script::saying(all.iter().map(|byte| [*byte]));
         let seen = stream.seen();
-        let (client, request) = drive(Hear::new(stream)).unwrap();
+        let (client, request) = drive(hear(stream)).unwrap();
         assert_eq!(request.unwrap().destination.to_string(), "example.org:22");
         assert_eq!(client.front(), b"");
         assert_eq!(seen.borrow().written, [5, 0]);
@@ -200,7 +205,7 @@ mod tests {
     fn a_client_may_say_all_at_once_and_what_follows_is_kept() {
         let all = [GREETING, REQUEST, b"early"].concat();
         let stream = Script::saying(vec![all]);
-        let (client, request) = drive(Hear::new(stream)).unwrap();
+        let (client, request) = drive(hear(stream)).unwrap();
         assert_eq!(request.unwrap().destination.to_string(), "example.org:22");
         assert_eq!(client.front(), b"early");
     }
@@ -215,7 +220,7 @@ mod tests {
         let writes = vec![Wire::Wait, Wire::Take(1), Wire::Wait, Wire::Take(1)];
         let stream = Script::new(reads, writes);
         let seen = stream.seen();
-        assert!(drive(Hear::new(stream)).unwrap().1.is_ok());
+        assert!(drive(hear(stream)).unwrap().1.is_ok());
         assert_eq!(seen.borrow().written, [5, 0]);
     }
 
@@ -224,7 +229,7 @@ mod tests {
         let half = [GREETING, &REQUEST[..7]].concat();
         for said in &[&b""[..], GREETING, &half, b"CONNECT a:1 HTTP/1.1\r\n"] {
             let stream = Script::saying(vec![said]);
-            let error = drive(Hear::new(stream)).map(drop).unwrap_err();
+            let error = drive(hear(stream)).map(drop).unwrap_err();
             assert!(error.to_string().contains("without a request"), "{}", error);
         }
     }

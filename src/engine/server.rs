@@ -290,10 +290,10 @@ impl Engine {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up
                 Either::A(engine.carry(socket, origin, tunnel).map(drop))
             }
-            Service::Dynamic(gateway) => {
+            Service::Dynamic(guests) => {
                 // Boxed: the others' idle tunnels shall not weigh what its own do.
                 let session: Box<dyn Future<Item = (), Error = Error>> =
-                    Box::new(engine.serve_dynamic(spare, socket, origin, gateway));
+                    Box::new(engine.serve_dynamic(spare, socket, origin, guests));
                 Either::B(Either::A(session))
             }
             Service::Proxy(policy) => {

@@ -20,6 +20,16 @@ pub enum Decoded<T> {
     Complete(T, usize),
 }
 
+impl<T> Decoded<T> {
+    /// The same of what `f` makes of it.
+    pub(super) fn map<U>(self, f: impl FnOnce(T) -> U) -> Decoded<U> {
+        match self {
+            Decoded::Partial => Decoded::Partial,
+            Decoded::Complete(value, length) => Decoded::Complete(f(value), length),
+        }
+    }
+}
+
 /// Why a head is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Malformed {

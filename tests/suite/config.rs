@@ -178,6 +178,12 @@ fn what_was_typed_goes_before_what_is_written() {
 fn options_in_both_places_complete_each_other() {
     let told = outline("serve-proxy = '*:1'", &["--serve-user", "ann:x"]);
     assert!(told.contains("on *:1 for ann"), "{}", told);
+    let told = outline("dynamic-user = 'ann:x'\nproxy = 'a:1'", &["-D", "*:1"]);
+    assert!(
+        told.contains("on *:1 for SOCKS5 and HTTP CONNECT by ann through"),
+        "{}",
+        told
+    );
     let told = outline("serve-user = 'ann:x'", &["--serve-proxy", "*:1"]);
     assert!(
         told.ends_with("on *:1 for ann to all destinations\n"),

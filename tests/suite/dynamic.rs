@@ -1,7 +1,8 @@
 //! `-D`: clients that name their destination themselves, in SOCKS5 and with HTTP's CONNECT.
 
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::ends::Gate;
@@ -413,7 +414,7 @@ fn beyond_loopback_it_serves_those_alone_who_are_named() {
             .args(&["-D", address])
             .run();
         finished.expect_code(2);
-        for words in &["for everybody", "--allow-from"] {
+        for words in &["for everybody", "--allow-from", "--dynamic-user"] {
             assert!(finished.stderr.contains(words), "{}", finished.stderr);
         }
     }
@@ -433,6 +434,100 @@ fn beyond_loopback_it_serves_those_alone_who_are_named() {
     let mut other = Connection::open(at);
     other.expect_nothing();
     program.says(&["127.0.0.1", "turned away"]);
+}
+
+/// A listener of `-D` that serves joe alone.
+fn of_joe(program: Ptunnel) -> Ptunnel {
+    let program = listening(program).args(&["--dynamic-user", "joe"]);
+    program.env("PTUNNEL_DYNAMIC_PASSWORD", "p:w \u{e4}d")
+}
+
+/// Another user than joe, other passwords than his, and clients that don't say who they are.
+#[test]
+fn whoever_is_not_the_user_is_sent_away() {
+    let proxy = Peer::echoing();
+    let program = of_joe(Ptunnel::through(proxy.address())).start();
+    let denied = |said: &[&[u8]], reply: &[u8], word: &str| {
+        let mut client = program.connect();
+        let from = client.local().to_string();
+        client.send(said.concat());
+        client.expect(reply);
+        client.finish_sending();
+        client.rest();
+        program.says(&["warning", &from, "denied", word]);
+    };
+    denied(&[&[5, 1, 0]], &[5, 0xff], "no user and password");
+    let wrong = [5, 2, 1, 1];
+    for login in &[
+        "\x01\x03joe\x07p:w \u{e4}e",
+        "\x01\x03joe\x00",
+        "\x01\x03jim\x07p:w \u{e4}d",
+        "\x01\x05joe:p\x05w \u{e4}d",
+    ] {
+        denied(
+            &[&[5, 2, 0, 2], login.as_bytes()],
+            &wrong,
+            "wrong user or password",
+        );
+    }
+    denied(&[&[5, 1, 2, 5, 1, 0, 1]], &wrong, "version 5");
+    for field in &[
+        "",
+        "Proxy-Authorization: Basic am9lOnA6dyDDpGU=\r\n",
+        "Proxy-Authorization: Basic amltOnA6dyDDpGQ=\r\n",
+        "Authorization: Basic am9lOnA6dyDDpGQ=\r\n",
+    ] {
+        let request = format!("CONNECT a.example:22 HTTP/1.1\r\n{}\r\n", field);
+        denied(
+            &[request.as_bytes()],
+            b"HTTP/1.1 407 ",
+            "a user and a password",
+        );
+    }
+    denied(&[&[4, 1, 0, 80]], &[0, 91], "SOCKS4");
+    assert_eq!(proxy.accepted(), 0);
+    let told = program.stderr();
+    for secret in &["p:w", "am9l", "amlt"] {
+        assert!(!told.contains(secret), "{}", told);
+    }
+}
+
+#[test]
+fn the_user_is_served_and_what_comes_early_is_kept() {
+    let gate = Gate::open();
+    let program = of_joe(Ptunnel::through(gate.address())).start();
+    let login = "\x01\x03joe\x07p:w \u{e4}d".as_bytes();
+    let all = [&[5, 2, 0, 2], login, &asking("a.example", 22), b"early"].concat();
+    let field = "Proxy-Authorization: basic am9lOnA6dyDDpGQ=\r\n";
+    let http = format!("CONNECT a.example:22 HTTP/1.1\r\n{}\r\nearly", field);
+    let answers: &[(&[u8], &[u8])] = &[
+        (&all, &[&[5, 2, 1, 0], CONNECTED].concat()),
+        (http.as_bytes(), b"HTTP/1.1 200 "),
+    ];
+    for (said, answer) in answers {
+        let mut client = program.connect();
+        client.send(said);
+        let mut server = gate.accept();
+        let asked = String::from_utf8(server.read_head()).unwrap();
+        // What it is known by here is none of the proxy's business.
+        assert!(!asked.contains("Authorization"), "{}", asked);
+        server.send("HTTP/1.1 200 OK\r\n\r\n");
+        server.expect("early");
+        client.expect(answer);
+    }
+}
+
+#[test]
+fn with_a_user_it_may_listen_beyond_loopback() {
+    let program = Ptunnel::through("proxy.example:1").args(&["-D", "*:0"]);
+    let program = program.args(&["--dynamic-user", "joe:x"]).more_lines(1);
+    let program = program.start();
+    let port = program.address().port();
+    let mut client = Connection::open(([127, 0, 0, 1], port).into());
+    client.send([5, 1, 0]);
+    client.expect([5, 0xff]);
+    // The password should be elsewhere, and that is told.
+    program.says(&["--dynamic-user", "PTUNNEL_DYNAMIC_PASSWORD"]);
 }
 
 #[test]
@@ -526,4 +621,81 @@ fn ssh_goes_through_it_by_netcat_in_each_language() {
         assert_eq!(output.status.code(), Some(7), "{}", described(&output));
         assert_eq!(output.stdout, b"through\n");
     }
+}
+
+/// Real clients that say who they are, each in its own words.
+#[test]
+fn curl_ncat_and_ptunnel_itself_give_their_credentials() {
+    let nginx = Nginx::start();
+    let program = of_joe(Ptunnel::new().arg("--direct-fallback")).start();
+    let at = program.address().to_string();
+    let http = format!("http://{}", at);
+    let url = format!("http://{}/small", nginx.address());
+    let fetch = |way: &[&str], user: &str| {
+        let get = [
+            "-sS",
+            "--max-time",
+            "60",
+            "--noproxy",
+            "",
+            "--proxy-user",
+            user,
+            &url,
+        ];
+        output("curl", &[way, &get].concat())
+    };
+    for way in &[
+        &["--socks5-hostname", &at][..],
+        &["--socks5", &at],
+        &["-p", "-x", &http],
+        &["-p", "--proxy-anyauth", "-x", &http],
+    ] {
+        let got = fetch(way, "joe:p:w \u{e4}d");
+        assert_eq!(got.stdout, SMALL.as_bytes(), "{}", described(&got));
+        let denied = fetch(way, "joe:wrong");
+        assert!(!denied.status.success(), "{}", described(&denied));
+    }
+    let request = format!("GET /small HTTP/1.0\r\nHost: {}\r\n\r\n", nginx.address());
+    let (ip, port) = (nginx.address().ip().to_string(), nginx.address().port());
+    for language in &["socks5", "http"] {
+        let with = |user: &str| {
+            let mut ncat = command("ncat");
+            ncat.args(&[
+                "--proxy",
+                &at,
+                "--proxy-type",
+                language,
+                "--proxy-auth",
+                user,
+            ]);
+            ncat.args(&[&ip, &port.to_string()]);
+            answered(ncat, request.as_bytes())
+        };
+        assert!(with("joe:p:w \u{e4}d").ends_with(SMALL), "{}", language);
+        assert_eq!(with("joe:wrong"), "", "{}", language);
+    }
+    for scheme in &["socks5", "socks5h", "http"] {
+        let with = |password: &str| {
+            let url = format!("{}://joe:{}@{}", scheme, password, at);
+            let client = Ptunnel::through(url).args(&["-W", &nginx.address().to_string()]);
+            client.run_with(request.as_bytes())
+        };
+        let finished = with("p%3Aw%20%C3%A4d");
+        finished.expect_code(0);
+        assert!(finished.text().ends_with(SMALL), "{}", finished.text());
+        with("wrong").expect_code(4);
+    }
+}
+
+/// What a client prints that reads this.
+fn answered(mut client: Command, said: &[u8]) -> String {
+    let client = client
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut client = client.spawn().unwrap();
+    // It may have been sent away, and be gone.
+    let _ = client.stdin.as_mut().unwrap().write_all(said);
+    let output = client.wait_with_output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
 }

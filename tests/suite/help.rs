@@ -11,7 +11,7 @@ fn the_help_names_every_option() {
         let help = finished.text();
         let options = "--proxy --no-proxy --direct-fallback --user --password --password-file -L \
             --proxy-cacert --proxy-cert --proxy-key --proxy-insecure \
-            --listen --allow-from --dynamic -D --stdio --header -4 -6 --connect-timeout --handshake-timeout --idle-timeout \
+            --listen --allow-from --dynamic -D --dynamic-user --stdio --header -4 -6 --connect-timeout --handshake-timeout --idle-timeout \
             --linger-timeout --drain-timeout --max-connections --multithreaded --threads \
             --serve-proxy --serve-user --serve-allow --demo --test --config --check-config --generate --log-format --log-to --verbose --quiet --version --help \
             TUNNEL PTUNNEL_PASSWORD https_proxy";

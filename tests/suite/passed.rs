@@ -186,14 +186,19 @@ fn a_socket_that_nothing_is_for_is_warned_of() {
 
 #[test]
 fn a_dynamic_listener_that_all_could_reach_wants_to_know_for_whom() {
-    let socket = format!("0.0.0.0:{}=socks", free_port());
+    let socket = || format!("0.0.0.0:{}=socks", free_port());
     let begin = || Ptunnel::through("proxy.example:1").args(&["-D", "fd:socks"]);
-    assert_refused(begin(), &[&socket], &["for everybody", "--allow-from"]);
+    assert_refused(begin(), &[&socket()], &["for everybody", "--allow-from"]);
     let program = begin().args(&["--allow-from", "127.0.0.2"]).more_lines(1);
-    let program = launched(program, &[&socket]).start();
+    let program = launched(program, &[&socket()]).start();
     let mut other = Connection::open(on_loopback(program.address().port()));
     other.expect_nothing();
     program.says(&["turned away"]);
+    let program = begin().args(&["--dynamic-user", "joe:x"]).more_lines(1);
+    let program = launched(program, &[&socket()]).start();
+    let mut nobody = Connection::open(on_loopback(program.address().port()));
+    nobody.send([5, 1, 0]);
+    nobody.expect([5, 0xff]);
 }
 
 #[test]

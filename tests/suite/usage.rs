@@ -272,6 +272,11 @@ fn users_and_passwords() {
         "user name",
         "joe",
     );
+    assert_refused(
+        &with(&["-D", "0", "--dynamic-user", ":x"]),
+        "user name",
+        "joe",
+    );
     let folder = TempDir::new();
     let missing = folder.at("missing");
     assert_refused(
@@ -335,6 +340,7 @@ fn flags_that_do_not_exist_or_contradict_each_other() {
         "--serve-proxy",
         "ptunnel -p",
     );
+    assert_refused(&with(&["--dynamic-user", "a:b"]), "--dynamic", "ptunnel -p");
     assert_refused(&with(&["-W", "example.org:22"]), "-W", "-W example.org:22");
     assert_refused(&with(&["--splice", "sometimes"]), "sometimes", "auto");
     assert_refused(&with(&["--log-format", "xml"]), "xml", "json");

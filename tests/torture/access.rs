@@ -304,6 +304,7 @@ fn messages_show_a_user_name_as_it_is() {
     let serving = Ptunnel::new().args(&["--serve-proxy", "127.0.0.1:0"]);
     for finished in &[
         serving.args(&["--serve-user", user]).run(),
+        program().args(&["-D", "0", "--dynamic-user", user]).run(),
         program()
             .args(&["-U", user])
             .in_a_session_of_its_own()

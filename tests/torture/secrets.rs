@@ -157,13 +157,18 @@ fn no_command_line_shows_a_password_once_the_program_serves() {
         assert!(shown.contains("0:example.org:22"), "{}", shown);
     }
     let login = format!("joe:{}", CANARY);
-    let program = Ptunnel::new()
-        .serving()
-        .args(&["--serve-user", &login])
-        .start();
-    let shown = command_line(program.process());
-    assert_hidden(&shown);
-    assert!(shown.contains("--serve-user joe:***"), "{}", shown);
+    let dynamic = Ptunnel::through(proxy.address()).args(&["-D", "0"]);
+    for (option, program) in vec![
+        ("--serve-user", Ptunnel::new().serving()),
+        ("--dynamic-user", dynamic.more_lines(1)),
+    ] {
+        let program = program.args(&[option, &login]).start();
+        let shown = command_line(program.process());
+        assert_hidden(&shown);
+        let left = format!("{} joe:***", option);
+        assert!(shown.contains(&left), "{}", shown);
+        assert_eq!(core_filter(program.process()), "00000000");
+    }
 }
 
 /// A person may take minutes to type the second password, while the first is on the command line.
@@ -264,6 +269,10 @@ fn no_complaint_about_the_command_line_shows_a_password() {
         ],
         &["--serve-proxy", "nonsense", "--serve-user", &login],
         &["--serve-user", &login],
+        &["-D", "0", "--dynamic-user", &format!(":{}", CANARY)],
+        &["-D", "nonsense", "--dynamic-user", &login],
+        &["--dynamic-user", &login],
+        &["-D", "0", "--dynamic-user", &login.repeat(30)],
         &["-H", &field],
         &["-H", &without_colon],
         &["-H", &format!("  {}", field)],
@@ -368,27 +377,18 @@ fn a_core_dump_holds_no_password() {
     assert!(is_shown, "the core holds no memory");
 }
 
-/// How many instructions it takes the embedded proxy to compare a guess with `joe:xxx…`, which is
-/// answered with this status.
-fn cost(guess: &str, status: &str) -> u64 {
+/// How many instructions it takes this program to compare what a client says with what it is to be,
+/// and is answered so.
+fn cost(program: Ptunnel, said: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> u64 {
     const COUNTING: &str = "set -f; set -- valgrind --quiet --tool=callgrind \
-        --collect-atstart=no --toggle-collect=*basic::is_same*";
+        --collect-atstart=no --toggle-collect=*auth::is_same*";
     let folder = TempDir::new();
     let counted = folder.at("counted");
     let script = format!("{} --callgrind-out-file={} \"$@\"", COUNTING, counted);
-    let program = Ptunnel::new()
-        .serving()
-        .args(&["--serve-user", &format!("joe:xx{}", "xxx".repeat(100))])
-        .after(&script)
-        .start();
-    let mut client = Connection::open(program.proxy());
-    client.send(format!(
-        "CONNECT {} HTTP/1.1\r\nProxy-Authorization: Basic {}\r\n\r\n",
-        closed_address(),
-        guess
-    ));
-    let head = String::from_utf8(client.read_head()).expect("text");
-    assert!(head.starts_with(status), "{:?} to {}", head, guess);
+    let program = program.after(&script).start();
+    let mut client = Connection::open(program.listening()[0].address);
+    client.send(said);
+    client.expect(answer);
     drop(client);
     program.signal(sys::SIGTERM);
     program.finish().expect_code(0);
@@ -406,13 +406,46 @@ fn a_guess_costs_as_much_wherever_it_is_wrong() {
     let right = "am9lOnh4".to_string() + &"eHh4".repeat(100);
     let early = format!("b{}", &right[1..]);
     let late = format!("{}5", &right[..right.len() - 1]);
+    let cost = |guess: &str, status: &str| {
+        let login = format!("joe:xx{}", "xxx".repeat(100));
+        let program = Ptunnel::new().serving().args(&["--serve-user", &login]);
+        let request = format!(
+            "CONNECT {} HTTP/1.1\r\nProxy-Authorization: Basic {}\r\n\r\n",
+            closed_address(),
+            guess
+        );
+        cost(program, request, format!("HTTP/1.1 {} ", status))
+    };
+    let costs = [cost(&early, "407"), cost(&late, "407"), cost(&right, "502")];
+    assert_same(&costs, right.len());
+}
+
+#[test]
+fn a_guess_in_socks_costs_as_much_wherever_it_is_wrong() {
+    let cost = |user: &str, password: &str, status: u8| {
+        let login = format!("joe:{}", "x".repeat(250));
+        let program = Ptunnel::through("192.0.2.1:1").args(&["-D", "0"]);
+        let program = program.args(&["--dynamic-user", &login]).more_lines(1);
+        let guess = format!("\u{5}\u{1}\u{2}\u{1}\u{3}{}{}", user, password);
+        let (front, password) = guess.as_bytes().split_at(8);
+        let said = [front, &[250], password].concat();
+        cost(program, said, [5, 2, 1, status])
+    };
+    let x = |count| "x".repeat(count);
     let costs = [
-        cost(&early, "HTTP/1.1 407 "),
-        cost(&late, "HTTP/1.1 407 "),
-        cost(&right, "HTTP/1.1 502 "),
+        cost("joe", &format!("y{}", x(249)), 1),
+        cost("joe", &format!("{}y", x(249)), 1),
+        cost("jim", &x(250), 1),
+        cost("jim", &format!("y{}", x(249)), 1),
+        cost("joe", &x(250), 0),
     ];
+    assert_same(&costs, 253);
+}
+
+#[track_caller]
+fn assert_same(costs: &[u64], least: usize) {
     println!("instructions: {:?}", costs);
     // Or else that function isn't where it is compared.
-    assert!(costs[0] > right.len() as u64, "{:?}", costs);
+    assert!(costs[0] > least as u64, "{:?}", costs);
     assert!(costs.iter().all(|cost| *cost == costs[0]), "{:?}", costs);
 }

@@ -44,6 +44,7 @@ const REPLACES: &[(&str, &[&str])] = &[
         &[
             "forward",
             "dynamic",
+            "dynamic-user",
             "serve-proxy",
             "serve-user",
             "serve-allow",

@@ -2,8 +2,8 @@
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
-use subtle::ConstantTimeEq;
 
+use super::is_same;
 use crate::config::{Credentials, Secret};
 
 const NAME: &str = "Basic";
@@ -23,12 +23,6 @@ pub fn is_basic(value: &Secret, credentials: &Credentials) -> bool {
         .map_or(false, |scheme| scheme.eq_ignore_ascii_case(NAME));
     let token = parts.next().unwrap_or_default().trim();
     is_basic && is_same(token.as_bytes(), encode(credentials).as_bytes())
-}
-
-/// A function in the compiled program, too: tests/torture/secrets.rs counts its instructions.
-#[inline(never)]
-fn is_same(token: &[u8], right: &[u8]) -> bool {
-    token.ct_eq(right).into()
 }
 
 fn encode(credentials: &Credentials) -> String {

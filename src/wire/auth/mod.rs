@@ -11,12 +11,22 @@ mod digest;
 mod identity;
 mod ntlm;
 
+use subtle::ConstantTimeEq;
+
 pub use self::basic::{basic, is_basic};
 pub use self::challenge::Challenge;
 pub use self::identity::Identity;
 
 pub(super) use self::challenge::parameter;
 pub(super) use self::dialogue::{Answer, Dialogue};
+
+/// Whether a guess is right. Takes the same time for every wrong one of the same length.
+///
+/// A function in the compiled program, too: tests/torture/secrets.rs counts its instructions.
+#[inline(never)]
+pub(super) fn is_same(guess: &[u8], right: &[u8]) -> bool {
+    guess.ct_eq(right).into()
+}
 
 /// Fills `bytes` from the operating system's randomness, if it has any to give.
 fn random(bytes: &mut [u8]) -> Option<()> {

@@ -6,14 +6,11 @@ use std::fmt;
 use std::mem;
 use std::net::IpAddr;
 
-use super::{kind, method, CONNECT, VERSION};
+use super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
 use crate::config::{Credentials, Host, HostPort};
 use crate::wire::{Malformed, Proof, Refusal, SocksRefusal, Step};
 
 const SUCCEEDED: u8 = 0;
-
-/// The version of the talk about a user and a password.
-const LOGIN_VERSION: u8 = 1;
 
 /// Asks a SOCKS5 proxy for a tunnel.
 ///

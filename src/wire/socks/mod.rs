@@ -10,6 +10,9 @@ pub use self::server::{SocksDenial, SocksReply, SocksServer, SocksStep};
 /// The first byte of every message.
 pub(crate) const VERSION: u8 = 5;
 
+/// The version of the talk about a user and a password (RFC 1929).
+const LOGIN_VERSION: u8 = 1;
+
 /// The command for a TCP connection.
 const CONNECT: u8 = 1;
 

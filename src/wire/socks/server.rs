@@ -1,18 +1,22 @@
-//! The server's side, for clients of ours: without authentication, CONNECT alone.
+//! The server's side, for clients of ours: CONNECT alone, and without authentication, or with a user
+//! and a password (RFC 1929).
 //!
 //! ```text
-//!   greeting ──▶ 05 00 ──▶ request ──▶ its destination, and in the end a SocksReply
-//!      └──▶ 05 FF             └──▶ 05 07, 05 08, 05 01
+//!   greeting ──▶ 05 00 ──────────────────────▶ request ──▶ its destination, and in the end
+//!      │ └─────▶ 05 02 ──▶ login ──▶ 01 00 ──────▲ │        a SocksReply
+//!      └──▶ 05 FF            └──▶ 01 01            └──▶ 05 07, 05 08, 05 01
 //! ```
 
 use std::convert::TryInto;
 use std::error;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
-use super::{kind, method, CONNECT, VERSION};
-use crate::config::{Host, HostPort};
+use super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
+use crate::config::{Credentials, Host, HostPort};
 use crate::escape::Escaped;
+use crate::wire::auth::is_same;
 use crate::wire::Decoded;
 
 /// The first byte of every message of SOCKS4.
@@ -20,6 +24,12 @@ pub const VERSION_4: u8 = 4;
 
 /// "Request rejected or failed", in SOCKS4's words.
 const REJECTED_4: [u8; 8] = [0, 91, 0, 0, 0, 0, 0, 0];
+
+/// How a login went (RFC 1929 §2).
+mod login {
+    pub(super) const RIGHT: u8 = 0;
+    pub(super) const WRONG: u8 = 1;
+}
 
 /// How a request went (§6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +84,12 @@ pub enum SocksDenial {
     Old,
     /// Its request has another version than its greeting.
     Version(u8),
-    /// It wants to authenticate, and nothing else.
-    Methods,
+    /// This, the one way to say who it is that is taken, isn't among those that it offers.
+    Method(u8),
+    /// Its login has another version than there is.
+    LoginVersion(u8),
+    /// It is another user than is wanted, or has another password.
+    Login,
     /// It asks for something else than CONNECT.
     Command(u8),
     /// It names its destination in a way that isn't known.
@@ -89,7 +103,10 @@ impl SocksDenial {
     pub fn reply(&self) -> Vec<u8> {
         let reply = match self {
             SocksDenial::Old => return REJECTED_4.to_vec(),
-            SocksDenial::Methods => return vec![VERSION, method::NONE_OF_THESE],
+            SocksDenial::Method(_) => return vec![VERSION, method::NONE_OF_THESE],
+            SocksDenial::LoginVersion(_) | SocksDenial::Login => {
+                return vec![LOGIN_VERSION, login::WRONG]
+            }
             SocksDenial::Command(_) => SocksReply::UnknownCommand,
             SocksDenial::AddressType(_) => SocksReply::UnknownAddress,
             SocksDenial::Version(_) | SocksDenial::Destination(_) => SocksReply::Failed,
@@ -105,9 +122,16 @@ impl fmt::Display for SocksDenial {
             SocksDenial::Version(version) => {
                 write!(f, "its SOCKS5 request has version {}", version)
             }
-            SocksDenial::Methods => {
+            SocksDenial::Method(method::LOGIN) => {
+                f.write_str("its SOCKS5 greeting offers no user and password")
+            }
+            SocksDenial::Method(_) => {
                 f.write_str("its SOCKS5 greeting doesn't go without authentication")
             }
+            SocksDenial::LoginVersion(version) => {
+                write!(f, "its SOCKS5 login has version {}", version)
+            }
+            SocksDenial::Login => f.write_str("its SOCKS5 login has a wrong user or password"),
             SocksDenial::Command(2) => f.write_str("SOCKS5's BIND isn't served, CONNECT alone"),
             SocksDenial::Command(3) => {
                 f.write_str("SOCKS5's UDP ASSOCIATE isn't served, CONNECT alone")
@@ -122,10 +146,28 @@ impl fmt::Display for SocksDenial {
 impl error::Error for SocksDenial {}
 
 /// One client's side of the dialogue, as far as its request.
-#[derive(Debug, Default)]
 pub struct SocksServer {
     bytes: Vec<u8>,
-    is_greeted: bool,
+    awaited: Awaited,
+}
+
+/// What comes next of the client.
+#[derive(Debug)]
+enum Awaited {
+    /// From somebody who must be this user, if any.
+    Greeting(Option<Arc<Credentials>>),
+    Login(Arc<Credentials>),
+    Request,
+}
+
+impl fmt::Debug for SocksServer {
+    /// How much, not what: a client's password may be in it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocksServer")
+            .field("bytes", &self.bytes.len())
+            .field("awaited", &self.awaited)
+            .finish()
+    }
 }
 
 /// What is to be done next.
@@ -140,6 +182,14 @@ pub enum SocksStep {
 }
 
 impl SocksServer {
+    /// For a client who must be `user`, if that is anybody.
+    pub fn new(user: Option<Arc<Credentials>>) -> SocksServer {
+        SocksServer {
+            bytes: Vec::new(),
+            awaited: Awaited::Greeting(user),
+        }
+    }
+
     /// Adds what came.
     ///
     /// # Errors
@@ -147,21 +197,30 @@ impl SocksServer {
     /// When the client can't be served, as soon as that is clear.
     pub fn feed(&mut self, piece: &[u8]) -> Result<SocksStep, SocksDenial> {
         self.bytes.extend_from_slice(piece);
-        if !self.is_greeted {
-            return Ok(match greeting(&self.bytes)? {
-                Decoded::Partial => SocksStep::Read,
-                Decoded::Complete((), length) => {
-                    self.bytes.drain(..length);
-                    self.is_greeted = true;
-                    SocksStep::Send(vec![VERSION, method::NOBODY])
-                }
-            });
-        }
-        Ok(match request(&self.bytes)? {
+        let decoded = match &self.awaited {
+            Awaited::Greeting(user) => {
+                let (method, next) = match user {
+                    None => (method::NOBODY, Awaited::Request),
+                    Some(user) => (method::LOGIN, Awaited::Login(user.clone())),
+                };
+                let answer = SocksStep::Send(vec![VERSION, method]);
+                greeting(&self.bytes, method)?.map(|()| (answer, next))
+            }
+            Awaited::Login(user) => {
+                let answer = SocksStep::Send(vec![LOGIN_VERSION, login::RIGHT]);
+                login(&self.bytes, user)?.map(|()| (answer, Awaited::Request))
+            }
+            Awaited::Request => {
+                let asked = |destination| (SocksStep::Asked(destination), Awaited::Request);
+                request(&self.bytes)?.map(asked)
+            }
+        };
+        Ok(match decoded {
             Decoded::Partial => SocksStep::Read,
-            Decoded::Complete(destination, length) => {
+            Decoded::Complete((step, next), length) => {
                 self.bytes.drain(..length);
-                SocksStep::Asked(destination)
+                self.awaited = next;
+                step
             }
         })
     }
@@ -173,18 +232,47 @@ impl SocksServer {
 }
 
 /// `05 NMETHODS METHODS`, with ours among them.
-fn greeting(bytes: &[u8]) -> Result<Decoded<()>, SocksDenial> {
-    let methods = match bytes {
-        [_, count, methods @ ..] => match methods.get(..usize::from(*count)) {
-            Some(methods) => methods,
-            None => return Ok(Decoded::Partial),
-        },
+fn greeting(bytes: &[u8], method: u8) -> Result<Decoded<()>, SocksDenial> {
+    match bytes.get(1..).and_then(counted) {
+        None => Ok(Decoded::Partial),
+        Some((methods, _)) if methods.contains(&method) => {
+            Ok(Decoded::Complete((), 2 + methods.len()))
+        }
+        Some(_) => Err(SocksDenial::Method(method)),
+    }
+}
+
+/// `01 ULEN UNAME PLEN PASSWD`, with the right ones in it.
+fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, SocksDenial> {
+    match bytes.first() {
+        Some(version) if *version != LOGIN_VERSION => {
+            return Err(SocksDenial::LoginVersion(*version))
+        }
+        _ => {}
+    }
+    let named = bytes.get(1..).and_then(counted);
+    let (user, password) = match named.map(|(user, behind)| (user, counted(behind))) {
+        Some((user, Some((password, _)))) => (user, password),
         _ => return Ok(Decoded::Partial),
     };
-    if methods.contains(&method::NOBODY) {
-        Ok(Decoded::Complete((), 2 + methods.len()))
+    // Both are looked at: the time doesn't tell which of them is wrong.
+    let is_user = is_same(user, right.user().as_bytes());
+    let is_password = is_same(password, right.password().reveal().as_bytes());
+    if is_user && is_password {
+        Ok(Decoded::Complete((), 3 + user.len() + password.len()))
     } else {
-        Err(SocksDenial::Methods)
+        Err(SocksDenial::Login)
+    }
+}
+
+/// So many bytes as the first one says, and what is behind them.
+fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (count, behind) = bytes.split_first()?;
+    let count = usize::from(*count);
+    if count <= behind.len() {
+        Some(behind.split_at(count))
+    } else {
+        None
     }
 }
 
@@ -238,8 +326,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::config::Secret;
 
     const GREETING: &[u8] = &[5, 2, 2, 0];
+
+    /// In UTF-8, as the credentials are.
+    const PASSWORD: &[u8] = b"p\xc3\xa4ss:x";
 
     /// The request, with what stands before and behind it as RFC 1928 has it.
     fn asking(kind: u8, address: &[u8], port: u16) -> Vec<u8> {
@@ -251,9 +343,24 @@ mod tests {
         asking(3, &address, port)
     }
 
+    fn server() -> SocksServer {
+        SocksServer::new(None)
+    }
+
+    /// One that serves joe alone.
+    fn server_of_joe() -> SocksServer {
+        let joe = Credentials::new("joe", Secret::new("p\u{e4}ss:x")).unwrap();
+        SocksServer::new(Some(Arc::new(joe)))
+    }
+
+    fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
+        let counted = |text: &[u8]| [&[text.len() as u8], text].concat();
+        [&[1][..], &counted(user), &counted(password)].concat()
+    }
+
     /// A server that was greeted, fed a request.
     fn asked(request: &[u8]) -> Result<SocksStep, SocksDenial> {
-        let mut server = SocksServer::default();
+        let mut server = server();
         let greeted = server.feed(GREETING);
         assert_eq!(greeted, Ok(SocksStep::Send(vec![5, 0])));
         server.feed(request)
@@ -277,35 +384,99 @@ mod tests {
     /// What comes in one piece, or in two, is the same; what is behind the request is kept.
     #[test]
     fn how_it_is_cut_makes_no_difference() {
-        let dialogue = [GREETING, &named("example.org", 22), b"early"].concat();
-        for cut in 0..=dialogue.len() {
-            let mut server = SocksServer::default();
-            let (front, back) = dialogue.split_at(cut);
-            let mut pieces = vec![&[][..], back, &[], front];
-            let mut sent = Vec::new();
-            let asked = loop {
-                match server.feed(pieces.pop().unwrap()).unwrap() {
-                    SocksStep::Read => {}
-                    SocksStep::Send(bytes) => sent.extend(bytes),
-                    SocksStep::Asked(destination) => break destination,
-                }
-            };
-            assert_eq!(sent, [5, 0]);
-            assert_eq!(asked.to_string(), "example.org:22");
-            pieces.reverse();
-            let rest = [server.into_rest(), pieces.concat()].concat();
-            assert_eq!(rest, b"early", "cut at {}", cut);
+        let request = [&named("example.org", 22), &b"early"[..]].concat();
+        let plain = [GREETING, &request].concat();
+        let with_login = [GREETING, &login_of(b"joe", PASSWORD), &request].concat();
+        let cases = [
+            (plain, false, &[5, 0][..]),
+            (with_login, true, &[5, 2, 1, 0]),
+        ];
+        for (dialogue, is_of_joe, answers) in &cases {
+            for cut in 0..=dialogue.len() {
+                let mut server = if *is_of_joe {
+                    server_of_joe()
+                } else {
+                    server()
+                };
+                let (front, back) = dialogue.split_at(cut);
+                let mut pieces = vec![&[][..], &[], back, &[], &[], front];
+                let mut sent = Vec::new();
+                let asked = loop {
+                    match server.feed(pieces.pop().unwrap()).unwrap() {
+                        SocksStep::Read => {}
+                        SocksStep::Send(bytes) => sent.extend(bytes),
+                        SocksStep::Asked(destination) => break destination,
+                    }
+                };
+                assert_eq!(sent, *answers);
+                assert_eq!(asked.to_string(), "example.org:22");
+                pieces.reverse();
+                let rest = [server.into_rest(), pieces.concat()].concat();
+                assert_eq!(rest, b"early", "cut at {}", cut);
+            }
         }
     }
 
     #[test]
     fn a_client_that_must_authenticate_is_told_so() {
         for greeting in &[&[5, 0][..], &[5, 1, 2], &[5, 2, 1, 2]] {
-            let mut server = SocksServer::default();
-            let fault = server.feed(greeting).unwrap_err();
-            assert_eq!(fault, SocksDenial::Methods);
+            let fault = server().feed(greeting).unwrap_err();
+            assert_eq!(fault, SocksDenial::Method(method::NOBODY));
             assert_eq!(fault.reply(), [5, 0xff]);
         }
+    }
+
+    #[test]
+    fn one_that_will_not_is_sent_away_where_it_must() {
+        for greeting in &[&[5, 0][..], &[5, 1, 0], &[5, 2, 1, 0]] {
+            let fault = server_of_joe().feed(greeting).unwrap_err();
+            assert_eq!(fault, SocksDenial::Method(method::LOGIN));
+            assert_eq!(fault.reply(), [5, 0xff]);
+        }
+    }
+
+    #[test]
+    fn the_right_user_with_the_right_password_is_served_alone() {
+        let logged_in = |login: &[u8]| {
+            let mut server = server_of_joe();
+            let greeted = server.feed(GREETING);
+            assert_eq!(greeted, Ok(SocksStep::Send(vec![5, 2])));
+            server.feed(login)
+        };
+        let right = logged_in(&login_of(b"joe", PASSWORD));
+        assert_eq!(right, Ok(SocksStep::Send(vec![1, 0])));
+        for (user, password) in &[
+            (&b"joe"[..], &b"p\xc3\xa4ss:y"[..]),
+            (b"joe", b"p\xe4ss:x"),
+            (b"joe", b""),
+            (b"jim", PASSWORD),
+            (b"", PASSWORD),
+            (b"", b""),
+            (b"joe:p\xc3\xa4ss", b"x"),
+        ] {
+            let fault = logged_in(&login_of(user, password)).unwrap_err();
+            assert_eq!(fault, SocksDenial::Login);
+            assert_eq!(fault.reply(), [1, 1]);
+        }
+        let fault = logged_in(b"\x05").unwrap_err();
+        assert_eq!(fault, SocksDenial::LoginVersion(5));
+        assert_eq!(fault.reply(), [1, 1]);
+        assert_eq!(logged_in(b"\x01\x03joe"), Ok(SocksStep::Read));
+    }
+
+    #[test]
+    fn nothing_shows_a_clients_password() {
+        let mut server = server_of_joe();
+        server.feed(GREETING).unwrap();
+        server.feed(b"\x01\x03joe\x09hunter").unwrap();
+        let shown = format!("{:?}", server);
+        let hunter = format!("{:?}", b"hunter");
+        assert!(
+            !shown.contains(hunter.trim_matches(&['[', ']'][..])),
+            "{}",
+            shown
+        );
+        assert!(!shown.contains("ss:x"), "{}", shown);
     }
 
     #[test]
@@ -346,10 +517,11 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(pieces in prop::collection::vec(
             prop::collection::vec(prop_oneof![0u8..6, any::<u8>()], 0..24), 0..6)) {
-            let mut server = SocksServer::default();
-            for piece in &pieces {
-                if server.feed(piece).is_err() {
-                    break;
+            for mut server in vec![server(), server_of_joe()] {
+                for piece in &pieces {
+                    if server.feed(piece).is_err() {
+                        break;
+                    }
                 }
             }
         }

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use log::debug;
-use ptunnel::dynamic::{Asked, Denied, Handshake, Step};
+use ptunnel::dynamic::{Asked, Denied, Guests, Handshake, Step};
 use ptunnel::report::{self, Line, Origin};
-use ptunnel::route::{Gateway, Tunnel};
+use ptunnel::route::Tunnel;
 use ptunnel::Error;
 use tokio::io::AsyncWriteExt;
 
@@ -34,10 +34,10 @@ pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     spare: Option<OwnedFd>,
     client: C,
     origin: Origin,
-    gateway: &Gateway,
+    guests: &Guests,
 ) -> Result<(), Error> {
     // Boxed: an idle tunnel shall not weigh what opening it took.
-    let admitted = Box::pin(admit(engine, spare, client, origin, gateway)).await?;
+    let admitted = Box::pin(admit(engine, spare, client, origin, guests)).await?;
     if let Some((client, way, line)) = admitted {
         line.log(engine.links.carry_opened(client, way).await);
     }
@@ -51,12 +51,12 @@ async fn admit<L: Links, C: Transport>(
     spare: Option<OwnedFd>,
     client: C,
     origin: Origin,
-    gateway: &Gateway,
+    guests: &Guests,
 ) -> Result<Option<(Rewind<C>, L::Way, Line)>, Error> {
     let start = Instant::now();
     let limit = engine.settings.timeouts.handshake;
     let late = || Error::denied("no request within the handshake timeout");
-    let (mut client, request) = within(limit, late, hear(client)).await?;
+    let (mut client, request) = within(limit, late, hear(client, guests.handshake())).await?;
     drop(spare);
     let Asked {
         destination,
@@ -65,7 +65,7 @@ async fn admit<L: Links, C: Transport>(
         Ok(asked) => asked,
         Err(Denied { reply, why }) => return Err(tell(client, reply, Error::denied(why)).await),
     };
-    let tunnel = Tunnel::of_guest(destination.clone(), gateway);
+    let tunnel = Tunnel::of_guest(destination.clone(), guests.gateway());
     let Opened { stream, via } = match unless_left(&client, L::open(engine, &tunnel)).await {
         Ok(Ok(opened)) => opened,
         Ok(Err(error)) => return Err(tell(client, language.failed(&error), error).await),
@@ -89,8 +89,10 @@ async fn admit<L: Links, C: Transport>(
 }
 
 /// Hears a client out: what it wants, and the client with what came behind.
-async fn hear<C: Transport>(mut client: C) -> Result<(Rewind<C>, Result<Asked, Denied>), Error> {
-    let mut handshake = Handshake::default();
+async fn hear<C: Transport>(
+    mut client: C,
+    mut handshake: Handshake,
+) -> Result<(Rewind<C>, Result<Asked, Denied>), Error> {
     let mut piece = Vec::new();
     let request = loop {
         match handshake.feed(&piece) {

@@ -238,8 +238,8 @@ async fn serve<L: Links, S: Transport + 'static>(
             L::carry(&engine, socket, origin, tunnel).await.map(drop)
         }
         // Boxed: the others' idle tunnels shall not weigh what its own do.
-        Service::Dynamic(gateway) => {
-            Box::pin(dynamic::serve(&engine, spare, socket, origin, gateway)).await
+        Service::Dynamic(guests) => {
+            Box::pin(dynamic::serve(&engine, spare, socket, origin, guests)).await
         }
         Service::Proxy(policy) => engine.serve_proxy(spare, socket, origin, policy).await,
     };
