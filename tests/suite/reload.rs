@@ -8,6 +8,7 @@ use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
+use crate::serve::granted;
 use crate::support::process::{is_listening, listeners};
 use crate::support::program::{start_on_terminal, Output};
 use crate::support::temp::free_port;
@@ -293,6 +294,97 @@ fn a_password_that_a_person_gave_is_not_asked_for_again() {
         "{}",
         proxy.head()
     );
+}
+
+/// On listeners that stay and on a new one; those who are there stay.
+#[test]
+fn who_may_connect_is_another_from_then_on() {
+    let origin = Peer::start(|mut connection| connection.echo());
+    for args in &[&[][..], &["--threads", "3"]] {
+        let (tunnel, dynamic, new) = (free_port(), free_port(), free_port());
+        let text = |tunnels: &[u16], allowed: &str| {
+            let tunnels: Vec<String> = tunnels
+                .iter()
+                .map(|port| format!("{}:{}", port, origin.address()))
+                .collect();
+            let allowed = Some(allowed).filter(|allowed| !allowed.is_empty());
+            let allowed = allowed.map_or(String::new(), |it| format!("allow-from = '{}'\n", it));
+            format!(
+                "no-proxy = '*'\ntunnels = {:?}\ndynamic = {}\n{}",
+                tunnels, dynamic, allowed
+            )
+        };
+        let from = |ip: &str, port| Connection::open_from(ip.parse().unwrap(), local(port));
+        let assert_served = |ip: &str, port| {
+            let mut client = from(ip, port);
+            if port == dynamic {
+                client = granted(client, origin.address());
+            }
+            check(&mut client);
+        };
+        let mut site = Site::start(&text(&[tunnel], ""), 2, args);
+        let mut old = from("127.0.0.3", tunnel);
+        check(&mut old);
+        let sockets = listeners(local(tunnel));
+        for (allowed, served, others) in &[
+            (
+                "127.0.0.2",
+                &["127.0.0.2"][..],
+                &["127.0.0.1", "127.0.0.3"][..],
+            ),
+            ("127.0.0.1", &["127.0.0.1"], &["127.0.0.2", "127.0.0.3"]),
+            ("", &["127.0.0.1", "127.0.0.2", "127.0.0.3"], &[]),
+        ] {
+            let (_, change) = site.reload(&text(&[tunnel, new], allowed));
+            assert!(
+                change.ends_with("kept 2") || change.ends_with("kept 3"),
+                "{}",
+                change
+            );
+            for port in &[tunnel, dynamic, new] {
+                served.iter().for_each(|ip| assert_served(ip, *port));
+                others
+                    .iter()
+                    .for_each(|ip| from(ip, *port).expect_nothing());
+            }
+            check(&mut old);
+        }
+        assert_eq!(listeners(local(tunnel)), sockets);
+    }
+}
+
+/// Who could go everywhere in the old user's name can't any more.
+#[test]
+fn another_user_of_dynamic_listeners_is_asked_for_from_then_on() {
+    let proxy = Peer::echoing();
+    let port = free_port();
+    let text = |user: &str| {
+        let proxy = proxy.address();
+        format!("proxy = '{}'\ndynamic = {}\n{}", proxy, port, user)
+    };
+    let mut site = Site::start(&text("dynamic-user = 'joe:x'"), 1, &[]);
+    let answer = |login: &[u8]| {
+        let mut client = Connection::open(local(port));
+        client.send([&[5, 2, 0, 2][..], login].concat());
+        let answer = client.receive(2);
+        if answer == [5, 2] {
+            [answer, client.receive(2)].concat()
+        } else {
+            answer
+        }
+    };
+    let (joe, ann) = (b"\x01\x03joe\x01x", b"\x01\x03ann\x01x");
+    assert_eq!(
+        (answer(joe), answer(ann)),
+        (vec![5, 2, 1, 0], vec![5, 2, 1, 1])
+    );
+    assert_eq!(site.reload(&text("dynamic-user = 'ann:x'")).1, "kept 1");
+    assert_eq!(
+        (answer(joe), answer(ann)),
+        (vec![5, 2, 1, 1], vec![5, 2, 1, 0])
+    );
+    assert_eq!(site.reload(&text("")).1, "kept 1");
+    assert_eq!(answer(b""), [5, 0]);
 }
 
 #[test]
