@@ -38,6 +38,11 @@ impl Leg {
         Peer::Proxy(self.spec().address.clone())
     }
 
+    /// Whether there are others: of one proxy it goes without saying which it is.
+    pub fn is_of_chain(&self) -> bool {
+        self.candidate.hops() > 1
+    }
+
     /// Where the proxy shall connect us to.
     pub fn target(&self) -> &HostPort {
         &self.target

@@ -20,7 +20,7 @@ use self::walk::{Opened, Walk};
 use crate::config::{Config, HostPort};
 use crate::error::Error;
 use crate::escape::{excerpt, Escaped};
-use crate::route::{Gateway, Tunnel, Via};
+use crate::route::{Gateway, Leg, Tunnel, Via};
 
 /// How long a destination has to speak first. Whoever hasn't by then waits for us to.
 const GREETING: Duration = Duration::from_secs(2);
@@ -61,6 +61,9 @@ impl Step {
 pub(crate) trait Witness {
     /// A way is tried: through this proxy, or directly.
     fn sets_out(&mut self, _way: &dyn fmt::Display) {}
+
+    /// In a chain, this proxy is turned to now.
+    fn turns_to(&mut self, _leg: &Leg) {}
 
     /// It is on this step now.
     fn begins(&mut self, _step: Step) {}
@@ -195,6 +198,10 @@ impl Account {
 impl Witness for Account {
     fn sets_out(&mut self, way: &dyn fmt::Display) {
         self.tell(format_args!("{}\n", way));
+    }
+
+    fn turns_to(&mut self, leg: &Leg) {
+        self.tell(format_args!("asking {} for {}\n", leg.spec(), leg.target()));
     }
 
     fn begins(&mut self, step: Step) {

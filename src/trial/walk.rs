@@ -169,6 +169,9 @@ impl<'a> Walk<'a> {
         let mut proof = None;
         let until = Instant::now() + self.timeouts.handshake;
         loop {
+            if leg.is_of_chain() {
+                self.witness.turns_to(leg);
+            }
             let mut bare = fronted(reached);
             bare.limit(until.saturating_duration_since(Instant::now()));
             let mut stream = self.secure(bare, leg)?;

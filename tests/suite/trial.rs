@@ -229,6 +229,69 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     }
 }
 
+/// Each had its CONNECT, and which was whose nobody could see.
+#[test]
+fn in_a_chain_each_proxy_is_named_before_it_is_asked() {
+    let (sshd, squid) = (Sshd::start(), Squid::start(None));
+    let inner = Ptunnel::new().serving().args(&["--serve-user", "joe:x"]);
+    let inner = inner.start();
+    let via = |login: &str| {
+        let program = Ptunnel::through(squid.address());
+        let url = format!("{}@{}", login, inner.proxy());
+        test(program.args(&["--via", &url]).to(sshd.address()))
+    };
+    let (first, second) = (
+        format!("asking {} for {}", squid.address(), inner.proxy()),
+        format!("asking {} for {}", inner.proxy(), sshd.address()),
+    );
+    let finished = via("joe:x");
+    finished.expect_code(0);
+    let text = finished.text();
+    let told = story(&text);
+    let way = format!("through {} via {}", squid.address(), inner.proxy());
+    let all = [
+        &way,
+        "name",
+        "connection",
+        &first,
+        "CONNECT",
+        "authentication",
+        &second,
+        "CONNECT",
+        "authentication",
+        "first byte",
+    ];
+    assert_eq!(told[1..told.len() - 1], all, "{}", text);
+    let refused = via("joe:wrong");
+    refused.expect_code(4);
+    let told = refused.text();
+    assert_eq!(story(&told)[7..9], [&second, "CONNECT"]);
+
+    // Who wants another connection is come to anew.
+    let closing = Peer::closing_at_its_challenge();
+    let program = Ptunnel::through(squid.address());
+    let url = format!("joe:x@{}", closing.address());
+    let finished = test(program.args(&["--via", &url]).to("a.example:1"));
+    let text = finished.text();
+    let mut asked = story(&text);
+    asked.retain(|line| line.starts_with("asking "));
+    let first = format!("asking {} for {}", squid.address(), closing.address());
+    let second = format!("asking {} for a.example:1", closing.address());
+    assert_eq!(asked, [&first, &second, &first, &second], "{}", text);
+
+    let alone = test(Ptunnel::through(squid.address()).to(sshd.address())).text();
+    assert!(!alone.contains("asking "), "{}", alone);
+}
+
+/// Its lines, those of steps by their names alone.
+fn story(text: &str) -> Vec<&str> {
+    let line = |line| match steps(line).first() {
+        Some((name, _)) => *name,
+        None => line,
+    };
+    text.lines().map(line).collect()
+}
+
 /// A certificate that can't be verified, and one that isn't.
 #[test]
 fn tells_whom_the_proxy_was_taken_for() {
