@@ -323,8 +323,22 @@ fn squid_refuses_a_wrong_digest() {
 
 #[test]
 fn squid_takes_ntlm() {
-    let squid = Squid::with_ntlm();
-    echo_through(as_joe(&squid, "any"), 3);
+    let squid = Squid::with_ntlm("hunter2");
+    for user in &["joe", "NORTH\\joe", "Jo\u{eb}l@north.example"] {
+        let program = Ptunnel::through(squid.address()).args(&["-U", user]);
+        echo_through(program.env("PTUNNEL_PASSWORD", "hunter2"), 3);
+    }
+}
+
+#[test]
+fn squid_refuses_a_wrong_ntlm() {
+    let squid = Squid::with_ntlm("right");
+    let finished = as_joe(&squid, "wrong")
+        .args(&["-W", "example.org:22"])
+        .run();
+    finished.expect_code(4);
+    let told = &finished.stderr;
+    assert!(told.contains("it offers NTLM; NTLM was tried"), "{}", told);
 }
 
 #[test]

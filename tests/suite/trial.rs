@@ -103,7 +103,7 @@ fn walks_through_squid_with_basic_to_a_server_that_waits() {
 
 #[test]
 fn walks_through_ntlm_in_three_messages() {
-    let (origin, squid) = (Nginx::start(), Squid::with_ntlm());
+    let (origin, squid) = (Nginx::start(), Squid::with_ntlm("hunter2"));
     let program = Ptunnel::through(format!("joe:hunter2@{}", squid.address()));
     let finished = test(program.to(origin.address()));
     finished.expect_code(0);

@@ -187,12 +187,15 @@ impl Squid {
         })
     }
 
-    /// With NTLM authentication, by a helper that looks at the messages and takes any password.
-    pub fn with_ntlm() -> Squid {
+    /// With NTLM authentication, by Samba's helper: it takes NTLMv2 alone, and computes the right
+    /// answer by itself, from this password for every user.
+    pub fn with_ntlm(password: &str) -> Squid {
         Squid::with_rules(|_| {
             format!(
-                "auth_param ntlm program {}\n{}",
-                find("ntlm_fake_auth").display(),
+                "auth_param ntlm program {} --configfile=/dev/null \
+                 --helper-protocol=squid-2.5-ntlmssp --password={}\n{}",
+                find("ntlm_auth").display(),
+                password,
                 KNOWN_ONLY
             )
         })
