@@ -8,7 +8,7 @@
 use std::fmt::Debug;
 
 use ptunnel::config::HostPort;
-use ptunnel::wire::{Decoded, HeadReader, Inbound, Malformed, Request, HEAD_LIMIT};
+use ptunnel::wire::{Decoded, HeadReader, Inbound, Malformed, Request, Response, HEAD_LIMIT};
 
 /// A limit that inputs of a fuzzer reach.
 const NARROW: usize = 64;
@@ -143,4 +143,25 @@ pub fn asked(request: &Request) -> Inbound {
         }
         other => panic!("{other:?} of {:?}", String::from_utf8_lossy(&bytes)),
     }
+}
+
+/// Checks how a client is sent away: with a whole reply that has one of these statuses and one
+/// line of text that may be shown, no more.
+pub fn denied(why: &str, reply: &[u8], statuses: &[u16]) {
+    shown(why);
+    let (response, length) = match Response::decode(reply, HEAD_LIMIT) {
+        Ok(Decoded::Complete(response, length)) => (response, length),
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        statuses.contains(&response.status),
+        "{why} instead of {statuses:?}"
+    );
+    let head = std::str::from_utf8(&reply[..length]).expect("text");
+    let body = std::str::from_utf8(&reply[length..]).expect("text");
+    assert!(
+        head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())),
+        "{head}"
+    );
+    shown(body.strip_suffix('\n').expect("a line"));
 }

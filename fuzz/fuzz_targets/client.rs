@@ -1,0 +1,216 @@
+//! What a client of `-D` says until it has asked for its destination, in SOCKS5 or with HTTP's
+//! CONNECT, beside a second reading of both.
+#![no_main]
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use libfuzzer_sys::fuzz_target;
+use ptunnel::config::{Host, HostPort};
+use ptunnel::dynamic::{Handshake, Language, Step};
+use ptunnel::wire::HEAD_LIMIT;
+
+/// The longest greeting, and the longest request.
+const SOCKS_LIMIT: usize = 2 + 255 + 4 + 1 + 255 + 2;
+
+/// What was made of a client's words: what it was sent meanwhile, and how it ended.
+#[derive(Debug, PartialEq)]
+struct Heard {
+    sent: Vec<u8>,
+    end: End,
+}
+
+#[derive(Debug, PartialEq)]
+enum End {
+    /// There is more to come.
+    Unsaid,
+    /// With what stands behind the request.
+    Asked(Language, HostPort, Vec<u8>),
+    /// What it is told, and what the log says.
+    Denied(Vec<u8>, String),
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let heard = hear(bytes, |left| left.len());
+    let is_http = !matches!(bytes.first(), None | Some(4 | 5));
+    for size in [|_: &[u8]| 1, |left: &[u8]| 1 + usize::from(left[0] % 32)] {
+        let in_pieces = hear(bytes, size);
+        if is_http && matches!((&heard.end, &in_pieces.end), (End::Denied(..), End::Unsaid)) {
+            // A fault in a line that hasn't ended is found with the line's end.
+            let ended = hear(&[bytes, b"\n"].concat(), size);
+            assert!(matches!(ended.end, End::Denied(..)), "{ended:?}");
+        } else {
+            assert_eq!(in_pieces, heard);
+        }
+    }
+
+    match &heard.end {
+        End::Asked(_, destination, _) => ptunnel_fuzz::destination(destination),
+        End::Denied(_, why) => ptunnel_fuzz::shown(why),
+        End::Unsaid => {}
+    }
+    match bytes.first() {
+        None => assert_eq!(heard.end, End::Unsaid),
+        Some(4) => {
+            assert_eq!(heard.sent, b"");
+            assert!(
+                matches!(&heard.end, End::Denied(reply, _) if *reply == [0, 91, 0, 0, 0, 0, 0, 0])
+            );
+        }
+        Some(5) => heard_in_socks(bytes, &heard),
+        Some(_) => heard_in_http(bytes, &heard),
+    }
+});
+
+/// Says these bytes to a new handshake, of which `size` are the next piece.
+fn hear(bytes: &[u8], size: fn(&[u8]) -> usize) -> Heard {
+    let mut handshake = Handshake::default();
+    let mut left = bytes;
+    let mut sent = Vec::new();
+    let mut step = Step::Read;
+    let end = loop {
+        step = match step {
+            Step::Read if left.is_empty() => break End::Unsaid,
+            Step::Read => {
+                let (piece, behind) = left.split_at(size(left).min(left.len()));
+                left = behind;
+                handshake.feed(piece)
+            }
+            Step::Send(answer) => {
+                sent.extend(answer);
+                handshake.feed(&[])
+            }
+            Step::Asked(asked) => {
+                let rest = [&handshake.into_rest()[..], left].concat();
+                break End::Asked(asked.language, asked.destination, rest);
+            }
+            Step::Denied(denied) => break End::Denied(denied.reply, denied.why),
+        };
+    };
+    Heard { sent, end }
+}
+
+/// Nobody keeps more of a client that doesn't come to an end.
+fn ends_within(limit: usize, bytes: &[u8]) {
+    assert!(bytes.len() < limit, "it would wait for ever");
+    let filled = [bytes, &vec![b'a'; limit - bytes.len()]].concat();
+    let heard = hear(&filled, |_| 1024);
+    assert_ne!(heard.end, End::Unsaid, "it would wait for ever");
+}
+
+fn heard_in_socks(bytes: &[u8], heard: &Heard) {
+    match (&heard.end, socks(bytes)) {
+        (End::Unsaid, Ok(None)) => ends_within(SOCKS_LIMIT, bytes),
+        (End::Asked(Language::Socks5, destination, rest), Ok(Some((expected, length)))) => {
+            assert_eq!(heard.sent, [5, 0]);
+            assert_eq!(*destination, expected);
+            assert!(
+                *rest == bytes[length..],
+                "bytes behind the request are lost"
+            );
+        }
+        (End::Denied(reply, _), Err(0xff)) => {
+            assert_eq!(heard.sent, b"");
+            assert_eq!(*reply, [5, 0xff]);
+        }
+        (End::Denied(reply, _), Err(code)) => {
+            assert_eq!(heard.sent, [5, 0]);
+            assert_eq!(*reply, [5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
+        }
+        (_, expected) => panic!("{heard:?} instead of {expected:?}"),
+    }
+}
+
+/// Read anew, from RFC 1928 §3 and §4: the destination and where the request ends, nothing as long
+/// as either may still come, or what the client is to be told.
+fn socks(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, u8> {
+    let Some(methods) = counted(bytes, 1) else {
+        return Ok(None);
+    };
+    if !methods.contains(&0) {
+        return Err(0xff);
+    }
+    let request = 2 + methods.len();
+    let at = |index: usize| bytes.get(request + index);
+    if at(0).is_some_and(|version| *version != 5) {
+        return Err(1);
+    }
+    if at(1).is_some_and(|command| *command != 1) {
+        return Err(7);
+    }
+    let (start, address) = match at(3) {
+        None => return Ok(None),
+        Some(1) => (request + 4, bytes.get(request + 4..request + 8)),
+        Some(3) => (request + 5, counted(bytes, request + 4)),
+        Some(4) => (request + 4, bytes.get(request + 4..request + 20)),
+        Some(_) => return Err(8),
+    };
+    let Some(address) = address else {
+        return Ok(None);
+    };
+    let end = start + address.len() + 2;
+    let Some(port) = bytes.get(end - 2..end) else {
+        return Ok(None);
+    };
+    let host = match (at(3), address) {
+        (Some(1), &[a, b, c, d]) => Host::Ip(Ipv4Addr::new(a, b, c, d).into()),
+        (Some(4), _) => {
+            let octets: [u8; 16] = address.try_into().expect("sixteen of them");
+            Host::Ip(Ipv6Addr::from(octets).into())
+        }
+        _ => {
+            let name = std::str::from_utf8(address).map_err(|_| 1)?;
+            name.parse().map_err(|_| 1)?
+        }
+    };
+    match u16::from_be_bytes([port[0], port[1]]) {
+        0 => Err(1),
+        port => Ok(Some((HostPort { host, port }, end))),
+    }
+}
+
+/// So many bytes as the one at `index` says, which stand behind it.
+fn counted(bytes: &[u8], index: usize) -> Option<&[u8]> {
+    let count = usize::from(*bytes.get(index)?);
+    bytes.get(index + 1..index + 1 + count)
+}
+
+fn heard_in_http(bytes: &[u8], heard: &Heard) {
+    assert_eq!(heard.sent, b"");
+    match &heard.end {
+        End::Unsaid => ends_within(HEAD_LIMIT, bytes),
+        End::Asked(language, destination, rest) => {
+            assert_eq!(*language, Language::Http);
+            let (expected, length) = connect(bytes);
+            assert_eq!(*destination, expected);
+            assert!(
+                *rest == bytes[length..],
+                "bytes behind the request are lost"
+            );
+        }
+        End::Denied(reply, why) => ptunnel_fuzz::denied(why, reply, &[400, 405]),
+    }
+}
+
+/// Read anew, without the parser that is tested: the destination in the first line that isn't
+/// blank, and where the next blank one ends.
+fn connect(bytes: &[u8]) -> (HostPort, usize) {
+    let mut lines = bytes.split_inclusive(|b| *b == b'\n');
+    let is_blank = |line: &&[u8]| matches!(*line, b"\n" | b"\r\n");
+    let mut length = 0;
+    let mut first = None;
+    for line in lines.by_ref() {
+        length += line.len();
+        match first {
+            None if !is_blank(&line) => first = Some(line),
+            Some(_) if is_blank(&line) => break,
+            _ => {}
+        }
+    }
+    let first = std::str::from_utf8(first.expect("a line")).expect("text");
+    let words: Vec<&str> = first.trim_end_matches(['\r', '\n']).split(' ').collect();
+    assert!(
+        matches!(words[..], ["CONNECT", _, "HTTP/1.0" | "HTTP/1.1"]),
+        "{first:?}"
+    );
+    (words[1].parse().expect("a destination"), length)
+}
