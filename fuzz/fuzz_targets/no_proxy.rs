@@ -50,7 +50,7 @@ fuzz_target!(|text: &str| {
 
 fn covers(entry: &str, destination: &HostPort) -> bool {
     let (host, port) = parted(entry);
-    if port.map_or(false, |port| port != destination.port) {
+    if port.is_some_and(|port| port != destination.port) {
         return false;
     }
     let host = host.trim_start_matches('.');

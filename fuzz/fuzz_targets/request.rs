@@ -79,7 +79,7 @@ fn is_joe(inbound: &Inbound) -> bool {
     };
     let is_basic = value
         .get(..6)
-        .map_or(false, |s| s.eq_ignore_ascii_case("basic "));
+        .is_some_and(|s| s.eq_ignore_ascii_case("basic "));
     is_basic && value[6..].trim() == JOE
 }
 
