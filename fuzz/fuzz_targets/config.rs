@@ -57,6 +57,8 @@ fn words(name: &str, value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => with(text.clone()),
         Value::Integer(count) if name == "verbose" => alone(*count),
+        // Without a fraction it counts as well as an integer.
+        Value::Float(count) if name == "verbose" => alone(*count as i64),
         Value::Integer(number) => with(number.to_string()),
         Value::Float(number) => with(number.to_string()),
         Value::Boolean(is_so) => alone((*is_so).into()),

@@ -276,7 +276,7 @@ fn words(flag: &Flag, line: usize, value: Value) -> Result<Vec<Entry>, &'static 
             Ok(count) => Ok((0..count)
                 .map(|_| entry(line, format!("--{}", long)))
                 .collect()),
-            Err(_) => Err("too high a number"),
+            Err(_) => Err("no number from 0 to 255"),
         },
         (_, other) => Err(other.kind()),
     }

@@ -72,7 +72,24 @@ fn wrong_types_are_told_with_their_line_and_a_right_one() {
         ),
         ("demo = 1", 1, "a number for 'demo'", "demo = true"),
         ("demo = \"yes\"", 1, "a text for 'demo'", "demo = true"),
-        ("verbose = 1000", 1, "number for 'verbose'", "verbose = 2"),
+        (
+            "verbose = 1000",
+            1,
+            "no number from 0 to 255 for 'verbose'",
+            "verbose = 2",
+        ),
+        (
+            "verbose = -1",
+            1,
+            "no number from 0 to 255 for 'verbose'",
+            "verbose = 2",
+        ),
+        (
+            "verbose = 2.5",
+            1,
+            "no number from 0 to 255 for 'verbose'",
+            "verbose = 2",
+        ),
         (
             "header = [1, [2]]",
             1,
