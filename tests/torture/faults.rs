@@ -11,7 +11,7 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
 
-use self::rows::{Row, GUESTS, ROWS};
+use self::rows::{Row, ASKERS, GUESTS, ROWS};
 use self::stage::Stage;
 use crate::namespace::Namespace;
 use crate::scale::scale;
@@ -83,7 +83,7 @@ fn stdio(row: Row) {
 }
 
 fn all_rows() -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().chain(GUESTS)
+    ROWS.iter().chain(GUESTS).chain(ASKERS)
 }
 
 /// Checks rows at once: most of them wait.
@@ -129,6 +129,8 @@ fn the_guide_has_these_rows() {
     expected.extend(ROWS.iter().map(Row::line));
     expected.push(guests.to_string());
     expected.extend(GUESTS.iter().map(Row::line));
+    expected.push(guests.to_string());
+    expected.extend(ASKERS.iter().map(Row::line));
     assert_eq!(rows, expected);
 }
 

@@ -29,6 +29,8 @@ pub enum Way {
     Round,
     /// The program is the proxy that the client asks.
     Served,
+    /// The client asks at `-D`, in SOCKS5; the fault is the proxy's.
+    Asked,
 }
 
 /// What the client does or sees.
@@ -39,7 +41,7 @@ pub enum Client {
     Ends,
     /// These bytes, and the end.
     Receives(&'static str),
-    /// With this status, the reason, and the end.
+    /// With this status and the reason, or with this code of SOCKS5's; then the end.
     IsTold(&'static str),
     /// Does this instead of asking, and sees this.
     Does(fn(&mut Connection), &'static str),
@@ -462,11 +464,177 @@ pub const GUESTS: &[Row] = &[
     },
 ];
 
+/// Of the clients of `-D`.
+pub const ASKERS: &[Row] = &[
+    Row {
+        fault: "the client says nothing",
+        client: Client::Does(|_| {}, THE_END),
+        says: "denied: no request within the handshake timeout",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it stops within its request",
+        client: Client::Does(greet, THE_END),
+        says: "denied: no request within the handshake timeout",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it sends its request byte by byte, for longer than that",
+        client: Client::Does(trickle, THE_END),
+        says: "denied: no request within the handshake timeout",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it ends the connection without a request",
+        client: Client::Does(|client| client.finish_sending(), THE_END),
+        says: "denied: it left without a request",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it resets it",
+        client: Client::ResetsAsking,
+        says: "no request: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it talks rubbish",
+        client: Client::Does(|client| client.send(RUBBISH), "400 Bad Request"),
+        says: "denied: 400 Bad Request (not HTTP/1",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "its request is too long",
+        client: Client::Does(send_too_much, "400 Bad Request"),
+        says: "denied: 400 Bad Request (its head has more than 16384 bytes)",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it resets while its destination is connected to",
+        client: Client::ResetsEarly,
+        says: "cut: client: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(|mut proxy| proxy.drain()),
+    },
+    Row {
+        fault: "it resets afterwards",
+        client: Client::ResetsLate,
+        says: "cut: client: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(|mut proxy| {
+            proxy.send(GRANT);
+            proxy.echo();
+        }),
+    },
+    Row {
+        fault: "the proxy refuses the connection",
+        client: Client::IsTold("1, general failure"),
+        says: "cannot connect to proxy proxy.example:3128: Connection refused (os error 111)",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Closed,
+    },
+    Row {
+        fault: "it neither takes nor refuses it",
+        client: Client::IsTold("6, TTL expired"),
+        says: "no connection to proxy proxy.example:3128 within 10s",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Blackhole,
+    },
+    Row {
+        fault: "it takes it, and says nothing",
+        client: Client::IsTold("6, TTL expired"),
+        says: "no reply from proxy proxy.example:3128 within 30s",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(|mut proxy| proxy.drain()),
+    },
+    Row {
+        fault: "it ends the connection",
+        client: Client::IsTold("1, general failure"),
+        says: "proxy proxy.example:3128 closed the connection before it replied",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(drop),
+    },
+    Row {
+        fault: "it answers with rubbish",
+        client: Client::IsTold("1, general failure"),
+        says: "proxy proxy.example:3128 sent no valid reply: not HTTP/1",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(talk_rubbish),
+    },
+    Row {
+        fault: "it says no",
+        client: Client::IsTold("4, host unreachable"),
+        says: "proxy proxy.example:3128 refused example.org:22: 503 Service Unavailable",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(|mut proxy| {
+            let _ = proxy.try_send("HTTP/1.1 503 Service Unavailable\r\n\r\n");
+        }),
+    },
+    Row {
+        fault: "the open tunnel is reset by its other side",
+        client: Client::IsReset,
+        says: "cut: upstream: Connection reset by peer (os error 104)",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(|mut proxy| {
+            proxy.send(GRANT);
+            reset_soon(proxy);
+        }),
+    },
+    Row {
+        fault: "it is ended by it",
+        client: Client::Ends,
+        says: "closed by both sides",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(|mut proxy| {
+            let _ = proxy.try_send(GRANT);
+            end(proxy);
+        }),
+    },
+    Row {
+        fault: "nothing moves in it for `--idle-timeout`",
+        client: Client::IsReset,
+        says: "cut: nothing moved for 60s",
+        code: None,
+        way: Way::Asked,
+        upstream: Upstream::Does(|mut proxy| {
+            let _ = proxy.try_send(GRANT);
+            say_nothing(proxy);
+        }),
+    },
+];
+
 /// What a client sees that is told nothing.
 pub const THE_END: &str = "the end";
 
 /// As TLS begins.
 const RUBBISH: &str = "\u{16}\u{3}\u{1}\0rubbish\r\n\r\n";
+
+/// Of SOCKS5, without authentication, and the answer.
+pub const GREETING: &[u8] = &[5, 1, 0];
+pub const GREETED: &[u8] = &[5, 0];
 
 /// A hosts file with nobody in it who is looked for.
 const NOBODY: &str = "127.0.0.1 localhost\n";
@@ -495,6 +663,11 @@ fn say_nothing(mut connection: Connection) {
     });
 }
 
+fn greet(client: &mut Connection) {
+    client.send(GREETING);
+    client.expect(GREETED);
+}
+
 fn trickle(client: &mut Connection) {
     for byte in b"CONNECT example.org:22 HTTP/1.1\r\n" {
         if !client.is_quiet() || client.try_send([*byte]).is_err() {
@@ -521,7 +694,7 @@ impl Client {
         }
     }
 
-    /// What it reads before the end, but for an answer of the embedded proxy.
+    /// What it reads before the end, but for an answer to what it asks.
     pub fn receives(&self) -> &'static str {
         match self {
             Client::Receives(text) => text,
@@ -529,7 +702,7 @@ impl Client {
         }
     }
 
-    /// Whether a client of the embedded proxy asks for its destination.
+    /// Whether a client that has to asks for its destination.
     pub fn asks(&self) -> bool {
         !matches!(self, Client::Does(..) | Client::ResetsAsking)
     }
@@ -544,13 +717,20 @@ impl Client {
     }
 }
 
+impl Way {
+    /// Whether clients ask for their destination before they have it.
+    pub fn is_asked_for(self) -> bool {
+        matches!(self, Way::Served | Way::Asked)
+    }
+}
+
 impl Row {
-    /// As GUIDE.md has it: who asks a proxy has no exit code of ours.
+    /// As GUIDE.md has it: who asks for a destination has no exit code of ours.
     pub fn line(&self) -> String {
         let code = self.code.map_or(String::new(), |code| code.to_string());
         let says = format!("`{}`", self.says);
         let mut cells = vec![self.fault, self.client.sees(), &says];
-        if self.way != Way::Served {
+        if !self.way.is_asked_for() {
             cells.push(&code);
         }
         format!("| {} |", cells.join(" | "))

@@ -3,13 +3,16 @@
 use std::fs::OpenOptions;
 use std::process::Command;
 
-use super::rows::{Client, Row, Upstream, Way, THE_END};
+use super::rows::{Client, Row, Upstream, Way, GREETED, GREETING, THE_END};
 use crate::support::{closed_address, eventually};
 use crate::support::{Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
 
 /// As the rows call them, where they have no other address.
 const PROXY: &str = "proxy.example:3128";
 const DESTINATION: &str = "example.org:22";
+
+/// SOCKS5's for it.
+const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
 pub struct Stage {
     pub row: Row,
@@ -27,7 +30,7 @@ impl Stage {
         let upstream = match row.upstream {
             Upstream::Does(script) => {
                 let started = match row.way {
-                    Way::Through => Peer::proxy(script),
+                    Way::Through | Way::Asked => Peer::proxy(script),
                     _ => Peer::start(script),
                 };
                 Some(peer.get_or_insert(started).address())
@@ -51,12 +54,12 @@ impl Stage {
             peer,
             _hole: hole,
             proxy: match row.way {
-                Way::Through => Some(upstream(PROXY)),
+                Way::Through | Way::Asked => Some(upstream(PROXY)),
                 Way::Round => Some(closed_address().to_string()),
                 Way::Directly | Way::Served => None,
             },
             destination: match row.way {
-                Way::Through => DESTINATION.to_string(),
+                Way::Through | Way::Asked => DESTINATION.to_string(),
                 Way::Round | Way::Directly | Way::Served => upstream(DESTINATION),
             },
         }
@@ -97,6 +100,7 @@ impl Stage {
     pub fn start(&self) -> Running {
         match self.row.way {
             Way::Served => self.program().serving().start(),
+            Way::Asked => self.program().args(&["-D", "0"]).more_lines(1).start(),
             _ => self.program().to(&self.destination).start(),
         }
     }
@@ -132,7 +136,10 @@ impl Stage {
                 client.expect_end();
                 client.finish_sending();
             }
-            Client::IsTold(status) => expect_told(client, status),
+            Client::IsTold(answer) => match self.row.way {
+                Way::Asked => expect_code(client, answer),
+                _ => expect_told(client, answer),
+            },
             Client::Does(act, seen) => {
                 act(&mut client);
                 match seen {
@@ -161,19 +168,32 @@ impl Stage {
         program.says(&[&address, &self.says()]);
     }
 
-    /// A client; one of the embedded proxy has asked, and has read the answer if that is a yes.
+    /// A client; one that has to ask has asked, and has read the answer if that is a yes.
     fn enter(&self, program: &Running) -> Connection {
-        if self.row.way != Way::Served {
-            return program.connect();
+        match self.row.way {
+            Way::Served => {
+                let mut client = Connection::open(program.proxy());
+                if self.row.client.asks() {
+                    client.send(format!("CONNECT {} HTTP/1.1\r\n\r\n", self.destination));
+                }
+                if self.row.client.is_granted() {
+                    expect_status(&mut client, "200 Connection established");
+                }
+                client
+            }
+            Way::Asked => {
+                let mut client = program.connect();
+                if self.row.client.asks() {
+                    client.send([GREETING, REQUEST].concat());
+                    client.expect(GREETED);
+                }
+                if self.row.client.is_granted() {
+                    client.expect(reply(0));
+                }
+                client
+            }
+            _ => program.connect(),
         }
-        let mut client = Connection::open(program.proxy());
-        if self.row.client.asks() {
-            client.send(format!("CONNECT {} HTTP/1.1\r\n\r\n", self.destination));
-        }
-        if self.row.client.is_granted() {
-            expect_status(&mut client, "200 Connection established");
-        }
-        client
     }
 
     /// Ends the look-ups that never end.
@@ -197,4 +217,16 @@ fn expect_status(client: &mut Connection, status: &str) {
 fn expect_told(mut client: Connection, status: &str) {
     expect_status(&mut client, status);
     assert!(!client.rest().is_empty(), "{} without a reason", status);
+}
+
+/// SOCKS5's answer (RFC 1928 §6).
+fn reply(code: u8) -> [u8; 10] {
+    [5, code, 0, 1, 0, 0, 0, 0, 0, 0]
+}
+
+/// The same, with a code and what it means.
+fn expect_code(mut client: Connection, meaning: &str) {
+    let code = meaning.split(',').next().and_then(|code| code.parse().ok());
+    client.expect(reply(code.expect("a code")));
+    client.expect_end();
 }
