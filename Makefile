@@ -84,8 +84,8 @@ test-ladder: setup ladder ## run the root's suite against each rung, and all of 
 VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
 MEMCHECK := $(abspath $(TARGET))/memcheck
 
-# The demo raises no limit, resolves no name and closes no stdout: two tests of the suite reach
-# the rest of src/sys. Their program is killed or ends as it should, so its log tells.
+# The demo raises no limit, resolves no name, closes no stdout and has no Unix socket: four tests of
+# the suite reach the rest of src/sys. Their program is killed or ends as it should, so its log tells.
 memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, and what of sys it leaves out
 	PROPTEST_CASES=16 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"'
 	$(CARGO) build --release --locked
@@ -95,7 +95,9 @@ memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, an
 	@chmod +x $(MEMCHECK)/ptunnel
 	PTUNNEL_BIN=$(MEMCHECK)/ptunnel $(CARGO) test --release --locked --test suite -- --exact \
 		names::does_not_resolve_the_proxy_at_start \
-		stdio::the_servers_end_reaches_the_output_while_the_input_stays_open
+		stdio::the_servers_end_reaches_the_output_while_the_input_stays_open \
+		passed::the_servers_end_reaches_inetds_client_while_it_goes_on \
+		unix::says_where_it_listens_and_carries_both_ways
 	@if find $(MEMCHECK) -name 'log.*' -size +0 -exec cat {} + | grep .; then exit 1; fi
 
 lint: fmt clippy doc pure ## look at the code without running it: fmt, clippy, doc, pure
