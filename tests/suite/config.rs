@@ -97,6 +97,17 @@ fn a_check_says_what_would_be_done_and_hides_passwords() {
 }
 
 #[test]
+fn a_check_tells_what_is_to_be_warned_of() {
+    let told = outline("proxy = 'socks5h://a:1'\nheader = 'X: y'", &["1:b:1"]);
+    let first = told.lines().next().unwrap();
+    assert!(
+        first.starts_with("warning: --header is of no use: "),
+        "{}",
+        told
+    );
+}
+
+#[test]
 fn a_check_needs_no_file_no_password_and_no_free_port() {
     let taken = Peer::echoing();
     let finished = Ptunnel::through("a.example:1")

@@ -551,8 +551,9 @@ fn wrong_addresses_are_refused() {
 #[test]
 fn stands_in_a_file_and_in_the_check_of_it() {
     let folder = TempDir::new();
-    let text = "proxy = 'a.example:1'\ndynamic = [1080, '[::1]:1081']\n";
-    let file = folder.file("ptunnel.toml", text);
+    let text = "proxy = 'a.example:1'\ndynamic = [1080, '[::1]:1081']\n\
+                dynamic-user = 'joe:x'\n";
+    let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
     let check = |args: &[&str]| {
         let program = Ptunnel::new().args(&["--config", &file, "--check-config"]);
         let finished = program.args(args).run();
@@ -561,12 +562,12 @@ fn stands_in_a_file_and_in_the_check_of_it() {
     };
     assert_eq!(
         check(&[]),
-        "would listen on 127.0.0.1:1080 for SOCKS5 and HTTP CONNECT through a.example:1\n\
-         would listen on [::1]:1081 for SOCKS5 and HTTP CONNECT through a.example:1\n"
+        "would listen on 127.0.0.1:1080 for SOCKS5 and HTTP CONNECT by joe through a.example:1\n\
+         would listen on [::1]:1081 for SOCKS5 and HTTP CONNECT by joe through a.example:1\n"
     );
     assert_eq!(
         check(&["-D", "9", "--no-proxy", "*"]),
-        "would listen on 127.0.0.1:9 for SOCKS5 and HTTP CONNECT directly\n"
+        "would listen on 127.0.0.1:9 for SOCKS5 and HTTP CONNECT by joe directly\n"
     );
     assert_eq!(
         check(&["-W", "b.example:2"]),

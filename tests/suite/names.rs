@@ -7,11 +7,11 @@ use crate::support::temp::free_port;
 use crate::support::{steadily, Blackhole, Connection, Peer, Ptunnel, Running, TempDir};
 
 /// A hosts file of the program's own; the test may write it anew at any time.
-fn with_hosts(program: Ptunnel, folder: &TempDir) -> Ptunnel {
+pub fn with_hosts(program: Ptunnel, folder: &TempDir) -> Ptunnel {
     program.after_mounting(&format!("mount --bind {} /etc/hosts", folder.at("hosts")))
 }
 
-fn listener_on(address: &str, port: u16) -> TcpListener {
+pub fn listener_on(address: &str, port: u16) -> TcpListener {
     let address: SocketAddr = SocketAddr::new(address.parse().unwrap(), port);
     TcpListener::bind(address).unwrap_or_else(|e| panic!("{}: {}", address, e))
 }

@@ -223,13 +223,12 @@ fn a_bind_that_fails_changes_nothing() {
         let right = file(&proxy, &[format!("{}:a.example:1", port)]);
         let mut site = Site::start(&right, 1, args);
         let sockets = listeners(local(port));
-        let line = site.refuse(&file(
-            &proxy,
-            &[
-                format!("{}:b.example:2", new),
-                format!("{}:c.example:3", taken.port()),
-            ],
-        ));
+        let wrong = [
+            format!("{}:b.example:2", new),
+            format!("{}:c.example:3", taken.port()),
+        ];
+        let others = "allow-from = '127.0.0.9'\n";
+        let line = site.refuse(&(file(&proxy, &wrong) + others));
         let said = format!(
             "error: not reloaded, everything stays as it was: cannot listen on {}: ",
             taken
@@ -402,6 +401,17 @@ fn limits_are_for_those_who_come_afterwards() {
     site.program
         .says(&["info: ", "cut: nothing moved for 0.5s"]);
     check(&mut old);
+}
+
+#[test]
+fn what_is_to_be_warned_of_in_the_new_file_is_told() {
+    let text = "proxy = 'socks5h://127.0.0.1:1'\ntunnels = '0:a.example:1'\n";
+    let mut site = Site::start(text, 1, &[]);
+    assert_eq!(
+        site.reload(&format!("{}header = 'X: y'\n", text)).1,
+        "kept 1"
+    );
+    site.program.says(&["warning: --header is of no use"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::ends::Gate;
 use crate::support::process::is_listening;
-use crate::support::{steadily, sys, Ptunnel, TempDir, PATIENCE};
+use crate::support::{steadily, sys, Peer, Ptunnel, TempDir, PATIENCE};
 
 /// Where a service manager hears, and how it is called in NOTIFY_SOCKET.
 struct Manager {
@@ -157,6 +157,31 @@ fn a_manager_that_is_gone_or_unknown_keeps_nothing_from_working() {
         gate.join(&program).check();
         program.says(&["warning: ", said]);
     }
+}
+
+/// Every loop that beats would stand still for it, and a start for ever.
+#[test]
+fn a_manager_that_hears_nothing_any_more_keeps_nothing_from_working() {
+    let manager = Manager::at_a_path();
+    let flood = UnixDatagram::unbound().expect("a socket");
+    flood.set_nonblocking(true).expect("a mode");
+    while flood.send_to(b"x", &manager.name).is_ok() {}
+    let proxy = Peer::echoing();
+    let program = manager
+        .of(Ptunnel::through(proxy.address()).to("a.example:1"))
+        .env("WATCHDOG_USEC", "20000")
+        .start();
+    let mut client = program.connect();
+    let mut ping = || {
+        client.send("ping");
+        client.expect("ping");
+    };
+    ping();
+    let begin = Instant::now();
+    (0..20).for_each(|_| ping());
+    // It had waited for a second at each beat.
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    program.says(&["warning: cannot tell the service manager: "]);
 }
 
 /// ssh may be a part of a service; its ProxyCommand is not.

@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
+use crate::names::{listener_on, with_hosts};
 use crate::support::parts::{Nginx, Squid, Sshd};
 use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, Blackhole, Finished, Peer, Ptunnel, TempDir};
@@ -181,6 +182,13 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             "says nothing",
         ),
         (
+            format!("https://{}", silent.address()),
+            "TLS",
+            1,
+            "no reply from proxy",
+            "says nothing",
+        ),
+        (
             at(forbids.address()),
             "CONNECT",
             3,
@@ -278,6 +286,8 @@ fn in_a_chain_each_proxy_is_named_before_it_is_asked() {
     let first = format!("asking {} for {}", squid.address(), closing.address());
     let second = format!("asking {} for a.example:1", closing.address());
     assert_eq!(asked, [&first, &second, &first, &second], "{}", text);
+    assert_step(&text, "CONNECT", "in Digest, on a new connection");
+    assert_step(&text, "authentication", "granted to joe, in Digest");
 
     let alone = test(Ptunnel::through(squid.address()).to(sshd.address())).text();
     assert!(!alone.contains("asking "), "{}", alone);
@@ -312,6 +322,44 @@ fn tells_whom_the_proxy_was_taken_for() {
     let trusted = through(&["--proxy-cacert", &identity.certificate]);
     trusted.expect_code(0);
     assert_step(&trusted.text(), "TLS", ", it is 127.0.0.1");
+}
+
+/// The proxy isn't told the name, as no tunnel of `socks5://` tells it.
+#[test]
+fn looks_up_what_a_socks_proxy_shall_not_be_told() {
+    let proxy = Peer::start(|mut connection| {
+        connection.expect([5, 1, 0]);
+        connection.send([5, 0]);
+        connection.expect([5, 1, 0, 1, 127, 0, 0, 1, 0, 22]);
+        connection.send([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+        connection.send("hello\r\n");
+    });
+    let program = Ptunnel::through(format!("socks5://{}", proxy.address()));
+    let finished = test(program.arg("-4").to("localhost:22"));
+    finished.expect_code(0);
+    let text = finished.text();
+    assert_step(&text, "name", "localhost is 127.0.0.1");
+    assert_step(&text, "first byte", "\"hello\"");
+}
+
+/// What the resolver hands over first may be dead.
+#[test]
+fn every_address_of_a_name_is_tried() {
+    let folder = TempDir::new();
+    folder.file("hosts", "127.0.0.2 a.test\n127.0.0.3 a.test\n");
+    for alive in &["127.0.0.2", "127.0.0.3"] {
+        let listener = listener_on(alive, 0);
+        let greets = Peer::accept_from(listener, |mut connection| connection.send("hello\r\n"));
+        let program = Ptunnel::new().args(&["--no-proxy", "*"]);
+        let program = program.to(format!("a.test:{}", greets.port()));
+        let finished = test(with_hosts(program, &folder));
+        finished.expect_code(0);
+        assert_step(
+            &finished.text(),
+            "connection",
+            &greets.address().to_string(),
+        );
+    }
 }
 
 #[test]
@@ -414,6 +462,17 @@ fn every_tunnel_of_a_file_is_walked_to_and_none_is_listened_on() {
     let finished = test(Ptunnel::new().args(&["--config", &file(&forbids)]));
     finished.expect_code(3);
     assert_eq!(finished.text().matches("does not work").count(), 2);
+    let choosy = Peer::start(|mut connection| {
+        let head = String::from_utf8(connection.read_head()).unwrap();
+        let is_right = head.starts_with("CONNECT b.example:2 ");
+        let status = if is_right { "200 OK" } else { "403 No" };
+        connection.send(format!("HTTP/1.1 {}\r\n\r\nhello\r\n", status));
+        connection.drain();
+    });
+    let finished = test(Ptunnel::new().args(&["--config", &file(&choosy)]));
+    finished.expect_code(3);
+    let text = finished.text();
+    assert_eq!(text.matches("\nworks through ").count(), 1, "{}", text);
 }
 
 #[test]

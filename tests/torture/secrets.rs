@@ -3,7 +3,7 @@
 //! `auth` in the suite shows to whom credentials go; here it is what else they could get into.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, Write};
 
 use crate::support::program::start_on_terminal;
 use crate::support::{closed_address, eventually, sys};
@@ -217,6 +217,24 @@ fn a_core_dump_without_a_password_is_what_it_was() {
         let digits = filter.trim_start_matches("0x");
         assert_eq!(shown.trim_start_matches('0'), digits, "{}", shown);
     }
+}
+
+/// The first password may come with another file.
+#[test]
+fn a_core_dump_holds_no_password_that_a_reload_brings() {
+    let folder = TempDir::new();
+    let text = "proxy = '192.0.2.1:1'\ntunnels = '0:example.org:22'\n";
+    let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
+    let program = Ptunnel::new().args(&["--config", &file]).more_lines(1);
+    let mut program = program.start();
+    assert_ne!(core_filter(program.process()), "00000000");
+    let more = format!("{}user = 'joe:{}'\n", text, CANARY);
+    fs::write(&file, more).expect("the file");
+    program.signal(sys::SIGHUP);
+    let mut told = String::new();
+    program.stdout().read_line(&mut told).expect("text");
+    assert!(told.starts_with("reloaded "), "{}", told);
+    assert_eq!(core_filter(program.process()), "00000000");
 }
 
 /// It was silent. A machine may show no /proc to those who serve others.
