@@ -198,11 +198,9 @@ mod tests {
         format!("{:>99}\n", number)
     }
 
-    #[test]
-    fn lines_keep_their_order_and_what_is_lost_is_counted_in_its_place() {
-        let (queue, lines) = start();
+    /// One line in the hands of the thread, as many as there is room for, and seven more.
+    fn overfill(queue: &Queue) -> usize {
         queue.push("first\n".into());
-        // So that it is known which line the thread holds in its hands.
         while !queue.shared.lock().lines.is_empty() {
             thread::yield_now();
         }
@@ -210,6 +208,13 @@ mod tests {
         for number in 0..kept + 7 {
             queue.push(line(number));
         }
+        kept
+    }
+
+    #[test]
+    fn lines_keep_their_order_and_what_is_lost_is_counted_in_its_place() {
+        let (queue, lines) = start();
+        let kept = overfill(&queue);
         assert_eq!(taken(&lines), "first\n");
         assert_eq!(taken(&lines), line(0));
         // There is room again, but this line comes after those that are lost.
@@ -218,8 +223,13 @@ mod tests {
             assert_eq!(taken(&lines), line(number));
         }
         assert_eq!(taken(&lines), "8 lost\n");
-        queue.push("last\n".into());
-        assert_eq!(taken(&lines), "last\n");
+        // There is as much room as there was before.
+        for number in 0..kept {
+            queue.push(line(number));
+        }
+        for number in 0..kept {
+            assert_eq!(taken(&lines), line(number));
+        }
     }
 
     #[test]
@@ -246,6 +256,22 @@ mod tests {
         queue.flush();
         assert_eq!(queue.shared.lock().waiting(), 0);
         assert_eq!(reading.join().unwrap(), [line(0), line(1), line(2)]);
+    }
+
+    #[test]
+    fn a_flush_waits_for_the_count_of_what_is_lost() {
+        let (queue, lines) = start();
+        let kept = overfill(&queue);
+        let reading = thread::spawn(move || {
+            for _ in 0..=kept {
+                taken(&lines);
+            }
+            thread::sleep(PATIENCE / 2);
+            taken(&lines)
+        });
+        queue.flush();
+        assert!(!queue.shared.lock().is_writing, "it is not written yet");
+        assert_eq!(reading.join().unwrap(), "7 lost\n");
     }
 
     #[test]
