@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,7 @@ pub struct Access {
 struct Shared {
     blocks: RwLock<Vec<Block>>,
     told: Mutex<Told>,
+    turned_away: AtomicU64,
 }
 
 impl Access {
@@ -40,7 +42,7 @@ impl Access {
         Access {
             shared: Arc::new(Shared {
                 blocks: RwLock::new(blocks),
-                told: Mutex::default(),
+                ..Shared::default()
             }),
         }
     }
@@ -54,7 +56,11 @@ impl Access {
     /// Whether this client is served. One that isn't stands in the log, once a minute.
     /// Whoever has no address was let in by other rules.
     pub fn admits(&self, client: Origin) -> bool {
-        let Shared { blocks, told } = &*self.shared;
+        let Shared {
+            blocks,
+            told,
+            turned_away,
+        } = &*self.shared;
         let address = match client {
             Origin::Address(address) => address,
             Origin::Unix | Origin::Stdio => return true,
@@ -63,6 +69,7 @@ impl Access {
         if blocks.is_empty() || blocks.iter().any(|block| block.covers(address.ip())) {
             return true;
         }
+        turned_away.fetch_add(1, Ordering::Relaxed);
         let mut told = told.lock().unwrap_or_else(|e| e.into_inner());
         let note = told.note(plain(address.ip()), Instant::now());
         drop(told);
@@ -77,6 +84,11 @@ impl Access {
             Note::Known => {}
         }
         false
+    }
+
+    /// How often somebody wasn't.
+    pub fn turned_away(&self) -> u64 {
+        self.shared.turned_away.load(Ordering::Relaxed)
     }
 }
 
@@ -155,7 +167,9 @@ mod tests {
         let admits = |client: &str| access.admits(Origin::Address(client.parse().unwrap()));
         assert!(admits("10.0.0.1:5") && admits("[::ffff:10.0.0.1]:5") && admits("[::1]:5"));
         assert!(access.admits(Origin::Unix));
+        assert_eq!(access.turned_away(), 0);
         assert!(!admits("11.0.0.1:5") && !admits("[::ffff:11.0.0.1]:5") && !admits("[::2]:5"));
+        assert_eq!(access.turned_away(), 3);
     }
 
     #[test]

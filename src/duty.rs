@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::{Config, Splice, Timeouts};
 use crate::service::Service;
+use crate::tally::Tally;
 
 /// The duty of a listener: one for all of its threads. Cheap to clone.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct Terms {
     pub service: Service,
     /// How; `None` as the engine was told when it was made.
     pub limits: Option<Limits>,
+    /// Where it is counted, if anybody looks.
+    pub tally: Option<Tally>,
 }
 
 /// What an engine keeps to while it serves.
@@ -42,6 +45,7 @@ impl From<Service> for Terms {
         Terms {
             service,
             limits: None,
+            tally: None,
         }
     }
 }

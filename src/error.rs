@@ -71,6 +71,44 @@ pub enum Cause {
     Other,
 }
 
+impl Cause {
+    /// All of them, in their order.
+    pub const ALL: [Cause; 13] = [
+        Cause::Name,
+        Cause::Connection,
+        Cause::ConnectTimeout,
+        Cause::Tls,
+        Cause::Lost,
+        Cause::HandshakeTimeout,
+        Cause::Malformed,
+        Cause::Refused,
+        Cause::Credentials,
+        Cause::Denied,
+        Cause::Cut,
+        Cause::Shortage,
+        Cause::Other,
+    ];
+
+    /// What counters call it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Cause::Name => "name",
+            Cause::Connection => "connection",
+            Cause::ConnectTimeout => "connect_timeout",
+            Cause::Tls => "tls",
+            Cause::Lost => "lost",
+            Cause::HandshakeTimeout => "handshake_timeout",
+            Cause::Malformed => "malformed",
+            Cause::Refused => "refused",
+            Cause::Credentials => "credentials",
+            Cause::Denied => "denied",
+            Cause::Cut => "cut",
+            Cause::Shortage => "shortage",
+            Cause::Other => "other",
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Kind {
     Usage(String),

@@ -12,9 +12,10 @@
 //!    minds the files of Unix sockets, [`passed`] knows those that systemd has bound, [`access`]
 //!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
 //!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`clock`] whose time is
-//!    over, [`report`] what the log says of the end, `logging` where it goes, [`lookup`] asks the
-//!    system for a name's addresses, [`tls`] says what OpenSSL is told, `supervisor` what the service
-//!    manager is; [`stdio`](mod@stdio), [`demo`] and [`trial`] are plain threads.
+//!    over, [`report`] what the log says of the end, `logging` where it goes, [`tally`] what is counted,
+//!    [`lookup`] asks the system for a name's addresses, [`tls`] says what OpenSSL is told,
+//!    `supervisor` what the service manager is; `status`, [`stdio`](mod@stdio), [`demo`] and
+//!    [`trial`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why; [`shortage`] whether it
 //!    was us.
@@ -90,11 +91,13 @@ pub mod route;
 pub mod service;
 pub mod shortage;
 pub mod socket_file;
+mod status;
 pub mod stdio;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod supervisor;
 #[allow(unsafe_code)] // here and nowhere else
 mod sys;
+pub mod tally;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trial;

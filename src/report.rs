@@ -1,4 +1,4 @@
-//! How a tunnel went, and what the log says of it.
+//! How a tunnel went, what the log says of it, and what is counted.
 
 use std::error;
 use std::fmt;
@@ -6,12 +6,13 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use log::info;
+use log::{debug, info, warn};
 
 use crate::config::{plain, HostPort};
-use crate::error::Seconds;
+use crate::error::{Error, Seconds};
 use crate::field::Field;
 use crate::route::Via;
+use crate::tally::{Arrival, Meter, Tally};
 
 /// Where a client comes from, as logs call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,13 @@ pub struct Traffic {
     pub upload: u64,
     /// From the destination to the client.
     pub download: u64,
+}
+
+impl Traffic {
+    pub(crate) fn add(&mut self, other: Traffic) {
+        self.upload += other.upload;
+        self.download += other.download;
+    }
 }
 
 /// One of a relay's two streams.
@@ -115,29 +123,103 @@ impl error::Error for Cut {
     }
 }
 
-/// What is known of a tunnel before it is carried: the first half of its line in the log.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// Whose it is.
-    pub origin: Origin,
-    /// Where it leads.
-    pub destination: HostPort,
-    /// Which way.
-    pub via: Via,
-    /// When its client came.
-    pub start: Instant,
+/// A client, from its arrival on.
+#[derive(Debug)]
+pub struct Visit {
+    origin: Origin,
+    start: Instant,
+    /// Boxed: mostly there is none, and no tunnel shall weigh more for it.
+    arrival: Option<Box<Arrival>>,
 }
 
-impl Line {
-    /// Logs how its relay went: once, here.
-    pub fn log(self, end: Result<Traffic, Cut>) -> Carried {
+impl From<Origin> for Visit {
+    /// Of somebody who isn't counted.
+    fn from(origin: Origin) -> Visit {
+        Visit::new(origin, None)
+    }
+}
+
+impl Visit {
+    /// Somebody has come just now, and is counted in the listener's tally, if it has one.
+    pub fn new(origin: Origin, tally: Option<&Tally>) -> Visit {
+        Visit {
+            origin,
+            start: Instant::now(),
+            arrival: tally.map(|tally| Box::new(tally.arrival())),
+        }
+    }
+
+    /// Where it comes from.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// There is a tunnel for it.
+    pub fn opened(mut self, destination: HostPort, via: Via) -> Line {
+        debug!("{} to {}: open {}", self.origin, destination, via);
+        if let Some(arrival) = &mut self.arrival {
+            arrival.opened(self.start.elapsed());
+        }
+        Line {
+            visit: self,
+            destination,
+            via,
+        }
+    }
+
+    /// Logs how it broke while it waited for its tunnel: nobody is left to be served.
+    pub fn left(self, destination: &HostPort, error: io::Error) -> Carried {
+        if let Some(arrival) = &self.arrival {
+            arrival.left();
+        }
         let carried = Carried {
-            end,
+            end: Err(Cut::failed(Traffic::default(), Side::Client, error)),
             lasted: self.start.elapsed(),
         };
         info!(
-            "{} to {} {}: {}",
+            "{} to {}: {}",
             self.origin,
+            Field("destination", destination),
+            carried
+        );
+        carried
+    }
+}
+
+/// What is known of a tunnel before it is carried: the first half of its line in the log.
+#[derive(Debug)]
+pub struct Line {
+    visit: Visit,
+    destination: HostPort,
+    via: Via,
+}
+
+impl Line {
+    /// Where its relay notes what it carries, if anybody wants to know; for one relay.
+    pub fn meter(&self) -> Option<Meter> {
+        self.visit
+            .arrival
+            .as_ref()
+            .and_then(|arrival| arrival.meter())
+    }
+
+    /// Logs how its relay went: once, here.
+    pub fn log(self, end: Result<Traffic, Cut>) -> Carried {
+        let Visit {
+            origin,
+            start,
+            arrival,
+        } = self.visit;
+        if let Some(arrival) = &arrival {
+            arrival.ended(&end);
+        }
+        let carried = Carried {
+            end,
+            lasted: start.elapsed(),
+        };
+        info!(
+            "{} to {} {}: {}",
+            origin,
             Field("destination", &self.destination),
             Field("via", &self.via),
             carried
@@ -146,19 +228,12 @@ impl Line {
     }
 }
 
-/// Logs how a client broke that waited for its tunnel: nobody is left to be served.
-pub fn left(origin: Origin, destination: &HostPort, start: Instant, error: io::Error) -> Carried {
-    let carried = Carried {
-        end: Err(Cut::failed(Traffic::default(), Side::Client, error)),
-        lasted: start.elapsed(),
-    };
-    info!(
-        "{} to {}: {}",
-        origin,
-        Field("destination", destination),
-        carried
-    );
-    carried
+/// Logs, and counts, why a client couldn't be served.
+pub fn unserved(origin: Origin, tally: Option<&Tally>, error: &Error) {
+    warn!("{}: {}", origin, error);
+    if let Some(tally) = tally {
+        tally.failed(error);
+    }
 }
 
 /// How a relay went; displays as its line in the log ends.

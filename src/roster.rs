@@ -7,6 +7,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::mem;
+use std::sync::Arc;
 
 use crate::access::Access;
 use crate::config::Config;
@@ -14,6 +15,7 @@ use crate::duty::{Duty, Limits, Terms};
 use crate::error::Error;
 use crate::lookup;
 use crate::service::{bind, services, Bound, Listen, Place, Post, Service};
+use crate::status::{self, Board};
 
 /// The posts of each thread.
 pub type Posts<L> = Vec<Vec<Post<L>>>;
@@ -24,6 +26,8 @@ pub struct Roster {
     threads: usize,
     /// Whose connections they take.
     access: Access,
+    /// Where they are shown, if anywhere.
+    board: Option<Arc<Board>>,
     entries: Vec<Entry>,
 }
 
@@ -51,18 +55,27 @@ pub struct Change {
 
 impl Roster {
     /// Binds every service of the configuration once per thread, tells of each on stdout, and
-    /// returns each thread's posts, too.
+    /// returns each thread's posts, too. How they do is shown from here on, if that is wanted.
     ///
     /// # Errors
     ///
     /// The first bind that fails, before anything was told.
     pub fn open<L: Listen>(config: &Config) -> Result<(Roster, Posts<L>), Error> {
+        let access = Access::default();
+        let status = config.status.as_ref().map(status::bind).transpose()?;
+        let board = status
+            .as_ref()
+            .map(|_| Arc::new(Board::new(access.clone())));
         let mut roster = Roster {
             threads: config.threads,
-            access: Access::default(),
+            access,
+            board,
             entries: Vec::new(),
         };
-        let (change, threads) = roster.change(config, None)?;
+        let (mut change, threads) = roster.change(config, None)?;
+        if let (Some(listening), Some(board)) = (status, &roster.board) {
+            change.lines.push(status::start(listening, board)?);
+        }
         tell(&change.lines).map_err(|e| Error::other("cannot write to stdout", e))?;
         Ok((roster, threads))
     }
@@ -95,21 +108,27 @@ impl Roster {
             lookup::expect();
         }
         self.access.change(config.allow_from.clone());
+        let mut scene = self.board.as_ref().map(|board| board.next(config));
         let mut change = Change::default();
         let mut threads: Posts<L> = (0..self.threads).map(|_| Vec::new()).collect();
         let entries = mem::take(&mut self.entries);
         let mut entries: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
         let mut bound = bound.into_iter();
         for ((service, place), entry) in wanted.into_iter().zip(assigned) {
-            let terms = Terms {
-                service,
+            let mut terms = |name: &str| Terms {
+                tally: scene.as_mut().map(|scene| scene.add(name, &service)),
+                service: service.clone(),
                 limits: limits.clone(),
             };
             let entry = match entry.and_then(|index| entries[index].take()) {
-                Some(entry) => change.keep(entry, terms),
+                Some(entry) => {
+                    let terms = terms(&entry.name);
+                    change.keep(entry, terms)
+                }
                 None => {
                     let bound = bound.next().expect("bound above");
                     let (listening, file) = (bound.listening, bound.file);
+                    let terms = terms(&bound.name);
                     let entry = change.open(place, bound.name, terms);
                     for (posts, listening) in threads.iter_mut().zip(listening) {
                         let duty = entry.duty.clone();
@@ -129,6 +148,9 @@ impl Roster {
         for entry in entries.into_iter().flatten() {
             entry.duty.end();
             change.closed.push(entry.name);
+        }
+        if let (Some(board), Some(scene)) = (&self.board, scene) {
+            board.show(scene);
         }
         Ok((change, threads))
     }
@@ -274,6 +296,7 @@ mod tests {
         let mut roster = Roster {
             threads: 2,
             access: Access::default(),
+            board: None,
             entries: Vec::new(),
         };
         // All but what `Roster::open` says.

@@ -34,6 +34,15 @@ pub enum Service {
 }
 
 impl Service {
+    /// Which way its clients go; the embedded proxy's go directly.
+    pub(crate) fn gateway(&self) -> Option<&Gateway> {
+        match self {
+            Service::Tunnel(tunnel) => Some(tunnel.gateway()),
+            Service::Dynamic(guests) => Some(guests.gateway()),
+            Service::Proxy(_) => None,
+        }
+    }
+
     pub(crate) fn looks_names_up(&self) -> bool {
         match self {
             Service::Tunnel(tunnel) => tunnel.looks_names_up(),
@@ -189,7 +198,15 @@ pub(crate) fn bind<L: Listen>(
     threads: usize,
 ) -> Result<Bound<L>, Error> {
     match place {
-        Place::Port(bind, port) => bind_on(bind, *port, threads),
+        Place::Port(bind, port) => {
+            let bound = bind_on(bind, *port, |address| bind_shared(&address, threads));
+            let (address, listening) = bound?;
+            Ok(Bound {
+                name: address.to_string(),
+                listening,
+                file: None,
+            })
+        }
         Place::Path(path) => bind_at(path, threads),
         Place::Passed(socket) => adopt(service, socket, config, threads),
     }
@@ -244,7 +261,16 @@ fn share<L: Listen>(listening: L, count: usize) -> io::Result<Vec<L>> {
     Ok(all)
 }
 
-fn bind_on<L: Listen>(bind: &Bind, port: u16, count: usize) -> Result<Bound<L>, Error> {
+/// Binds with `try_bind` to what `bind` means on this machine.
+///
+/// # Errors
+///
+/// Why that can't be.
+pub(crate) fn bind_on<T>(
+    bind: &Bind,
+    port: u16,
+    try_bind: impl Fn(SocketAddr) -> io::Result<T>,
+) -> Result<T, Error> {
     let addresses = match bind {
         // Both families where the machine has both, else IPv4.
         Bind::Any => vec![
@@ -262,14 +288,8 @@ fn bind_on<L: Listen>(bind: &Bind, port: u16, count: usize) -> Result<Bound<L>, 
     };
     let mut failed = None;
     for address in addresses {
-        match bind_shared(&address, count) {
-            Ok((bound, listening)) => {
-                return Ok(Bound {
-                    name: bound.to_string(),
-                    listening,
-                    file: None,
-                })
-            }
+        match try_bind(address) {
+            Ok(bound) => return Ok(bound),
             Err(e) => {
                 // Anything else may be the lack of this family.
                 let is_final = matches!(

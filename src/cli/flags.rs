@@ -249,6 +249,14 @@ pub(super) fn app() -> App<'static, 'static> {
             .requires("serve-proxy"),
         )
         .arg(
+            value(
+                "status",
+                "[HOST:]PORT",
+                "Show how it goes to Prometheus and others [HOST: 127.0.0.1]",
+            )
+            .conflicts_with("stdio"),
+        )
+        .arg(
             Arg::with_name("demo")
                 .long("demo")
                 .help("Show it all, on this machine alone"),

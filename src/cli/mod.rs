@@ -31,7 +31,7 @@ use self::secrecy::Secretive;
 use crate::access;
 use crate::config::{Bind, Block, Blocks, Config, Credentials, Entrance, Family, Host, HostPort};
 use crate::config::{ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route};
-use crate::config::{Secret, ServeSpec, Timeouts, TunnelSpec};
+use crate::config::{Secret, ServeSpec, StatusSpec, Timeouts, TunnelSpec};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -295,6 +295,7 @@ fn configure(
     Ok(Config {
         listen,
         serve,
+        status: status(matches, warnings)?,
         passed: env.passed()?,
         allow_from,
         demo,
@@ -443,6 +444,26 @@ fn serve(
         credentials,
         allow,
     }))
+}
+
+/// On loopback, unless told otherwise: it shows who is connected where.
+fn status(
+    matches: &ArgMatches<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<StatusSpec>, Error> {
+    let ListenSpec { bind, port } = match one(matches, "status")? {
+        Some(address) => address,
+        None => return Ok(None),
+    };
+    let bind = bind.unwrap_or_else(|| Bind::Host(Host::Ip([127, 0, 0, 1].into())));
+    if !bind.is_loopback() {
+        warnings.push(format!(
+            "--status {}: whoever can connect there sees which tunnels and proxies there are, and \
+             how they are used",
+            matches.value_of("status").unwrap_or_default()
+        ));
+    }
+    Ok(Some(StatusSpec { bind, port }))
 }
 
 /// What the tunnels may lead to.

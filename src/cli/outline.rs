@@ -38,6 +38,10 @@ impl fmt::Display for Outline<'_> {
             blocks.try_for_each(|block| write!(f, ", {}", block))?;
             writeln!(f, " alone")?;
         }
+        if let Some(status) = &config.status {
+            let address = Address(&status.bind, status.port);
+            writeln!(f, "would show how it goes on http://{}/", address)?;
+        }
         if config.demo {
             writeln!(f, "would show the demo")?;
         }

@@ -515,3 +515,22 @@ fn a_test_needs_somewhere_to_go() {
     }
     assert!(complaint("--demo --test").contains("--demo"));
 }
+
+#[test]
+fn the_status_is_for_this_machine_unless_told_otherwise() {
+    let status = |line: &str| warned(&format!("-p p:1 1:a:1 {}", line)).0.status.unwrap();
+    let local = status("-l 10.0.0.1 --status 9090");
+    assert!(local.bind.is_loopback() && local.port == 9090);
+    assert_eq!(status("--status *:1").bind, Bind::Any);
+    for (line, warnings) in &[
+        ("9090", 0),
+        ("localhost:0", 0),
+        ("[::1]:0", 0),
+        ("0.0.0.0:0", 1),
+    ] {
+        let (_, said) = warned(&format!("-p p:1 1:a:1 --status {}", line));
+        assert_eq!(said.len(), *warnings, "{:?}", said);
+    }
+    assert!(complaint("-p p:1 1:a:1 --status a:b").contains("--status: "));
+    assert!(complaint("-p p:1 -W a:1 --status 1").contains("--status"));
+}

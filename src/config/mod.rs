@@ -136,6 +136,15 @@ pub struct ServeSpec {
     pub allow: Vec<Pattern>,
 }
 
+/// The status page and its counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusSpec {
+    /// Where it listens.
+    pub bind: Bind,
+    /// Its port; 0 picks a free one.
+    pub port: u16,
+}
+
 /// How a new tunnel reaches its destination.
 #[derive(Clone, Debug)]
 pub struct Route {
@@ -197,6 +206,8 @@ pub struct Config {
     pub stdio: Option<HostPort>,
     /// The embedded proxy.
     pub serve: Option<ServeSpec>,
+    /// Where to show how it goes.
+    pub status: Option<StatusSpec>,
     /// The sockets that whoever started us has bound.
     pub passed: Vec<Passed>,
     /// Whose connections are taken; empty takes everybody's.

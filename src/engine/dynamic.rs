@@ -6,7 +6,6 @@
 //! ```
 
 use std::io;
-use std::time::Instant;
 
 use futures::future::{self, Either};
 use futures::{try_ready, Async, Future, Poll};
@@ -18,7 +17,7 @@ use super::{Engine, Gateway, Opened, Opening, Tunnel};
 use crate::dynamic::{Asked, Denied, Guests, Handshake, Step};
 use crate::error::Error;
 use crate::net::{poll_io, Rewind, Socket};
-use crate::report::{self, Origin};
+use crate::report::Visit;
 use crate::sys::Spare;
 
 /// What one read asks for: most requests come in one.
@@ -33,11 +32,10 @@ impl Engine {
         &self,
         spare: Option<Spare>,
         client: Socket,
-        origin: Origin,
+        visit: Visit,
         guests: &Guests,
     ) -> impl Future<Item = (), Error = Error> {
         let (engine, gateway) = (self.clone(), guests.gateway().clone());
-        let start = Instant::now();
         let limit = engine.settings().timeouts.handshake;
         let hear = Hear::new(client, guests.handshake());
         let late = || Error::denied("no request within the handshake timeout");
@@ -45,7 +43,7 @@ impl Engine {
         heard.and_then(move |(client, request)| {
             drop(spare);
             match request {
-                Ok(asked) => Either::A(open(client, asked, &gateway, origin, start, engine)),
+                Ok(asked) => Either::A(open(client, asked, &gateway, visit, engine)),
                 Err(Denied { reply, why }) => {
                     Either::B(engine.tell(client, reply, Error::denied(why)))
                 }
@@ -60,8 +58,7 @@ fn open(
     client: Rewind<Socket>,
     asked: Asked,
     gateway: &Gateway,
-    origin: Origin,
-    start: Instant,
+    visit: Visit,
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
     let Asked {
@@ -78,7 +75,7 @@ fn open(
             aio::write_all(client, language.granted())
                 .map_err(|e| Error::other("cannot answer", e))
                 .and_then(move |(client, _)| {
-                    engine.carry_opened(client, opened, origin, destination, start)
+                    engine.carry_opened(client, opened, visit, destination)
                 })
                 .map(drop),
         ),
@@ -88,7 +85,7 @@ fn open(
             error,
         ))),
         Err(e) => {
-            report::left(origin, &destination, start, e);
+            visit.left(&destination, e);
             Either::B(Either::B(future::ok(())))
         }
     })

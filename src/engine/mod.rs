@@ -69,13 +69,14 @@ pub use self::session::{Opened, Opening};
 pub use self::shutdown::{Caught, Signals};
 pub use self::ticker::Ticker;
 
-pub use crate::report::{Carried, Cut, Origin, Side, Traffic};
+pub use crate::report::{Carried, Cut, Origin, Side, Traffic, Visit};
 pub use crate::route::{Builder, Gateway, Tunnel, Via};
 
 use crate::config::{Config, Splice, Timeouts};
 use crate::error::Error;
 use crate::net::{Handle, Transport};
 use crate::reload::Source;
+use crate::tally::Gauge;
 
 /// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
 /// source the listeners follow it at SIGHUP, which ends the program otherwise.
@@ -182,12 +183,22 @@ impl Engine {
         C: Transport,
         U: Transport,
     {
+        self.gauged_relay(client, upstream, ())
+    }
+
+    /// The same, which lets others see what it has carried so far.
+    pub fn gauged_relay<C, U, G>(&self, client: C, upstream: U, gauge: G) -> Relay<C, U, G>
+    where
+        C: Transport,
+        U: Transport,
+        G: Gauge,
+    {
         let timeouts = &self.settings().timeouts;
         let patience = Patience {
             idle: timeouts.idle,
             linger: timeouts.linger,
         };
-        Relay::new(client, upstream)
+        Relay::gauged(client, upstream, gauge)
             .splice(self.settings().splice)
             .patience(patience, &self.shared.clock)
     }

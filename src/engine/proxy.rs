@@ -7,20 +7,19 @@
 //!
 //! It connects directly, to whatever the client names and the user allows.
 
-use std::time::Instant;
-
 use futures::future::{self, Either};
 use futures::{Async, Future, Poll};
 use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::Deadline;
+use super::session::boxed;
 use super::{Engine, Opening};
 use crate::config::{Family, HostPort, ServeSpec};
 use crate::error::{Error, Peer};
 use crate::net::{poll_io, Rewind, Socket};
 use crate::policy::{Denial, Policy, GRANTED};
-use crate::report::{self, Line, Origin};
+use crate::report::Visit;
 use crate::route::Via;
 use crate::sys::Spare;
 use crate::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
@@ -46,10 +45,10 @@ impl Proxy {
     pub fn serve(
         &self,
         client: Socket,
-        origin: Origin,
+        visit: impl Into<Visit>,
         engine: &Engine,
     ) -> impl Future<Item = (), Error = Error> {
-        self.serve_with(None, client, origin, engine)
+        self.serve_with(None, client, visit.into(), engine)
     }
 
     /// The same, with a descriptor put aside for the destination: until the client has said which
@@ -58,11 +57,10 @@ impl Proxy {
         &self,
         spare: Option<Spare>,
         client: Socket,
-        origin: Origin,
+        visit: Visit,
         engine: &Engine,
     ) -> impl Future<Item = (), Error = Error> {
         let (policy, engine) = (self.policy.clone(), engine.clone());
-        let start = Instant::now();
         let limit = engine.settings().timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
         let asked = Deadline::new(ReadRequest::new(client), limit, engine.clock(), late);
@@ -71,7 +69,7 @@ impl Proxy {
             match policy.judge(request) {
                 Ok(target) => {
                     let family = policy.family(&target);
-                    Either::A(open(client, target, family, origin, start, engine))
+                    Either::A(open(client, target, family, visit, engine))
                 }
                 Err(denial) => Either::B(engine.deny(client, denial)),
             }
@@ -91,8 +89,7 @@ fn open(
     client: Rewind<Socket>,
     target: HostPort,
     family: Family,
-    origin: Origin,
-    start: Instant,
+    visit: Visit,
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
     let dial = engine.dial(
@@ -110,21 +107,25 @@ fn open(
             aio::write_all(client, GRANTED)
                 .map_err(|e| Error::other("cannot answer", e))
                 .and_then(move |(client, _)| {
-                    let line = Line {
-                        origin,
-                        destination: target,
-                        via: Via::DIRECTLY,
-                        start,
-                    };
-                    engine
-                        .relay(client, upstream)
-                        .then(|end| Ok(line.log(end)))
-                        .map(drop)
-                }),
+                    let line = visit.opened(target, Via::DIRECTLY);
+                    match line.meter() {
+                        None => {
+                            let relay = engine.relay(client, upstream);
+                            Either::A(relay.then(|end| Ok(line.log(end))))
+                        }
+                        // Of other types than the usual one, whose parts shall be inlined.
+                        meter => {
+                            let upstream = Rewind::new(upstream, Vec::new());
+                            let relay = engine.gauged_relay(client, upstream, meter);
+                            Either::B(boxed(relay.then(|end| Ok(line.log(end)))))
+                        }
+                    }
+                })
+                .map(drop),
         ),
         Ok((client, Err(e))) => Either::B(Either::A(engine.deny(client, Denial::unreachable(&e)))),
         Err(e) => {
-            report::left(origin, &target, start, e);
+            visit.left(&target, e);
             Either::B(Either::B(future::ok(())))
         }
     })

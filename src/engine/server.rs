@@ -13,12 +13,13 @@ use tokio_core::reactor::{Core, Timeout};
 use super::proxy::Proxy;
 use super::reload::over;
 use super::shutdown::Caught;
-use super::{Client, Engine, Listener, Permits, Settings};
+use super::{Client, Engine, Listener, Permits, Settings, Visit};
 use crate::config::Config;
 use crate::duty::Terms;
 use crate::error::{Error, Seconds};
 use crate::net::Listening;
 use crate::reload::{Reload, Source};
+use crate::report;
 use crate::roster::Roster;
 use crate::service::{self, Service};
 use crate::supervisor::{Pulse, Supervisor};
@@ -285,26 +286,28 @@ impl Engine {
             Some(limits) => self.within(limits),
             None => self.clone(),
         };
+        let visit = Visit::new(origin, terms.tally.as_ref());
         let session = match &terms.service {
             Service::Tunnel(tunnel) => {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up
-                Either::A(engine.carry(socket, origin, tunnel).map(drop))
+                Either::A(engine.carry(socket, visit, tunnel).map(drop))
             }
             Service::Dynamic(guests) => {
                 // Boxed: the others' idle tunnels shall not weigh what its own do.
                 let session: Box<dyn Future<Item = (), Error = Error>> =
-                    Box::new(engine.serve_dynamic(spare, socket, origin, guests));
+                    Box::new(engine.serve_dynamic(spare, socket, visit, guests));
                 Either::B(Either::A(session))
             }
             Service::Proxy(policy) => {
                 let proxy = Proxy::from(policy.clone());
-                Either::B(Either::B(proxy.serve_with(spare, socket, origin, &engine)))
+                Either::B(Either::B(proxy.serve_with(spare, socket, visit, &engine)))
             }
         };
+        let tally = terms.tally.clone();
         session.then(move |end| {
             drop(permit);
             if let Err(e) = end {
-                warn!("{}: {}", origin, e);
+                report::unserved(origin, tally.as_ref(), &e);
             }
             Ok(())
         })

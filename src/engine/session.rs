@@ -1,7 +1,6 @@
 //! One client from its arrival to its end, as a chain; each link is a future of its own file.
 
 use std::io;
-use std::time::Instant;
 
 use futures::future::{self, Either, Loop};
 use futures::{Async, Future, Poll};
@@ -15,7 +14,7 @@ use super::{Engine, Tunnel};
 use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
-use crate::report::{self, Carried, Line, Origin};
+use crate::report::{Carried, Visit};
 use crate::route::{Attempts, Candidate, Leg, Via};
 
 /// A way to the destination, opened for one client.
@@ -35,23 +34,23 @@ impl Engine {
     pub fn carry(
         &self,
         client: Socket,
-        origin: Origin,
+        visit: impl Into<Visit>,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Carried, Error = Error> {
         let engine = self.clone();
         let destination = tunnel.destination().clone();
-        let start = Instant::now();
+        let visit = visit.into();
         // Boxed: an idle tunnel shall not weigh what opening it took.
         let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(self.open(tunnel));
         Opening::new(client, open).and_then(move |outcome| {
             let (client, opened) = match outcome {
                 Ok(opened) => opened,
                 Err(e) => {
-                    let carried = report::left(origin, &destination, start, e);
+                    let carried = visit.left(&destination, e);
                     return Either::A(boxed(future::ok(carried)));
                 }
             };
-            engine.carry_opened(client, opened, origin, destination, start)
+            engine.carry_opened(client, opened, visit, destination)
         })
     }
 
@@ -60,28 +59,27 @@ impl Engine {
         &self,
         client: C,
         opened: Opened,
-        origin: Origin,
+        visit: Visit,
         destination: HostPort,
-        start: Instant,
     ) -> Either<
         Box<dyn Future<Item = Carried, Error = Error>>,
         impl Future<Item = Carried, Error = Error>,
     > {
-        debug!("{} to {}: open {}", origin, destination, opened.via);
-        let line = Line {
-            origin,
-            destination,
-            via: opened.via,
-            start,
-        };
-        // Two kinds of relay, so that the usual one knows its socket.
-        match Upstream::bare(opened.stream) {
-            Ok(stream) => {
+        let line = visit.opened(destination, opened.via);
+        // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
+        // made of its types: its parts would be shared, and no longer inlined.
+        match (Upstream::bare(opened.stream), line.meter()) {
+            (Ok(stream), None) => {
                 let relay = self.relay(client, stream);
                 Either::B(relay.then(|end| Ok(line.log(end))))
             }
-            Err(stream) => {
-                let relay = self.relay(client, stream);
+            (Ok(stream), meter) => {
+                let client = Rewind::new(client, Vec::new());
+                let relay = self.gauged_relay(client, stream, meter);
+                Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
+            }
+            (Err(stream), meter) => {
+                let relay = self.gauged_relay(client, stream, meter);
                 Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
             }
         }
@@ -245,7 +243,7 @@ fn bare(socket: Socket) -> Rewind<Upstream> {
 }
 
 /// The rarer ends of [`carry`](Engine::carry), so that they take no room in every tunnel.
-fn boxed(
+pub(super) fn boxed(
     end: impl Future<Item = Carried, Error = Error> + 'static,
 ) -> Box<dyn Future<Item = Carried, Error = Error>> {
     Box::new(end)

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::escape::Quoted;
 use crate::field;
 
 /// `{"time":…,"level":…,"message":…}`, and after these what the line names.
@@ -10,7 +11,7 @@ pub(super) fn line(level: &str, marked: &str) -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let (message, fields) = field::split(marked);
     let mut object = String::from("{\"time\":");
-    string(&mut object, &time(since_epoch.unwrap_or_default()));
+    object.push_str(&Quoted(&time(since_epoch.unwrap_or_default())).to_string());
     for (name, value) in &[("level", level), ("message", &message)] {
         member(&mut object, name, value);
     }
@@ -22,13 +23,12 @@ pub(super) fn line(level: &str, marked: &str) -> String {
 }
 
 fn member(object: &mut String, name: &str, value: &str) {
-    object.push(',');
-    string(object, name);
-    object.push(':');
+    // Writing to a `String` cannot fail.
+    let _ = write!(object, ",{}:", Quoted(name));
     if is_number(value) {
         object.push_str(value);
     } else {
-        string(object, value);
+        let _ = write!(object, "{}", Quoted(value));
     }
 }
 
@@ -40,24 +40,6 @@ fn is_number(text: &str) -> bool {
         !text.is_empty() && text.len() < 16 && text.bytes().all(|b| b.is_ascii_digit())
     };
     is_digits(whole) && (whole == "0" || !whole.starts_with('0')) && parts.all(is_digits)
-}
-
-fn string(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            // DEL to U+009F are allowed, and no better on a terminal than those before the space.
-            c if c.is_control() => {
-                // Writing to a `String` cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }
 
 /// In UTC, to the millisecond.
@@ -117,13 +99,6 @@ mod tests {
             assert_eq!(time(Duration::from_secs(*seconds)), *shown);
         }
         assert!(time(Duration::from_millis(1_007)).ends_with("01.007Z"));
-    }
-
-    #[test]
-    fn text_cannot_end_its_string() {
-        let mut out = String::new();
-        string(&mut out, "a\"b\\c\nd\u{1}\u{9b}ü");
-        assert_eq!(out, r#""a\"b\\c\nd\u0001\u009bü""#);
     }
 
     #[test]

@@ -14,8 +14,17 @@ pub struct Attempts {
 impl Attempts {
     /// All proxies of `gateway`, in the order in which they shall be asked now.
     pub fn new(gateway: &Gateway) -> Attempts {
+        Attempts::of(gateway.order())
+    }
+
+    /// The same for somebody who tells nobody of their answers.
+    pub(crate) fn of_onlooker(gateway: &Gateway) -> Attempts {
+        Attempts::of(gateway.order_for_onlooker())
+    }
+
+    fn of(order: Vec<Candidate>) -> Attempts {
         Attempts {
-            left: gateway.order().into_iter(),
+            left: order.into_iter(),
             last: None,
         }
     }

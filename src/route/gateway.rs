@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use log::warn;
 
-use super::memory::Memory;
+use super::memory::{Memory, Standing};
 use super::Leg;
 use crate::config::{Family, HostPort, Protocol, ProxySpec, Route};
 use crate::error::{Error, Peer};
@@ -61,13 +61,32 @@ impl Gateway {
 
     /// The proxies in the order in which one client shall ask them now.
     pub fn order(&self) -> Vec<Candidate> {
-        let order = self.shared.memory.order(self.now()).into_iter();
-        order
-            .map(|index| Candidate {
-                gateway: self.clone(),
-                index,
-            })
-            .collect()
+        self.candidates(self.shared.memory.order(self.now()))
+    }
+
+    /// The same for somebody who neither [blames](Candidate::blame) nor
+    /// [trusts](Candidate::trust), and so shall not take the turn of a client who does.
+    pub(super) fn order_for_onlooker(&self) -> Vec<Candidate> {
+        self.candidates(self.shared.memory.sorted(self.now()))
+    }
+
+    fn candidates(&self, order: Vec<usize>) -> Vec<Candidate> {
+        let order = order.into_iter();
+        order.map(|index| self.candidate(index)).collect()
+    }
+
+    fn candidate(&self, index: usize) -> Candidate {
+        Candidate {
+            gateway: self.clone(),
+            index,
+        }
+    }
+
+    /// What was learnt of each proxy, in the list's order.
+    pub(crate) fn standings(&self) -> impl Iterator<Item = (Candidate, Standing)> + '_ {
+        let (memory, now) = (&self.shared.memory, self.now());
+        let all = 0..self.route().proxies.len();
+        all.map(move |index| (self.candidate(index), memory.standing(index, now)))
     }
 
     fn now(&self) -> u64 {

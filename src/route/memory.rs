@@ -12,14 +12,34 @@ pub(super) struct Memory {
     avoided_until: Vec<AtomicU64>,
     /// The one that worked when it was its turn.
     in_use: AtomicUsize,
+    /// Of each proxy, how often it could be used.
+    answers: Vec<AtomicU64>,
+    /// And how often not.
+    failures: Vec<AtomicU64>,
+}
+
+/// How a proxy has done so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// New tunnels go through it, as far as is known.
+    pub(crate) is_in_use: bool,
+    /// It isn't asked first for now.
+    pub(crate) is_avoided: bool,
+    /// How often it answered, be it with a no.
+    pub(crate) answers: u64,
+    /// How often it couldn't be used.
+    pub(crate) failures: u64,
 }
 
 impl Memory {
     /// Nothing is known of so many proxies.
     pub(super) fn of(count: usize) -> Memory {
+        let zeros = || (0..count).map(|_| AtomicU64::new(0)).collect();
         Memory {
-            avoided_until: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            avoided_until: zeros(),
             in_use: AtomicUsize::new(0),
+            answers: zeros(),
+            failures: zeros(),
         }
     }
 
@@ -35,7 +55,8 @@ impl Memory {
         }
     }
 
-    fn sorted(&self, now: u64) -> Vec<usize> {
+    /// The same for somebody of whom nobody learns what they answered: it takes no one's turn.
+    pub(super) fn sorted(&self, now: u64) -> Vec<usize> {
         let in_use = self.in_use.load(Ordering::Relaxed);
         let mut order: Vec<usize> = (0..self.avoided_until.len()).collect();
         // Each is read once: others write.
@@ -62,17 +83,31 @@ impl Memory {
 
     /// It couldn't be used: others first, for a while.
     pub(super) fn failed(&self, proxy: usize, now: u64) {
+        self.failures[proxy].fetch_add(1, Ordering::Relaxed);
         self.avoided_until[proxy].store(now + AVOIDED, Ordering::Relaxed);
     }
 
     /// It could. Returns whether that is news: another one was in use before.
     pub(super) fn worked(&self, proxy: usize) -> bool {
+        self.answers[proxy].fetch_add(1, Ordering::Relaxed);
         self.avoided_until[proxy].store(0, Ordering::Relaxed);
         // Otherwise it was asked before one in front of it came back, and answers late.
         let is_its_turn = self.avoided_until[..proxy]
             .iter()
             .all(|until| until.load(Ordering::Relaxed) > 0);
         is_its_turn && self.in_use.swap(proxy, Ordering::Relaxed) != proxy
+    }
+
+    pub(super) fn standing(&self, proxy: usize, now: u64) -> Standing {
+        let answers = self.answers[proxy].load(Ordering::Relaxed);
+        let is_avoided = self.avoided_until[proxy].load(Ordering::Relaxed) > now;
+        let worked_last = answers > 0 && self.in_use.load(Ordering::Relaxed) == proxy;
+        Standing {
+            is_in_use: worked_last && !is_avoided,
+            is_avoided,
+            answers,
+            failures: self.failures[proxy].load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -104,6 +139,37 @@ mod tests {
         assert_eq!(memory.order(5 + AVOIDED * 2), [0, 1]);
         assert!(memory.worked(0), "it is back");
         assert_eq!(memory.order(6 + AVOIDED * 2), [0, 1]);
+    }
+
+    /// As a probe does.
+    #[test]
+    fn who_tells_nobody_of_the_answer_takes_no_ones_turn() {
+        let memory = Memory::of(2);
+        memory.failed(0, 5);
+        assert_eq!(memory.sorted(5 + AVOIDED), [0, 1]);
+        assert_eq!(memory.order(5 + AVOIDED), [0, 1]);
+    }
+
+    #[test]
+    fn a_proxy_is_in_use_once_it_has_answered_and_until_it_fails() {
+        let memory = Memory::of(2);
+        let standing = |proxy, now| {
+            let Standing {
+                is_in_use,
+                is_avoided,
+                answers,
+                failures,
+            } = memory.standing(proxy, now);
+            (is_in_use, is_avoided, answers, failures)
+        };
+        assert_eq!(standing(0, 0), (false, false, 0, 0));
+        memory.worked(0);
+        assert_eq!(standing(0, 1), (true, false, 1, 0));
+        memory.failed(0, 5);
+        memory.worked(1);
+        assert_eq!(standing(0, 6), (false, true, 1, 1));
+        assert_eq!(standing(1, 6), (true, false, 1, 0));
+        assert_eq!(standing(0, 5 + AVOIDED), (false, false, 1, 1));
     }
 
     #[test]

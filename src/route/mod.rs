@@ -17,6 +17,7 @@ pub use self::addresses::in_order;
 pub use self::attempts::Attempts;
 pub use self::gateway::{Candidate, Gateway};
 pub use self::leg::Leg;
+pub(crate) use self::memory::Standing;
 pub use self::tunnel::{Builder, Tunnel};
 
 /// Which way a tunnel goes; displays as `through 10.0.0.1:3128`, with those behind it, or

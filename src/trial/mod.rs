@@ -16,7 +16,8 @@ use std::io::{self, ErrorKind, Read, Stdout, Write};
 use std::time::{Duration, Instant};
 
 use self::advice::Advice;
-use self::walk::{Opened, Walk};
+pub(crate) use self::stream::{Stream, Timed};
+pub(crate) use self::walk::{Opened, Walk};
 use crate::config::{Config, HostPort};
 use crate::error::Error;
 use crate::escape::{excerpt, Escaped};

@@ -55,7 +55,7 @@ impl<'a> Walk<'a> {
     }
 
     fn open_through_any(&mut self, tunnel: &Tunnel) -> Result<Opened, Error> {
-        let mut attempts = Attempts::new(tunnel.gateway());
+        let mut attempts = Attempts::of_onlooker(tunnel.gateway());
         while let Some(candidate) = attempts.next() {
             match self.open_through(&candidate, tunnel.destination()) {
                 Err(e) if !e.is_refusal() => {

@@ -72,6 +72,8 @@ pub struct Inbound {
     pub method: String,
     /// Its target, not validated yet.
     pub target: String,
+    /// The value of `Host`, not validated either.
+    pub host: Option<String>,
     /// The value of `Proxy-Authorization`.
     pub authorization: Option<Secret>,
 }
@@ -109,12 +111,14 @@ impl Inbound {
             if values("host").count() > 1 {
                 return Err(Malformed::TooManyHosts);
             }
+            let host = values("host").next();
             let authorization = values("proxy-authorization").next();
             let authorization =
                 authorization.map(|value| Secret::new(String::from_utf8_lossy(value)));
             Ok(Inbound {
                 method: method.to_string(),
                 target: request.path.unwrap_or_default().to_string(),
+                host: host.map(|value| String::from_utf8_lossy(value).into_owned()),
                 authorization,
             })
         })
@@ -192,6 +196,7 @@ mod tests {
         let expected = Inbound {
             method: "CONNECT".into(),
             target: "example.org:22".into(),
+            host: Some("example.org:22".into()),
             authorization: Some(Secret::new("Basic YTpi")),
         };
         let decoded = Inbound::decode(&bytes, HEAD_LIMIT);

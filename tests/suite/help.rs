@@ -13,7 +13,7 @@ fn the_help_names_every_option() {
             --proxy-cacert --proxy-cert --proxy-key --proxy-insecure \
             --listen --allow-from --dynamic -D --dynamic-user --stdio --header -4 -6 --connect-timeout --handshake-timeout --idle-timeout \
             --linger-timeout --drain-timeout --max-connections --multithreaded --threads \
-            --serve-proxy --serve-user --serve-allow --demo --test --config --check-config --generate --log-format --log-to --verbose --quiet --version --help \
+            --serve-proxy --serve-user --serve-allow --status --demo --test --config --check-config --generate --log-format --log-to --verbose --quiet --version --help \
             TUNNEL PTUNNEL_PASSWORD https_proxy";
         for option in options.split(' ') {
             assert!(help.contains(option), "{} is not in the help", option);

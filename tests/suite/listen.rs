@@ -47,7 +47,7 @@ fn carries_several_tunnels_each_to_its_own_destination() {
             "{}",
             line.line
         );
-        assert_ne!(line.address.port(), 0);
+        assert_ne!(line.address().port(), 0);
     }
     for (tunnel, destination) in destinations.iter().enumerate() {
         ping(&program, tunnel);

@@ -78,7 +78,7 @@ fn it_is_ready_when_it_listens_and_says_so_when_it_stops() {
             let program = manager.of(tunnels(&gate)).args(args).start();
             assert_eq!(manager.hears(), "READY=1\nSTATUS=listening");
             for listening in program.listening() {
-                assert!(is_listening(listening.address), "{}", listening.line);
+                assert!(is_listening(listening.address()), "{}", listening.line);
             }
             let mut ends = gate.join(&program);
             assert!(manager.has_heard_all());

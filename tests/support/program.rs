@@ -106,6 +106,12 @@ impl Ptunnel {
         self.arg("--serve-proxy").arg(address)
     }
 
+    /// `--status` on a free port of 127.0.0.1.
+    pub fn watched(mut self) -> Ptunnel {
+        self.lines += 1;
+        self.args(&["--status", "0"])
+    }
+
     pub fn arg(mut self, arg: impl Into<OsString>) -> Ptunnel {
         self.args.push(arg.into());
         self
@@ -231,27 +237,45 @@ impl Ptunnel {
 #[derive(Clone, Debug)]
 pub struct Listening {
     pub line: String,
-    pub address: SocketAddr,
+    /// That of a Unix socket is its path.
+    address: Option<SocketAddr>,
 }
 
 impl Listening {
-    /// `listening on ADDRESS for …` or `serving proxy on ADDRESS`.
+    /// `listening on ADDRESS for …`, `serving proxy on ADDRESS` or `status on http://ADDRESS/`.
     fn parse(line: &str) -> Listening {
         let mut words = line.split(' ');
         let address = match words.next() {
             Some("listening") => words.nth(1),
             Some("serving") => words.nth(2),
+            Some("status") => words.nth(1),
             _ => None,
         };
+        let address = address.map(|word| word.trim_start_matches("http://").trim_end_matches('/'));
+        let is_path = line.starts_with("listening on /");
         let address = address.and_then(|word| word.parse().ok());
+        assert!(
+            address.is_some() || is_path,
+            "not a line about an address: {:?}",
+            line
+        );
         Listening {
             line: line.to_string(),
-            address: address.unwrap_or_else(|| panic!("not a line about an address: {:?}", line)),
+            address,
         }
+    }
+
+    #[track_caller]
+    pub fn address(&self) -> SocketAddr {
+        self.address.expect("no path")
     }
 
     pub fn is_proxy(&self) -> bool {
         self.line.starts_with("serving proxy on ")
+    }
+
+    pub fn is_status(&self) -> bool {
+        self.line.starts_with("status on ")
     }
 }
 
@@ -357,7 +381,8 @@ impl Running {
     }
 
     fn tunnels(&self) -> Vec<&Listening> {
-        let tunnels = self.listening.iter().filter(|line| !line.is_proxy());
+        let lines = self.listening.iter();
+        let tunnels = lines.filter(|line| !line.is_proxy() && !line.is_status());
         tunnels.collect()
     }
 
@@ -368,13 +393,19 @@ impl Running {
 
     /// Where a tunnel listens, counted from 0.
     pub fn address_of(&self, tunnel: usize) -> SocketAddr {
-        self.tunnels()[tunnel].address
+        self.tunnels()[tunnel].address()
     }
 
     /// Where the embedded proxy listens.
     pub fn proxy(&self) -> SocketAddr {
         let proxy = self.listening.iter().find(|line| line.is_proxy());
-        proxy.expect("a line of the embedded proxy").address
+        proxy.expect("a line of the embedded proxy").address()
+    }
+
+    /// Where it shows how it goes.
+    pub fn status(&self) -> SocketAddr {
+        let status = self.listening.iter().find(|line| line.is_status());
+        status.expect("a line of the status page").address()
     }
 
     /// A client of the first tunnel.

@@ -404,7 +404,7 @@ fn cost(program: Ptunnel, said: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> u
     let counted = folder.at("counted");
     let script = format!("{} --callgrind-out-file={} \"$@\"", COUNTING, counted);
     let program = program.after(&script).start();
-    let mut client = Connection::open(program.listening()[0].address);
+    let mut client = Connection::open(program.listening()[0].address());
     client.send(said);
     client.expect(answer);
     drop(client);

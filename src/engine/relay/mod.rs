@@ -21,6 +21,7 @@ use super::clock::Clock;
 use crate::config::Splice;
 use crate::net::Transport;
 use crate::report::{Cut, Side, Traffic};
+use crate::tally::Gauge;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
@@ -28,35 +29,44 @@ use crate::report::{Cut, Side, Traffic};
 /// with the future; unless both directions had ended, their peers see a reset.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct Relay<C: Transport, U: Transport> {
+pub struct Relay<C: Transport, U: Transport, G: Gauge = ()> {
     client: C,
     upstream: U,
     upload: HalfDuplex,
     download: HalfDuplex,
     watch: Option<Watch>,
+    gauge: G,
 }
 
 impl<C: Transport, U: Transport> Relay<C, U> {
     /// A relay that waits for ever.
     pub fn new(client: C, upstream: U) -> Relay<C, U> {
+        Relay::gauged(client, upstream, ())
+    }
+}
+
+impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
+    /// The same, which lets others see what it has carried so far.
+    pub fn gauged(client: C, upstream: U, gauge: G) -> Relay<C, U, G> {
         Relay {
             client,
             upstream,
             upload: HalfDuplex::new(Splice::Auto),
             download: HalfDuplex::new(Splice::Auto),
             watch: None,
+            gauge,
         }
     }
 
     /// Whether to splice; [`Splice::Auto`] if not said.
-    pub fn splice(mut self, splice: Splice) -> Relay<C, U> {
+    pub fn splice(mut self, splice: Splice) -> Relay<C, U, G> {
         self.upload = HalfDuplex::new(splice);
         self.download = HalfDuplex::new(splice);
         self
     }
 
     /// Ends tunnels in which nothing moves; `clock` must be ticking.
-    pub fn patience(mut self, patience: Patience, clock: &Clock) -> Relay<C, U> {
+    pub fn patience(mut self, patience: Patience, clock: &Clock) -> Relay<C, U, G> {
         self.watch = Watch::new(patience, clock);
         self
     }
@@ -78,7 +88,7 @@ impl<C: Transport, U: Transport> Relay<C, U> {
     }
 }
 
-impl<C: Transport, U: Transport> Future for Relay<C, U> {
+impl<C: Transport, U: Transport, G: Gauge> Future for Relay<C, U, G> {
     type Item = Traffic;
     type Error = Cut;
 
@@ -97,6 +107,7 @@ impl<C: Transport, U: Transport> Future for Relay<C, U> {
         }
         let half_closed = upload.is_ready() || download.is_ready();
         let moved = self.traffic() != before;
+        self.gauge.note(self.traffic());
         match &mut self.watch {
             Some(watch) => match watch.look(moved, half_closed) {
                 Some(limit) => Err(Cut::silent(self.traffic(), limit)),
@@ -107,7 +118,7 @@ impl<C: Transport, U: Transport> Future for Relay<C, U> {
     }
 }
 
-impl<C: Transport, U: Transport> Drop for Relay<C, U> {
+impl<C: Transport, U: Transport, G: Gauge> Drop for Relay<C, U, G> {
     fn drop(&mut self) {
         if !(self.upload.has_ended() && self.download.has_ended()) {
             self.client.reset();

@@ -1,6 +1,8 @@
 //! Relays over scripted streams: short reads, short writes, waits, ends and errors in any order.
 
+use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 
 use proptest::prelude::*;
 
@@ -23,6 +25,24 @@ fn passes_on_an_end_while_the_other_direction_still_carries() {
     for seen in &[to_client, to_upstream] {
         assert!(seen.borrow().ended && !seen.borrow().reset);
     }
+}
+
+struct Noted(Rc<Cell<Traffic>>);
+
+impl Gauge for Noted {
+    fn note(&self, carried: Traffic) {
+        self.0.set(carried);
+    }
+}
+
+#[test]
+fn a_gauge_shows_what_an_open_tunnel_has_carried() {
+    let open = |bytes: &str| Script::new(vec![Step::Bytes(bytes.into()), Step::Wait], Vec::new());
+    let seen = Rc::new(Cell::new(Traffic::default()));
+    let mut relay = Relay::gauged(open("request"), open("long answer"), Noted(seen.clone()));
+    let first = futures::future::poll_fn(|| relay.poll().map(|end| Async::Ready(end.is_ready())));
+    assert!(!drive(first).unwrap(), "it is open");
+    assert_eq!((seen.get().upload, seen.get().download), (7, 11));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! [`Bridged`]. The links, their order and what is owned when are untouched.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures01::future::{self, Either, Loop};
 use futures01::Future;
@@ -13,7 +13,7 @@ use log::{debug, warn};
 use ptunnel::config::{Family, HostPort};
 use ptunnel::engine::{ask, Opening};
 use ptunnel::net::{Rewind, Upstream as Upstream01};
-use ptunnel::report::{self, Carried, Line, Origin};
+use ptunnel::report::{Carried, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
@@ -36,38 +36,37 @@ type Reach = Box<dyn Future<Item = Stream, Error = Error>>;
 pub(crate) fn carry<C: Transport + 'static>(
     engine: &Engine,
     client: Bridged<C>,
-    origin: Origin,
+    visit: Visit,
     tunnel: &Tunnel,
 ) -> impl Future<Item = Carried, Error = Error> {
     let engine = engine.clone();
     let destination = tunnel.destination().clone();
-    let start = Instant::now();
     // Boxed: an idle tunnel shall not weigh what opening it took.
     let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(open(&engine, tunnel));
     Opening::new(client, open).and_then(move |outcome| {
         let (client, (stream, via)) = match outcome {
             Ok(opened) => opened,
             Err(e) => {
-                let carried = report::left(origin, &destination, start, e);
+                let carried = visit.left(&destination, e);
                 return Either::A(boxed(future::ok(carried)));
             }
         };
-        debug!("{origin} to {destination}: open {via}");
-        let line = Line {
-            origin,
-            destination,
-            via,
-            start,
-        };
-        // Two kinds of relay, so that the usual one knows its socket.
+        let line = visit.opened(destination, via);
+        // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
+        // made of its types: its parts would be shared, and no longer inlined.
         let client = client.unchecked();
-        match Upstream::bare(stream) {
-            Ok(stream) => {
-                let relay = engine.links.relay_01(client, stream);
+        match (Upstream::bare(stream), line.meter()) {
+            (Ok(stream), None) => {
+                let relay = engine.links.relay_01(client, stream, ());
                 Either::B(relay.then(|end| Ok(line.log(end))))
             }
-            Err(stream) => {
-                let relay = engine.links.relay_01(client, stream);
+            (Ok(stream), meter) => {
+                let client = Rewind::new(client, Vec::new());
+                let relay = engine.links.relay_01(client, stream, meter);
+                Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
+            }
+            (Err(stream), meter) => {
+                let relay = engine.links.relay_01(client, stream, meter);
                 Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
             }
         }

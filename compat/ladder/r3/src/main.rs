@@ -17,9 +17,10 @@ use futures01::Future as Future01;
 use log::error;
 use ptunnel::config::{Splice, Timeouts};
 use ptunnel::engine::{Clock, Patience, Relay, Ticker};
-use ptunnel::net::{Transport as Transport01, Upstream};
-use ptunnel::report::{Carried, Cut, Origin, Traffic};
+use ptunnel::net::{Rewind, Transport as Transport01, Upstream};
+use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::Tunnel;
+use ptunnel::tally::{Gauge, Meter};
 use ptunnel::{cli, Error};
 use ptunnel_compat::task::AsStd;
 use ptunnel_compat::time::{Current, Interval};
@@ -71,10 +72,10 @@ impl Links for Rung3 {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Rung3>>,
         client: C,
-        origin: Origin,
+        visit: Visit,
         tunnel: &Tunnel,
     ) -> Result<Carried, Error> {
-        AsStd::new(chain::carry(engine, Bridged::new(client), origin, tunnel)).await
+        AsStd::new(chain::carry(engine, Bridged::new(client), visit, tunnel)).await
     }
 
     async fn open(
@@ -89,31 +90,47 @@ impl Links for Rung3 {
         &self,
         client: C,
         way: chain::Stream,
+        meter: Option<Meter>,
     ) -> Result<Traffic, Cut> {
         let client = Bridged::new(client);
-        match Upstream::bare(way) {
-            Ok(stream) => AsStd::new(self.relay_01(client, stream)).await,
-            Err(stream) => Box::pin(AsStd::new(self.relay_01(client, stream))).await,
+        match (Upstream::bare(way), meter) {
+            (Ok(stream), None) => AsStd::new(self.relay_01(client, stream, ())).await,
+            (Ok(stream), meter) => {
+                // Of other types, as in a tunnel.
+                let client = Rewind::new(client, Vec::new());
+                Box::pin(AsStd::new(self.relay_01(client, stream, meter))).await
+            }
+            (Err(stream), meter) => {
+                Box::pin(AsStd::new(self.relay_01(client, stream, meter))).await
+            }
         }
     }
 
-    async fn relay<C: Transport + 'static, U: Transport + 'static>(
+    async fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + 'static>(
         &self,
         client: C,
         upstream: U,
+        gauge: G,
     ) -> Result<Traffic, Cut> {
-        AsStd::new(self.relay_01(Bridged::new(client), Bridged::new(upstream))).await
+        let (client, upstream) = (Bridged::new(client), Bridged::new(upstream));
+        AsStd::new(self.relay_01(client, upstream, gauge)).await
     }
 }
 
 impl Rung3 {
     /// The root's own, as the root makes it.
-    fn relay_01<C, U>(&self, client: C, upstream: U) -> impl Future01<Item = Traffic, Error = Cut>
+    fn relay_01<C, U, G>(
+        &self,
+        client: C,
+        upstream: U,
+        gauge: G,
+    ) -> impl Future01<Item = Traffic, Error = Cut>
     where
         C: Transport01,
         U: Transport01,
+        G: Gauge,
     {
-        Relay::new(client, upstream)
+        Relay::gauged(client, upstream, gauge)
             .splice(self.splice)
             .patience(self.patience, &self.clock)
     }

@@ -13,8 +13,9 @@ use std::rc::Rc;
 
 use ptunnel::cli;
 use ptunnel::engine::Connect as Connect01;
-use ptunnel::report::{Carried, Cut, Origin, Traffic};
+use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::{Leg, Tunnel};
+use ptunnel::tally::{Gauge, Meter};
 use ptunnel::wire::{Exchange, Outcome};
 use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
@@ -66,10 +67,10 @@ impl Links for Rung4 {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Rung4>>,
         client: C,
-        origin: Origin,
+        visit: Visit,
         tunnel: &Tunnel,
     ) -> Result<Carried, Error> {
-        engine.carry(client, origin, tunnel).await
+        engine.carry(client, visit, tunnel).await
     }
 
     async fn open(engine: &Rc<Engine<Rung4>>, tunnel: &Tunnel) -> Result<Opened, Error> {
@@ -80,15 +81,17 @@ impl Links for Rung4 {
         &self,
         client: C,
         way: Rewind<Upstream>,
+        meter: Option<Meter>,
     ) -> impl Future<Output = Result<Traffic, Cut>> {
-        self.0.carry_opened(client, way)
+        self.0.carry_opened(client, way, meter)
     }
 
-    fn relay<C: Transport + 'static, U: Transport + 'static>(
+    fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + Unpin + 'static>(
         &self,
         client: C,
         upstream: U,
+        gauge: G,
     ) -> impl Future<Output = Result<Traffic, Cut>> {
-        self.0.relay(client, upstream)
+        self.0.relay(client, upstream, gauge)
     }
 }

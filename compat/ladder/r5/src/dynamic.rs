@@ -7,11 +7,9 @@
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::time::Instant;
 
-use log::debug;
 use ptunnel::dynamic::{Asked, Denied, Guests, Handshake, Step};
-use ptunnel::report::{self, Line, Origin};
+use ptunnel::report::{Line, Visit};
 use ptunnel::route::Tunnel;
 use ptunnel::Error;
 use tokio::io::AsyncWriteExt;
@@ -33,13 +31,14 @@ pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     engine: &Rc<Engine<L>>,
     spare: Option<OwnedFd>,
     client: C,
-    origin: Origin,
+    visit: Visit,
     guests: &Guests,
 ) -> Result<(), Error> {
     // Boxed: an idle tunnel shall not weigh what opening it took.
-    let admitted = Box::pin(admit(engine, spare, client, origin, guests)).await?;
+    let admitted = Box::pin(admit(engine, spare, client, visit, guests)).await?;
     if let Some((client, way, line)) = admitted {
-        line.log(engine.links.carry_opened(client, way).await);
+        let end = engine.links.carry_opened(client, way, line.meter()).await;
+        line.log(end);
     }
     Ok(())
 }
@@ -50,10 +49,9 @@ async fn admit<L: Links, C: Transport>(
     engine: &Rc<Engine<L>>,
     spare: Option<OwnedFd>,
     client: C,
-    origin: Origin,
+    visit: Visit,
     guests: &Guests,
 ) -> Result<Option<(Rewind<C>, L::Way, Line)>, Error> {
-    let start = Instant::now();
     let limit = engine.settings.timeouts.handshake;
     let late = || Error::denied("no request within the handshake timeout");
     let (mut client, request) = within(limit, late, hear(client, guests.handshake())).await?;
@@ -70,7 +68,7 @@ async fn admit<L: Links, C: Transport>(
         Ok(Ok(opened)) => opened,
         Ok(Err(error)) => return Err(tell(client, language.failed(&error), error).await),
         Err(e) => {
-            report::left(origin, &destination, start, e);
+            visit.left(&destination, e);
             return Ok(None);
         }
     };
@@ -78,14 +76,7 @@ async fn admit<L: Links, C: Transport>(
         .write_all(&language.granted())
         .await
         .map_err(|e| Error::other("cannot answer", e))?;
-    debug!("{origin} to {destination}: open {via}");
-    let line = Line {
-        origin,
-        destination,
-        via,
-        start,
-    };
-    Ok(Some((client, stream, line)))
+    Ok(Some((client, stream, visit.opened(destination, via))))
 }
 
 /// Hears a client out: what it wants, and the client with what came behind.

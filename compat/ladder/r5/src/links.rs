@@ -7,13 +7,15 @@ use std::future::Future;
 use std::rc::Rc;
 
 use ptunnel::config::Splice;
-use ptunnel::report::{Carried, Cut, Origin, Traffic};
+use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::{Leg, Tunnel};
+use ptunnel::tally::{Gauge, Meter};
 use ptunnel::wire::{Exchange, Outcome};
 use ptunnel::Error;
 
 use crate::net::{Rewind, Transport, Upstream};
 use crate::relay::{Clock, Patience, Relay};
+use crate::session::relay_boxed;
 use crate::{Engine, Opened, Settings, Vital};
 
 /// How a thread's clients are carried.
@@ -32,7 +34,7 @@ pub trait Links: Sized + 'static {
     fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Self>>,
         client: C,
-        origin: Origin,
+        visit: Visit,
         tunnel: &Tunnel,
     ) -> impl Future<Output = Result<Carried, Error>>;
 
@@ -42,18 +44,20 @@ pub trait Links: Sized + 'static {
         tunnel: &Tunnel,
     ) -> impl Future<Output = Result<Opened<Self::Way>, Error>>;
 
-    /// Its last link, over what was opened.
+    /// Its last link, over what was opened; where anybody looks, `meter` shows how it goes.
     fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
         way: Self::Way,
+        meter: Option<Meter>,
     ) -> impl Future<Output = Result<Traffic, Cut>>;
 
     /// The same, over any stream: carries bytes until both directions have ended.
-    fn relay<C: Transport + 'static, U: Transport + 'static>(
+    fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + Unpin + 'static>(
         &self,
         client: C,
         upstream: U,
+        gauge: G,
     ) -> impl Future<Output = Result<Traffic, Cut>>;
 }
 
@@ -100,10 +104,10 @@ impl Links for Native {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Native>>,
         client: C,
-        origin: Origin,
+        visit: Visit,
         tunnel: &Tunnel,
     ) -> Result<Carried, Error> {
-        engine.carry(client, origin, tunnel).await
+        engine.carry(client, visit, tunnel).await
     }
 
     async fn open(engine: &Rc<Engine<Native>>, tunnel: &Tunnel) -> Result<Opened, Error> {
@@ -114,19 +118,22 @@ impl Links for Native {
         &self,
         client: C,
         way: Rewind<Upstream>,
+        meter: Option<Meter>,
     ) -> Result<Traffic, Cut> {
-        match Upstream::bare(way) {
-            Ok(stream) => self.relay(client, stream).await,
-            Err(stream) => Box::pin(self.relay(client, stream)).await,
+        match (Upstream::bare(way), meter) {
+            (Ok(stream), None) => self.relay(client, stream, ()).await,
+            (stream, meter) => relay_boxed(self, client, stream, meter).await,
         }
     }
 
-    fn relay<C: Transport + 'static, U: Transport + 'static>(
+    fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + Unpin + 'static>(
         &self,
         client: C,
         upstream: U,
+        gauge: G,
     ) -> impl Future<Output = Result<Traffic, Cut>> {
-        Relay::new(client, upstream, self.splice, self.patience, &self.clock)
+        let (splice, patience) = (self.splice, self.patience);
+        Relay::new(client, upstream, gauge, splice, patience, &self.clock)
     }
 }
 

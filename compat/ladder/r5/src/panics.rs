@@ -66,11 +66,12 @@ mod tests {
     use ptunnel::cli::{parse, Command};
     use ptunnel::config::Config;
     use ptunnel::env::Environment;
-    use ptunnel::report::{Carried, Cut, Origin, Traffic};
+    use ptunnel::report::{Carried, Cut, Traffic, Visit};
     use ptunnel::roster::Roster;
     use ptunnel::route::Tunnel;
     use ptunnel::service::Listen;
     use ptunnel::supervisor::Pulse;
+    use ptunnel::tally::{Gauge, Meter};
     use ptunnel::Error;
 
     use tokio::sync::mpsc;
@@ -99,24 +100,30 @@ mod tests {
         async fn carry<C: Transport + 'static>(
             _: &Rc<Engine<Self>>,
             _client: C,
-            origin: Origin,
+            visit: Visit,
             _: &Tunnel,
         ) -> Result<Carried, Error> {
-            panic!("the tunnel of {origin} panics on purpose");
+            panic!("the tunnel of {} panics on purpose", visit.origin());
         }
 
         async fn open(_: &Rc<Engine<Self>>, tunnel: &Tunnel) -> Result<Opened<()>, Error> {
             panic!("the way to {tunnel} panics on purpose");
         }
 
-        async fn carry_opened<C: Transport + 'static>(&self, _: C, _: ()) -> Result<Traffic, Cut> {
+        async fn carry_opened<C: Transport + 'static>(
+            &self,
+            _client: C,
+            _way: (),
+            _meter: Option<Meter>,
+        ) -> Result<Traffic, Cut> {
             unreachable!("no way was opened")
         }
 
-        async fn relay<C: Transport + 'static, U: Transport + 'static>(
+        async fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + 'static>(
             &self,
             _client: C,
             _upstream: U,
+            _gauge: G,
         ) -> Result<Traffic, Cut> {
             unreachable!("no tunnel stands")
         }

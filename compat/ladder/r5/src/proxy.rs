@@ -8,10 +8,9 @@
 //! It connects directly, to whatever the client names and the user allows.
 
 use std::os::fd::OwnedFd;
-use std::time::Instant;
 
 use ptunnel::policy::{Denial, Policy, GRANTED};
-use ptunnel::report::{self, Line, Origin};
+use ptunnel::report::{Line, Visit};
 use ptunnel::route::Via;
 use ptunnel::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
 use ptunnel::{Error, Peer};
@@ -39,13 +38,21 @@ impl<L: Links> Engine<L> {
         &self,
         spare: Option<OwnedFd>,
         client: C,
-        origin: Origin,
+        visit: Visit,
         policy: &Policy,
     ) -> Result<(), Error> {
         // Boxed: an idle tunnel shall not weigh what opening it took.
-        let admitted = Box::pin(self.admit(spare, client, origin, policy)).await?;
+        let admitted = Box::pin(self.admit(spare, client, visit, policy)).await?;
         if let Some((client, upstream, line)) = admitted {
-            line.log(self.links.relay(client, upstream).await);
+            let end = match line.meter() {
+                None => self.links.relay(client, upstream, ()).await,
+                meter => {
+                    // Of other types, as in a tunnel.
+                    let upstream = Rewind::new(upstream, Vec::new());
+                    Box::pin(self.links.relay(client, upstream, meter)).await
+                }
+            };
+            line.log(end);
         }
         Ok(())
     }
@@ -56,10 +63,9 @@ impl<L: Links> Engine<L> {
         &self,
         spare: Option<OwnedFd>,
         client: C,
-        origin: Origin,
+        visit: Visit,
         policy: &Policy,
     ) -> Result<Option<(Rewind<C>, TcpStream, Line)>, Error> {
-        let start = Instant::now();
         let limit = self.settings.timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
         let (mut client, request) = within(limit, late, read_request(client)).await?;
@@ -75,7 +81,7 @@ impl<L: Links> Engine<L> {
             Ok(Ok(upstream)) => upstream,
             Ok(Err(e)) => return Err(deny(client, Denial::unreachable(&e)).await),
             Err(e) => {
-                report::left(origin, &destination, start, e);
+                visit.left(&destination, e);
                 return Ok(None);
             }
         };
@@ -83,12 +89,7 @@ impl<L: Links> Engine<L> {
             .write_all(GRANTED)
             .await
             .map_err(|e| Error::other("cannot answer", e))?;
-        let line = Line {
-            origin,
-            destination,
-            via: Via::DIRECTLY,
-            start,
-        };
+        let line = visit.opened(destination, Via::DIRECTLY);
         Ok(Some((client, upstream, line)))
     }
 }

@@ -7,11 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
-use log::{error, warn};
+use log::error;
 use ptunnel::config::Config;
 use ptunnel::duty::{Duty, Terms};
 use ptunnel::lookup;
 use ptunnel::reload::{Reload, Source};
+use ptunnel::report::{self, Visit};
 use ptunnel::roster::Roster;
 use ptunnel::service::{Post, Service};
 use ptunnel::socket_file::SocketFile;
@@ -232,20 +233,21 @@ async fn serve<L: Links, S: Transport + 'static>(
         permit,
         spare,
     } = client;
+    let visit = Visit::new(origin, terms.tally.as_ref());
     let end = match &terms.service {
         Service::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up
-            L::carry(&engine, socket, origin, tunnel).await.map(drop)
+            L::carry(&engine, socket, visit, tunnel).await.map(drop)
         }
         // Boxed: the others' idle tunnels shall not weigh what its own do.
         Service::Dynamic(guests) => {
-            Box::pin(dynamic::serve(&engine, spare, socket, origin, guests)).await
+            Box::pin(dynamic::serve(&engine, spare, socket, visit, guests)).await
         }
-        Service::Proxy(policy) => engine.serve_proxy(spare, socket, origin, policy).await,
+        Service::Proxy(policy) => engine.serve_proxy(spare, socket, visit, policy).await,
     };
     drop(permit);
     if let Err(e) = end {
-        warn!("{origin}: {e}");
+        report::unserved(origin, terms.tally.as_ref(), &e);
     }
 }
 

@@ -8,12 +8,12 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::time::Instant;
 
 use log::{debug, warn};
 use ptunnel::config::{Family, HostPort};
-use ptunnel::report::{self, Carried, Line, Origin};
+use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via};
+use ptunnel::tally::Meter;
 use ptunnel::wire::Outcome;
 use ptunnel::{Error, Peer, Phase};
 use tokio::net::TcpStream;
@@ -40,35 +40,22 @@ impl<L: Connect> Engine<L> {
     ///
     /// Those of opening: no byte was taken from the client. A client that is reset while it waits
     /// ends the opening, and is no error.
-    pub async fn carry<C>(
-        &self,
-        client: C,
-        origin: Origin,
-        tunnel: &Tunnel,
-    ) -> Result<Carried, Error>
+    pub async fn carry<C>(&self, client: C, visit: Visit, tunnel: &Tunnel) -> Result<Carried, Error>
     where
         C: Transport + 'static,
     {
-        let start = Instant::now();
         let destination = tunnel.destination().clone();
         // Boxed: an idle tunnel shall not weigh what opening it took.
         let opening = Box::pin(unless_left(&client, self.open(tunnel)));
         let Opened { stream, via } = match opening.await {
             Ok(opened) => opened?,
-            Err(error) => return Ok(report::left(origin, &destination, start, error)),
+            Err(error) => return Ok(visit.left(&destination, error)),
         };
-        debug!("{origin} to {destination}: open {via}");
-        let line = Line {
-            origin,
-            destination,
-            via,
-            start,
-        };
-        // Two kinds of relay, so that the usual one knows its socket; the other one is boxed, to
-        // take no room in every tunnel.
-        let end = match Upstream::bare(stream) {
-            Ok(stream) => self.links.relay(client, stream).await,
-            Err(stream) => Box::pin(self.links.relay(client, stream)).await,
+        let line = visit.opened(destination, via);
+        // The usual relay knows its socket, and that nobody looks.
+        let end = match (Upstream::bare(stream), line.meter()) {
+            (Ok(stream), None) => self.links.relay(client, stream, ()).await,
+            (stream, meter) => relay_boxed(&self.links, client, stream, meter).await,
         };
         Ok(line.log(end))
     }
@@ -193,6 +180,20 @@ impl<L: Connect> Engine<L> {
 
 /// See `reach`.
 type Reach<'a> = Pin<Box<dyn Future<Output = Result<Rewind<Upstream>, Error>> + 'a>>;
+
+/// The rarer relays: boxed, to take no room in every tunnel, and not made of the usual one's types,
+/// whose parts would be shared then, and no longer inlined.
+pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
+    links: &'a L,
+    client: C,
+    stream: Result<Rewind<TcpStream>, Rewind<Upstream>>,
+    meter: Option<Meter>,
+) -> Pin<Box<dyn Future<Output = Result<Traffic, Cut>> + 'a>> {
+    match stream {
+        Ok(stream) => Box::pin(links.relay(Rewind::new(client, Vec::new()), stream, meter)),
+        Err(stream) => Box::pin(links.relay(client, stream, meter)),
+    }
+}
 
 fn bare(socket: TcpStream) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())

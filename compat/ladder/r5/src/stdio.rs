@@ -34,7 +34,7 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &HostPort) -> Result<(
         let mut vital = Vital::default();
         let engine = Engine::<L>::new(Settings::of(config), &mut vital);
         let carried = tokio::select! {
-            carried = L::carry(&engine, client, Origin::Stdio, &tunnel) => carried?,
+            carried = L::carry(&engine, client, Origin::Stdio.into(), &tunnel) => carried?,
             panic = vital.panicked() => resume_unwind(panic),
         };
         // Nobody else is on this thread who could mind that it blocks.

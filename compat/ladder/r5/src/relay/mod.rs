@@ -21,6 +21,7 @@ use std::task::{Context, Poll};
 
 use ptunnel::config::Splice;
 use ptunnel::report::{Cut, Side, Traffic};
+use ptunnel::tally::Gauge;
 
 pub use self::checkup::Checkup;
 pub use self::patience::{Clock, Patience};
@@ -37,29 +38,33 @@ use crate::net::Transport;
 /// with the future; unless both directions had ended, their peers see a reset.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct Relay<C: Transport, U: Transport> {
+pub struct Relay<C: Transport, U: Transport, G: Gauge = ()> {
     client: C,
     upstream: U,
     upload: HalfDuplex,
     download: HalfDuplex,
     watch: Option<Watch>,
+    gauge: G,
 }
 
-impl<C: Transport, U: Transport> Relay<C, U> {
-    /// A relay that gives up after `patience` by `clock`, which must be ticking.
+impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
+    /// A relay that gives up after `patience` by `clock`, which must be ticking, and lets others see
+    /// what it has carried so far.
     pub fn new(
         client: C,
         upstream: U,
+        gauge: G,
         splice: Splice,
         patience: Patience,
         clock: &Clock,
-    ) -> Relay<C, U> {
+    ) -> Relay<C, U, G> {
         Relay {
             client,
             upstream,
             upload: HalfDuplex::new(splice),
             download: HalfDuplex::new(splice),
             watch: Watch::new(patience, clock),
+            gauge,
         }
     }
 
@@ -79,7 +84,7 @@ impl<C: Transport, U: Transport> Relay<C, U> {
     }
 }
 
-impl<C: Transport, U: Transport> Future for Relay<C, U> {
+impl<C: Transport, U: Transport, G: Gauge + Unpin> Future for Relay<C, U, G> {
     type Output = Result<Traffic, Cut>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -101,6 +106,7 @@ impl<C: Transport, U: Transport> Future for Relay<C, U> {
             return Poll::Ready(Ok(this.traffic()));
         }
         let traffic = this.traffic();
+        this.gauge.note(traffic);
         let over = this.watch.as_mut().and_then(|watch| {
             let half_closed = upload || download;
             watch.look(cx, traffic != before, half_closed)
@@ -112,7 +118,7 @@ impl<C: Transport, U: Transport> Future for Relay<C, U> {
     }
 }
 
-impl<C: Transport, U: Transport> Drop for Relay<C, U> {
+impl<C: Transport, U: Transport, G: Gauge> Drop for Relay<C, U, G> {
     fn drop(&mut self) {
         if !(self.upload.has_ended() && self.download.has_ended()) {
             self.client.reset();

@@ -28,7 +28,7 @@ async fn start(splice: Splice, patience: Patience) -> (UnixStream, UnixStream, E
     let ((client, far_client), (upstream, far_upstream)) = (pair(), pair());
     let clock = Clock::new(patience);
     spawn_local(clock.clone().run());
-    let relay = Relay::new(client, upstream, splice, patience, &clock);
+    let relay = Relay::new(client, upstream, (), splice, patience, &clock);
     (far_client, far_upstream, spawn_local(relay))
 }
 

@@ -1,0 +1,303 @@
+//! What there is to be looked at: the listeners, and who is counted there.
+//!
+//! Whoever reloads puts up the next [`Scene`], all at once. A listener is called by where it is and
+//! what its clients are connected to: as long as that stays, it is counted on, whichever way it goes.
+//! One that is gone stays in sight while it has clients, and at least until the next change, so that
+//! its last numbers are seen; then they are kept in the sum alone, which never falls.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use crate::access::Access;
+use crate::config::{Config, Timeouts};
+use crate::route::{Gateway, Standing};
+use crate::service::Service;
+use crate::tally::{Tally, Totals};
+
+/// Everything that can be looked at.
+#[derive(Debug)]
+pub(crate) struct Board {
+    pub(super) started: SystemTime,
+    /// Who knows of those that were turned away.
+    pub(super) access: Access,
+    scene: Mutex<Scene>,
+}
+
+/// What is there at one time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scene {
+    pub(super) timeouts: Timeouts,
+    pub(super) listeners: Vec<Listener>,
+    /// Of those that are out of sight.
+    past: Totals,
+    /// How often each way to a proxy answered, and failed, before the change that has made this.
+    earlier: HashMap<String, (u64, u64)>,
+}
+
+/// A listener, on all of its threads.
+#[derive(Clone, Debug)]
+pub(super) struct Listener {
+    pub(super) name: String,
+    pub(super) service: Service,
+    pub(super) tally: Tally,
+    /// It takes clients; otherwise those that it has stay.
+    pub(super) is_open: bool,
+}
+
+/// A scene in the making.
+pub(crate) struct Next {
+    scene: Scene,
+    /// Those that nobody has asked for yet.
+    former: Vec<Listener>,
+}
+
+impl Board {
+    pub(crate) fn new(access: Access) -> Board {
+        Board {
+            started: SystemTime::now(),
+            access,
+            scene: Mutex::default(),
+        }
+    }
+
+    /// Begins the scene that a configuration makes.
+    pub(crate) fn next(&self, config: &Config) -> Next {
+        let mut scene = self.scene();
+        for (way, standing) in scene.standings() {
+            let counts = (standing.answers, standing.failures);
+            scene.earlier.insert(way, counts);
+        }
+        scene.timeouts = config.timeouts.clone();
+        Next {
+            former: mem::take(&mut scene.listeners),
+            scene,
+        }
+    }
+
+    /// Puts it up.
+    pub(crate) fn show(&self, next: Next) {
+        *self.lock() = next.end();
+    }
+
+    pub(super) fn scene(&self) -> Scene {
+        self.lock().clone()
+    }
+
+    pub(super) fn uptime(&self) -> Duration {
+        self.started.elapsed().unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Scene> {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Next {
+    /// Adds a listener; returns where its clients are counted.
+    pub(crate) fn add(&mut self, name: &str, service: &Service) -> Tally {
+        let destination = destination(service);
+        let is_it = |known: &Listener| known.name == name && known.destination() == destination;
+        // Several sockets may have one address.
+        if let Some(same) = self.scene.listeners.iter().find(|known| is_it(known)) {
+            return same.tally.clone();
+        }
+        let tally = match self.former.iter().position(is_it) {
+            Some(place) => self.former.remove(place).tally,
+            None => Tally::default(),
+        };
+        self.scene.listeners.push(Listener {
+            name: name.to_string(),
+            service: service.clone(),
+            tally: tally.clone(),
+            is_open: true,
+        });
+        tally
+    }
+
+    fn end(self) -> Scene {
+        let Next { mut scene, former } = self;
+        for listener in former {
+            let totals = listener.tally.totals();
+            if listener.is_open || totals.clients > 0 {
+                scene.listeners.push(Listener {
+                    is_open: false,
+                    ..listener
+                });
+            } else {
+                scene.past.add(&totals);
+            }
+        }
+        scene
+    }
+}
+
+impl Scene {
+    /// Of all listeners that there are and were.
+    pub(super) fn totals(&self) -> Totals {
+        let mut all = self.past.clone();
+        for listener in &self.listeners {
+            all.add(&listener.tally.totals());
+        }
+        all
+    }
+
+    /// The ways through proxies, in their order, and how each has done since the start.
+    pub(super) fn standings(&self) -> Vec<(String, Standing)> {
+        let gateway = self.open().find_map(|listener| listener.service.gateway());
+        let standings = gateway.into_iter().flat_map(Gateway::standings);
+        standings
+            .map(|(way, mut standing)| {
+                let way = way.to_string();
+                let (answers, failures) = self.earlier.get(&way).copied().unwrap_or_default();
+                standing.answers += answers;
+                standing.failures += failures;
+                (way, standing)
+            })
+            .collect()
+    }
+
+    /// Those that take clients.
+    pub(super) fn open(&self) -> impl Iterator<Item = &Listener> {
+        self.listeners.iter().filter(|listener| listener.is_open)
+    }
+}
+
+impl Listener {
+    pub(super) fn destination(&self) -> String {
+        destination(&self.service)
+    }
+}
+
+/// What its clients are connected to; `*` is what they ask for.
+fn destination(service: &Service) -> String {
+    match service {
+        Service::Tunnel(tunnel) => tunnel.destination().to_string(),
+        Service::Dynamic(_) | Service::Proxy(_) => "*".into(),
+    }
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::*;
+    use crate::cli::{parse, Command};
+    use crate::env::Environment;
+    use crate::route::Tunnel;
+
+    fn config() -> Config {
+        let words = ["ptunnel", "--no-proxy", "*", "1:a:1"];
+        let ask = |_: &str| unreachable!("there is no password");
+        match parse(&words, &Environment::new(&|_| None), &ask) {
+            Ok(Command::Run(config, _)) => *config,
+            other => panic!("{:?}", other),
+        }
+    }
+
+    /// Has these listeners from now on; returns their tallies.
+    fn change(board: &Board, listeners: &[(&str, &str, &str)]) -> Vec<Tally> {
+        let mut next = board.next(&config());
+        let tallies = listeners.iter().map(|(name, destination, proxy)| {
+            let tunnel = Tunnel::to(destination.parse().unwrap());
+            let tunnel = tunnel.through(proxy.parse().unwrap()).build();
+            next.add(name, &Service::Tunnel(tunnel))
+        });
+        let tallies = tallies.collect();
+        board.show(next);
+        tallies
+    }
+
+    /// Which are in sight, with their clients, and how many tunnels were opened in all.
+    fn sight(board: &Board) -> (Vec<String>, u64) {
+        let scene = board.scene();
+        let listeners = scene.listeners.iter().map(|listener| {
+            let mark = if listener.is_open { "" } else { "closed " };
+            let clients = listener.tally.totals().clients;
+            format!(
+                "{}{} {} {}",
+                mark,
+                listener.name,
+                listener.destination(),
+                clients
+            )
+        });
+        (listeners.collect(), scene.totals().opened())
+    }
+
+    fn seen(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|line| line.to_string()).collect()
+    }
+
+    fn opened(tally: &Tally) -> crate::tally::Arrival {
+        let mut arrival = tally.arrival();
+        arrival.opened(Duration::from_millis(1));
+        arrival
+    }
+
+    #[test]
+    fn a_listener_is_counted_on_whichever_way_it_goes() {
+        let board = Board::new(Access::default());
+        let tallies = change(&board, &[("l:1", "a:1", "p:1"), ("l:2", "b:2", "p:1")]);
+        let _clients: Vec<_> = tallies.iter().map(opened).collect();
+        let again = change(&board, &[("l:2", "b:2", "q:1"), ("l:1", "a:1", "p:1")]);
+        assert_eq!(again[0].totals().opened(), 1);
+        assert_eq!(sight(&board).0, ["l:2 b:2 1", "l:1 a:1 1"]);
+        let scene = board.scene();
+        let ways = scene.standings().into_iter().map(|(way, _)| way);
+        assert_eq!(ways.collect::<Vec<String>>(), ["q:1"]);
+    }
+
+    /// Each change makes a gateway that knows nothing.
+    #[test]
+    fn a_proxy_is_counted_on() {
+        let board = Board::new(Access::default());
+        let listeners = &[("l:1", "a:1", "p:1")][..];
+        for expected in 1..4 {
+            change(&board, listeners);
+            let gateway = board.scene().listeners[0].service.gateway().cloned();
+            gateway.unwrap().order()[0].trust();
+            let (way, standing) = board.scene().standings().remove(0);
+            assert_eq!((&way[..], standing.answers), ("p:1", expected));
+        }
+        change(&board, &[("l:1", "a:1", "q:1")]);
+        change(&board, listeners);
+        assert_eq!(board.scene().standings()[0].1.answers, 3);
+    }
+
+    #[test]
+    fn one_that_is_gone_is_seen_to_its_last_client_and_counted_for_ever() {
+        let board = Board::new(Access::default());
+        let tallies = change(&board, &[("l:1", "a:1", "p:1"), ("l:2", "b:2", "p:1")]);
+        let client = opened(&tallies[0]);
+        drop(opened(&tallies[1]));
+        let other = &[("l:1", "c:3", "p:1")][..];
+        change(&board, other);
+        let expected = ["l:1 c:3 0", "closed l:1 a:1 1", "closed l:2 b:2 0"];
+        assert_eq!(sight(&board), (seen(&expected), 2));
+        change(&board, other);
+        assert_eq!(sight(&board), (seen(&["l:1 c:3 0", "closed l:1 a:1 1"]), 2));
+        drop(client);
+        change(&board, other);
+        assert_eq!(sight(&board), (seen(&["l:1 c:3 0"]), 2));
+    }
+
+    #[test]
+    fn one_that_comes_back_takes_up_its_numbers() {
+        let board = Board::new(Access::default());
+        let both = &[("l:1", "a:1", "p:1"), ("l:2", "b:2", "p:1")][..];
+        let client = opened(&change(&board, both)[1]);
+        change(&board, &both[..1]);
+        assert_eq!(change(&board, both)[1].totals().clients, 1);
+        drop(client);
+        assert_eq!(sight(&board).0, ["l:1 a:1 0", "l:2 b:2 0"]);
+    }
+
+    /// As those that systemd binds with `ReusePort=`; a metric must not be told twice.
+    #[test]
+    fn sockets_of_one_address_are_one_listener() {
+        let board = Board::new(Access::default());
+        let tallies = change(&board, &[("l:1", "a:1", "p:1"), ("l:1", "a:1", "p:1")]);
+        let _clients: Vec<_> = tallies.iter().map(opened).collect();
+        assert_eq!(sight(&board).0, ["l:1 a:1 2"]);
+    }
+}

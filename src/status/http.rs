@@ -1,0 +1,216 @@
+//! As much of HTTP/1.1 as it takes to be asked: one GET a connection, small and in time.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::{json, metrics, spawn, Status};
+use crate::trial::{Stream, Timed};
+use crate::wire::{HeadReader, Inbound, Malformed};
+
+/// Who asks has so long to do so, and to take the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// No question is longer.
+const LONGEST: usize = 8 * 1024;
+
+/// Answered at once; who comes while so many are is turned away.
+const MOST: usize = 16;
+
+/// Before accepting again when this process or machine lacks something for it.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A client that still sends gets a reset, which may destroy the answer: what it sends is read.
+const PARTING: Duration = Duration::from_secs(1);
+const PARTING_BYTES: u64 = 64 * 1024;
+
+/// Answers for ever, each on a thread of its own.
+pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
+    let busy = Arc::new(AtomicUsize::new(0));
+    loop {
+        let socket = match listening.accept() {
+            Ok((socket, _)) => socket,
+            Err(_) => {
+                thread::sleep(PAUSE);
+                continue;
+            }
+        };
+        let seat = Seat(busy.clone());
+        if busy.fetch_add(1, Ordering::SeqCst) >= MOST {
+            continue;
+        }
+        let status = status.clone();
+        // Without a thread for it the connection is closed.
+        let _ = spawn("status-client", move || {
+            let _seat = seat;
+            let _ = converse(socket, &status);
+        });
+    }
+}
+
+/// One of those that are answered at once.
+struct Seat(Arc<AtomicUsize>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A question and its answer.
+fn converse(socket: TcpStream, status: &Status) -> io::Result<()> {
+    let mut stream = Timed::new(socket.try_clone()?);
+    stream.limit(PATIENCE);
+    let answer = match read(&mut stream)? {
+        Ok(question) => status.answer(&question),
+        Err(_) => Answer::text(400, "this is no HTTP request"),
+    };
+    // A probe may have taken its time.
+    stream.limit(PATIENCE);
+    stream.write_all(&answer.encode())?;
+    socket.shutdown(Shutdown::Write)?;
+    stream.limit(PARTING);
+    io::copy(&mut stream.take(PARTING_BYTES), &mut io::sink())?;
+    Ok(())
+}
+
+fn read(stream: &mut impl Read) -> io::Result<Result<Inbound, Malformed>> {
+    let mut head = HeadReader::new(LONGEST);
+    let mut piece = [0; 1024];
+    loop {
+        let count = stream.read(&mut piece)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        match head.extend(&piece[..count], Inbound::decode) {
+            Ok(None) => {}
+            Ok(Some(question)) => return Ok(Ok(question)),
+            Err(why) => return Ok(Err(why)),
+        }
+    }
+}
+
+impl Status {
+    fn answer(&self, question: &Inbound) -> Answer {
+        if question.method != "GET" {
+            let mut answer = Answer::text(405, "only GET is served");
+            answer.fields = "Allow: GET\r\n".into();
+            return answer;
+        }
+        if self.is_local && !names_this_machine(question.host.as_deref()) {
+            return Answer::text(403, "ask for it by its address, or as localhost");
+        }
+        let mut parts = question.target.splitn(2, '?');
+        let (path, query) = (parts.next().unwrap_or_default(), parts.next());
+        match (path, query) {
+            ("/metrics", _) => Answer {
+                status: 200,
+                kind: "text/plain; version=0.0.4; charset=utf-8",
+                fields: String::new(),
+                body: metrics::page(&self.board),
+            },
+            ("/status.json", _) => Answer {
+                status: 200,
+                kind: "application/json",
+                fields: String::new(),
+                body: json::page(&self.board, &self.history),
+            },
+            ("/healthz/probe", _) | ("/healthz", Some("probe=1")) => self.probe(),
+            ("/healthz", _) => Answer::text(200, "ok"),
+            _ => Answer::text(
+                404,
+                "there are /status.json, /metrics, /healthz and /healthz/probe",
+            ),
+        }
+    }
+
+    fn probe(&self) -> Answer {
+        match self.prober.probe(&self.board) {
+            Ok(told) => Answer::text(200, &told),
+            Err(told) => Answer::text(503, &told),
+        }
+    }
+}
+
+/// Whether a question that came over loopback was meant for us: a page elsewhere may have its own
+/// name lead to this machine, to read what a browser here is answered (DNS rebinding).
+fn names_this_machine(host: Option<&str>) -> bool {
+    let host = match host {
+        Some(host) => host.trim(),
+        None => return true,
+    };
+    let name = match host.rfind(':') {
+        Some(colon) if !host.ends_with(']') => &host[..colon],
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+struct Answer {
+    status: u16,
+    kind: &'static str,
+    /// More of them, each with its CRLF.
+    fields: String,
+    body: String,
+}
+
+impl Answer {
+    fn text(status: u16, line: &str) -> Answer {
+        Answer {
+            status,
+            kind: "text/plain; charset=utf-8",
+            fields: String::new(),
+            body: format!("{}\n", line),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let reason = match self.status {
+            200 => "OK",
+            400 => "Bad Request",
+            403 => "Forbidden",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            _ => "Service Unavailable",
+        };
+        let text = format!(
+            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}\
+             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+             Connection: close\r\n\r\n{}",
+            self.status,
+            reason,
+            self.kind,
+            self.body.len(),
+            self.fields,
+            self.body
+        );
+        text.into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_somebody_else_made_lead_here_is_not_answered() {
+        for host in &[
+            "127.0.0.1:9090",
+            "[::1]:9090",
+            "[::1]",
+            "localhost",
+            "LOCALHOST:1",
+            "10.0.0.1",
+        ] {
+            assert!(names_this_machine(Some(host)), "{}", host);
+        }
+        for host in &["evil.example:9090", "localhost.evil.example", "", "evil"] {
+            assert!(!names_this_machine(Some(host)), "{}", host);
+        }
+        assert!(names_this_machine(None), "HTTP/1.0 names nobody");
+    }
+}

@@ -1,0 +1,79 @@
+//! A real CONNECT, to see whether a client would get its tunnel.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Board;
+use crate::config::Timeouts;
+use crate::error::Seconds;
+use crate::service::Service;
+use crate::trial::{Walk, Witness};
+
+/// No phase of a probe takes longer.
+const LONGEST: Duration = Duration::from_secs(4);
+
+/// How long its outcome stands for the next who asks: nobody makes us knock at a proxy all day.
+const STANDS: Duration = Duration::from_secs(5);
+
+/// Makes one probe at a time, and few.
+#[derive(Default)]
+pub(super) struct Prober {
+    last: Mutex<Option<(Instant, Outcome)>>,
+}
+
+/// What to tell, and whether it is good.
+type Outcome = Result<String, String>;
+
+/// Probes are not told of step by step.
+struct Nobody;
+
+impl Witness for Nobody {}
+
+impl Prober {
+    /// Whether the first tunnel can be opened, now or a few seconds ago.
+    pub(super) fn probe(&self, board: &Board) -> Outcome {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((when, outcome)) = &*last {
+            if when.elapsed() < STANDS {
+                return outcome.clone();
+            }
+        }
+        let outcome = knock(board);
+        *last = Some((Instant::now(), outcome.clone()));
+        outcome
+    }
+}
+
+fn knock(board: &Board) -> Outcome {
+    let scene = board.scene();
+    let tunnel = scene.open().find_map(|listener| match &listener.service {
+        Service::Tunnel(tunnel) => Some(tunnel),
+        // Where to is for their clients to say.
+        Service::Dynamic(_) | Service::Proxy(_) => None,
+    });
+    let tunnel = match tunnel {
+        Some(tunnel) => tunnel,
+        None => return Err("there is no tunnel to probe".into()),
+    };
+    let Timeouts {
+        connect, handshake, ..
+    } = scene.timeouts;
+    let timeouts = Timeouts {
+        connect: connect.min(LONGEST),
+        handshake: handshake.min(LONGEST),
+        ..scene.timeouts.clone()
+    };
+    let start = Instant::now();
+    match Walk::new(&timeouts, &mut Nobody).open(tunnel) {
+        Ok(opened) => {
+            let took = Duration::from_millis(start.elapsed().as_millis() as u64);
+            Ok(format!(
+                "ok: {} {} in {}",
+                tunnel.destination(),
+                opened.via,
+                Seconds(took)
+            ))
+        }
+        Err(e) => Err(e.to_string()),
+    }
+}

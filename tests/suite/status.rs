@@ -1,0 +1,811 @@
+//! `--status`: what it counts, who reads it, and what it answers to nonsense.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::ends::{Ends, Gate};
+use crate::serve::request;
+use crate::support::parts::{command, described};
+use crate::support::process::is_listening;
+use crate::support::sys::{SIGHUP, SIGTERM};
+use crate::support::temp::free_port;
+use crate::support::tls::{Authority, Stunnel};
+use crate::support::{closed_address, eventually, Blackhole, Connection};
+use crate::support::{Pattern, Peer, Ptunnel, Running, TempDir};
+
+/// The answer to a question, head and body.
+fn ask(address: SocketAddr, question: impl AsRef<[u8]>) -> (String, String) {
+    let mut asking = Connection::open(address);
+    asking.send(question);
+    let answer = String::from_utf8(asking.rest()).expect("text");
+    let end = answer.find("\r\n\r\n").expect("a head");
+    (answer[..end].to_string(), answer[end + 4..].to_string())
+}
+
+fn get(program: &Running, path: &str) -> (String, String) {
+    let address = program.status();
+    let question = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", path, address);
+    let (head, body) = ask(address, question);
+    let length = format!("Content-Length: {}", body.len());
+    assert!(head.contains(&length), "{} of {} bytes", head, body.len());
+    (head, body)
+}
+
+#[track_caller]
+fn page(program: &Running, path: &str) -> String {
+    let (head, body) = get(program, path);
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{}", head);
+    body
+}
+
+/// The sum of a metric's samples whose labels have all of `labels`.
+fn metric(program: &Running, name: &str, labels: &[&str]) -> f64 {
+    let page = page(program, "/metrics");
+    let samples = page.lines().filter(|line| {
+        let rest = line.strip_prefix(name).unwrap_or_default();
+        let is_it = rest.starts_with('{') || rest.starts_with(' ');
+        is_it && labels.iter().all(|label| line.contains(label))
+    });
+    let values = samples.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().expect(line));
+    let values: Vec<f64> = values.collect();
+    assert!(!values.is_empty(), "no {} {:?} in {}", name, labels, page);
+    values.iter().sum()
+}
+
+#[track_caller]
+fn eventually_is(program: &Running, name: &str, labels: &[&str], value: f64) {
+    eventually(&format!("{} {:?} is {}", name, labels, value), || {
+        metric(program, name, labels) == value
+    });
+}
+
+/// What a reader of JSON finds by this expression of Python's, of which `s` is the whole.
+fn evaluated(program: &Running, expression: &str) -> String {
+    let script = "import json, sys; s = json.load(sys.stdin); print(eval(sys.argv[1]))";
+    let found = fed(
+        "python3",
+        &["-c", script, expression],
+        &page(program, "/status.json"),
+    );
+    found.trim_end().to_string()
+}
+
+/// What an installed program makes of an input that it must like.
+fn fed(program: &str, args: &[&str], input: &str) -> String {
+    let mut command = command(program);
+    command.args(args).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect(program);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("an output");
+    assert!(
+        output.status.success(),
+        "{}: {}\n{}",
+        program,
+        described(&output),
+        input
+    );
+    String::from_utf8(output.stdout).expect("text") + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A program of which every counter has something to tell.
+fn busy(gate: &Gate) -> Running {
+    let program = Ptunnel::through(closed_address())
+        .proxy(gate.address())
+        .to("example.org:22")
+        .serving()
+        .args(&["--allow-from", "127.0.0.1"])
+        .watched()
+        .start();
+    Connection::open_from([127, 0, 0, 9].into(), program.address()).expect_nothing();
+    let mut ends = gate.join(&program);
+    ends.check();
+    let Ends { client, mut server } = ends;
+    client.finish_sending();
+    server.expect_end();
+    drop(server);
+    eventually_is(
+        &program,
+        "ptunnel_tunnels_ended_total",
+        &["end=\"closed\""],
+        1.0,
+    );
+    let denied = ask(program.proxy(), "GET / HTTP/1.1\r\n\r\n");
+    assert!(denied.0.contains(" 405 "), "{}", denied.0);
+    eventually_is(
+        &program,
+        "ptunnel_tunnels_failed_total",
+        &["cause=\"denied\""],
+        1.0,
+    );
+    program
+}
+
+#[test]
+fn promtool_likes_the_metrics() {
+    let gate = Gate::open();
+    let program = busy(&gate);
+    let metrics = page(&program, "/metrics");
+    let said = fed("promtool", &["check", "metrics"], &metrics);
+    assert_eq!(said, "", "{}", metrics);
+    let (head, _) = get(&program, "/metrics");
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4"),
+        "{}",
+        head
+    );
+    // It would take anything else for wrong, too.
+    let wrong = metrics.replace(
+        "# TYPE ptunnel_clients gauge",
+        "# TYPE ptunnel_clients guage",
+    );
+    assert_ne!(wrong, metrics);
+    let mut promtool = command("promtool");
+    promtool.args(&["check", "metrics"]).stdin(Stdio::piped());
+    let mut child = promtool.stderr(Stdio::null()).spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(wrong.as_bytes())
+        .unwrap();
+    assert!(!child.wait().unwrap().success());
+}
+
+/// In a live tunnel, whichever way its bytes go.
+#[test]
+fn bytes_are_counted_while_their_tunnel_is_open() {
+    let (up, down) = (3 << 20, 1 << 20);
+    let authority = Authority::new();
+    let identity = authority.issue("proxy", "IP:127.0.0.1");
+    for way in &["auto", "always", "never", "tls"] {
+        let gate = Gate::open();
+        let stunnel;
+        let program = if *way == "tls" {
+            stunnel = Stunnel::start(&identity, gate.address());
+            Ptunnel::through(format!("https://{}", stunnel.address()))
+                .args(&["--proxy-cacert", &authority.certificate()])
+        } else {
+            Ptunnel::through(gate.address()).args(&["--splice", way])
+        };
+        let program = program.to("example.org:22").watched().start();
+        let Ends {
+            mut client,
+            mut server,
+        } = gate.join(&program);
+        let sending = {
+            let mut client = client.handle();
+            std::thread::spawn(move || Pattern::new(1).write(&mut client, up).unwrap())
+        };
+        Pattern::new(1).read(&mut server, up);
+        sending.join().unwrap();
+        let sending = {
+            let mut server = server.handle();
+            std::thread::spawn(move || Pattern::new(2).write(&mut server, down).unwrap())
+        };
+        Pattern::new(2).read(&mut client, down);
+        sending.join().unwrap();
+        let name = "ptunnel_carried_bytes_total";
+        eventually_is(&program, name, &["direction=\"upload\""], up as f64);
+        eventually_is(&program, name, &["direction=\"download\""], down as f64);
+        assert_eq!(metric(&program, "ptunnel_clients", &[]), 1.0, "{}", way);
+        assert_eq!(
+            metric(&program, "ptunnel_tunnel_open_seconds_count", &[]),
+            1.0
+        );
+        client.send("more");
+        server.expect("more");
+        client.reset();
+        eventually_is(&program, "ptunnel_clients", &[], 0.0);
+        let total = metric(&program, name, &["direction=\"upload\""]);
+        assert_eq!(total, (up + 4) as f64, "{}", way);
+    }
+}
+
+#[test]
+fn each_end_is_counted_as_what_it_is() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(&["--idle-timeout", "2", "-v"])
+        .watched()
+        .start();
+    let ended = |end: &str, count: f64| {
+        let label = format!("end=\"{}\"", end);
+        eventually_is(&program, "ptunnel_tunnels_ended_total", &[&label], count);
+    };
+    let join = || {
+        let mut ends = gate.join(&program);
+        ends.check();
+        ends
+    };
+    let Ends { client, mut server } = join();
+    client.finish_sending();
+    server.expect_end();
+    drop(server);
+    ended("closed", 1.0);
+    join().client.reset();
+    ended("client", 1.0);
+    let Ends {
+        client: kept,
+        server,
+    } = join();
+    server.reset();
+    ended("upstream", 1.0);
+    let _silent = join();
+    ended("silence", 1.0);
+    drop(kept);
+    // One that leaves before there is a tunnel.
+    let client = program.connect();
+    let _asked = gate.accept();
+    client.reset();
+    eventually_is(&program, "ptunnel_clients_left_total", &[], 1.0);
+    eventually_is(&program, "ptunnel_clients", &[], 0.0);
+    let sum = metric(&program, "ptunnel_tunnels_ended_total", &[]);
+    assert_eq!(
+        sum,
+        metric(&program, "ptunnel_tunnel_open_seconds_count", &[])
+    );
+}
+
+#[test]
+fn each_failure_is_counted_by_its_cause_and_no_secret_is_shown() {
+    let cases: &[(&str, &str)] = &[
+        ("refused", "HTTP/1.1 403 Forbidden\r\n\r\n"),
+        (
+            "credentials",
+            "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"r\"\r\n\r\n",
+        ),
+        ("malformed", "SSH-2.0-hello\r\n\r\n"),
+        ("lost", ""),
+    ];
+    for (cause, reply) in cases {
+        let proxy = Peer::replying(*reply);
+        let program = Ptunnel::through(format!("http://joe:hunter2@{}", proxy.address()))
+            .to("example.org:22")
+            .watched()
+            .start();
+        program.connect().expect_end();
+        let label = format!("cause=\"{}\"", cause);
+        eventually_is(&program, "ptunnel_tunnels_failed_total", &[&label], 1.0);
+        assert_eq!(metric(&program, "ptunnel_tunnels_failed_total", &[]), 1.0);
+        let counted = format!(
+            "s['errors']['{}'], s['failed'], s['opened'], s['clients']",
+            cause
+        );
+        assert_eq!(evaluated(&program, &counted), "(1, 1, 0, 0)");
+        let last = evaluated(&program, "s['listeners'][0]['last_error']['text']");
+        program.says(&["warning: ", &format!(": {}", last)]);
+        for path in &[
+            "/",
+            "/metrics",
+            "/status.json",
+            "/healthz",
+            "/healthz/probe",
+        ] {
+            let (head, body) = get(&program, path);
+            for secret in &["hunter2", "joe", "am9lO"] {
+                assert!(!head.contains(secret) && !body.contains(secret), "{}", body);
+            }
+        }
+    }
+    let hole = Blackhole::start();
+    let program = Ptunnel::through(closed_address())
+        .proxy(hole.address())
+        .args(&["-w", "0.3"])
+        .to("example.org:22")
+        .watched()
+        .start();
+    program.connect().expect_end();
+    let label = &["cause=\"connect_timeout\""];
+    eventually_is(&program, "ptunnel_tunnels_failed_total", label, 1.0);
+}
+
+#[test]
+fn the_proxies_are_shown_with_how_they_do() {
+    let (closed, gate) = (closed_address(), Gate::open());
+    let program = Ptunnel::through(closed)
+        .proxy(gate.address())
+        .proxy("standby.invalid:1")
+        .to("example.org:22")
+        .watched()
+        .start();
+    let states = "[p['state'] for p in s['proxies']]";
+    assert_eq!(
+        evaluated(&program, states),
+        "['standby', 'standby', 'standby']"
+    );
+    gate.join(&program).check();
+    assert_eq!(
+        evaluated(&program, states),
+        "['avoided', 'in use', 'standby']"
+    );
+    let of = |name: &str, place: &str| {
+        let place = format!("place=\"{}\"", place);
+        metric(&program, name, &[&place])
+    };
+    assert_eq!(of("ptunnel_proxy_failures_total", "1"), 1.0);
+    assert_eq!(of("ptunnel_proxy_avoided", "1"), 1.0);
+    assert_eq!(of("ptunnel_proxy_answers_total", "2"), 1.0);
+    assert_eq!(of("ptunnel_proxy_in_use", "2"), 1.0);
+    assert_eq!(
+        of("ptunnel_proxy_in_use", "1") + of("ptunnel_proxy_in_use", "3"),
+        0.0
+    );
+    let shown = evaluated(&program, "[p['proxy'] for p in s['proxies']]");
+    let expected = format!("['{}', '{}', 'standby.invalid:1']", closed, gate.address());
+    assert_eq!(shown, expected);
+}
+
+/// Each listener by itself, and all threads of it together.
+#[test]
+fn listeners_are_counted_apart_and_threads_together() {
+    let gate = Gate::open();
+    let origin = Peer::start(|mut connection| connection.echo());
+    let program = Ptunnel::through(gate.address())
+        .to("a.example:1")
+        .to("b.example:2")
+        .serving()
+        .args(&["--threads", "3"])
+        .watched()
+        .start();
+    let mut all: Vec<Ends> = (0..12).map(|_| gate.join(&program)).collect();
+    all.iter_mut().for_each(Ends::check);
+    let mut client = Connection::open(program.proxy());
+    client.send(format!("CONNECT {} HTTP/1.1\r\n\r\n", origin.address()));
+    client.read_head();
+    client.send("hello");
+    client.expect("hello");
+    for (destination, clients, bytes) in &[
+        ("a.example:1", 12.0, 12.0),
+        ("b.example:2", 0.0, 0.0),
+        ("*", 1.0, 5.0),
+    ] {
+        let label = &format!("destination=\"{}\"", destination)[..];
+        assert_eq!(metric(&program, "ptunnel_clients", &[label]), *clients);
+        let upload = &[label, "direction=\"upload\""];
+        eventually_is(&program, "ptunnel_carried_bytes_total", upload, *bytes);
+    }
+    let listens = evaluated(&program, "[l['listen'] for l in s['listeners']]");
+    let expected = format!(
+        "['{}', '{}', '{}']",
+        program.address(),
+        program.address_of(1),
+        program.proxy()
+    );
+    assert_eq!(listens, expected);
+}
+
+#[test]
+fn clients_that_name_their_destination_are_counted_as_those_of_tunnels() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .args(&["-D", "0", "--threads", "2"])
+        .more_lines(1)
+        .watched()
+        .start();
+    let mut client = program.connect();
+    client.send(request("a.example:1") + "early");
+    let mut server = gate.grant();
+    server.expect("early");
+    assert!(client.read_head().starts_with(b"HTTP/1.1 200 "));
+    server.send("answer");
+    client.expect("answer");
+    let carried = |direction: &str, count: f64| {
+        let labels = ["destination=\"*\"", &format!("direction=\"{}\"", direction)];
+        eventually_is(&program, "ptunnel_carried_bytes_total", &labels, count);
+    };
+    carried("upload", 5.0);
+    carried("download", 6.0);
+    assert_eq!(metric(&program, "ptunnel_clients", &[]), 1.0);
+    client.reset();
+    eventually_is(
+        &program,
+        "ptunnel_tunnels_ended_total",
+        &["end=\"client\""],
+        1.0,
+    );
+    carried("upload", 5.0);
+    // One who asks for nothing, one who is refused, and one who leaves while he waits.
+    let failed = |cause: &str| {
+        let label = format!("cause=\"{}\"", cause);
+        eventually_is(&program, "ptunnel_tunnels_failed_total", &[&label], 1.0);
+    };
+    program.connect().finish_sending();
+    failed("denied");
+    let mut refused = program.connect();
+    refused.send(request("b.example:2"));
+    let mut asked = gate.accept();
+    asked.read_head();
+    asked.send("HTTP/1.1 403 Forbidden\r\n\r\n");
+    failed("refused");
+    let mut left = program.connect();
+    left.send(request("c.example:3"));
+    let _asked = gate.accept();
+    left.reset();
+    eventually_is(&program, "ptunnel_clients_left_total", &[], 1.0);
+    eventually_is(&program, "ptunnel_clients", &[], 0.0);
+    let way = evaluated(&program, "s['listeners'][0]['way']");
+    let expected = format!("what its clients ask for, through {}", gate.address());
+    assert_eq!(way, expected);
+}
+
+#[test]
+fn a_listener_is_called_what_the_log_calls_it() {
+    let gate = Gate::open();
+    let folder = TempDir::new();
+    let path = folder.at("a \"b\".sock");
+    let program = Ptunnel::through(gate.address())
+        .args(&["--via", "second.example:3"])
+        .arg(format!("{}:example.org:22", path))
+        .more_lines(1)
+        .watched()
+        .start();
+    let client = UnixStream::connect(&path).expect("a listener");
+    let mut server = gate.grant();
+    server.grant();
+    let label = format!("listen=\"{}\"", path.replace('"', "\\\""));
+    eventually_is(
+        &program,
+        "ptunnel_tunnel_open_seconds_count",
+        &[&label],
+        1.0,
+    );
+    assert_eq!(metric(&program, "ptunnel_clients", &[&label]), 1.0);
+    drop(client);
+    let listen = evaluated(&program, "s['listeners'][0]['listen']");
+    assert_eq!(listen, path);
+    // The way and not only its first proxy: any on it may be the one that fails.
+    let way = format!("{} via second.example:3", gate.address());
+    let label = format!("proxy=\"{}\"", way);
+    assert_eq!(metric(&program, "ptunnel_proxy_in_use", &[&label]), 1.0);
+    assert_eq!(evaluated(&program, "s['proxies'][0]['proxy']"), way);
+    fed(
+        "promtool",
+        &["check", "metrics"],
+        &page(&program, "/metrics"),
+    );
+}
+
+#[test]
+fn those_who_are_turned_away_are_counted_and_are_no_clients() {
+    let program = Ptunnel::through("a:1")
+        .to("b:2")
+        .args(&["--allow-from", "127.0.0.2"])
+        .watched()
+        .start();
+    let name = "ptunnel_clients_turned_away_total";
+    assert_eq!(metric(&program, name, &[]), 0.0);
+    for _ in 0..3 {
+        program.connect().expect_nothing();
+    }
+    eventually_is(&program, name, &[], 3.0);
+    assert_eq!(
+        evaluated(&program, "s['turned_away'], s['clients'], s['failed']"),
+        "(3, 0, 0)"
+    );
+}
+
+#[test]
+fn after_a_reload_it_shows_the_listeners_that_there_are() {
+    let gate = Gate::open();
+    let (stays, goes, changes) = (free_port(), free_port(), free_port());
+    let folder = TempDir::new();
+    let follow = |rest: &str, tunnels: &[String]| {
+        let proxy = gate.address();
+        let text = format!("proxy = '{}'\n{}tunnels = {:?}\n", proxy, rest, tunnels);
+        folder.file_with_mode("ptunnel.toml", 0o600, text)
+    };
+    let tunnel = |port: u16, destination: &str| format!("{}:{}", port, destination);
+    let file = follow(
+        "status = 0\n",
+        &[
+            tunnel(stays, "a.example:1"),
+            tunnel(goes, "b.example:2"),
+            tunnel(changes, "c.example:3"),
+        ],
+    );
+    let program = Ptunnel::new()
+        .args(&["--config", &file, "--threads", "2"])
+        .more_lines(4)
+        .start();
+    let client = |port: u16| {
+        let local = SocketAddr::from(([127, 0, 0, 1], port));
+        let mut ends = Ends {
+            client: Connection::open(local),
+            server: gate.grant(),
+        };
+        ends.check();
+        ends
+    };
+    let first: Vec<Ends> = vec![client(stays), client(goes), client(changes)];
+    let shown = |expected: &str| {
+        let all = "[(l['destination'], l['open'], l['clients']) for l in s['listeners']]";
+        eventually(expected, || evaluated(&program, all) == expected);
+    };
+    shown("[('a.example:1', True, 1), ('b.example:2', True, 1), ('c.example:3', True, 1)]");
+
+    // The status itself stays where it is, and says so.
+    follow(
+        "via = 'second.example:3'\nstatus = 1\n",
+        &[tunnel(stays, "a.example:1"), tunnel(changes, "d.example:4")],
+    );
+    program.signal(SIGHUP);
+    shown(
+        "[('a.example:1', True, 1), ('d.example:4', True, 0), ('b.example:2', False, 1), \
+         ('c.example:3', False, 1)]",
+    );
+    program.says(&["warning: only a restart changes status"]);
+    let way = format!("through {} via second.example:3", gate.address());
+    let ways = "{l['way'].split(' ', 1)[1] for l in s['listeners'] if l['open']}";
+    assert_eq!(evaluated(&program, ways), format!("{{'{}'}}", way));
+    let label = &["destination=\"c.example:3\""];
+    assert_eq!(metric(&program, "ptunnel_clients", label), 1.0);
+
+    // Gone with the last of its clients and the next change; but it has been.
+    drop(first);
+    eventually_is(&program, "ptunnel_clients", &[], 0.0);
+    let ended = |program: &Running| evaluated(program, "sum(s['ends'].values()), s['opened']");
+    assert_eq!(ended(&program), "(3, 3)");
+    follow("status = 0\n", &[tunnel(stays, "a.example:1")]);
+    program.signal(SIGHUP);
+    shown("[('a.example:1', True, 0), ('d.example:4', False, 0)]");
+    assert_eq!(ended(&program), "(3, 3)");
+    let carried = "s['carried']['upload'], s['listeners'][0]['carried']['upload']";
+    assert_eq!(evaluated(&program, carried), "(3, 1)");
+    let _new = client(stays);
+    shown("[('a.example:1', True, 1), ('d.example:4', False, 0)]");
+}
+
+#[test]
+fn the_last_minutes_are_kept_in_steps() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .watched()
+        .start();
+    let mut ends = gate.join(&program);
+    ends.client.send(vec![7; 1000]);
+    ends.server.receive(1000);
+    eventually("a step that saw it", || {
+        evaluated(&program, "max(s['history']['upload'] + [0])") != "0"
+    });
+    // Bytes in a second, over a step of two or, on a busy machine, a little more.
+    let about = evaluated(&program, "100 < sum(s['history']['upload']) <= 500");
+    assert_eq!(about, "True");
+    assert_eq!(
+        evaluated(
+            &program,
+            "s['history']['clients'][-1], sum(s['history']['opened'])"
+        ),
+        "(1, 1)"
+    );
+    let times = "0 < s['open_seconds']['p50'] <= s['open_seconds']['p95'] < 5";
+    assert_eq!(evaluated(&program, times), "True");
+    let lengths = "len(set(len(v) for v in s['history'].values() if isinstance(v, list)))";
+    assert_eq!(evaluated(&program, lengths), "1");
+}
+
+#[test]
+fn a_probe_asks_the_proxy_once_in_a_while() {
+    let gate = Peer::echoing();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .watched()
+        .start();
+    assert_eq!(page(&program, "/healthz"), "ok\n");
+    assert_eq!(gate.accepted(), 0);
+    for path in &["/healthz/probe", "/healthz?probe=1", "/healthz/probe"] {
+        let told = page(&program, path);
+        let expected = format!("ok: example.org:22 through {} in ", gate.address());
+        assert!(told.starts_with(&expected), "{}", told);
+    }
+    assert!(gate.head().starts_with("CONNECT example.org:22 "));
+    assert_eq!(
+        metric(&program, "ptunnel_tunnel_open_seconds_count", &[]),
+        0.0
+    );
+    let forbids = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let program = Ptunnel::through(forbids.address())
+        .to("example.org:22")
+        .watched()
+        .start();
+    let (head, told) = get(&program, "/healthz/probe");
+    assert!(head.starts_with("HTTP/1.1 503 "), "{}", head);
+    assert!(
+        told.ends_with("refused example.org:22: 403 Forbidden\n"),
+        "{}",
+        told
+    );
+    assert_eq!(page(&program, "/healthz"), "ok\n");
+    assert_eq!(program.stderr(), "");
+    let proxy_alone = Ptunnel::new().serving().watched().start();
+    let (_, told) = get(&proxy_alone, "/healthz/probe");
+    assert_eq!(told, "there is no tunnel to probe\n");
+}
+
+#[test]
+fn nonsense_is_answered_as_such() {
+    let program = Ptunnel::through("a:1").to("b:2").watched().start();
+    let address = program.status();
+    let first = |question: &str| ask(address, question).0.lines().next().unwrap().to_string();
+    for (question, answer) in &[
+        ("GET /nothing HTTP/1.1\r\n\r\n", "404 Not Found"),
+        (
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+            "405 Method Not Allowed",
+        ),
+        ("HEAD / HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
+        (
+            "CONNECT example.org:22 HTTP/1.1\r\n\r\n",
+            "405 Method Not Allowed",
+        ),
+        (
+            "GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+            "403 Forbidden",
+        ),
+        (
+            "GET /healthz HTTP/1.1\r\nHost: localhost:1\r\n\r\n",
+            "200 OK",
+        ),
+        ("GET /healthz HTTP/1.0\r\n\r\n", "200 OK"),
+        ("\x16\x03\x01\x02\r\n\r\n", "400 Bad Request"),
+        ("nonsense\r\n\r\n", "400 Bad Request"),
+    ] {
+        assert_eq!(
+            first(question),
+            format!("HTTP/1.1 {}", answer),
+            "{}",
+            question
+        );
+    }
+    let long = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "a".repeat(20_000));
+    assert_eq!(first(&long), "HTTP/1.1 400 Bad Request");
+}
+
+/// They hold what there is for those who ask, for a while, and no tunnel waits for it.
+#[test]
+fn who_asks_nothing_keeps_no_tunnel_waiting_and_is_sent_away() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .watched()
+        .start();
+    page(&program, "/healthz");
+    eventually("nobody is answered", || program.process().threads() < 10);
+    let threads = program.process().threads();
+    let mut silent: Vec<Connection> = (0..8).map(|_| Connection::open(program.status())).collect();
+    gate.join(&program).check();
+    assert_eq!(page(&program, "/healthz"), "ok\n");
+    let mut many: Vec<Connection> = (0..40)
+        .map(|_| Connection::open(program.status()))
+        .collect();
+    gate.join(&program).check();
+    let start = Instant::now();
+    many.pop().unwrap().expect_nothing(); // there is no room for the last
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "it waited its turn"
+    );
+    assert!(program.process().threads() <= threads + 16);
+    for connection in silent.iter_mut().chain(&mut many) {
+        connection.expect_nothing();
+    }
+    assert_eq!(page(&program, "/healthz"), "ok\n");
+    eventually("their threads are gone", || {
+        program.process().threads() <= threads
+    });
+}
+
+#[test]
+fn it_listens_on_loopback_unless_it_is_told_otherwise() {
+    let program = Ptunnel::through("a:1")
+        .to("b:2")
+        .args(&["-l", "127.0.0.2"])
+        .watched()
+        .start();
+    assert_eq!(program.status().ip().to_string(), "127.0.0.1");
+    assert_eq!(program.stderr(), "");
+    let program = Ptunnel::through("a:1")
+        .to("b:2")
+        .args(&["--status", "*:0"])
+        .more_lines(1)
+        .start();
+    program.says(&["warning: --status *:0: whoever can connect there"]);
+    let port = program.status().port();
+    let by_name = format!(
+        "GET /healthz HTTP/1.1\r\nHost: gateway.example:{}\r\n\r\n",
+        port
+    );
+    let (head, _) = ask(SocketAddr::from(([127, 0, 0, 1], port)), by_name);
+    assert!(head.starts_with("HTTP/1.1 200 "), "{}", head);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let finished = Ptunnel::through("a:1")
+        .to("b:2")
+        .args(&["--status", &address])
+        .run();
+    finished.expect_code(1);
+    assert_eq!(finished.text(), "");
+    let told = format!(
+        "ptunnel: cannot listen on {}: Address already in use",
+        address
+    );
+    assert!(finished.stderr.starts_with(&told), "{}", finished.stderr);
+    let wrong = Ptunnel::through("a:1")
+        .to("b:2")
+        .args(&["--status", "here"])
+        .run();
+    wrong.expect_code(2);
+    assert!(
+        wrong
+            .stderr
+            .contains("--status: invalid address to listen on 'here'"),
+        "{}",
+        wrong.stderr
+    );
+}
+
+#[test]
+fn a_file_may_ask_for_it_and_stdio_does_without() {
+    let folder = TempDir::new();
+    let proxy = Peer::echoing();
+    let text = format!(
+        "proxy = '{}'\nstatus = 0\ntunnels = ['0:b:2']\n",
+        proxy.address()
+    );
+    let file = folder.file("file", text);
+    let program = Ptunnel::new()
+        .args(&["--config", &file])
+        .more_lines(2)
+        .start();
+    assert_eq!(page(&program, "/healthz"), "ok\n");
+    let finished = Ptunnel::new()
+        .args(&["--config", &file, "-W", "b:2"])
+        .run_with(b"hello");
+    finished.expect_code(0);
+    assert_eq!(finished.text(), "hello");
+    let both = Ptunnel::through("a:1")
+        .args(&["-W", "b:2", "--status", "0"])
+        .run();
+    both.expect_code(2);
+    let checked = Ptunnel::new()
+        .args(&["--config", &file, "--check-config"])
+        .run();
+    assert!(checked
+        .text()
+        .contains("would show how it goes on http://127.0.0.1:0/"));
+}
+
+/// It answers while the last tunnels end, and is gone with them.
+#[test]
+fn it_is_there_until_the_end() {
+    let gate = Gate::open();
+    let mut program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .watched()
+        .start();
+    let mut ends = gate.join(&program);
+    ends.check();
+    program.signal(SIGTERM);
+    eventually("it listens no more", || !is_listening(program.address()));
+    assert_eq!(metric(&program, "ptunnel_clients", &[]), 1.0);
+    drop(ends);
+    eventually("it ends", || program.has_ended());
+    program.finish().expect_code(0);
+}
+
+/// Without the option there is neither a thread nor a listener more.
+#[test]
+fn nothing_is_there_without_the_option() {
+    let program = Ptunnel::through("a:1").to("b:2").start();
+    let watched = Ptunnel::through("a:1").to("b:2").watched().start();
+    eventually("two threads more", || {
+        program.process().threads() + 2 == watched.process().threads()
+    });
+}
