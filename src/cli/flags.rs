@@ -252,7 +252,7 @@ pub(super) fn app() -> App<'static, 'static> {
             value(
                 "status",
                 "[HOST:]PORT",
-                "Show how it goes to Prometheus and others [HOST: 127.0.0.1]",
+                "Show how it goes, as a page and to Prometheus [HOST: 127.0.0.1]",
             )
             .conflicts_with("stdio"),
         )

@@ -106,6 +106,12 @@ impl Status {
         let mut parts = question.target.splitn(2, '?');
         let (path, query) = (parts.next().unwrap_or_default(), parts.next());
         match (path, query) {
+            ("/", _) => Answer {
+                status: 200,
+                kind: "text/html; charset=utf-8",
+                fields: format!("Content-Security-Policy: {}\r\n", self.page.policy),
+                body: self.page.text.clone(),
+            },
             ("/metrics", _) => Answer {
                 status: 200,
                 kind: "text/plain; version=0.0.4; charset=utf-8",
@@ -122,7 +128,7 @@ impl Status {
             ("/healthz", _) => Answer::text(200, "ok"),
             _ => Answer::text(
                 404,
-                "there are /status.json, /metrics, /healthz and /healthz/probe",
+                "there are / and /status.json, /metrics, /healthz and /healthz/probe",
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! The same numbers as one JSON object, with the last minutes.
+//! The same numbers as one JSON object, with the last minutes: what the page shows.
 
 use std::fmt::{self, Display, Write};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,8 +1,8 @@
-//! `--status`: how it goes, for Prometheus and for whatever supervises us.
+//! `--status`: how it goes, for Prometheus, for whatever supervises us, and for people.
 //!
 //! ```text
 //!   tallies of the listeners ──▶ Board ──┬──▶ metrics   /metrics
-//!   standings of the proxies ──▶   │     ├──▶ json      /status.json
+//!   standings of the proxies ──▶   │     ├──▶ json      /status.json ◀── page  /
 //!                       History ◀──┘     └──▶ probe     /healthz
 //! ```
 //!
@@ -15,6 +15,7 @@ mod history;
 mod http;
 mod json;
 mod metrics;
+mod page;
 mod probe;
 
 use std::io;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::thread;
 
 use self::history::History;
+use self::page::Page;
 use self::probe::Prober;
 use crate::config::StatusSpec;
 use crate::error::Error;
@@ -43,6 +45,7 @@ pub(crate) fn bind(spec: &StatusSpec) -> Result<TcpListener, Error> {
 struct Status {
     board: Arc<Board>,
     history: History,
+    page: Page,
     prober: Prober,
     /// Only this machine can ask.
     is_local: bool,
@@ -59,6 +62,7 @@ pub(crate) fn start(listening: TcpListener, board: &Arc<Board>) -> Result<String
     let status = Arc::new(Status {
         board: board.clone(),
         history: History::new(board.scene().totals()),
+        page: Page::new(),
         prober: Prober::default(),
         is_local: address.ip().is_loopback(),
     });

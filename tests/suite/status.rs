@@ -541,6 +541,7 @@ fn after_a_reload_it_shows_the_listeners_that_there_are() {
          ('c.example:3', False, 1)]",
     );
     program.says(&["warning: only a restart changes status"]);
+    assert!(browsed(&program).contains("closed; its clients stay"));
     let way = format!("through {} via second.example:3", gate.address());
     let ways = "{l['way'].split(' ', 1)[1] for l in s['listeners'] if l['open']}";
     assert_eq!(evaluated(&program, ways), format!("{{'{}'}}", way));
@@ -808,4 +809,52 @@ fn nothing_is_there_without_the_option() {
     eventually("two threads more", || {
         program.process().threads() + 2 == watched.process().threads()
     });
+}
+
+/// What a browser has made of the page once its script has run.
+fn browsed(program: &Running) -> String {
+    let folder = TempDir::new();
+    let mut chromium = command("chromium");
+    chromium.env("HOME", folder.path()).args(&[
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--enable-logging=stderr",
+        "--virtual-time-budget=5000",
+        "--dump-dom",
+    ]);
+    chromium.arg(format!("--user-data-dir={}", folder.at("profile")));
+    chromium.arg(format!("http://{}/", program.status()));
+    let output = chromium.stdin(Stdio::null()).output().expect("chromium");
+    assert!(output.status.success(), "{}", described(&output));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("CONSOLE"), "the page complains: {}", said);
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_page_shows_it_in_a_browser() {
+    let gate = Gate::open();
+    let program = busy(&gate);
+    let mut ends = gate.join(&program);
+    ends.check();
+    let dom = browsed(&program);
+    for part in &[
+        "example.org:22",
+        "of the embedded proxy",
+        "denied by us",
+        "not in --allow-from",
+        &gate.address().to_string(),
+        ">in use<",
+        ">avoided<",
+        "1 of 2 proxies avoided",
+        "2 tunnels opened",
+        "<path class=\"one\" d=\"M",
+        "only CONNECT is served",
+    ] {
+        assert!(dom.contains(part), "{:?} is not in {}", part, dom);
+    }
 }

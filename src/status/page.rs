@@ -1,0 +1,59 @@
+//! The page: three files in one, so that nothing is fetched but the numbers.
+
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine;
+use sha2::{Digest, Sha256};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+const FRAME: &str = include_str!("page.html");
+
+/// The page, and what a browser may do for it.
+pub(super) struct Page {
+    pub(super) text: String,
+    /// Content-Security-Policy: this style and this script, by their digests, and questions to us.
+    pub(super) policy: String,
+}
+
+impl Page {
+    pub(super) fn new() -> Page {
+        Page {
+            text: FRAME.replace("{STYLE}", STYLE).replace("{SCRIPT}", SCRIPT),
+            policy: format!(
+                "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; \
+                 img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+                digest(STYLE),
+                digest(SCRIPT)
+            ),
+        }
+    }
+}
+
+fn digest(text: &str) -> String {
+    format!(
+        "sha256-{}",
+        STANDARD.encode(Sha256::digest(text.as_bytes()))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_one_file_that_asks_nobody_else() {
+        let text = Page::new().text;
+        assert!(!text.contains("{STYLE}") && !text.contains("{SCRIPT}"));
+        for outside in &["http:", "https:", "src=", "@import", "url("] {
+            let found = text.find(outside).map(|at| &text[at..]);
+            // A namespace is a name, and nobody asks there.
+            let is_name = found.map_or(false, |found| {
+                found.starts_with("http://www.w3.org/2000/svg")
+            });
+            assert!(found.is_none() || is_name, "{:?}", found);
+        }
+        for part in &["<style>", "</style>", "<script>", "</script>"] {
+            assert_eq!(text.matches(part).count(), 1, "{}", part);
+        }
+    }
+}
