@@ -1,5 +1,6 @@
 //! `--status`: what it counts, who reads it, and what it answers to nonsense.
 
+use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
@@ -155,6 +156,40 @@ fn promtool_likes_the_metrics() {
         .write_all(wrong.as_bytes())
         .unwrap();
     assert!(!child.wait().unwrap().success());
+}
+
+#[test]
+fn grafana_asks_for_what_there_is_in_words_that_prometheus_knows() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/packaging/grafana/ptunnel.json"
+    );
+    let dashboard = fs::read_to_string(path).expect("a dashboard");
+    let metrics = page(&busy(&Gate::open()), "/metrics");
+    // The expressions as rules, which promtool can judge, and the names in them.
+    let script = "
+import json, re, sys
+board = json.load(sys.stdin)
+exprs = [t['expr'] for p in board['panels'] for t in p.get('targets', [])]
+assert len(exprs) >= 10, exprs
+exprs = [re.sub(r'\\$__rate_interval', '5m', re.sub(r'\\$(instance|listen)', '.*', e)) for e in exprs]
+for e in exprs:
+    for name in re.findall(r'(?:ptunnel|process)_[a-z_]+', e):
+        print('name', name)
+rules = [{'record': 'a:b%d' % i, 'expr': e} for i, e in enumerate(exprs)]
+open(sys.argv[1], 'w').write(json.dumps({'groups': [{'name': 'x', 'rules': rules}]}))
+";
+    let folder = TempDir::new();
+    let rules = folder.at("rules.yml");
+    let names = fed("python3", &["-c", script, &rules], &dashboard);
+    for name in names.lines().filter_map(|line| line.strip_prefix("name ")) {
+        let is_there = metrics.lines().any(|line| {
+            line.starts_with(name)
+                && [Some(&b'{'), Some(&b' ')].contains(&line.as_bytes().get(name.len()))
+        });
+        assert!(is_there, "{} is not in {}", name, metrics);
+    }
+    fed("promtool", &["check", "rules", &rules], "");
 }
 
 /// In a live tunnel, whichever way its bytes go.
