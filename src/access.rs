@@ -4,7 +4,6 @@
 //! without end fills no log. Whoever reloads changes it meanwhile.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -12,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use log::warn;
 
-use crate::config::{plain, Block, Credentials};
-use crate::error::Error;
+use crate::config::{plain, Block};
 use crate::report::Origin;
 
 /// How long nothing more is said of an address.
@@ -90,20 +88,6 @@ impl Access {
     pub fn turned_away(&self) -> u64 {
         self.shared.turned_away.load(Ordering::Relaxed)
     }
-}
-
-/// Whether a listener of `-D` would serve whoever can connect to it.
-pub(crate) fn is_open(user: Option<&Credentials>, allow_from: &[Block]) -> bool {
-    user.is_none() && allow_from.is_empty()
-}
-
-/// A listener of `-D` that would be a proxy for everybody.
-pub(crate) fn open_to_all(address: impl fmt::Display) -> Error {
-    Error::usage(format!(
-        "-D {} would be a proxy for everybody: bind it to 127.0.0.1, or give \
-         --dynamic-user USER:PASSWORD or --allow-from CIDR",
-        address
-    ))
 }
 
 /// What is worth saying of somebody who was turned away.

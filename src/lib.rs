@@ -71,6 +71,7 @@ pub mod duty;
 pub mod dynamic;
 #[cfg(feature = "legacy")]
 pub mod engine;
+mod entrance;
 pub mod env;
 mod error;
 mod escape;

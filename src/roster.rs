@@ -59,7 +59,7 @@ impl Roster {
     ///
     /// # Errors
     ///
-    /// The first bind that fails, before anything was told.
+    /// What may not be, or the first bind that fails, before anything was told.
     pub fn open<L: Listen>(config: &Config) -> Result<(Roster, Posts<L>), Error> {
         let access = Access::default();
         let status = config.status.as_ref().map(status::bind).transpose()?;
@@ -86,7 +86,7 @@ impl Roster {
     ///
     /// # Errors
     ///
-    /// The first bind that fails; everything is as it was then.
+    /// What may not be, or the first bind that fails; everything is as it was then.
     pub fn follow<L: Listen>(&mut self, config: &Config) -> Result<(Change, Posts<L>), Error> {
         self.change(config, Some(Limits::of(config)))
     }
@@ -101,7 +101,7 @@ impl Roster {
         let new = wanted.iter().zip(&assigned);
         let new = new.filter(|(_, entry)| entry.is_none());
         let bound = new
-            .map(|((service, place), _)| bind(service, place, config, self.threads))
+            .map(|((_, place), _)| bind(place, self.threads))
             .collect::<Result<Vec<Bound<L>>, Error>>()?;
         // Nothing fails from here on.
         if wanted.iter().any(|(service, _)| service.looks_names_up()) {

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use log::warn;
 
-use crate::access::{self, Access};
-use crate::config::{Bind, Config, Entrance, Host, Passed};
+use crate::access::Access;
+use crate::config::{Bind, Config, Host, Passed};
 use crate::duty::Duty;
 use crate::dynamic::Guests;
+use crate::entrance::{self, Purpose, Spot};
 use crate::error::Error;
 use crate::escape::Escaped;
 use crate::passed::{self, Inherited, Sockets};
@@ -124,6 +125,15 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// Where others than this machine can connect to it, if they can.
+    fn exposed_at(&self) -> Result<Option<String>, Error> {
+        match self {
+            Place::Port(bind, port) => Ok(entrance::exposed_port(bind, *port)),
+            Place::Path(_) => Ok(None),
+            Place::Passed(socket) => entrance::exposed_socket(socket),
+        }
+    }
+
     /// Whether the system picks where that is.
     pub(crate) fn is_picked(&self) -> bool {
         matches!(self, Place::Port(_, 0))
@@ -143,41 +153,34 @@ pub(crate) struct Bound<L> {
 ///
 /// # Errors
 ///
-/// A passed socket that isn't there, or is wanted twice.
+/// A passed socket that isn't there, or is wanted twice; a way in that may not be opened, or not
+/// stay open.
 pub(crate) fn services(config: &Config) -> Result<Vec<(Service, Place)>, Error> {
+    entrance::check(config)?;
     let gateway = Gateway::new(config.route.clone());
-    let mut sockets = Sockets::new(&config.passed);
-    let mut places = |entrance: &Entrance| {
-        Ok(match entrance {
-            Entrance::Port(spec) => {
-                let bind = spec.bind.as_ref().unwrap_or(&config.listen);
-                vec![Place::Port(bind.clone(), spec.port)]
-            }
-            Entrance::Path(path) => vec![Place::Path(path.clone())],
-            Entrance::Passed(name) => {
-                let sockets = sockets.take(name)?.into_iter();
-                sockets
-                    .map(|socket| Place::Passed(socket.clone()))
-                    .collect()
-            }
-        })
-    };
-    let mut services = Vec::new();
-    for spec in &config.tunnels {
-        let tunnel = Tunnel::new(spec.destination.clone(), &gateway);
-        for place in places(&spec.entrance)? {
-            services.push((Service::Tunnel(tunnel.clone()), place));
-        }
-    }
     let guests = Guests::new(&gateway, config.dynamic_user.as_ref());
-    for entrance in &config.dynamic {
-        for place in places(entrance)? {
-            services.push((Service::Dynamic(guests.clone()), place));
+    let mut sockets = Sockets::new(&config.passed);
+    let mut services = Vec::new();
+    for (purpose, spot) in entrance::entrances(config) {
+        let places = match spot {
+            Spot::Port(bind, port) => vec![Place::Port(bind.clone(), port)],
+            Spot::Path(path) => vec![Place::Path(path.into())],
+            Spot::Passed(name) => {
+                let sockets = sockets.take(name)?.into_iter();
+                sockets.cloned().map(Place::Passed).collect()
+            }
+        };
+        for place in places {
+            entrance::permit(purpose, place.exposed_at()?, config)?;
+            let service = match purpose {
+                Purpose::Tunnel(destination) => {
+                    Service::Tunnel(Tunnel::new(destination.clone(), &gateway))
+                }
+                Purpose::Dynamic => Service::Dynamic(guests.clone()),
+                Purpose::Proxy(spec) => Service::Proxy(Policy::new(spec.clone())),
+            };
+            services.push((service, place));
         }
-    }
-    if let Some(spec) = &config.serve {
-        let place = Place::Port(spec.bind.clone(), spec.port);
-        services.push((Service::Proxy(Policy::new(spec.clone())), place));
     }
     for socket in sockets.others() {
         // Who connects to it waits in vain.
@@ -186,17 +189,12 @@ pub(crate) fn services(config: &Config) -> Result<Vec<(Service, Place)>, Error> 
     Ok(services)
 }
 
-/// Listens at a place of this service, with as many descriptors as there are threads.
+/// Listens at a place, with as many descriptors as there are threads.
 ///
 /// # Errors
 ///
-/// Why that can't be, or may not.
-pub(crate) fn bind<L: Listen>(
-    service: &Service,
-    place: &Place,
-    config: &Config,
-    threads: usize,
-) -> Result<Bound<L>, Error> {
+/// Why that can't be.
+pub(crate) fn bind<L: Listen>(place: &Place, threads: usize) -> Result<Bound<L>, Error> {
     match place {
         Place::Port(bind, port) => {
             let bound = bind_on(bind, *port, |address| bind_shared(&address, threads));
@@ -208,32 +206,21 @@ pub(crate) fn bind<L: Listen>(
             })
         }
         Place::Path(path) => bind_at(path, threads),
-        Place::Passed(socket) => adopt(service, socket, config, threads),
+        Place::Passed(socket) => adopt(socket, threads),
     }
 }
 
 /// Takes over a socket.
-fn adopt<L: Listen>(
-    service: &Service,
-    socket: &Passed,
-    config: &Config,
-    threads: usize,
-) -> Result<Bound<L>, Error> {
+fn adopt<L: Listen>(socket: &Passed, threads: usize) -> Result<Bound<L>, Error> {
     let adopt = || {
         let (own, address) = passed::open(socket)?;
-        Ok((address, share(L::adopt(own)?, threads)?))
+        Ok(Bound {
+            name: address.to_string(),
+            listening: share(L::adopt(own)?, threads)?,
+            file: None,
+        })
     };
-    let (address, listening) = adopt().map_err(|e| Error::listen(socket, e))?;
-    let is_open = access::is_open(config.dynamic_user.as_ref(), &config.allow_from)
-        && address.is_beyond_loopback();
-    if matches!(service, Service::Dynamic(_)) && is_open {
-        return Err(access::open_to_all(address));
-    }
-    Ok(Bound {
-        name: address.to_string(),
-        listening,
-        file: None,
-    })
+    adopt().map_err(|e| Error::listen(socket, e))
 }
 
 fn bind_at<L: Listen>(path: &Path, count: usize) -> Result<Bound<L>, Error> {

@@ -28,10 +28,10 @@ use self::file::ConfigFile;
 use self::outline::Outline;
 use self::password::{Named, Passwords, DYNAMIC_USER, SERVE_USER};
 use self::secrecy::Secretive;
-use crate::access;
-use crate::config::{Bind, Block, Blocks, Config, Credentials, Entrance, Family, Host, HostPort};
+use crate::config::{Bind, Block, Blocks, Config, Credentials, Family, Host, HostPort};
 use crate::config::{ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route};
 use crate::config::{Secret, ServeSpec, StatusSpec, Timeouts, TunnelSpec};
+use crate::entrance;
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -255,8 +255,8 @@ fn configure(
     let stdio = stdio(matches)?;
     let allow_from = allow_from(matches)?;
     let dynamic_user = dynamic_user(matches, env)?;
-    let dynamic = dynamic(matches, &listen, dynamic_user.as_ref(), &allow_from)?;
-    let serve = serve(matches, &listen, &allow_from, env)?;
+    let dynamic = all(matches, "dynamic")?;
+    let serve = serve(matches, &listen, env)?;
     let demo = matches.is_present("demo");
     let test = matches.is_present("test");
     let is_without_listener = tunnels.is_empty() && dynamic.is_empty() && serve.is_none();
@@ -282,17 +282,7 @@ fn configure(
         }
         _ => {}
     }
-    let destinations: Vec<&HostPort> = tunnels
-        .iter()
-        .map(|tunnel| &tunnel.destination)
-        .chain(stdio.as_ref())
-        .collect();
-    let reach = Reach {
-        destinations,
-        is_open: !dynamic.is_empty(),
-    };
-    let route = route(matches, &reach, env, prompt, warnings)?;
-    Ok(Config {
+    let mut config = Config {
         listen,
         serve,
         status: status(matches, warnings)?,
@@ -300,7 +290,7 @@ fn configure(
         allow_from,
         demo,
         test,
-        route,
+        route: Route::default(),
         timeouts: timeouts(matches)?,
         max_connections: one::<Count>(matches, "max-connections")?.map(|count| count.0),
         threads: match one::<Count>(matches, "threads")? {
@@ -325,7 +315,16 @@ fn configure(
         dynamic,
         dynamic_user,
         stdio,
-    })
+    };
+    // Before anybody is asked for a password.
+    entrance::check(&config)?;
+    let destinations = config.tunnels.iter().map(|tunnel| &tunnel.destination);
+    let reach = Reach {
+        destinations: destinations.chain(config.stdio.as_ref()).collect(),
+        is_open: !config.dynamic.is_empty(),
+    };
+    config.route = route(matches, &reach, env, prompt, warnings)?;
+    Ok(config)
 }
 
 /// The value of an option, if it was given.
@@ -398,51 +397,20 @@ fn dynamic_user(
     }
 }
 
-fn dynamic(
-    matches: &ArgMatches<'_>,
-    listen: &Bind,
-    user: Option<&Credentials>,
-    allow_from: &[Block],
-) -> Result<Vec<Entrance>, Error> {
-    let given: Vec<Entrance> = all(matches, "dynamic")?;
-    for entrance in &given {
-        // Where one listens that is passed to us, will be seen when it is.
-        if let Entrance::Port(ListenSpec { bind, port }) = entrance {
-            let bind = bind.as_ref().unwrap_or(listen);
-            if !bind.is_loopback() && access::is_open(user, allow_from) {
-                return Err(access::open_to_all(outline::Address(bind, *port)));
-            }
-        }
-    }
-    Ok(given)
-}
-
 fn serve(
     matches: &ArgMatches<'_>,
     listen: &Bind,
-    allow_from: &[Block],
     env: &Environment<'_>,
 ) -> Result<Option<ServeSpec>, Error> {
     let ListenSpec { bind, port } = match one(matches, "serve-proxy")? {
         Some(address) => address,
         None => return Ok(None),
     };
-    let bind = bind.unwrap_or_else(|| listen.clone());
-    let allow = all::<Pattern>(matches, "serve-allow")?;
-    let credentials = SERVE_USER.credentials(matches, env)?;
-    let is_restricted = credentials.is_some() || !allow.is_empty() || !allow_from.is_empty();
-    if !bind.is_loopback() && !is_restricted {
-        return Err(Error::usage(format!(
-            "--serve-proxy {} would be a proxy for everybody: bind it to 127.0.0.1, or give \
-             --serve-user USER:PASSWORD, --serve-allow HOST or --allow-from CIDR",
-            matches.value_of("serve-proxy").unwrap_or_default()
-        )));
-    }
     Ok(Some(ServeSpec {
-        bind,
+        bind: bind.unwrap_or_else(|| listen.clone()),
         port,
-        credentials,
-        allow,
+        credentials: SERVE_USER.credentials(matches, env)?,
+        allow: all::<Pattern>(matches, "serve-allow")?,
     }))
 }
 

@@ -1,10 +1,9 @@
 //! What a configuration would do, in a few lines: for `--check-config`.
 
-use std::fmt::{self, Display};
-use std::os::unix::ffi::OsStrExt;
+use std::fmt;
 
-use crate::config::{Bind, Config, Entrance, ListenSpec, ProxySpec, ServeSpec};
-use crate::escape::Escaped;
+use crate::config::{Config, Entrance, ProxySpec, ServeSpec};
+use crate::entrance::Spot;
 
 /// Displays as one line for each listener, and for stdin and stdout.
 pub(super) struct Outline<'a>(pub(super) &'a Config);
@@ -39,8 +38,8 @@ impl fmt::Display for Outline<'_> {
             writeln!(f, " alone")?;
         }
         if let Some(status) = &config.status {
-            let address = Address(&status.bind, status.port);
-            writeln!(f, "would show how it goes on http://{}/", address)?;
+            let spot = Spot::Port(&status.bind, status.port);
+            writeln!(f, "would show how it goes on http://{}/", spot)?;
         }
         if config.demo {
             writeln!(f, "would show the demo")?;
@@ -51,14 +50,8 @@ impl fmt::Display for Outline<'_> {
 
 impl Outline<'_> {
     fn write_entrance(&self, entrance: &Entrance, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("would listen on ")?;
-        match entrance {
-            Entrance::Port(ListenSpec { bind, port }) => {
-                Address(bind.as_ref().unwrap_or(&self.0.listen), *port).fmt(f)
-            }
-            Entrance::Path(path) => Escaped(path.as_os_str().as_bytes()).fmt(f),
-            Entrance::Passed(name) => write!(f, "fd:{}", Escaped(name.as_bytes())),
-        }
+        let spot = Spot::of(entrance, &self.0.listen);
+        write!(f, "would listen on {}", spot)
     }
 
     fn write_way(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,11 +87,8 @@ fn write_hop(before: &str, proxy: &ProxySpec, f: &mut fmt::Formatter<'_>) -> fmt
 }
 
 fn write_proxy(serve: &ServeSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(
-        f,
-        "would serve a proxy on {}",
-        Address(&serve.bind, serve.port)
-    )?;
+    let spot = Spot::Port(&serve.bind, serve.port);
+    write!(f, "would serve a proxy on {}", spot)?;
     if let Some(credentials) = &serve.credentials {
         write!(f, " for {}", credentials.user())?;
     }
@@ -106,17 +96,5 @@ fn write_proxy(serve: &ServeSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         0 => writeln!(f, " to all destinations"),
         1 => writeln!(f, " to 1 destination"),
         count => writeln!(f, " to {} destinations", count),
-    }
-}
-
-/// Where something listens.
-pub(super) struct Address<'a>(pub(super) &'a Bind, pub(super) u16);
-
-impl fmt::Display for Address<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Bind::Any => write!(f, "*:{}", self.1),
-            Bind::Host(host) => write!(f, "{}:{}", host, self.1),
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::*;
-use crate::config::{LogFormat, LogTarget, Splice};
+use crate::config::{Entrance, LogFormat, LogTarget, Splice};
 
 const NOBODY: Prompt<'static> = &|_| Err(io::ErrorKind::NotFound.into());
 

@@ -62,7 +62,7 @@ impl Bind {
     pub fn is_loopback(&self) -> bool {
         match self {
             Bind::Any => false,
-            Bind::Host(Host::Ip(ip)) => ip.is_loopback(),
+            Bind::Host(Host::Ip(ip)) => plain(*ip).is_loopback(),
             Bind::Host(Host::Name(name)) => name == "localhost",
         }
     }
@@ -313,7 +313,7 @@ mod tests {
     fn a_bind_address_is_everywhere_loopback_or_named() {
         assert_eq!("".parse::<Bind>().unwrap(), Bind::Any);
         assert_eq!("*".parse::<Bind>().unwrap(), Bind::Any);
-        for loopback in &["localhost", "127.0.0.9", "[::1]", "::1"] {
+        for loopback in &["localhost", "127.0.0.9", "[::1]", "::1", "::ffff:127.0.0.1"] {
             assert!(
                 loopback.parse::<Bind>().unwrap().is_loopback(),
                 "{}",

@@ -42,7 +42,8 @@ os.environ['LISTEN_PID'] = str(os.getppid() if os.environ.get('OTHERS') else os.
 os.execv(sys.argv[end + 1], sys.argv[end + 1:])
 ";
 
-fn launched(program: Ptunnel, sockets: &[&str]) -> Ptunnel {
+/// The program, started with these sockets.
+pub fn launched(program: Ptunnel, sockets: &[&str]) -> Ptunnel {
     let mut words = vec!["python3", "-c", LAUNCHER];
     words.extend(sockets);
     words.push("--");

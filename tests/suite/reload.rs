@@ -8,13 +8,13 @@ use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use crate::serve::granted;
+use crate::passed::launched;
+use crate::serve::{echo, granted, request};
 use crate::support::process::{is_listening, listeners};
 use crate::support::program::{start_on_terminal, Output};
 use crate::support::temp::free_port;
-use crate::support::{
-    eventually, eventually_some, steadily, sys, Connection, Peer, Ptunnel, Running, TempDir,
-};
+use crate::support::{closed_address, eventually, eventually_some, steadily, sys};
+use crate::support::{Connection, Peer, Ptunnel, Running, TempDir};
 
 /// The program, the file that it follows, and its output.
 struct Site {
@@ -349,6 +349,52 @@ fn who_may_connect_is_another_from_then_on() {
             check(&mut old);
         }
         assert_eq!(listeners(local(tunnel)), sockets);
+    }
+}
+
+/// A socket was judged when it was new, and one that was kept became a proxy for everybody.
+#[test]
+fn what_is_open_already_becomes_no_proxy_for_everybody() {
+    let origin = echo();
+    let tunnel = format!("tunnels = 'fd:web:{}'", closed_address());
+    for (before, after) in &[
+        (
+            "dynamic = 'fd:web'\nallow-from = '127.0.0.2'",
+            "dynamic = 'fd:web'",
+        ),
+        (
+            "dynamic = 'fd:web'\ndynamic-user = 'joe:x'",
+            "dynamic = 'fd:web'",
+        ),
+        (&tunnel[..], "dynamic = 'fd:web'"),
+        (
+            "dynamic = '*:PORT'\nallow-from = '127.0.0.2'",
+            "dynamic = '*:PORT'",
+        ),
+        (
+            "serve-proxy = '*:PORT'\nserve-user = 'joe:x'",
+            "serve-proxy = '*:PORT'",
+        ),
+    ] {
+        let port = free_port();
+        let text = |options: &str| {
+            let options = options.replace("PORT", &port.to_string());
+            format!("no-proxy = '*'\n{}\n", options)
+        };
+        let socket = format!("0.0.0.0:{}=web", port);
+        let mut program = Ptunnel::new();
+        if before.contains("fd:") {
+            program = launched(program, &[&socket]);
+        }
+        let mut site = Site::start_as(program, &text(before), 1);
+        let line = site.refuse(&text(after));
+        assert!(line.contains("for everybody"), "{}", line);
+        let mut client = Connection::open(local(port));
+        client.send(request(origin.address()));
+        let answer = client.rest_or_reset();
+        assert!(!answer.starts_with(b"HTTP/1.1 200 "), "{}", after);
+        assert_eq!(origin.accepted(), 0);
+        assert_eq!(site.reload(&text(before)).1, "kept 1");
     }
 }
 
