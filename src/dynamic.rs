@@ -2,14 +2,15 @@
 //! port: the first byte tells which.
 //!
 //! From what a client sends to what it asks for, and from how its opening went to what it is told.
-//! Who may ask is judged here, what for isn't: whoever is served may have what the proxy grants.
+//! Who may ask is judged here, what for hardly is: whoever is served may have what the proxy grants,
+//! and directly, from another machine, anything but this one.
 
 use std::sync::Arc;
 
 use crate::config::{Credentials, HostPort};
 use crate::error::Error;
 use crate::policy::{self, Denial, GRANTED};
-use crate::route::Gateway;
+use crate::route::{Gateway, Tunnel};
 use crate::wire::{self, HeadReader, Inbound, HEAD_LIMIT};
 use crate::wire::{Refusal, SocksDenial, SocksRefusal, SocksReply, SocksServer, SocksStep};
 
@@ -19,6 +20,7 @@ use crate::wire::{Refusal, SocksDenial, SocksRefusal, SocksReply, SocksServer, S
 pub struct Guests {
     gateway: Gateway,
     user: Option<Arc<Credentials>>,
+    are_of_others: bool,
 }
 
 impl Guests {
@@ -27,6 +29,26 @@ impl Guests {
         Guests {
             gateway: gateway.clone(),
             user: user.cloned().map(Arc::new),
+            are_of_others: false,
+        }
+    }
+
+    /// The same, where others than this machine can come in: what it serves to itself, and its
+    /// link, is nothing for them.
+    pub fn of_others(self) -> Guests {
+        Guests {
+            are_of_others: true,
+            ..self
+        }
+    }
+
+    /// To where one of them wants to go.
+    pub fn tunnel(&self, destination: HostPort) -> Tunnel {
+        let tunnel = Tunnel::of_guest(destination, &self.gateway);
+        if self.are_of_others {
+            tunnel.elsewhere()
+        } else {
+            tunnel
         }
     }
 
@@ -209,6 +231,9 @@ fn socks_reply(error: &Error) -> SocksReply {
     }
     if error.is_timeout() {
         return SocksReply::TimedOut;
+    }
+    if error.is_forbidden() {
+        return SocksReply::NotAllowed;
     }
     match error.without_a_way() {
         Some(cause) => match cause.raw_os_error() {

@@ -42,18 +42,24 @@ impl Policy {
     /// Which addresses of a destination that was allowed may be connected to.
     ///
     /// Whoever owns an allowed name decides what it resolves to: it leads to this machine itself
-    /// or its link only where the list allows `localhost`, or where there is none.
+    /// or its link only where the list allows `localhost`. Without a list, nothing does if others
+    /// than this machine can ask.
     pub fn family(&self, target: &HostPort) -> Family {
-        let allow = &self.spec.allow;
+        let ServeSpec { bind, allow, .. } = &*self.spec;
         let localhost = HostPort {
             host: Host::Name("localhost".into()),
             port: target.port,
         };
-        let is_list_of_others = !allow.is_empty() && !allow.iter().any(|p| p.covers(&localhost));
-        match target.host {
-            Host::Name(_) if is_list_of_others => Family::Elsewhere,
+        let is_elsewhere = match target.host {
+            _ if allow.is_empty() => !bind.is_loopback(),
+            Host::Name(_) => !allow.iter().any(|pattern| pattern.covers(&localhost)),
             // An address was judged as such.
-            _ => Family::Any,
+            Host::Ip(_) => false,
+        };
+        if is_elsewhere {
+            Family::ANY.elsewhere()
+        } else {
+            Family::ANY
         }
     }
 }

@@ -171,11 +171,14 @@ pub(crate) fn services(config: &Config) -> Result<Vec<(Service, Place)>, Error> 
             }
         };
         for place in places {
-            entrance::permit(purpose, place.exposed_at()?, config)?;
+            let exposed_at = place.exposed_at()?;
+            let is_exposed = exposed_at.is_some();
+            entrance::permit(purpose, exposed_at, config)?;
             let service = match purpose {
                 Purpose::Tunnel(destination) => {
                     Service::Tunnel(Tunnel::new(destination.clone(), &gateway))
                 }
+                Purpose::Dynamic if is_exposed => Service::Dynamic(guests.clone().of_others()),
                 Purpose::Dynamic => Service::Dynamic(guests.clone()),
                 Purpose::Proxy(spec) => Service::Proxy(Policy::new(spec.clone())),
             };

@@ -498,7 +498,7 @@ fn route(
         family: match (matches.is_present("ipv4"), matches.is_present("ipv6")) {
             (true, _) => Family::V4,
             (_, true) => Family::V6,
-            _ => Family::Any,
+            _ => Family::ANY,
         },
     })
 }

@@ -44,16 +44,47 @@ pub use self::tunnel::{Entrance, TunnelSpec};
 
 /// Which addresses of a proxy (or of a destination reached directly) are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub struct Family {
+    /// Those of this version of IP.
+    pub version: Version,
+    /// Neither this machine itself nor its link: no loopback, no unspecified address, no address of
+    /// an interface, no link-local one.
+    pub is_elsewhere: bool,
+}
+
+/// A version of IP, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
     /// Both, in turns and in the resolver's order, raced as in RFC 8305.
     Any,
     /// IPv4 only.
     V4,
     /// IPv6 only.
     V6,
-    /// Both, but neither this machine itself nor its link: no loopback, no unspecified address, no
-    /// address of an interface, no link-local one.
-    Elsewhere,
+}
+
+impl Family {
+    /// All of both versions.
+    pub const ANY: Family = Family::of(Version::Any);
+    /// IPv4 only.
+    pub const V4: Family = Family::of(Version::V4);
+    /// IPv6 only.
+    pub const V6: Family = Family::of(Version::V6);
+
+    const fn of(version: Version) -> Family {
+        Family {
+            version,
+            is_elsewhere: false,
+        }
+    }
+
+    /// Those of them that are elsewhere.
+    pub fn elsewhere(self) -> Family {
+        Family {
+            is_elsewhere: true,
+            ..self
+        }
+    }
 }
 
 /// Whether bulk is carried by splice(2), without a copy through our memory.
@@ -174,7 +205,7 @@ impl Default for Route {
             direct_fallback: false,
             schemes: Schemes::default(),
             headers: Vec::new(),
-            family: Family::Any,
+            family: Family::ANY,
         }
     }
 }

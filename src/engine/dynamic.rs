@@ -13,7 +13,7 @@ use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::Deadline;
-use super::{Engine, Gateway, Opened, Opening, Tunnel};
+use super::{Engine, Opened, Opening};
 use crate::dynamic::{Asked, Denied, Guests, Handshake, Step};
 use crate::error::Error;
 use crate::net::{poll_io, Rewind, Socket};
@@ -35,7 +35,7 @@ impl Engine {
         visit: Visit,
         guests: &Guests,
     ) -> impl Future<Item = (), Error = Error> {
-        let (engine, gateway) = (self.clone(), guests.gateway().clone());
+        let (engine, guests) = (self.clone(), guests.clone());
         let limit = engine.settings().timeouts.handshake;
         let hear = Hear::new(client, guests.handshake());
         let late = || Error::denied("no request within the handshake timeout");
@@ -43,7 +43,7 @@ impl Engine {
         heard.and_then(move |(client, request)| {
             drop(spare);
             match request {
-                Ok(asked) => Either::A(open(client, asked, &gateway, visit, engine)),
+                Ok(asked) => Either::A(open(client, asked, &guests, visit, engine)),
                 Err(Denied { reply, why }) => {
                     Either::B(engine.tell(client, reply, Error::denied(why)))
                 }
@@ -57,7 +57,7 @@ impl Engine {
 fn open(
     client: Rewind<Socket>,
     asked: Asked,
-    gateway: &Gateway,
+    guests: &Guests,
     visit: Visit,
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
@@ -65,7 +65,7 @@ fn open(
         destination,
         language,
     } = asked;
-    let tunnel = Tunnel::of_guest(destination.clone(), gateway);
+    let tunnel = guests.tunnel(destination.clone());
     // Boxed: an idle tunnel shall not weigh what opening it took. No answer of it is an error: the
     // client shall be told.
     let opening: Box<dyn Future<Item = Result<Opened, Error>, Error = Error>> =

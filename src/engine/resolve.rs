@@ -85,7 +85,7 @@ mod tests {
             host: Host::Ip([127, 0, 0, 1].into()),
             port: 9,
         };
-        let found = resolver.lookup(&address, Family::Any).wait().unwrap();
+        let found = resolver.lookup(&address, Family::ANY).wait().unwrap();
         assert_eq!(found, ["127.0.0.1:9".parse().unwrap()]);
         assert!(resolver.pool.lock().unwrap().is_none());
     }

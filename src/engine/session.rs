@@ -206,7 +206,7 @@ impl Engine {
 
     fn open_directly(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
         let destination = tunnel.destination();
-        let family = tunnel.gateway().route().family;
+        let family = tunnel.family();
         self.dial(
             Peer::Destination(destination.clone()),
             destination,

@@ -3,14 +3,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use crate::config::{plain, Family};
+use crate::config::{plain, Family, Version};
 
 /// The addresses of the wanted family, the families taking turns (RFC 8305 §4).
 ///
 /// # Errors
 ///
 /// `NotFound` when none is left, `PermissionDenied` when those that are there are not to be had.
-/// With [`Family::Elsewhere`], what this machine lacks for finding out whether one is its own.
+/// With one that is [elsewhere](Family::is_elsewhere), what this machine lacks for finding out whether one is its own.
 pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<SocketAddr>> {
     in_order_with(found, family, is_assigned_here)
 }
@@ -21,8 +21,7 @@ fn in_order_with(
     family: Family,
     is_here: impl Fn(IpAddr) -> io::Result<bool>,
 ) -> io::Result<Vec<SocketAddr>> {
-    let found_any = !found.is_empty();
-    if family == Family::Elsewhere {
+    if family.is_elsewhere && !found.is_empty() {
         let mut others = Vec::with_capacity(found.len());
         for address in found {
             let ip = plain(address.ip());
@@ -30,12 +29,17 @@ fn in_order_with(
                 others.push(address);
             }
         }
+        if others.is_empty() {
+            let why = "it is this machine itself or its link, and only what --serve-allow names \
+                       leads there";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
         found = others;
     }
-    let wanted = |address: &SocketAddr| match family {
-        Family::Any | Family::Elsewhere => true,
-        Family::V4 => address.is_ipv4(),
-        Family::V6 => address.is_ipv6(),
+    let wanted = |address: &SocketAddr| match family.version {
+        Version::Any => true,
+        Version::V4 => address.is_ipv4(),
+        Version::V6 => address.is_ipv6(),
     };
     let mut ordered: Vec<SocketAddr> = Vec::with_capacity(found.len());
     let (mut first, mut second): (Vec<_>, Vec<_>) = match found.first() {
@@ -61,15 +65,10 @@ fn in_order_with(
         }
     }
     if ordered.is_empty() {
-        let what = match family {
-            Family::Any => "no address",
-            Family::V4 => "no IPv4 address",
-            Family::V6 => "no IPv6 address",
-            Family::Elsewhere if found_any => {
-                let why = "it is this machine itself or its link, which --serve-allow localhost would allow";
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-            }
-            Family::Elsewhere => "no address",
+        let what = match family.version {
+            Version::Any => "no address",
+            Version::V4 => "no IPv4 address",
+            Version::V6 => "no IPv6 address",
         };
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     }
@@ -116,7 +115,7 @@ mod tests {
     #[test]
     fn the_families_take_turns_and_the_resolvers_first_choice_stays_first() {
         let found = addresses(&["[::1]:1", "[::2]:1", "1.0.0.1:1", "1.0.0.2:1", "1.0.0.2:1"]);
-        let ordered = in_order(found, Family::Any).unwrap();
+        let ordered = in_order(found, Family::ANY).unwrap();
         assert_eq!(
             ordered,
             addresses(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1"])
@@ -127,7 +126,7 @@ mod tests {
     fn elsewhere_is_neither_this_machine_nor_its_link() {
         let elsewhere = |texts: &[&str]| {
             let is_here = |ip| Ok(ip == IpAddr::from([192, 0, 2, 7]));
-            in_order_with(addresses(texts), Family::Elsewhere, is_here)
+            in_order_with(addresses(texts), Family::ANY.elsewhere(), is_here)
         };
         for text in &[
             "127.9.9.9:1",
@@ -155,7 +154,7 @@ mod tests {
     fn what_can_not_be_found_out_is_an_error() {
         let short = |_| Err(io::Error::from_raw_os_error(libc::EMFILE));
         let found = addresses(&["192.0.2.8:1"]);
-        let failed = in_order_with(found, Family::Elsewhere, short).unwrap_err();
+        let failed = in_order_with(found, Family::ANY.elsewhere(), short).unwrap_err();
         assert_eq!(failed.raw_os_error(), Some(libc::EMFILE));
     }
 
@@ -179,5 +178,13 @@ mod tests {
         );
         let none = in_order(addresses(&["1.0.0.1:1"]), Family::V6).unwrap_err();
         assert_eq!(none.to_string(), "no IPv6 address");
+    }
+
+    #[test]
+    fn of_a_family_that_is_asked_for_it_may_be_what_is_elsewhere() {
+        let found = addresses(&["192.0.2.7:1", "192.0.2.8:1", "[2001:db8::8]:1"]);
+        let is_here = |ip| Ok(ip == IpAddr::from([192, 0, 2, 7]));
+        let others = in_order_with(found, Family::V4.elsewhere(), is_here);
+        assert_eq!(others.unwrap(), addresses(&["192.0.2.8:1"]));
     }
 }

@@ -22,6 +22,7 @@ use crate::config::{Family, Header, Host, HostPort, Names, Protocol, ProxySpec, 
 pub struct Tunnel {
     shared: Arc<(HostPort, Gateway)>,
     is_of_guest: bool,
+    is_elsewhere: bool,
 }
 
 impl Tunnel {
@@ -39,6 +40,7 @@ impl Tunnel {
         Tunnel {
             shared: Arc::new((destination, gateway.clone())),
             is_of_guest: false,
+            is_elsewhere: false,
         }
     }
 
@@ -47,6 +49,24 @@ impl Tunnel {
         Tunnel {
             is_of_guest: true,
             ..Tunnel::new(destination, gateway)
+        }
+    }
+
+    /// The same, where this machine itself and its link are no destination to be reached directly.
+    pub fn elsewhere(self) -> Tunnel {
+        Tunnel {
+            is_elsewhere: true,
+            ..self
+        }
+    }
+
+    /// Which addresses of the destination are tried, where it is reached directly.
+    pub fn family(&self) -> Family {
+        let family = self.gateway().route().family;
+        if self.is_elsewhere {
+            family.elsewhere()
+        } else {
+            family
         }
     }
 

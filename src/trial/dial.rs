@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_literal_needs_no_thread_and_no_time() {
         let address = "127.0.0.1:9".parse().unwrap();
-        let found = resolve(&address, Family::Any, Instant::now()).unwrap();
+        let found = resolve(&address, Family::ANY, Instant::now()).unwrap();
         assert_eq!(found.unwrap(), ["127.0.0.1:9".parse().unwrap()]);
         let none = resolve(&address, Family::V6, Instant::now()).unwrap_err();
         assert_eq!(none.to_string(), "no IPv6 address");

@@ -105,6 +105,7 @@ fn the_embedded_proxy_may_serve_a_network_that_is_named() {
     let program = Ptunnel::new()
         .serving_on("0.0.0.0:0")
         .args(&["--allow-from", "127.0.0.2"])
+        .args(&["--serve-allow", "127.0.0.1"])
         .start();
     let at = SocketAddr::new("127.0.0.1".parse().unwrap(), program.proxy().port());
     let mut client = Connection::open_from("127.0.0.2".parse().unwrap(), at);

@@ -436,6 +436,51 @@ fn beyond_loopback_it_serves_those_alone_who_are_named() {
     program.says(&["127.0.0.1", "turned away"]);
 }
 
+/// Where others can come in, what is reached directly is on other machines; a proxy does as it
+/// pleases.
+#[test]
+fn others_do_not_reach_this_machine_or_its_link_directly() {
+    let (proxy, origin, dead) = (Peer::echoing(), echo(), closed_address());
+    let (at, port) = (origin.address().to_string(), origin.port());
+    let named = format!("localhost:{}", port);
+    let dead = dead.to_string();
+    let ways: [&[&str]; 4] = [
+        &["--no-proxy", "*"],
+        &["--no-proxy", "*", "-4"],
+        &["--direct-fallback"],
+        &["--direct-fallback", "-p", &dead],
+    ];
+    for way in &ways {
+        let program = Ptunnel::new()
+            .args(&["-D", "*:0", "--allow-from", "127.0.0.1"])
+            .args(way)
+            .more_lines(1)
+            .start();
+        let client = || Connection::open(([127, 0, 0, 1], program.address().port()).into());
+        for target in &[&at, &named, "0.0.0.0:1", "169.254.169.254:80"] {
+            let mut client = client();
+            client.send(request(target));
+            let head = String::from_utf8(client.read_head()).unwrap();
+            assert!(head.starts_with("HTTP/1.1 403 "), "{} {}", target, head);
+        }
+        let mut client = client();
+        client.send([GREETING, &asking("127.0.0.1", port)].concat());
+        client.expect(GREETED);
+        client.expect([5, 2]);
+        program.says(&["warning", &at, "itself or its link"]);
+    }
+    assert_eq!(origin.accepted(), 0);
+    let program = Ptunnel::through(proxy.address())
+        .args(&["-D", "*:0", "--allow-from", "127.0.0.1"])
+        .more_lines(1)
+        .start();
+    granted(
+        Connection::open(([127, 0, 0, 1], program.address().port()).into()),
+        &at,
+    );
+    assert!(proxy.head().starts_with(&format!("CONNECT {} ", at)));
+}
+
 /// A listener of `-D` that serves joe alone.
 fn of_joe(program: Ptunnel) -> Ptunnel {
     let program = listening(program).args(&["--dynamic-user", "joe"]);

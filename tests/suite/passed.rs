@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
 use crate::ends::Gate;
+use crate::serve::request;
 use crate::support::parts::{curl, Nginx, Squid, SMALL};
 use crate::support::program::{clean_command, Finished};
 use crate::support::temp::free_port;
@@ -200,6 +201,13 @@ fn a_dynamic_listener_that_all_could_reach_wants_to_know_for_whom() {
     let mut nobody = Connection::open(on_loopback(program.address().port()));
     nobody.send([5, 1, 0]);
     nobody.expect([5, 0xff]);
+    let program = Ptunnel::new().args(&["-D", "fd:socks", "--no-proxy", "*"]);
+    let program = program.args(&["--allow-from", "127.0.0.1"]).more_lines(1);
+    let program = launched(program, &[&socket()]).start();
+    let at = on_loopback(program.address().port());
+    let mut client = Connection::open(at);
+    client.send(request(at));
+    assert!(client.read_head().starts_with(b"HTTP/1.1 403 "));
 }
 
 #[test]

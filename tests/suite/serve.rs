@@ -180,6 +180,57 @@ fn binds_beyond_loopback_only_with_a_user_or_a_list() {
     }
 }
 
+/// Whoever may use it could use what this machine serves to itself, and ask its cloud for its keys.
+#[test]
+fn others_do_not_reach_this_machine_or_its_link_through_it() {
+    let origin = echo();
+    let port = origin.port();
+    let start = |args: &[&str]| {
+        let program = Ptunnel::new().serving_on("*:0").args(&["-w", "5"]);
+        program.args(args).start()
+    };
+    let status = |program: &Running, target: &str| {
+        let at = SocketAddr::from(([127, 0, 0, 1], program.proxy().port()));
+        let mut client = Connection::open(at);
+        client.send(format!(
+            "CONNECT {} HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\n\r\n",
+            target
+        ));
+        let head = String::from_utf8(client.read_head()).unwrap();
+        head.split(' ').nth(1).unwrap().to_string()
+    };
+    let itself = [
+        format!("127.0.0.1:{}", port),
+        format!("localhost:{}", port),
+        format!("0.0.0.0:{}", port),
+        format!("[::ffff:127.0.0.1]:{}", port),
+        "[::1]:1".into(),
+        "169.254.169.254:80".into(),
+        "[fe80::1]:80".into(),
+    ];
+    for args in &[
+        &["--allow-from", "127.0.0.0/8,::1"][..],
+        &["--serve-user", "joe:x"],
+    ] {
+        let program = start(args);
+        for target in &itself {
+            assert_eq!(status(&program, target), "403", "{}", target);
+        }
+        assert_eq!(origin.accepted(), 0);
+        program.says(&["403", &itself[0], "--serve-allow"]);
+    }
+    for (allowed, reached) in &[
+        ("127.0.0.1", &itself[0]),
+        ("127.0.0.0/8", &itself[0]),
+        ("localhost", &itself[1]),
+        ("*", &itself[0]),
+        ("*", &itself[1]),
+    ] {
+        let program = start(&["--serve-allow", allowed]);
+        assert_eq!(status(&program, reached), "200", "{}", allowed);
+    }
+}
+
 #[test]
 fn clients_that_leave_early_hurt_nobody() {
     let origin = echo();

@@ -101,6 +101,28 @@ fn nor_one_that_resolves_to_an_address_of_its_interfaces_or_its_link() {
         assert_eq!(status_with(list, "four.example"), "200", "{:?}", list);
     }
     assert_eq!(status_with(&["192.0.2.7"], "192.0.2.7"), "200");
+    // Without a list, whoever comes from elsewhere goes elsewhere, however it is asked for.
+    let status_beyond = |target: &str| {
+        let mounting = format!("mount --bind {} /etc/hosts", hosts);
+        namespace.run(|| {
+            let program = Ptunnel::new().serving_on("192.0.2.7:0").args(&["-w", "5"]);
+            let program = program.args(&["--allow-from", "192.0.2.7"]);
+            let program = program.after_mounting(&mounting).start();
+            status(&program, &format!("{}:{}", target, origin.address().port()))
+        })
+    };
+    for target in &[
+        "192.0.2.7",
+        "[2001:db8::7]",
+        "[::ffff:192.0.2.7]",
+        "127.0.0.1",
+        "four.example",
+        "cloud.example",
+        "169.254.169.254",
+    ] {
+        assert_eq!(status_beyond(target), "403", "{}", target);
+    }
+    assert_eq!(status_beyond("192.0.2.8"), "502");
 }
 
 #[test]

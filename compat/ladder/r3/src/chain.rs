@@ -170,7 +170,7 @@ fn dial_proxy(
 
 fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
     let destination = tunnel.destination();
-    let family = tunnel.gateway().route().family;
+    let family = tunnel.family();
     dial(
         engine,
         engine.settings.resolver_for(tunnel),

@@ -10,7 +10,6 @@ use std::rc::Rc;
 
 use ptunnel::dynamic::{Asked, Denied, Guests, Handshake, Step};
 use ptunnel::report::{Line, Visit};
-use ptunnel::route::Tunnel;
 use ptunnel::Error;
 use tokio::io::AsyncWriteExt;
 
@@ -63,7 +62,7 @@ async fn admit<L: Links, C: Transport>(
         Ok(asked) => asked,
         Err(Denied { reply, why }) => return Err(tell(client, reply, Error::denied(why)).await),
     };
-    let tunnel = Tunnel::of_guest(destination.clone(), guests.gateway());
+    let tunnel = guests.tunnel(destination.clone());
     let Opened { stream, via } = match unless_left(&client, L::open(engine, &tunnel)).await {
         Ok(Ok(opened)) => opened,
         Ok(Err(error)) => return Err(tell(client, language.failed(&error), error).await),

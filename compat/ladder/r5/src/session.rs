@@ -168,7 +168,7 @@ impl<L: Connect> Engine<L> {
     async fn open_directly(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
         let destination = tunnel.destination();
         let peer = Peer::Destination(destination.clone());
-        let family = tunnel.gateway().route().family;
+        let family = tunnel.family();
         let resolver = self.settings.resolver_for(tunnel);
         let socket = self.dial_by(resolver, &peer, destination, family).await?;
         Ok(Opened {
