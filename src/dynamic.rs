@@ -66,6 +66,15 @@ impl Guests {
     }
 }
 
+impl PartialEq for Guests {
+    /// Whether both are the same people, who go the same ways.
+    fn eq(&self, other: &Guests) -> bool {
+        self.user == other.user
+            && self.are_of_others == other.are_of_others
+            && self.gateway.route() == other.gateway.route()
+    }
+}
+
 /// A client heard out, until it has said what it wants; the default hears anybody.
 #[derive(Debug, Default)]
 pub struct Handshake {

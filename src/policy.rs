@@ -12,7 +12,7 @@ use crate::wire::{auth, encode_response, Inbound, Malformed};
 pub const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Who may have which destination. Cheap to clone, and to send to another thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     spec: Arc<ServeSpec>,
 }

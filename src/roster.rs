@@ -185,7 +185,8 @@ impl Roster {
 impl Change {
     fn keep(&mut self, entry: Entry, terms: Terms) -> Entry {
         let line = terms.service.line(&entry.name);
-        if line == entry.line {
+        // Who we are to a proxy, for one, isn't said in the line.
+        if terms.service == entry.duty.terms().service {
             self.kept += 1;
         } else {
             self.changed.push(entry.name.clone());

@@ -23,8 +23,9 @@ use crate::policy::Policy;
 use crate::route::{Gateway, Tunnel};
 use crate::socket_file::SocketFile;
 
-/// What is done for the clients of a listener. Cheap to clone, and to send to another thread.
-#[derive(Clone, Debug)]
+/// What is done for the clients of a listener. Cheap to clone, and to send to another thread. Two
+/// are equal when the same was configured.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Service {
     /// Each is carried to the tunnel's destination.
     Tunnel(Tunnel),

@@ -155,7 +155,7 @@ impl Default for Timeouts {
 }
 
 /// The embedded CONNECT proxy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeSpec {
     /// Where it listens.
     pub bind: Bind,
@@ -177,7 +177,7 @@ pub struct StatusSpec {
 }
 
 /// How a new tunnel reaches its destination.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Tried in order for each new tunnel.
     pub proxies: Vec<ProxySpec>,
@@ -214,6 +214,18 @@ impl Route {
     /// Whether this destination is reached without a proxy: there is none, or NO_PROXY says so.
     pub fn is_direct(&self, destination: &HostPort) -> bool {
         self.proxies.is_empty() || self.no_proxy.covers(destination)
+    }
+
+    /// Whether a tunnel to this destination goes the same way by both.
+    pub(crate) fn is_same_to(&self, destination: &HostPort, other: &Route) -> bool {
+        if self.is_direct(destination) && other.is_direct(destination) {
+            return self.family == other.family;
+        }
+        let alike = Route {
+            no_proxy: other.no_proxy.clone(),
+            ..self.clone()
+        };
+        self.is_direct(destination) == other.is_direct(destination) && alike == *other
     }
 
     /// Every proxy that may have a part in it.

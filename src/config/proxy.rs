@@ -33,7 +33,7 @@ pub enum Names {
 ///
 /// Displays as `host:port`, with the scheme in front where that isn't `http://`, and never with
 /// the credentials.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxySpec {
     /// What it is asked in.
     pub protocol: Protocol,

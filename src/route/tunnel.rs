@@ -100,6 +100,17 @@ impl Tunnel {
     }
 }
 
+impl PartialEq for Tunnel {
+    /// Whether both lead to the same by the same way, whatever was learnt of its proxies.
+    fn eq(&self, other: &Tunnel) -> bool {
+        let kind = |tunnel: &Tunnel| (tunnel.is_of_guest, tunnel.is_elsewhere);
+        let (route, others) = (self.gateway().route(), other.gateway().route());
+        self.destination() == other.destination()
+            && kind(self) == kind(other)
+            && route.is_same_to(self.destination(), others)
+    }
+}
+
 impl fmt::Display for Tunnel {
     /// `example.org:22 through proxy.example:3128`, with every proxy and those behind it, or
     /// `example.org:22 directly`.

@@ -89,6 +89,11 @@ fn file(proxy: &Peer, tunnels: &[String]) -> String {
     format!("proxy = \"{}\"\ntunnels = {:?}\n", proxy.address(), tunnels)
 }
 
+/// What is said when this listener is there for something else, and is the only one.
+fn changed(port: u16) -> String {
+    format!("changed 127.0.0.1:{}; kept 0", port)
+}
+
 /// A client of a listener that carries its bytes.
 #[track_caller]
 fn live(port: u16) -> Connection {
@@ -152,7 +157,7 @@ fn another_destination_or_proxy_takes_effect_on_the_same_socket() {
     let mut old = live(port);
     let (lines, change) = site.reload(&file(&other, &tunnel("b.example:2")));
     assert!(lines[0].ends_with(&format!(" for b.example:2 through {}", other.address())));
-    assert_eq!(change, format!("changed 127.0.0.1:{}; kept 0", port));
+    assert_eq!(change, changed(port));
     let mut new = live(port);
     assert!(other.head().starts_with("CONNECT b.example:2 "));
     assert_eq!(proxy.heads().len(), 1, "the old client's");
@@ -255,7 +260,7 @@ fn files_that_it_names_are_read_again() {
     let mut site = Site::start(&text, 1, &[]);
     live(port);
     fs::write(&password, "second").unwrap();
-    assert_eq!(site.reload(&text).1, "kept 1");
+    assert_eq!(site.reload(&text).1, changed(port));
     live(port);
     let heads = proxy.heads();
     for (head, credentials) in heads.iter().zip(&["am9lOmZpcnN0", "am9lOnNlY29uZA=="]) {
@@ -264,6 +269,56 @@ fn files_that_it_names_are_read_again() {
             "{}",
             head
         );
+    }
+}
+
+/// Another password was taken, and "kept" was all that was said: the lines that tell of a listener
+/// were compared, and they show no password.
+#[test]
+fn what_no_line_shows_is_told_as_changed_where_it_counts() {
+    let proxy = Peer::echoing();
+    let ports = [free_port(), free_port(), free_port(), free_port()];
+    let [tunnel, direct, dynamic, serve] = ports;
+    let text = |options: &str| {
+        format!(
+            "{}dynamic = {}\nserve-proxy = {}\nno-proxy = 'd.example'\n{}",
+            file(
+                &proxy,
+                &[
+                    format!("{}:a.example:1", tunnel),
+                    format!("{}:d.example:1", direct)
+                ]
+            ),
+            dynamic,
+            serve,
+            options
+        )
+    };
+    let mut site = Site::start(&text(""), 4, &[]);
+    // What differs, and for which of them.
+    let steps = [
+        ("serve-user = 'joe:x'", &[serve][..]),
+        ("serve-user = 'joe:y'", &[serve]),
+        ("user = 'joe:x'", &[tunnel, dynamic, serve]),
+        ("user = 'joe:y'", &[tunnel, dynamic]),
+        ("header = 'A: b'", &[tunnel, dynamic]),
+        ("header = 'A: b'", &[]),
+        ("header = 'A: b'\nipv4 = true", &[tunnel, direct, dynamic]),
+        ("header = 'A: b'\nipv4 = true\nidle-timeout = 9", &[]),
+    ];
+    for (options, differing) in &steps {
+        let (lines, change) = site.reload(&text(options));
+        let names: Vec<String> = ports
+            .iter()
+            .filter(|port| differing.contains(port))
+            .map(|port| local(*port).to_string())
+            .collect();
+        let mut expected = format!("kept {}", 4 - names.len());
+        if !names.is_empty() {
+            expected = format!("changed {}; {}", names.join(", "), expected);
+        }
+        assert_eq!(change, expected, "{}", options);
+        assert_eq!(lines.len(), names.len(), "{:?}", lines);
     }
 }
 
@@ -423,12 +478,13 @@ fn another_user_of_dynamic_listeners_is_asked_for_from_then_on() {
         (answer(joe), answer(ann)),
         (vec![5, 2, 1, 0], vec![5, 2, 1, 1])
     );
-    assert_eq!(site.reload(&text("dynamic-user = 'ann:x'")).1, "kept 1");
+    let ann_alone = text("dynamic-user = 'ann:x'");
+    assert_eq!(site.reload(&ann_alone).1, changed(port));
     assert_eq!(
         (answer(joe), answer(ann)),
         (vec![5, 2, 1, 1], vec![5, 2, 1, 0])
     );
-    assert_eq!(site.reload(&text("")).1, "kept 1");
+    assert_eq!(site.reload(&text("")).1, changed(port));
     assert_eq!(answer(b""), [5, 0]);
 }
 
@@ -453,10 +509,8 @@ fn limits_are_for_those_who_come_afterwards() {
 fn what_is_to_be_warned_of_in_the_new_file_is_told() {
     let text = "proxy = 'socks5h://127.0.0.1:1'\ntunnels = '0:a.example:1'\n";
     let mut site = Site::start(text, 1, &[]);
-    assert_eq!(
-        site.reload(&format!("{}header = 'X: y'\n", text)).1,
-        "kept 1"
-    );
+    let (_, change) = site.reload(&format!("{}header = 'X: y'\n", text));
+    assert!(change.starts_with("changed "), "{}", change);
     site.program.says(&["warning: --header is of no use"]);
 }
 

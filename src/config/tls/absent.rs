@@ -8,7 +8,7 @@ pub(in crate::config) const MISSING: &str =
     "this ptunnel was built without TLS (the cargo feature tls)";
 
 /// There is none: this was built without the feature `tls`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSpec {}
 
 impl TlsSpec {

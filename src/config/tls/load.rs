@@ -6,6 +6,7 @@ use std::io;
 
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
+use openssl::sha::Sha256;
 use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslOptions, SslVersion};
 use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::verify::X509VerifyFlags;
@@ -15,13 +16,25 @@ use super::TlsOptions;
 use crate::error::Error;
 use crate::escape::Escaped;
 
-/// TLS to a proxy: version 1.2 at least, without renegotiation. Cheap to clone.
+/// TLS to a proxy: version 1.2 at least, without renegotiation. Cheap to clone. Two are equal when
+/// the same was said, and the files that it named held the same.
 #[derive(Clone)]
 pub struct TlsSpec {
     connector: SslConnector,
     insecure: bool,
     has_key: bool,
+    /// Of what the files held.
+    digest: [u8; 32],
 }
+
+impl PartialEq for TlsSpec {
+    fn eq(&self, other: &TlsSpec) -> bool {
+        let said = |spec: &TlsSpec| (spec.insecure, spec.has_key, spec.digest);
+        said(self) == said(other)
+    }
+}
+
+impl Eq for TlsSpec {}
 
 impl TlsSpec {
     /// Makes the sessions.
@@ -59,12 +72,13 @@ impl TlsOptions {
         let mut builder = builder().map_err(|e| {
             Error::other("cannot set up TLS", io::Error::new(io::ErrorKind::Other, e))
         })?;
+        let mut files = Files(Sha256::new());
         if let Some(path) = &self.cacert {
-            trust_only(&mut builder, path)?;
+            trust_only(&mut builder, path, &mut files)?;
         }
         let key = self.key.as_ref().or(self.cert.as_ref());
         match (&self.cert, key) {
-            (Some(cert), Some(key)) => identify(&mut builder, cert, key)?,
+            (Some(cert), Some(key)) => identify(&mut builder, cert, key, &mut files)?,
             (None, Some(key)) => {
                 return Err(Error::usage(format!(
                     "--proxy-key '{}' is of no use without --proxy-cert FILE",
@@ -77,6 +91,7 @@ impl TlsOptions {
             connector: builder.build(),
             insecure: self.insecure,
             has_key: key.is_some(),
+            digest: files.0.finish(),
         })
     }
 }
@@ -90,9 +105,13 @@ fn builder() -> Result<SslConnectorBuilder, ErrorStack> {
     Ok(builder)
 }
 
-fn trust_only(builder: &mut SslConnectorBuilder, path: &str) -> Result<(), Error> {
+fn trust_only(
+    builder: &mut SslConnectorBuilder,
+    path: &str,
+    files: &mut Files,
+) -> Result<(), Error> {
     let fail = |why: String| complaint("--proxy-cacert", path, why);
-    let certificates = certificates(path).map_err(fail)?;
+    let certificates = files.certificates(path).map_err(fail)?;
     let fail = |e: ErrorStack| complaint("--proxy-cacert", path, e.to_string());
     let mut store = X509StoreBuilder::new().map_err(fail)?;
     for certificate in certificates {
@@ -106,9 +125,14 @@ fn trust_only(builder: &mut SslConnectorBuilder, path: &str) -> Result<(), Error
     flags.map_err(fail)
 }
 
-fn identify(builder: &mut SslConnectorBuilder, cert: &str, key: &str) -> Result<(), Error> {
+fn identify(
+    builder: &mut SslConnectorBuilder,
+    cert: &str,
+    key: &str,
+    files: &mut Files,
+) -> Result<(), Error> {
     let fail = |why: String| complaint("--proxy-cert", cert, why);
-    let mut chain = certificates(cert).map_err(fail)?.into_iter();
+    let mut chain = files.certificates(cert).map_err(fail)?.into_iter();
     let fail = |e: ErrorStack| complaint("--proxy-cert", cert, e.to_string());
     if let Some(ours) = chain.next() {
         builder.set_certificate(&ours).map_err(fail)?;
@@ -116,7 +140,9 @@ fn identify(builder: &mut SslConnectorBuilder, cert: &str, key: &str) -> Result<
     for between in chain {
         builder.add_extra_chain_cert(between).map_err(fail)?;
     }
-    let private = private_key(key).map_err(|why| complaint("--proxy-key", key, why))?;
+    let private = files
+        .private_key(key)
+        .map_err(|why| complaint("--proxy-key", key, why))?;
     let fits = builder
         .set_private_key(&private)
         .and_then(|()| builder.check_private_key());
@@ -127,30 +153,42 @@ fn identify(builder: &mut SslConnectorBuilder, cert: &str, key: &str) -> Result<
     })
 }
 
-/// At least one.
-fn certificates(path: &str) -> Result<Vec<X509>, String> {
-    let pem = fs::read(path).map_err(|e| e.to_string())?;
-    match X509::stack_from_pem(&pem) {
-        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        _ => Err("it holds no certificate in PEM form".into()),
-    }
-}
+/// What is read, and a digest of all that was.
+struct Files(Sha256);
 
-fn private_key(path: &str) -> Result<PKey<Private>, String> {
-    let pem = fs::read(path).map_err(|e| e.to_string())?;
-    let mut encrypted = false;
-    // Without a callback OpenSSL would ask on the terminal, which may be the tunnel.
-    let key = PKey::private_key_from_pem_callback(&pem, |_| {
-        encrypted = true;
-        Ok(0)
-    });
-    key.map_err(|_| {
-        if encrypted {
-            "it is encrypted: write it without its passphrase, with openssl pkey".into()
-        } else {
-            "it holds no private key in PEM form".into()
+impl Files {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        let bytes = fs::read(path).map_err(|e| e.to_string())?;
+        self.0.update(&(bytes.len() as u64).to_be_bytes());
+        self.0.update(&bytes);
+        Ok(bytes)
+    }
+
+    /// At least one.
+    fn certificates(&mut self, path: &str) -> Result<Vec<X509>, String> {
+        let pem = self.read(path)?;
+        match X509::stack_from_pem(&pem) {
+            Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+            _ => Err("it holds no certificate in PEM form".into()),
         }
-    })
+    }
+
+    fn private_key(&mut self, path: &str) -> Result<PKey<Private>, String> {
+        let pem = self.read(path)?;
+        let mut encrypted = false;
+        // Without a callback OpenSSL would ask on the terminal, which may be the tunnel.
+        let key = PKey::private_key_from_pem_callback(&pem, |_| {
+            encrypted = true;
+            Ok(0)
+        });
+        key.map_err(|_| {
+            if encrypted {
+                "it is encrypted: write it without its passphrase, with openssl pkey".into()
+            } else {
+                "it holds no private key in PEM form".into()
+            }
+        })
+    }
 }
 
 fn complaint(option: &str, path: &str, why: String) -> Error {
