@@ -54,9 +54,30 @@ pub(crate) fn entrances(config: &Config) -> impl Iterator<Item = (Purpose<'_>, S
 ///
 /// Why it may not be followed.
 pub(crate) fn check(config: &Config) -> Result<(), Error> {
-    entrances(config).try_for_each(|(purpose, spot)| match spot {
-        Spot::Port(bind, port) => permit(purpose, exposed_port(bind, port), config),
-        Spot::Path(_) | Spot::Passed(_) => Ok(()),
+    let mut before: Vec<(Purpose<'_>, Spot<'_>)> = Vec::new();
+    for (purpose, spot) in entrances(config) {
+        if let Spot::Port(bind, port) = spot {
+            permit(purpose, exposed_port(bind, port), config)?;
+        }
+        if let Some((other, there)) = before.iter().find(|(_, there)| there.meets(&spot)) {
+            return Err(twice((*other, *there), (purpose, spot)));
+        }
+        before.push((purpose, spot));
+    }
+    Ok(())
+}
+
+/// Nobody else is there, as a bind that fails would tell.
+fn twice(one: (Purpose<'_>, Spot<'_>), other: (Purpose<'_>, Spot<'_>)) -> Error {
+    let ((one, there), (other, here)) = (one, other);
+    let (there, here) = (there.to_string(), here.to_string());
+    Error::usage(if there == here {
+        format!("{} is given twice: for {} and for {}", here, one, other)
+    } else {
+        format!(
+            "{} for {} and {} for {} can't be had together: the one includes the other",
+            there, one, here, other
+        )
     })
 }
 
@@ -120,6 +141,32 @@ impl<'a> Spot<'a> {
             Entrance::Port(spec) => Spot::Port(spec.bind.as_ref().unwrap_or(listen), spec.port),
             Entrance::Path(path) => Spot::Path(path),
             Entrance::Passed(name) => Spot::Passed(name),
+        }
+    }
+}
+
+impl Spot<'_> {
+    /// Whether the two can't be had together, as far as their names tell.
+    fn meets(&self, other: &Spot<'_>) -> bool {
+        match (self, other) {
+            (Spot::Port(one, port), Spot::Port(other, same)) => {
+                // Each 0 is another port.
+                port == same && *port != 0 && one.meets(other)
+            }
+            (Spot::Path(one), Spot::Path(other)) => one == other,
+            (Spot::Passed(one), Spot::Passed(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Purpose<'_> {
+    /// As it would be given, or where it leads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Purpose::Tunnel(destination) => destination.fmt(f),
+            Purpose::Dynamic => f.write_str("-D"),
+            Purpose::Proxy(_) => f.write_str("--serve-proxy"),
         }
     }
 }

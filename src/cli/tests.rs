@@ -207,7 +207,7 @@ fn a_dynamic_listener_is_for_those_who_are_named() {
 /// Which proxy is wanted isn't known before a client has named its destination.
 #[test]
 fn a_dynamic_listener_wants_a_proxy_unless_nothing_does() {
-    assert!(complaint("-D 1 --no-proxy a 1:a:1").contains("no proxy"));
+    assert!(complaint("-D 1 --no-proxy a 2:a:1").contains("no proxy"));
     config("-D 1 --no-proxy *");
     let (_, warnings) = warned("-D 1 --direct-fallback");
     assert!(warnings[0].contains("directly"), "{:?}", warnings);
@@ -410,6 +410,40 @@ fn an_open_proxy_needs_a_user_or_a_list() {
         .serve
         .unwrap();
     assert_eq!(serve.credentials.unwrap().user(), "joe");
+}
+
+/// The bind failed, and somebody else was said to be there.
+#[test]
+fn no_place_is_for_two_things() {
+    for (line, told) in &[
+        (
+            "1:a:1 -L 1:b:2",
+            "127.0.0.1:1 is given twice: for a:1 and for b:2",
+        ),
+        (
+            "1:a:1 -D localhost:1",
+            "127.0.0.1:1 for a:1 and localhost:1 for -D can't be had together",
+        ),
+        (
+            "-D 1 --serve-proxy 1",
+            "127.0.0.1:1 is given twice: for -D and for --serve-proxy",
+        ),
+        (
+            "*:1:a:1 [::1]:1:b:2",
+            "*:1 for a:1 and [::1]:1 for b:2 can't",
+        ),
+        ("/s:a:1 -D /s", "/s is given twice: for a:1 and for -D"),
+        (
+            "fd:x:a:1 fd:x:b:2",
+            "fd:x is given twice: for a:1 and for b:2",
+        ),
+    ] {
+        for check in &["", "--check-config"] {
+            let complaint = complaint(&format!("-p p:1 {} {}", line, check));
+            assert!(complaint.starts_with(told), "{}", complaint);
+        }
+    }
+    config("-p p:1 0:a:1 0:b:2 1:a:1 127.0.0.2:1:b:2 [::1]:1:c:3 /s:a:1 /t:b:2 fd:1:a:1 fd:2:b:2");
 }
 
 #[test]

@@ -58,6 +58,26 @@ impl Bind {
         }
     }
 
+    /// Whether one of them includes the other, so that no port can be listened on at both. Names are
+    /// compared as names.
+    pub(crate) fn meets(&self, other: &Bind) -> bool {
+        let ip = |bind: &Bind| match bind {
+            Bind::Host(Host::Ip(ip)) => Some(plain(*ip)),
+            Bind::Host(Host::Name(name)) if name == "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
+            Bind::Host(Host::Name(_)) | Bind::Any => None,
+        };
+        match (self, other) {
+            (Bind::Any, _) | (_, Bind::Any) => true,
+            _ => match (ip(self), ip(other)) {
+                (Some(one), Some(other)) => {
+                    let is_all = one.is_unspecified() || other.is_unspecified();
+                    one == other || is_all && one.is_ipv4() == other.is_ipv4()
+                }
+                _ => self == other,
+            },
+        }
+    }
+
     /// Whether only this machine can connect to it.
     pub fn is_loopback(&self) -> bool {
         match self {
@@ -307,6 +327,23 @@ mod tests {
         for text in &["", "localhost", "a:b", "1:2:3", "70000"] {
             assert!(read(text).is_err(), "{}", text);
         }
+    }
+
+    #[test]
+    fn binds_meet_where_one_includes_the_other() {
+        let meet = |one: &str, other: &str| {
+            let (one, other): (Bind, Bind) = (one.parse().unwrap(), other.parse().unwrap());
+            assert_eq!(one.meets(&other), other.meets(&one));
+            one.meets(&other)
+        };
+        for other in &["*", "0.0.0.0", "::", "::1", "127.0.0.1", "a.example"] {
+            assert!(meet("*", other), "{}", other);
+        }
+        assert!(meet("localhost", "127.0.0.1") && meet("0.0.0.0", "127.0.0.1"));
+        assert!(meet("::ffff:10.0.0.1", "10.0.0.1") && meet("::", "::1"));
+        assert!(meet("a.example", "a.example") && !meet("a.example", "b.example"));
+        assert!(!meet("127.0.0.1", "127.0.0.2") && !meet("::1", "127.0.0.1"));
+        assert!(!meet("0.0.0.0", "::1") && !meet("a.example", "10.0.0.1"));
     }
 
     #[test]

@@ -154,12 +154,20 @@ fn an_address_of_another_machine_is_named() {
 fn the_same_port_twice_is_a_bind_that_fails() {
     let tunnel = format!("{}:a.example:1", free_port());
     for args in &[&[][..], &["--threads", "2"]] {
-        let program = Ptunnel::through("proxy.example:1")
-            .tunnel(&tunnel)
-            .tunnel(&tunnel);
-        let finished = program.args(args).run();
+        let once = || {
+            Ptunnel::through("proxy.example:1")
+                .tunnel(&tunnel)
+                .args(args)
+        };
+        let _there = once().start();
+        let finished = once().run();
         finished.expect_code(1);
         assert_eq!(finished.text(), "");
+        // In one program nothing has to be bound for that.
+        let finished = once().tunnel(&tunnel).run();
+        finished.expect_code(2);
+        assert_eq!(finished.text(), "");
+        assert!(finished.stderr.contains("twice"), "{}", finished.stderr);
     }
 }
 

@@ -447,9 +447,8 @@ fn every_tunnel_of_a_file_is_walked_to_and_none_is_listened_on() {
     let folder = TempDir::new();
     let file = |proxy: &Peer| {
         let text = format!(
-            "proxy = '{}'\ntunnels = ['{}:a.example:1', '{}:b.example:2']\n",
+            "proxy = '{}'\ntunnels = ['{}:a.example:1', '0:b.example:2']\n",
             proxy.address(),
-            port,
             port
         );
         folder.file(&proxy.port().to_string(), text)
