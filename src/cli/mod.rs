@@ -318,6 +318,10 @@ fn configure(
     };
     // Before anybody is asked for a password.
     entrance::check(&config)?;
+    if !demo && !entrance::entrances(&config).any(|(_, spot)| spot.may_have_addresses()) {
+        let why = "no client has an address";
+        warnings.extend(of_no_use(matches, &["allow-from"], why));
+    }
     let destinations = config.tunnels.iter().map(|tunnel| &tunnel.destination);
     let reach = Reach {
         destinations: destinations.chain(config.stdio.as_ref()).collect(),
@@ -488,6 +492,12 @@ fn route(
             .collect::<Result<Vec<ProxySpec>, Error>>()
     };
     let (proxies, via) = (complete(urls)?, complete(via)?);
+    // Those behind them have passwords of their own.
+    let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
+    if !matches.is_present("user") && !proxies.iter().any(has_user) {
+        let why = "no proxy has a user: give -U USER";
+        warnings.extend(of_no_use(matches, &["password", "password-file"], why));
+    }
     Ok(Route {
         proxies,
         via,

@@ -97,6 +97,40 @@ fn options_of_tls_without_a_proxy_that_speaks_it_are_warned_of() {
 }
 
 #[test]
+fn a_password_without_a_user_and_addresses_without_a_port_are_warned_of() {
+    let file = std::env::temp_dir().join(format!("ptunnel-password-{}", std::process::id()));
+    std::fs::write(&file, "x").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&file, mode).unwrap();
+    let from_file = format!("--password-file {}", file.display());
+    let last = |line: &str| {
+        let (_, warnings) = warned(line);
+        warnings.last().cloned().unwrap_or_default()
+    };
+    for password in &["-P x", &from_file] {
+        let useless = |rest: &str| last(&format!("{} {}", rest, password)).contains("of no use");
+        assert!(useless("-p p:1 1:a:1") && useless("1:a:1 --no-proxy *"));
+        assert!(useless("-p p:1 --via joe:x@q:2 1:a:1"));
+        assert!(!useless("-p p:1 -U joe 1:a:1") && !useless("-p joe@p:1 1:a:1"));
+        let told = last(&format!("-p p:1 1:a:1 {}", password));
+        assert!(
+            told.ends_with("no proxy has a user: give -U USER"),
+            "{}",
+            told
+        );
+    }
+    std::fs::remove_file(&file).unwrap();
+    let useless = |line: &str| {
+        let told = last(&format!("-p p:1 --allow-from ::1 {}", line));
+        told == "--allow-from is of no use: no client has an address"
+    };
+    assert!(useless("-W a:1") && useless("/s:a:1 -D /t"));
+    for line in &["/s:a:1 1:a:1", "-D 1", "fd:s:a:1", "/s:a:1 --serve-proxy 1"] {
+        assert!(!useless(line), "{}", line);
+    }
+}
+
+#[test]
 fn socks5_stands_in_the_list_beside_http() {
     let route = config("-p socks5h://q -p p:1 -p socks5://r:9 1:a:1").route;
     let proxies: Vec<String> = route.proxies.iter().map(|p| p.to_string()).collect();
