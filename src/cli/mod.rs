@@ -293,8 +293,8 @@ fn configure(
         route: Route::default(),
         timeouts: timeouts(matches)?,
         max_connections: one::<Count>(matches, "max-connections")?.map(|count| count.0),
-        threads: match one::<Count>(matches, "threads")? {
-            Some(count) => count.0,
+        threads: match one::<Threads>(matches, "threads")? {
+            Some(threads) => threads.0,
             None if matches.is_present("multithreaded") => num_cpus::get(),
             None => 1,
         },
@@ -333,14 +333,19 @@ fn configure(
 
 /// The value of an option, if it was given.
 fn one<T: FromStr<Err = Error>>(matches: &ArgMatches<'_>, name: &str) -> Result<Option<T>, Error> {
-    let value = matches.value_of(name).map(str::parse).transpose();
-    value.map_err(|e| Error::usage(format!("--{}: {}", name, e)))
+    let value = matches.value_of(name);
+    value.map(|text| value_of(name, text)).transpose()
 }
 
 /// The values of an option that may be repeated.
 fn all<T: FromStr<Err = Error>>(matches: &ArgMatches<'_>, name: &str) -> Result<Vec<T>, Error> {
-    let values = values(matches, name)?;
-    values.into_iter().map(|(_, text)| text.parse()).collect()
+    let values = values(matches, name)?.into_iter();
+    values.map(|(_, text)| value_of(name, text)).collect()
+}
+
+fn value_of<T: FromStr<Err = Error>>(name: &str, text: &str) -> Result<T, Error> {
+    let value = text.parse();
+    value.map_err(|e| Error::usage(format!("--{}: {}", name, e)))
 }
 
 /// The same as text, each with its place on the command line.
@@ -597,20 +602,37 @@ impl FromStr for Span {
     }
 }
 
-/// How many, at least 1.
+/// How many clients, at least 1.
 struct Count(usize);
 
 impl FromStr for Count {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Count, Error> {
-        match text.parse() {
-            Ok(count) if (1..=1_000_000).contains(&count) => Ok(Count(count)),
-            _ => Err(Error::usage(format!(
-                "invalid number '{}': it is from 1 to 1000000; a right one is 100",
-                Escaped(text.as_bytes())
-            ))),
-        }
+        number(text, 1_000_000, 100).map(Count)
+    }
+}
+
+/// How many threads, at least 1: each has descriptors and memory of its own.
+struct Threads(usize);
+
+impl FromStr for Threads {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Threads, Error> {
+        number(text, 1024, 4).map(Threads)
+    }
+}
+
+fn number(text: &str, most: usize, right: usize) -> Result<usize, Error> {
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(Error::usage(format!(
+            "invalid number '{}': it is from 1 to {}; a right one is {}",
+            Escaped(text.as_bytes()),
+            most,
+            right
+        ))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::{Config, Entrance, ProxySpec, ServeSpec};
+use crate::config::{Config, Entrance, Pattern, ProxySpec, ServeSpec};
 use crate::entrance::Spot;
 
 /// Displays as one line for each listener, and for stdin and stdout.
@@ -92,8 +92,11 @@ fn write_proxy(serve: &ServeSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(credentials) = &serve.credentials {
         write!(f, " for {}", credentials.user())?;
     }
+    let is_list = !serve.allow.iter().any(Pattern::covers_everything);
     match serve.allow.len() {
-        0 => writeln!(f, " to all destinations"),
+        0 if serve.bind.is_loopback() => writeln!(f, " to all destinations"),
+        0 => writeln!(f, " to all destinations on other machines"),
+        _ if !is_list => writeln!(f, " to all destinations"),
         1 => writeln!(f, " to 1 destination"),
         count => writeln!(f, " to {} destinations", count),
     }

@@ -1,7 +1,7 @@
 //! Blocks of addresses: CIDR, and single ones.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use super::host::plain;
@@ -49,6 +49,20 @@ impl Block {
         }
     }
 
+    /// The first address in it.
+    fn first(&self) -> IpAddr {
+        match self.network {
+            IpAddr::V4(ip) => {
+                let others = u32::MAX.checked_shr(self.bits).unwrap_or(0);
+                Ipv4Addr::from(u32::from(ip) & !others).into()
+            }
+            IpAddr::V6(ip) => {
+                let others = u128::MAX.checked_shr(self.bits).unwrap_or(0);
+                Ipv6Addr::from(u128::from(ip) & !others).into()
+            }
+        }
+    }
+
     /// Whether `ip` is in it.
     pub fn covers(&self, ip: IpAddr) -> bool {
         match (self.network, plain(ip)) {
@@ -83,7 +97,19 @@ impl FromStr for Blocks {
 
 fn read(text: &str) -> Result<Block, String> {
     match text.find('/') {
-        Some(slash) => Block::read(&text[..slash], &text[slash + 1..]),
+        Some(slash) => {
+            let block = Block::read(&text[..slash], &text[slash + 1..])?;
+            let first = block.first();
+            if block.network == first {
+                Ok(block)
+            } else {
+                let (ip, bits) = (block.network, block.bits);
+                Err(format!(
+                    "{}/{} begins at {}: write {}/{} or {}",
+                    ip, bits, first, first, bits, ip
+                ))
+            }
+        }
         None => match text.parse() {
             Ok(ip) => Ok(Block::of(ip)),
             Err(_) => Err("it is an address, or a block of them with its number of bits".into()),
@@ -119,6 +145,24 @@ mod tests {
         let (v4, v6) = ([203, 0, 113, 1].into(), "2001:db8::1".parse().unwrap());
         assert!(blocks[0].covers(v4) && !blocks[0].covers(v6));
         assert!(blocks[1].covers(v6) && !blocks[1].covers(v4));
+    }
+
+    /// Who wrote one address with the bits of its network had let in all of that.
+    #[test]
+    fn a_block_begins_where_it_is_said_to() {
+        for (list, told) in &[
+            ("10.0.0.1/8", "write 10.0.0.0/8 or 10.0.0.1;"),
+            ("::1,10.1.2.3/31", "write 10.1.2.2/31 or 10.1.2.3;"),
+            ("10.0.0.1/0", "write 0.0.0.0/0 or 10.0.0.1;"),
+            ("::ffff:10.0.0.1/104", "write 10.0.0.0/8 or 10.0.0.1;"),
+            ("2001:db8::1/32", "write 2001:db8::/32 or 2001:db8::1;"),
+        ] {
+            let complaint = list.parse::<Blocks>().unwrap_err().to_string();
+            assert!(complaint.contains(told), "{}", complaint);
+        }
+        for list in &["10.0.0.1/32", "::1/128", "0.0.0.0/0", "::/0", "10.2.0.0/15"] {
+            assert!(list.parse::<Blocks>().is_ok(), "{}", list);
+        }
     }
 
     #[test]

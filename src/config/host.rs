@@ -141,6 +141,9 @@ pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
         Ok(0) if !any => Err("port 0 can't be connected to".into()),
         Ok(port) if digits => Ok(port),
         _ if text.is_empty() => Err("the port is missing".into()),
+        _ if text.bytes().all(|b| b.is_ascii_alphabetic()) => {
+            Err("a port is a number from 1 to 65535; names of services aren't looked up".into())
+        }
         _ => Err("a port is a number from 1 to 65535".into()),
     }
 }
@@ -196,6 +199,19 @@ impl HostPort {
     }
 }
 
+impl ListenSpec {
+    /// As `from_str`, for callers that know what it is for.
+    pub(super) fn read(text: &str) -> Result<ListenSpec, String> {
+        let is_port = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let (bind, port) = match split_port(text)? {
+            _ if is_port => (None, text),
+            (host, port) => (Some(Bind::read(host)?), port),
+        };
+        let port = read_port(port, true)?;
+        Ok(ListenSpec { bind, port })
+    }
+}
+
 impl FromStr for Host {
     type Err = Error;
 
@@ -224,16 +240,8 @@ impl FromStr for ListenSpec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ListenSpec, Error> {
-        let read = || {
-            let is_port = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-            let (bind, port) = match split_port(text)? {
-                _ if is_port => (None, text),
-                (host, port) => (Some(Bind::read(host)?), port),
-            };
-            let port = read_port(port, true)?;
-            Ok(ListenSpec { bind, port })
-        };
-        read().map_err(|why: String| wrong("address to listen on", text, why, "127.0.0.1:3128"))
+        ListenSpec::read(text)
+            .map_err(|why| wrong("address to listen on", text, why, "127.0.0.1:3128"))
     }
 }
 

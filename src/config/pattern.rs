@@ -35,6 +35,16 @@ enum Hosts {
 pub struct NoProxy(Vec<Pattern>);
 
 impl Pattern {
+    const EVERYTHING: Pattern = Pattern {
+        hosts: Hosts::All,
+        port: None,
+    };
+
+    /// Whether every destination is one of these.
+    pub fn covers_everything(&self) -> bool {
+        *self == Pattern::EVERYTHING
+    }
+
     /// Whether `destination` is one of these.
     pub fn covers(&self, destination: &HostPort) -> bool {
         let port = self.port.map_or(true, |port| port == destination.port);
@@ -67,11 +77,7 @@ impl NoProxy {
 
     /// Whether every destination is.
     pub fn covers_everything(&self) -> bool {
-        let everything = Pattern {
-            hosts: Hosts::All,
-            port: None,
-        };
-        self.0.contains(&everything)
+        self.0.iter().any(Pattern::covers_everything)
     }
 }
 

@@ -39,14 +39,13 @@ impl FromStr for Entrance {
 
     /// `[BIND:]PORT`, a path, or `fd:NAME`.
     fn from_str(text: &str) -> Result<Entrance, Error> {
-        let read = |entrance: Result<Entrance, String>| {
-            entrance.map_err(|why| wrong("address to listen on", text, why, "127.0.0.1:1080"))
+        let entrance = match text.strip_prefix("fd:") {
+            _ if read(text).is_ok() => Err("it is a tunnel, which is given with -L".into()),
+            Some(name) => read_name(name),
+            None if text.contains('/') => read_path(text),
+            None => ListenSpec::read(text).map(Entrance::Port),
         };
-        match text.strip_prefix("fd:") {
-            Some(name) => read(read_name(name)),
-            None if text.contains('/') => read(read_path(text)),
-            None => text.parse().map(Entrance::Port),
-        }
+        entrance.map_err(|why| wrong("address to listen on", text, why, "1080"))
     }
 }
 
@@ -67,7 +66,9 @@ fn read(text: &str) -> Result<TunnelSpec, String> {
             let bind = Bind::read(bind)?;
             (read_entrance(Some(bind), listen)?, host, port)
         }
-        ref parts => return Err(format!("it has {} parts, not 3 or 4", parts.len())),
+        [_] => return Err("it has one part, not 3 or 4".into()),
+        [_, _] => return Err("it has 2 parts, not 3 or 4".into()),
+        _ => return Err("it has more than 4 parts: write IPv6 addresses in brackets".into()),
     };
     Ok(TunnelSpec {
         entrance,
@@ -172,6 +173,32 @@ mod tests {
             assert!(complaint.contains("address to listen on"), "{}", complaint);
         }
         assert!("fd::a:1".parse::<TunnelSpec>().is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_what_it_looks_like() {
+        let tunnel = |text: &str| text.parse::<TunnelSpec>().unwrap_err().to_string();
+        let entrance = |text: &str| text.parse::<Entrance>().unwrap_err().to_string();
+        for (complaint, told) in &[
+            (tunnel("h"), "it has one part, not 3 or 4"),
+            (tunnel("::1:8022:h:1"), "write IPv6 addresses in brackets"),
+            (
+                tunnel("8993:imap.example:imaps"),
+                "a port is a number from 1 to 65535; names of services aren't looked up",
+            ),
+            (entrance("x"), "a right one is 1080"),
+            (
+                entrance("1080:h:1"),
+                "it is a tunnel, which is given with -L",
+            ),
+            (entrance("/s:h:1"), "it is a tunnel, which is given with -L"),
+            (
+                entrance("fd:s:h:1"),
+                "it is a tunnel, which is given with -L",
+            ),
+        ] {
+            assert!(complaint.contains(told), "{}", complaint);
+        }
     }
 
     #[test]

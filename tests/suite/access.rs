@@ -28,7 +28,7 @@ fn takes_those_who_are_named_and_closes_on_others() {
     for args in &[
         &["--allow-from", "127.0.0.2,127.0.1.0/24"][..],
         &["--allow-from", "127.0.0.2", "--allow-from", "127.0.1.0/24"],
-        &["--allow-from=127.0.0.2, 127.0.1.77/24", "--threads", "2"],
+        &["--allow-from=127.0.0.2, 127.0.1.0/24", "--threads", "2"],
     ] {
         let program = Ptunnel::through(proxy.address())
             .to("a.example:1")

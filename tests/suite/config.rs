@@ -197,7 +197,7 @@ fn options_in_both_places_complete_each_other() {
     );
     let told = outline("serve-user = 'ann:x'", &["--serve-proxy", "*:1"]);
     assert!(
-        told.ends_with("on *:1 for ann to all destinations\n"),
+        told.ends_with("on *:1 for ann to all destinations on other machines\n"),
         "{}",
         told
     );
@@ -227,7 +227,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("splice = 'maybe'", "FILE:3: 'maybe' isn't a valid value"),
         (
             "header = [\n'A: b',\n'bad']",
-            "FILE:5: invalid header 'bad'",
+            "FILE:5: --header: invalid header 'bad'",
         ),
         ("user = ':x'", "FILE:3: --user: "),
         (

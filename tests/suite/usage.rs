@@ -168,10 +168,11 @@ fn times() {
 
 #[test]
 fn numbers() {
-    for name in &["--threads", "--max-connections"] {
-        for value in &["", "0", "-1", "x", "1.5", "99999999999999999999"] {
+    for (name, most) in &[("--threads", "1024"), ("--max-connections", "1000000")] {
+        for value in &["", "0", "-1", "x", "1.5", "1000001", "99999999999999999999"] {
             let finished = with(&[&format!("{}={}", name, value)]);
-            assert_refused(&finished, &format!("'{}'", value), "100");
+            let right = format!("from 1 to {}; a right one is ", most);
+            assert_refused(&finished, &format!("'{}'", value), &right);
             assert!(finished.stderr.contains(name), "{}", finished.stderr);
         }
     }
