@@ -103,7 +103,7 @@ pub(super) fn app() -> App<'static, 'static> {
             value(
                 "password-file",
                 "FILE",
-                "A file with the password, readable by you alone",
+                "A file with the password, which no other user may read",
             )
             .conflicts_with("password"),
         )

@@ -7,6 +7,7 @@ mod flags;
 mod generate;
 mod outline;
 mod password;
+mod privacy;
 mod program;
 mod secrecy;
 mod tls;

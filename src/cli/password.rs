@@ -4,11 +4,10 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 
 use clap::ArgMatches;
 
-use super::{one, Prompt};
+use super::{one, privacy, Prompt};
 use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret, TlsSpec};
 use crate::env::Environment;
 use crate::error::Error;
@@ -173,14 +172,14 @@ fn none_for(user: &str, named: Named) -> Error {
     ))
 }
 
-/// The one line of a file that only its owner can read.
+/// The one line of a file that nobody else can read.
 fn read_file(path: &str) -> Result<Secret, Error> {
     let fail = |why: String| unreadable("--password-file", path, why);
-    let (text, is_private) = read_text(path).map_err(fail)?;
-    if !is_private {
+    let (text, remedy) = read_text(path).map_err(fail)?;
+    if let Some(remedy) = remedy {
         return Err(fail(format!(
-            "others can read it; a right one is made by chmod 600 {}",
-            Escaped(path.as_bytes())
+            "others can read it; a right one is made by {}",
+            remedy
         )));
     }
     let line = text.strip_suffix('\n').unwrap_or(&text);
@@ -194,14 +193,14 @@ fn read_file(path: &str) -> Result<Secret, Error> {
 /// Other programs read it too, so that its permissions are for them to refuse.
 fn read_netrc(path: &str, warnings: &mut Vec<String>) -> Result<Netrc, Error> {
     let fail = |why: String| unreadable("--proxy-netrc", path, why);
-    let (text, is_private) = read_text(path).map_err(fail)?;
-    if !is_private {
-        let shown = Escaped(path.as_bytes());
-        warnings.push(format!(
-            "others can read the passwords in {}: chmod 600 {}",
-            shown, shown
-        ));
-    }
+    let (text, remedy) = read_text(path).map_err(fail)?;
+    warnings.extend(remedy.map(|remedy| {
+        format!(
+            "others can read the passwords in {}: {}",
+            Escaped(path.as_bytes()),
+            remedy
+        )
+    }));
     Netrc::read(&text).map_err(|e| fail(e.to_string()))
 }
 
@@ -210,14 +209,10 @@ fn unreadable(option: &str, path: &str, why: String) -> Error {
     Error::usage(format!("{} '{}': {}", option, path, why))
 }
 
-/// What a file holds, and whether none but its owner can read it.
-fn read_text(path: &str) -> Result<(String, bool), String> {
+/// What a file holds, and how it is kept from others, if they can read it.
+fn read_text(path: &str) -> Result<(String, Option<String>), String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
-    let mode = file
-        .metadata()
-        .map_err(|e| e.to_string())?
-        .permissions()
-        .mode();
+    let metadata = file.metadata().map_err(|e| e.to_string())?;
     let mut text = String::new();
     file.take(LONGEST + 1)
         .read_to_string(&mut text)
@@ -225,5 +220,5 @@ fn read_text(path: &str) -> Result<(String, bool), String> {
     if text.len() as u64 > LONGEST {
         return Err(format!("it has more than {} bytes", LONGEST));
     }
-    Ok((text, mode & 0o077 == 0))
+    Ok((text, privacy::remedy(path, &metadata)))
 }

@@ -1,11 +1,10 @@
 //! TLS to the proxies, as the command line has it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use clap::ArgMatches;
 
-use super::of_no_use;
+use super::{of_no_use, privacy};
 use crate::config::{TlsOptions, TlsSpec};
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -36,13 +35,10 @@ pub(super) fn tls(
 
 /// A key that others than its owner may read.
 fn exposed(path: &str) -> Option<String> {
-    let mode = fs::metadata(path).ok()?.permissions().mode();
-    if mode & 0o077 == 0 {
-        return None;
-    }
-    let shown = Escaped(path.as_bytes());
+    let remedy = privacy::remedy(path, &fs::metadata(path).ok()?)?;
     Some(format!(
-        "others can read the key in '{}'; chmod 600 {} keeps it from them",
-        shown, shown
+        "others can read the key in '{}'; {} keeps it from them",
+        Escaped(path.as_bytes()),
+        remedy
     ))
 }

@@ -3,7 +3,11 @@
 mod inherited;
 #[cfg(feature = "legacy")]
 mod linux;
+#[cfg(feature = "cli")]
+mod user;
 
 pub use self::inherited::Inherited;
 #[cfg(feature = "legacy")]
 pub use self::linux::*;
+#[cfg(feature = "cli")]
+pub use self::user::effective_user;

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::support::program::start_on_terminal;
+use crate::support::program::{start_on_terminal, NOBODY};
 use crate::support::{closed_address, eventually, sys, Peer, Ptunnel, Running, TempDir};
 
 /// The value of a Basic credential; an encoder of its own, so that both must be right.
@@ -124,6 +124,32 @@ fn a_password_file_that_others_can_read_is_refused() {
         assert!(finished.stderr.contains("600"), "{}", finished.stderr);
         assert_hidden(&finished.stderr, "hunter2");
     }
+}
+
+/// What systemd's LoadCredential= and a Secret of Kubernetes look like to a service: root's, for
+/// its group. It was refused, so that neither could be used.
+#[test]
+fn a_password_file_of_another_owner_may_be_for_a_group() {
+    if !sys::is_root() {
+        return; // and can't give files away
+    }
+    let folder = TempDir::new();
+    let check = |mode, option| {
+        let file = folder.file_with_mode("password", mode, "hunter2\n");
+        sys::give(&file, 0, NOBODY);
+        let finished = Ptunnel::through("joe@proxy.example:1")
+            .to("example.org:22")
+            .args(&["--check-config", option, &file])
+            .by_nobody()
+            .run();
+        (finished.code(), finished.text() + &finished.stderr)
+    };
+    let (code, said) = check(0o440, "--password-file");
+    assert_eq!(code, 0, "{}", said);
+    let (code, said) = check(0o444, "--password-file");
+    assert_eq!(code, 2, "{}", said);
+    assert!(said.contains("chmod o= "), "{}", said);
+    assert_hidden(&said, "hunter2");
 }
 
 #[test]

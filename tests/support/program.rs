@@ -41,20 +41,29 @@ pub fn clean_command(program: impl Into<OsString>) -> Command {
 /// More than `pipe-user-pages-soft` allows by default: 16,384 pages, and a pipe has 16.
 pub const PIPES: usize = 1_100;
 
+/// User and group of nobody.
+pub const NOBODY: u32 = 65_534;
+
 /// The program is opened before its folder is out of reach.
-const USE_UP_PIPE_MEMORY: &str = "
+const BECOME_NOBODY: &str = "
 import os, resource, sys
 program = os.open(sys.argv[1], os.O_RDONLY)
-most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 if os.geteuid() == 0:
     os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+";
+
+const USE_UP_PIPE_MEMORY: &str = "
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 for _ in range(PIPES):
     reader, writer = os.pipe()
     os.set_inheritable(reader, True)
     os.close(writer)
+";
+
+const BECOME_THE_PROGRAM: &str = "
 os.execve(program, sys.argv[1:], os.environ)
 ";
 
@@ -157,14 +166,19 @@ impl Ptunnel {
 
     /// Runs the program as a user whose share of pipe memory is used up: by `PIPES` pipes that
     /// the program inherits. Root knows no such share, so it becomes nobody.
-    pub fn with_pipe_memory_used_up(mut self) -> Ptunnel {
-        self.before = vec![
-            "python3".into(),
-            "-c".into(),
-            USE_UP_PIPE_MEMORY
-                .replace("PIPES", &PIPES.to_string())
-                .into(),
-        ];
+    pub fn with_pipe_memory_used_up(self) -> Ptunnel {
+        self.by_nobody_after(&USE_UP_PIPE_MEMORY.replace("PIPES", &PIPES.to_string()))
+    }
+
+    /// Runs the program as nobody; wants root.
+    pub fn by_nobody(self) -> Ptunnel {
+        self.by_nobody_after("")
+    }
+
+    fn by_nobody_after(mut self, script: &str) -> Ptunnel {
+        let become_nobody = BECOME_NOBODY.replace("NOBODY", &NOBODY.to_string());
+        let script = [&become_nobody, script, BECOME_THE_PROGRAM].concat();
+        self.before = vec!["python3".into(), "-c".into(), script.into()];
         self
     }
 

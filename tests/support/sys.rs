@@ -1,5 +1,6 @@
 //! System calls that std has no face for: the rig's only unsafe code.
 
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem;
@@ -114,6 +115,13 @@ pub fn clock_ticks() -> u64 {
 pub fn is_root() -> bool {
     // SAFETY: no pointers.
     unsafe { libc::geteuid() == 0 }
+}
+
+/// Makes a file another user's and group's; wants root.
+pub fn give(path: &str, user: u32, group: u32) {
+    let path = CString::new(path).expect("a path");
+    // SAFETY: a string that ends in a NUL and lives through the call.
+    check(unsafe { libc::chown(path.as_ptr(), user, group) }).expect("chown");
 }
 
 /// The child dies with the thread that starts it: nothing outlives a test that was killed. And

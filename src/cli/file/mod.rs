@@ -11,12 +11,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 
 use clap::ArgMatches;
 
 use self::toml::{Item, Value};
 use super::definition::{self, Flag};
+use super::privacy;
 use super::secrecy::Secretive;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -63,8 +63,8 @@ const REPLACES: &[(&str, &[&str])] = &[
 pub(super) struct ConfigFile {
     path: String,
     entries: Vec<Entry>,
-    /// Whether others than its owner may read it.
-    is_open: bool,
+    /// How it is kept from others, if they may read it.
+    remedy: Option<String>,
 }
 
 /// One value of an option.
@@ -88,14 +88,14 @@ impl ConfigFile {
             Error::usage(format!("--config '{}': {}", Escaped(path.as_bytes()), e))
         };
         let mut file = File::open(path).map_err(|e| fail(&e))?;
-        let mode = file.metadata().map_err(|e| fail(&e))?.permissions().mode();
+        let metadata = file.metadata().map_err(|e| fail(&e))?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(|e| fail(&e))?;
         let entries = entries(&text).map_err(|(line, why)| at(path, Some(line), why))?;
         Ok(ConfigFile {
             path: path.to_string(),
             entries,
-            is_open: mode & 0o077 != 0,
+            remedy: privacy::remedy(path, &metadata),
         })
     }
 
@@ -141,13 +141,11 @@ impl ConfigFile {
                 .map_or("", |end| &entry.word[end + 1..]);
             Secretive::of(entry.name, value).is_some()
         });
-        if !self.is_open || !holds_password {
-            return None;
-        }
-        let path = Escaped(self.path.as_bytes());
+        let remedy = self.remedy.as_ref().filter(|_| holds_password)?;
         Some(format!(
-            "others can read the password in {}: chmod 600 {}, or keep it in a --password-file",
-            path, path
+            "others can read the password in {}: {}, or keep it in a --password-file",
+            Escaped(self.path.as_bytes()),
+            remedy
         ))
     }
 }
