@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -108,13 +109,21 @@ func typed(kind metav1.TypeMeta) (any, error) {
 	return nil, fmt.Errorf("unknown kind %q of %q", kind.Kind, kind.APIVersion)
 }
 
+// mounted is where the manifests have their Secrets; here that is the folder of a check.
+const mounted = "/run/secrets/ptunnel"
+
 func checkConfig(ptunnel, text string) error {
 	folder, err := os.MkdirTemp("", "ptunnel-check")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
+	password := filepath.Join(folder, "password")
+	if err := os.WriteFile(password, []byte("secret"), 0o400); err != nil {
+		return err
+	}
 	file := filepath.Join(folder, "ptunnel.toml")
+	text = strings.ReplaceAll(text, mounted, folder)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
