@@ -8,7 +8,9 @@ mod queue;
 mod syslog;
 
 use std::env;
+use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -40,12 +42,11 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) -> Result
             let (syslog, reached) = Syslog::open(path.clone(), format);
             if let Err(e) = reached {
                 // Nobody else can be told.
-                let _ = writeln!(
-                    io::stderr(),
+                tell_people(&format!(
                     "ptunnel: no syslog at {} yet, log lines are lost until it is there: {}",
                     path.display(),
                     e
-                );
+                ));
             }
             Sink::Syslog(Mutex::new(syslog))
         }
@@ -81,9 +82,34 @@ impl Logging {
             // To people, as they are told what is wrong with a command line.
             (Some(queue), LogFormat::Text) => queue.push(format!("ptunnel: {}\n", error)),
             // Whoever collects the log wants the last line, too, and in its form.
-            _ => error!("{}", error),
+            (Some(_), LogFormat::Json) => error!("{}", error),
+            // Who looks why the program is gone may not look there, and it may have been lost.
+            (None, _) => {
+                error!("{}", error);
+                tell_people(&format!("ptunnel: {}", error));
+            }
         }
     }
+}
+
+/// On stderr, where log lines go elsewhere: so there is room for the few that go there. Nobody
+/// reading is no reason to fail.
+fn tell_people(line: &str) {
+    if !is_client_on_stderr() {
+        let _ = writeln!(io::stderr(), "{}", line);
+    }
+}
+
+/// Whether stderr is the socket that stdin is: inetd's client, to whom these lines would be the
+/// destination's.
+fn is_client_on_stderr() -> bool {
+    let socket = |descriptor| {
+        let file = fs::metadata(format!("/proc/self/fd/{}", descriptor)).ok()?;
+        let is_socket = file.file_type().is_socket();
+        Some((file.dev(), file.ino())).filter(|_| is_socket)
+    };
+    let client = socket(0);
+    client.is_some() && client == socket(2)
 }
 
 impl Drop for Logging {

@@ -173,10 +173,54 @@ fn syslog_gets_the_error_that_ends_the_program() {
         .args(&["--log-to", &format!("syslog:{}", path)])
         .run();
     finished.expect_code(1);
-    assert_eq!(finished.stderr, "");
     let line = receive(&daemon);
     assert!(line.starts_with("<27>ptunnel["), "{}", line);
     assert!(line.contains("]: error: cannot listen on "), "{}", line);
+}
+
+/// Without a daemon it was told to nobody.
+#[test]
+fn the_error_that_ends_the_program_is_on_stderr_whatever_becomes_of_the_log() {
+    let taken = Peer::echoing();
+    let folder = TempDir::new();
+    let there = folder.at("log");
+    let _daemon = daemon(&there);
+    for path in &[there, folder.at("nothing")] {
+        let finished = Ptunnel::through("proxy.example:3128")
+            .arg(format!("{}:a.example:1", taken.port()))
+            .args(&["--log-to", &format!("syslog:{}", path)])
+            .run();
+        finished.expect_code(1);
+        let last = finished.stderr.lines().last().unwrap_or_default();
+        assert!(
+            last.starts_with("ptunnel: cannot listen on "),
+            "{:?}",
+            finished.stderr
+        );
+    }
+}
+
+/// inetd's client is all three streams.
+const AS_INETD_DOES: &str = "
+import socket, subprocess, sys
+client, connection = socket.socketpair()
+program = subprocess.Popen(sys.argv[1:], stdin=connection, stdout=connection, stderr=connection)
+connection.close()
+print(client.makefile().read(), end='')
+sys.exit(program.wait())
+";
+
+#[test]
+fn inetds_client_reads_no_word_of_ours() {
+    let folder = TempDir::new();
+    let refuses = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let log_to = format!("syslog:{}", folder.at("nothing"));
+    let finished = Ptunnel::through(refuses.address())
+        .args(&["-W", "a.example:1", "--log-to", &log_to])
+        .started_by(&["python3", "-c", AS_INETD_DOES])
+        .run();
+    finished.expect_code(3);
+    assert_eq!(finished.text(), "");
 }
 
 /// Not there at first, gone for a while, and there again: lines are lost and counted, no more.
