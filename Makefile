@@ -39,13 +39,16 @@ soak: setup ## soak the program for an hour and keep a record: make soak MINUTES
 	PTUNNEL_SOAK_MINUTES=$(MINUTES) PTUNNEL_SOAK_RECORD=$(abspath $(SOAK)) $(if $(SEED),PTUNNEL_SEED=$(SEED)) \
 		nice -n 5 $(CARGO) test --release --locked --test soak nothing_is -- --nocapture
 
+# What is shipped has today's openssl crate, and so a copy of the tree with a lock of its own.
+SHIPPED := $(TARGET)/packaging
+
 deb: ## make a Debian package of the program in target/debian
-	$(CARGO) build --release --locked
-	packaging/debian/build $(TARGET)/release/ptunnel $(TARGET)/debian
+	packaging/release $(SHIPPED)
+	packaging/debian/build $(SHIPPED) $(TARGET)/debian
 
 check-packaging: ## look at the package, the unit, the manifests and the examples with what will read them
-	$(CARGO) build --release --locked
-	packaging/check $(TARGET)/release/ptunnel
+	packaging/release $(SHIPPED)
+	packaging/check $(SHIPPED)
 
 # The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
 test-compat: ## run the tests of the bridge, on both generations of tokio-core
