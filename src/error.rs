@@ -309,6 +309,14 @@ impl Error {
         }
     }
 
+    /// The proxy with which there was no TLS.
+    pub(crate) fn without_tls(&self) -> Option<&HostPort> {
+        match &self.kind {
+            Kind::Secure(Peer::Proxy(address)) => Some(address),
+            _ => None,
+        }
+    }
+
     fn io_cause(&self) -> Option<&io::Error> {
         error::Error::source(self)?.downcast_ref()
     }

@@ -263,12 +263,11 @@ fn configure(
     let is_without_listener = tunnels.is_empty() && dynamic.is_empty() && serve.is_none();
     match (&stdio, is_without_listener) {
         _ if demo => {}
-        _ if test && tunnels.is_empty() && stdio.is_none() => {
-            return Err(Error::usage(
-                "--test has nowhere to go: give a tunnel such as 8993:imap.example.org:993, or \
-                 -W HOST:PORT",
-            ))
-        }
+        _ if test && tunnels.is_empty() && stdio.is_none() => return Err(Error::usage(
+            "--test has nowhere to go, since -D and --serve-proxy have no destination of their \
+                 own: give a tunnel such as 8993:imap.example.org:993, or -W HOST:PORT beside them",
+        )),
+        _ if test => {}
         (None, true) => {
             return Err(Error::usage(
                 "nothing to do: give a tunnel such as 8993:imap.example.org:993, -D PORT, \

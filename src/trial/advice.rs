@@ -3,14 +3,26 @@
 use std::fmt;
 
 use super::Step;
+use crate::config::{Host, HostPort};
 use crate::error::{Cause, Error};
 
 /// Displays as the rest of `try: …`.
-pub(super) struct Advice(&'static str);
+pub(super) enum Advice {
+    Text(&'static str),
+    /// A look at the certificates of who listens there.
+    Certificates(HostPort),
+}
+
+/// What stands in errors that say by themselves what to do.
+const REMEDIES: &[&str] = &["try http", "write http", "--proxy-", "clock right?"];
 
 impl Advice {
     /// `None` when the error itself says what to do.
     pub(super) fn after(step: Step, error: &Error) -> Option<Advice> {
+        let said = error.to_string();
+        if REMEDIES.iter().any(|remedy| said.contains(remedy)) {
+            return None;
+        }
         let text = match (step, error.cause()) {
             (_, Cause::Shortage) => return None,
             (Step::FirstByte, _) => {
@@ -33,16 +45,21 @@ impl Advice {
                 "nobody answers: is the address right, or does a firewall drop it? -4 and -6 keep \
                  to one family"
             }
-            (_, Cause::Tls) => {
-                "`openssl s_client -connect HOST:PORT` shows the certificates that it presents; \
-                 --proxy-cacert names whom to trust"
+            (_, Cause::Tls) => return error.without_tls().cloned().map(Advice::Certificates),
+            (Step::Socks5, Cause::HandshakeTimeout) => {
+                "it takes the connection and says nothing: is it a SOCKS5 proxy, in the clear? \
+                 --handshake-timeout gives it more time"
             }
             (_, Cause::HandshakeTimeout) => {
                 "it takes the connection and says nothing: is it an HTTP proxy, and is https:// \
                  right for it, or wrong? --handshake-timeout gives it more time"
             }
-            (_, Cause::Lost) => {
+            (Step::Connect, Cause::Lost) => {
                 "it may want TLS (https://), or not serve this machine: its log says why"
+            }
+            (_, Cause::Lost) => "it may not serve this machine: its log says why",
+            (Step::Socks5, Cause::Malformed) => {
+                "whatever is there, it is no SOCKS5 proxy as it was spoken to: is the port right?"
             }
             (_, Cause::Malformed) => {
                 "whatever is there, it is no HTTP proxy as it was spoken to: is the port right, \
@@ -55,7 +72,7 @@ impl Advice {
             (_, Cause::Refused) => return Advice::on_refusal(error),
             (_, Cause::Denied) | (_, Cause::Cut) | (_, Cause::Other) => return None,
         };
-        Some(Advice(text))
+        Some(Advice::Text(text))
     }
 
     fn on_refusal(error: &Error) -> Option<Advice> {
@@ -74,12 +91,20 @@ impl Advice {
             }
             _ => "ask who runs the proxy what it means by that",
         };
-        Some(Advice(text))
+        Some(Advice::Text(text))
     }
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        let address = match self {
+            Advice::Text(text) => return f.write_str(text),
+            Advice::Certificates(address) => address,
+        };
+        write!(f, "`openssl s_client -connect {}", address)?;
+        if let Host::Name(name) = &address.host {
+            write!(f, " -servername {}", name)?;
+        }
+        f.write_str("` shows the certificates that it presents")
     }
 }

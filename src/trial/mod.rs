@@ -36,8 +36,10 @@ pub(crate) enum Step {
     /// The proxy's certificate is looked at.
     #[cfg(feature = "tls")]
     Tls,
-    /// The proxy is asked for the destination.
+    /// The proxy is asked for the destination, with HTTP's method of that name.
     Connect,
+    /// The same in SOCKS5.
+    Socks5,
     /// It is answered who we are.
     Authentication,
     /// The destination speaks.
@@ -52,6 +54,7 @@ impl Step {
             #[cfg(feature = "tls")]
             Step::Tls => "TLS",
             Step::Connect => "CONNECT",
+            Step::Socks5 => "SOCKS5",
             Step::Authentication => "authentication",
             Step::FirstByte => "first byte",
         }

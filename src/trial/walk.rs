@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::dial::{race, resolve};
 use super::stream::{Fronted, Stream, Timed};
 use super::{Step, Witness};
-use crate::config::{Family, Host, HostPort, ProxySpec, Timeouts};
+use crate::config::{Family, Host, HostPort, Protocol, ProxySpec, Timeouts};
 use crate::error::{Error, Peer, Phase};
 use crate::route::{Attempts, Candidate, Leg, Tunnel, Via};
 use crate::wire::{self, Exchange, Proof};
@@ -165,7 +165,10 @@ impl<'a> Walk<'a> {
         reach_it: impl Fn(&mut Walk<'a>) -> Reached,
     ) -> Reached {
         let mut exchange = leg.exchange();
-        let mut step = Step::Connect;
+        let mut step = match leg.spec().protocol {
+            Protocol::Http => Step::Connect,
+            Protocol::Socks5(_) => Step::Socks5,
+        };
         let mut proof = None;
         let until = Instant::now() + self.timeouts.handshake;
         loop {

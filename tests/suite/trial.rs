@@ -16,6 +16,9 @@ const STEPS: &[&str] = &[
     "first byte",
 ];
 
+/// The same where the proxy is asked in SOCKS5.
+const SOCKS5: &str = "SOCKS5";
+
 fn test(program: Ptunnel) -> Finished {
     program.arg("--test").run()
 }
@@ -24,7 +27,8 @@ fn test(program: Ptunnel) -> Finished {
 fn steps(text: &str) -> Vec<(&str, &str)> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
     let steps = lines.filter_map(|line| {
-        let name = STEPS.iter().find(|name| line.starts_with(**name))?;
+        let mut names = STEPS.iter().chain(&[SOCKS5]);
+        let name = names.find(|name| line.starts_with(**name))?;
         // A time stands between the two.
         let at = line.find(" ms  ").expect(line);
         let time = line[name.len()..at].trim();
@@ -129,7 +133,17 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
         connection.receive(5); // as much of its hello as makes it talk
         connection.send("HTTP/1.1 400 Bad Request\r\n\r\n");
     });
+    let strange = Peer::start(|mut connection| {
+        connection.receive(3); // its greeting
+        connection.send("SSH-2.0-OpenSSH\r\n");
+    });
+    let turns_away = Peer::start(|mut connection| drop(connection.receive(3)));
     let hole = Blackhole::start();
+    let authority = Authority::new();
+    let stunnel = Stunnel::start(&authority.issue("proxy", "DNS:localhost"), web.address());
+    let certificates = format!("`openssl s_client -connect {}` shows", stunnel.address());
+    let certificate = authority.certificate();
+    let trust = ["--proxy-cacert", &certificate[..]];
     let at = |address: SocketAddr| address.to_string();
     let cases: &[(String, &str, i32, &str, &str)] = &[
         (
@@ -154,11 +168,39 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             "firewall",
         ),
         (
+            format!("https://{}", stunnel.address()),
+            "TLS",
+            1,
+            "its certificate is for localhost, not 127.0.0.1",
+            &certificates,
+        ),
+        (
             format!("https://{}", plain.address()),
             "TLS",
             1,
-            "no TLS with proxy",
-            "openssl s_client",
+            "it doesn't speak TLS: try http://",
+            "",
+        ),
+        (
+            format!("socks5h://{}", turns_away.address()),
+            SOCKS5,
+            1,
+            "closed the connection",
+            "try: it may not serve this machine",
+        ),
+        (
+            format!("socks5h://{}", strange.address()),
+            SOCKS5,
+            1,
+            "no valid reply",
+            "no SOCKS5 proxy",
+        ),
+        (
+            format!("socks5h://{}", silent.address()),
+            SOCKS5,
+            1,
+            "no reply from proxy",
+            "a SOCKS5 proxy",
         ),
         (
             at(rubbish.address()),
@@ -213,8 +255,10 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
         ),
     ];
     for (proxy, step, code, said, advice) in cases {
+        let is_secure = proxy.starts_with("https://");
         let program = Ptunnel::through(proxy)
             .args(&["-w", "0.4", "--handshake-timeout", "0.4"])
+            .args(if is_secure { &trust } else { &[] })
             .to("example.org:22");
         let finished = test(program);
         let text = finished.text();
@@ -229,8 +273,15 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             text
         );
         let tries = text.lines().find(|line| line.trim().starts_with("try: "));
-        let tries = tries.unwrap_or_else(|| panic!("no advice in {}", text));
-        assert!(tries.contains(advice), "{:?} is not in {}", advice, text);
+        match tries {
+            Some(tries) => assert!(
+                !advice.is_empty() && tries.contains(advice),
+                "{:?} is not in {}",
+                advice,
+                text
+            ),
+            None => assert_eq!(*advice, "", "{}", text),
+        }
         assert!(text.ends_with("\ndoes not work\n"), "{}", text);
         let before = all[..all.len() - 1].iter();
         assert!(before.clone().all(|(_, what)| !what.contains("FAILED")));
@@ -483,6 +534,12 @@ fn a_test_without_a_destination_is_a_usage_error() {
         "{}",
         nowhere.stderr
     );
+    let open = || Ptunnel::through(closed_address()).args(&["-D", "0"]);
+    let nowhere = test(open());
+    nowhere.expect_code(2);
+    let remedy = "-W HOST:PORT beside them";
+    assert!(nowhere.stderr.contains(remedy), "{}", nowhere.stderr);
+    test(open().args(&["-W", "b:2"])).expect_code(1);
     for other in &["--demo", "--check-config"] {
         let both = test(Ptunnel::through("a:1").to("b:2").arg(*other));
         both.expect_code(2);
