@@ -16,7 +16,7 @@ pub(super) struct Flag {
     pub(super) long: Option<&'static str>,
     /// What stands for its value in the help; `None` when it takes none.
     pub(super) value: Option<&'static str>,
-    /// All values that there are, if they can be counted.
+    /// Values to choose from: all that there are, or those that can be named.
     pub(super) choices: Vec<&'static str>,
     pub(super) help: &'static str,
     /// Whether it may be given again.
@@ -65,7 +65,10 @@ pub(super) fn options() -> Vec<Flag> {
                 short: option.s.short,
                 long: option.s.long,
                 value: names.and_then(|names| names.values().next().copied()),
-                choices: option.v.possible_vals.clone().unwrap_or_default(),
+                choices: match &option.v.possible_vals {
+                    Some(all) => all.clone(),
+                    None => flags::suggestions(option.b.name).to_vec(),
+                },
                 help: option.b.help.unwrap_or_default(),
                 is_repeated: option.b.is_set(ArgSettings::Multiple) && option.v.num_vals == Some(1),
                 conflicts: option.b.blacklist.clone().unwrap_or_default(),
@@ -89,6 +92,8 @@ mod tests {
         assert_eq!((proxy.short, proxy.value), (Some('p'), Some("PROXY")));
         assert!(proxy.is_repeated && proxy.choices.is_empty());
         assert_eq!(named("splice").choices, ["auto", "never", "always"]);
+        assert_eq!(named("log-to").choices, ["stderr", "syslog"]);
+        assert_eq!(named("proxy-auth").choices, ["basic", "digest", "ntlm"]);
         let stdio = named("stdio");
         assert!(stdio.value.is_some() && !stdio.is_repeated);
         let verbose = named("verbose");

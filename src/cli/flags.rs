@@ -3,7 +3,7 @@
 use clap::{App, AppSettings, Arg};
 
 use super::generate;
-use crate::config::{LogFormat, Splice};
+use crate::config::{LogFormat, LogTarget, Schemes, Splice};
 
 pub(super) const ABOUT: &str = "\
 Carries local TCP connections through an HTTP proxy with the CONNECT method.
@@ -315,6 +315,15 @@ pub(super) fn app() -> App<'static, 'static> {
             "TARGET",
             "Where log lines go: stderr, syslog, syslog:SOCKET [default: stderr]",
         ))
+}
+
+/// Values that shells offer for an option that takes others, too.
+pub(super) fn suggestions(name: &str) -> &'static [&'static str] {
+    match name {
+        "log-to" => LogTarget::NAMES,
+        "proxy-auth" => Schemes::NAMES,
+        _ => &[],
+    }
 }
 
 /// The same for a command line that a file may complete: what one flag requires of another may

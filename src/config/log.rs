@@ -47,6 +47,11 @@ pub enum LogTarget {
     Syslog(PathBuf),
 }
 
+impl LogTarget {
+    /// What those without a path are called.
+    pub const NAMES: &'static [&'static str] = &["stderr", "syslog"];
+}
+
 impl Default for LogTarget {
     fn default() -> LogTarget {
         LogTarget::Stderr

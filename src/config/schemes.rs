@@ -34,6 +34,9 @@ pub struct Schemes {
 }
 
 impl Schemes {
+    /// What each is called.
+    pub const NAMES: &'static [&'static str] = &["basic", "digest", "ntlm"];
+
     /// Whether this one may be answered.
     pub fn allow(&self, scheme: Scheme) -> bool {
         self.named.is_empty() || self.named.contains(&scheme)

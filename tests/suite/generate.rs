@@ -85,11 +85,13 @@ fn bash_completes_flags_values_and_files() {
         try ptunnel --splice =
         try ptunnel --splice = al
         try ptunnel -p ''
+        try ptunnel --proxy-auth di
+        try ptunnel --log-to ''
         try ptunnel --password-file a
     "#;
     let printed = shell("bash", &["--norc"], script, &file);
     let expected = "complete -F _ptunnel ptunnel\n--splice:\n--direct-fallback:\nnever:\n\
-                    auto:never:always:\nalways:\n:\nwith -o filenames\na password:\n";
+                    auto:never:always:\nalways:\n:\ndigest:\nstderr:syslog:\nwith -o filenames\na password:\n";
     assert_eq!(printed, expected);
 }
 
@@ -108,6 +110,7 @@ fn zsh_completes_flags_values_and_files() {
         zpty -w -n z $'ptunnel -p p:1 1:a:1 --direct\t\n'
         zpty -w -n z $'ptunnel --password-file a\t\n'
         zpty -w -n z $'ptunnel -p a\t\n'
+        zpty -w -n z $'ptunnel --log-to=sy\t\n'
         zpty -w z 'print all " done"'
         zpty -r -m z said '*all  done*'
         print -r -- "$said"
@@ -118,6 +121,7 @@ fn zsh_completes_flags_values_and_files() {
         "<-p><p:1><1:a:1><--direct-fallback>",
         "<--password-file><a password>",
         "<-p><a>",
+        "<--log-to=syslog>",
     ] {
         assert!(said.contains(words), "{:?} is not in {}", words, said);
     }
@@ -130,7 +134,7 @@ fn fish_completes_flags_values_and_files() {
     folder.file("a password", "");
     let script = r#"
         source $argv[1]; cd (dirname $argv[1])
-        for line in '--spl' '-p p:1 1:a:1 --direct' '--splice ne' '-p ' '--password-file a'
+        for line in '--spl' '-p p:1 1:a:1 --direct' '--splice ne' '-p ' '--proxy-auth n' '--password-file a'
             complete -C "ptunnel $line" | string replace -r '\t.*' ''
             echo .
         end
@@ -143,7 +147,7 @@ fn fish_completes_flags_values_and_files() {
     let output = command.output().expect("fish");
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
-        "--splice\n.\n--direct-fallback\n.\nnever\n.\n.\na password\n.\n",
+        "--splice\n.\n--direct-fallback\n.\nnever\n.\n.\nntlm\n.\na password\n.\n",
         "{}",
         parts::described(&output)
     );

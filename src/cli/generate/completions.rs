@@ -1,5 +1,5 @@
-//! Completions: each flag with its help, files where a file is wanted, all values where they can
-//! be counted, and nothing where only the user knows.
+//! Completions: each flag with its help, files where a file is wanted, values where they can be
+//! named, and nothing where only the user knows.
 
 use std::fmt::Write;
 
