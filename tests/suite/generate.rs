@@ -60,6 +60,12 @@ fn the_manual_page_is_whole_and_without_a_fault() {
         "-p, --proxy PROXY ...",
         "-4, --ipv4",
         "EXIT CODES",
+        "CONFIGURATION FILE",
+        "tunnels = [\"8993:imap.example.org:993\"]",
+        "FILES",
+        "/etc/ptunnel/ptunnel.toml   What",
+        "SIGNALS",
+        "SIGHUP",
         "PTUNNEL_PASSWORD",
         "[BIND:]PORT:HOST:HOSTPORT",
     ] {

@@ -177,7 +177,7 @@ impl Ptunnel {
 
     fn by_nobody_after(mut self, script: &str) -> Ptunnel {
         let become_nobody = BECOME_NOBODY.replace("NOBODY", &NOBODY.to_string());
-        let script = [&become_nobody, script, BECOME_THE_PROGRAM].concat();
+        let script = [&become_nobody[..], script, BECOME_THE_PROGRAM].concat();
         self.before = vec!["python3".into(), "-c".into(), script.into()];
         self
     }

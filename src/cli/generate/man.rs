@@ -6,6 +6,32 @@ use crate::cli::flags::{ABOUT, AFTER};
 /// Every page has one: when the flags last changed.
 const DATE: &str = "2026-11-21";
 
+/// What only the page has room for, in the form of [`AFTER`]; lines without a margin are text.
+const MORE: &str = "\
+CONFIGURATION FILE:
+--config FILE reads options in TOML, under their long names, and tunnels in a list called tunnels. \
+An option that may be repeated takes a list, or one value; one without a value takes true or \
+false, verbose also a number. What is typed goes before what is written.
+
+    proxy = [\"proxy.example:3128\", \"proxy2.example:3128\"]
+    user = \"joe\"
+    password-file = \"/etc/ptunnel/password\"
+    tunnels = [\"8993:imap.example.org:993\"]
+    idle-timeout = 3600
+    multithreaded = true
+    verbose = 1
+
+FILES:
+    /etc/ptunnel/ptunnel.toml   What the service is started with; nothing is read unless it is named
+    /etc/ptunnel/environment    Variables of the service, as PTUNNEL_SERVE_PASSWORD=...
+    /dev/log                    Where --log-to syslog sends lines
+
+SIGNALS:
+    SIGTERM, SIGINT             Take no more clients, give live tunnels --drain-timeout, and end; a
+                                second one ends at once
+    SIGHUP                      Read --config FILE again, and the files that it names; without
+                                --config, end";
+
 /// ptunnel(1).
 pub(super) fn page(options: &[Flag]) -> String {
     let mut page = Page::default();
@@ -32,10 +58,14 @@ pub(super) fn page(options: &[Flag]) -> String {
         page.macro_line(&tag(flag));
         page.text(flag.help);
     }
-    for line in AFTER.lines() {
-        match line.strip_suffix(':') {
-            Some(title) if !line.starts_with(' ') => page.section(title),
-            _ => page.example(line.trim_start()),
+    for line in MORE.lines().chain(AFTER.lines()) {
+        match line.strip_prefix("    ") {
+            Some(line) => page.example(line),
+            None if line.is_empty() => {}
+            None => match line.strip_suffix(':') {
+                Some(title) => page.section(title),
+                None => page.text(line),
+            },
         }
     }
     page.section("SEE ALSO");
@@ -83,9 +113,6 @@ impl Page {
     }
 
     fn example(&mut self, line: &str) {
-        if line.is_empty() {
-            return;
-        }
         if !self.is_verbatim {
             self.macro_line(".EX");
             self.is_verbatim = true;
@@ -106,7 +133,14 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use super::{escaped, MORE};
+    use crate::cli::file::words_of_text;
+
+    #[test]
+    fn the_example_of_a_file_is_a_right_one() {
+        let example = MORE.split("\n\n").nth(1).unwrap();
+        assert_eq!(words_of_text(example).unwrap().len(), 8);
+    }
 
     #[test]
     fn no_text_is_taken_for_a_macro() {
