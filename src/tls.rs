@@ -8,6 +8,7 @@
 
 use std::fmt::Write;
 use std::io;
+use std::mem;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
@@ -57,13 +58,18 @@ impl Session {
             insecure: spec.is_insecure(),
         };
         let found = doubt.found.clone();
+        let goes_on = spec.is_insecure();
         ssl.set_verify_callback(mode, move |is_good, chain| {
             if !is_good {
                 let why = why_not(chain, &name);
                 let mut found = found.lock().unwrap_or_else(|e| e.into_inner());
-                found.get_or_insert(why);
+                // OpenSSL has several words for an issuer that it doesn't know.
+                if !found.contains(&why) {
+                    found.push(why);
+                }
             }
-            is_good
+            // To the end, where a fault ends nothing: who takes anybody shall know of each.
+            is_good || goes_on
         });
         Ok(Session { ssl, doubt })
     }
@@ -72,7 +78,7 @@ impl Session {
 /// What is wrong with a proxy's certificate, once it has been looked at.
 #[derive(Clone, Debug)]
 pub struct Doubt {
-    found: Arc<Mutex<Option<String>>>,
+    found: Arc<Mutex<Vec<String>>>,
     insecure: bool,
 }
 
@@ -109,7 +115,12 @@ impl Doubt {
 
     fn take(&self) -> Option<String> {
         let mut found = self.found.lock().unwrap_or_else(|e| e.into_inner());
-        found.take()
+        let all = mem::take(&mut *found);
+        if all.is_empty() {
+            None
+        } else {
+            Some(all.join("; "))
+        }
     }
 }
 

@@ -439,6 +439,13 @@ fn an_insecure_connection_is_warned_of_each_time() {
             warnings.count() == times
         });
     }
+    // Each of its faults, once.
+    let told = program.stderr();
+    let first = told.lines().next().unwrap_or_default();
+    let faults =
+        "(--proxy-insecure): its certificate is self-signed: if it is the right one, give \
+                  it as --proxy-cacert; its certificate is for other.test, not 127.0.0.1";
+    assert!(first.ends_with(faults), "{}", first);
     let right = Stunnel::start(&authority.issue("right", RIGHT), peer.address());
     let program = through(right.address(), &authority)
         .arg("--proxy-insecure")
