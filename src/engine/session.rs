@@ -4,7 +4,7 @@ use std::io;
 
 use futures::future::{self, Either, Loop};
 use futures::{Async, Future, Poll};
-use log::{debug, warn};
+use log::debug;
 
 use super::ask::ask;
 use super::dial::Dial;
@@ -15,7 +15,7 @@ use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{Carried, Visit};
-use crate::route::{Attempts, Candidate, Leg, Via};
+use crate::route::{Candidate, Leg, Via};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -86,64 +86,44 @@ impl Engine {
     }
 
     /// Opens a way to the tunnel's destination: through the first proxy of its gateway that can
-    /// be used, or directly where NO_PROXY says so.
+    /// be used, or directly where that is allowed.
     ///
     /// Resolves to a connected stream, which belongs to the caller; dropping the future closes
     /// whatever it had opened so far.
     pub fn open(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
-        let gateway = tunnel.gateway();
-        if gateway.route().is_direct(tunnel.destination()) {
-            return Either::A(self.open_directly(tunnel));
-        }
         let engine = self.clone();
         let tunnel = tunnel.clone();
-        Either::B(self.open_through_any(&tunnel).or_else(move |error| {
-            if tunnel.gateway().route().direct_fallback && error.is_unreachable() {
-                warn!("{}; connecting to {} directly", error, tunnel.destination());
-                Either::A(engine.open_directly(&tunnel))
-            } else {
-                Either::B(future::err(error))
-            }
-        }))
-    }
-
-    /// Asks one proxy after the other until one answers, be it with a refusal.
-    fn open_through_any(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
-        let engine = self.clone();
-        let tunnel = tunnel.clone();
-        let attempts = Attempts::new(tunnel.gateway());
+        let attempts = tunnel.gateway().attempts(tunnel.destination());
         future::loop_fn(attempts, move |mut attempts| {
-            let candidate = match attempts.next() {
-                Some(candidate) => candidate,
+            let via = match attempts.next() {
+                Some(via) => via,
                 None => return Either::A(future::err(attempts.give_up())),
             };
-            let attempt = engine.open_through(&candidate, tunnel.destination());
+            let attempt = engine.open_by(&via, &tunnel);
             Either::B(attempt.then(move |answer| match answer {
-                Ok(opened) => {
-                    candidate.trust();
-                    Ok(Loop::Break(opened))
+                Ok(stream) => {
+                    via.worked();
+                    Ok(Loop::Break(Opened { stream, via }))
                 }
                 Err(error) if error.is_refusal() => {
-                    candidate.trust();
+                    via.worked();
                     Err(error)
                 }
-                Err(error) => {
-                    candidate.blame(&error);
-                    Ok(Loop::Continue(attempts.failed(error)))
-                }
+                Err(error) => Ok(Loop::Continue(attempts.failed(&via, error))),
             }))
         })
     }
 
     /// Asks each proxy on a way for the next one, and the last of them for the destination.
-    fn open_through(
+    fn open_by(
         &self,
-        way: &Candidate,
-        destination: &HostPort,
-    ) -> impl Future<Item = Opened, Error = Error> {
-        let via = Via::through(way.clone());
-        self.reach(way, way.hops(), destination)
-            .map(move |stream| Opened { stream, via })
+        via: &Via,
+        tunnel: &Tunnel,
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+        match via.proxy() {
+            Some(way) => Either::A(self.reach(way, way.hops(), tunnel.destination())),
+            None => Either::B(self.open_directly(tunnel)),
+        }
     }
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
@@ -204,7 +184,10 @@ impl Engine {
         self.dial(way.peer(), address, way.family(), resolver)
     }
 
-    fn open_directly(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
+    fn open_directly(
+        &self,
+        tunnel: &Tunnel,
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         let destination = tunnel.destination();
         let family = tunnel.family();
         self.dial(
@@ -213,10 +196,7 @@ impl Engine {
             family,
             self.settings().resolver_for(tunnel),
         )
-        .map(|socket| Opened {
-            stream: bare(socket),
-            via: Via::DIRECTLY,
-        })
+        .map(bare)
     }
 
     pub(super) fn dial(

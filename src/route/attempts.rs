@@ -1,46 +1,65 @@
-//! One proxy after the other, until one answers: what is left, and what is worth telling.
+//! One way after the other, until one leads to the destination: what is left, and what is worth
+//! telling.
 
 use log::warn;
 
-use super::{Candidate, Gateway};
+use super::Via;
+use crate::config::HostPort;
 use crate::error::Error;
 
-/// The proxies not asked yet, and how those that were asked failed.
+/// The ways not tried yet, and how those that were tried failed.
 pub struct Attempts {
-    left: std::vec::IntoIter<Candidate>,
+    destination: HostPort,
+    left: std::vec::IntoIter<Via>,
     last: Option<Error>,
 }
 
 impl Attempts {
-    /// All proxies of `gateway`, in the order in which they shall be asked now.
-    pub fn new(gateway: &Gateway) -> Attempts {
-        Attempts::of(gateway.order())
-    }
-
-    /// The same for somebody who tells nobody of their answers.
-    pub(crate) fn of_onlooker(gateway: &Gateway) -> Attempts {
-        Attempts::of(gateway.order_for_onlooker())
-    }
-
-    fn of(order: Vec<Candidate>) -> Attempts {
+    /// All of these, of which there is one at least.
+    pub(super) fn new(destination: HostPort, ways: Vec<Via>) -> Attempts {
         Attempts {
-            left: order.into_iter(),
+            destination,
+            left: ways.into_iter(),
             last: None,
         }
     }
 
-    /// Whom to ask next.
+    /// What to try next.
     #[allow(clippy::should_implement_trait)] // it isn't for a `for`: errors come back in between
-    pub fn next(&mut self) -> Option<Candidate> {
-        self.left.next()
+    pub fn next(&mut self) -> Option<Via> {
+        let skipped = self
+            .left
+            .as_slice()
+            .iter()
+            .take_while(|way| !self.allows(way));
+        let place = skipped.count();
+        self.left.nth(place)
     }
 
-    /// Warns that another one is tried, if there is one, and [keeps](Attempts::keeping) the error.
-    pub fn failed(self, error: Error) -> Attempts {
-        if self.left.len() > 0 {
-            warn!("{}; trying the next proxy", error);
+    /// A proxy that was reached and failed isn't gone round.
+    fn allows(&self, way: &Via) -> bool {
+        let was_reached = self
+            .last
+            .as_ref()
+            .map_or(false, |last| !last.is_unreachable());
+        way.proxy().is_some() || !was_reached
+    }
+
+    /// Remembers that this way failed, warns of what is tried instead, if there is anything, and
+    /// [keeps](Attempts::keeping) the error.
+    pub fn failed(self, way: &Via, error: Error) -> Attempts {
+        if let Some(proxy) = way.proxy() {
+            proxy.blame(&error);
         }
-        self.keeping(error)
+        let text = error.to_string();
+        let attempts = self.keeping(error);
+        let mut left = attempts.left.as_slice().iter();
+        match left.find(|way| attempts.allows(way)) {
+            Some(next) if next.proxy().is_some() => warn!("{}; trying the next proxy", text),
+            Some(_) => warn!("{}; connecting to {} directly", text, attempts.destination),
+            None => {}
+        }
+        attempts
     }
 
     /// Keeps the error that tells most: a proxy that was reached says more than one that wasn't,
@@ -56,8 +75,8 @@ impl Attempts {
         self
     }
 
-    /// Why there is no tunnel, once nobody is left to be asked.
+    /// Why there is no tunnel, once nothing is left to be tried.
     pub fn give_up(self) -> Error {
-        self.last.expect("a route without proxies is direct")
+        self.last.expect("there was a way to try")
     }
 }

@@ -1,96 +1,63 @@
-//! Which proxy is asked next, and what is known of each.
+//! Which ways there are to a destination, and what is known of each.
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
-use log::warn;
-
-use super::memory::{Memory, Standing};
-use super::Leg;
-use crate::config::{Family, HostPort, Protocol, ProxySpec, Route};
-use crate::error::{Error, Peer};
-use crate::wire::auth::Identity;
+use super::lineup::{Common, Hop, Known, Lineup};
+use super::{Attempts, Candidate, Standing, Via};
+use crate::config::{HostPort, Route};
 
 /// A [`Route`] and what was learnt of its proxies, for all tunnels and threads together.
 #[derive(Clone, Debug)]
 pub struct Gateway {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    route: Route,
-    /// Who we are to the proxy of the same index, and how it wants to hear that.
-    identities: Vec<Option<Identity>>,
-    /// The same for those behind it.
-    via: Vec<Option<Identity>>,
-    memory: Memory,
-    /// When its time began.
-    start: Instant,
+    common: Arc<Common>,
+    lineup: Arc<Lineup>,
+    is_onlooker: bool,
 }
 
 impl Gateway {
     /// A gateway that has learnt nothing yet.
     pub fn new(route: Route) -> Gateway {
-        let identity = |proxy: &ProxySpec| {
-            if proxy.protocol != Protocol::Http {
-                return None;
-            }
-            let credentials = proxy.credentials.clone()?;
-            Some(Identity::new(credentials, route.schemes.clone()))
-        };
-        let identities = route.proxies.iter().map(identity).collect();
-        let via = route.via.iter().map(identity).collect();
-        let memory = Memory::of(route.proxies.len());
+        let known = |spec| Known::from(Hop::new(spec, &route.schemes));
+        let proxies: Vec<Known> = route.proxies.iter().cloned().map(known).collect();
+        let is_last = proxies.is_empty() || route.direct_fallback;
+        let direct_after = Some(proxies.len()).filter(|_| is_last);
+        let common = Arc::new(Common::new(route));
+        let lineup = Arc::new(Lineup::new(&common, proxies, direct_after));
         Gateway {
-            shared: Arc::new(Shared {
-                route,
-                identities,
-                via,
-                memory,
-                start: Instant::now(),
-            }),
+            common,
+            lineup,
+            is_onlooker: false,
         }
     }
 
     /// What it was made from.
     pub fn route(&self) -> &Route {
-        &self.shared.route
+        &self.common.route
     }
 
-    /// The proxies in the order in which one client shall ask them now.
-    pub fn order(&self) -> Vec<Candidate> {
-        self.candidates(self.shared.memory.order(self.now()))
-    }
-
-    /// The same for somebody who neither [blames](Candidate::blame) nor
-    /// [trusts](Candidate::trust), and so shall not take the turn of a client who does.
-    pub(super) fn order_for_onlooker(&self) -> Vec<Candidate> {
-        self.candidates(self.shared.memory.sorted(self.now()))
-    }
-
-    fn candidates(&self, order: Vec<usize>) -> Vec<Candidate> {
-        let order = order.into_iter();
-        order.map(|index| self.candidate(index)).collect()
-    }
-
-    fn candidate(&self, index: usize) -> Candidate {
-        Candidate {
-            gateway: self.clone(),
-            index,
+    /// The same for somebody who tells nobody how the ways fared.
+    pub(crate) fn for_onlooker(&self) -> Gateway {
+        Gateway {
+            is_onlooker: true,
+            ..self.clone()
         }
     }
 
     /// What was learnt of each proxy, in the list's order.
-    pub(crate) fn standings(&self) -> impl Iterator<Item = (Candidate, Standing)> + '_ {
-        let (memory, now) = (&self.shared.memory, self.now());
-        let all = 0..self.route().proxies.len();
-        all.map(move |index| (self.candidate(index), memory.standing(index, now)))
+    pub(crate) fn standings(&self) -> Vec<(Candidate, Standing)> {
+        self.lineup.standings()
     }
 
-    fn now(&self) -> u64 {
-        self.shared.start.elapsed().as_millis() as u64
+    /// The ways to a destination in the order in which one client shall try them now: through one
+    /// proxy after the other, or directly where NO_PROXY says so.
+    pub fn attempts(&self, destination: &HostPort) -> Attempts {
+        let ways = if self.route().is_direct(destination) {
+            vec![Via::DIRECTLY]
+        } else {
+            self.lineup.ways(self.is_onlooker)
+        };
+        Attempts::new(destination.clone(), ways)
     }
 }
 
@@ -113,88 +80,6 @@ impl fmt::Display for Gateway {
     }
 }
 
-/// One proxy of a gateway's list, with those behind it: a way that may be tried.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    gateway: Gateway,
-    index: usize,
-}
-
-impl Candidate {
-    /// The proxy that we connect to: where it is, and who we are to it.
-    pub fn spec(&self) -> &ProxySpec {
-        &self.gateway.route().proxies[self.index]
-    }
-
-    /// How errors call it.
-    pub fn peer(&self) -> Peer {
-        Peer::Proxy(self.spec().address.clone())
-    }
-
-    /// Which of its addresses are tried.
-    pub fn family(&self) -> Family {
-        self.route().family
-    }
-
-    /// How many proxies are asked on this way.
-    pub fn hops(&self) -> usize {
-        1 + self.route().via.len()
-    }
-
-    /// What the proxy behind so many others on this way is asked for: the next one, and the last
-    /// of them for the destination.
-    pub fn leg(&self, hop: usize, destination: &HostPort) -> Leg {
-        let next = self.route().via.get(hop);
-        let target = next.map_or(destination, |proxy| &proxy.address);
-        Leg::new(self.clone(), hop, target.clone())
-    }
-
-    pub(super) fn route(&self) -> &Route {
-        self.gateway.route()
-    }
-
-    pub(super) fn proxy(&self, hop: usize) -> &ProxySpec {
-        match hop.checked_sub(1) {
-            None => self.spec(),
-            Some(index) => &self.route().via[index],
-        }
-    }
-
-    /// Who we are to it, where HTTP is spoken.
-    pub(super) fn identity(&self, hop: usize) -> Option<&Identity> {
-        let identity = match hop.checked_sub(1) {
-            None => &self.gateway.shared.identities[self.index],
-            Some(index) => &self.gateway.shared.via[index],
-        };
-        identity.as_ref()
-    }
-
-    /// It couldn't be used: others first, for a while, unless the fault was ours.
-    pub fn blame(&self, error: &Error) {
-        let (shared, now) = (&self.gateway.shared, self.gateway.now());
-        if !error.is_no_proxys_fault() {
-            shared.memory.failed(self.index, now);
-        }
-    }
-
-    /// It could; when another one was in use before, the log says so.
-    pub fn trust(&self) {
-        if self.gateway.shared.memory.worked(self.index) {
-            let until = if self.index == 0 { "again" } else { "for now" };
-            warn!("new tunnels go through {} {}", self, until);
-        }
-    }
-}
-
-impl fmt::Display for Candidate {
-    /// `proxy.example:3128 via second.example:3128`, with every proxy on the way.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.spec().fmt(f)?;
-        let mut via = self.route().via.iter();
-        via.try_for_each(|proxy| write!(f, " via {}", proxy))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,11 +93,15 @@ mod tests {
         })
     }
 
+    fn way(gateway: &Gateway, place: usize) -> Candidate {
+        gateway.lineup.ways(false)[place].proxy().unwrap().clone()
+    }
+
     #[test]
     fn each_proxy_of_a_chain_is_asked_for_the_next_one() {
         let destination = "d:4".parse().unwrap();
         let gateway = gateway(&["a:1", "b:1"], &["joe:x@m:2", "socks5h://n:3"]);
-        let way = &gateway.order()[1];
+        let way = way(&gateway, 1);
         assert_eq!(way.to_string(), "b:1 via m:2 via socks5h://n:3");
         let legs = (0..way.hops()).map(|hop| way.leg(hop, &destination));
         let legs: Vec<String> = legs
@@ -229,7 +118,7 @@ mod tests {
     fn each_proxy_of_a_chain_is_told_its_own_credentials() {
         let destination = "d:4".parse().unwrap();
         let gateway = gateway(&["joe:x@a:1"], &["ann:y@m:2", "n:3"]);
-        let way = &gateway.order()[0];
+        let way = way(&gateway, 0);
         let said = |hop| String::from_utf8(way.leg(hop, &destination).exchange().begin()).unwrap();
         assert!(said(0).contains("Basic am9lOng=") && said(0).starts_with("CONNECT m:2 "));
         assert!(said(1).contains("Basic YW5uOnk=") && said(1).starts_with("CONNECT n:3 "));

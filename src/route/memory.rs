@@ -1,21 +1,20 @@
 //! What is remembered of the proxies of a list: which of them failed lately, and which one worked.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
 
 /// How long a proxy that couldn't be used isn't asked first, in milliseconds.
 const AVOIDED: u64 = 30_000;
 
-/// For all tunnels and threads together; proxies are called by their places in the list.
-#[derive(Debug)]
-pub(super) struct Memory {
-    /// Of each proxy: a time in milliseconds, or 0 when it isn't avoided.
-    avoided_until: Vec<AtomicU64>,
-    /// The one that worked when it was its turn.
-    in_use: AtomicUsize,
-    /// Of each proxy, how often it could be used.
-    answers: Vec<AtomicU64>,
+/// What is remembered of one proxy, whichever lists it is in.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    /// A time in milliseconds, or 0 when it isn't avoided.
+    avoided_until: AtomicU64,
+    /// How often it could be used.
+    answers: AtomicU64,
     /// And how often not.
-    failures: Vec<AtomicU64>,
+    failures: AtomicU64,
 }
 
 /// How a proxy has done so far.
@@ -31,25 +30,56 @@ pub(crate) struct Standing {
     pub(crate) failures: u64,
 }
 
+impl Record {
+    fn avoided_until(&self) -> u64 {
+        self.avoided_until.load(Ordering::Relaxed)
+    }
+
+    /// Once its time is over it is asked by one client alone, whose answer then counts: others shall
+    /// not wait for it with him. Whether that is this one; if not, it is avoided again.
+    fn may_be_first(&self, now: u64) -> bool {
+        match self.avoided_until() {
+            0 => true,
+            // So are all others.
+            time if time > now => true,
+            time => self
+                .avoided_until
+                .compare_exchange(time, now + AVOIDED, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok(),
+        }
+    }
+}
+
+/// For all tunnels and threads together; proxies are called by their places in the list.
+#[derive(Debug)]
+pub(super) struct Memory {
+    records: Vec<Arc<Record>>,
+    /// After so many of them the destination itself is tried; those behind are for when that fails.
+    direct_after: Option<usize>,
+    /// The one that worked when it was its turn.
+    in_use: AtomicUsize,
+}
+
 impl Memory {
-    /// Nothing is known of so many proxies.
-    pub(super) fn of(count: usize) -> Memory {
-        let zeros = || (0..count).map(|_| AtomicU64::new(0)).collect();
+    /// Of a list of the proxies that these records are of.
+    pub(super) fn of(records: Vec<Arc<Record>>, direct_after: Option<usize>) -> Memory {
         Memory {
-            avoided_until: zeros(),
+            records,
+            direct_after,
             in_use: AtomicUsize::new(0),
-            answers: zeros(),
-            failures: zeros(),
         }
     }
 
     /// The order in which one client shall ask them: the list's own, but those that failed lately
-    /// last, and among these the one that worked before the others.
+    /// last, and among these the one that worked before the others. None passes the destination.
     pub(super) fn order(&self, now: u64) -> Vec<usize> {
         loop {
             let order = self.sorted(now);
-            let first = order.first();
-            if first.map_or(true, |first| self.may_be_first(*first, now)) {
+            let first = match self.direct_after {
+                Some(0) => None,
+                _ => order.first(),
+            };
+            if first.map_or(true, |first| self.records[*first].may_be_first(now)) {
                 return order;
             }
         }
@@ -58,55 +88,50 @@ impl Memory {
     /// The same for somebody of whom nobody learns what they answered: it takes no one's turn.
     pub(super) fn sorted(&self, now: u64) -> Vec<usize> {
         let in_use = self.in_use.load(Ordering::Relaxed);
-        let mut order: Vec<usize> = (0..self.avoided_until.len()).collect();
+        let mut order: Vec<usize> = (0..self.records.len()).collect();
         // Each is read once: others write.
-        order.sort_by_cached_key(|proxy| {
-            let is_avoided = self.avoided_until[*proxy].load(Ordering::Relaxed) > now;
-            (is_avoided, is_avoided && *proxy != in_use)
+        order.sort_by_cached_key(|place| {
+            let is_behind = self.direct_after.map_or(false, |count| *place >= count);
+            let is_avoided = self.records[*place].avoided_until() > now;
+            (is_behind, is_avoided, is_avoided && *place != in_use)
         });
         order
     }
 
-    /// A proxy whose time is over is asked by one client alone, whose answer then counts: others
-    /// shall not wait for it with him. Whether that is this one; if not, it is avoided again.
-    fn may_be_first(&self, proxy: usize, now: u64) -> bool {
-        let until = &self.avoided_until[proxy];
-        match until.load(Ordering::Relaxed) {
-            0 => true,
-            // So are all others.
-            time if time > now => true,
-            time => until
-                .compare_exchange(time, now + AVOIDED, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok(),
-        }
+    /// After how many of the proxies the destination itself is tried.
+    pub(super) fn direct_after(&self) -> Option<usize> {
+        self.direct_after
     }
 
     /// It couldn't be used: others first, for a while.
-    pub(super) fn failed(&self, proxy: usize, now: u64) {
-        self.failures[proxy].fetch_add(1, Ordering::Relaxed);
-        self.avoided_until[proxy].store(now + AVOIDED, Ordering::Relaxed);
+    pub(super) fn failed(&self, place: usize, now: u64) {
+        let record = &self.records[place];
+        record.failures.fetch_add(1, Ordering::Relaxed);
+        record.avoided_until.store(now + AVOIDED, Ordering::Relaxed);
     }
 
     /// It could. Returns whether that is news: another one was in use before.
-    pub(super) fn worked(&self, proxy: usize) -> bool {
-        self.answers[proxy].fetch_add(1, Ordering::Relaxed);
-        self.avoided_until[proxy].store(0, Ordering::Relaxed);
+    pub(super) fn worked(&self, place: usize) -> bool {
+        let record = &self.records[place];
+        record.answers.fetch_add(1, Ordering::Relaxed);
+        record.avoided_until.store(0, Ordering::Relaxed);
         // Otherwise it was asked before one in front of it came back, and answers late.
-        let is_its_turn = self.avoided_until[..proxy]
+        let is_its_turn = self.records[..place]
             .iter()
-            .all(|until| until.load(Ordering::Relaxed) > 0);
-        is_its_turn && self.in_use.swap(proxy, Ordering::Relaxed) != proxy
+            .all(|record| record.avoided_until() > 0);
+        is_its_turn && self.in_use.swap(place, Ordering::Relaxed) != place
     }
 
-    pub(super) fn standing(&self, proxy: usize, now: u64) -> Standing {
-        let answers = self.answers[proxy].load(Ordering::Relaxed);
-        let is_avoided = self.avoided_until[proxy].load(Ordering::Relaxed) > now;
-        let worked_last = answers > 0 && self.in_use.load(Ordering::Relaxed) == proxy;
+    pub(super) fn standing(&self, place: usize, now: u64) -> Standing {
+        let record = &self.records[place];
+        let answers = record.answers.load(Ordering::Relaxed);
+        let is_avoided = record.avoided_until() > now;
+        let worked_last = answers > 0 && self.in_use.load(Ordering::Relaxed) == place;
         Standing {
             is_in_use: worked_last && !is_avoided,
             is_avoided,
             answers,
-            failures: self.failures[proxy].load(Ordering::Relaxed),
+            failures: record.failures.load(Ordering::Relaxed),
         }
     }
 }
@@ -115,9 +140,13 @@ impl Memory {
 mod tests {
     use super::*;
 
+    fn of(count: usize) -> Memory {
+        Memory::of((0..count).map(|_| Arc::default()).collect(), None)
+    }
+
     #[test]
     fn the_lists_order_holds_until_one_fails() {
-        let memory = Memory::of(3);
+        let memory = of(3);
         assert_eq!(memory.order(0), [0, 1, 2]);
         assert!(!memory.worked(0));
         memory.failed(0, 5);
@@ -128,7 +157,7 @@ mod tests {
 
     #[test]
     fn one_client_alone_asks_it_again_after_its_time() {
-        let memory = Memory::of(2);
+        let memory = of(2);
         memory.failed(0, 5);
         assert!(memory.worked(1), "it takes over");
         assert!(!memory.worked(1), "that is no news any more");
@@ -144,7 +173,7 @@ mod tests {
     /// As a probe does.
     #[test]
     fn who_tells_nobody_of_the_answer_takes_no_ones_turn() {
-        let memory = Memory::of(2);
+        let memory = of(2);
         memory.failed(0, 5);
         assert_eq!(memory.sorted(5 + AVOIDED), [0, 1]);
         assert_eq!(memory.order(5 + AVOIDED), [0, 1]);
@@ -152,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_proxy_is_in_use_once_it_has_answered_and_until_it_fails() {
-        let memory = Memory::of(2);
+        let memory = of(2);
         let standing = |proxy, now| {
             let Standing {
                 is_in_use,
@@ -174,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_time_of_one_behind_the_first_is_not_used_up() {
-        let memory = Memory::of(3);
+        let memory = of(3);
         memory.failed(1, 0);
         assert_eq!(memory.order(AVOIDED), [0, 1, 2]);
         memory.failed(0, AVOIDED);
@@ -183,7 +212,7 @@ mod tests {
 
     #[test]
     fn where_all_failed_the_one_that_worked_is_asked_first() {
-        let memory = Memory::of(3);
+        let memory = of(3);
         memory.failed(0, 1);
         memory.failed(1, 2);
         assert!(memory.worked(2));
@@ -194,11 +223,36 @@ mod tests {
     /// Its tunnel was asked for while the first one was down.
     #[test]
     fn a_late_answer_takes_nothing_over() {
-        let memory = Memory::of(2);
+        let memory = of(2);
         memory.failed(0, 1);
         assert!(memory.worked(1));
         assert!(memory.worked(0));
         assert!(!memory.worked(1));
         assert!(!memory.worked(0));
+    }
+
+    /// A name that the list tries directly went past its first proxy, which had failed lately.
+    #[test]
+    fn what_failed_is_asked_again_before_the_destination_itself() {
+        let records: Vec<Arc<Record>> = (0..3).map(|_| Arc::default()).collect();
+        let memory = Memory::of(records, Some(2));
+        memory.failed(0, 1);
+        memory.failed(1, 2);
+        assert_eq!(memory.order(3), [0, 1, 2]);
+        assert!(memory.worked(1));
+        memory.failed(1, 4);
+        assert_eq!(memory.order(5), [1, 0, 2]);
+    }
+
+    #[test]
+    fn what_one_list_learns_of_a_proxy_another_one_knows() {
+        let records: Vec<Arc<Record>> = (0..3).map(|_| Arc::default()).collect();
+        let [a, b, c] = [&records[0], &records[1], &records[2]];
+        let one = Memory::of(vec![a.clone(), b.clone()], None);
+        let other = Memory::of(vec![a.clone(), c.clone()], None);
+        one.failed(0, 1);
+        assert_eq!(other.order(2), [1, 0]);
+        assert!(other.worked(1), "for this list that is news");
+        assert!(one.worked(1), "and for the other one");
     }
 }

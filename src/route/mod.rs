@@ -1,13 +1,14 @@
 //! Which way a tunnel goes: values and rules; nothing here connects.
 //!
 //! A [`Tunnel`] is a destination and the [`Gateway`] to it; the gateway remembers which proxies
-//! failed lately, [`Attempts`] asks one after the other, a [`Leg`] says what each is asked for,
-//! and [`in_order`] sorts the addresses of each.
+//! failed lately, [`Attempts`] hands out one way after the other, a [`Leg`] says what each proxy is
+//! asked for, and [`in_order`] sorts the addresses of each.
 
 mod addresses;
 mod attempts;
 mod gateway;
 mod leg;
+mod lineup;
 mod memory;
 mod tunnel;
 
@@ -15,8 +16,9 @@ use std::fmt;
 
 pub use self::addresses::in_order;
 pub use self::attempts::Attempts;
-pub use self::gateway::{Candidate, Gateway};
+pub use self::gateway::Gateway;
 pub use self::leg::Leg;
+pub use self::lineup::Candidate;
 pub(crate) use self::memory::Standing;
 pub use self::tunnel::{Builder, Tunnel};
 
@@ -29,9 +31,21 @@ impl Via {
     /// To the destination itself.
     pub const DIRECTLY: Via = Via(None);
 
-    /// Through this proxy, which granted it.
-    pub fn through(candidate: Candidate) -> Via {
+    /// Through this proxy, and those behind it.
+    fn through(candidate: Candidate) -> Via {
         Via(Some(candidate))
+    }
+
+    /// The first proxy on it.
+    pub fn proxy(&self) -> Option<&Candidate> {
+        self.0.as_ref()
+    }
+
+    /// It could be used: when another proxy was in use before, the log says so.
+    pub fn worked(&self) {
+        if let Some(proxy) = self.proxy() {
+            proxy.trust();
+        }
     }
 }
 

@@ -255,7 +255,8 @@ mod tests {
         for expected in 1..4 {
             change(&board, listeners);
             let gateway = board.scene().listeners[0].service.gateway().cloned();
-            gateway.unwrap().order()[0].trust();
+            let mut ways = gateway.unwrap().attempts(&"a:1".parse().unwrap());
+            ways.next().unwrap().worked();
             let (way, standing) = board.scene().standings().remove(0);
             assert_eq!((&way[..], standing.answers), ("p:1", expected));
         }

@@ -10,7 +10,7 @@ use super::stream::{Fronted, Stream, Timed};
 use super::{Step, Witness};
 use crate::config::{Family, Host, HostPort, Protocol, ProxySpec, Timeouts};
 use crate::error::{Error, Peer, Phase};
-use crate::route::{Attempts, Candidate, Leg, Tunnel, Via};
+use crate::route::{Candidate, Leg, Tunnel, Via};
 use crate::wire::{self, Exchange, Proof};
 
 /// What one read asks for: most replies come in one.
@@ -44,39 +44,32 @@ impl<'a> Walk<'a> {
     ///
     /// A proxy's refusal, or why none could be asked.
     pub(crate) fn open(&mut self, tunnel: &Tunnel) -> Result<Opened, Error> {
-        let route = tunnel.gateway().route();
-        if route.is_direct(tunnel.destination()) {
-            return self.open_directly(tunnel);
-        }
-        match self.open_through_any(tunnel) {
-            Err(e) if route.direct_fallback && e.is_unreachable() => self.open_directly(tunnel),
-            answer => answer,
-        }
-    }
-
-    fn open_through_any(&mut self, tunnel: &Tunnel) -> Result<Opened, Error> {
-        let mut attempts = Attempts::of_onlooker(tunnel.gateway());
-        while let Some(candidate) = attempts.next() {
-            match self.open_through(&candidate, tunnel.destination()) {
-                Err(e) if !e.is_refusal() => {
+        let mut attempts = tunnel
+            .gateway()
+            .for_onlooker()
+            .attempts(tunnel.destination());
+        while let Some(via) = attempts.next() {
+            self.witness.sets_out(&via);
+            match self.open_by(&via, tunnel) {
+                Ok((stream, early)) => return Ok(Opened { stream, early, via }),
+                Err(e) if e.is_refusal() => return Err(e),
+                Err(e) => {
                     self.witness.gives_up(&e);
                     attempts = attempts.keeping(e);
                 }
-                answer => return answer,
             }
         }
         Err(attempts.give_up())
     }
 
-    fn open_through(
-        &mut self,
-        candidate: &Candidate,
-        destination: &HostPort,
-    ) -> Result<Opened, Error> {
-        let via = Via::through(candidate.clone());
-        self.witness.sets_out(&via);
-        let (stream, early) = self.reach(candidate, candidate.hops(), destination)?;
-        Ok(Opened { stream, early, via })
+    fn open_by(&mut self, via: &Via, tunnel: &Tunnel) -> Reached {
+        match via.proxy() {
+            Some(way) => self.reach(way, way.hops(), tunnel.destination()),
+            None => {
+                let stream = self.dial_directly(tunnel)?;
+                Ok((stream, Vec::new()))
+            }
+        }
     }
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
@@ -107,16 +100,10 @@ impl<'a> Walk<'a> {
         Ok(leg.at(found[0]))
     }
 
-    fn open_directly(&mut self, tunnel: &Tunnel) -> Result<Opened, Error> {
+    fn dial_directly(&mut self, tunnel: &Tunnel) -> Result<Box<dyn Stream>, Error> {
         let destination = tunnel.destination();
-        self.witness.sets_out(&Via::DIRECTLY);
         let peer = Peer::Destination(destination.clone());
-        let stream = self.dial(peer, destination, tunnel.gateway().route().family)?;
-        Ok(Opened {
-            stream,
-            early: Vec::new(),
-            via: Via::DIRECTLY,
-        })
+        self.dial(peer, destination, tunnel.gateway().route().family)
     }
 
     fn dial_proxy(&mut self, candidate: &Candidate) -> Result<Box<dyn Stream>, Error> {

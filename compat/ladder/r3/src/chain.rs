@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use futures01::future::{self, Either, Loop};
 use futures01::Future;
-use log::{debug, warn};
+use log::debug;
 use ptunnel::config::{Family, HostPort};
 use ptunnel::engine::{ask, Opening};
 use ptunnel::net::{Rewind, Upstream as Upstream01};
 use ptunnel::report::{Carried, Visit};
-use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via};
+use ptunnel::route::{Candidate, Leg, Tunnel, Via};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
 use ptunnel_r5::net::Transport;
@@ -76,48 +76,37 @@ pub(crate) fn carry<C: Transport + 'static>(
 /// Opens a way to the tunnel's destination: through the first proxy that can be used, or
 /// directly where that is allowed.
 pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
-    if tunnel.gateway().route().is_direct(tunnel.destination()) {
-        return Either::A(open_directly(engine, tunnel));
-    }
     let (engine, tunnel) = (engine.clone(), tunnel.clone());
-    Either::B(open_through_any(&engine, &tunnel).or_else(move |error| {
-        if tunnel.gateway().route().direct_fallback && error.is_unreachable() {
-            warn!("{error}; connecting to {} directly", tunnel.destination());
-            Either::A(open_directly(&engine, &tunnel))
-        } else {
-            Either::B(future::err(error))
-        }
-    }))
-}
-
-/// Asks one proxy after the other until one answers, be it with a refusal.
-fn open_through_any(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
-    let (engine, tunnel) = (engine.clone(), tunnel.clone());
-    future::loop_fn(Attempts::new(tunnel.gateway()), move |mut attempts| {
-        let Some(candidate) = attempts.next() else {
+    let attempts = tunnel.gateway().attempts(tunnel.destination());
+    future::loop_fn(attempts, move |mut attempts| {
+        let Some(via) = attempts.next() else {
             return Either::A(future::err(attempts.give_up()));
         };
-        let attempt = open_through(&engine, &candidate, tunnel.destination());
+        let attempt = open_by(&engine, &via, &tunnel);
         Either::B(attempt.then(move |answer| match answer {
             Ok(stream) => {
-                candidate.trust();
-                Ok(Loop::Break((stream, Via::through(candidate))))
+                via.worked();
+                Ok(Loop::Break((stream, via)))
             }
             Err(error) if error.is_refusal() => {
-                candidate.trust();
+                via.worked();
                 Err(error)
             }
-            Err(error) => {
-                candidate.blame(&error);
-                Ok(Loop::Continue(attempts.failed(error)))
-            }
+            Err(error) => Ok(Loop::Continue(attempts.failed(&via, error))),
         }))
     })
 }
 
 /// Asks each proxy on a way for the next one, and the last of them for the destination.
-fn open_through(engine: &Engine, way: &Candidate, destination: &HostPort) -> Reach {
-    reach(engine, way, way.hops(), destination)
+fn open_by(
+    engine: &Engine,
+    via: &Via,
+    tunnel: &Tunnel,
+) -> impl Future<Item = Stream, Error = Error> {
+    match via.proxy() {
+        Some(way) => Either::A(reach(engine, way, way.hops(), tunnel.destination())),
+        None => Either::B(open_directly(engine, tunnel)),
+    }
 }
 
 /// Goes through so many proxies of a way, to the next one or the destination: without any, that is
@@ -168,7 +157,7 @@ fn dial_proxy(
     dial(engine, resolver, way.peer(), address, way.family())
 }
 
-fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
+fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Stream, Error = Error> {
     let destination = tunnel.destination();
     let family = tunnel.family();
     dial(
@@ -178,7 +167,7 @@ fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened,
         destination,
         family,
     )
-    .map(|socket| (bare(socket), Via::DIRECTLY))
+    .map(bare)
 }
 
 /// r5's, with its own limit; the socket is bridged as soon as there is one.

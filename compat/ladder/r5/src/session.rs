@@ -9,10 +9,10 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
-use log::{debug, warn};
+use log::debug;
 use ptunnel::config::{Family, HostPort};
 use ptunnel::report::{Carried, Cut, Traffic, Visit};
-use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via};
+use ptunnel::route::{Candidate, Leg, Tunnel, Via};
 use ptunnel::tally::Meter;
 use ptunnel::wire::Outcome;
 use ptunnel::{Error, Peer, Phase};
@@ -61,7 +61,7 @@ impl<L: Connect> Engine<L> {
     }
 
     /// Opens a way to the tunnel's destination: through the first proxy of its gateway that can
-    /// be used, or directly where NO_PROXY says so.
+    /// be used, or directly where that is allowed.
     ///
     /// Dropping the future closes whatever it had opened so far.
     ///
@@ -69,51 +69,29 @@ impl<L: Connect> Engine<L> {
     ///
     /// A proxy's refusal, or why none could be asked.
     pub async fn open(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
-        let route = tunnel.gateway().route();
-        if route.is_direct(tunnel.destination()) {
-            return self.open_directly(tunnel).await;
-        }
-        match self.open_through_any(tunnel).await {
-            Err(error) if route.direct_fallback && error.is_unreachable() => {
-                warn!("{error}; connecting to {} directly", tunnel.destination());
-                self.open_directly(tunnel).await
-            }
-            answer => answer,
-        }
-    }
-
-    /// Asks one proxy after the other until one answers, be it with a refusal.
-    async fn open_through_any(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
-        let mut attempts = Attempts::new(tunnel.gateway());
-        while let Some(candidate) = attempts.next() {
-            match self.open_through(&candidate, tunnel.destination()).await {
+        let mut attempts = tunnel.gateway().attempts(tunnel.destination());
+        while let Some(via) = attempts.next() {
+            match self.open_by(&via, tunnel).await {
                 Ok(stream) => {
-                    candidate.trust();
-                    return Ok(Opened {
-                        stream,
-                        via: Via::through(candidate),
-                    });
+                    via.worked();
+                    return Ok(Opened { stream, via });
                 }
                 Err(refusal) if refusal.is_refusal() => {
-                    candidate.trust();
+                    via.worked();
                     return Err(refusal);
                 }
-                Err(error) => {
-                    candidate.blame(&error);
-                    attempts = attempts.failed(error);
-                }
+                Err(error) => attempts = attempts.failed(&via, error),
             }
         }
         Err(attempts.give_up())
     }
 
     /// Asks each proxy on a way for the next one, and the last of them for the destination.
-    async fn open_through(
-        &self,
-        way: &Candidate,
-        destination: &HostPort,
-    ) -> Result<Rewind<Upstream>, Error> {
-        self.reach(way, way.hops(), destination).await
+    async fn open_by(&self, via: &Via, tunnel: &Tunnel) -> Result<Rewind<Upstream>, Error> {
+        match via.proxy() {
+            Some(way) => self.reach(way, way.hops(), tunnel.destination()).await,
+            None => self.open_directly(tunnel).await,
+        }
     }
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
@@ -165,16 +143,13 @@ impl<L: Connect> Engine<L> {
         self.dial(&way.peer(), address, way.family()).await
     }
 
-    async fn open_directly(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
+    async fn open_directly(&self, tunnel: &Tunnel) -> Result<Rewind<Upstream>, Error> {
         let destination = tunnel.destination();
         let peer = Peer::Destination(destination.clone());
         let family = tunnel.family();
         let resolver = self.settings.resolver_for(tunnel);
         let socket = self.dial_by(resolver, &peer, destination, family).await?;
-        Ok(Opened {
-            stream: bare(socket),
-            via: Via::DIRECTLY,
-        })
+        Ok(bare(socket))
     }
 }
 
