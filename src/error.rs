@@ -63,6 +63,8 @@ pub enum Cause {
     Credentials,
     /// The embedded proxy said no.
     Denied,
+    /// The PAC file named no way.
+    Undecided,
     /// An open tunnel was cut.
     Cut,
     /// It was this machine that lacked something.
@@ -73,7 +75,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in their order.
-    pub const ALL: [Cause; 13] = [
+    pub const ALL: [Cause; 14] = [
         Cause::Name,
         Cause::Connection,
         Cause::ConnectTimeout,
@@ -84,6 +86,7 @@ impl Cause {
         Cause::Refused,
         Cause::Credentials,
         Cause::Denied,
+        Cause::Undecided,
         Cause::Cut,
         Cause::Shortage,
         Cause::Other,
@@ -102,6 +105,7 @@ impl Cause {
             Cause::Refused => "refused",
             Cause::Credentials => "credentials",
             Cause::Denied => "denied",
+            Cause::Undecided => "undecided",
             Cause::Cut => "cut",
             Cause::Shortage => "shortage",
             Cause::Other => "other",
@@ -123,6 +127,7 @@ enum Kind {
     TimedOut(Phase, Peer, Duration),
     Refused(Peer, HostPort, Box<Refusal>),
     Denied(String),
+    Undecided(String, HostPort),
     Cut(HostPort),
     Other(String),
 }
@@ -195,6 +200,15 @@ impl Error {
         cause: impl Into<Box<dyn error::Error + Send + Sync>>,
     ) -> Error {
         Error::new(Kind::Cut(destination)).because(cause)
+    }
+
+    /// The PAC file of this name was asked for a way to `destination`, and named none.
+    pub fn undecided(
+        file: impl Into<String>,
+        destination: HostPort,
+        cause: impl Into<Box<dyn error::Error + Send + Sync>>,
+    ) -> Error {
+        Error::new(Kind::Undecided(file.into(), destination)).because(cause)
     }
 
     /// The embedded proxy said no to its client; `how` is its answer and the reason.
@@ -304,6 +318,7 @@ impl Error {
             Kind::Refused(..) if self.wants_credentials() => Cause::Credentials,
             Kind::Refused(..) => Cause::Refused,
             Kind::Denied(_) => Cause::Denied,
+            Kind::Undecided(..) => Cause::Undecided,
             Kind::Cut(_) => Cause::Cut,
             Kind::Usage(_) | Kind::Listen(_) | Kind::Other(_) => Cause::Other,
         }
@@ -367,6 +382,9 @@ impl fmt::Display for Error {
                 write!(f, "{} refused {}: {}", proxy, destination, refusal)?
             }
             Kind::Denied(how) => write!(f, "denied: {}", how)?,
+            Kind::Undecided(file, destination) => {
+                write!(f, "{} names no way to {}", file, destination)?
+            }
             Kind::Cut(destination) => write!(f, "the tunnel to {} was cut", destination)?,
             Kind::Other(what) => f.write_str(what)?,
         }

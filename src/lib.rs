@@ -11,18 +11,19 @@
 //!    [`roster`] which there are, [`duty`] what each does now, `reload` changes that, [`socket_file`]
 //!    minds the files of Unix sockets, [`passed`] knows those that systemd has bound, [`access`]
 //!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
-//!    [`route`] which way is next, [`policy`] what the embedded proxy allows, [`clock`] whose time is
-//!    over, [`report`] what the log says of the end, `logging` where it goes, [`tally`] what is counted,
-//!    [`lookup`] asks the system for a name's addresses, [`tls`] says what OpenSSL is told,
-//!    `supervisor` what the service manager is; `status`, [`stdio`](mod@stdio), [`demo`] and
-//!    [`trial`] are plain threads.
+//!    [`route`] which way is next, [`pac`] what a PAC file says of it, [`policy`] what the embedded
+//!    proxy allows, [`clock`] whose time is over, [`report`] what the log says of the end, `logging`
+//!    where it goes, [`tally`] what is counted, [`lookup`] asks the system for a name's addresses,
+//!    [`tls`] says what OpenSSL is told, `supervisor` what the service manager is; `status`,
+//!    [`stdio`](mod@stdio), [`demo`] and [`trial`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why; [`shortage`] whether it
 //!    was us.
 //!
 //! All that doesn't poll is built without any futures crate by `--no-default-features`; the
 //! feature `legacy` adds `engine` and `net`, on futures 0.1 and tokio-core, the feature `cli` what
-//! only the program needs, and the feature `tls` proxies that are spoken to in TLS.
+//! only the program needs, the feature `tls` proxies that are spoken to in TLS, and the feature `pac`
+//! files that say which proxies.
 //!
 //! # As a library
 //!
@@ -81,6 +82,7 @@ pub mod logging;
 pub mod lookup;
 #[cfg(feature = "legacy")]
 pub mod net;
+pub mod pac;
 pub mod panics;
 pub mod passed;
 pub mod policy;

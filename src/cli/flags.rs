@@ -55,6 +55,14 @@ pub(super) fn app() -> App<'static, 'static> {
             )
             .long("proxy"),
         )
+        .arg(
+            value(
+                "pac",
+                "FILE",
+                "A PAC file, whose FindProxyForURL says which proxies; HTTP ones are told --user",
+            )
+            .conflicts_with("proxy"),
+        )
         .arg(repeated(
             "via",
             "",

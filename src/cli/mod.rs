@@ -36,6 +36,7 @@ use crate::entrance;
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
+use crate::pac::Pac;
 
 /// No limit in time is longer: a year, in seconds.
 const LONGEST: f64 = 31_536_000.0;
@@ -473,11 +474,12 @@ fn route(
     let direct_fallback = matches.is_present("direct-fallback");
     let is_needed = reach.is_beyond(&no_proxy);
     let mut urls: Vec<(Named, ProxyUrl)> = named(matches, "proxy", Named::First)?;
-    if urls.is_empty() && is_needed {
+    let pac = matches.value_of("pac");
+    if urls.is_empty() && pac.is_none() && is_needed {
         urls.extend(env.proxy()?.map(|url| (Named::ByEnvironment, url)));
     }
     let via = named(matches, "via", Named::Behind)?;
-    if urls.is_empty() && is_needed {
+    if urls.is_empty() && pac.is_none() && is_needed {
         if !direct_fallback || !via.is_empty() {
             return Err(no_proxy_given(env, !via.is_empty()));
         }
@@ -485,9 +487,12 @@ fn route(
     }
     let passwords = Passwords::new(matches, env, prompt, warnings)?;
     let all_urls = || urls.iter().chain(&via).map(|(_, url)| url);
-    let tls = tls::tls(matches, all_urls().any(|url| url.is_secure), warnings)?;
+    // A file may name any.
+    let may_be_secure = pac.is_some() && cfg!(feature = "tls");
+    let is_secure = may_be_secure || all_urls().any(|url| url.is_secure);
+    let tls = tls::tls(matches, is_secure, warnings)?;
     let is_http = |url: &ProxyUrl| url.protocol == Protocol::Http;
-    if all_urls().next().is_some() && !all_urls().any(is_http) {
+    if all_urls().next().is_some() && !all_urls().any(is_http) && pac.is_none() {
         let why = "no proxy is given that speaks HTTP";
         warnings.extend(of_no_use(matches, &["header", "proxy-auth"], why));
     }
@@ -503,8 +508,13 @@ fn route(
         let why = "no proxy has a user: give -U USER";
         warnings.extend(of_no_use(matches, &["password", "password-file"], why));
     }
+    let pac = match pac {
+        Some(path) => Some(Pac::read(path, passwords.outfit(path, &tls)?)?),
+        None => None,
+    };
     Ok(Route {
         proxies,
+        pac,
         via,
         no_proxy,
         direct_fallback,

@@ -56,8 +56,11 @@ impl Outline<'_> {
 
     fn write_way(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route = &self.0.route;
-        if is_direct || route.proxies.is_empty() {
+        if is_direct || route.proxies.is_empty() && route.pac.is_none() {
             return writeln!(f, " directly");
+        }
+        if let Some(pac) = &route.pac {
+            write!(f, " as {} says", pac.name())?;
         }
         for (place, proxy) in route.proxies.iter().enumerate() {
             let before = if place == 0 { " through" } else { ", then" };

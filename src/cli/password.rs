@@ -12,6 +12,7 @@ use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
+use crate::pac::Outfit;
 
 /// No password, and no netrc file, is longer.
 const LONGEST: u64 = 64 * 1024;
@@ -96,6 +97,33 @@ impl<'a> Passwords<'a> {
         };
         let tls = tls.clone().filter(|_| url.is_secure);
         url.with(credentials, tls)
+    }
+
+    /// What is for the proxies that a PAC file names, of whom nobody can be asked then.
+    pub(super) fn outfit(&self, path: &str, tls: &Option<TlsSpec>) -> Result<Outfit, Error> {
+        let netrc = self.netrc.clone();
+        let mut outfit = Outfit {
+            tls: tls.clone(),
+            netrc,
+            ..Outfit::default()
+        };
+        if let Some(Login { user, password }) = self.login.clone() {
+            let password = match self.password.clone().or(password) {
+                // The netrc file knows some.
+                None if self.netrc != Netrc::default() => None,
+                None => {
+                    let (shown, file) = (Escaped(user.as_bytes()), Escaped(path.as_bytes()));
+                    let whose = format!("Password for {} at the proxies of {}: ", shown, file);
+                    Some((self.prompt)(&whose).map_err(|_| none_for(&user, Named::First))?)
+                }
+                given => given,
+            };
+            outfit.user = Some(user.clone());
+            if let Some(password) = password {
+                outfit.credentials = Some(Credentials::new(user, password)?);
+            }
+        }
+        Ok(outfit)
     }
 
     /// With what the netrc file knows: of this user, or of any when nobody else was named.

@@ -27,6 +27,7 @@ use ::log::LevelFilter;
 
 use crate::error::Error;
 use crate::escape::Escaped;
+use crate::pac::Pac;
 
 pub use self::block::{Block, Blocks};
 pub use self::credentials::{Credentials, Login, Secret};
@@ -181,6 +182,8 @@ pub struct StatusSpec {
 pub struct Route {
     /// Tried in order for each new tunnel.
     pub proxies: Vec<ProxySpec>,
+    /// Says which they are, in their place.
+    pub pac: Option<Pac>,
     /// Those behind whichever of them is used, each reached through the one before it.
     pub via: Vec<ProxySpec>,
     /// Destinations that are reached without a proxy.
@@ -200,6 +203,7 @@ impl Default for Route {
     fn default() -> Route {
         Route {
             proxies: Vec::new(),
+            pac: None,
             via: Vec::new(),
             no_proxy: NoProxy::default(),
             direct_fallback: false,
@@ -213,7 +217,7 @@ impl Default for Route {
 impl Route {
     /// Whether this destination is reached without a proxy: there is none, or NO_PROXY says so.
     pub fn is_direct(&self, destination: &HostPort) -> bool {
-        self.proxies.is_empty() || self.no_proxy.covers(destination)
+        self.proxies.is_empty() && self.pac.is_none() || self.no_proxy.covers(destination)
     }
 
     /// Whether a tunnel to this destination goes the same way by both.
@@ -228,7 +232,7 @@ impl Route {
         self.is_direct(destination) == other.is_direct(destination) && alike == *other
     }
 
-    /// Every proxy that may have a part in it.
+    /// Every proxy that is known to have a part in it.
     pub fn all_proxies(&self) -> impl Iterator<Item = &ProxySpec> {
         self.proxies.iter().chain(&self.via)
     }
@@ -284,7 +288,10 @@ impl Config {
         let serve = self.serve.iter().map(|spec| &spec.credentials);
         let mut all = proxies.chain(serve).chain(Some(&self.dynamic_user));
         let mut keys = self.route.all_proxies().flat_map(|proxy| &proxy.tls);
-        all.any(Option::is_some) || keys.any(TlsSpec::has_key)
+        let pac = self.route.pac.as_ref();
+        all.any(Option::is_some)
+            || keys.any(TlsSpec::has_key)
+            || pac.map_or(false, Pac::has_credentials)
     }
 }
 

@@ -37,12 +37,19 @@ impl Resolver {
             }
             Host::Name(name) => {
                 let name = name.clone();
-                let found = self
-                    .pool()
-                    .spawn_fn(move || route::in_order(look_up(&name, port)?, family));
+                let found = self.run(move || route::in_order(look_up(&name, port)?, family));
                 Lookup(Either::B(found))
             }
         }
+    }
+
+    /// Does what blocks on the same threads.
+    pub fn run<T, E>(&self, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> CpuFuture<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        self.pool().spawn_fn(work)
     }
 
     fn pool(&self) -> CpuPool {

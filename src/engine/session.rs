@@ -15,7 +15,7 @@ use crate::config::{Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{Carried, Visit};
-use crate::route::{Candidate, Leg, Via};
+use crate::route::{Attempts, Candidate, Leg, Via, Ways};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -93,25 +93,50 @@ impl Engine {
     pub fn open(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
         let engine = self.clone();
         let tunnel = tunnel.clone();
-        let attempts = tunnel.gateway().attempts(tunnel.destination());
-        future::loop_fn(attempts, move |mut attempts| {
-            let via = match attempts.next() {
-                Some(via) => via,
-                None => return Either::A(future::err(attempts.give_up())),
-            };
-            let attempt = engine.open_by(&via, &tunnel);
-            Either::B(attempt.then(move |answer| match answer {
-                Ok(stream) => {
-                    via.worked();
-                    Ok(Loop::Break(Opened { stream, via }))
-                }
-                Err(error) if error.is_refusal() => {
-                    via.worked();
-                    Err(error)
-                }
-                Err(error) => Ok(Loop::Continue(attempts.failed(&via, error))),
-            }))
+        self.attempts(&tunnel).and_then(move |attempts| {
+            future::loop_fn(attempts, move |mut attempts| {
+                let via = match attempts.next() {
+                    Some(via) => via,
+                    None => return Either::A(future::err(attempts.give_up())),
+                };
+                let attempt = engine.open_by(&via, &tunnel);
+                Either::B(attempt.then(move |answer| match answer {
+                    Ok(stream) => {
+                        via.worked();
+                        Ok(Loop::Break(Opened { stream, via }))
+                    }
+                    Err(error) if error.is_refusal() => {
+                        via.worked();
+                        Err(error)
+                    }
+                    Err(error) => Ok(Loop::Continue(attempts.failed(&via, error))),
+                }))
+            })
         })
+    }
+
+    /// The ways to try, for which a PAC file may have to be asked: where names are looked up, since
+    /// the file looks some up, too.
+    fn attempts(&self, tunnel: &Tunnel) -> impl Future<Item = Attempts, Error = Error> {
+        let question = match tunnel.gateway().ways(tunnel.destination()) {
+            Ways::Known(attempts) => return Either::A(future::ok(attempts)),
+            Ways::Asked(question) => question,
+        };
+        let limit = question.limit(&self.settings().timeouts);
+        let asked = question.clone();
+        // Clients who come meanwhile shall not take the last descriptor.
+        let spare = self.handle().spare().ok();
+        let answer = self
+            .settings()
+            .resolver_for(tunnel)
+            .run(move || asked.answer(limit));
+        let answer = answer.then(move |answer| {
+            drop(spare);
+            answer
+        });
+        Either::B(Deadline::new(answer, limit, self.clock(), move || {
+            question.late(limit)
+        }))
     }
 
     /// Asks each proxy on a way for the next one, and the last of them for the destination.

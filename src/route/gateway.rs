@@ -2,17 +2,37 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::lineup::{Common, Hop, Known, Lineup};
+use super::named::Named;
 use super::{Attempts, Candidate, Standing, Via};
-use crate::config::{HostPort, Route};
+use crate::config::{HostPort, Route, Timeouts};
+use crate::error::Error;
+use crate::pac::{self, Pac, Verdict};
 
 /// A [`Route`] and what was learnt of its proxies, for all tunnels and threads together.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     common: Arc<Common>,
-    lineup: Arc<Lineup>,
+    choice: Choice,
     is_onlooker: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Choice {
+    /// The same for each destination.
+    Listed(Arc<Lineup>),
+    /// As the file says, for each.
+    Decided(Pac, Arc<Named>),
+}
+
+/// How to get to a destination.
+pub enum Ways {
+    /// That is known.
+    Known(Attempts),
+    /// The PAC file is to be asked.
+    Asked(Question),
 }
 
 impl Gateway {
@@ -23,10 +43,13 @@ impl Gateway {
         let is_last = proxies.is_empty() || route.direct_fallback;
         let direct_after = Some(proxies.len()).filter(|_| is_last);
         let common = Arc::new(Common::new(route));
-        let lineup = Arc::new(Lineup::new(&common, proxies, direct_after));
+        let choice = match &common.route.pac {
+            Some(pac) => Choice::Decided(pac.clone(), Arc::default()),
+            None => Choice::Listed(Arc::new(Lineup::new(&common, proxies, direct_after))),
+        };
         Gateway {
             common,
-            lineup,
+            choice,
             is_onlooker: false,
         }
     }
@@ -44,29 +67,105 @@ impl Gateway {
         }
     }
 
-    /// What was learnt of each proxy, in the list's order.
+    /// What was learnt of each proxy, in the list's order, or of each that was named so far.
     pub(crate) fn standings(&self) -> Vec<(Candidate, Standing)> {
-        self.lineup.standings()
+        match &self.choice {
+            Choice::Listed(lineup) => lineup.standings(),
+            Choice::Decided(_, named) => named.standings(),
+        }
     }
 
     /// The ways to a destination in the order in which one client shall try them now: through one
     /// proxy after the other, or directly where NO_PROXY says so.
-    pub fn attempts(&self, destination: &HostPort) -> Attempts {
-        let ways = if self.route().is_direct(destination) {
-            vec![Via::DIRECTLY]
-        } else {
-            self.lineup.ways(self.is_onlooker)
+    pub fn ways(&self, destination: &HostPort) -> Ways {
+        let ways = match &self.choice {
+            _ if self.route().is_direct(destination) => vec![Via::DIRECTLY],
+            Choice::Listed(lineup) => lineup.ways(self.is_onlooker),
+            Choice::Decided(pac, named) => {
+                return Ways::Asked(Question {
+                    pac: pac.clone(),
+                    named: named.clone(),
+                    common: self.common.clone(),
+                    destination: destination.clone(),
+                    is_onlooker: self.is_onlooker,
+                })
+            }
         };
-        Attempts::new(destination.clone(), ways)
+        Ways::Known(Attempts::new(destination.clone(), ways))
+    }
+}
+
+/// What a PAC file is to be asked for one client. Cheap to clone, and to send to another thread.
+#[derive(Clone)]
+pub struct Question {
+    pac: Pac,
+    named: Arc<Named>,
+    common: Arc<Common>,
+    destination: HostPort,
+    is_onlooker: bool,
+}
+
+impl Question {
+    /// The file's name, fit to be shown.
+    pub fn file(&self) -> &str {
+        self.pac.name()
+    }
+
+    /// How long an answer may take: no longer than a connection, and never long.
+    pub fn limit(&self, timeouts: &Timeouts) -> Duration {
+        timeouts.connect.min(pac::LONGEST)
+    }
+
+    /// What the file says; blocks.
+    ///
+    /// # Errors
+    ///
+    /// That it says nothing, or nothing within the limit.
+    pub fn ask(&self, limit: Duration) -> Result<String, Error> {
+        self.pac.ask(&self.destination, limit)
+    }
+
+    /// The ways that it says, in the order in which one client shall try them now.
+    ///
+    /// # Errors
+    ///
+    /// When it isn't an answer.
+    pub fn attempts(&self, said: &str) -> Result<Attempts, Error> {
+        let undecided = |why| self.pac.undecided(&self.destination, why);
+        let verdict = Verdict::read(said).map_err(undecided)?;
+        let lineup = self.named.lineup(&self.common, &self.pac, verdict);
+        let lineup = lineup.map_err(|e| undecided(e.to_string()))?;
+        let ways = lineup.ways(self.is_onlooker);
+        Ok(Attempts::new(self.destination.clone(), ways))
+    }
+
+    /// Both; blocks.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub fn answer(&self, limit: Duration) -> Result<Attempts, Error> {
+        self.attempts(&self.ask(limit)?)
+    }
+
+    /// That there was no answer within the limit.
+    pub fn late(&self, limit: Duration) -> Error {
+        self.pac.late(&self.destination, limit)
     }
 }
 
 impl fmt::Display for Gateway {
-    /// `through proxy.example:3128`, with every proxy and those behind it, or `directly`.
+    /// `through proxy.example:3128`, with every proxy and those behind it, `as corp.pac says`, or
+    /// `directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route = self.route();
-        if route.proxies.is_empty() || route.no_proxy.covers_everything() {
+        if route.no_proxy.covers_everything() {
             return f.write_str("directly");
+        }
+        match &route.pac {
+            Some(pac) => write!(f, "as {} says", pac.name())?,
+            None if route.proxies.is_empty() => return f.write_str("directly"),
+            None => {}
         }
         for (index, proxy) in route.proxies.iter().enumerate() {
             let before = if index == 0 { "through" } else { "," };
@@ -94,7 +193,10 @@ mod tests {
     }
 
     fn way(gateway: &Gateway, place: usize) -> Candidate {
-        gateway.lineup.ways(false)[place].proxy().unwrap().clone()
+        match &gateway.choice {
+            Choice::Listed(lineup) => lineup.ways(false)[place].proxy().unwrap().clone(),
+            other => panic!("{:?}", other),
+        }
     }
 
     #[test]

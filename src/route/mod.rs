@@ -1,7 +1,7 @@
 //! Which way a tunnel goes: values and rules; nothing here connects.
 //!
 //! A [`Tunnel`] is a destination and the [`Gateway`] to it; the gateway remembers which proxies
-//! failed lately, [`Attempts`] hands out one way after the other, a [`Leg`] says what each proxy is
+//! failed lately, or holds the [`Question`] to a PAC file, [`Attempts`] hands out one way after the other, a [`Leg`] says what each proxy is
 //! asked for, and [`in_order`] sorts the addresses of each.
 
 mod addresses;
@@ -10,13 +10,14 @@ mod gateway;
 mod leg;
 mod lineup;
 mod memory;
+mod named;
 mod tunnel;
 
 use std::fmt;
 
 pub use self::addresses::in_order;
 pub use self::attempts::Attempts;
-pub use self::gateway::Gateway;
+pub use self::gateway::{Gateway, Question, Ways};
 pub use self::leg::Leg;
 pub use self::lineup::Candidate;
 pub(crate) use self::memory::Standing;

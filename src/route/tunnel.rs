@@ -92,9 +92,11 @@ impl Tunnel {
         let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
         let looks_up = |proxy: &ProxySpec| proxy.protocol == Protocol::Socks5(Names::Here);
         let looks_targets_up = route.all_proxies().any(looks_up);
+        let is_asked = route.pac.is_some() && !route.is_direct(destination);
         let may_be_direct = route.direct_fallback || route.is_direct(destination);
         let is_named = |proxy: &ProxySpec| is_name(&proxy.address);
-        (may_be_direct || looks_targets_up) && is_name(destination)
+        is_asked
+            || (may_be_direct || looks_targets_up) && is_name(destination)
             || looks_targets_up && route.via.iter().any(is_named)
             || route.proxies.iter().any(is_named)
     }

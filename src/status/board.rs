@@ -184,6 +184,7 @@ mod tests {
     use crate::cli::{parse, Command};
     use crate::env::Environment;
     use crate::route::Tunnel;
+    use crate::route::Ways;
 
     fn config() -> Config {
         let words = ["ptunnel", "--no-proxy", "*", "1:a:1"];
@@ -255,8 +256,10 @@ mod tests {
         for expected in 1..4 {
             change(&board, listeners);
             let gateway = board.scene().listeners[0].service.gateway().cloned();
-            let mut ways = gateway.unwrap().attempts(&"a:1".parse().unwrap());
-            ways.next().unwrap().worked();
+            match gateway.unwrap().ways(&"a:1".parse().unwrap()) {
+                Ways::Known(mut attempts) => attempts.next().unwrap().worked(),
+                Ways::Asked(_) => unreachable!("there is a list"),
+            }
             let (way, standing) = board.scene().standings().remove(0);
             assert_eq!((&way[..], standing.answers), ("p:1", expected));
         }

@@ -56,6 +56,7 @@ const CAUSES = {
   refused: 'refused by the proxy',
   credentials: 'credentials wanted',
   denied: 'denied by us',
+  undecided: 'no way by the PAC file',
   cut: 'cut',
   shortage: 'this machine lacks something',
   other: 'other',

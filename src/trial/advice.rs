@@ -70,6 +70,9 @@ impl Advice {
                  domain; more attempts with a wrong password may lock the account"
             }
             (_, Cause::Refused) => return Advice::on_refusal(error),
+            (_, Cause::Undecided) => {
+                "a browser with the same file gets the same answer: who wrote the file can mend it"
+            }
             (_, Cause::Denied) | (_, Cause::Cut) | (_, Cause::Other) => return None,
         };
         Some(Advice::Text(text))

@@ -31,16 +31,29 @@ pub(super) fn resolve(
         Host::Ip(ip) => return in_order(vec![SocketAddr::new(*ip, port)], family).map(Some),
         Host::Name(name) => name.clone(),
     };
+    let look_up = move || look_up(&name, port).and_then(|found| in_order(found, family));
+    answered_by(until, look_up)?.transpose()
+}
+
+/// What blocks, done on a thread of its own; `None` when that takes longer: it is left to itself
+/// then.
+///
+/// # Errors
+///
+/// When there is no thread for it, or it panicked.
+pub(super) fn answered_by<T: Send + 'static>(
+    until: Instant,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<Option<T>> {
     let (sender, answers) = mpsc::channel();
     thread::Builder::new()
         .name("resolver".into())
         .spawn(move || {
-            let found = look_up(&name, port).and_then(|found| in_order(found, family));
             // Nobody waits any more.
-            let _ = sender.send(found);
+            let _ = sender.send(work());
         })?;
     match answers.recv_timeout(left(until)) {
-        Ok(answer) => answer.map(Some),
+        Ok(answer) => Ok(Some(answer)),
         Err(RecvTimeoutError::Timeout) => Ok(None),
         Err(RecvTimeoutError::Disconnected) => Err(ErrorKind::Other.into()),
     }

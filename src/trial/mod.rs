@@ -29,6 +29,8 @@ const GREETING: Duration = Duration::from_secs(2);
 /// What is done after the other on the way to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
+    /// The PAC file says which way.
+    Pac,
     /// A name becomes addresses.
     Name,
     /// One of them takes a connection.
@@ -49,6 +51,7 @@ pub(crate) enum Step {
 impl Step {
     fn label(self) -> &'static str {
         match self {
+            Step::Pac => "pac",
             Step::Name => "name",
             Step::Connection => "connection",
             #[cfg(feature = "tls")]

@@ -5,12 +5,13 @@ use std::fmt;
 use std::io::{self, Cursor, ErrorKind};
 use std::time::Instant;
 
-use super::dial::{race, resolve};
+use super::dial::{answered_by, race, resolve};
 use super::stream::{Fronted, Stream, Timed};
 use super::{Step, Witness};
 use crate::config::{Family, Host, HostPort, Protocol, ProxySpec, Timeouts};
 use crate::error::{Error, Peer, Phase};
-use crate::route::{Candidate, Leg, Tunnel, Via};
+use crate::escape::{excerpt, Escaped};
+use crate::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use crate::wire::{self, Exchange, Proof};
 
 /// What one read asks for: most replies come in one.
@@ -44,10 +45,7 @@ impl<'a> Walk<'a> {
     ///
     /// A proxy's refusal, or why none could be asked.
     pub(crate) fn open(&mut self, tunnel: &Tunnel) -> Result<Opened, Error> {
-        let mut attempts = tunnel
-            .gateway()
-            .for_onlooker()
-            .attempts(tunnel.destination());
+        let mut attempts = self.attempts(tunnel)?;
         while let Some(via) = attempts.next() {
             self.witness.sets_out(&via);
             match self.open_by(&via, tunnel) {
@@ -60,6 +58,26 @@ impl<'a> Walk<'a> {
             }
         }
         Err(attempts.give_up())
+    }
+
+    /// The ways to try, for which a PAC file may have to be asked.
+    fn attempts(&mut self, tunnel: &Tunnel) -> Result<Attempts, Error> {
+        let gateway = tunnel.gateway().for_onlooker();
+        let question = match gateway.ways(tunnel.destination()) {
+            Ways::Known(attempts) => return Ok(attempts),
+            Ways::Asked(question) => question,
+        };
+        self.witness.begins(Step::Pac);
+        let limit = question.limit(self.timeouts);
+        let asked = question.clone();
+        let said = answered_by(Instant::now() + limit, move || asked.ask(limit))
+            .map_err(|e| Error::other("cannot start a thread", e))?
+            .ok_or_else(|| question.late(limit))??;
+        let attempts = question.attempts(&said)?;
+        let shown = excerpt(&Escaped(said.as_bytes()).to_string());
+        self.witness
+            .is_done(&format_args!("{} says {}", question.file(), shown));
+        Ok(attempts)
     }
 
     fn open_by(&mut self, via: &Via, tunnel: &Tunnel) -> Reached {

@@ -57,7 +57,7 @@ fn metric(program: &Running, name: &str, labels: &[&str]) -> f64 {
 }
 
 #[track_caller]
-fn eventually_is(program: &Running, name: &str, labels: &[&str], value: f64) {
+pub fn eventually_is(program: &Running, name: &str, labels: &[&str], value: f64) {
     eventually(&format!("{} {:?} is {}", name, labels, value), || {
         metric(program, name, labels) == value
     });

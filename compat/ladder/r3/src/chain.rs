@@ -14,7 +14,7 @@ use ptunnel::config::{Family, HostPort};
 use ptunnel::engine::{ask, Opening};
 use ptunnel::net::{Rewind, Upstream as Upstream01};
 use ptunnel::report::{Carried, Visit};
-use ptunnel::route::{Candidate, Leg, Tunnel, Via};
+use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
 use ptunnel_r5::net::Transport;
@@ -77,24 +77,36 @@ pub(crate) fn carry<C: Transport + 'static>(
 /// directly where that is allowed.
 pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
     let (engine, tunnel) = (engine.clone(), tunnel.clone());
-    let attempts = tunnel.gateway().attempts(tunnel.destination());
-    future::loop_fn(attempts, move |mut attempts| {
-        let Some(via) = attempts.next() else {
-            return Either::A(future::err(attempts.give_up()));
-        };
-        let attempt = open_by(&engine, &via, &tunnel);
-        Either::B(attempt.then(move |answer| match answer {
-            Ok(stream) => {
-                via.worked();
-                Ok(Loop::Break((stream, via)))
-            }
-            Err(error) if error.is_refusal() => {
-                via.worked();
-                Err(error)
-            }
-            Err(error) => Ok(Loop::Continue(attempts.failed(&via, error))),
-        }))
+    attempts(&engine, &tunnel).and_then(move |attempts| {
+        future::loop_fn(attempts, move |mut attempts| {
+            let Some(via) = attempts.next() else {
+                return Either::A(future::err(attempts.give_up()));
+            };
+            let attempt = open_by(&engine, &via, &tunnel);
+            Either::B(attempt.then(move |answer| match answer {
+                Ok(stream) => {
+                    via.worked();
+                    Ok(Loop::Break((stream, via)))
+                }
+                Err(error) if error.is_refusal() => {
+                    via.worked();
+                    Err(error)
+                }
+                Err(error) => Ok(Loop::Continue(attempts.failed(&via, error))),
+            }))
+        })
     })
+}
+
+/// The ways to try: r5's, with its own limit where a PAC file has to be asked.
+fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Attempts, Error = Error> {
+    match tunnel.gateway().ways(tunnel.destination()) {
+        Ways::Known(attempts) => Either::A(future::ok(attempts)),
+        Ways::Asked(_) => {
+            let (engine, tunnel) = (engine.clone(), tunnel.clone());
+            Either::B(As01::pin(async move { engine.attempts(&tunnel).await }))
+        }
+    }
 }
 
 /// Asks each proxy on a way for the next one, and the last of them for the destination.

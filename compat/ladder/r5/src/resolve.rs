@@ -41,15 +41,28 @@ impl Resolver {
             Host::Ip(ip) => return route::in_order(vec![SocketAddr::new(*ip, port)], family),
             Host::Name(name) => name.clone(),
         };
+        let found = self.run(move || look_up(&name, port)).await;
+        route::in_order(found??, family)
+    }
+
+    /// Does what blocks on the same threads.
+    ///
+    /// # Errors
+    ///
+    /// When it panicked.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
         // A descriptor put aside, so that clients who come meanwhile don't take the last one.
         let spare = fcntl_dupfd_cloexec(stderr(), 0);
         let thread = self.threads.clone().acquire_owned().await;
-        let found = spawn_blocking(move || {
+        let done = spawn_blocking(move || {
             let _thread = thread;
-            look_up(&name, port)
+            work()
         });
-        let found = found.await;
+        let done = done.await;
         drop(spare);
-        route::in_order(found??, family)
+        Ok(done?)
     }
 }

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use log::debug;
 use ptunnel::config::{Family, HostPort};
 use ptunnel::report::{Carried, Cut, Traffic, Visit};
-use ptunnel::route::{Candidate, Leg, Tunnel, Via};
+use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::tally::Meter;
 use ptunnel::wire::Outcome;
 use ptunnel::{Error, Peer, Phase};
@@ -69,7 +69,7 @@ impl<L: Connect> Engine<L> {
     ///
     /// A proxy's refusal, or why none could be asked.
     pub async fn open(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
-        let mut attempts = tunnel.gateway().attempts(tunnel.destination());
+        let mut attempts = self.attempts(tunnel).await?;
         while let Some(via) = attempts.next() {
             match self.open_by(&via, tunnel).await {
                 Ok(stream) => {
@@ -229,6 +229,27 @@ impl<L: Links> Engine<L> {
             crate::dial(peer.clone(), address, family, resolver),
         )
         .await
+    }
+
+    /// The ways to try, for which a PAC file may have to be asked: where names are looked up, since
+    /// the file looks some up, too.
+    ///
+    /// # Errors
+    ///
+    /// The file's; that time ran out.
+    pub async fn attempts(&self, tunnel: &Tunnel) -> Result<Attempts, Error> {
+        let question = match tunnel.gateway().ways(tunnel.destination()) {
+            Ways::Known(attempts) => return Ok(attempts),
+            Ways::Asked(question) => question,
+        };
+        let limit = question.limit(&self.settings.timeouts);
+        let asked = question.clone();
+        let answer = async {
+            let resolver = self.settings.resolver_for(tunnel);
+            let answer = resolver.run(move || asked.answer(limit)).await;
+            answer.map_err(|e| Error::other("cannot ask the PAC file", e))?
+        };
+        within(limit, || question.late(limit), answer).await
     }
 
     /// Looks the target of a leg up, where the proxy shall be asked for an address: the first one

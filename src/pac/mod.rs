@@ -1,0 +1,98 @@
+//! Proxy auto-configuration (PAC) files: JavaScript that says, for each destination, through which
+//! proxies.
+//!
+//! A [`Pac`] is a file that was read and found to run; [`ask`](Pac::ask) calls its FindProxyForURL,
+//! and a [`Verdict`] is what that said. `prelude.js` is what the file may call. Asking takes its
+//! time, since the file may look names up: engines do it where they resolve names. Whether a proxy
+//! that was named can be used, and which one is next, is [`route`](crate::route)'s.
+
+#[cfg(not(feature = "pac"))]
+mod absent;
+#[cfg(feature = "pac")]
+mod interpreter;
+#[cfg(feature = "pac")]
+mod native;
+mod outfit;
+#[cfg(feature = "pac")]
+mod script;
+mod verdict;
+#[cfg(feature = "pac")]
+mod worker;
+
+use std::time::Duration;
+
+#[cfg(not(feature = "pac"))]
+use self::absent::Script;
+pub use self::outfit::Outfit;
+#[cfg(feature = "pac")]
+use self::script::Script;
+pub use self::verdict::Verdict;
+
+use crate::config::{HostPort, ProxySpec, ProxyUrl};
+use crate::error::{Error, Seconds};
+
+/// No answer takes longer, however much time there is for connecting.
+pub const LONGEST: Duration = Duration::from_secs(5);
+
+/// A file, and what the proxies that it names are spoken to with. Cheap to clone, and to send to
+/// another thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pac {
+    script: Script,
+    outfit: Outfit,
+}
+
+impl Pac {
+    /// Reads the file, and runs it as far as it runs before it is asked.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be used, with the line.
+    pub fn read(path: &str, outfit: Outfit) -> Result<Pac, Error> {
+        let script = Script::read(path)?;
+        Ok(Pac { script, outfit })
+    }
+
+    /// The file's name, fit to be shown.
+    pub fn name(&self) -> &str {
+        self.script.name()
+    }
+
+    /// What the file says of a destination; blocks.
+    ///
+    /// # Errors
+    ///
+    /// What it threw; that there was no answer within the limit.
+    pub fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, Error> {
+        let answer = self.script.ask(destination, limit);
+        answer.map_err(|why| self.undecided(destination, why))
+    }
+
+    /// Why the file is of no help with a destination.
+    pub(crate) fn undecided(&self, destination: &HostPort, why: String) -> Error {
+        Error::undecided(self.name(), destination.clone(), why)
+    }
+
+    /// The same, when there was no answer within the limit.
+    pub(crate) fn late(&self, destination: &HostPort, limit: Duration) -> Error {
+        self.undecided(destination, late(limit))
+    }
+
+    /// A proxy that it named, with our credentials and TLS.
+    ///
+    /// # Errors
+    ///
+    /// When its protocol has no room for them.
+    pub fn complete(&self, proxy: ProxyUrl) -> Result<ProxySpec, Error> {
+        self.outfit.complete(proxy)
+    }
+
+    /// Whether there is a password or a key in it.
+    pub fn has_credentials(&self) -> bool {
+        self.outfit.has_credentials()
+    }
+}
+
+fn late(limit: Duration) -> String {
+    format!("no answer within {}", Seconds(limit))
+}

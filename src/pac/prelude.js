@@ -1,0 +1,271 @@
+// What a proxy auto-configuration file may call, after Netscape's "Navigator Proxy Auto-Config File
+// Format" and what browsers make of it, and what asks the file's FindProxyForURL.
+//
+// `native` is what this can't do itself: addresses(host) and own() are lists of addresses parted by
+// ';', within(address, block) and sorted(list) know addresses of both families, clock() is the time
+// in milliseconds, log(text) writes to the log, and source is the file's text.
+(function (native) {
+  'use strict';
+
+  var global = Function('return this')();
+  // A file may put others in their place.
+  var evaluate = global.eval;
+  var source = native.source;
+
+  var DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
+  var MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'];
+
+  function word(value) {
+    return String(value).toUpperCase();
+  }
+
+  // Names of hosts.
+
+  global.isPlainHostName = function (host) {
+    return !/[.:]/.test(host);
+  };
+
+  global.dnsDomainIs = function (host, domain) {
+    host = String(host);
+    domain = String(domain);
+    return host.length >= domain.length &&
+      host.substring(host.length - domain.length) === domain;
+  };
+
+  global.localHostOrDomainIs = function (host, full) {
+    return host === full || String(full).lastIndexOf(host + '.', 0) === 0;
+  };
+
+  global.dnsDomainLevels = function (host) {
+    return String(host).split('.').length - 1;
+  };
+
+  // With '*' for any characters and '?' for one. In steps rather than as a regular expression, which
+  // would take for ever where stars are many.
+  global.shExpMatch = function (text, pattern) {
+    text = String(text);
+    pattern = String(pattern);
+    var t = 0, p = 0, star = -1, from = 0;
+    while (t < text.length) {
+      if (pattern.charAt(p) === '*') {
+        star = p;
+        p += 1;
+        from = t;
+      } else if (pattern.charAt(p) === '?' || pattern.charAt(p) === text.charAt(t)) {
+        p += 1;
+        t += 1;
+      } else if (star >= 0) {
+        // The last star takes one more.
+        from += 1;
+        p = star + 1;
+        t = from;
+      } else {
+        return false;
+      }
+    }
+    while (pattern.charAt(p) === '*') {
+      p += 1;
+    }
+    return p === pattern.length;
+  };
+
+  // Addresses: those without Ex are of IPv4 alone.
+
+  function bytes(address) {
+    var parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(address);
+    parts = parts && parts.slice(1).map(Number);
+    var isOne = parts && parts.every(function (part) { return part <= 255; });
+    return isOne ? parts : null;
+  }
+
+  function first(addresses) {
+    var found = addresses.split(';').filter(bytes);
+    return found.length > 0 ? found[0] : null;
+  }
+
+  global.dnsResolve = function (host) {
+    return first(native.addresses(String(host)));
+  };
+
+  global.isResolvable = function (host) {
+    return global.dnsResolve(host) !== null;
+  };
+
+  global.myIpAddress = function () {
+    return first(native.own()) || '127.0.0.1';
+  };
+
+  global.convert_addr = function (address) {
+    var parts = bytes(address) || [0, 0, 0, 0];
+    return parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3];
+  };
+
+  global.isInNet = function (host, pattern, mask) {
+    var address = bytes(host) ? host : global.dnsResolve(host);
+    if (address === null || !bytes(pattern) || !bytes(mask)) {
+      return false;
+    }
+    var bits = global.convert_addr(mask);
+    return (global.convert_addr(address) & bits) === (global.convert_addr(pattern) & bits);
+  };
+
+  // Microsoft's, for both families.
+
+  global.dnsResolveEx = function (host) {
+    return native.addresses(String(host));
+  };
+
+  global.isResolvableEx = function (host) {
+    return global.dnsResolveEx(host) !== '';
+  };
+
+  global.myIpAddressEx = function () {
+    return native.own();
+  };
+
+  global.isInNetEx = function (address, block) {
+    return native.within(String(address), String(block));
+  };
+
+  global.sortIpAddressList = function (list) {
+    return native.sorted(String(list)) || false;
+  };
+
+  global.getClientVersion = function () {
+    return '1.0';
+  };
+
+  // Times. A last argument of 'GMT' asks for UTC, else it is this machine's time zone.
+
+  function asked(given) {
+    var words = Array.prototype.slice.call(given);
+    var isGmt = word(words[words.length - 1]) === 'GMT';
+    if (isGmt) {
+      words.pop();
+    }
+    var date = new Date(native.clock());
+    function get(what) {
+      return date[(isGmt ? 'getUTC' : 'get') + what]();
+    }
+    return { words: words, get: get };
+  }
+
+  // A range whose end is before its beginning goes through the end of the week, the year or the day.
+  function isBetween(low, value, high) {
+    return low <= high ? low <= value && value <= high : value >= low || value <= high;
+  }
+
+  global.weekdayRange = function () {
+    var it = asked(arguments);
+    var days = it.words.map(function (name) { return DAYS.indexOf(word(name)); });
+    if (days.length < 1 || days.length > 2 || days.indexOf(-1) >= 0) {
+      return false;
+    }
+    return isBetween(days[0], it.get('Day'), days[days.length - 1]);
+  };
+
+  // What one side of a range says of a date, as one number; and the same of the date that is.
+  function dateNumber(words, get) {
+    var sum = 0, now = 0, ofYear = false;
+    for (var i = 0; i < words.length; i += 1) {
+      var month = MONTHS.indexOf(word(words[i])), number = Number(words[i]);
+      if (month >= 0) {
+        sum += month * 100;
+        now += get('Month') * 100;
+      } else if (number >= 1 && number <= 31) {
+        sum += number;
+        now += get('Date');
+      } else if (number > 31) {
+        sum += number * 10000;
+        now += get('FullYear') * 10000;
+        ofYear = true;
+      } else {
+        return null;
+      }
+    }
+    return { sum: sum, now: now, ofYear: ofYear };
+  }
+
+  global.dateRange = function () {
+    var it = asked(arguments), count = it.words.length;
+    var half = count === 1 ? 1 : count / 2;
+    if (count < 1 || count > 6 || half !== Math.floor(half)) {
+      return false;
+    }
+    var low = dateNumber(it.words.slice(0, half), it.get);
+    var high = dateNumber(it.words.slice(count - half), it.get);
+    // Years don't come again.
+    if (!low || !high || low.now !== high.now || low.ofYear && low.sum > high.sum) {
+      return false;
+    }
+    return isBetween(low.sum, low.now, high.sum);
+  };
+
+  // To the hour, the minute or the second, whichever is the finest that is said: all of the last one
+  // is within.
+  global.timeRange = function () {
+    var it = asked(arguments), count = it.words.length;
+    var half = count === 1 ? 1 : count / 2;
+    if (count < 1 || count > 6 || half !== Math.floor(half)) {
+      return false;
+    }
+    function timeNumber(parts) {
+      return parts.reduce(function (sum, part) { return sum * 60 + Number(part); }, 0);
+    }
+    var now = [it.get('Hours'), it.get('Minutes'), it.get('Seconds')].slice(0, half);
+    var low = timeNumber(it.words.slice(0, half)), high = timeNumber(it.words.slice(count - half));
+    return isBetween(low, timeNumber(now), high);
+  };
+
+  global.alert = function (text) {
+    native.log(String(text));
+  };
+
+  // An answer is told behind '=', a failure behind '!' and its line: nothing is thrown, whatever a
+  // file throws.
+  function told(error) {
+    try {
+      var text = '' + error;
+      // The compiler tells it in the text. What is evaluated is called 'input'.
+      var place = / \(line (\d+)[^()]*\)$/.exec(text);
+      if (place) {
+        return '!' + place[1] + ' ' + text.slice(0, place.index);
+      }
+      var line = error && error.fileName === 'input' ? error.lineNumber >>> 0 : 0;
+      return '!' + line + ' ' + text;
+    } catch (again) {
+      return '!0 an error that has no text';
+    }
+  }
+
+  // Whoever reads the error of a time that is over shall not run the file's code for it.
+  [Error, RangeError].forEach(function (type) { Object.freeze(type.prototype); });
+
+  Object.defineProperty(global, ' ptunnel', {
+    value: Object.freeze({
+      load: function () {
+        try {
+          // Called by another name it runs as a script of its own.
+          evaluate(source);
+          source = null;
+          return typeof global.FindProxyForURL === 'function' ?
+            '=' : '!0 it defines no function FindProxyForURL(url, host)';
+        } catch (error) {
+          return told(error);
+        }
+      },
+      ask: function (url, host) {
+        try {
+          var answer = global.FindProxyForURL(url, host);
+          if (typeof answer === 'string') {
+            return '=' + answer;
+          }
+          return answer === null ?
+            '=DIRECT' : '!0 FindProxyForURL returned ' + typeof answer + ', and no text';
+        } catch (error) {
+          return told(error);
+        }
+      }
+    })
+  });
+})

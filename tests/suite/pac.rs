@@ -1,0 +1,599 @@
+//! `--pac`: a file of JavaScript that says, for each destination, through which proxies.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::serve::granted;
+use crate::status::eventually_is;
+use crate::support::parts::{curl, run, Nginx, Squid, SMALL};
+use crate::support::socks::Microsocks;
+use crate::support::temp::free_port;
+use crate::support::tls::{Authority, Stunnel};
+use crate::support::{closed_address, eventually, sys, Blackhole, Connection, Finished, Peer};
+use crate::support::{Ptunnel, Running, TempDir};
+
+/// A file that says what `body` returns; `url` and `host` are the destination's.
+fn saying(body: &str) -> String {
+    format!("function FindProxyForURL(url, host) {{\n{}\n}}\n", body)
+}
+
+/// The program with such a file; the folder is the file's.
+fn with(body: &str) -> (Ptunnel, TempDir) {
+    let folder = TempDir::new();
+    let file = folder.file("corp.pac", saying(body));
+    (Ptunnel::new().args(&["--pac", &file]), folder)
+}
+
+/// A proxy that grants, names itself and then echoes.
+fn proxy(name: &'static str) -> Peer {
+    Peer::granting(move |mut connection| {
+        connection.send(name);
+        connection.echo();
+    })
+}
+
+/// A destination that does the same.
+fn origin(name: &'static str) -> Peer {
+    Peer::start(move |mut connection| {
+        connection.send(name);
+        connection.echo();
+    })
+}
+
+/// The name that a new client of a tunnel is greeted with.
+#[track_caller]
+fn greeting(program: &Running, tunnel: usize) -> String {
+    String::from_utf8(program.connect_to(tunnel).receive(3)).unwrap()
+}
+
+fn count_of(program: &Running, word: &str) -> usize {
+    program.stderr().matches(word).count()
+}
+
+#[track_caller]
+fn refused_at_start(file: &str, told: &[&str]) {
+    let finished = Ptunnel::new()
+        .args(&["--pac", file])
+        .to("a.example:1")
+        .run();
+    finished.expect_code(2);
+    for words in told {
+        assert!(
+            finished.stderr.contains(words),
+            "{:?}: {}",
+            words,
+            finished.stderr
+        );
+    }
+}
+
+fn address(at: SocketAddr) -> String {
+    format!("127.0.0.1:{}", at.port())
+}
+
+#[test]
+fn each_destination_goes_through_its_own_proxy_or_directly() {
+    let (one, two, home) = (proxy("one"), proxy("two"), origin("own"));
+    let (program, _folder) = with(&format!(
+        "if (shExpMatch(host, '*.one.example')) return 'PROXY {}';\n\
+         if (url == 'https://two.example:99/') return 'PROXY {}';\n\
+         return isInNet(host, '127.0.0.0', '255.0.0.0') ? 'DIRECT' : 'PROXY 127.0.0.1:9';",
+        one.address(),
+        two.address(),
+    ));
+    let program = program
+        .to("www.one.example:1")
+        .to("two.example:99")
+        .to(home.address())
+        .to(format!("localhost:{}", home.port()))
+        .arg("-v")
+        .start();
+    for (tunnel, name) in ["one", "two", "own", "own"].iter().enumerate() {
+        assert_eq!(greeting(&program, tunnel), *name);
+    }
+    assert_eq!(
+        one.head().lines().next(),
+        Some("CONNECT www.one.example:1 HTTP/1.1")
+    );
+    program.says(&["www.one.example:1", &format!("through {}", one.address())]);
+    program.says(&["two.example:99", &format!("through {}", two.address())]);
+    program.says(&[&home.address().to_string(), "directly"]);
+    let line = &program.listening()[0].line;
+    assert!(
+        line.contains("for www.one.example:1 as ") && line.ends_with("corp.pac says"),
+        "{}",
+        line
+    );
+}
+
+#[test]
+fn curl_fetches_through_whichever_real_proxy_the_file_names() {
+    let nginx = Nginx::start();
+    let authority = Authority::new();
+    let identity = authority.issue("proxy", "DNS:localhost,IP:127.0.0.1");
+    let (squid, open) = (Squid::start(Some(("joe", "hunter2"))), Squid::start(None));
+    let stunnel = Stunnel::start(&identity, squid.address());
+    let socks = Microsocks::start(None);
+    for said in &[
+        format!("PROXY {}", squid.address()),
+        format!("HTTPS localhost:{}", stunnel.address().port()),
+        format!("SOCKS {}", socks.address()),
+        format!("PROXY {}; SOCKS5 {}", closed_address(), socks.address()),
+        format!("HTTP {}", open.address()),
+    ] {
+        let (program, _folder) = with(&format!("return '{}';", said));
+        let program = program
+            .args(&["-U", "joe", "--proxy-cacert", &authority.certificate()])
+            .env("PTUNNEL_PASSWORD", "hunter2")
+            .to(nginx.address())
+            .start();
+        let url = format!("http://{}/small", program.address());
+        assert_eq!(
+            curl(&["--noproxy", "*", &url]),
+            SMALL.as_bytes(),
+            "{}",
+            said
+        );
+        assert!(!program.stderr().contains("hunter2"));
+    }
+}
+
+/// The file decides who hears them; the netrc file knows others by their hosts.
+#[test]
+fn credentials_go_to_the_http_proxies_that_it_names_and_to_those_in_the_netrc_file() {
+    let (asked, known) = (proxy("one"), proxy("two"));
+    let folder = TempDir::new();
+    let netrc = "machine localhost login ann password secret\n";
+    let netrc = folder.file_with_mode("netrc", 0o600, netrc);
+    let body = format!(
+        "return 'PROXY ' + (host == 'a.example' ? '{}' : 'localhost:{}');",
+        asked.address(),
+        known.port()
+    );
+    let (program, _folder) = with(&body);
+    let program = program
+        .args(&["--proxy-netrc", &netrc])
+        .to("a.example:1")
+        .to("b.example:2")
+        .start();
+    assert_eq!(
+        (greeting(&program, 0), greeting(&program, 1)),
+        ("one".into(), "two".into())
+    );
+    assert!(!asked.head().contains("Authorization"), "{}", asked.head());
+    assert!(
+        known.head().contains("Basic YW5uOnNlY3JldA=="),
+        "{}",
+        known.head()
+    );
+    let (program, _folder) = with(&body);
+    let program = program.args(&["-U", "joe:x"]).to("a.example:1").start();
+    assert_eq!(greeting(&program, 0), "one");
+    let heads = asked.heads();
+    assert!(heads[1].contains("Basic am9lOng="), "{}", heads[1]);
+}
+
+#[test]
+fn via_goes_on_behind_whichever_proxy_it_names() {
+    let (first, second) = (proxy("one"), Peer::echoing());
+    let (program, _folder) = with(&format!("return 'PROXY {}';", second.address()));
+    let program = program
+        .args(&["--via", &first.address().to_string()])
+        .to("a.example:1")
+        .start();
+    // The first one echoes what it is asked for.
+    let mut client = program.connect();
+    client.expect_nothing();
+    let head = second.head();
+    assert!(
+        head.starts_with(&format!("CONNECT {} ", first.address())),
+        "{}",
+        head
+    );
+}
+
+#[test]
+fn no_proxy_goes_before_it_and_the_environments_proxy_does_not_count() {
+    let (one, home) = (proxy("one"), origin("own"));
+    let (program, _folder) = with(&format!("return 'PROXY {}';", one.address()));
+    let program = program
+        .args(&["--no-proxy", "127.0.0.0/8"])
+        .env("https_proxy", format!("http://{}", closed_address()))
+        .to(home.address())
+        .to("a.example:1")
+        .start();
+    assert_eq!(
+        (greeting(&program, 0), greeting(&program, 1)),
+        ("own".into(), "one".into())
+    );
+    assert_eq!(one.accepted(), 1);
+}
+
+#[test]
+fn the_next_one_is_tried_and_one_that_failed_is_remembered_whatever_names_it() {
+    let (hole, two, three) = (Blackhole::start(), proxy("two"), proxy("3rd"));
+    let (program, _folder) = with(&format!(
+        "return 'PROXY {}; PROXY ' + (host == 'a.example' ? '{}' : '{}');",
+        hole.address(),
+        two.address(),
+        three.address(),
+    ));
+    let program = program
+        .args(&["-w", "2"])
+        .to("a.example:1")
+        .to("b.example:2")
+        .start();
+    let start = Instant::now();
+    assert_eq!(greeting(&program, 0), "two");
+    assert!(start.elapsed() >= Duration::from_millis(1900));
+    program.says(&[&hole.address().to_string(), "trying the next proxy"]);
+    let start = Instant::now();
+    assert_eq!(
+        (greeting(&program, 1), greeting(&program, 0)),
+        ("3rd".into(), "two".into())
+    );
+    assert!(start.elapsed() < Duration::from_millis(1900));
+}
+
+#[test]
+fn direct_is_for_when_those_before_cannot_be_reached_and_never_for_a_refusal() {
+    let homes = [origin("own"), origin("own"), origin("own")];
+    let no = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let nonsense = Peer::replying("what?\r\n\r\n");
+    let (program, _folder) = with(&format!(
+        "var all = {{ {}: '{}', {}: '{}', {}: '{}' }};\n\
+         return 'PROXY ' + all[url.split(/[:/]+/)[2]] + '; DIRECT';",
+        homes[0].port(),
+        closed_address(),
+        homes[1].port(),
+        no.address(),
+        homes[2].port(),
+        nonsense.address(),
+    ));
+    let to_each = |program: Ptunnel, home: &Peer| program.to(home.address());
+    let program = homes.iter().fold(program, to_each).start();
+    assert_eq!(greeting(&program, 0), "own");
+    program.says(&[&format!("connecting to {} directly", homes[0].address())]);
+    program.connect_to(1).expect_nothing();
+    program.says(&["403 Forbidden"]);
+    program.connect_to(2).expect_nothing();
+    program.says(&[&nonsense.address().to_string(), "no valid reply"]);
+    let accepted: Vec<usize> = homes.iter().map(Peer::accepted).collect();
+    assert_eq!(accepted, [1, 0, 0]);
+}
+
+#[test]
+fn a_proxy_behind_direct_is_for_when_the_destination_cannot_be_reached() {
+    let one = proxy("one");
+    let (program, _folder) = with(&format!("return 'DIRECT; PROXY {}';", one.address()));
+    let program = program.to(closed_address()).start();
+    assert_eq!(greeting(&program, 0), "one");
+    program.says(&["cannot connect", "trying the next proxy"]);
+}
+
+#[test]
+fn direct_fallback_holds_for_what_it_names_too() {
+    let home = origin("own");
+    let (program, _folder) = with(&format!("return 'PROXY {}';", closed_address()));
+    let program = program.arg("--direct-fallback").to(home.address()).start();
+    assert_eq!(greeting(&program, 0), "own");
+}
+
+/// One that hangs for a destination costs the clients of others nothing.
+#[test]
+fn a_file_that_does_not_end_is_cut_and_others_are_served_meanwhile() {
+    let one = proxy("one");
+    let (program, _folder) = with(&format!(
+        "while (host == 'loop.example') {{}}\nreturn 'PROXY {}';",
+        one.address()
+    ));
+    let program = program
+        .args(&["-w", "2"])
+        .to("loop.example:1")
+        .to("a.example:2")
+        .start();
+    let start = Instant::now();
+    let mut waiting: Vec<Connection> = (0..4).map(|_| program.connect_to(0)).collect();
+    assert_eq!(greeting(&program, 1), "one");
+    assert!(
+        start.elapsed() < Duration::from_millis(1900),
+        "{:?}",
+        start.elapsed()
+    );
+    for client in &mut waiting {
+        client.expect_nothing();
+    }
+    program.says(&["corp.pac names no way to loop.example:1: no answer within 2s"]);
+    assert_eq!(greeting(&program, 1), "one");
+    // The interpreters are not at it any more.
+    let before = program.process().cpu();
+    thread::sleep(Duration::from_millis(500));
+    let used = program.process().cpu() - before;
+    assert!(used < Duration::from_millis(250), "{:?}", used);
+}
+
+#[test]
+fn what_is_no_answer_fails_that_client_with_its_text() {
+    let one = proxy("one");
+    let (program, _folder) = with(&format!(
+        "if (host == 'a.example') return 'PROXY of ours\\n';\n\
+         if (host == 'b.example') return nobody(host);\n\
+         if (host == 'c.example') return;\n\
+         return 'PROXY {}';",
+        one.address()
+    ));
+    let program = program
+        .to("a.example:1")
+        .to("b.example:2")
+        .to("c.example:3")
+        .to("d.example:4")
+        .start();
+    for (tunnel, told) in [
+        "corp.pac names no way to a.example:1: it said 'PROXY of ours\\n': behind PROXY stands",
+        "corp.pac names no way to b.example:2: line 3: ReferenceError",
+        "corp.pac names no way to c.example:3: FindProxyForURL returned undefined",
+    ]
+    .iter()
+    .enumerate()
+    {
+        program.connect_to(tunnel).expect_nothing();
+        program.says(&[told]);
+    }
+    assert_eq!(greeting(&program, 3), "one");
+}
+
+#[test]
+fn kinds_that_are_not_spoken_are_passed_over_and_told_once() {
+    let one = proxy("one");
+    let (program, _folder) = with(&format!(
+        "return 'SOCKS4 127.0.0.1:9; QUIC x:1; PROXY {}';",
+        one.address()
+    ));
+    let program = program.to("a.example:1").to("b.example:1").start();
+    for tunnel in &[0, 0, 1] {
+        assert_eq!(greeting(&program, *tunnel), "one");
+    }
+    program.says(&["warning", "corp.pac: passing over 'SOCKS4 127.0.0.1:9'"]);
+    assert_eq!(
+        count_of(&program, "passing over"),
+        2,
+        "{}",
+        program.stderr()
+    );
+}
+
+#[test]
+fn a_client_that_names_its_destination_goes_as_the_file_says() {
+    let (one, home) = (
+        Peer::echoing(),
+        Peer::start(|mut connection| connection.echo()),
+    );
+    let (program, _folder) = with(&format!(
+        "alert('asked for ' + host);\n\
+         return dnsDomainIs(host, '.example') ? 'PROXY {}' : 'DIRECT';",
+        one.address()
+    ));
+    let program = program.args(&["-D", "0", "-vv"]).more_lines(1).start();
+    for destination in &["www.one.example:1".to_string(), address(home.address())] {
+        let mut client = granted(program.connect(), destination);
+        client.send("ping");
+        client.expect("ping");
+    }
+    assert_eq!((one.accepted(), home.accepted()), (1, 1));
+    program.says(&["debug", "corp.pac: alert: asked for www.one.example"]);
+}
+
+#[test]
+fn a_file_that_can_not_be_used_ends_it_at_the_start_with_2() {
+    let folder = TempDir::new();
+    for (text, told) in &[
+        (
+            "\nfunction FindProxyForURL(url, host) {\n  return 'x;\n}",
+            "line 3: SyntaxError",
+        ),
+        ("var a = 1;\nnobody();", "line 2: ReferenceError"),
+        (
+            "function findProxyForURL() {}",
+            "no function FindProxyForURL(url, host)",
+        ),
+        ("", "no function FindProxyForURL(url, host)"),
+        ("for (;;) {}", "no answer within 5s"),
+        ("a\0b", "NUL"),
+    ] {
+        let file = folder.file("corp.pac", text);
+        refused_at_start(&file, &["--pac", "corp.pac", told]);
+        let check = Ptunnel::new().args(&["--pac", &file, "--check-config"]);
+        check.to("a.example:1").run().expect_code(2);
+    }
+    refused_at_start(&folder.at("none.pac"), &["No such file"]);
+    let url = "http://wpad.example/wpad.dat";
+    refused_at_start(url, &["fetch it first", "curl -o", url]);
+    let file = folder.file("corp.pac", " ".repeat(1 << 20) + "\n");
+    refused_at_start(&file, &["more than 1048576 bytes"]);
+}
+
+#[test]
+fn it_goes_without_other_proxies() {
+    let (program, _folder) = with("return 'DIRECT';");
+    let finished = program.args(&["-p", "a.example:1"]).to("a.example:1").run();
+    finished.expect_code(2);
+    let told = &finished.stderr;
+    assert!(
+        told.contains("--proxy") && told.contains("--pac"),
+        "{}",
+        told
+    );
+}
+
+#[test]
+fn a_check_tells_that_it_decides() {
+    let (program, _folder) = with("return 'DIRECT';");
+    let checked = program
+        .args(&[
+            "--check-config",
+            "--via",
+            "m.example:1",
+            "--direct-fallback",
+        ])
+        .args(&["9999:a.example:1", "-D", "9998"])
+        .run();
+    checked.expect_code(0);
+    let told = checked.text();
+    for line in &[
+        "would listen on 127.0.0.1:9999 for a.example:1 as ",
+        "corp.pac says via m.example:1, else directly",
+    ] {
+        assert!(told.contains(line), "{}", told);
+    }
+}
+
+#[test]
+fn a_reload_reads_it_again_and_live_tunnels_keep_theirs() {
+    let (one, two) = (proxy("one"), proxy("two"));
+    let folder = TempDir::new();
+    let says = |peer: &Peer| saying(&format!("return 'PROXY {}';", peer.address()));
+    let pac = folder.file("corp.pac", says(&one));
+    let port = free_port();
+    let text = format!("pac = \"{}\"\ntunnels = [\"{}:a.example:1\"]\n", pac, port);
+    let file = folder.file("ptunnel.toml", text);
+    let program = Ptunnel::new()
+        .args(&["--config", &file])
+        .more_lines(1)
+        .start();
+    let mut live = program.connect();
+    live.expect("one");
+    fs::write(&pac, "function FindProxyForURL( {").unwrap();
+    program.signal(sys::SIGHUP);
+    program.says(&["not reloaded", "corp.pac", "line 1: SyntaxError"]);
+    assert_eq!(greeting(&program, 0), "one");
+    fs::write(&pac, says(&two)).unwrap();
+    program.signal(sys::SIGHUP);
+    eventually("the new file counts", || greeting(&program, 0) == "two");
+    live.send("ping");
+    live.expect("ping");
+}
+
+#[test]
+fn the_status_shows_the_proxies_that_it_has_named_and_who_got_no_way() {
+    let (one, two) = (proxy("one"), proxy("two"));
+    let (program, _folder) = with(&format!(
+        "if (host == 'c.example') return 'rubbish';\n\
+         return 'PROXY {}; PROXY ' + (host == 'a.example' ? '{}' : '{}');",
+        closed_address(),
+        one.address(),
+        two.address(),
+    ));
+    let program = program
+        .to("a.example:1")
+        .to("b.example:2")
+        .to("c.example:3")
+        .watched()
+        .start();
+    assert_eq!(
+        (greeting(&program, 0), greeting(&program, 1)),
+        ("one".into(), "two".into())
+    );
+    program.connect_to(2).expect_nothing();
+    for peer in &[one, two] {
+        let label = format!("proxy=\"{}\"", peer.address());
+        eventually_is(&program, "ptunnel_proxy_in_use", &[&label], 1.0);
+        eventually_is(&program, "ptunnel_proxy_answers_total", &[&label], 1.0);
+    }
+    eventually_is(&program, "ptunnel_proxy_avoided", &[], 1.0);
+    eventually_is(&program, "ptunnel_proxy_failures_total", &[], 1.0);
+    eventually_is(
+        &program,
+        "ptunnel_tunnels_failed_total",
+        &["undecided"],
+        1.0,
+    );
+}
+
+#[test]
+fn a_test_shows_what_it_says() {
+    let one = proxy("one");
+    let said = format!("PROXY {}; DIRECT", one.address());
+    let (program, _folder) = with(&format!("return '{}';", said));
+    let finished = program.args(&["--test", "-W", "a.example:1"]).run();
+    finished.expect_code(0);
+    let text = finished.text();
+    let step = text.lines().nth(1).unwrap();
+    assert!(step.starts_with("  pac "), "{}", text);
+    assert!(
+        step.contains(" ms  ") && step.ends_with(&format!("corp.pac says {}", said)),
+        "{}",
+        text
+    );
+    let (program, _folder) = with("return nobody();");
+    let finished: Finished = program.args(&["--test", "-W", "a.example:1"]).run();
+    finished.expect_code(1);
+    assert!(finished.text().contains("FAILED: "), "{}", finished.text());
+}
+
+/// Scripts, each with destinations, for which another program's verdict is known: libpacparser's,
+/// whose functions are those of Mozilla.
+#[test]
+fn pactester_says_the_same() {
+    let folder = TempDir::new();
+    let expressions = [
+        "isPlainHostName(host)",
+        "dnsDomainIs(host, '.example.org')",
+        "dnsDomainIs(host, 'org')",
+        "localHostOrDomainIs(host, 'www.example.org')",
+        "localHostOrDomainIs(host, 'localhost.localdomain')",
+        "dnsDomainLevels(host)",
+        "isResolvable(host)",
+        "isInNet(host, '10.0.0.0', '255.0.0.0')",
+        "isInNet(host, '127.0.0.1', '255.255.255.255')",
+        "isInNet(host, '0.0.0.0', '0.0.0.0')",
+        "dnsResolve('127.0.0.1')",
+        "convert_addr(host.replace(/[a-z.]*[a-z]/, '10.1.2.3')) + 0 === 167838211",
+        "shExpMatch(host, '*.example.org')",
+        "shExpMatch(host, '*.e?ample.*')",
+        "shExpMatch(url, 'https://*:9?/*')",
+        "shExpMatch(url, '*org:99/')",
+        "shExpMatch(host, '10.*')",
+        "weekdayRange('SUN', 'SAT')",
+        "weekdayRange('SUN', 'SAT', 'GMT')",
+        "weekdayRange(['SUN','MON','TUE','WED','THU','FRI','SAT'][new Date().getDay()])",
+        "weekdayRange(['SUN','MON','TUE','WED','THU','FRI','SAT'][(new Date().getDay() + 2) % 7])",
+        "dateRange(1, 31)",
+        "dateRange('JAN', 'DEC')",
+        "dateRange(1990, 2090)",
+        "dateRange(1990, 1995)",
+        "dateRange(1, 'JAN', 31, 'DEC')",
+        "dateRange('JAN', 1990, 'DEC', 2090, 'GMT')",
+        "dateRange(1, 'JAN', 1990, 31, 'DEC', 2090)",
+        "timeRange(0, 23)",
+        "timeRange(0, 0, 23, 59)",
+        "timeRange(0, 0, 0, 23, 59, 59)",
+        "timeRange(0, 0, 0, 23, 59, 59, 'GMT')",
+        "timeRange(new Date().getHours(), new Date().getHours())",
+        "timeRange((new Date().getHours() + 3) % 24)",
+    ];
+    // Some at once, in the place of a proxy that neither tries.
+    for some in expressions.chunks(8) {
+        let values = some.join(") + '|' + (");
+        let body = format!("return 'SOCKS4 ' + ({}) + ':1; PROXY 127.0.0.1:9';", values);
+        let file = folder.file("table.pac", saying(&body));
+        for host in &["localhost", "www.example.org", "10.1.2.3", "127.0.0.1"] {
+            let url = format!("https://{}:99/", host);
+            let theirs = run("pactester", &["-p", &file, "-u", &url, "-h", host]);
+            let theirs = String::from_utf8(theirs).unwrap();
+            let program = Ptunnel::new().args(&["--pac", &file, "--test"]);
+            let ours = program
+                .args(&["-w", "1", "-W", &format!("{}:99", host)])
+                .run();
+            let said = format!("says {}\n", theirs.trim());
+            assert!(
+                ours.text().contains(&said),
+                "{:#?}: {}: {}",
+                some,
+                said,
+                ours.text()
+            );
+        }
+    }
+}
