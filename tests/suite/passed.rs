@@ -28,6 +28,7 @@ for word in sys.argv[1:end]:
         path = '/' in address
         family = socket.AF_UNIX if path else socket.AF_INET6 if ':' in host else socket.AF_INET
         one = socket.socket(family)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         one.bind(address if path else (host, int(port)))
         if name != 'deaf':
             one.listen(100)
