@@ -9,6 +9,7 @@ use std::process::{Child, Stdio};
 use crate::ends::Gate;
 use crate::serve::request;
 use crate::support::parts::{curl, Nginx, Squid, SMALL};
+use crate::support::process::listeners;
 use crate::support::program::{clean_command, Finished};
 use crate::support::temp::free_port;
 use crate::support::{eventually_some, Connection, Peer, Ptunnel, TempDir, PATIENCE};
@@ -71,7 +72,7 @@ fn a_tunnel_takes_the_socket_of_its_name_or_number() {
         format!("127.0.0.1:{}=b", two),
     ];
     let sockets: Vec<&str> = sockets.iter().map(String::as_str).collect();
-    for args in &[&[][..], &["--threads", "2"]] {
+    for (args, threads) in &[(&[][..], 1), (&["--threads", "2"], 2)] {
         let program = Ptunnel::through(proxy.address())
             .tunnel("fd:b:b.example:2")
             .tunnel("fd:3:a.example:1")
@@ -87,6 +88,9 @@ fn a_tunnel_takes_the_socket_of_its_name_or_number() {
             )
         );
         for (port, host) in &[(one, "a.example:1"), (two, "b.example:2")] {
+            // The one that was passed, and one for each who takes clients.
+            let socket = listeners(on_loopback(*port))[0];
+            assert_eq!(program.process().copies_of(socket), 1 + threads);
             for _ in 0..4 {
                 ping(Connection::open(on_loopback(*port)));
                 let head = proxy.heads().pop().unwrap();

@@ -556,6 +556,20 @@ fn a_test_without_a_destination_is_a_usage_error() {
     );
 }
 
+/// It came in the middle of a line, now and then.
+#[test]
+fn a_warning_comes_before_the_first_step() {
+    for _ in 0..20 {
+        let program = Ptunnel::through(format!("socks5h://{}", closed_address()));
+        let program = program.args(&["-H", "X: y"]).to("b:2");
+        let text = test(program.after("exec 2>&1")).text();
+        let mut lines = text.lines();
+        let first = lines.next().unwrap();
+        assert!(first.starts_with("warning: --header is "), "{}", text);
+        assert_eq!(lines.next(), Some("testing b:2"), "{}", text);
+    }
+}
+
 #[test]
 fn a_stdout_that_takes_nothing_ends_it() {
     let finished = test(

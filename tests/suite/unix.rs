@@ -11,6 +11,7 @@ use std::thread;
 
 use crate::ends::Gate;
 use crate::support::parts::{command, curl, described, Nginx, Squid, SMALL};
+use crate::support::process::listener_at;
 use crate::support::program::Output;
 use crate::support::{eventually, sys, Pattern, Peer, Ptunnel, Running, TempDir, PATIENCE};
 
@@ -223,7 +224,10 @@ fn threads_share_it() {
     let (folder, proxy) = (TempDir::new(), Peer::echoing());
     let path = folder.at("sock");
     let program = Ptunnel::through(proxy.address()).args(&["--threads", "3"]);
-    let _started = start(program, &path);
+    let started = start(program, &path);
+    // Whoever takes a client has a descriptor of its own.
+    let process = started.program.process();
+    assert_eq!(process.copies_of(listener_at(&path)), 3);
     let mut clients: Vec<UnixStream> = (0..100).map(|_| connect(&path)).collect();
     for client in &mut clients {
         client.write_all(b"ping").unwrap();

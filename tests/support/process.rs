@@ -27,11 +27,21 @@ impl Process {
 
     /// How many of those are ends of pipes.
     pub fn pipe_ends(self) -> usize {
+        self.descriptors_of("pipe:")
+    }
+
+    /// How many of those are this socket.
+    pub fn copies_of(self, socket: u64) -> usize {
+        self.descriptors_of(&format!("socket:[{}]", socket))
+    }
+
+    /// How many of those are of something whose name begins so.
+    fn descriptors_of(self, begin: &str) -> usize {
         let path = format!("/proc/{}/fd", self.0);
         let open = fs::read_dir(&path).expect("the process lives");
         let targets = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-        let is_pipe = |target: &PathBuf| target.to_string_lossy().starts_with("pipe:");
-        targets.filter(is_pipe).count()
+        let is_one = |target: &PathBuf| target.to_string_lossy().starts_with(begin);
+        targets.filter(is_one).count()
     }
 
     /// How many of those a limit of `limit` would count: whoever started us may have left one
@@ -171,6 +181,17 @@ pub fn listeners(at: SocketAddr) -> Vec<u64> {
     let mut numbers: Vec<u64> = table.lines().filter_map(number).collect();
     numbers.sort_unstable();
     numbers
+}
+
+/// The socket that has this file.
+pub fn listener_at(path: &str) -> u64 {
+    let table = fs::read_to_string("/proc/net/unix").expect("the table of sockets");
+    let mut lines = table.lines().map(str::split_whitespace);
+    let number = lines.find_map(|fields| match fields.collect::<Vec<&str>>()[..] {
+        [.., number, name] if name == path => number.parse().ok(),
+        _ => None,
+    });
+    number.unwrap_or_else(|| panic!("no socket has {}", path))
 }
 
 /// An address as /proc/net/tcp writes it: words of the host's byte order.
