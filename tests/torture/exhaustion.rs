@@ -199,13 +199,14 @@ fn expect_askers_served(begin: impl Fn() -> Ptunnel) {
     let origin = Peer::start(|mut connection| connection.echo());
     for limit in &[64, 65] {
         let program = begin().after(&format!("ulimit -n {}", limit)).start();
-        let at = program.listening()[0].address;
-        let clients: Vec<Connection> = (0..100).map(|_| Connection::open(at)).collect();
+        let at = program.listening()[0].address();
+        let mut clients: Vec<Connection> = (0..100).map(|_| Connection::open(at)).collect();
         program.says(&["cannot accept", "Too many open files"]);
+        let target = format!("localhost:{}", origin.port());
+        for client in &mut clients {
+            client.send(format!("CONNECT {} HTTP/1.1\r\n\r\npatience", target));
+        }
         for mut client in clients {
-            let target = format!("localhost:{}", origin.port());
-            let request = format!("CONNECT {} HTTP/1.1\r\n\r\npatience", target);
-            client.send(request);
             let head = String::from_utf8(client.read_head()).expect("text");
             assert!(head.starts_with("HTTP/1.1 200 "), "{:?}", head);
             client.expect("patience");
