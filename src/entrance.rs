@@ -146,11 +146,6 @@ impl<'a> Spot<'a> {
 }
 
 impl Spot<'_> {
-    /// Whether clients may come in who have an address: what is passed to us may be anything.
-    pub(crate) fn may_have_addresses(&self) -> bool {
-        !matches!(self, Spot::Path(_))
-    }
-
     /// Whether the two can't be had together, as far as their names tell.
     fn meets(&self, other: &Spot<'_>) -> bool {
         match (self, other) {

@@ -32,7 +32,7 @@ use self::secrecy::Secretive;
 use crate::config::{Bind, Block, Blocks, Config, Credentials, Family, Host, HostPort};
 use crate::config::{ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route};
 use crate::config::{Secret, ServeSpec, StatusSpec, Timeouts, TunnelSpec};
-use crate::entrance;
+use crate::entrance::{self, Spot};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -319,7 +319,8 @@ fn configure(
     };
     // Before anybody is asked for a password.
     entrance::check(&config)?;
-    if !demo && !entrance::entrances(&config).any(|(_, spot)| spot.may_have_addresses()) {
+    // What is passed to us may be anything.
+    if !demo && entrance::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
         let why = "no client has an address";
         warnings.extend(of_no_use(matches, &["allow-from"], why));
     }

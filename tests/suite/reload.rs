@@ -13,6 +13,7 @@ use crate::serve::{echo, granted, request};
 use crate::support::process::{is_listening, listeners};
 use crate::support::program::{start_on_terminal, Output};
 use crate::support::temp::free_port;
+use crate::support::tls::Authority;
 use crate::support::{closed_address, eventually, eventually_some, steadily, sys};
 use crate::support::{Connection, Peer, Ptunnel, Running, TempDir};
 
@@ -320,6 +321,23 @@ fn what_no_line_shows_is_told_as_changed_where_it_counts() {
         assert_eq!(change, expected, "{}", options);
         assert_eq!(lines.len(), names.len(), "{:?}", lines);
     }
+}
+
+/// The file's name stays when another CA is in it.
+#[test]
+fn other_certificates_are_told_as_changed() {
+    let (one, other) = (Authority::new(), Authority::new());
+    let port = free_port();
+    let folder = TempDir::new();
+    let ca = folder.file("ca.pem", fs::read(one.certificate()).unwrap());
+    let text = format!(
+        "proxy = 'https://localhost:1'\nproxy-cacert = '{}'\ntunnels = '{}:a.example:1'\n",
+        ca, port
+    );
+    let mut site = Site::start(&text, 1, &[]);
+    assert_eq!(site.reload(&text).1, "kept 1");
+    fs::copy(other.certificate(), &ca).unwrap();
+    assert_eq!(site.reload(&text).1, changed(port));
 }
 
 #[test]
