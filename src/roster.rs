@@ -73,7 +73,7 @@ impl Roster {
             entries: Vec::new(),
         };
         let (mut change, threads) = roster.change(config, None)?;
-        if let (Some(listening), Some(board)) = (status, &roster.board) {
+        if let (Some(listening), Some(board)) = (status, roster.board.as_ref()) {
             change.lines.push(status::start(listening, board)?);
         }
         tell(&change.lines).map_err(|e| Error::other("cannot write to stdout", e))?;
@@ -149,7 +149,7 @@ impl Roster {
             entry.duty.end();
             change.closed.push(entry.name);
         }
-        if let (Some(board), Some(scene)) = (&self.board, scene) {
+        if let (Some(board), Some(scene)) = (self.board.as_ref(), scene) {
             board.show(scene);
         }
         Ok((change, threads))
