@@ -290,6 +290,10 @@ impl Unread {
     }
 }
 
+fn is_object(line: &str) -> bool {
+    line.starts_with('{') && line.ends_with('}')
+}
+
 /// How many lines a line stands for.
 fn lost(line: &str) -> Option<usize> {
     let rest = line.strip_prefix("warning: ")?;
@@ -360,6 +364,24 @@ fn a_pipe_that_nobody_reads_keeps_no_end_waiting() {
     program.finish().expect_code(0);
 }
 
+#[test]
+fn what_is_lost_is_counted_in_the_logs_own_form() {
+    let mut log = Unread::full();
+    let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let program = Ptunnel::through(proxy.address())
+        .to("example.org:22")
+        .args(&["--log-format", "json"]);
+    let program = log.of(program).start();
+    for _ in 0..1_000 {
+        program.connect().expect_nothing();
+    }
+    let is_all = |text: &str| text.ends_with('\n') && text.contains(" log lines were lost");
+    let text = log.read_until(is_all);
+    // The pipe was full of empty ones.
+    let mut lines = text.lines().filter(|line| !line.is_empty());
+    assert!(lines.all(is_object), "{}", text);
+}
+
 /// As it never does.
 const BROKEN: &str = "
 #include <errno.h>
@@ -386,7 +408,6 @@ fn a_panic_is_a_line_of_the_log() {
     assert!(line.starts_with("error: thread '"), "{}", finished.stderr);
     assert!(line.contains(" panicked at "), "{}", finished.stderr);
     let finished = broken().args(&["--log-format", "json"]).run();
-    let is_object = |line: &str| line.starts_with('{') && line.ends_with('}');
     assert!(
         finished.stderr.lines().all(is_object),
         "{}",
