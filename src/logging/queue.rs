@@ -240,6 +240,39 @@ mod tests {
         assert_eq!(taken(&lines), long);
     }
 
+    /// Is full when a line comes for the first time.
+    struct Disk {
+        was_full: bool,
+        gate: Gate,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            if mem::replace(&mut self.was_full, true) {
+                self.gate.write(line)
+            } else {
+                Err(io::Error::from_raw_os_error(libc::ENOSPC))
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_disk_that_was_full_takes_the_next_line() {
+        let (sender, lines) = sync_channel(0);
+        let disk = Disk {
+            was_full: false,
+            gate: Gate(sender),
+        };
+        let queue = Queue::start(disk, |_| String::new()).unwrap();
+        queue.push(line(0));
+        queue.push(line(1));
+        assert_eq!(taken(&lines), line(1));
+    }
+
     #[test]
     fn a_flush_waits_for_a_reader_who_is_slow() {
         let (queue, lines) = start();
