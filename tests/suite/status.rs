@@ -876,6 +876,10 @@ fn the_page_shows_it_in_a_browser() {
     let program = busy(&gate);
     let mut ends = gate.join(&program);
     ends.check();
+    // A line joins two steps.
+    eventually("two steps", || {
+        evaluated(&program, "len(s['history']['clients']) >= 2") == "True"
+    });
     let dom = browsed(&program);
     for part in &[
         "example.org:22",
