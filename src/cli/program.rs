@@ -42,7 +42,7 @@ fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Res
             .map_err(|e| Error::other("cannot write to stdout", e)),
         Command::Run(config, warnings) => {
             // The first thread: nothing above needs to be alone, and nothing below is.
-            let logging = logging::init(config.verbosity, config.log_format, &config.log_to)?;
+            let logging = logging::init(config.verbosity, config.log_format, &config.log_to);
             for warning in warnings {
                 warn!("{}", warning);
             }

@@ -25,18 +25,14 @@ use crate::field;
 use crate::panics;
 
 /// Starts to log this crate's lines up to `level`, and panics as some of them. Once per process.
-///
-/// # Errors
-///
-/// When the system has no thread for it.
-pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) -> Result<Logging, Error> {
+pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) -> Logging {
     if format == LogFormat::Json {
         field::mark();
     }
     let sink = match target {
         LogTarget::Stderr => {
-            let queue = Queue::start(io::stderr(), move |count| lost(format, count) + "\n");
-            Sink::Stderr(queue.map_err(|e| Error::other("cannot start a thread", e))?)
+            let told = move |count| lost(format, count) + "\n";
+            Sink::Stderr(Queue::new(io::stderr(), told))
         }
         LogTarget::Syslog(path) => {
             let (syslog, reached) = Syslog::open(path.clone(), format);
@@ -63,7 +59,7 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) -> Result
         log::set_max_level(level);
         log_panics();
     }
-    Ok(logging)
+    logging
 }
 
 /// The log of this process. Dropped, it waits until its lines are written, for as long as somebody

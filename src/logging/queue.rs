@@ -6,7 +6,7 @@
 //! written, a line in its place says how many there were.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io::Write;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -19,22 +19,30 @@ const ROOM: usize = 64 * 1024;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Lines that a thread of their own writes. Cheap to clone.
+///
+/// The thread begins with the first line: as long as a process has one thread alone, glibc's recv(2)
+/// and send(2) do without what makes them points of cancellation, a tenth of what carrying a small
+/// message takes us.
 #[derive(Clone)]
 pub(super) struct Queue {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
+    /// The thread's, as soon as there is one.
+    writer: Mutex<Writer>,
     /// There is something to write.
     filled: Condvar,
     /// A line was written.
     written: Condvar,
 }
 
+type Writer = Box<dyn FnMut(Next) + Send>;
+
 #[derive(Default)]
 struct State {
+    has_thread: bool,
     lines: VecDeque<String>,
     /// Those of `lines`.
     bytes: usize,
@@ -53,35 +61,49 @@ enum Next {
 }
 
 impl Queue {
-    /// Starts a thread that writes each line to `out` in one piece, and in place of lines that are
+    /// A queue whose thread writes each line to `out` in one piece, and in place of lines that are
     /// lost what `told` makes of their number.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no thread.
-    pub(super) fn start(
+    pub(super) fn new(
         mut out: impl Write + Send + 'static,
         told: impl Fn(u64) -> String + Send + 'static,
-    ) -> io::Result<Queue> {
-        let queue = Queue {
-            shared: Arc::default(),
-        };
-        let source = queue.clone();
-        let write = move || loop {
-            let line = match source.next() {
+    ) -> Queue {
+        let write = move |next| {
+            let line = match next {
                 Next::Line(line) => line,
                 Next::Lost(count) => told(count),
             };
             // That there is nobody to read it is no reason to end any tunnel.
             let _ = out.write_all(line.as_bytes());
         };
-        thread::Builder::new().name("log".into()).spawn(write)?;
-        Ok(queue)
+        Queue {
+            shared: Arc::new(Shared {
+                state: Mutex::default(),
+                writer: Mutex::new(Box::new(write)),
+                filled: Condvar::new(),
+                written: Condvar::new(),
+            }),
+        }
+    }
+
+    /// Whether the system had a thread; if not, lines wait until it has one.
+    fn begin(&self) -> bool {
+        let queue = self.clone();
+        let write = move || {
+            let mut write = lock(&queue.shared.writer);
+            loop {
+                write(queue.next());
+            }
+        };
+        let thread = thread::Builder::new().name("log".into());
+        thread.spawn(write).is_ok()
     }
 
     /// Adds a line, which ends as lines do; without room it is lost. Never waits for a writer.
     pub(super) fn push(&self, line: String) {
         let mut state = self.shared.lock();
+        if !state.has_thread {
+            state.has_thread = self.begin();
+        }
         let has_room = state.lines.is_empty() || state.bytes + line.len() <= ROOM;
         if state.lost > 0 || !has_room {
             state.lost += 1;
@@ -131,8 +153,12 @@ impl Queue {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
@@ -161,6 +187,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
     use std::time::Instant;
 
@@ -185,7 +212,7 @@ mod tests {
     fn start() -> (Queue, Receiver<String>) {
         let (gate, lines) = sync_channel(0);
         let told = |count| format!("{} lost\n", count);
-        (Queue::start(Gate(gate), told).unwrap(), lines)
+        (Queue::new(Gate(gate), told), lines)
     }
 
     /// The next line: one that never comes fails the test instead of holding it up.
@@ -267,7 +294,7 @@ mod tests {
             was_full: false,
             gate: Gate(sender),
         };
-        let queue = Queue::start(disk, |_| String::new()).unwrap();
+        let queue = Queue::new(disk, |_| String::new());
         queue.push(line(0));
         queue.push(line(1));
         assert_eq!(taken(&lines), line(1));

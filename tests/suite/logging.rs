@@ -67,7 +67,7 @@ fn json_has_an_object_a_line_with_what_the_line_names() {
         &format!("| client='{}' ", from),
         "destination='example.org:22' ",
         &format!("via='through {}' ", proxy),
-        "upload=12345 download=0 seconds=0.",
+        "upload=12345 download=0 seconds=0",
         "end='closed by both sides'",
     ] {
         assert!(end.contains(part), "{:?} is not in {}", part, end);
