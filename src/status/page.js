@@ -240,7 +240,7 @@ const show = (status) => {
       number(count(one.answers)),
       number(count(one.failures)),
     ])
-    : [['none: all goes directly']]);
+    : [['none so far']]);
 
   const all = Object.entries({ ...status.errors, turned_away: status.turned_away });
   const errors = all.filter(([, times]) => times > 0).sort((a, b) => b[1] - a[1]);
