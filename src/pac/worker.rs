@@ -2,7 +2,7 @@
 //! for which the stack of any other thread may be too small.
 
 use std::io;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -64,12 +64,20 @@ impl Worker {
         }
     }
 
-    /// Runs the file as far as it runs before it is asked, and leaves no thread.
+    /// Runs the file as far as it runs before it is asked. Its thread ends with that, be it later
+    /// than anybody waits: what can't be cut comes to its own end.
     pub(super) fn try_out(source: &Arc<Source>, until: Instant) -> Result<(), Fault> {
         let source = source.clone();
-        let thread =
-            spawn(move || load(&source, until).map(drop)).map_err(Fault::without_thread)?;
-        thread.join().unwrap_or_else(|_| Err(Fault::gone()))
+        let (outcome, outcomes) = mpsc::channel();
+        // Nobody may wait any more.
+        let run = move || drop(outcome.send(load(&source, until).map(drop)));
+        drop(spawn(run).map_err(Fault::without_thread)?);
+        let limit = until.saturating_duration_since(Instant::now());
+        match outcomes.recv_timeout(limit) {
+            Ok(outcome) => outcome,
+            Err(RecvTimeoutError::Timeout) => Err(Fault::Late),
+            Err(RecvTimeoutError::Disconnected) => Err(Fault::gone()),
+        }
     }
 }
 
@@ -105,5 +113,26 @@ fn answer_all(source: &Source, questions: &Receiver<Question>) {
         if is_late {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The interpreter looks at the time between two of its steps, and this is one that takes
+    /// minutes: the start of the program waited for its end.
+    #[test]
+    fn what_cannot_be_cut_is_not_waited_for() {
+        let source = Arc::new(Source {
+            name: "it".into(),
+            text: "[].indexOf.call({ length: 2147483647 }, 1);".into(),
+        });
+        let start = Instant::now();
+        let outcome = Worker::try_out(&source, start + Duration::from_millis(50));
+        assert!(matches!(outcome, Err(Fault::Late)));
+        assert!(start.elapsed() < Duration::from_secs(30));
     }
 }

@@ -67,6 +67,11 @@ impl Gateway {
         }
     }
 
+    /// Whether its proxies are those of a list, in which each has its place.
+    pub(crate) fn is_listed(&self) -> bool {
+        matches!(self.choice, Choice::Listed(_))
+    }
+
     /// What was learnt of each proxy, in the list's order, or of each that was named so far.
     pub(crate) fn standings(&self) -> Vec<(Candidate, Standing)> {
         match &self.choice {

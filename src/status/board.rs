@@ -145,8 +145,7 @@ impl Scene {
 
     /// The ways through proxies, in their order, and how each has done since the start.
     pub(super) fn standings(&self) -> Vec<(String, Standing)> {
-        let gateway = self.open().find_map(|listener| listener.service.gateway());
-        let standings = gateway.into_iter().flat_map(Gateway::standings);
+        let standings = self.gateway().into_iter().flat_map(Gateway::standings);
         standings
             .map(|(way, mut standing)| {
                 let way = way.to_string();
@@ -156,6 +155,16 @@ impl Scene {
                 (way, standing)
             })
             .collect()
+    }
+
+    /// Whether these ways are of a list, in which each has its place.
+    pub(super) fn are_listed(&self) -> bool {
+        self.gateway().map_or(true, Gateway::is_listed)
+    }
+
+    /// That of all listeners.
+    fn gateway(&self) -> Option<&Gateway> {
+        self.open().find_map(|listener| listener.service.gateway())
     }
 
     /// Those that take clients.

@@ -38,10 +38,10 @@ pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
                 continue;
             }
         };
-        let seat = Seat(busy.clone());
-        if busy.fetch_add(1, Ordering::SeqCst) >= MOST {
-            continue;
-        }
+        let seat = match Seat::take(&busy, MOST) {
+            Some(seat) => seat,
+            None => continue,
+        };
         let status = status.clone();
         // Without a thread for it the connection is closed.
         let _ = spawn("status-client", move || {
@@ -51,8 +51,17 @@ pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
     }
 }
 
-/// One of those that are answered at once.
-struct Seat(Arc<AtomicUsize>);
+/// One of few, for somebody as long as he has it.
+pub(super) struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    /// Unless so many are taken.
+    pub(super) fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Seat> {
+        let seat = Seat(taken.clone());
+        // It is given back either way.
+        Some(seat).filter(|_| taken.fetch_add(1, Ordering::SeqCst) < most)
+    }
+}
 
 impl Drop for Seat {
     fn drop(&mut self) {

@@ -17,7 +17,7 @@ pub(super) fn page(board: &Board) -> String {
         .iter()
         .map(|listener| (labels(listener), listener.tally.totals()))
         .collect();
-    let standings = scene.standings();
+    let (standings, are_listed) = (scene.standings(), scene.are_listed());
     let mut page = Page(String::with_capacity(8 * 1024));
 
     page.head("ptunnel_build_info", "gauge", "Which ptunnel this is.");
@@ -108,7 +108,11 @@ pub(super) fn page(board: &Board) -> String {
     let mut of_proxies = |name, kind, help, value: &dyn Fn(&Standing) -> u64| {
         page.head(name, kind, help);
         for (place, (way, standing)) in standings.iter().enumerate() {
-            let labels = format!("place=\"{}\",proxy=\"{}\"", place + 1, Label(way));
+            let mut labels = format!("proxy=\"{}\"", Label(way));
+            if are_listed {
+                // One may be in the list twice.
+                labels = format!("place=\"{}\",{}", place + 1, labels);
+            }
             page.sample(name, &labels, value(standing));
         }
     };

@@ -1,8 +1,10 @@
 //! A real CONNECT, to see whether a client would get its tunnel.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::http::Seat;
 use super::Board;
 use crate::config::Timeouts;
 use crate::error::Seconds;
@@ -15,9 +17,13 @@ const LONGEST: Duration = Duration::from_secs(4);
 /// How long its outcome stands for the next who asks: nobody makes us knock at a proxy all day.
 const STANDS: Duration = Duration::from_secs(5);
 
+/// So many ask for it at once: the others' seats are for who asks something else.
+const MOST: usize = 4;
+
 /// Makes one probe at a time, and few.
 #[derive(Default)]
 pub(super) struct Prober {
+    asking: Arc<AtomicUsize>,
     last: Mutex<Option<(Instant, Outcome)>>,
 }
 
@@ -32,6 +38,8 @@ impl Witness for Nobody {}
 impl Prober {
     /// Whether the first tunnel can be opened, now or a few seconds ago.
     pub(super) fn probe(&self, board: &Board) -> Outcome {
+        let _seat = Seat::take(&self.asking, MOST)
+            .ok_or("a probe is under way, and others wait for it already")?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((when, outcome)) = &*last {
             if when.elapsed() < STANDS {

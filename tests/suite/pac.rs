@@ -497,7 +497,8 @@ fn the_status_shows_the_proxies_that_it_has_named_and_who_got_no_way() {
     );
     program.connect_to(2).expect_nothing();
     for peer in &[one, two] {
-        let label = format!("proxy=\"{}\"", peer.address());
+        // In no place of a list: another name would move it.
+        let label = format!("{{proxy=\"{}\"", peer.address());
         eventually_is(&program, "ptunnel_proxy_in_use", &[&label], 1.0);
         eventually_is(&program, "ptunnel_proxy_answers_total", &[&label], 1.0);
     }

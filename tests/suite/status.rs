@@ -665,6 +665,30 @@ fn a_probe_asks_the_proxy_once_in_a_while() {
     assert_eq!(told, "there is no tunnel to probe\n");
 }
 
+/// All who asked for it waited for the probe, and nobody else was answered.
+#[test]
+fn who_asks_for_a_probe_leaves_room_for_others() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = Ptunnel::through(silent.local_addr().unwrap())
+        .to("example.org:22")
+        .watched()
+        .start();
+    let ask = || {
+        let mut asking = Connection::open(program.status());
+        asking.send("GET /healthz/probe HTTP/1.1\r\n\r\n");
+        asking
+    };
+    let asking: Vec<Connection> = (0..12).map(|_| ask()).collect();
+    assert_eq!(page(&program, "/healthz"), "ok\n");
+    let answers = asking.into_iter().map(|mut asking| asking.rest());
+    let answers: Vec<String> = answers
+        .map(|text| String::from_utf8(text).unwrap())
+        .collect();
+    let told = |words: &str| answers.iter().filter(|told| told.contains(words)).count();
+    assert_eq!(told("others wait for it already"), 8, "{:?}", answers);
+    assert_eq!(told("no reply"), 4, "{:?}", answers);
+}
+
 #[test]
 fn nonsense_is_answered_as_such() {
     let program = Ptunnel::through("a:1").to("b:2").watched().start();
