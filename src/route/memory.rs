@@ -93,7 +93,9 @@ impl Memory {
         order.sort_by_cached_key(|place| {
             let is_behind = self.direct_after.map_or(false, |count| *place >= count);
             let is_avoided = self.records[*place].avoided_until() > now;
-            (is_behind, is_avoided, is_avoided && *place != in_use)
+            let is_last = is_avoided && *place != in_use;
+            // As one number: valgrind takes what the optimiser makes of three for uninitialised.
+            u8::from(is_behind) << 2 | u8::from(is_avoided) << 1 | u8::from(is_last)
         });
         order
     }
