@@ -9,12 +9,13 @@
 //!    say until both have ended.
 //!    Values and rules that need no loop are apart: [`service`] says what listeners are for,
 //!    [`roster`] which there are, [`duty`] what each does now, `reload` changes that, [`socket_file`]
-//!    minds the files of Unix sockets, [`passed`] knows those that systemd has bound, [`access`]
-//!    knows who may connect, [`dynamic`] what those ask for who name their destination themselves,
-//!    [`route`] which way is next, [`pac`] what a PAC file says of it, [`policy`] what the embedded
-//!    proxy allows, [`clock`] whose time is over, [`report`] what the log says of the end, `logging`
-//!    where it goes, [`tally`] what is counted, [`lookup`] asks the system for a name's addresses,
-//!    [`tls`] says what OpenSSL is told, `supervisor` what the service manager is; `status`,
+//!    minds the files of Unix sockets, [`passed`] knows those that systemd has bound, `entrance`
+//!    judges the ways in, [`access`] knows who may connect, [`dynamic`] what those ask for who name
+//!    their destination themselves, [`route`] which way is next, [`pac`] what a PAC file says of it,
+//!    [`policy`] what the embedded proxy allows, [`clock`] whose time is over, [`report`] what the
+//!    log says of the end, `logging` where it goes, [`tally`] what is counted, [`lookup`] asks the
+//!    system for a name's addresses, [`tls`] says what OpenSSL is told, `supervisor` what the service
+//!    manager is; `status`,
 //!    [`stdio`](mod@stdio), [`demo`] and [`trial`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why; [`shortage`] whether it
