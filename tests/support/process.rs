@@ -53,10 +53,14 @@ impl Process {
         numbers.filter(|number: &usize| *number < limit).count()
     }
 
-    /// How many threads it has.
+    /// How many threads it has, but for the log's, which begins with the first line.
     pub fn threads(self) -> usize {
         let path = format!("/proc/{}/task", self.0);
-        fs::read_dir(&path).expect("the process lives").count()
+        let tasks = fs::read_dir(&path).expect("the process lives");
+        let paths = tasks.map(|task| task.expect("a thread").path().join("comm"));
+        // One that has ended since counts: it may have been any.
+        let names = paths.map(|path| fs::read_to_string(path).unwrap_or_default());
+        names.filter(|name| name != "log\n").count()
     }
 
     /// Processor time used so far, its own and the kernel's on its behalf.
