@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::route::{origin, proxy};
 use crate::serve::granted;
 use crate::status::eventually_is;
 use crate::support::parts::{curl, run, Nginx, Squid, SMALL};
@@ -24,22 +25,6 @@ fn with(body: &str) -> (Ptunnel, TempDir) {
     let folder = TempDir::new();
     let file = folder.file("corp.pac", saying(body));
     (Ptunnel::new().args(&["--pac", &file]), folder)
-}
-
-/// A proxy that grants, names itself and then echoes.
-fn proxy(name: &'static str) -> Peer {
-    Peer::granting(move |mut connection| {
-        connection.send(name);
-        connection.echo();
-    })
-}
-
-/// A destination that does the same.
-fn origin(name: &'static str) -> Peer {
-    Peer::start(move |mut connection| {
-        connection.send(name);
-        connection.echo();
-    })
 }
 
 /// The name that a new client of a tunnel is greeted with.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::support::{closed_address, eventually, Blackhole, Peer, Ptunnel, Running};
 
 /// A destination that names itself and then echoes.
-fn origin(name: &'static str) -> Peer {
+pub fn origin(name: &'static str) -> Peer {
     Peer::start(move |mut connection| {
         connection.send(name);
         connection.echo();
@@ -13,7 +13,7 @@ fn origin(name: &'static str) -> Peer {
 }
 
 /// A proxy that grants, names itself and then echoes.
-fn proxy(name: &'static str) -> Peer {
+pub fn proxy(name: &'static str) -> Peer {
     Peer::granting(move |mut connection| {
         connection.send(name);
         connection.echo();
