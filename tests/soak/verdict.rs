@@ -16,8 +16,8 @@ pub struct Rest {
 }
 
 /// A tunnel takes about a kilobyte, and 250 may be open at once: so much may lie elsewhere than at
-/// the first rest. The heap's top is given back or kept by what lies there by chance: rung r5 was
-/// seen to move by half of this, to and fro. Of an hour's 300,000 tunnels it is four bytes each.
+/// the first rest. Rung r5 was seen to move by less than half of this, to and fro. Of an hour's
+/// 300,000 tunnels it is four bytes each.
 const RESIDENT: u64 = 1 << 20;
 
 /// Both ends of eight pipes, which each thread keeps for the next bulk.
