@@ -1,17 +1,19 @@
 //! Who may connect: `--allow-from`, and what the log says of those who may not.
 //!
-//! The rule is one for all listeners and threads, and so is what was told: somebody who knocks
-//! without end fills no log. Whoever reloads changes it meanwhile.
+//! The rule is a part of a listener's [terms](crate::duty::Terms), so that it changes with them. Who
+//! was turned away is known for all listeners and threads together, and stays known when the rule
+//! changes: somebody who knocks without end fills no log.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use log::warn;
 
 use crate::config::{plain, Block};
+use crate::field::Field;
 use crate::report::Origin;
 
 /// How long nothing more is said of an address.
@@ -20,59 +22,67 @@ const QUIET: Duration = Duration::from_secs(60);
 /// Addresses that are told of in that time, and remembered for it.
 const MOST: usize = 256;
 
-/// Whose connections are taken. Cheap to clone, and to send to another thread; the default takes
-/// everybody's.
+/// Whose connections are taken; the default takes everybody's.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
+    blocks: Vec<Block>,
+    others: TurnedAway,
+}
+
+/// Those whose connections were not taken. Cheap to clone, and to send to another thread: they are
+/// the same then.
+#[derive(Clone, Debug, Default)]
+pub struct TurnedAway {
     shared: Arc<Shared>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    blocks: RwLock<Vec<Block>>,
+    count: AtomicU64,
     told: Mutex<Told>,
-    turned_away: AtomicU64,
 }
 
 impl Access {
-    /// For those in one of `blocks`; for everybody, if there is none.
-    pub fn new(blocks: Vec<Block>) -> Access {
-        Access {
-            shared: Arc::new(Shared {
-                blocks: RwLock::new(blocks),
-                ..Shared::default()
-            }),
-        }
-    }
-
-    /// For those in one of `blocks` from now on; for everybody, if there is none.
-    pub fn change(&self, blocks: Vec<Block>) {
-        let current = self.shared.blocks.write();
-        *current.unwrap_or_else(PoisonError::into_inner) = blocks;
+    /// For those in one of `blocks`, or for everybody, if there is none; who isn't admitted is one
+    /// of these `others`.
+    pub fn new(blocks: Vec<Block>, others: &TurnedAway) -> Access {
+        let others = others.clone();
+        Access { blocks, others }
     }
 
     /// Whether this client is served. One that isn't stands in the log, once a minute.
     /// Whoever has no address was let in by other rules.
     pub fn admits(&self, client: Origin) -> bool {
-        let Shared {
-            blocks,
-            told,
-            turned_away,
-        } = &*self.shared;
         let address = match client {
             Origin::Address(address) => address,
             Origin::Unix | Origin::Stdio => return true,
         };
-        let blocks = blocks.read().unwrap_or_else(PoisonError::into_inner);
-        if blocks.is_empty() || blocks.iter().any(|block| block.covers(address.ip())) {
-            return true;
+        let mut blocks = self.blocks.iter();
+        let is_admitted = self.blocks.is_empty() || blocks.any(|block| block.covers(address.ip()));
+        if !is_admitted {
+            self.others.add(address);
         }
-        turned_away.fetch_add(1, Ordering::Relaxed);
-        let mut told = told.lock().unwrap_or_else(|e| e.into_inner());
-        let note = told.note(plain(address.ip()), Instant::now());
+        is_admitted
+    }
+}
+
+impl TurnedAway {
+    /// How often that was.
+    pub fn count(&self) -> u64 {
+        self.shared.count.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, client: SocketAddr) {
+        let Shared { count, told } = &*self.shared;
+        count.fetch_add(1, Ordering::Relaxed);
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = told.note(plain(client.ip()), Instant::now());
         drop(told);
         match note {
-            Note::New => warn!("{}: turned away: its address isn't in --allow-from", client),
+            Note::New => warn!(
+                "{}: turned away: its address isn't in --allow-from",
+                Field("client", Origin::Address(client))
+            ),
             Note::Crowd => warn!(
                 "turned away {} addresses that aren't in --allow-from; others come and aren't told \
                  of for {}s",
@@ -81,12 +91,6 @@ impl Access {
             ),
             Note::Known => {}
         }
-        false
-    }
-
-    /// How often somebody wasn't.
-    pub fn turned_away(&self) -> u64 {
-        self.shared.turned_away.load(Ordering::Relaxed)
     }
 }
 
@@ -147,25 +151,14 @@ mod tests {
     #[test]
     fn others_than_those_named_do_not() {
         let Blocks(blocks) = "10.0.0.0/8,::1".parse().unwrap();
-        let access = Access::new(blocks);
+        let others = TurnedAway::default();
+        let access = Access::new(blocks, &others);
         let admits = |client: &str| access.admits(Origin::Address(client.parse().unwrap()));
         assert!(admits("10.0.0.1:5") && admits("[::ffff:10.0.0.1]:5") && admits("[::1]:5"));
         assert!(access.admits(Origin::Unix));
-        assert_eq!(access.turned_away(), 0);
+        assert_eq!(others.count(), 0);
         assert!(!admits("11.0.0.1:5") && !admits("[::ffff:11.0.0.1]:5") && !admits("[::2]:5"));
-        assert_eq!(access.turned_away(), 3);
-    }
-
-    #[test]
-    fn who_is_admitted_may_change_for_all_who_ask() {
-        let access = Access::default();
-        let asking = access.clone();
-        let client = Origin::Address("11.0.0.1:5".parse().unwrap());
-        let Blocks(blocks) = "10.0.0.0/8".parse().unwrap();
-        access.change(blocks);
-        assert!(!asking.admits(client));
-        access.change(Vec::new());
-        assert!(asking.admits(client));
+        assert_eq!(others.count(), 3);
     }
 
     #[test]

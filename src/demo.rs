@@ -9,7 +9,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::access::Access;
 use crate::config::{Bind, Host, HostPort, ProxySpec, ServeSpec};
 use crate::duty::Duty;
 use crate::error::Error;
@@ -60,13 +59,11 @@ where
     let stop = serve(vec![
         Post {
             duty: Duty::new(Service::Proxy(Policy::new(loopback_proxy()))),
-            access: Access::default(),
             file: None,
             listening: at_proxy,
         },
         Post {
             duty: Duty::new(Service::Tunnel(tunnel)),
-            access: Access::default(),
             file: None,
             listening: at_entrance,
         },

@@ -1,9 +1,11 @@
-//! What a listener does for the clients who come now; whoever reloads changes it meanwhile.
+//! What a listener does, and for whom of the clients who come now; whoever reloads changes it
+//! meanwhile.
 
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::access::Access;
 use crate::config::{Config, Splice, Timeouts};
 use crate::service::Service;
 use crate::tally::Tally;
@@ -20,9 +22,12 @@ struct Shared {
     watching: Option<Vec<Box<dyn FnOnce() + Send>>>,
 }
 
-/// What is done for a client, from its arrival to its end.
+/// What is done for a client, from its arrival to its end. One value, so that who may come never
+/// goes with what is done for others.
 #[derive(Clone, Debug)]
 pub struct Terms {
+    /// For whom.
+    pub access: Access,
     /// What that is.
     pub service: Service,
     /// How; `None` as the engine was told when it was made.
@@ -43,6 +48,7 @@ pub struct Limits {
 impl From<Service> for Terms {
     fn from(service: Service) -> Terms {
         Terms {
+            access: Access::default(),
             service,
             limits: None,
             tally: None,

@@ -344,11 +344,23 @@ mod tests {
     }
 
     fn refused_in_socks(code: u8) -> Error {
+        refused_by_socks(SocksRefusal::Reply {
+            code,
+            by_name: true,
+        })
+    }
+
+    fn refused_in_socks_4(code: u8) -> Error {
+        refused_by_socks(SocksRefusal::Reply4 {
+            code,
+            by_name: true,
+        })
+    }
+
+    fn refused_by_socks(refusal: SocksRefusal) -> Error {
         let proxy = Peer::Proxy("10.0.0.1:1080".parse().unwrap());
         let destination = "example.org:22".parse().unwrap();
-        let by_name = true;
-        let refusal = Refusal::Socks(SocksRefusal::Reply { code, by_name });
-        Error::refused(proxy, destination, refusal)
+        Error::refused(proxy, destination, Refusal::Socks(refusal))
     }
 
     #[test]
@@ -369,6 +381,8 @@ mod tests {
             (refused_in_socks(5), 5, "502"),
             (refused_in_socks(6), 6, "504"),
             (refused_in_socks(8), 1, "502"),
+            (refused_in_socks_4(91), 1, "502"),
+            (refused_in_socks_4(93), 1, "502"),
             (
                 Error::connect(destination.clone(), os(libc::ECONNREFUSED)),
                 5,

@@ -54,21 +54,31 @@ pub(crate) fn entrances(config: &Config) -> impl Iterator<Item = (Purpose<'_>, S
 ///
 /// Why it may not be followed.
 pub(crate) fn check(config: &Config) -> Result<(), Error> {
-    let mut before: Vec<(Purpose<'_>, Spot<'_>)> = Vec::new();
     for (purpose, spot) in entrances(config) {
         if let Spot::Port(bind, port) = spot {
             permit(purpose, exposed_port(bind, port), config)?;
         }
+    }
+    let mut before: Vec<(String, Spot<'_>)> = Vec::new();
+    for (purpose, spot) in places(config) {
         if let Some((other, there)) = before.iter().find(|(_, there)| there.meets(&spot)) {
-            return Err(twice((*other, *there), (purpose, spot)));
+            return Err(twice((other, *there), (&purpose, spot)));
         }
         before.push((purpose, spot));
     }
     Ok(())
 }
 
+/// Everything that listens, and what for.
+fn places(config: &Config) -> impl Iterator<Item = (String, Spot<'_>)> {
+    let entrances = entrances(config).map(|(purpose, spot)| (purpose.to_string(), spot));
+    let status = config.status.iter();
+    let status = status.map(|spec| ("--status".into(), Spot::Port(&spec.bind, spec.port)));
+    entrances.chain(status)
+}
+
 /// Nobody else is there, as a bind that fails would tell.
-fn twice(one: (Purpose<'_>, Spot<'_>), other: (Purpose<'_>, Spot<'_>)) -> Error {
+fn twice(one: (&str, Spot<'_>), other: (&str, Spot<'_>)) -> Error {
     let ((one, there), (other, here)) = (one, other);
     let (there, here) = (there.to_string(), here.to_string());
     Error::usage(if there == here {

@@ -49,13 +49,19 @@ impl<'a> Environment<'a> {
         )
     }
 
-    /// The destinations that are reached without a proxy.
+    /// The destinations that are reached without a proxy, and a warning when there are entries that
+    /// [aren't ours](NoProxy::lenient).
     ///
     /// # Errors
     ///
-    /// When the variable holds something else; the message names it.
-    pub fn no_proxy(&self) -> Result<Option<NoProxy>, Error> {
-        self.first(&["no_proxy", "NO_PROXY"], |text| text.parse())
+    /// When the variable isn't UTF-8; the message names it.
+    pub fn no_proxy(&self) -> Result<(NoProxy, Option<String>), Error> {
+        let names = &["no_proxy", "NO_PROXY"];
+        let (list, warning) = self
+            .first(names, |text| Ok(NoProxy::lenient(text)))?
+            .unwrap_or_default();
+        let warning = warning.map(|why| format!("no_proxy of the environment: {}", why));
+        Ok((list, warning))
     }
 
     /// The password in this variable, one of our own.
@@ -201,7 +207,7 @@ mod tests {
 
     #[test]
     fn complaints_name_the_variable_and_not_the_secret() {
-        let pairs = [("https_proxy", "ftp://joe:hunter2@h"), ("NO_PROXY", "1/8")];
+        let pairs = [("https_proxy", "ftp://joe:hunter2@h")];
         let complaint = with(&pairs, |e| e.proxy().unwrap_err().to_string());
         assert!(
             complaint.starts_with("environment variable https_proxy: "),
@@ -209,11 +215,22 @@ mod tests {
             complaint
         );
         assert!(!complaint.contains("hunter2"), "{}", complaint);
-        let complaint = with(&pairs, |e| e.no_proxy().unwrap_err().to_string());
+    }
+
+    #[test]
+    fn entries_of_no_proxy_that_are_for_others_are_passed_over() {
+        let no_proxy = |list| with(&[("NO_PROXY", list)], |e| e.no_proxy().unwrap());
+        let (list, warning) = no_proxy("127.*, a.example <local>,10.0.0.1/8;b");
+        assert!(list.covers(&"x.a.example:1".parse().unwrap()));
+        assert!(!list.covers(&"127.0.0.1:1".parse().unwrap()));
+        let warning = warning.unwrap();
         assert!(
-            complaint.contains("NO_PROXY") && complaint.contains("'1/8'"),
+            warning.starts_with(
+                "no_proxy of the environment: passing over '127.*', '<local>', '10.0.0.1/8;b'; "
+            ),
             "{}",
-            complaint
+            warning
         );
+        assert_eq!(no_proxy("a.example,10.0.0.1/8").1, None);
     }
 }

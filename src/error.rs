@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::config::HostPort;
 use crate::shortage::Shortage;
-use crate::wire::{Malformed, Refusal};
+use crate::wire::{Malformed, Refusal, Remedy};
 
 /// Anything that ends a tunnel before it stands, or the program before it serves.
 #[derive(Debug)]
@@ -23,8 +23,10 @@ pub struct Error {
 /// The other side of a connection that we opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// A proxy.
+    /// The proxy that we connect to ourselves.
     Proxy(HostPort),
+    /// One behind another (`--via`).
+    Via(HostPort),
     /// A destination reached without one.
     Destination(HostPort),
 }
@@ -127,6 +129,7 @@ enum Kind {
     TimedOut(Phase, Peer, Duration),
     Refused(Peer, HostPort, Box<Refusal>),
     Denied(String),
+    Left,
     Undecided(String, HostPort),
     Cut(HostPort),
     Other(String),
@@ -216,6 +219,15 @@ impl Error {
         Error::new(Kind::Denied(how.into()))
     }
 
+    /// The client was gone before it had said what it wants: it ended its connection, or `cause` did.
+    pub fn left(cause: Option<io::Error>) -> Error {
+        let error = Error::new(Kind::Left);
+        match cause {
+            Some(cause) => error.because(cause),
+            None => error,
+        }
+    }
+
     /// Something on this machine failed: `what` names it.
     pub fn other(what: impl Into<String>, cause: io::Error) -> Error {
         Error::new(Kind::Other(what.into())).because(cause)
@@ -271,6 +283,11 @@ impl Error {
         }
     }
 
+    /// The client was gone before it could be served: nobody failed.
+    pub fn is_departure(&self) -> bool {
+        matches!(self.kind, Kind::Left)
+    }
+
     /// The proxy answered and said no, for whatever reason.
     pub fn is_refusal(&self) -> bool {
         matches!(self.kind, Kind::Refused(..))
@@ -320,14 +337,19 @@ impl Error {
             Kind::Denied(_) => Cause::Denied,
             Kind::Undecided(..) => Cause::Undecided,
             Kind::Cut(_) => Cause::Cut,
-            Kind::Usage(_) | Kind::Listen(_) | Kind::Other(_) => Cause::Other,
+            Kind::Usage(_) | Kind::Listen(_) | Kind::Left | Kind::Other(_) => Cause::Other,
         }
+    }
+
+    /// Whether it is about a proxy behind another, for whom none of our user's options are meant.
+    pub(crate) fn is_of_via(&self) -> bool {
+        matches!(self.kind, Kind::Refused(Peer::Via(_), ..))
     }
 
     /// The proxy with which there was no TLS.
     pub(crate) fn without_tls(&self) -> Option<&HostPort> {
         match &self.kind {
-            Kind::Secure(Peer::Proxy(address)) => Some(address),
+            Kind::Secure(Peer::Proxy(address)) | Kind::Secure(Peer::Via(address)) => Some(address),
             _ => None,
         }
     }
@@ -379,9 +401,13 @@ impl fmt::Display for Error {
                 write!(f, "no reply from {} within {}", peer, Seconds(*limit))?
             }
             Kind::Refused(proxy, destination, refusal) => {
-                write!(f, "{} refused {}: {}", proxy, destination, refusal)?
+                write!(f, "{} refused {}: {}", proxy, destination, refusal)?;
+                if let Some(remedy) = refusal.remedy() {
+                    write!(f, ": {}", proxy.remedied(remedy))?;
+                }
             }
             Kind::Denied(how) => write!(f, "denied: {}", how)?,
+            Kind::Left => f.write_str("it left without a request")?,
             Kind::Undecided(file, destination) => {
                 write!(f, "{} names no way to {}", file, destination)?
             }
@@ -407,10 +433,24 @@ impl error::Error for Error {
     }
 }
 
+impl Peer {
+    /// What our user can do who has to say who we are to it.
+    fn remedied(&self, remedy: Remedy) -> &'static str {
+        match (self, remedy) {
+            (Peer::Via(_), Remedy::Give) => "its user stands in --via's URL",
+            (Peer::Via(_), Remedy::Check) => "check the user in --via's URL, and the password",
+            (_, Remedy::Give) => "give --user and the password",
+            (Peer::Via(_), Remedy::Own) => "--via's URL wants the user that ptunnel runs as",
+            (_, Remedy::Check) => "check --user and the password",
+            (_, Remedy::Own) => "give --user the one that ptunnel runs as",
+        }
+    }
+}
+
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Peer::Proxy(address) => write!(f, "proxy {}", address),
+            Peer::Proxy(address) | Peer::Via(address) => write!(f, "proxy {}", address),
             Peer::Destination(address) => write!(f, "{}", address),
         }
     }

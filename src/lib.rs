@@ -14,9 +14,9 @@
 //!    their destination themselves, [`route`] which way is next, [`pac`] what a PAC file says of it,
 //!    [`policy`] what the embedded proxy allows, [`clock`] whose time is over, [`report`] what the
 //!    log says of the end, `logging` where it goes, [`tally`] what is counted, [`lookup`] asks the
-//!    system for a name's addresses, [`tls`] says what OpenSSL is told, `supervisor` what the service
-//!    manager is; `status`,
-//!    [`stdio`](mod@stdio), [`demo`] and [`trial`] are plain threads.
+//!    system for a name's addresses, `turn` bounds how many do a thing at once, [`tls`] says what
+//!    OpenSSL is told, `supervisor` what the service manager is; `status`, [`stdio`](mod@stdio),
+//!    [`demo`] and [`trial`] are plain threads.
 //! 3. `net` is what it does that with: sockets, and the loop that wakes their futures.
 //! 4. [`Error`] tells, in one line, what went wrong, with whom and why; [`shortage`] whether it
 //!    was us.
@@ -105,6 +105,7 @@ pub mod tally;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trial;
+mod turn;
 pub mod wire;
 
 pub use self::error::{Cause, Error, Peer, Phase, Seconds};

@@ -30,6 +30,12 @@ pub fn open(passed: &Passed) -> io::Result<(Inherited, Address)> {
     Ok((socket, address))
 }
 
+/// Why one of them can't be listened on: it is bound, or for datagrams.
+pub fn deaf() -> io::Error {
+    let why = "it is no stream socket that listens, as ListenStream= makes one";
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
 /// Where a socket listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {

@@ -6,13 +6,14 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use log::{debug, info, warn};
+use log::Level::{Info, Warn};
+use log::{debug, info, log};
 
 use crate::config::{plain, HostPort};
 use crate::error::{Error, Seconds};
 use crate::field::Field;
 use crate::route::Via;
-use crate::tally::{Arrival, Meter, Tally};
+use crate::tally::{Arrival, Flow, Meter, Tally};
 
 /// Where a client comes from, as logs call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +31,11 @@ impl fmt::Display for Origin {
         match self {
             Origin::Address(address) => match plain(address.ip()) {
                 // As the rest of the log calls it, whatever the listener's family.
-                IpAddr::V4(ip) => Field("client", SocketAddr::from((ip, address.port()))).fmt(f),
-                IpAddr::V6(_) => Field("client", address).fmt(f),
+                IpAddr::V4(ip) => SocketAddr::from((ip, address.port())).fmt(f),
+                IpAddr::V6(_) => address.fmt(f),
             },
-            Origin::Unix => Field("client", "unix").fmt(f),
-            Origin::Stdio => Field("client", "stdio").fmt(f),
+            Origin::Unix => f.write_str("unix"),
+            Origin::Stdio => f.write_str("stdio"),
         }
     }
 }
@@ -156,9 +157,11 @@ impl Visit {
 
     /// There is a tunnel for it.
     pub fn opened(mut self, destination: HostPort, via: Via) -> Line {
-        debug!("{} to {}: open {}", self.origin, destination, via);
+        let client = Field("client", self.origin);
+        debug!("{} to {}: open {}", client, destination, via);
         if let Some(arrival) = &mut self.arrival {
-            arrival.opened(self.start.elapsed());
+            let flow = Flow::new(self.origin, destination.clone(), via.clone());
+            arrival.opened(self.start.elapsed(), flow);
         }
         Line {
             visit: self,
@@ -178,7 +181,7 @@ impl Visit {
         };
         info!(
             "{} to {}: {}",
-            self.origin,
+            Field("client", self.origin),
             Field("destination", destination),
             carried
         );
@@ -219,7 +222,7 @@ impl Line {
         };
         info!(
             "{} to {} {}: {}",
-            origin,
+            Field("client", origin),
             Field("destination", &self.destination),
             Field("via", &self.via),
             carried
@@ -228,11 +231,16 @@ impl Line {
     }
 }
 
-/// Logs, and counts, why a client couldn't be served.
+/// Logs, and counts, why a client couldn't be served. That it left is none of ours to mend: who
+/// checks whether somebody listens here does it every few seconds.
 pub fn unserved(origin: Origin, tally: Option<&Tally>, error: &Error) {
-    warn!("{}: {}", origin, error);
-    if let Some(tally) = tally {
-        tally.failed(error);
+    let is_departure = error.is_departure();
+    let level = if is_departure { Info } else { Warn };
+    log!(level, "{}: {}", Field("client", origin), error);
+    match tally {
+        Some(tally) if is_departure => tally.left(),
+        Some(tally) => tally.failed(error),
+        None => {}
     }
 }
 

@@ -9,11 +9,12 @@ use std::io::{self, Write};
 use std::mem;
 use std::sync::Arc;
 
-use crate::access::Access;
+use crate::access::{Access, TurnedAway};
 use crate::config::Config;
 use crate::duty::{Duty, Limits, Terms};
 use crate::error::Error;
 use crate::lookup;
+use crate::route::Gateway;
 use crate::service::{bind, services, Bound, Listen, Place, Post, Service};
 use crate::status::{self, Board};
 
@@ -24,8 +25,8 @@ pub type Posts<L> = Vec<Vec<Post<L>>>;
 #[derive(Debug)]
 pub struct Roster {
     threads: usize,
-    /// Whose connections they take.
-    access: Access,
+    /// Whose connections they don't take.
+    turned_away: TurnedAway,
     /// Where they are shown, if anywhere.
     board: Option<Arc<Board>>,
     entries: Vec<Entry>,
@@ -61,14 +62,14 @@ impl Roster {
     ///
     /// What may not be, or the first bind that fails, before anything was told.
     pub fn open<L: Listen>(config: &Config) -> Result<(Roster, Posts<L>), Error> {
-        let access = Access::default();
+        let turned_away = TurnedAway::default();
         let status = config.status.as_ref().map(status::bind).transpose()?;
         let board = status
             .as_ref()
-            .map(|_| Arc::new(Board::new(access.clone())));
+            .map(|_| Arc::new(Board::new(turned_away.clone())));
         let mut roster = Roster {
             threads: config.threads,
-            access,
+            turned_away,
             board,
             entries: Vec::new(),
         };
@@ -96,7 +97,9 @@ impl Roster {
         config: &Config,
         limits: Option<Limits>,
     ) -> Result<(Change, Posts<L>), Error> {
-        let wanted = services(config)?;
+        // One for all: what a client learns of a dead proxy, all know.
+        let gateway = Gateway::new(config.route.clone());
+        let wanted = services(config, &gateway)?;
         let assigned = self.assign(&wanted);
         let new = wanted.iter().zip(&assigned);
         let new = new.filter(|(_, entry)| entry.is_none());
@@ -107,8 +110,11 @@ impl Roster {
         if wanted.iter().any(|(service, _)| service.looks_names_up()) {
             lookup::expect();
         }
-        self.access.change(config.allow_from.clone());
-        let mut scene = self.board.as_ref().map(|board| board.next(config));
+        let access = Access::new(config.allow_from.clone(), &self.turned_away);
+        let mut scene = self
+            .board
+            .as_ref()
+            .map(|board| board.next(config, &gateway));
         let mut change = Change::default();
         let mut threads: Posts<L> = (0..self.threads).map(|_| Vec::new()).collect();
         let entries = mem::take(&mut self.entries);
@@ -116,6 +122,7 @@ impl Roster {
         let mut bound = bound.into_iter();
         for ((service, place), entry) in wanted.into_iter().zip(assigned) {
             let mut terms = |name: &str| Terms {
+                access: access.clone(),
                 tally: scene.as_mut().map(|scene| scene.add(name, &service)),
                 service: service.clone(),
                 limits: limits.clone(),
@@ -132,10 +139,8 @@ impl Roster {
                     let entry = change.open(place, bound.name, terms);
                     for (posts, listening) in threads.iter_mut().zip(listening) {
                         let duty = entry.duty.clone();
-                        let access = self.access.clone();
                         posts.push(Post {
                             duty,
-                            access,
                             file: file.clone(),
                             listening,
                         });
@@ -244,11 +249,15 @@ mod tests {
     use std::cell::Cell;
     use std::net::SocketAddr;
     use std::path::Path;
+    use std::sync::mpsc::{self, TryRecvError};
+    use std::thread;
 
     use super::*;
     use crate::cli::{parse, Command};
+    use crate::dynamic::Step;
     use crate::env::Environment;
     use crate::passed::Inherited;
+    use crate::report::Origin;
 
     /// Listens on nothing. Port 9 is somebody else's; port 0 is another one each time.
     #[derive(Debug)]
@@ -296,7 +305,7 @@ mod tests {
     fn open(tunnels: &[&str]) -> (Roster, Vec<Duty>) {
         let mut roster = Roster {
             threads: 2,
-            access: Access::default(),
+            turned_away: TurnedAway::default(),
             board: None,
             entries: Vec::new(),
         };
@@ -369,6 +378,37 @@ mod tests {
         );
         assert!(is_over(&duties[0]) && !is_over(&duties[1]));
         assert_eq!(destination(&duties[1]), "b:2");
+    }
+
+    /// Who may come was one value for all, and what is done for them another: between the two
+    /// changes a stranger was served without a word of who it is.
+    #[test]
+    fn at_no_moment_is_a_stranger_asked_for_nothing() {
+        let by_user = &["-D", "*:1", "--dynamic-user", "joe:x"][..];
+        let by_address = &["-D", "*:1", "--allow-from", "10.0.0.0/8"][..];
+        let (mut roster, duties) = open(by_user);
+        let serves_strangers = |duty: &Duty| {
+            let terms = duty.terms();
+            let guests = match &terms.service {
+                Service::Dynamic(guests) => guests,
+                other => unreachable!("{:?}", other),
+            };
+            let stranger = Origin::Address("192.0.2.1:1".parse().unwrap());
+            let asked = guests.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
+            terms.access.admits(stranger) && matches!(asked, Step::Asked(_))
+        };
+        let (duty, (tell, told)) = (duties[0].clone(), mpsc::channel::<()>());
+        let watching = thread::spawn(move || {
+            (0..20_000).for_each(|_| assert!(!serves_strangers(&duty)));
+            drop(tell);
+        });
+        let (by_address, by_user) = (config(by_address), config(by_user));
+        while told.try_recv() == Err(TryRecvError::Empty) {
+            for config in &[&by_address, &by_user] {
+                roster.follow::<Paper>(config).unwrap();
+            }
+        }
+        watching.join().unwrap();
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use log::warn;
 
-use crate::access::Access;
 use crate::config::{Bind, Config, Host, Passed};
 use crate::duty::Duty;
 use crate::dynamic::Guests;
@@ -36,15 +35,6 @@ pub enum Service {
 }
 
 impl Service {
-    /// Which way its clients go; the embedded proxy's go directly.
-    pub(crate) fn gateway(&self) -> Option<&Gateway> {
-        match self {
-            Service::Tunnel(tunnel) => Some(tunnel.gateway()),
-            Service::Dynamic(guests) => Some(guests.gateway()),
-            Service::Proxy(_) => None,
-        }
-    }
-
     pub(crate) fn looks_names_up(&self) -> bool {
         match self {
             Service::Tunnel(tunnel) => tunnel.looks_names_up(),
@@ -69,10 +59,8 @@ impl Service {
 /// A listener of one thread, and what it is for.
 #[derive(Debug)]
 pub struct Post<L> {
-    /// What is done for its clients, and until when.
+    /// What is done for which clients, and until when.
     pub duty: Duty,
-    /// Which clients these are.
-    pub access: Access,
     /// That of a Unix socket: it goes with the last of those that listen there.
     pub file: Option<Arc<SocketFile>>,
     /// Where they come in.
@@ -150,16 +138,15 @@ pub(crate) struct Bound<L> {
     pub(crate) file: Option<Arc<SocketFile>>,
 }
 
-/// All ways in share a gateway: what one learns of a dead proxy, all know.
+/// The services of a configuration, whose clients go by this gateway, and where they are wanted.
 ///
 /// # Errors
 ///
 /// A passed socket that isn't there, or is wanted twice; a way in that may not be opened, or not
 /// stay open.
-pub(crate) fn services(config: &Config) -> Result<Vec<(Service, Place)>, Error> {
+pub(crate) fn services(config: &Config, gateway: &Gateway) -> Result<Vec<(Service, Place)>, Error> {
     entrance::check(config)?;
-    let gateway = Gateway::new(config.route.clone());
-    let guests = Guests::new(&gateway, config.dynamic_user.as_ref());
+    let guests = Guests::new(gateway, config.dynamic_user.as_ref());
     let mut sockets = Sockets::new(&config.passed);
     let mut services = Vec::new();
     for (purpose, spot) in entrance::entrances(config) {
@@ -177,7 +164,7 @@ pub(crate) fn services(config: &Config) -> Result<Vec<(Service, Place)>, Error> 
             entrance::permit(purpose, exposed_at, config)?;
             let service = match purpose {
                 Purpose::Tunnel(destination) => {
-                    Service::Tunnel(Tunnel::new(destination.clone(), &gateway))
+                    Service::Tunnel(Tunnel::new(destination.clone(), gateway))
                 }
                 Purpose::Dynamic if is_exposed => Service::Dynamic(guests.clone().of_others()),
                 Purpose::Dynamic => Service::Dynamic(guests.clone()),

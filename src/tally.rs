@@ -1,18 +1,21 @@
 //! What is counted of a listener's clients, for those who look with `--status`.
 //!
 //! A tally belongs to one listener, on all of its threads, and is touched when a client comes, when
-//! its tunnel opens and when it ends. What a live tunnel has carried so far stands in a [`Meter`] of its own, which its
-//! relay alone writes: a plain store for each direction, no atomic addition. Without `--status`
-//! there is neither of them, and a relay is built without the place where it would note anything.
+//! its tunnel opens and when it ends. Whom a live tunnel is for stands in a place of its own, beside
+//! what it has carried so far, which its relay alone writes through a [`Meter`]: a plain store for
+//! each direction, no atomic addition. Without `--status` there is neither of them, and a relay is
+//! built without the place where it would note anything.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use crate::config::HostPort;
 use crate::error::{Cause, Error};
-use crate::report::{Cut, Side, Traffic};
+use crate::report::{Cut, Origin, Side, Traffic};
+use crate::route::Via;
 
 /// The upper bounds of the classes by which the times to open a tunnel are counted, in seconds; one
 /// more class is for what takes longer.
@@ -36,8 +39,8 @@ pub struct Tally {
 struct Record {
     /// Without what live tunnels have carried.
     totals: Totals,
-    /// Of the live tunnels, by where they are.
-    flows: HashMap<usize, Arc<Flow>>,
+    /// Of the live tunnels, by how many there had been with each: those open longest come first.
+    flows: BTreeMap<u64, Arc<Flow>>,
     last_failure: Option<Failure>,
 }
 
@@ -54,8 +57,13 @@ impl Tally {
         self.lock().totals.clients += 1;
         Arrival {
             tally: self.clone(),
-            flow: None,
+            tunnel: None,
         }
+    }
+
+    /// Counts one that is gone, and hadn't got a tunnel yet.
+    pub(crate) fn left(&self) {
+        self.lock().totals.left += 1;
     }
 
     /// Counts one that got no tunnel.
@@ -76,6 +84,14 @@ impl Tally {
             totals.carried.add(flow.read());
         }
         totals
+    }
+
+    /// So many of the live tunnels, those that are open longest, and how many others there are.
+    pub(crate) fn eldest(&self, most: usize) -> (Vec<Arc<Flow>>, usize) {
+        let record = self.lock();
+        let eldest: Vec<Arc<Flow>> = record.flows.values().take(most).cloned().collect();
+        let others = record.flows.len() - eldest.len();
+        (eldest, others)
     }
 
     pub(crate) fn last_failure(&self) -> Option<Failure> {
@@ -194,29 +210,33 @@ impl Histogram {
 /// One client, for as long as it is there.
 pub(crate) struct Arrival {
     tally: Tally,
-    /// Once there is a tunnel.
-    flow: Option<Arc<Flow>>,
+    /// Once there is one, with its place in the record.
+    tunnel: Option<(u64, Arc<Flow>)>,
 }
 
 impl fmt::Debug for Arrival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Arrival").field("flow", &self.flow).finish()
+        f.debug_struct("Arrival")
+            .field("tunnel", &self.tunnel)
+            .finish()
     }
 }
 
 impl Arrival {
     /// It has its tunnel, after so long.
-    pub(crate) fn opened(&mut self, after: Duration) {
-        let flow = Arc::new(Flow::default());
+    pub(crate) fn opened(&mut self, after: Duration, flow: Flow) {
+        let flow = Arc::new(flow);
         let mut record = self.tally.lock();
         record.totals.opening.note(after);
-        record.flows.insert(key(&flow), flow.clone());
-        self.flow = Some(flow);
+        let place = record.totals.opened();
+        record.flows.insert(place, flow.clone());
+        self.tunnel = Some((place, flow));
     }
 
     /// What its relay notes in; only one does.
     pub(crate) fn meter(&self) -> Option<Meter> {
-        self.flow.clone().map(Meter)
+        let (_, flow) = self.tunnel.as_ref()?;
+        Some(Meter(flow.clone()))
     }
 
     /// The tunnel has ended.
@@ -233,14 +253,14 @@ impl Arrival {
             }
         };
         self.tally.lock().totals.ends[place] += 1;
-        if let Some(flow) = &self.flow {
+        if let Some((_, flow)) = &self.tunnel {
             flow.write(carried);
         }
     }
 
     /// It is gone, and hadn't got a tunnel yet.
     pub(crate) fn left(&self) {
-        self.tally.lock().totals.left += 1;
+        self.tally.left();
     }
 }
 
@@ -248,31 +268,45 @@ impl Drop for Arrival {
     fn drop(&mut self) {
         let mut record = self.tally.lock();
         record.totals.clients -= 1;
-        if let Some(flow) = &self.flow {
-            record.flows.remove(&key(flow));
+        if let Some((place, flow)) = &self.tunnel {
+            record.flows.remove(place);
             record.totals.carried.add(flow.read());
         }
     }
 }
 
-fn key(flow: &Arc<Flow>) -> usize {
-    Arc::as_ptr(flow) as usize
-}
-
-/// What one live tunnel has carried: written by its relay, read by whoever looks.
-#[derive(Debug, Default)]
-struct Flow {
+/// A live tunnel, for whoever looks: what it has carried is written by its relay.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) client: Origin,
+    pub(crate) destination: HostPort,
+    pub(crate) via: Via,
+    /// When it was open.
+    pub(crate) since: SystemTime,
     upload: AtomicU64,
     download: AtomicU64,
 }
 
 impl Flow {
+    /// One that is open from now on.
+    pub(crate) fn new(client: Origin, destination: HostPort, via: Via) -> Flow {
+        Flow {
+            client,
+            destination,
+            via,
+            since: SystemTime::now(),
+            upload: AtomicU64::new(0),
+            download: AtomicU64::new(0),
+        }
+    }
+
     fn write(&self, carried: Traffic) {
         self.upload.store(carried.upload, Ordering::Relaxed);
         self.download.store(carried.download, Ordering::Relaxed);
     }
 
-    fn read(&self) -> Traffic {
+    /// What it has carried so far.
+    pub(crate) fn read(&self) -> Traffic {
         Traffic {
             upload: self.upload.load(Ordering::Relaxed),
             download: self.download.load(Ordering::Relaxed),
@@ -325,12 +359,18 @@ mod tests {
         Traffic { upload, download }
     }
 
+    fn open(arrival: &mut Arrival) {
+        let destination = "a:1".parse().unwrap();
+        let flow = Flow::new(Origin::Unix, destination, Via::DIRECTLY);
+        arrival.opened(Duration::from_millis(3), flow);
+    }
+
     #[test]
     fn a_live_tunnel_counts_while_it_lives_and_once_after_its_end() {
         let tally = Tally::default();
         let mut arrival = tally.arrival();
         assert_eq!((tally.totals().clients, tally.totals().opened()), (1, 0));
-        arrival.opened(Duration::from_millis(3));
+        open(&mut arrival);
         let meter = arrival.meter();
         meter.note(traffic(5, 7));
         assert_eq!(tally.totals().carried, traffic(5, 7));
@@ -345,12 +385,34 @@ mod tests {
         assert!(tally.lock().flows.is_empty());
     }
 
+    #[test]
+    fn those_open_longest_are_told_first_and_the_others_counted() {
+        let tally = Tally::default();
+        let mut arrivals: Vec<Arrival> = (0..5).map(|_| tally.arrival()).collect();
+        // Not in the order in which they came.
+        for (bytes, place) in [3, 0, 4, 1].iter().enumerate() {
+            open(&mut arrivals[*place]);
+            arrivals[*place].meter().note(traffic(bytes as u64, 0));
+        }
+        let told = |most| {
+            let (eldest, others) = tally.eldest(most);
+            let flows = eldest.iter().map(|flow| flow.read().upload);
+            (flows.collect::<Vec<u64>>(), others)
+        };
+        assert_eq!(told(9), (vec![0, 1, 2, 3], 0));
+        assert_eq!(told(3), (vec![0, 1, 2], 1));
+        drop(arrivals.remove(3));
+        assert_eq!(told(2), (vec![1, 2], 1));
+        open(&mut arrivals[2]);
+        assert_eq!(told(9), (vec![1, 2, 3, 0], 0));
+    }
+
     /// As at the end of the drain time, or in a panic.
     #[test]
     fn a_tunnel_that_is_dropped_has_carried_what_it_has() {
         let tally = Tally::default();
         let mut arrival = tally.arrival();
-        arrival.opened(Duration::from_millis(3));
+        open(&mut arrival);
         arrival.meter().note(traffic(5, 7));
         drop(arrival);
         let totals = tally.totals();
@@ -387,6 +449,16 @@ mod tests {
     fn causes_stand_in_their_own_order() {
         for (place, cause) in Cause::ALL.iter().enumerate() {
             assert_eq!(*cause as usize, place);
+        }
+    }
+
+    /// `le` is what Prometheus calls it: less or equal.
+    #[test]
+    fn a_time_on_a_bound_is_within_it() {
+        for (place, bound) in BOUNDS.iter().enumerate() {
+            let mut times = Histogram::default();
+            times.note(Duration::from_secs_f64(*bound));
+            assert_eq!(times.classes[place], 1, "{}", bound);
         }
     }
 

@@ -19,6 +19,7 @@ fuzz_target!(|text: &str| {
     };
     let covered = list.covers(&destination);
     assert!(covered || !list.covers_everything(), "{text:?}");
+    assert_eq!(NoProxy::lenient(text), (list.clone(), None));
 
     let loud = text
         .to_ascii_uppercase()
@@ -33,10 +34,14 @@ fuzz_target!(|text: &str| {
     let mut one_does = false;
     for entry in text.split(|c: char| c == ',' || c.is_ascii_whitespace()) {
         if !entry.is_empty() {
-            let pattern = entry
-                .parse::<Pattern>()
+            let alone = entry
+                .parse::<NoProxy>()
                 .expect("an entry of a list that was taken");
-            let does = pattern.covers(&destination);
+            let does = alone.covers(&destination);
+            match entry.parse::<Pattern>() {
+                Ok(pattern) => assert_eq!(pattern.covers(&destination), does, "{entry:?}"),
+                Err(_) => assert!(begins_elsewhere(entry), "{entry:?}"),
+            }
             assert_eq!(
                 does,
                 covers(entry, &destination),
@@ -47,6 +52,11 @@ fuzz_target!(|text: &str| {
     }
     assert_eq!(covered, one_does, "{text:?} and {destination}");
 });
+
+/// Whether it is a block that is called by another address than its first.
+fn begins_elsewhere(entry: &str) -> bool {
+    block(parted(entry).0).is_some_and(|(network, bits)| digits(network)[bits..].contains(&1))
+}
 
 fn covers(entry: &str, destination: &HostPort) -> bool {
     let (host, port) = parted(entry);

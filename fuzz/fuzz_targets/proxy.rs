@@ -17,6 +17,8 @@ fuzz_target!(|text: &str| {
                 Protocol::Http => "http",
                 Protocol::Socks5(Names::Here) => "socks5",
                 Protocol::Socks5(Names::There) => "socks5h",
+                Protocol::Socks4(Names::Here) => "socks4",
+                Protocol::Socks4(Names::There) => "socks4a",
             };
             let again = format!("{scheme}://{login}{}", url.address);
             assert!(again.parse().ok() == Some(url), "{again:?} reads otherwise");

@@ -1,14 +1,15 @@
-//! The head of a proxy's reply, or what a SOCKS5 proxy says, and what is made of it.
+//! The head of a proxy's reply, or what a SOCKS proxy says, and what is made of it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
 use ptunnel::wire::auth::Identity;
-use ptunnel::wire::{Decoded, Exchange, Inbound, Socks5, Step};
+use ptunnel::wire::{Decoded, Exchange, Inbound, Socks4, Socks5, Step};
 use ptunnel::wire::{HttpRefusal, Malformed, Request, Response, Verdict, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
-    answered_by_socks(bytes);
+    answered_by_socks5(bytes);
+    answered_by_socks4(bytes);
     let (response, length) = match ptunnel_fuzz::head(bytes, Response::decode) {
         Some(whole) => whole,
         None => return,
@@ -56,8 +57,7 @@ fuzz_target!(|bytes: &[u8]| {
 /// destination.
 fn answered(bytes: &[u8]) {
     for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
-        let credentials = Credentials::new("joe", Secret::new("hunter2")).expect("credentials");
-        let identity = Identity::new(credentials, Schemes::default());
+        let identity = Identity::new(joe(), Schemes::default());
         let mut exchange = Exchange::new(Request::connect(&destination()), identity);
         let mut pieces = bytes.chunks(size);
         exchange.begin();
@@ -73,10 +73,9 @@ fn answered(bytes: &[u8]) {
 }
 
 /// The same of a SOCKS5 proxy: what it gets is who we are, once, and one request.
-fn answered_by_socks(bytes: &[u8]) {
+fn answered_by_socks5(bytes: &[u8]) {
     for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
-        let credentials = Credentials::new("joe", Secret::new("hunter2")).expect("credentials");
-        let mut exchange = Exchange::from(Socks5::connect(&destination(), Some(credentials)));
+        let mut exchange = Exchange::from(Socks5::connect(&destination(), Some(joe())));
         let mut messages = vec![exchange.begin()];
         for piece in bytes.chunks(size) {
             match exchange.feed(piece) {
@@ -114,6 +113,43 @@ const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
 /// A choice, and a reply with an empty name.
 const SHORTEST: usize = 2 + 7;
+
+/// A SOCKS4 proxy gets one message, and what its reply comes to is what a second reading, of all
+/// that has come, makes of it.
+fn answered_by_socks4(bytes: &[u8]) {
+    for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
+        let mut exchange = Exchange::from(Socks4::connect(&destination(), Some(joe())));
+        assert_eq!(exchange.begin(), REQUEST_4);
+        let mut come = 0;
+        for piece in bytes.chunks(size) {
+            come += piece.len();
+            let (step, said) = (exchange.feed(piece), &bytes[..come]);
+            match (step, said[0], said.get(1)) {
+                (Err(why), start, _) if start != 0 => {
+                    ptunnel_fuzz::shown(&why.to_string());
+                    break;
+                }
+                (Ok(Step::Read), 0, None) => {}
+                (Ok(Step::Read), 0, Some(90)) if come < 8 => {}
+                (Ok(Step::Granted(rest)), 0, Some(90)) => {
+                    assert_eq!(Some(&rest[..]), said.get(8..));
+                    break;
+                }
+                (Ok(Step::Refused(refusal)), 0, Some(code)) if *code != 90 => {
+                    ptunnel_fuzz::shown(&refusal.to_string());
+                    break;
+                }
+                _ => panic!("{said:?} is taken for something else"),
+            }
+        }
+    }
+}
+
+const REQUEST_4: &[u8] = b"\x04\x01\x00\x16\x00\x00\x00\x01joe\x00example.org\x00";
+
+fn joe() -> Credentials {
+    Credentials::new("joe", Secret::new("hunter2")).expect("credentials")
+}
 
 fn ours(request: &[u8]) {
     match Inbound::decode(request, usize::MAX) {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 
+use super::password::Missing;
 use super::{secrecy, Given, Words};
 use crate::config::{Config, Secret};
 use crate::env::Environment;
@@ -52,7 +53,7 @@ impl Given {
         let read = move || {
             let ask = |whose: &str| answers.again(whose);
             let filter = secrecy::leave_out_of_core_dumps();
-            let outcome = self.config(&Environment::of_process(), &ask);
+            let outcome = self.config(&Environment::of_process(), Missing::Asked(&ask));
             let config = outcome.as_ref().ok().map(|(config, _)| config);
             secrecy::settle(filter, config.map_or(false, Config::has_credentials));
             outcome

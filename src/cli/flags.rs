@@ -50,8 +50,8 @@ pub(super) fn app() -> App<'static, 'static> {
                 "proxy",
                 "p",
                 "PROXY",
-                "host:port or SCHEME://[user[:password]@]host[:port], with http, https, socks5 or \
-                 socks5h; several are tried in order",
+                "host:port or SCHEME://[user[:password]@]host[:port], with http, https, socks5h, \
+                 socks5, socks4a or socks4; several are tried in order",
             )
             .long("proxy"),
         )

@@ -12,6 +12,7 @@ mod program;
 mod secrecy;
 mod tls;
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
 use std::str::FromStr;
@@ -27,7 +28,7 @@ pub use self::program::program;
 
 use self::file::ConfigFile;
 use self::outline::Outline;
-use self::password::{Named, Passwords, DYNAMIC_USER, SERVE_USER};
+use self::password::{Missing, Named, Passwords, DYNAMIC_USER, SERVE_USER};
 use self::secrecy::Secretive;
 use crate::config::{Bind, Block, Blocks, Config, Credentials, Family, Host, HostPort};
 use crate::config::{ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route};
@@ -91,15 +92,16 @@ impl Words {
             Words::Print(text) => return Ok(Command::Print(text.clone())),
         };
         let is_checked = given.typed.is_present("check-config");
-        // Who checks a file need not know the password that it asks for.
-        let prompt: Prompt<'_> = if is_checked {
-            &|_| Ok(Secret::new(""))
+        let notes = RefCell::default();
+        let missing = if is_checked {
+            Missing::Noted(&notes)
         } else {
-            prompt
+            Missing::Asked(prompt)
         };
         let mut warnings = exposures(&given.typed);
-        let (config, more) = given.config(env, prompt)?;
+        let (config, more) = given.config(env, missing)?;
         warnings.extend(more);
+        warnings.extend(notes.into_inner());
         if is_checked {
             let warnings = warnings.iter().map(|text| format!("warning: {}\n", text));
             let text = warnings.collect::<String>() + &Outline(&config).to_string();
@@ -125,19 +127,19 @@ impl Given {
     fn config(
         &self,
         env: &Environment<'_>,
-        prompt: Prompt<'_>,
+        missing: Missing<'_>,
     ) -> Result<(Config, Vec<String>), Error> {
         let Given { words, typed } = self;
         let path = match typed.value_of("config") {
             Some(path) => path,
-            None => return complete(words, &[], env, prompt),
+            None => return complete(words, &[], env, missing),
         };
         let mut file = ConfigFile::read(path)?;
         file.yield_to(typed);
         let mut warnings: Vec<String> = file.warning().into_iter().collect();
         let (config, more) = file.apply(
             words.get(1..).unwrap_or_default(),
-            |written| complete(words, written, env, prompt),
+            |written| complete(words, written, env, missing),
             |words| judge(words, env),
         )?;
         warnings.extend(more);
@@ -177,7 +179,7 @@ fn complete(
     typed: &[String],
     written: &[&str],
     env: &Environment<'_>,
-    prompt: Prompt<'_>,
+    missing: Missing<'_>,
 ) -> Result<(Config, Vec<String>), Error> {
     let typed = typed.iter().map(String::as_str);
     // Behind the program's name.
@@ -188,7 +190,7 @@ fn complete(
         .chain(typed.skip(1))
         .collect();
     let mut warnings = Vec::new();
-    let config = configure(&matches(flags::app(), &words)?, env, prompt, &mut warnings)?;
+    let config = configure(&matches(flags::app(), &words)?, env, missing, &mut warnings)?;
     Ok((config, warnings))
 }
 
@@ -196,7 +198,7 @@ fn complete(
 fn judge(words: &[&str], env: &Environment<'_>) -> Result<(), Error> {
     let words = [&["ptunnel", "--demo"][..], words].concat();
     let matches = matches(flags::incomplete_app(), &words)?;
-    let nobody: Prompt<'_> = &|_| Err(io::ErrorKind::NotFound.into());
+    let nobody = Missing::Asked(&|_| Err(io::ErrorKind::NotFound.into()));
     configure(&matches, env, nobody, &mut Vec::new()).map(drop)
 }
 
@@ -249,16 +251,16 @@ fn complaint(e: &clap::Error) -> Error {
 fn configure(
     matches: &ArgMatches<'_>,
     env: &Environment<'_>,
-    prompt: Prompt<'_>,
+    missing: Missing<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Config, Error> {
     let tunnels = tunnels(matches)?;
     let listen = one(matches, "listen")?.unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
     let stdio = stdio(matches)?;
     let allow_from = allow_from(matches)?;
-    let dynamic_user = dynamic_user(matches, env)?;
+    let dynamic_user = dynamic_user(matches, env, missing)?;
     let dynamic = all(matches, "dynamic")?;
-    let serve = serve(matches, &listen, env)?;
+    let serve = serve(matches, &listen, env, missing)?;
     let demo = matches.is_present("demo");
     let test = matches.is_present("test");
     let is_without_listener = tunnels.is_empty() && dynamic.is_empty() && serve.is_none();
@@ -329,7 +331,7 @@ fn configure(
         destinations: destinations.chain(config.stdio.as_ref()).collect(),
         is_open: !config.dynamic.is_empty(),
     };
-    config.route = route(matches, &reach, env, prompt, warnings)?;
+    config.route = route(matches, &reach, env, missing, warnings)?;
     Ok(config)
 }
 
@@ -397,8 +399,9 @@ fn allow_from(matches: &ArgMatches<'_>) -> Result<Vec<Block>, Error> {
 fn dynamic_user(
     matches: &ArgMatches<'_>,
     env: &Environment<'_>,
+    missing: Missing<'_>,
 ) -> Result<Option<Credentials>, Error> {
-    let user = DYNAMIC_USER.credentials(matches, env)?;
+    let user = DYNAMIC_USER.credentials(matches, env, missing)?;
     if user.as_ref().map_or(true, Credentials::fit_in_socks5) {
         Ok(user)
     } else {
@@ -412,6 +415,7 @@ fn serve(
     matches: &ArgMatches<'_>,
     listen: &Bind,
     env: &Environment<'_>,
+    missing: Missing<'_>,
 ) -> Result<Option<ServeSpec>, Error> {
     let ListenSpec { bind, port } = match one(matches, "serve-proxy")? {
         Some(address) => address,
@@ -420,7 +424,7 @@ fn serve(
     Ok(Some(ServeSpec {
         bind: bind.unwrap_or_else(|| listen.clone()),
         port,
-        credentials: SERVE_USER.credentials(matches, env)?,
+        credentials: SERVE_USER.credentials(matches, env, missing)?,
         allow: all::<Pattern>(matches, "serve-allow")?,
     }))
 }
@@ -465,12 +469,16 @@ fn route(
     matches: &ArgMatches<'_>,
     reach: &Reach<'_>,
     env: &Environment<'_>,
-    prompt: Prompt<'_>,
+    missing: Missing<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Route, Error> {
     let no_proxy = match one::<NoProxy>(matches, "no-proxy")? {
         Some(list) => list,
-        None => env.no_proxy()?.unwrap_or_default(),
+        None => {
+            let (list, warning) = env.no_proxy()?;
+            warnings.extend(warning);
+            list
+        }
     };
     let direct_fallback = matches.is_present("direct-fallback");
     let is_needed = reach.is_beyond(&no_proxy);
@@ -486,7 +494,7 @@ fn route(
         }
         warnings.push("no proxy is given: connecting directly".into());
     }
-    let passwords = Passwords::new(matches, env, prompt, warnings)?;
+    let passwords = Passwords::new(matches, env, missing, warnings)?;
     let all_urls = || urls.iter().chain(&via).map(|(_, url)| url);
     // A file may name any.
     let may_be_secure = pac.is_some() && cfg!(feature = "tls");
@@ -505,7 +513,13 @@ fn route(
     let (proxies, via) = (complete(urls)?, complete(via)?);
     // Those behind them have passwords of their own.
     let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
-    if !matches.is_present("user") && !proxies.iter().any(has_user) {
+    let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
+    if !proxies.is_empty() && !proxies.iter().any(has_password) {
+        let why = "SOCKS4 has no password, it is told the user alone";
+        warnings.extend(of_no_use(matches, &["password", "password-file"], why));
+        let in_login = secrets(matches, "user").next();
+        warnings.extend(in_login.map(|_| format!("the password in --user is of no use: {}", why)));
+    } else if !matches.is_present("user") && !proxies.iter().any(has_user) {
         let why = "no proxy has a user: give -U USER";
         warnings.extend(of_no_use(matches, &["password", "password-file"], why));
     }

@@ -2,6 +2,7 @@
 //! the proxy's URL, the netrc file, and a person at the terminal. Those of our own clients: the
 //! option, and the environment.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::Read;
 
@@ -28,6 +29,39 @@ pub(super) enum Named {
     Behind,
 }
 
+/// What becomes of a password that is written nowhere.
+#[derive(Clone, Copy)]
+pub(super) enum Missing<'a> {
+    /// A person is asked for it, where it is one that a person has.
+    Asked(Prompt<'a>),
+    /// That is noted here: who checks a configuration need not know what is to be had where it will
+    /// be used.
+    Noted(&'a RefCell<Vec<String>>),
+}
+
+impl Missing<'_> {
+    fn ask(self, whose: &str, nobody: impl FnOnce() -> Error) -> Result<Secret, Error> {
+        match self {
+            Missing::Asked(prompt) => prompt(whose).map_err(|_| nobody()),
+            Missing::Noted(_) => self.do_without(nobody()),
+        }
+    }
+
+    fn do_without(self, why: Error) -> Result<Secret, Error> {
+        match self {
+            Missing::Asked(_) => Err(why),
+            Missing::Noted(notes) => {
+                let note = format!("checked without a password: {}", why);
+                let mut notes = notes.borrow_mut();
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+                Ok(Secret::new(""))
+            }
+        }
+    }
+}
+
 /// Completes proxies with what is known of users and passwords.
 pub(super) struct Passwords<'a> {
     /// `--user`.
@@ -36,14 +70,14 @@ pub(super) struct Passwords<'a> {
     password: Option<Secret>,
     /// `--proxy-netrc`: fills in what none of the others says.
     netrc: Netrc,
-    prompt: Prompt<'a>,
+    missing: Missing<'a>,
 }
 
 impl<'a> Passwords<'a> {
     pub(super) fn new(
         matches: &ArgMatches<'_>,
         env: &Environment<'_>,
-        prompt: Prompt<'a>,
+        missing: Missing<'a>,
         warnings: &mut Vec<String>,
     ) -> Result<Passwords<'a>, Error> {
         let login: Option<Login> = one(matches, "user")?;
@@ -52,7 +86,10 @@ impl<'a> Passwords<'a> {
             matches.value_of("password-file"),
         ) {
             (Some(password), _) => Some(Secret::new(password)),
-            (None, Some(path)) => Some(read_file(path)?),
+            (None, Some(path)) => Some(match File::open(path) {
+                Ok(file) => read_file(path, file)?,
+                Err(e) => missing.do_without(unreadable("--password-file", path, e.to_string()))?,
+            }),
             (None, None) => env.password("PTUNNEL_PASSWORD")?,
         };
         let netrc = match matches.value_of("proxy-netrc") {
@@ -63,7 +100,7 @@ impl<'a> Passwords<'a> {
             login,
             password,
             netrc,
-            prompt,
+            missing,
         })
     }
 
@@ -84,11 +121,12 @@ impl<'a> Passwords<'a> {
         let credentials = match login {
             Some(Login { user, password }) => {
                 let password = match given_password.or(password) {
+                    _ if !url.protocol.has_password() => Secret::new(""),
                     Some(password) => password,
                     None => {
                         let shown = Escaped(user.as_bytes());
-                        (self.prompt)(&format!("Password for {} at {}: ", shown, url.address))
-                            .map_err(|_| none_for(&user, named))?
+                        let whose = format!("Password for {} at {}: ", shown, url.address);
+                        self.missing.ask(&whose, || none_for(&user, named))?
                     }
                 };
                 Some(Credentials::new(user, password)?)
@@ -114,7 +152,8 @@ impl<'a> Passwords<'a> {
                 None => {
                     let (shown, file) = (Escaped(user.as_bytes()), Escaped(path.as_bytes()));
                     let whose = format!("Password for {} at the proxies of {}: ", shown, file);
-                    Some((self.prompt)(&whose).map_err(|_| none_for(&user, Named::First))?)
+                    let nobody = || none_for(&user, Named::First);
+                    Some(self.missing.ask(&whose, nobody)?)
                 }
                 given => given,
             };
@@ -168,20 +207,24 @@ impl ClientOption {
         &self,
         matches: &ArgMatches<'_>,
         env: &Environment<'_>,
+        missing: Missing<'_>,
     ) -> Result<Option<Credentials>, Error> {
         let Login { user, password } = match one(matches, self.name)? {
             Some(login) => login,
             None => return Ok(None),
         };
+        // An empty one is what a script's variable leaves that isn't set, and would let in whoever
+        // guesses the name.
+        let password = password.filter(|password| !password.reveal().is_empty());
         let password = match (password, env.password(self.variable)?) {
             (Some(password), _) | (None, Some(password)) => password,
             (None, None) => {
                 let user = Escaped(user.as_bytes());
-                return Err(Error::usage(format!(
+                missing.do_without(Error::usage(format!(
                     "--{} {} has no password: give --{} {}:PASSWORD, or the environment variable \
                      {}",
                     self.name, user, self.name, user, self.variable
-                )));
+                )))?
             }
         };
         Credentials::new(user, password).map(Some)
@@ -201,9 +244,9 @@ fn none_for(user: &str, named: Named) -> Error {
 }
 
 /// The one line of a file that nobody else can read.
-fn read_file(path: &str) -> Result<Secret, Error> {
+fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     let fail = |why: String| unreadable("--password-file", path, why);
-    let (text, remedy) = read_text(path).map_err(fail)?;
+    let (text, remedy) = read_text(path, file).map_err(fail)?;
     if let Some(remedy) = remedy {
         return Err(fail(format!(
             "others can read it; a right one is made by {}",
@@ -221,7 +264,8 @@ fn read_file(path: &str) -> Result<Secret, Error> {
 /// Other programs read it too, so that its permissions are for them to refuse.
 fn read_netrc(path: &str, warnings: &mut Vec<String>) -> Result<Netrc, Error> {
     let fail = |why: String| unreadable("--proxy-netrc", path, why);
-    let (text, remedy) = read_text(path).map_err(fail)?;
+    let file = File::open(path).map_err(|e| fail(e.to_string()))?;
+    let (text, remedy) = read_text(path, file).map_err(fail)?;
     warnings.extend(remedy.map(|remedy| {
         format!(
             "others can read the passwords in {}: {}",
@@ -238,8 +282,7 @@ fn unreadable(option: &str, path: &str, why: String) -> Error {
 }
 
 /// What a file holds, and how it is kept from others, if they can read it.
-fn read_text(path: &str) -> Result<(String, Option<String>), String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
+fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String> {
     let metadata = file.metadata().map_err(|e| e.to_string())?;
     let mut text = String::new();
     file.take(LONGEST + 1)

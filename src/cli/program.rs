@@ -1,7 +1,7 @@
 //! What `main` does with any engine: arguments, logging, run, exit code.
 
 use std::env;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 
 use log::warn;
 
@@ -37,9 +37,13 @@ fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Res
     let answers = Answers::default();
     let prompt = |whose: &str| answers.ask(whose, ask);
     match words.command(&Environment::of_process(), &prompt)? {
-        Command::Print(text) => writeln!(io::stdout(), "{}", text)
-            .map(|()| 0)
-            .map_err(|e| Error::other("cannot write to stdout", e)),
+        Command::Print(text) => match writeln!(io::stdout(), "{}", text) {
+            // `| head` has what it wanted.
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+                Err(Error::other("cannot write to stdout", e))
+            }
+            _ => Ok(0),
+        },
         Command::Run(config, warnings) => {
             // The first thread: nothing above needs to be alone, and nothing below is.
             let logging = logging::init(config.verbosity, config.log_format, &config.log_to);
@@ -48,8 +52,6 @@ fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Res
             }
             secrecy::settle(filter, config.has_credentials());
             if config.test {
-                // Its lines are begun before they are ended: no other shall come between.
-                log::logger().flush();
                 return trial::run(&config);
             }
             Ok(match engine(&config, words.source(answers)) {

@@ -131,10 +131,51 @@ fn a_password_without_a_user_and_addresses_without_a_port_are_warned_of() {
 }
 
 #[test]
-fn socks5_stands_in_the_list_beside_http() {
-    let route = config("-p socks5h://q -p p:1 -p socks5://r:9 1:a:1").route;
+fn socks_stands_in_the_list_beside_http() {
+    let route = config("-p socks5h://q -p p:1 -p socks5://r:9 -p socks4a://s 1:a:1").route;
     let proxies: Vec<String> = route.proxies.iter().map(|p| p.to_string()).collect();
-    assert_eq!(proxies, ["socks5h://q:1080", "p:1", "socks5://r:9"]);
+    assert_eq!(
+        proxies,
+        [
+            "socks5h://q:1080",
+            "p:1",
+            "socks5://r:9",
+            "socks4a://s:1080"
+        ]
+    );
+}
+
+/// Nobody is asked for it, and none is left out in silence.
+#[test]
+fn socks4_is_told_the_user_alone() {
+    let user = |words: &str| {
+        let route = config(words).route;
+        let credentials = route.proxies[0].credentials.clone().unwrap();
+        (
+            credentials.user().to_string(),
+            credentials.password().reveal().to_string(),
+        )
+    };
+    let joe = ("joe".to_string(), String::new());
+    assert_eq!(user("-p socks4://joe@q 1:a:1"), joe);
+    assert_eq!(user("-p socks4a://q -U joe 1:a:1"), joe);
+    assert!(complaint("-p socks4://joe:x@q 1:a:1").contains("SOCKS4 has no password"));
+    for (words, told) in &[
+        ("-p socks4://joe@q -P x 1:a:1", "--password is of no use: "),
+        ("-p socks4://q -P x 1:a:1", "--password is of no use: "),
+        (
+            "-p socks4://q -U joe:x 1:a:1",
+            "the password in --user is of no use: ",
+        ),
+    ] {
+        let (_, warnings) = warned(words);
+        let told = format!("{}SOCKS4 has no password", told);
+        let is_told = warnings.iter().any(|line| line.starts_with(&told));
+        assert!(is_told, "{:?}", warnings);
+    }
+    // Another proxy is told it.
+    let (_, warnings) = warned("-p socks4://q -p p:1 -U joe:x 1:a:1");
+    assert!(warnings.iter().all(|line| !line.contains("SOCKS4")));
 }
 
 #[test]
@@ -430,7 +471,10 @@ fn an_open_proxy_needs_a_user_or_a_list() {
     assert!(complaint("--serve-proxy *:1").contains("--allow-from"));
     config("--serve-proxy *:1 --allow-from 10.0.0.0/8");
     assert!(complaint("--serve-proxy localhost").contains("'localhost'"));
-    assert!(complaint("--serve-proxy 0 --serve-user joe").contains("no password"));
+    for user in &["joe", "joe:"] {
+        let serve = format!("--serve-proxy 0 --serve-user {}", user);
+        assert!(complaint(&serve).contains("no password"), "{}", user);
+    }
     assert!(complaint("--serve-user joe:x --demo").contains("--serve-proxy"));
     let serve = config("--serve-proxy :3128 --serve-allow a --serve-allow b:1")
         .serve
@@ -466,6 +510,14 @@ fn no_place_is_for_two_things() {
             "*:1:a:1 [::1]:1:b:2",
             "*:1 for a:1 and [::1]:1 for b:2 can't",
         ),
+        (
+            "-D 1 --status 1",
+            "127.0.0.1:1 is given twice: for -D and for --status",
+        ),
+        (
+            "--listen * 1:a:1 --status 1",
+            "*:1 for a:1 and 127.0.0.1:1 for --status can't be had together",
+        ),
         ("/s:a:1 -D /s", "/s is given twice: for a:1 and for -D"),
         (
             "fd:x:a:1 fd:x:b:2",
@@ -477,7 +529,7 @@ fn no_place_is_for_two_things() {
             assert!(complaint.starts_with(told), "{}", complaint);
         }
     }
-    config("-p p:1 0:a:1 0:b:2 1:a:1 127.0.0.2:1:b:2 [::1]:1:c:3 /s:a:1 /t:b:2 fd:1:a:1 fd:2:b:2");
+    config("-p p:1 0:a:1 0:b:2 1:a:1 127.0.0.2:1:b:2 [::1]:1:c:3 --status 0 /s:a:1 /t:b:2 fd:1:a:1 fd:2:b:2");
 }
 
 #[test]
@@ -486,7 +538,10 @@ fn whom_dynamic_listeners_serve_may_be_one_user() {
     let user = warned(at_all).0.dynamic_user.unwrap();
     assert_eq!((user.user(), user.password().reveal()), ("joe", "x"));
     assert!(complaint("-D *:1080 -p a:1").contains("--dynamic-user"));
-    assert!(complaint("-D 1080 --dynamic-user joe -p a:1").contains("PTUNNEL_DYNAMIC_PASSWORD"));
+    for user in &["joe", "joe:"] {
+        let dynamic = format!("-D 1080 --dynamic-user {} -p a:1", user);
+        assert!(complaint(&dynamic).contains("PTUNNEL_DYNAMIC_PASSWORD"));
+    }
     assert!(complaint("--dynamic-user joe:x --demo").contains("--dynamic"));
     let long = "x".repeat(256);
     for login in &[format!("{}:x", long), format!("joe:{}", long)] {
@@ -589,7 +644,7 @@ fn the_status_is_for_this_machine_unless_told_otherwise() {
     let status = |line: &str| warned(&format!("-p p:1 1:a:1 {}", line)).0.status.unwrap();
     let local = status("-l 10.0.0.1 --status 9090");
     assert!(local.bind.is_loopback() && local.port == 9090);
-    assert_eq!(status("--status *:1").bind, Bind::Any);
+    assert_eq!(status("--status *:2").bind, Bind::Any);
     for (line, warnings) in &[
         ("9090", 0),
         ("localhost:0", 0),

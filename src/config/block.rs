@@ -49,6 +49,18 @@ impl Block {
         }
     }
 
+    /// The same, when it was written as it is: with host bits it may be meant as one address.
+    pub(super) fn exactly(self) -> Result<Block, String> {
+        let (ip, bits, first) = (self.network, self.bits, self.first());
+        if ip == first {
+            return Ok(self);
+        }
+        Err(format!(
+            "{}/{} begins at {}: write {}/{} or {}",
+            ip, bits, first, first, bits, ip
+        ))
+    }
+
     /// The first address in it.
     fn first(&self) -> IpAddr {
         match self.network {
@@ -97,19 +109,7 @@ impl FromStr for Blocks {
 
 fn read(text: &str) -> Result<Block, String> {
     match text.find('/') {
-        Some(slash) => {
-            let block = Block::read(&text[..slash], &text[slash + 1..])?;
-            let first = block.first();
-            if block.network == first {
-                Ok(block)
-            } else {
-                let (ip, bits) = (block.network, block.bits);
-                Err(format!(
-                    "{}/{} begins at {}: write {}/{} or {}",
-                    ip, bits, first, first, bits, ip
-                ))
-            }
-        }
+        Some(slash) => Block::read(&text[..slash], &text[slash + 1..])?.exactly(),
         None => match text.parse() {
             Ok(ip) => Ok(Block::of(ip)),
             Err(_) => Err("it is an address, or a block of them with its number of bits".into()),

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use super::wrong;
 use crate::error::Error;
+use crate::escape::Escaped;
 
 /// A host as the user named it: an address, or a name that is resolved at each connect.
 ///
@@ -148,8 +149,21 @@ pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
     }
 }
 
+/// There are no URLs but those of proxies.
+pub(super) fn refuse_scheme(text: &str) -> Result<(), String> {
+    let scheme = text.find("://").map(|end| &text[..end]);
+    match scheme.and_then(|before| before.rsplit(':').next()) {
+        Some(scheme) => Err(format!(
+            "{}:// has no place in it",
+            Escaped(scheme.as_bytes())
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Splits `HOST:PORT` at the colon that parts them; the port is empty when there is none.
 pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
+    refuse_scheme(text)?;
     let end = match text.find(']') {
         Some(bracket) if text.starts_with('[') => bracket + 1,
         _ => text.find(':').unwrap_or(text.len()),
@@ -240,8 +254,11 @@ impl FromStr for ListenSpec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ListenSpec, Error> {
-        ListenSpec::read(text)
-            .map_err(|why| wrong("address to listen on", text, why, "127.0.0.1:3128"))
+        let spec = match text.strip_prefix("fd:") {
+            Some(_) => Err("fd: is for tunnels and -D".into()),
+            None => ListenSpec::read(text),
+        };
+        spec.map_err(|why| wrong("address to listen on", text, why, "127.0.0.1:3128"))
     }
 }
 
@@ -321,6 +338,10 @@ mod tests {
         assert!(complaint("::1:22").contains("brackets"));
         assert!(complaint("[::1]22").contains("a colon comes after"));
         assert!(complaint("a\u{1b}[m:1").contains("a\\x1b[m"));
+        assert!(complaint("a\u{1b}[m://b:1").contains(": a\\x1b[m:// has no place"));
+        for url in &["http://a:1", "http://a", "https://[::1]:1/"] {
+            assert!(complaint(url).contains(":// has no place in it"), "{}", url);
+        }
     }
 
     #[test]
@@ -334,6 +355,10 @@ mod tests {
         assert_eq!(read("[::1]:1").unwrap(), ("::1".parse().ok(), 1));
         for text in &["", "localhost", "a:b", "1:2:3", "70000"] {
             assert!(read(text).is_err(), "{}", text);
+        }
+        for text in &["fd:st", "fd:3"] {
+            let complaint = read(text).unwrap_err().to_string();
+            assert!(complaint.contains("fd: is for tunnels"), "{}", complaint);
         }
     }
 

@@ -7,6 +7,9 @@ use super::block::Block;
 use super::host::{read_port, split_port, Host};
 use super::{wrong, HostPort};
 use crate::error::Error;
+use crate::escape::Escaped;
+
+const RIGHT: &str = "example.org, 10.0.0.0/8 or example.org:443";
 
 /// Some destinations: `HOST[:PORT]`.
 ///
@@ -30,7 +33,8 @@ enum Hosts {
 
 /// Destinations that are reached without a proxy: what `NO_PROXY` holds.
 ///
-/// A list of [`Pattern`]s, parted by commas or spaces; an empty one covers nothing.
+/// A list of [`Pattern`]s, parted by commas or spaces; an empty one covers nothing. As other
+/// programs do, it takes a block by any address in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoProxy(Vec<Pattern>);
 
@@ -79,14 +83,39 @@ impl NoProxy {
     pub fn covers_everything(&self) -> bool {
         self.0.iter().any(Pattern::covers_everything)
     }
+
+    /// A list that was written for other programs, too, each of which has a language of its own for
+    /// it: entries in another one cover nothing, and are told in a warning.
+    pub fn lenient(text: &str) -> (NoProxy, Option<String>) {
+        let (mut patterns, mut others) = (Vec::new(), Vec::new());
+        for entry in entries(text) {
+            match read(entry) {
+                Ok(pattern) => patterns.push(pattern),
+                Err(_) => others.push(format!("'{}'", Escaped(entry.as_bytes()))),
+            }
+        }
+        let warning = format!(
+            "passing over {}; right ones are {}",
+            others.join(", "),
+            RIGHT
+        );
+        (
+            NoProxy(patterns),
+            Some(warning).filter(|_| !others.is_empty()),
+        )
+    }
+}
+
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split(|c: char| c == ',' || c.is_ascii_whitespace())
+        .filter(|entry| !entry.is_empty())
 }
 
 impl FromStr for NoProxy {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<NoProxy, Error> {
-        text.split(|c: char| c == ',' || c.is_ascii_whitespace())
-            .filter(|entry| !entry.is_empty())
+        entries(text)
             .map(|entry| read(entry).map_err(|why| complain("NO_PROXY entry", entry, why)))
             .collect::<Result<_, _>>()
             .map(NoProxy)
@@ -96,18 +125,18 @@ impl FromStr for NoProxy {
 impl FromStr for Pattern {
     type Err = Error;
 
+    /// A block is written with the address that it begins at.
     fn from_str(text: &str) -> Result<Pattern, Error> {
-        read(text).map_err(|why| complain("destination", text, why))
+        let pattern = read(text).and_then(|pattern| match &pattern.hosts {
+            Hosts::Block(block) => block.exactly().map(|_| pattern),
+            _ => Ok(pattern),
+        });
+        pattern.map_err(|why| complain("destination", text, why))
     }
 }
 
 fn complain(what: &str, text: &str, why: String) -> Error {
-    wrong(
-        what,
-        text,
-        why,
-        "example.org, 10.0.0.0/8 or example.org:443",
-    )
+    wrong(what, text, why, RIGHT)
 }
 
 fn read(text: &str) -> Result<Pattern, String> {
@@ -218,6 +247,20 @@ mod tests {
         }
         assert!(!covers("", "localhost:1"));
         assert!(!covers(" , ,", "localhost:1"));
+    }
+
+    /// A list of what is allowed had allowed a whole network in the place of one address. NO_PROXY
+    /// is written for other programs, too, which take that.
+    #[test]
+    fn a_block_that_begins_elsewhere_is_taken_in_no_proxy_alone() {
+        assert!(covers("10.0.0.1/8", "10.200.0.1:1"));
+        let complaint = "10.0.0.1/8".parse::<Pattern>().unwrap_err().to_string();
+        for part in &["'10.0.0.1/8'", "write 10.0.0.0/8 or 10.0.0.1"] {
+            assert!(complaint.contains(part), "{}", complaint);
+        }
+        for right in &["10.0.0.0/8", "10.0.0.1", "10.0.0.1/32", "::1", "[::1]:22"] {
+            assert!(right.parse::<Pattern>().is_ok(), "{}", right);
+        }
     }
 
     #[test]

@@ -18,6 +18,23 @@ pub enum Protocol {
     Http,
     /// SOCKS version 5 (RFC 1928).
     Socks5(Names),
+    /// SOCKS version 4; where the proxy resolves names, it is version 4A.
+    Socks4(Names),
+}
+
+impl Protocol {
+    /// Whether the names of destinations are resolved here.
+    pub fn resolves_here(self) -> bool {
+        matches!(
+            self,
+            Protocol::Socks5(Names::Here) | Protocol::Socks4(Names::Here)
+        )
+    }
+
+    /// Whether a password can be said in it; a user can in each.
+    pub fn has_password(self) -> bool {
+        !matches!(self, Protocol::Socks4(_))
+    }
 }
 
 /// Who resolves the names of destinations.
@@ -106,7 +123,7 @@ impl ProxyUrl {
         let fit = credentials
             .as_ref()
             .map_or(true, Credentials::fit_in_socks5);
-        if self.protocol != Protocol::Http && !fit {
+        if matches!(self.protocol, Protocol::Socks5(_)) && !fit {
             return Err(Error::usage(format!(
                 "SOCKS5 has room for 255 bytes of a user and of a password; those for {} have more",
                 self.address
@@ -125,7 +142,17 @@ impl FromStr for ProxyUrl {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ProxyUrl, Error> {
-        read(text).map_err(|why| wrong("proxy", &redact(text), why, RIGHT))
+        read(text).map_err(|why| wrong("proxy", &redact(text), diagnosed(text, why), RIGHT))
+    }
+}
+
+/// What is wrong with a text, when it is `why` as it stands.
+fn diagnosed(text: &str, why: String) -> String {
+    let is_bare = !text.contains("://");
+    if is_bare && read(&text.replacen(':', "://", 1)).is_ok() {
+        "'//' is missing behind its scheme".into()
+    } else {
+        why
     }
 }
 
@@ -134,22 +161,24 @@ fn read(text: &str) -> Result<ProxyUrl, String> {
         Some(end) => (Some(text[..end].to_ascii_lowercase()), &text[end + 3..]),
         None => (None, text),
     };
-    let (protocol, is_secure, usual_port) =
-        match scheme.as_deref() {
-            None => (Protocol::Http, false, None),
-            Some("http") => (Protocol::Http, false, Some(80)),
-            #[cfg(feature = "tls")]
-            Some("https") => (Protocol::Http, true, Some(443)),
-            #[cfg(not(feature = "tls"))]
-            Some("https") => return Err(super::tls::MISSING.into()),
-            // Which of them is which, curl decided.
-            Some("socks5") => (Protocol::Socks5(Names::Here), false, Some(1080)),
-            Some("socks5h") => (Protocol::Socks5(Names::There), false, Some(1080)),
-            Some(_) => return Err(
-                "only HTTP and SOCKS5 proxies are supported, write http://, https:// or socks5h://"
-                    .into(),
-            ),
-        };
+    let (protocol, is_secure, usual_port) = match scheme.as_deref() {
+        None => (Protocol::Http, false, None),
+        Some("http") => (Protocol::Http, false, Some(80)),
+        #[cfg(feature = "tls")]
+        Some("https") => (Protocol::Http, true, Some(443)),
+        #[cfg(not(feature = "tls"))]
+        Some("https") => return Err(super::tls::MISSING.into()),
+        // Which of them is which, curl decided.
+        Some("socks5") => (Protocol::Socks5(Names::Here), false, Some(1080)),
+        Some("socks5h") => (Protocol::Socks5(Names::There), false, Some(1080)),
+        Some("socks4") => (Protocol::Socks4(Names::Here), false, Some(1080)),
+        Some("socks4a") => (Protocol::Socks4(Names::There), false, Some(1080)),
+        Some(_) => return Err(
+            "only HTTP and SOCKS proxies are supported, write http://, https://, socks5h:// or \
+                 socks4a://"
+                .into(),
+        ),
+    };
     // The last '@': one in a password that should have been %40 does no harm.
     let (user_info, rest) = match rest.rfind('@') {
         Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
@@ -172,6 +201,10 @@ fn read(text: &str) -> Result<ProxyUrl, String> {
         },
     };
     let login = user_info.map(read_login).transpose()?;
+    let has_password = |login: &Login| login.password.is_some();
+    if !protocol.has_password() && login.as_ref().map_or(false, has_password) {
+        return Err("SOCKS4 has no password, it is told the user alone: leave it out".into());
+    }
     Ok(ProxyUrl {
         protocol,
         address,
@@ -228,6 +261,8 @@ impl fmt::Display for ProxySpec {
             Protocol::Http => "",
             Protocol::Socks5(Names::Here) => "socks5://",
             Protocol::Socks5(Names::There) => "socks5h://",
+            Protocol::Socks4(Names::Here) => "socks4://",
+            Protocol::Socks4(Names::There) => "socks4a://",
         })?;
         self.address.fmt(f)
     }
@@ -275,20 +310,58 @@ mod tests {
     }
 
     #[test]
-    fn socks5_says_who_resolves_names() {
-        for (text, names, shown) in &[
-            ("socks5://h", Names::Here, "socks5://h:1080"),
-            ("SOCKS5H://joe:x@h", Names::There, "socks5h://h:1080"),
+    fn a_scheme_without_its_slashes_is_known() {
+        for text in &["http:10.0.0.1:1", "socks5h:[::1]:1", "http:proxy.example"] {
+            let complaint = text.parse::<ProxyUrl>().unwrap_err().to_string();
+            assert!(complaint.contains("'//' is missing"), "{}", complaint);
+        }
+        // A host may be called so.
+        assert_eq!(read("http:3128").address.to_string(), "http:3128");
+        let complaint = "a:b:1".parse::<ProxyUrl>().unwrap_err().to_string();
+        assert!(complaint.contains("IPv6 addresses"), "{}", complaint);
+    }
+
+    #[test]
+    fn socks_says_its_version_and_who_resolves_names() {
+        let (five, four): (fn(_) -> _, fn(_) -> _) = (Protocol::Socks5, Protocol::Socks4);
+        for (text, protocol, shown) in &[
+            ("socks5://h", five(Names::Here), "socks5://h:1080"),
+            ("SOCKS5H://joe:x@h", five(Names::There), "socks5h://h:1080"),
             (
                 "socks5h://[::1]:9050/",
-                Names::There,
+                five(Names::There),
                 "socks5h://[::1]:9050",
             ),
+            ("socks4://h", four(Names::Here), "socks4://h:1080"),
+            ("Socks4A://joe@h", four(Names::There), "socks4a://h:1080"),
+            (
+                "socks4a://[::1]:9/",
+                four(Names::There),
+                "socks4a://[::1]:9",
+            ),
         ] {
-            assert_eq!(read(text).protocol, Protocol::Socks5(*names));
+            assert_eq!(read(text).protocol, *protocol);
             let spec: ProxySpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), *shown);
         }
+    }
+
+    /// curl reads it, and leaves it out in silence.
+    #[test]
+    fn socks4_has_no_password() {
+        for url in &["socks4://joe:hunter2@h", "socks4a://joe:@h", "socks4://:@h"] {
+            let complaint = url.parse::<ProxyUrl>().unwrap_err().to_string();
+            assert!(
+                complaint.contains("no password") && !complaint.contains("hunter2"),
+                "{}",
+                complaint
+            );
+        }
+        let named: ProxySpec = "socks4a://j%40e@h".parse().unwrap();
+        assert_eq!(named.credentials.unwrap().user(), "j@e");
+        let long = format!("socks4://{}@h", "x".repeat(256));
+        assert!(long.parse::<ProxySpec>().is_ok());
+        assert!("socks4://j%00e@h".parse::<ProxySpec>().is_err());
     }
 
     #[test]
@@ -358,9 +431,9 @@ mod tests {
         assert!(complaint("proxy.example").contains("the port is missing"));
         assert!(complaint("http://proxy.example:").contains("the port is missing"));
         assert!(complaint("").contains("the host is missing"));
-        for other in &["socks4", "socks4a", "socks", "ftp"] {
+        for other in &["socks", "socks4h", "socks5a", "ftp"] {
             let told = complaint(&format!("{}://proxy.example", other));
-            assert!(told.contains("only HTTP and SOCKS5 proxies"), "{}", told);
+            assert!(told.contains("only HTTP and SOCKS proxies"), "{}", told);
         }
         assert!(complaint("http://proxy.example/x").contains("no path"));
     }

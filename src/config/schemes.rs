@@ -60,12 +60,11 @@ impl FromStr for Schemes {
             "basic" => Ok(Scheme::Basic),
             "digest" => Ok(Scheme::Digest),
             "ntlm" => Ok(Scheme::Ntlm),
-            _ => Err(wrong(
-                "authentication schemes",
-                text,
-                "it is basic, digest, ntlm or a list of them",
-                "digest,ntlm",
-            )),
+            "negotiate" | "kerberos" => Err("Kerberos (Negotiate) isn't supported"),
+            _ => Err("it is basic, digest, ntlm or a list of them"),
+        };
+        let read = |name| {
+            read(name).map_err(|why| wrong("authentication schemes", text, why, "digest,ntlm"))
         };
         let named = text.split(',').map(read).collect::<Result<_, Error>>()?;
         Ok(Schemes { named })
@@ -83,9 +82,13 @@ mod tests {
         assert!(all.allow(Scheme::Basic) && all.allow(Scheme::Ntlm));
         assert!(some.allow(Scheme::Digest) && some.allow(Scheme::Ntlm));
         assert!(!some.allow(Scheme::Basic));
-        for wrong in &["", "digest,", "kerberos", "digest ntlm"] {
+        for wrong in &["", "digest,", "bearer", "digest ntlm"] {
             let complaint = wrong.parse::<Schemes>().unwrap_err().to_string();
-            assert!(complaint.contains("digest,ntlm"), "{}", complaint);
+            assert!(complaint.contains("a list of them; a right one is digest,ntlm"));
+        }
+        for wrong in &["negotiate", "ntlm,Kerberos"] {
+            let complaint = wrong.parse::<Schemes>().unwrap_err().to_string();
+            assert!(complaint.contains("(Negotiate) isn't supported"));
         }
     }
 

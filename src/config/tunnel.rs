@@ -1,11 +1,13 @@
 //! ssh's forms of a tunnel.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::host::{read_port, Host};
+use super::host::{read_port, refuse_scheme, Host};
 use super::{wrong, Bind, HostPort, ListenSpec};
 use crate::error::Error;
+use crate::escape::Escaped;
 
 const RIGHT: &str = "8993:imap.example.org:993, of the form [BIND:]PORT:HOST:HOSTPORT, or \
                      /run/user/1000/imap:imap.example.org:993";
@@ -43,7 +45,10 @@ impl FromStr for Entrance {
             _ if read(text).is_ok() => Err("it is a tunnel, which is given with -L".into()),
             Some(name) => read_name(name),
             None if text.contains('/') => read_path(text),
-            None => ListenSpec::read(text).map(Entrance::Port),
+            None => match ListenSpec::read(text) {
+                Ok(spec) => Ok(Entrance::Port(spec)),
+                Err(why) => Err(or_path(text, why)),
+            },
         };
         entrance.map_err(|why| wrong("address to listen on", text, why, "1080"))
     }
@@ -58,9 +63,13 @@ impl FromStr for TunnelSpec {
 }
 
 fn read(text: &str) -> Result<TunnelSpec, String> {
+    refuse_scheme(text)?;
     let (entrance, host, port) = match split(text)[..] {
         [path, host, port] if path.contains('/') => (read_path(path)?, host, port),
-        [listen, host, port] => (read_entrance(None, listen)?, host, port),
+        [listen, host, port] => {
+            let entrance = read_entrance(None, listen).map_err(|why| or_path(listen, why))?;
+            (entrance, host, port)
+        }
         ["fd", name, host, port] => (read_name(name)?, host, port),
         [bind, listen, host, port] => {
             let bind = Bind::read(bind)?;
@@ -94,7 +103,22 @@ fn read_name(name: &str) -> Result<Entrance, String> {
     }
 }
 
+/// Why it is no port, and what it would be as a path: that is known by its `/`.
+fn or_path(text: &str, why: String) -> String {
+    let is_name_of_file = text.contains('.') && !text.contains(':');
+    if is_name_of_file && text.parse::<Ipv4Addr>().is_err() {
+        format!(
+            "{}; a path has a '/' in it: write ./{}",
+            why,
+            Escaped(text.as_bytes())
+        )
+    } else {
+        why
+    }
+}
+
 fn read_path(path: &str) -> Result<Entrance, String> {
+    refuse_scheme(path)?;
     if path.len() > PATH_LIMIT {
         Err(format!("a socket's path has at most {} bytes", PATH_LIMIT))
     } else if path.chars().any(char::is_control) {
@@ -187,6 +211,12 @@ mod tests {
                 "a port is a number from 1 to 65535; names of services aren't looked up",
             ),
             (entrance("x"), "a right one is 1080"),
+            (entrance("u.sock"), "write ./u.sock; a right"),
+            (tunnel("u.sock:D:1"), "write ./u.sock; a right"),
+            (tunnel("10.0.0.1:a:22"), "a number from 1 to 65535; a right"),
+            (tunnel("http://a:22"), "http:// has no place in it"),
+            (tunnel("1:http://a:22"), ": http:// has no place in it"),
+            (entrance("http://127.0.0.1:1080"), "http:// has no place"),
             (
                 entrance("1080:h:1"),
                 "it is a tunnel, which is given with -L",

@@ -157,8 +157,8 @@ impl<S: AsyncRead + AsyncWrite> Hearing<S> {
     fn poll_read(&mut self) -> Poll<Step, Error> {
         let mut chunk = [0; CHUNK];
         let read = poll_io(self.client.read(&mut chunk));
-        match try_ready!(read.map_err(|e| Error::other("no request", e))) {
-            0 => Err(Error::denied("it left without a request")),
+        match try_ready!(read.map_err(|e| Error::left(Some(e)))) {
+            0 => Err(Error::left(None)),
             count => Ok(Async::Ready(self.handshake.feed(&chunk[..count]))),
         }
     }
@@ -222,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_ends_without_a_request_is_denied() {
+    fn a_client_that_ends_without_a_request_has_left() {
         let half = [GREETING, &REQUEST[..7]].concat();
         for said in &[&b""[..], GREETING, &half, b"CONNECT a:1 HTTP/1.1\r\n"] {
             let stream = Script::saying(vec![said]);
             let error = drive(hear(stream)).map(drop).unwrap_err();
-            assert!(error.to_string().contains("without a request"), "{}", error);
+            assert!(error.is_departure(), "{}", error);
         }
     }
 }

@@ -8,7 +8,6 @@ use log::{info, warn};
 use tokio_core::reactor::Timeout;
 
 use super::limits::{Permit, Permits};
-use crate::access::Access;
 use crate::lookup;
 use crate::net::{Accepting, Handle, Listening, Socket};
 use crate::report::Origin;
@@ -23,7 +22,7 @@ const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 /// Clients accepted, or found gone, before other tasks get their turn.
 const TRIES: u8 = 16;
 
-/// One client that was let in.
+/// One client for whom there is room.
 pub struct Client {
     /// Its connection.
     pub socket: Socket,
@@ -44,7 +43,6 @@ pub struct Client {
 #[must_use = "streams do nothing unless polled"]
 pub struct Listener {
     accepting: Accepting,
-    access: Access,
     permits: Permits,
     permit: Option<Permit>,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
@@ -80,7 +78,6 @@ impl Listener {
         Ok(Listener {
             plenty: plenty(sys::descriptor_limit()?),
             accepting: listening.register(handle)?,
-            access: Access::default(),
             permits: permits.clone(),
             permit: None,
             short: None,
@@ -91,15 +88,9 @@ impl Listener {
         })
     }
 
-    /// Closes the connections of those at once whom `access` doesn't admit.
-    pub fn admitting(mut self, access: Access) -> Listener {
-        self.access = access;
-        self
-    }
-
     /// The next client for whom there is another descriptor: one that could not be served shall
-    /// wait, not be accepted and dropped. `None` is one that was turned away.
-    fn poll_client(&mut self) -> Poll<Option<(Socket, Origin, Option<Spare>)>, io::Error> {
+    /// wait, not be accepted and dropped.
+    fn poll_client(&mut self) -> Poll<(Socket, Origin, Option<Spare>), io::Error> {
         let (socket, origin) = match self.short.take() {
             Some(client) => client,
             None => {
@@ -107,14 +98,11 @@ impl Listener {
                 (socket, address.map_or(Origin::Unix, Origin::Address))
             }
         };
-        if !self.access.admits(origin) {
-            return Ok(Async::Ready(None));
-        }
         if self.permits.held() < self.plenty {
-            return Ok(Async::Ready(Some((socket, origin, None))));
+            return Ok(Async::Ready((socket, origin, None)));
         }
         match self.spare() {
-            Ok(spare) => Ok(Async::Ready(Some((socket, origin, Some(spare))))),
+            Ok(spare) => Ok(Async::Ready((socket, origin, Some(spare)))),
             Err(e) => {
                 self.short = Some((socket, origin));
                 Err(e)
@@ -197,8 +185,7 @@ impl Stream for Listener {
             }
             self.tries += 1;
             match self.poll_client() {
-                Ok(Async::Ready(None)) => self.gone = 0,
-                Ok(Async::Ready(Some((socket, origin, spare)))) => {
+                Ok(Async::Ready((socket, origin, spare))) => {
                     self.gone = 0;
                     self.recover()?;
                     let permit = self.permit.take().expect("taken above");

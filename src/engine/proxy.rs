@@ -162,8 +162,8 @@ impl<S: AsyncRead + AsyncWrite> Future for ReadRequest<S> {
         let mut chunk = [0; CHUNK];
         loop {
             let read = poll_io(client.read(&mut chunk));
-            let count = match read.map_err(|e| Error::other("no request", e))? {
-                Async::Ready(0) => return Err(Error::denied("it left without a request")),
+            let count = match read.map_err(|e| Error::left(Some(e)))? {
+                Async::Ready(0) => return Err(Error::left(None)),
                 Async::Ready(count) => count,
                 Async::NotReady => {
                     self.state = Some((client, head));

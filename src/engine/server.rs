@@ -248,18 +248,18 @@ impl Engine {
     ) -> Result<(), Error> {
         let Post {
             duty,
-            access,
             file,
             listening,
         } = post;
         let listener = Listener::new(listening, permits, self.handle())
-            .map_err(|e| Error::other("cannot watch a listener", e))?
-            .admitting(access);
+            .map_err(|e| Error::other("cannot watch a listener", e))?;
         let engine = self.clone();
         let stopped = stopped.select(over(&duty)).then(|_| Ok(()));
         let serve_each = listener.for_each(move |client| {
-            let session = engine.serve(client, &duty.terms());
-            engine.handle().spawn(session);
+            let terms = duty.terms();
+            if terms.access.admits(client.origin) {
+                engine.handle().spawn(engine.serve(client, &terms));
+            }
             Ok(())
         });
         // Whichever comes first, the listening socket is closed with the loser.

@@ -183,19 +183,18 @@ impl Engine {
         })
     }
 
-    /// Looks the target up, where the proxy shall be asked for an address: the first one that
-    /// would be tried here.
+    /// Looks the target up, where the proxy shall be asked for an address.
     fn locate(&self, leg: Leg) -> impl Future<Item = Leg, Error = Error> {
-        let name = match leg.name_to_look_up() {
-            Some(name) => name.clone(),
+        let target = match leg.target_to_locate() {
+            Some(target) => target.clone(),
             None => return Either::A(future::ok(leg)),
         };
         let (limit, peer) = (self.settings().timeouts.connect, leg.target_peer());
-        let found = self.settings().resolver.lookup(&name, leg.family());
+        let found = self.settings().resolver.lookup(&target, leg.family());
         let located = found.then({
             let peer = peer.clone();
             move |found| match found {
-                Ok(addresses) => Ok(leg.at(addresses[0])),
+                Ok(addresses) => leg.at(&addresses),
                 Err(e) => Err(Error::locate(peer, e)),
             }
         });

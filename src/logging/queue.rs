@@ -85,8 +85,11 @@ impl Queue {
         }
     }
 
-    /// Whether the system had a thread; if not, lines wait until it has one.
-    fn begin(&self) -> bool {
+    /// Begins, unless it has; where the system has no thread, lines wait until it has one.
+    fn begin(&self, state: &mut State) {
+        if state.has_thread {
+            return;
+        }
         let queue = self.clone();
         let write = move || {
             let mut write = lock(&queue.shared.writer);
@@ -95,37 +98,38 @@ impl Queue {
             }
         };
         let thread = thread::Builder::new().name("log".into());
-        thread.spawn(write).is_ok()
+        state.has_thread = thread.spawn(write).is_ok();
     }
 
     /// Adds a line, which ends as lines do; without room it is lost. Never waits for a writer.
     pub(super) fn push(&self, line: String) {
         let mut state = self.shared.lock();
-        if !state.has_thread {
-            state.has_thread = self.begin();
-        }
-        let has_room = state.lines.is_empty() || state.bytes + line.len() <= ROOM;
-        if state.lost > 0 || !has_room {
-            state.lost += 1;
-            return;
-        }
-        state.bytes += line.len();
-        state.lines.push_back(line);
+        self.begin(&mut state);
+        state.add(line);
         drop(state);
         self.shared.filled.notify_one();
     }
 
     /// Waits until all that was added before is written, for as long as somebody takes it.
     pub(super) fn flush(&self) {
+        self.wait(PATIENCE);
+    }
+
+    /// The same, with so much patience for each line.
+    fn wait(&self, patience: Duration) {
         let mut state = self.shared.lock();
         let until = state.written + state.waiting();
+        if until > state.written {
+            // The last chance of those for whom there was no thread.
+            self.begin(&mut state);
+        }
         while state.written < until {
             let written = state.written;
             let stands = |state: &mut State| state.written == written;
             let waited = self
                 .shared
                 .written
-                .wait_timeout_while(state, PATIENCE, stands);
+                .wait_timeout_while(state, patience, stands);
             let (next, waited) = waited.unwrap_or_else(PoisonError::into_inner);
             if waited.timed_out() {
                 return;
@@ -168,6 +172,17 @@ impl State {
         self.lines.len() as u64 + last
     }
 
+    /// Without room the line is lost, and so is each one behind it until that is told.
+    fn add(&mut self, line: String) {
+        let has_room = self.lines.is_empty() || self.bytes + line.len() <= ROOM;
+        if self.lost > 0 || !has_room {
+            self.lost += 1;
+            return;
+        }
+        self.bytes += line.len();
+        self.lines.push_back(line);
+    }
+
     fn take(&mut self) -> Option<Next> {
         let next = match (self.lines.pop_front(), self.lost) {
             (Some(line), _) => {
@@ -188,10 +203,25 @@ impl State {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+    use std::panic::resume_unwind;
+    use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, SyncSender};
     use std::time::Instant;
 
     use super::*;
+
+    /// A test that may wait for ever when it fails, and fails then.
+    fn in_time(test: impl FnOnce() + Send + 'static) {
+        let (tell, told) = channel();
+        let running = thread::spawn(move || {
+            test();
+            let _ = tell.send(());
+        });
+        let outcome = told.recv_timeout(Duration::from_secs(30));
+        assert_ne!(outcome, Err(RecvTimeoutError::Timeout), "it waits for ever");
+        if let Err(panic) = running.join() {
+            resume_unwind(panic);
+        }
+    }
 
     /// Takes a line when the test does.
     struct Gate(SyncSender<String>);
@@ -240,31 +270,35 @@ mod tests {
 
     #[test]
     fn lines_keep_their_order_and_what_is_lost_is_counted_in_its_place() {
-        let (queue, lines) = start();
-        let kept = overfill(&queue);
-        assert_eq!(taken(&lines), "first\n");
-        assert_eq!(taken(&lines), line(0));
-        // There is room again, but this line comes after those that are lost.
-        queue.push("lost, too\n".into());
-        for number in 1..kept {
-            assert_eq!(taken(&lines), line(number));
-        }
-        assert_eq!(taken(&lines), "8 lost\n");
-        // There is as much room as there was before.
-        for number in 0..kept {
-            queue.push(line(number));
-        }
-        for number in 0..kept {
-            assert_eq!(taken(&lines), line(number));
-        }
+        in_time(|| {
+            let (queue, lines) = start();
+            let kept = overfill(&queue);
+            assert_eq!(taken(&lines), "first\n");
+            assert_eq!(taken(&lines), line(0));
+            // There is room again, but this line comes after those that are lost.
+            queue.push("lost, too\n".into());
+            for number in 1..kept {
+                assert_eq!(taken(&lines), line(number));
+            }
+            assert_eq!(taken(&lines), "8 lost\n");
+            // There is as much room as there was before.
+            for number in 0..kept {
+                queue.push(line(number));
+            }
+            for number in 0..kept {
+                assert_eq!(taken(&lines), line(number));
+            }
+        });
     }
 
     #[test]
     fn a_line_that_is_longer_than_the_queue_is_written() {
-        let (queue, lines) = start();
-        let long = "x".repeat(2 * ROOM) + "\n";
-        queue.push(long.clone());
-        assert_eq!(taken(&lines), long);
+        in_time(|| {
+            let (queue, lines) = start();
+            let long = "x".repeat(2 * ROOM) + "\n";
+            queue.push(long.clone());
+            assert_eq!(taken(&lines), long);
+        });
     }
 
     /// Is full when a line comes for the first time.
@@ -289,83 +323,128 @@ mod tests {
 
     #[test]
     fn a_disk_that_was_full_takes_the_next_line() {
-        let (sender, lines) = sync_channel(0);
-        let disk = Disk {
-            was_full: false,
-            gate: Gate(sender),
-        };
-        let queue = Queue::new(disk, |_| String::new());
-        queue.push(line(0));
-        queue.push(line(1));
-        assert_eq!(taken(&lines), line(1));
+        in_time(|| {
+            let (sender, lines) = sync_channel(0);
+            let disk = Disk {
+                was_full: false,
+                gate: Gate(sender),
+            };
+            let queue = Queue::new(disk, |_| String::new());
+            queue.push(line(0));
+            queue.push(line(1));
+            assert_eq!(taken(&lines), line(1));
+        });
     }
 
     #[test]
     fn a_flush_waits_for_a_reader_who_is_slow() {
-        let (queue, lines) = start();
-        for number in 0..3 {
-            queue.push(line(number));
-        }
-        let reading = thread::spawn(move || {
-            let slowly = |_| {
-                thread::sleep(PATIENCE / 2);
-                taken(&lines)
-            };
-            (0..3).map(slowly).collect::<Vec<String>>()
+        in_time(|| {
+            let (queue, lines) = start();
+            for number in 0..3 {
+                queue.push(line(number));
+            }
+            let reading = thread::spawn(move || {
+                let slowly = |_| {
+                    thread::sleep(PATIENCE / 2);
+                    taken(&lines)
+                };
+                (0..3).map(slowly).collect::<Vec<String>>()
+            });
+            queue.flush();
+            assert_eq!(queue.shared.lock().waiting(), 0);
+            assert_eq!(reading.join().unwrap(), [line(0), line(1), line(2)]);
         });
-        queue.flush();
-        assert_eq!(queue.shared.lock().waiting(), 0);
-        assert_eq!(reading.join().unwrap(), [line(0), line(1), line(2)]);
     }
 
     #[test]
     fn a_flush_waits_for_the_count_of_what_is_lost() {
-        let (queue, lines) = start();
-        let kept = overfill(&queue);
-        let reading = thread::spawn(move || {
-            for _ in 0..=kept {
-                taken(&lines);
-            }
-            thread::sleep(PATIENCE / 2);
-            taken(&lines)
+        in_time(|| {
+            let (queue, lines) = start();
+            let kept = overfill(&queue);
+            let reading = thread::spawn(move || {
+                for _ in 0..=kept {
+                    taken(&lines);
+                }
+                thread::sleep(PATIENCE / 2);
+                taken(&lines)
+            });
+            queue.flush();
+            assert!(!queue.shared.lock().is_writing, "it is not written yet");
+            assert_eq!(reading.join().unwrap(), "7 lost\n");
         });
-        queue.flush();
-        assert!(!queue.shared.lock().is_writing, "it is not written yet");
-        assert_eq!(reading.join().unwrap(), "7 lost\n");
     }
 
     #[test]
     fn a_flush_gives_up_when_nobody_reads() {
-        let (queue, _lines) = start();
-        queue.push(line(0));
-        let start = Instant::now();
-        queue.flush();
-        assert!(start.elapsed() >= PATIENCE);
-        assert_eq!(queue.shared.lock().waiting(), 1);
+        in_time(|| {
+            let (queue, _lines) = start();
+            queue.push(line(0));
+            let start = Instant::now();
+            queue.flush();
+            assert!(start.elapsed() >= PATIENCE);
+            assert_eq!(queue.shared.lock().waiting(), 1);
+        });
+    }
+
+    /// Lines that come one by one, each to a thread that waits for it.
+    #[test]
+    fn a_flush_hears_that_the_last_line_is_written() {
+        in_time(|| {
+            let (queue, lines) = start();
+            let reading = thread::spawn(move || {
+                for _ in 0..5 {
+                    thread::sleep(Duration::from_millis(20));
+                    taken(&lines);
+                }
+            });
+            for number in 0..5 {
+                queue.push(line(number));
+                queue.wait(Duration::from_secs(3600));
+            }
+            assert_eq!(queue.shared.lock().written, 5);
+            reading.join().unwrap();
+        });
     }
 
     #[test]
     fn a_flush_of_nothing_is_done_at_once() {
-        let (queue, _lines) = start();
-        let start = Instant::now();
-        queue.flush();
-        assert!(start.elapsed() < PATIENCE);
+        in_time(|| {
+            let (queue, _lines) = start();
+            let start = Instant::now();
+            queue.flush();
+            assert!(start.elapsed() < PATIENCE);
+        });
+    }
+
+    /// The system had no thread for them when they came.
+    #[test]
+    fn a_flush_has_lines_written_that_wait_for_a_thread() {
+        in_time(|| {
+            let (queue, lines) = start();
+            queue.shared.lock().add(line(0));
+            let reading = thread::spawn(move || taken(&lines));
+            queue.wait(Duration::from_secs(3600));
+            assert_eq!(queue.shared.lock().written, 1);
+            assert_eq!(reading.join().unwrap(), line(0));
+        });
     }
 
     /// A second signal ends the program while its other threads go on.
     #[test]
     fn a_flush_waits_for_no_line_that_comes_later() {
-        let (queue, lines) = start();
-        queue.push(line(0));
-        let later = queue.clone();
-        thread::spawn(move || {
-            for text in lines.iter().take(500) {
-                later.push(text);
-                thread::sleep(Duration::from_millis(20));
-            }
+        in_time(|| {
+            let (queue, lines) = start();
+            queue.push(line(0));
+            let later = queue.clone();
+            thread::spawn(move || {
+                for text in lines.iter().take(500) {
+                    later.push(text);
+                    thread::sleep(Duration::from_millis(20));
+                }
+            });
+            let start = Instant::now();
+            queue.flush();
+            assert!(start.elapsed() < Duration::from_secs(5));
         });
-        let start = Instant::now();
-        queue.flush();
-        assert!(start.elapsed() < Duration::from_secs(5));
     }
 }

@@ -19,7 +19,7 @@ use super::reactor::{Readiness, Registration};
 use super::transport::poll_io;
 use super::{Handle, Transport};
 use crate::escape::Escaped;
-use crate::passed::Inherited;
+use crate::passed::{self, Inherited};
 use crate::service::Listen;
 use crate::sys::{self, Pipe};
 
@@ -298,20 +298,18 @@ impl Listen for Listening {
 
     fn adopt(socket: Inherited) -> io::Result<Listening> {
         let (socket, path) = match socket {
-            Inherited::Tcp(tcp) => {
-                let socket = socket2::Socket::from(tcp);
-                socket.set_nodelay(true)?;
-                socket.set_tcp_keepalive(&keepalive())?;
-                (socket, None)
-            }
+            Inherited::Tcp(tcp) => (socket2::Socket::from(tcp), None),
             Inherited::Unix(unix) => {
                 let path = unix.local_addr()?.as_pathname().map(Path::to_path_buf);
                 (unix.into(), Some(path.unwrap_or_default()))
             }
         };
         if !socket.is_listener()? {
-            let why = "it doesn't listen";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            return Err(passed::deaf());
+        }
+        if path.is_none() {
+            socket.set_nodelay(true)?;
+            socket.set_tcp_keepalive(&keepalive())?;
         }
         socket.set_nonblocking(true)?;
         Ok(Listening { io: socket, path })

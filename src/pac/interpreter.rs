@@ -7,8 +7,7 @@ use std::time::Instant;
 use ducc::{Ducc, ExecSettings, Function, Invocation, Object, Result as Outcome, Value};
 use log::debug;
 
-use super::native;
-use crate::escape::{excerpt, Escaped};
+use super::{native, shown};
 
 const PRELUDE: &str = include_str!("prelude.js");
 
@@ -108,8 +107,7 @@ fn prepare(
     let natives: Object<'_> = ducc.create_object();
     let name = name.to_string();
     let log = move |text: String| {
-        let text = excerpt(&Escaped(text.as_bytes()).to_string());
-        debug!("{}: alert: {}", name, text);
+        debug!("{}: alert: {}", name, shown(&text));
         String::new()
     };
     natives.set("source", source)?;

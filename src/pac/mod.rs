@@ -2,7 +2,7 @@
 //! proxies.
 //!
 //! A [`Pac`] is a file that was read and found to run; [`ask`](Pac::ask) calls its FindProxyForURL,
-//! and a [`Verdict`] is what that said. `prelude.js` is what the file may call. Asking takes its
+//! and a `Verdict` is what that said. `prelude.js` is what the file may call. Asking takes its
 //! time, since the file may look names up: engines do it where they resolve names. Whether a proxy
 //! that was named can be used, and which one is next, is [`route`](crate::route)'s.
 
@@ -26,10 +26,11 @@ use self::absent::Script;
 pub use self::outfit::Outfit;
 #[cfg(feature = "pac")]
 use self::script::Script;
-pub use self::verdict::Verdict;
+pub(crate) use self::verdict::Verdict;
 
-use crate::config::{HostPort, ProxySpec, ProxyUrl};
+use crate::config::HostPort;
 use crate::error::{Error, Seconds};
+use crate::escape::{excerpt, Escaped};
 
 /// No answer takes longer, however much time there is for connecting.
 pub const LONGEST: Duration = Duration::from_secs(5);
@@ -58,7 +59,7 @@ impl Pac {
         self.script.name()
     }
 
-    /// What the file says of a destination; blocks.
+    /// What the file says of a destination; blocks, until the limit at most.
     ///
     /// # Errors
     ///
@@ -78,13 +79,13 @@ impl Pac {
         self.undecided(destination, late(limit))
     }
 
-    /// A proxy that it named, with our credentials and TLS.
+    /// What an answer of it says, its proxies with our credentials and TLS.
     ///
     /// # Errors
     ///
-    /// When its protocol has no room for them.
-    pub fn complete(&self, proxy: ProxyUrl) -> Result<ProxySpec, Error> {
-        self.outfit.complete(proxy)
+    /// Why it isn't an answer.
+    pub(crate) fn read_answer(&self, said: &str) -> Result<Verdict, String> {
+        Verdict::read(said, &self.outfit)
     }
 
     /// Whether there is a password or a key in it.
@@ -95,4 +96,14 @@ impl Pac {
 
 fn late(limit: Duration) -> String {
     format!("no answer within {}", Seconds(limit))
+}
+
+/// The first words of what a file holds or says, fit to be shown. What stands before an `@` is none
+/// of them: it may be a password.
+pub(crate) fn shown(text: &str) -> String {
+    let text = match text.rfind('@') {
+        Some(at) => format!("***{}", &text[at..]),
+        None => text.into(),
+    };
+    excerpt(&Escaped(text.as_bytes()).to_string())
 }

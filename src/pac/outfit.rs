@@ -1,6 +1,6 @@
 //! What proxies are spoken to with that nobody has named yet.
 
-use crate::config::{Credentials, Netrc, Protocol, ProxySpec, ProxyUrl, TlsSpec};
+use crate::config::{Credentials, Login, Netrc, Protocol, ProxySpec, ProxyUrl, Secret, TlsSpec};
 use crate::error::Error;
 
 /// Credentials and TLS for whichever proxies a file names.
@@ -21,16 +21,19 @@ impl Outfit {
     ///
     /// # Errors
     ///
-    /// When its protocol has no room for them.
+    /// When its protocol has no room for them; when there is no TLS for it.
     pub(super) fn complete(&self, url: ProxyUrl) -> Result<ProxySpec, Error> {
         let given = match url.protocol {
             Protocol::Http => self.credentials.clone(),
-            Protocol::Socks5(_) => None,
+            Protocol::Socks5(_) | Protocol::Socks4(_) => None,
         };
         let credentials = match given {
             Some(credentials) => Some(credentials),
             None => self.known(&url)?,
         };
+        if url.is_secure && self.tls.is_none() {
+            return Err(Error::usage("there is no TLS for it"));
+        }
         let tls = self.tls.clone().filter(|_| url.is_secure);
         url.with(credentials, tls)
     }
@@ -38,7 +41,14 @@ impl Outfit {
     /// What the netrc file knows: of this user, or of any when nobody else was named.
     fn known(&self, url: &ProxyUrl) -> Result<Option<Credentials>, Error> {
         let login = self.netrc.find(&url.address.host, self.user.as_deref());
-        let pair = login.and_then(|login| Some((login.user, login.password?)));
+        let pair = login.and_then(|Login { user, password }| {
+            let password = if url.protocol.has_password() {
+                password?
+            } else {
+                Secret::new("")
+            };
+            Some((user, password))
+        });
         pair.map(|(user, password)| Credentials::new(user, password))
             .transpose()
     }
@@ -53,7 +63,6 @@ impl Outfit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Secret;
 
     fn user(outfit: &Outfit, url: &str) -> Option<String> {
         let spec = outfit.complete(url.parse().unwrap()).unwrap();
@@ -70,7 +79,17 @@ mod tests {
         };
         assert_eq!(user(&outfit, "http://a:1").as_deref(), Some("joe:x"));
         assert_eq!(user(&outfit, "socks5h://a:1"), None);
+        assert_eq!(user(&outfit, "socks4://a:1"), None);
         assert!(outfit.has_credentials() && !Outfit::default().has_credentials());
+    }
+
+    /// In the clear it would have heard the password.
+    #[cfg(feature = "tls")]
+    #[test]
+    fn a_proxy_that_wants_tls_is_not_spoken_to_without() {
+        let url = "https://a:1".parse().unwrap();
+        let why = Outfit::default().complete(url).unwrap_err();
+        assert_eq!(why.to_string(), "there is no TLS for it");
     }
 
     #[test]
@@ -83,7 +102,9 @@ mod tests {
         };
         assert_eq!(user(&outfit, "http://a:1").as_deref(), Some("joe:x"));
         assert_eq!(user(&outfit, "socks5h://a:1").as_deref(), Some("joe:x"));
+        assert_eq!(user(&outfit, "socks4a://a:1").as_deref(), Some("joe:"));
         assert_eq!(user(&outfit, "http://b:1"), None, "it has no password");
+        assert_eq!(user(&outfit, "socks4://b:1").as_deref(), Some("bob:"));
         assert_eq!(user(&outfit, "http://c:1"), None);
         outfit.user = Some("ann".into());
         assert_eq!(user(&outfit, "http://a:1").as_deref(), Some("ann:y"));

@@ -3,18 +3,24 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::interpreter::Fault;
-use super::worker::{Source, Worker};
-use super::{late, LONGEST};
+use super::worker::{Call, Source, Worker};
+use super::{late, shown, LONGEST};
 use crate::config::{Host, HostPort};
 use crate::error::Error;
-use crate::escape::{excerpt, Escaped};
+use crate::escape::Escaped;
+use crate::turn::Turn;
 
 /// No file is longer: 1 MiB, as for browsers.
 const MOST: u64 = 1024 * 1024;
+
+/// So many questions are under way at once, of which those that can't be cut take longer than anybody
+/// waits: more would be threads without end.
+const AT_ONCE: usize = 64;
 
 /// A file that was read, and ran.
 #[derive(Clone)]
@@ -22,6 +28,7 @@ pub(super) struct Script {
     source: Arc<Source>,
     /// Who have answered, and wait for the next question: as many as were asked at once.
     idle: Arc<Mutex<Vec<Worker>>>,
+    under_way: Arc<AtomicUsize>,
 }
 
 /// As a text: who runs it is no part of it.
@@ -45,17 +52,20 @@ impl Script {
             )));
         }
         let text = read_text(path).map_err(fail)?;
-        let source = Arc::new(Source {
-            name: name.clone(),
-            text,
-        });
-        let script = Script {
-            source,
-            idle: Arc::default(),
-        };
-        Worker::try_out(&script.source, Instant::now() + LONGEST)
-            .map_err(|fault| fail(script.told(fault, LONGEST)))?;
+        let script = Script::of(name.clone(), text);
+        script.call(Call::Load, LONGEST).map_err(fail)?;
+        // What it found out, such as our address, may have changed when it is asked.
+        script.idle().clear();
         Ok(script)
+    }
+
+    /// One that hasn't run.
+    fn of(name: String, text: String) -> Script {
+        Script {
+            source: Arc::new(Source { name, text }),
+            idle: Arc::default(),
+            under_way: Arc::default(),
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -63,9 +73,16 @@ impl Script {
     }
 
     pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, String> {
+        let (url, host) = (url(destination), host(destination));
+        self.call(Call::Ask { url, host }, limit)
+    }
+
+    fn call(&self, call: Call, limit: Duration) -> Result<String, String> {
         let until = Instant::now() + limit;
+        let turn = Turn::take(&self.under_way, AT_ONCE)
+            .ok_or_else(|| format!("{} earlier questions have not come to their end", AT_ONCE))?;
         let answer = self.worker().and_then(|worker| {
-            let (answer, worker) = worker.ask(url(destination), host(destination), until);
+            let (answer, worker) = worker.ask(call, until, turn);
             self.idle().extend(worker);
             answer
         });
@@ -85,13 +102,17 @@ impl Script {
     fn told(&self, fault: Fault, limit: Duration) -> String {
         let (line, text) = match fault {
             Fault::Late => return late(limit),
-            Fault::Thrown { line, text } => (line, excerpt(&Escaped(text.as_bytes()).to_string())),
+            Fault::Thrown { line, text } => (line, shown(&text)),
         };
         let place = line.checked_sub(1);
         match place.and_then(|place| self.source.text.lines().nth(place)) {
             Some(code) => {
-                let shown = excerpt(&Escaped(code.as_bytes()).to_string());
-                format!("line {}: {}, in '{}'", line, text, shown)
+                let language = if text.starts_with("SyntaxError") {
+                    " (ECMAScript 5: no let, no =>)"
+                } else {
+                    ""
+                };
+                format!("line {}: {}, in '{}'{}", line, text, shown(code), language)
             }
             None => text,
         }
@@ -145,7 +166,49 @@ fn host(destination: &HostPort) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
+
+    fn script(body: &str) -> Script {
+        let text = format!("function FindProxyForURL(url, host) {{ {} }}", body);
+        Script::of("it".into(), text)
+    }
+
+    /// The interpreter looks at the time between two of its steps, and this is one that takes
+    /// seconds: the start of the program waited for its end, and so did a thread of the resolver.
+    #[test]
+    fn what_cannot_be_cut_is_not_waited_for_and_counts_meanwhile() {
+        let long = "[].indexOf.call({ length: 20000000 }, 1);";
+        let ask = Call::Ask {
+            url: "https://a/".into(),
+            host: "a".into(),
+        };
+        for (script, call) in vec![
+            (Script::of("it".into(), long.into()), Call::Load),
+            (script(long), ask),
+        ] {
+            let limit = Duration::from_millis(300);
+            assert_eq!(script.call(call, limit), Err(late(limit)));
+            assert_eq!(script.under_way.load(Ordering::SeqCst), 1);
+            assert!(script.idle().is_empty());
+        }
+    }
+
+    #[test]
+    fn no_more_than_so_many_questions_are_under_way() {
+        let script = script("return 'DIRECT'");
+        let said = || script.ask(&"a:1".parse().unwrap(), LONGEST);
+        let take = |_| Turn::take(&script.under_way, AT_ONCE).unwrap();
+        let mut turns: Vec<Turn> = (0..AT_ONCE).map(take).collect();
+        let busy = "64 earlier questions have not come to their end";
+        assert_eq!(said(), Err(busy.into()));
+        turns.pop();
+        for _ in 0..3 {
+            assert_eq!(said(), Ok("DIRECT".into()));
+        }
+        assert_eq!(script.idle().len(), 1);
+    }
 
     #[test]
     fn a_destination_is_told_as_browsers_tell_it() {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::config::{Protocol, ProxyUrl};
-use crate::escape::{excerpt, Escaped};
+use super::{shown, Outfit};
+use crate::config::{Protocol, ProxySpec, ProxyUrl};
 
 /// No answer names more ways, and none is longer.
 const MOST: usize = 64;
@@ -14,8 +14,8 @@ const LONGEST: usize = 8 * 1024;
 /// Displays as it might have been said, without what was passed over: equal ones are the same text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Without credentials, which a file can't give.
-    pub proxies: Vec<ProxyUrl>,
+    /// Each once: what has failed does so again.
+    pub proxies: Vec<ProxySpec>,
     /// After so many of them the destination itself is tried.
     pub direct_after: Option<usize>,
     /// What can't be used, and why.
@@ -23,20 +23,18 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Reads an answer.
+    /// Reads an answer; the outfit is what its proxies are spoken to with.
     ///
     /// # Errors
     ///
     /// What is wrong with it, with its text: an address that is none, or nothing that can be tried.
-    pub fn read(text: &str) -> Result<Verdict, String> {
-        let wrong = |why: &str| {
-            let text = Escaped(text.as_bytes()).to_string();
-            Err(format!("it said '{}': {}", excerpt(&text), why))
-        };
+    pub(super) fn read(text: &str, outfit: &Outfit) -> Result<Verdict, String> {
+        let wrong = |why: &str| Err(format!("it said '{}': {}", shown(text), why));
         if text.len() > LONGEST {
             return wrong("that is too long");
         }
         let mut verdict = Verdict::default();
+        let mut flaw = "a right answer is PROXY proxy.example:3128; DIRECT".to_string();
         for (place, element) in text.split(';').map(str::trim).enumerate() {
             if place == MOST {
                 return wrong("these are too many");
@@ -44,24 +42,28 @@ impl Verdict {
             if element.is_empty() {
                 continue;
             }
-            match Element::read(element) {
-                Ok(Element::Proxy(url)) => verdict.proxies.push(url),
+            let usable = match Element::read(element) {
+                Ok(Element::Proxy(url)) => outfit.complete(url).map_err(|e| e.to_string()),
                 Ok(Element::Direct) => {
-                    // Once it has failed, it does so again.
                     let count = verdict.proxies.len();
                     verdict.direct_after.get_or_insert(count);
+                    continue;
                 }
-                Ok(Element::Other(why)) => {
-                    let shown = Escaped(element.as_bytes()).to_string();
-                    verdict
-                        .passed_over
-                        .push(format!("'{}': {}", excerpt(&shown), why));
-                }
+                Ok(Element::Other(why)) => Err(why.into()),
                 Err(why) => return wrong(&why),
+            };
+            match usable {
+                Ok(proxy) if verdict.proxies.contains(&proxy) => {}
+                Ok(proxy) => verdict.proxies.push(proxy),
+                Err(why) => {
+                    let told = format!("'{}': {}", shown(element), why);
+                    verdict.passed_over.push(told);
+                    flaw = why;
+                }
             }
         }
         if verdict.proxies.is_empty() && verdict.direct_after.is_none() {
-            return wrong("a right answer is PROXY proxy.example:3128; DIRECT");
+            return wrong(&flaw);
         }
         Ok(verdict)
     }
@@ -83,10 +85,13 @@ impl Element {
             "DIRECT" if address.is_none() => return Ok(Element::Direct),
             "DIRECT" => return Err("DIRECT takes no address".into()),
             "PROXY" | "HTTP" => "http",
+            "HTTPS" if cfg!(not(feature = "tls")) => {
+                return Ok(Element::Other("there is no TLS in this build"))
+            }
             "HTTPS" => "https",
-            // Browsers have it resolve the names.
+            // Browsers have it resolve the names, and do so themselves for an older one.
             "SOCKS" | "SOCKS5" => "socks5h",
-            "SOCKS4" => return Ok(Element::Other("SOCKS version 4 isn't spoken here")),
+            "SOCKS4" => "socks4",
             _ => return Ok(Element::Other("that kind of proxy isn't known here")),
         };
         let address = match (address, rest) {
@@ -109,7 +114,8 @@ impl fmt::Display for Verdict {
             if let Some(proxy) = self.proxies.get(place) {
                 let kind = match proxy.protocol {
                     Protocol::Socks5(_) => "SOCKS5",
-                    Protocol::Http if proxy.is_secure => "HTTPS",
+                    Protocol::Socks4(_) => "SOCKS4",
+                    Protocol::Http if proxy.tls.is_some() => "HTTPS",
                     Protocol::Http => "PROXY",
                 };
                 write!(f, "{}{} {}", parted, kind, proxy.address)?;
@@ -125,12 +131,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    #[cfg(feature = "tls")]
+    use crate::config::TlsOptions;
+    use crate::config::{Names, Netrc};
 
-    fn read(text: &str) -> String {
-        match Verdict::read(text) {
-            Ok(verdict) => verdict.to_string(),
-            Err(why) => panic!("{}: {}", text, why),
-        }
+    fn attempt(text: &str) -> Result<Verdict, String> {
+        Verdict::read(text, &Outfit::default())
+    }
+
+    #[track_caller]
+    fn read(text: &str) -> Verdict {
+        attempt(text).unwrap_or_else(|why| panic!("{}: {}", text, why))
     }
 
     #[test]
@@ -148,30 +159,73 @@ mod tests {
                 "PROXY a:1; SOCKS5 b:2; SOCKS5 c:3",
             ),
             ("DIRECT; PROXY a:1; DIRECT", "DIRECT; PROXY a:1"),
+            (
+                "PROXY a:1; SOCKS a:1; HTTP a:1; PROXY b:2; PROXY a:1",
+                "PROXY a:1; SOCKS5 a:1; PROXY b:2",
+            ),
             ("PROXY\ta:1", "PROXY a:1"),
             ("PROXY a", "PROXY a:80"),
             ("SOCKS [::1]", "SOCKS5 [::1]:1080"),
+            ("SOCKS4 a:1; socks4 b", "SOCKS4 a:1; SOCKS4 b:1080"),
             ("PROXY [2001:db8::1]:3128", "PROXY [2001:db8::1]:3128"),
         ] {
-            assert_eq!(read(text), *shown);
-            assert!(Verdict::read(text).unwrap().passed_over.is_empty());
+            let verdict = read(text);
+            assert_eq!(verdict.to_string(), *shown);
+            assert!(verdict.passed_over.is_empty());
         }
+    }
+
+    /// As browsers take it: who speaks the newer version resolves names, and the older one doesn't.
+    #[test]
+    fn the_version_of_socks_says_who_resolves_names() {
+        let verdict = read("SOCKS a; SOCKS5 b; SOCKS4 c");
+        let protocols = verdict.proxies.iter().map(|proxy| proxy.protocol);
+        let protocols: Vec<Protocol> = protocols.collect();
+        let newer = Protocol::Socks5(Names::There);
+        assert_eq!(protocols, [newer, newer, Protocol::Socks4(Names::Here)]);
     }
 
     #[cfg(feature = "tls")]
     #[test]
     fn reads_a_proxy_that_wants_tls() {
-        let verdict = Verdict::read("HTTPS a:1; PROXY b:2").unwrap();
-        assert!(verdict.proxies[0].is_secure && !verdict.proxies[1].is_secure);
+        let outfit = Outfit {
+            tls: TlsOptions::default().load().ok(),
+            ..Outfit::default()
+        };
+        let verdict = Verdict::read("HTTPS a:1; PROXY b:2", &outfit).unwrap();
+        assert!(verdict.proxies[0].tls.is_some() && verdict.proxies[1].tls.is_none());
         assert_eq!(verdict.to_string(), "HTTPS a:1; PROXY b:2");
+    }
+
+    /// In a build without it the whole answer failed.
+    #[test]
+    fn a_proxy_that_wants_tls_is_passed_over_where_there_is_none() {
+        let verdict = read("HTTPS a:443; PROXY b:3128");
+        assert_eq!(verdict.to_string(), "PROXY b:3128");
+        assert!(verdict.passed_over[0].contains("there is no TLS"));
+    }
+
+    /// One password too long for SOCKS5 spoilt the whole answer.
+    #[test]
+    fn a_proxy_that_has_no_room_for_its_credentials_is_passed_over() {
+        let netrc = format!("machine a login joe password {}", "x".repeat(256));
+        let outfit = Outfit {
+            netrc: Netrc::read(&netrc).unwrap(),
+            ..Outfit::default()
+        };
+        let verdict = Verdict::read("SOCKS a:1; PROXY b:2; DIRECT; PROXY c:3", &outfit).unwrap();
+        assert_eq!(verdict.to_string(), "PROXY b:2; DIRECT; PROXY c:3");
+        assert!(verdict.passed_over[0].starts_with("'SOCKS a:1': SOCKS5 has room for 255"));
+        let why = Verdict::read("SOCKS a:1", &outfit).unwrap_err();
+        assert!(why.starts_with("it said 'SOCKS a:1': SOCKS5 has room for 255"));
     }
 
     #[test]
     fn passes_over_what_it_does_not_speak() {
-        let verdict = Verdict::read("SOCKS4 a:1; QUIC b:2; PROXY c:3").unwrap();
+        let verdict = read("SOCKS6 a:1; QUIC b:2; PROXY c:3");
         assert_eq!(verdict.to_string(), "PROXY c:3");
         assert_eq!(verdict.passed_over.len(), 2);
-        assert!(verdict.passed_over[0].starts_with("'SOCKS4 a:1': SOCKS version 4"));
+        assert!(verdict.passed_over[0].starts_with("'SOCKS6 a:1': that kind"));
         assert!(verdict.passed_over[1].starts_with("'QUIC b:2': that kind"));
     }
 
@@ -180,7 +234,8 @@ mod tests {
         for text in &[
             "",
             ";;",
-            "SOCKS4 a:1",
+            "SOCKS6 a:1",
+            "SOCKS4",
             "nonsense",
             "PROXY",
             "PROXY a:0",
@@ -191,10 +246,9 @@ mod tests {
             "PROXY a:1; PROXY b:x",
             "PROXY a\u{202e}:1",
         ] {
-            let why = Verdict::read(text).unwrap_err();
-            let shown = Escaped(text.as_bytes()).to_string();
+            let why = attempt(text).unwrap_err();
             assert!(
-                why.starts_with(&format!("it said '{}': ", shown)),
+                why.starts_with(&format!("it said '{}': ", shown(text))),
                 "{}",
                 why
             );
@@ -202,29 +256,46 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_a_password_is_not_shown() {
+        for text in &[
+            "PROXY joe:hunter2@a:1; DIRECT",
+            "PROXY joe:hun;hunter2@a:1; PROXY b:1",
+            "PROXY http://joe:hunter2@a:1",
+            "PROXY http://joe:hunter2@a:1; PROXY http://b@c:1",
+            "joe:hunter2 joe@a:1",
+        ] {
+            let why = attempt(text).unwrap_err();
+            assert!(why.starts_with("it said '***@"), "{}", why);
+            assert!(!why.contains("hunter2"), "{}", why);
+        }
+        let verdict = read("SOCKS9 joe:hunter2@a:1; DIRECT");
+        assert!(verdict.passed_over[0].starts_with("'***@a:1': "));
+    }
+
+    #[test]
     fn an_answer_without_end_is_refused() {
         let many = "PROXY a:1;".repeat(MOST + 1);
-        assert!(Verdict::read(&many).unwrap_err().ends_with("too many"));
+        assert!(attempt(&many).unwrap_err().ends_with("too many"));
         let long = " ".repeat(LONGEST + 1);
-        assert!(Verdict::read(&long).unwrap_err().len() < 300);
+        assert!(attempt(&long).unwrap_err().len() < 300);
     }
 
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "\\PC{0,80}") {
-            let _ = Verdict::read(&text);
+            let _ = attempt(&text);
         }
 
         /// What is shown, and looked for among those named before, is the verdict itself.
         #[test]
         fn what_it_displays_reads_as_the_same(
             elements in prop::collection::vec(
-                "(DIRECT|PROXY [a-z]{1,3}:[1-9]|SOCKS5? [a-z]{1,3}(:[1-9])?|SOCKS4 a:1|[A-Z]{3} b)",
+                "(DIRECT|PROXY [a-z]{1,3}:[1-9]|SOCKS[45]? [a-z]{1,3}(:[1-9])?|[A-Z]{3} b)",
                 1..6,
             )
         ) {
-            if let Ok(verdict) = Verdict::read(&elements.join(";")) {
-                let again = Verdict::read(&verdict.to_string()).unwrap();
+            if let Ok(verdict) = attempt(&elements.join(";")) {
+                let again = read(&verdict.to_string());
                 prop_assert_eq!(again.proxies, verdict.proxies);
                 prop_assert_eq!(again.direct_after, verdict.direct_after);
             }

@@ -9,7 +9,7 @@ use super::named::Named;
 use super::{Attempts, Candidate, Standing, Via};
 use crate::config::{HostPort, Route, Timeouts};
 use crate::error::Error;
-use crate::pac::{self, Pac, Verdict};
+use crate::pac::{self, Pac};
 
 /// A [`Route`] and what was learnt of its proxies, for all tunnels and threads together.
 #[derive(Clone, Debug)]
@@ -121,7 +121,7 @@ impl Question {
         timeouts.connect.min(pac::LONGEST)
     }
 
-    /// What the file says; blocks.
+    /// What the file says; blocks, until the limit at most.
     ///
     /// # Errors
     ///
@@ -136,10 +136,9 @@ impl Question {
     ///
     /// When it isn't an answer.
     pub fn attempts(&self, said: &str) -> Result<Attempts, Error> {
-        let undecided = |why| self.pac.undecided(&self.destination, why);
-        let verdict = Verdict::read(said).map_err(undecided)?;
-        let lineup = self.named.lineup(&self.common, &self.pac, verdict);
-        let lineup = lineup.map_err(|e| undecided(e.to_string()))?;
+        let verdict = self.pac.read_answer(said);
+        let verdict = verdict.map_err(|why| self.pac.undecided(&self.destination, why))?;
+        let lineup = self.named.lineup(&self.common, self.file(), verdict);
         let ways = lineup.ways(self.is_onlooker);
         Ok(Attempts::new(self.destination.clone(), ways))
     }
@@ -187,6 +186,7 @@ impl fmt::Display for Gateway {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Family, Version};
 
     fn gateway(proxies: &[&str], via: &[&str]) -> Gateway {
         let specs = |urls: &[&str]| urls.iter().map(|url| url.parse().unwrap()).collect();
@@ -218,6 +218,56 @@ mod tests {
             legs,
             ["b:1 for m:2", "m:2 for n:3", "socks5h://n:3 for d:4"]
         );
+    }
+
+    /// The first of them that it can be asked for.
+    #[test]
+    fn a_proxy_of_socks_is_asked_for_an_address_when_that_is_found_here() {
+        let asked = |proxy: &str, destination: &str, found: &[&str]| -> Result<String, String> {
+            let leg = way(&gateway(&[proxy], &[]), 0).leg(0, &destination.parse().unwrap());
+            let found: Vec<_> = found.iter().map(|text| text.parse().unwrap()).collect();
+            let leg = match leg.target_to_locate() {
+                Some(_) => leg.at(&found).map_err(|e| e.to_string())?,
+                None => leg,
+            };
+            Ok(leg.asked().to_string())
+        };
+        let both: &[&str] = &["[::1]:22", "127.0.0.1:22"];
+        for (proxy, expected) in &[
+            ("p:1", "d:22"),
+            ("socks5h://p", "d:22"),
+            ("socks4a://p", "d:22"),
+            ("socks5://p", "[::1]:22"),
+            ("socks4://p", "127.0.0.1:22"),
+        ] {
+            assert_eq!(asked(proxy, "d:22", both), Ok(expected.to_string()));
+            let literal = asked(proxy, "192.0.2.7:22", &[]);
+            assert_eq!(literal, Ok("192.0.2.7:22".to_string()));
+        }
+        for destination in &["d:22", "[::1]:22"] {
+            let why = "no IPv4 address, and socks4:// takes no other: try socks4a:// or socks5h://";
+            let refused = asked("socks4://p", destination, &both[..1]).unwrap_err();
+            let told = format!("cannot resolve {}: {}", destination, why);
+            assert_eq!(refused, told);
+        }
+        let literal = asked("socks4a://p", "[::1]:22", &[]);
+        assert_eq!(literal, Ok("[::1]:22".to_string()));
+    }
+
+    /// `-6` had found none at all for a proxy of SOCKS4.
+    #[test]
+    fn which_version_is_ours_is_no_matter_to_who_takes_one_alone() {
+        let version = |proxy: &str| {
+            let gateway = Gateway::new(Route {
+                proxies: vec![proxy.parse().unwrap()],
+                family: Family::V6,
+                ..Route::default()
+            });
+            let leg = way(&gateway, 0).leg(0, &"d:22".parse().unwrap());
+            leg.family().version
+        };
+        assert_eq!(version("socks4://p"), Version::Any);
+        assert_eq!(version("socks5://p"), Version::V6);
     }
 
     /// The credentials of one are nobody else's business.

@@ -1,11 +1,12 @@
 //! A part of the way: a proxy, and what it is asked for.
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 use super::Candidate;
-use crate::config::{Family, Host, HostPort, Names, Protocol, ProxySpec};
-use crate::error::Peer;
-use crate::wire::{Exchange, Request, Socks5};
+use crate::config::{Family, Host, HostPort, Names, Protocol, ProxySpec, Version};
+use crate::error::{Error, Peer};
+use crate::wire::{Exchange, Request, Socks4, Socks5};
 
 /// One proxy, and where it shall connect us to.
 #[derive(Clone, Debug)]
@@ -15,7 +16,7 @@ pub struct Leg {
     hop: usize,
     target: HostPort,
     /// Of the target, where the proxy isn't to be told its name.
-    address: Option<SocketAddr>,
+    address: Option<HostPort>,
 }
 
 impl Leg {
@@ -33,9 +34,18 @@ impl Leg {
         self.candidate.proxy(self.hop)
     }
 
+    /// The proxies that it is reached through.
+    pub(crate) fn before(&self) -> impl Iterator<Item = &ProxySpec> {
+        (0..self.hop).map(move |hop| self.candidate.proxy(hop))
+    }
+
     /// How errors call the proxy.
     pub fn peer(&self) -> Peer {
-        Peer::Proxy(self.spec().address.clone())
+        let address = self.spec().address.clone();
+        match self.hop {
+            0 => Peer::Proxy(address),
+            _ => Peer::Via(address),
+        }
     }
 
     /// Whether there are others: of one proxy it goes without saying which it is.
@@ -51,38 +61,72 @@ impl Leg {
     /// How errors call the target.
     pub fn target_peer(&self) -> Peer {
         if self.hop + 1 < self.candidate.hops() {
-            Peer::Proxy(self.target.clone())
+            Peer::Via(self.target.clone())
         } else {
             Peer::Destination(self.target.clone())
         }
     }
 
-    /// Which addresses of the target are tried, where we look it up.
+    /// Which addresses of the target are tried, where we look it up. Where the proxy takes those of
+    /// one version alone, [`at`](Leg::at) chooses them: ours is that of the way to the proxy.
     pub fn family(&self) -> Family {
-        self.candidate.family()
+        let family = self.candidate.family();
+        if self.takes_ipv4_alone() {
+            let version = Version::Any;
+            return Family { version, ..family };
+        }
+        family
     }
 
-    /// The target, when it is a name that we resolve; [`at`](Leg::at) says to what.
-    pub fn name_to_look_up(&self) -> Option<&HostPort> {
-        match (self.spec().protocol, &self.target.host) {
-            (Protocol::Socks5(Names::Here), Host::Name(_)) => Some(&self.target),
-            _ => None,
+    /// The target, when its addresses are to be found here; [`at`](Leg::at) says which they are.
+    pub fn target_to_locate(&self) -> Option<&HostPort> {
+        let is_located_here = match &self.target.host {
+            Host::Name(_) => self.spec().protocol.resolves_here(),
+            Host::Ip(IpAddr::V6(_)) => self.takes_ipv4_alone(),
+            Host::Ip(IpAddr::V4(_)) => false,
+        };
+        Some(&self.target).filter(|_| is_located_here)
+    }
+
+    /// Has the proxy asked for one of these addresses of the target: the first that it can be asked
+    /// for.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn at(mut self, addresses: &[SocketAddr]) -> Result<Leg, Error> {
+        let is_taken = |address: &&SocketAddr| address.is_ipv4() || !self.takes_ipv4_alone();
+        match addresses.iter().find(is_taken) {
+            Some(address) => {
+                self.address = Some(HostPort::from(*address));
+                Ok(self)
+            }
+            None => {
+                let why = "no IPv4 address, and socks4:// takes no other: try socks4a:// or \
+                           socks5h://";
+                let why = io::Error::new(io::ErrorKind::NotFound, why);
+                Err(Error::locate(self.target_peer(), why))
+            }
         }
     }
 
-    /// Has the proxy asked for this address of the target.
-    pub fn at(mut self, address: SocketAddr) -> Leg {
-        self.address = Some(address);
-        self
+    /// What the proxy is asked for: the target, or an address of it.
+    pub fn asked(&self) -> &HostPort {
+        self.address.as_ref().unwrap_or(&self.target)
+    }
+
+    fn takes_ipv4_alone(&self) -> bool {
+        self.spec().protocol == Protocol::Socks4(Names::Here)
     }
 
     /// What is said to the proxy: for HTTP with our headers, in the way that it took last.
     pub fn exchange(&self) -> Exchange {
-        let address = self.address.map(HostPort::from);
-        let asked = address.as_ref().unwrap_or(&self.target);
+        let asked = self.asked();
+        let credentials = || self.spec().credentials.clone();
         match self.spec().protocol {
             Protocol::Http => self.request(asked),
-            Protocol::Socks5(_) => Socks5::connect(asked, self.spec().credentials.clone()).into(),
+            Protocol::Socks5(_) => Socks5::connect(asked, credentials()).into(),
+            Protocol::Socks4(_) => Socks4::connect(asked, credentials()).into(),
         }
     }
 

@@ -24,7 +24,7 @@ impl Hop {
     pub(super) fn new(spec: ProxySpec, schemes: &Schemes) -> Hop {
         let credentials = match spec.protocol {
             Protocol::Http => spec.credentials.clone(),
-            Protocol::Socks5(_) => None,
+            Protocol::Socks5(_) | Protocol::Socks4(_) => None,
         };
         let identity = credentials.map(|credentials| Identity::new(credentials, schemes.clone()));
         Hop { spec, identity }

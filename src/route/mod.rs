@@ -1,8 +1,8 @@
 //! Which way a tunnel goes: values and rules; nothing here connects.
 //!
 //! A [`Tunnel`] is a destination and the [`Gateway`] to it; the gateway remembers which proxies
-//! failed lately, or holds the [`Question`] to a PAC file, [`Attempts`] hands out one way after the other, a [`Leg`] says what each proxy is
-//! asked for, and [`in_order`] sorts the addresses of each.
+//! failed lately, or holds the [`Question`] to a PAC file, [`Attempts`] hands out one way after the
+//! other, a [`Leg`] says what each proxy is asked for, and [`in_order`] sorts the addresses of each.
 
 mod addresses;
 mod attempts;

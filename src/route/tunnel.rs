@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Gateway;
-use crate::config::{Family, Header, Host, HostPort, Names, Protocol, ProxySpec, Route};
+use crate::config::{Family, Header, Host, HostPort, ProxySpec, Route};
 
 /// A destination and the gateway to it. Cheap to clone, and to send to another thread.
 ///
@@ -90,7 +90,7 @@ impl Tunnel {
     pub(crate) fn looks_names_up(&self) -> bool {
         let (destination, route) = (self.destination(), self.gateway().route());
         let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
-        let looks_up = |proxy: &ProxySpec| proxy.protocol == Protocol::Socks5(Names::Here);
+        let looks_up = |proxy: &ProxySpec| proxy.protocol.resolves_here();
         let looks_targets_up = route.all_proxies().any(looks_up);
         let is_asked = route.pac.is_some() && !route.is_direct(destination);
         let may_be_direct = route.direct_fallback || route.is_direct(destination);

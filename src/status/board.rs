@@ -7,21 +7,20 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::access::Access;
+use crate::access::TurnedAway;
 use crate::config::{Config, Timeouts};
-use crate::route::{Gateway, Standing};
+use crate::route::{Gateway, Standing, Tunnel};
 use crate::service::Service;
-use crate::tally::{Tally, Totals};
+use crate::tally::{Flow, Tally, Totals};
 
 /// Everything that can be looked at.
 #[derive(Debug)]
 pub(crate) struct Board {
     pub(super) started: SystemTime,
-    /// Who knows of those that were turned away.
-    pub(super) access: Access,
+    pub(super) turned_away: TurnedAway,
     scene: Mutex<Scene>,
 }
 
@@ -29,10 +28,13 @@ pub(crate) struct Board {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scene {
     pub(super) timeouts: Timeouts,
+    /// By which all clients go that have come since the last change.
+    gateway: Option<Gateway>,
     pub(super) listeners: Vec<Listener>,
     /// Of those that are out of sight.
     past: Totals,
-    /// How often each way to a proxy answered, and failed, before the change that has made this.
+    /// How often each way to a proxy that there was before the change that has made this answered,
+    /// and failed, until then.
     earlier: HashMap<String, (u64, u64)>,
 }
 
@@ -54,22 +56,23 @@ pub(crate) struct Next {
 }
 
 impl Board {
-    pub(crate) fn new(access: Access) -> Board {
+    pub(crate) fn new(turned_away: TurnedAway) -> Board {
         Board {
             started: SystemTime::now(),
-            access,
+            turned_away,
             scene: Mutex::default(),
         }
     }
 
     /// Begins the scene that a configuration makes.
-    pub(crate) fn next(&self, config: &Config) -> Next {
+    pub(crate) fn next(&self, config: &Config, gateway: &Gateway) -> Next {
         let mut scene = self.scene();
-        for (way, standing) in scene.standings() {
-            let counts = (standing.answers, standing.failures);
-            scene.earlier.insert(way, counts);
-        }
+        let standings = scene.standings().into_iter();
+        scene.earlier = standings
+            .map(|(way, standing)| (way, (standing.answers, standing.failures)))
+            .collect();
         scene.timeouts = config.timeouts.clone();
+        scene.gateway = Some(gateway.clone());
         Next {
             former: mem::take(&mut scene.listeners),
             scene,
@@ -143,9 +146,25 @@ impl Scene {
         all
     }
 
+    /// So many of the live tunnels, those that are open longest, each at its listener, and how many
+    /// others there are.
+    pub(super) fn eldest(&self, most: usize) -> (Vec<(&Listener, Arc<Flow>)>, usize) {
+        let mut all = Vec::new();
+        let mut others = 0;
+        for listener in &self.listeners {
+            let (eldest, rest) = listener.tally.eldest(most);
+            all.extend(eldest.into_iter().map(|flow| (listener, flow)));
+            others += rest;
+        }
+        all.sort_by_key(|(_, flow)| flow.since);
+        others += all.len().saturating_sub(most);
+        all.truncate(most);
+        (all, others)
+    }
+
     /// The ways through proxies, in their order, and how each has done since the start.
     pub(super) fn standings(&self) -> Vec<(String, Standing)> {
-        let standings = self.gateway().into_iter().flat_map(Gateway::standings);
+        let standings = self.gateway.iter().flat_map(Gateway::standings);
         standings
             .map(|(way, mut standing)| {
                 let way = way.to_string();
@@ -159,12 +178,16 @@ impl Scene {
 
     /// Whether these ways are of a list, in which each has its place.
     pub(super) fn are_listed(&self) -> bool {
-        self.gateway().map_or(true, Gateway::is_listed)
+        self.gateway.as_ref().map_or(true, Gateway::is_listed)
     }
 
-    /// That of all listeners.
-    fn gateway(&self) -> Option<&Gateway> {
-        self.open().find_map(|listener| listener.service.gateway())
+    /// Where a client's way is known before there is one.
+    pub(super) fn first_tunnel(&self) -> Option<&Tunnel> {
+        self.open().find_map(|listener| match &listener.service {
+            Service::Tunnel(tunnel) => Some(tunnel),
+            // Where to is for their clients to say.
+            Service::Dynamic(_) | Service::Proxy(_) => None,
+        })
     }
 
     /// Those that take clients.
@@ -192,11 +215,12 @@ mod tests {
     use super::*;
     use crate::cli::{parse, Command};
     use crate::env::Environment;
-    use crate::route::Tunnel;
-    use crate::route::Ways;
+    use crate::report::Origin;
+    use crate::route::{Via, Ways};
+    use crate::tally::Arrival;
 
-    fn config() -> Config {
-        let words = ["ptunnel", "--no-proxy", "*", "1:a:1"];
+    fn config(proxy: &str) -> Config {
+        let words = ["ptunnel", "-p", proxy, "1:a:1"];
         let ask = |_: &str| unreachable!("there is no password");
         match parse(&words, &Environment::new(&|_| None), &ask) {
             Ok(Command::Run(config, _)) => *config,
@@ -204,12 +228,13 @@ mod tests {
         }
     }
 
-    /// Has these listeners from now on; returns their tallies.
-    fn change(board: &Board, listeners: &[(&str, &str, &str)]) -> Vec<Tally> {
-        let mut next = board.next(&config());
-        let tallies = listeners.iter().map(|(name, destination, proxy)| {
-            let tunnel = Tunnel::to(destination.parse().unwrap());
-            let tunnel = tunnel.through(proxy.parse().unwrap()).build();
+    /// Has these listeners from now on, which go through this proxy; returns their tallies.
+    fn change(board: &Board, proxy: &str, listeners: &[(&str, &str)]) -> Vec<Tally> {
+        let config = config(proxy);
+        let gateway = Gateway::new(config.route.clone());
+        let mut next = board.next(&config, &gateway);
+        let tallies = listeners.iter().map(|(name, destination)| {
+            let tunnel = Tunnel::new(destination.parse().unwrap(), &gateway);
             next.add(name, &Service::Tunnel(tunnel))
         });
         let tallies = tallies.collect();
@@ -238,18 +263,19 @@ mod tests {
         lines.iter().map(|line| line.to_string()).collect()
     }
 
-    fn opened(tally: &Tally) -> crate::tally::Arrival {
+    fn opened(tally: &Tally) -> Arrival {
         let mut arrival = tally.arrival();
-        arrival.opened(Duration::from_millis(1));
+        let flow = Flow::new(Origin::Unix, "a:1".parse().unwrap(), Via::DIRECTLY);
+        arrival.opened(Duration::from_millis(1), flow);
         arrival
     }
 
     #[test]
     fn a_listener_is_counted_on_whichever_way_it_goes() {
-        let board = Board::new(Access::default());
-        let tallies = change(&board, &[("l:1", "a:1", "p:1"), ("l:2", "b:2", "p:1")]);
+        let board = Board::new(TurnedAway::default());
+        let tallies = change(&board, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
         let _clients: Vec<_> = tallies.iter().map(opened).collect();
-        let again = change(&board, &[("l:2", "b:2", "q:1"), ("l:1", "a:1", "p:1")]);
+        let again = change(&board, "q:1", &[("l:2", "b:2"), ("l:1", "a:1")]);
         assert_eq!(again[0].totals().opened(), 1);
         assert_eq!(sight(&board).0, ["l:2 b:2 1", "l:1 a:1 1"]);
         let scene = board.scene();
@@ -257,50 +283,69 @@ mod tests {
         assert_eq!(ways.collect::<Vec<String>>(), ["q:1"]);
     }
 
-    /// Each change makes a gateway that knows nothing.
+    /// Each change makes a gateway that knows nothing. One that is gone isn't remembered: there may be
+    /// others at each change, for years.
     #[test]
-    fn a_proxy_is_counted_on() {
-        let board = Board::new(Access::default());
-        let listeners = &[("l:1", "a:1", "p:1")][..];
+    fn a_proxy_is_counted_on_while_it_is_there() {
+        let board = Board::new(TurnedAway::default());
+        let listeners = &[("l:1", "a:1")][..];
         for expected in 1..4 {
-            change(&board, listeners);
-            let gateway = board.scene().listeners[0].service.gateway().cloned();
-            match gateway.unwrap().ways(&"a:1".parse().unwrap()) {
+            change(&board, "p:1", listeners);
+            match board.scene().gateway.unwrap().ways(&"a:1".parse().unwrap()) {
                 Ways::Known(mut attempts) => attempts.next().unwrap().worked(),
                 Ways::Asked(_) => unreachable!("there is a list"),
             }
             let (way, standing) = board.scene().standings().remove(0);
             assert_eq!((&way[..], standing.answers), ("p:1", expected));
         }
-        change(&board, &[("l:1", "a:1", "q:1")]);
-        change(&board, listeners);
-        assert_eq!(board.scene().standings()[0].1.answers, 3);
+        change(&board, "q:1", listeners);
+        change(&board, "p:1", listeners);
+        assert_eq!(board.scene().standings()[0].1.answers, 0);
+        assert_eq!(board.scene().earlier.len(), 1);
+    }
+
+    /// Each tally alone would be within the bound.
+    #[test]
+    fn tunnels_of_all_listeners_are_shown_in_one_order_and_within_one_bound() {
+        let board = Board::new(TurnedAway::default());
+        let tallies = change(&board, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
+        let order = [&tallies[0], &tallies[1], &tallies[0], &tallies[1]];
+        let _clients: Vec<Arrival> = order.iter().map(|tally| opened(tally)).collect();
+        let scene = board.scene();
+        let shown = |most| {
+            let (eldest, others) = scene.eldest(most);
+            let at = eldest.iter().map(|(listener, _)| listener.name.clone());
+            (at.collect::<Vec<String>>().join(" "), others)
+        };
+        assert_eq!(shown(4), ("l:1 l:2 l:1 l:2".into(), 0));
+        assert_eq!(shown(3), ("l:1 l:2 l:1".into(), 1));
+        assert_eq!(shown(1), ("l:1".into(), 3));
     }
 
     #[test]
     fn one_that_is_gone_is_seen_to_its_last_client_and_counted_for_ever() {
-        let board = Board::new(Access::default());
-        let tallies = change(&board, &[("l:1", "a:1", "p:1"), ("l:2", "b:2", "p:1")]);
+        let board = Board::new(TurnedAway::default());
+        let tallies = change(&board, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
         let client = opened(&tallies[0]);
         drop(opened(&tallies[1]));
-        let other = &[("l:1", "c:3", "p:1")][..];
-        change(&board, other);
+        let other = &[("l:1", "c:3")][..];
+        change(&board, "p:1", other);
         let expected = ["l:1 c:3 0", "closed l:1 a:1 1", "closed l:2 b:2 0"];
         assert_eq!(sight(&board), (seen(&expected), 2));
-        change(&board, other);
+        change(&board, "p:1", other);
         assert_eq!(sight(&board), (seen(&["l:1 c:3 0", "closed l:1 a:1 1"]), 2));
         drop(client);
-        change(&board, other);
+        change(&board, "p:1", other);
         assert_eq!(sight(&board), (seen(&["l:1 c:3 0"]), 2));
     }
 
     #[test]
     fn one_that_comes_back_takes_up_its_numbers() {
-        let board = Board::new(Access::default());
-        let both = &[("l:1", "a:1", "p:1"), ("l:2", "b:2", "p:1")][..];
-        let client = opened(&change(&board, both)[1]);
-        change(&board, &both[..1]);
-        assert_eq!(change(&board, both)[1].totals().clients, 1);
+        let board = Board::new(TurnedAway::default());
+        let both = &[("l:1", "a:1"), ("l:2", "b:2")][..];
+        let client = opened(&change(&board, "p:1", both)[1]);
+        change(&board, "p:1", &both[..1]);
+        assert_eq!(change(&board, "p:1", both)[1].totals().clients, 1);
         drop(client);
         assert_eq!(sight(&board).0, ["l:1 a:1 0", "l:2 b:2 0"]);
     }
@@ -308,8 +353,8 @@ mod tests {
     /// As those that systemd binds with `ReusePort=`; a metric must not be told twice.
     #[test]
     fn sockets_of_one_address_are_one_listener() {
-        let board = Board::new(Access::default());
-        let tallies = change(&board, &[("l:1", "a:1", "p:1"), ("l:1", "a:1", "p:1")]);
+        let board = Board::new(TurnedAway::default());
+        let tallies = change(&board, "p:1", &[("l:1", "a:1"), ("l:1", "a:1")]);
         let _clients: Vec<_> = tallies.iter().map(opened).collect();
         assert_eq!(sight(&board).0, ["l:1 a:1 2"]);
     }

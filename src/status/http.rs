@@ -1,23 +1,26 @@
-//! As much of HTTP/1.1 as it takes to be asked: one GET a connection, small and in time.
+//! As much of HTTP/1.1 as it takes to be asked: one GET or HEAD a connection, small and in time.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::{IpAddr, Shutdown, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use super::seats::{Seat, Seats};
 use super::{json, metrics, spawn, Status};
 use crate::trial::{Stream, Timed};
 use crate::wire::{HeadReader, Inbound, Malformed};
 
-/// Who asks has so long to do so, and to take the answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Who has come has so long to ask.
+const HEARING: Duration = Duration::from_secs(2);
+
+/// And then so long to take the answer.
+const ANSWERING: Duration = Duration::from_secs(10);
 
 /// No question is longer.
 const LONGEST: usize = 8 * 1024;
 
-/// Answered at once; who comes while so many are is turned away.
+/// Heard or answered at once; who comes while so many are answered is turned away.
 const MOST: usize = 16;
 
 /// Before accepting again when this process or machine lacks something for it.
@@ -29,7 +32,7 @@ const PARTING_BYTES: u64 = 64 * 1024;
 
 /// Answers for ever, each on a thread of its own.
 pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
-    let busy = Arc::new(AtomicUsize::new(0));
+    let seats = Seats::new(MOST);
     loop {
         let socket = match listening.accept() {
             Ok((socket, _)) => socket,
@@ -38,49 +41,35 @@ pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
                 continue;
             }
         };
-        let seat = match Seat::take(&busy, MOST) {
+        let seat = match Seat::take(&seats, socket) {
             Some(seat) => seat,
             None => continue,
         };
         let status = status.clone();
         // Without a thread for it the connection is closed.
         let _ = spawn("status-client", move || {
-            let _seat = seat;
-            let _ = converse(socket, &status);
+            let _ = converse(&seat, &status);
         });
     }
 }
 
-/// One of few, for somebody as long as he has it.
-pub(super) struct Seat(Arc<AtomicUsize>);
-
-impl Seat {
-    /// Unless so many are taken.
-    pub(super) fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Seat> {
-        let seat = Seat(taken.clone());
-        // It is given back either way.
-        Some(seat).filter(|_| taken.fetch_add(1, Ordering::SeqCst) < most)
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 /// A question and its answer.
-fn converse(socket: TcpStream, status: &Status) -> io::Result<()> {
-    let mut stream = Timed::new(socket.try_clone()?);
-    stream.limit(PATIENCE);
-    let answer = match read(&mut stream)? {
-        Ok(question) => status.answer(&question),
-        Err(_) => Answer::text(400, "this is no HTTP request"),
+fn converse(seat: &Seat, status: &Status) -> io::Result<()> {
+    let mut stream = Timed::new(seat.socket().try_clone()?);
+    stream.limit(HEARING);
+    let question = read(&mut stream)?;
+    if !seat.keep() {
+        return Ok(());
+    }
+    let answer = match question {
+        Ok(question) => status.answer(&question).encode(question.method != "HEAD"),
+        Err(_) => Answer::text(400, "this is no HTTP request").encode(true),
     };
     // A probe may have taken its time.
-    stream.limit(PATIENCE);
-    stream.write_all(&answer.encode())?;
-    socket.shutdown(Shutdown::Write)?;
+    stream.limit(ANSWERING);
+    stream.write_all(&answer)?;
+    seat.socket().shutdown(Shutdown::Write)?;
+    seat.offer();
     stream.limit(PARTING);
     io::copy(&mut stream.take(PARTING_BYTES), &mut io::sink())?;
     Ok(())
@@ -104,18 +93,19 @@ fn read(stream: &mut impl Read) -> io::Result<Result<Inbound, Malformed>> {
 
 impl Status {
     fn answer(&self, question: &Inbound) -> Answer {
-        if question.method != "GET" {
-            let mut answer = Answer::text(405, "only GET is served");
-            answer.fields = "Allow: GET\r\n".into();
+        if !matches!(&question.method[..], "GET" | "HEAD") {
+            let mut answer = Answer::text(405, "only GET and HEAD are served");
+            answer.fields = "Allow: GET, HEAD\r\n".into();
             return answer;
         }
-        if self.is_local && !names_this_machine(question.host.as_deref()) {
+        let (host, target) = address(question);
+        if self.is_local && !names_this_machine(host) {
             return Answer::text(403, "ask for it by its address, or as localhost");
         }
-        let mut parts = question.target.splitn(2, '?');
+        let mut parts = target.splitn(2, '?');
         let (path, query) = (parts.next().unwrap_or_default(), parts.next());
         match (path, query) {
-            ("/", _) => Answer {
+            ("/", _) | ("", _) => Answer {
                 status: 200,
                 kind: "text/html; charset=utf-8",
                 fields: format!("Content-Security-Policy: {}\r\n", self.page.policy),
@@ -143,10 +133,31 @@ impl Status {
     }
 
     fn probe(&self) -> Answer {
-        match self.prober.probe(&self.board) {
+        let scene = self.board.scene();
+        let tunnel = match scene.first_tunnel() {
+            Some(tunnel) => tunnel,
+            // Such a probe never succeeds, however well we do: that is no failure.
+            None => return Answer::text(404, "there is no tunnel to probe"),
+        };
+        match self.prober.probe(tunnel, &scene.timeouts) {
             Ok(told) => Answer::text(200, &told),
             Err(told) => Answer::text(503, &told),
         }
+    }
+}
+
+/// Whom a question is for, and what for: a target in absolute form counts more than the field
+/// `Host` (RFC 9112 §3.2.2).
+fn address(question: &Inbound) -> (Option<&str>, &str) {
+    const SCHEME: &str = "http://";
+    let target = &question.target[..];
+    match target.get(..SCHEME.len()) {
+        Some(scheme) if scheme.eq_ignore_ascii_case(SCHEME) => {
+            let rest = &target[SCHEME.len()..];
+            let end = rest.find(|c| c == '/' || c == '?').unwrap_or(rest.len());
+            (Some(&rest[..end]), &rest[end..])
+        }
+        _ => (question.host.as_deref(), target),
     }
 }
 
@@ -183,7 +194,8 @@ impl Answer {
         }
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// Without its body it is the answer to HEAD.
+    fn encode(&self, with_body: bool) -> Vec<u8> {
         let reason = match self.status {
             200 => "OK",
             400 => "Bad Request",
@@ -201,7 +213,7 @@ impl Answer {
             self.kind,
             self.body.len(),
             self.fields,
-            self.body
+            if with_body { &self.body } else { "" }
         );
         text.into_bytes()
     }

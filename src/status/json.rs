@@ -1,21 +1,27 @@
 //! The same numbers as one JSON object, with the last minutes: what the page shows.
 
 use std::fmt::{self, Display, Write};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::board::{Board, Listener};
 use super::history::{History, Interval, STEP};
 use crate::error::Cause;
 use crate::escape::Quoted;
+use crate::report::Traffic;
 use crate::route::Standing;
 use crate::service::Service;
-use crate::tally::{Failure, Histogram, Totals, ENDS};
+use crate::tally::{Failure, Flow, Histogram, ENDS};
+
+/// So many tunnels are shown one by one, however many there are.
+const MOST: usize = 100;
 
 /// Everything there is.
 pub(super) fn page(board: &Board, history: &History) -> String {
     let steps = history.steps();
     let scene = board.scene();
     let totals = scene.totals();
+    let (tunnels, more_tunnels) = scene.eldest(MOST);
     let mut lately = Histogram::default();
     for step in &steps {
         lately.add(&step.opening);
@@ -28,13 +34,15 @@ pub(super) fn page(board: &Board, history: &History) -> String {
     object.member("opened", totals.opened());
     object.member("left", totals.left);
     object.member("failed", totals.failed());
-    object.member("turned_away", board.access.turned_away());
-    object.member("carried", carried(&totals));
+    object.member("turned_away", board.turned_away.count());
+    object.member("carried", carried(totals.carried));
     object.member("open_seconds", quantiles(&lately));
     object.member("ends", counts(ENDS.iter().copied().zip(&totals.ends)));
     let causes = Cause::ALL.iter().map(|cause| cause.label());
     object.member("errors", counts(causes.zip(&totals.failures)));
     object.member("listeners", list(scene.listeners.iter().map(listener)));
+    object.member("tunnels", list(tunnels.iter().map(tunnel)));
+    object.member("more_tunnels", more_tunnels);
     object.member("proxies", list(scene.standings().iter().map(proxy)));
     object.member("history", timeline(&steps));
     let mut text = object.end();
@@ -42,10 +50,10 @@ pub(super) fn page(board: &Board, history: &History) -> String {
     text
 }
 
-fn carried(totals: &Totals) -> String {
+fn carried(traffic: Traffic) -> String {
     let mut object = Object::default();
-    object.member("upload", totals.carried.upload);
-    object.member("download", totals.carried.download);
+    object.member("upload", traffic.upload);
+    object.member("download", traffic.download);
     object.end()
 }
 
@@ -84,7 +92,7 @@ fn listener(listener: &Listener) -> String {
     object.member("clients", totals.clients);
     object.member("opened", totals.opened());
     object.member("failed", totals.failed());
-    object.member("carried", carried(&totals));
+    object.member("carried", carried(totals.carried));
     object.member(
         "last_error",
         Maybe(listener.tally.last_failure().map(failure)),
@@ -96,6 +104,19 @@ fn failure(failure: Failure) -> String {
     let mut object = Object::default();
     object.member("time", seconds(failure.when));
     object.member("text", Quoted(&failure.why));
+    object.end()
+}
+
+/// `null` is no proxy: the way is direct.
+fn tunnel((listener, flow): &(&Listener, Arc<Flow>)) -> String {
+    let proxy = flow.via.proxy().map(|proxy| proxy.to_string());
+    let mut object = Object::default();
+    object.member("client", Quoted(&flow.client.to_string()));
+    object.member("listen", Quoted(&listener.name));
+    object.member("destination", Quoted(&flow.destination.to_string()));
+    object.member("proxy", Maybe(proxy.as_deref().map(Quoted)));
+    object.member("since", seconds(flow.since));
+    object.member("carried", carried(flow.read()));
     object.end()
 }
 

@@ -103,7 +103,7 @@ pub(super) fn page(board: &Board) -> String {
         "counter",
         "Connections from addresses that aren't in --allow-from.",
     );
-    page.line(format_args!("{} {}", name, board.access.turned_away()));
+    page.line(format_args!("{} {}", name, board.turned_away.count()));
 
     let mut of_proxies = |name, kind, help, value: &dyn Fn(&Standing) -> u64| {
         page.head(name, kind, help);

@@ -17,6 +17,7 @@ mod json;
 mod metrics;
 mod page;
 mod probe;
+mod seats;
 
 use std::io;
 use std::net::TcpListener;

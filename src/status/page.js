@@ -241,6 +241,17 @@ const show = (status) => {
       number(count(one.failures)),
     ])
     : [['none so far']]);
+  fill('tunnels', status.tunnels.length
+    ? status.tunnels.map((one) => [
+      { text: one.client === 'unix' ? 'Unix socket' : one.client, note: `at ${one.listen}` },
+      one.destination,
+      one.proxy === null ? 'directly' : `through ${one.proxy}`,
+      { text: span(Math.max(0, status.time - one.since)), kind: 'time' },
+      number(bytes(one.carried.download)),
+      number(bytes(one.carried.upload)),
+    ])
+    : [['nobody']]);
+  $('tunnels-note').textContent = status.more_tunnels ? `and ${count(status.more_tunnels)} more` : '';
 
   const all = Object.entries({ ...status.errors, turned_away: status.turned_away });
   const errors = all.filter(([, times]) => times > 0).sort((a, b) => b[1] - a[1]);

@@ -4,12 +4,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::http::Seat;
-use super::Board;
 use crate::config::Timeouts;
 use crate::error::Seconds;
-use crate::service::Service;
+use crate::route::Tunnel;
 use crate::trial::{Walk, Witness};
+use crate::turn::Turn;
 
 /// No phase of a probe takes longer.
 const LONGEST: Duration = Duration::from_secs(4);
@@ -36,9 +35,9 @@ struct Nobody;
 impl Witness for Nobody {}
 
 impl Prober {
-    /// Whether the first tunnel can be opened, now or a few seconds ago.
-    pub(super) fn probe(&self, board: &Board) -> Outcome {
-        let _seat = Seat::take(&self.asking, MOST)
+    /// Whether the tunnel can be opened, now or a few seconds ago.
+    pub(super) fn probe(&self, tunnel: &Tunnel, timeouts: &Timeouts) -> Outcome {
+        let _turn = Turn::take(&self.asking, MOST)
             .ok_or("a probe is under way, and others wait for it already")?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((when, outcome)) = &*last {
@@ -46,30 +45,17 @@ impl Prober {
                 return outcome.clone();
             }
         }
-        let outcome = knock(board);
+        let outcome = knock(tunnel, timeouts);
         *last = Some((Instant::now(), outcome.clone()));
         outcome
     }
 }
 
-fn knock(board: &Board) -> Outcome {
-    let scene = board.scene();
-    let tunnel = scene.open().find_map(|listener| match &listener.service {
-        Service::Tunnel(tunnel) => Some(tunnel),
-        // Where to is for their clients to say.
-        Service::Dynamic(_) | Service::Proxy(_) => None,
-    });
-    let tunnel = match tunnel {
-        Some(tunnel) => tunnel,
-        None => return Err("there is no tunnel to probe".into()),
-    };
-    let Timeouts {
-        connect, handshake, ..
-    } = scene.timeouts;
+fn knock(tunnel: &Tunnel, timeouts: &Timeouts) -> Outcome {
     let timeouts = Timeouts {
-        connect: connect.min(LONGEST),
-        handshake: handshake.min(LONGEST),
-        ..scene.timeouts.clone()
+        connect: timeouts.connect.min(LONGEST),
+        handshake: timeouts.handshake.min(LONGEST),
+        ..timeouts.clone()
     };
     let start = Instant::now();
     match Walk::new(&timeouts, &mut Nobody).open(tunnel) {

@@ -3,22 +3,38 @@
 use std::fmt;
 
 use super::Step;
-use crate::config::{Host, HostPort};
+use crate::config::{Host, HostPort, Protocol, ProxySpec};
 use crate::error::{Cause, Error};
+use crate::route::Leg;
+use crate::wire::{Refusal, SocksRefusal};
 
 /// Displays as the rest of `try: …`.
 pub(super) enum Advice {
     Text(&'static str),
-    /// A look at the certificates of who listens there.
-    Certificates(HostPort),
+    /// A look at the certificates of who listens there, through this proxy, if there is one.
+    Certificates(HostPort, Option<HostPort>),
 }
 
 /// What stands in errors that say by themselves what to do.
-const REMEDIES: &[&str] = &["try http", "write http", "--proxy-", "clock right?"];
+const REMEDIES: &[&str] = &[
+    "try http",
+    "try socks",
+    "write http",
+    "--proxy-",
+    "clock right?",
+    "identd",
+];
 
 impl Advice {
-    /// `None` when the error itself says what to do.
-    pub(super) fn after(step: Step, error: &Error) -> Option<Advice> {
+    /// `None` when the error itself says what to do. Where there is TLS with the proxy (`is_secure`),
+    /// it may have judged our certificate afterwards, as nginx does. `leg` is the part of a chain that
+    /// it happened on.
+    pub(super) fn after(
+        step: Step,
+        is_secure: bool,
+        error: &Error,
+        leg: Option<&Leg>,
+    ) -> Option<Advice> {
         let said = error.to_string();
         if REMEDIES.iter().any(|remedy| said.contains(remedy)) {
             return None;
@@ -45,31 +61,32 @@ impl Advice {
                 "nobody answers: is the address right, or does a firewall drop it? -4 and -6 keep \
                  to one family"
             }
-            (_, Cause::Tls) => return error.without_tls().cloned().map(Advice::Certificates),
-            (Step::Socks5, Cause::HandshakeTimeout) => {
-                "it takes the connection and says nothing: is it a SOCKS5 proxy, in the clear? \
-                 --handshake-timeout gives it more time"
+            (_, Cause::Tls) => return Advice::without_tls(error, leg),
+            (Step::Socks5, Cause::HandshakeTimeout) | (Step::Socks4, Cause::HandshakeTimeout) => {
+                "it takes the connection and says nothing: is it a SOCKS proxy of this version, in \
+                 the clear? --handshake-timeout gives it more time"
             }
             (_, Cause::HandshakeTimeout) => {
                 "it takes the connection and says nothing: is it an HTTP proxy, and is https:// \
                  right for it, or wrong? --handshake-timeout gives it more time"
             }
+            (_, Cause::Lost) if is_secure => {
+                "it may want a certificate of ours, or another one (--proxy-cert), or not serve \
+                 this machine: its log says why"
+            }
             (Step::Connect, Cause::Lost) => {
                 "it may want TLS (https://), or not serve this machine: its log says why"
             }
             (_, Cause::Lost) => "it may not serve this machine: its log says why",
-            (Step::Socks5, Cause::Malformed) => {
-                "whatever is there, it is no SOCKS5 proxy as it was spoken to: is the port right?"
+            (Step::Socks5, Cause::Malformed) | (Step::Socks4, Cause::Malformed) => {
+                "whatever is there, it is no SOCKS proxy as it was spoken to: is the port right?"
             }
             (_, Cause::Malformed) => {
                 "whatever is there, it is no HTTP proxy as it was spoken to: is the port right, \
                  and https:// or http://?"
             }
-            (_, Cause::Credentials) => {
-                "-U USER and --password-file FILE say who we are, -U 'DOMAIN\\user' in a Windows \
-                 domain; more attempts with a wrong password may lock the account"
-            }
-            (_, Cause::Refused) => return Advice::on_refusal(error),
+            (_, Cause::Credentials) => return Advice::on_credentials(error),
+            (_, Cause::Refused) => return Advice::on_refusal(is_secure, error),
             (_, Cause::Undecided) => {
                 "a browser with the same file gets the same answer: who wrote the file can mend it"
             }
@@ -78,8 +95,41 @@ impl Advice {
         Some(Advice::Text(text))
     }
 
-    fn on_refusal(error: &Error) -> Option<Advice> {
-        let text = match error.refusal()?.status() {
+    /// A look by openssl's own client, as far as that goes: through a single proxy that speaks HTTP in
+    /// the clear, and asks nobody who he is.
+    fn without_tls(error: &Error, leg: Option<&Leg>) -> Option<Advice> {
+        let is_plain = |proxy: &ProxySpec| {
+            proxy.protocol == Protocol::Http && proxy.tls.is_none() && proxy.credentials.is_none()
+        };
+        let mut before = leg.into_iter().flat_map(Leg::before);
+        let through = match (before.next(), before.next()) {
+            (None, _) => None,
+            (Some(proxy), None) if is_plain(proxy) => Some(proxy.address.clone()),
+            _ => return None,
+        };
+        let address = error.without_tls()?.clone();
+        Some(Advice::Certificates(address, through))
+    }
+
+    /// Only where it is our user who can do something about it.
+    fn on_credentials(error: &Error) -> Option<Advice> {
+        error.refusal()?.remedy()?;
+        Some(Advice::Text(if error.is_of_via() {
+            "--via http://USER@HOST:PORT and --proxy-netrc FILE say who we are to it, -U doesn't; \
+             more attempts with a wrong password may lock the account"
+        } else {
+            "-U USER and --password-file FILE say who we are, -U 'DOMAIN\\user' in a Windows \
+             domain; more attempts with a wrong password may lock the account"
+        }))
+    }
+
+    fn on_refusal(is_secure: bool, error: &Error) -> Option<Advice> {
+        let refusal = error.refusal()?;
+        let text = match refusal.status() {
+            _ if matches!(refusal, Refusal::Socks(SocksRefusal::Reply4 { .. })) => {
+                "SOCKS4 doesn't tell why: do the proxy's rules forbid it, or can't the proxy get \
+                 there?"
+            }
             403 => {
                 "the proxy's rules forbid it: ask who runs it to allow CONNECT to this host and \
                  port"
@@ -87,6 +137,14 @@ impl Advice {
             502..=504 => {
                 "it is the proxy that can't get there: is the destination's name known, and its \
                  port open, where the proxy stands?"
+            }
+            300..=399 | 511 => {
+                "it may be this network's login page: open it in a browser on this machine; or a \
+                 web server: is the port the proxy's?"
+            }
+            400 if is_secure => {
+                "it may want a certificate of ours, or another one (--proxy-cert), or be a web \
+                 server: its log says why"
             }
             400 | 404 | 405 | 501 => {
                 "it may be a web server, or a proxy that doesn't serve CONNECT: is the port the \
@@ -100,11 +158,15 @@ impl Advice {
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = match self {
+        let (address, through) = match self {
             Advice::Text(text) => return f.write_str(text),
-            Advice::Certificates(address) => address,
+            Advice::Certificates(address, through) => (address, through),
         };
-        write!(f, "`openssl s_client -connect {}", address)?;
+        f.write_str("`openssl s_client")?;
+        if let Some(proxy) = through {
+            write!(f, " -proxy {}", proxy)?;
+        }
+        write!(f, " -connect {}", address)?;
         if let Host::Name(name) = &address.host {
             write!(f, " -servername {}", name)?;
         }

@@ -41,7 +41,7 @@ pub(super) fn resolve(
 /// # Errors
 ///
 /// When there is no thread for it, or it panicked.
-pub(super) fn answered_by<T: Send + 'static>(
+fn answered_by<T: Send + 'static>(
     until: Instant,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Option<T>> {

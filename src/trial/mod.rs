@@ -12,7 +12,9 @@ mod stream;
 mod walk;
 
 use std::fmt;
+use std::fs;
 use std::io::{self, ErrorKind, Read, Stdout, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
 use self::advice::Advice;
@@ -42,6 +44,8 @@ pub(crate) enum Step {
     Connect,
     /// The same in SOCKS5.
     Socks5,
+    /// The same in SOCKS4.
+    Socks4,
     /// It is answered who we are.
     Authentication,
     /// The destination speaks.
@@ -58,8 +62,18 @@ impl Step {
             Step::Tls => "TLS",
             Step::Connect => "CONNECT",
             Step::Socks5 => "SOCKS5",
+            Step::Socks4 => "SOCKS4",
             Step::Authentication => "authentication",
             Step::FirstByte => "first byte",
+        }
+    }
+
+    /// Whether what comes after it is said in TLS.
+    fn secures(self) -> bool {
+        match self {
+            #[cfg(feature = "tls")]
+            Step::Tls => true,
+            _ => false,
         }
     }
 }
@@ -150,9 +164,15 @@ fn quoted(bytes: &[u8]) -> String {
 /// The story of one walk, as it is told on stdout.
 struct Account {
     out: Stdout,
+    /// Whether somebody waits before it, who shall see for what.
+    is_watched: bool,
     start: Instant,
+    /// Where it is, in a chain.
+    leg: Option<Leg>,
     /// Under way, and since when.
     step: Option<(Step, Instant)>,
+    /// There is TLS with the proxy that is asked.
+    is_secure: bool,
     /// Whether all of it could be written.
     told: io::Result<()>,
 }
@@ -161,17 +181,26 @@ impl Account {
     fn new() -> Account {
         Account {
             out: io::stdout(),
+            is_watched: is_character_device("/dev/fd/1"),
             start: Instant::now(),
+            leg: None,
             step: None,
+            is_secure: false,
             told: Ok(()),
         }
     }
 
     fn title(&mut self, destination: &HostPort) {
-        self.tell(format_args!("testing {}\n", destination));
+        self.begin_line(format_args!("testing {}\n", destination));
     }
 
-    /// Adds to the line at once: who waits shall see for what.
+    /// Begins a line when those of the log that came before are written: they would come between
+    /// its beginning and its end.
+    fn begin_line(&mut self, what: fmt::Arguments<'_>) {
+        log::logger().flush();
+        self.tell(what);
+    }
+
     fn tell(&mut self, what: fmt::Arguments<'_>) {
         if self.told.is_ok() {
             self.told = self.out.write_fmt(what).and_then(|()| self.out.flush());
@@ -181,7 +210,13 @@ impl Account {
     /// Ends the line of a step.
     fn end_step(&mut self, what: &dyn fmt::Display) -> Option<Step> {
         let (step, since) = self.step.take()?;
-        self.tell(format_args!("{:>10}  {}\n", Millis(since.elapsed()), what));
+        let rest = format_args!("{:>10}  {}\n", Millis(since.elapsed()), what).to_string();
+        if self.is_watched {
+            self.tell(format_args!("{}", rest));
+        } else {
+            // In one piece, which the log can't tear.
+            self.begin_line(format_args!("{}{}", margin(step), rest));
+        }
         Some(step)
     }
 
@@ -190,12 +225,12 @@ impl Account {
         match answer {
             Ok(via) => {
                 let all = Millis(self.start.elapsed());
-                self.tell(format_args!("works {}, {} in all\n", via, all));
+                self.begin_line(format_args!("works {}, {} in all\n", via, all));
                 0
             }
             Err(e) => {
                 self.gives_up(&e);
-                self.tell(format_args!("does not work\n"));
+                self.begin_line(format_args!("does not work\n"));
                 e.exit_code()
             }
         }
@@ -204,16 +239,23 @@ impl Account {
 
 impl Witness for Account {
     fn sets_out(&mut self, way: &dyn fmt::Display) {
-        self.tell(format_args!("{}\n", way));
+        self.leg = None;
+        self.is_secure = false;
+        self.begin_line(format_args!("{}\n", way));
     }
 
     fn turns_to(&mut self, leg: &Leg) {
-        self.tell(format_args!("asking {} for {}\n", leg.spec(), leg.target()));
+        self.leg = Some(leg.clone());
+        self.is_secure = false;
+        self.begin_line(format_args!("asking {} for {}\n", leg.spec(), leg.target()));
     }
 
     fn begins(&mut self, step: Step) {
         self.step = Some((step, Instant::now()));
-        self.tell(format_args!("  {:<14}", step.label()));
+        self.is_secure |= step.secures();
+        if self.is_watched {
+            self.begin_line(format_args!("{}", margin(step)));
+        }
     }
 
     fn is_done(&mut self, what: &dyn fmt::Display) {
@@ -222,10 +264,21 @@ impl Witness for Account {
 
     fn gives_up(&mut self, why: &Error) {
         let step = self.end_step(&format_args!("FAILED: {}", why));
-        if let Some(advice) = step.and_then(|step| Advice::after(step, why)) {
+        let (is_secure, leg) = (self.is_secure, self.leg.as_ref());
+        if let Some(advice) = step.and_then(|step| Advice::after(step, is_secure, why, leg)) {
             self.tell(format_args!("  {:<26}try: {}\n", "", advice));
         }
     }
+}
+
+/// How the line of a step begins.
+fn margin(step: Step) -> String {
+    format!("  {:<14}", step.label())
+}
+
+/// As a terminal is one; /dev/null, too, where it makes no difference.
+fn is_character_device(path: &str) -> bool {
+    fs::metadata(path).map_or(false, |metadata| metadata.file_type().is_char_device())
 }
 
 /// Milliseconds with a tenth: `12.3 ms`.

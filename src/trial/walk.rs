@@ -5,12 +5,12 @@ use std::fmt;
 use std::io::{self, Cursor, ErrorKind};
 use std::time::Instant;
 
-use super::dial::{answered_by, race, resolve};
+use super::dial::{race, resolve};
 use super::stream::{Fronted, Stream, Timed};
 use super::{Step, Witness};
 use crate::config::{Family, Host, HostPort, Protocol, ProxySpec, Timeouts};
 use crate::error::{Error, Peer, Phase};
-use crate::escape::{excerpt, Escaped};
+use crate::pac::shown;
 use crate::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use crate::wire::{self, Exchange, Proof};
 
@@ -69,14 +69,10 @@ impl<'a> Walk<'a> {
         };
         self.witness.begins(Step::Pac);
         let limit = question.limit(self.timeouts);
-        let asked = question.clone();
-        let said = answered_by(Instant::now() + limit, move || asked.ask(limit))
-            .map_err(|e| Error::other("cannot start a thread", e))?
-            .ok_or_else(|| question.late(limit))??;
+        let said = question.ask(limit)?;
         let attempts = question.attempts(&said)?;
-        let shown = excerpt(&Escaped(said.as_bytes()).to_string());
         self.witness
-            .is_done(&format_args!("{} says {}", question.file(), shown));
+            .is_done(&format_args!("{} says {}", question.file(), shown(&said)));
         Ok(attempts)
     }
 
@@ -104,7 +100,7 @@ impl<'a> Walk<'a> {
 
     /// Looks the target up, where the proxy shall be asked for an address.
     fn locate(&mut self, leg: Leg) -> Result<Leg, Error> {
-        let target = match leg.name_to_look_up() {
+        let target = match leg.target_to_locate() {
             Some(target) => target.clone(),
             None => return Ok(leg),
         };
@@ -113,9 +109,12 @@ impl<'a> Walk<'a> {
         let found = resolve(&target, leg.family(), Instant::now() + limit)
             .map_err(|e| Error::locate(leg.target_peer(), e))?
             .ok_or_else(|| Error::timed_out(Phase::Locating, leg.target_peer(), limit))?;
-        self.witness
-            .is_done(&format_args!("{} is {}", target.host, found[0].ip()));
-        Ok(leg.at(found[0]))
+        let leg = leg.at(&found)?;
+        if let Host::Ip(ip) = &leg.asked().host {
+            self.witness
+                .is_done(&format_args!("{} is {}", target.host, ip));
+        }
+        Ok(leg)
     }
 
     fn dial_directly(&mut self, tunnel: &Tunnel) -> Result<Box<dyn Stream>, Error> {
@@ -173,6 +172,7 @@ impl<'a> Walk<'a> {
         let mut step = match leg.spec().protocol {
             Protocol::Http => Step::Connect,
             Protocol::Socks5(_) => Step::Socks5,
+            Protocol::Socks4(_) => Step::Socks4,
         };
         let mut proof = None;
         let until = Instant::now() + self.timeouts.handshake;

@@ -53,7 +53,7 @@ pub enum Malformed {
     TooManyHosts,
     /// A challenge that is to be answered on its connection, and whose body has no end there.
     Body,
-    /// It isn't SOCKS5, where that was asked for.
+    /// It isn't SOCKS, where that was spoken.
     Socks(SocksFault),
 }
 

@@ -3,8 +3,8 @@
 //! Nothing here reads or writes, waits or knows of futures: functions from bytes to values and
 //! back. That a head is incomplete is an answer ([`Decoded::Partial`]), not an error. Heads are
 //! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
-//! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] is one with a
-//! proxy that speaks that instead of HTTP; clients of ours may speak it as well, and
+//! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] and [`Socks4`] are
+//! one with a proxy that speaks that instead of HTTP; clients of ours may speak SOCKS5 as well, and
 //! [`SocksServer`] hears them.
 //!
 //! ```
@@ -39,8 +39,9 @@ mod socks;
 pub use self::body::Framing;
 pub use self::exchange::{Exchange, Outcome, Proof, Step};
 pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
-pub use self::refusal::{HttpRefusal, Refusal, SocksRefusal};
+pub use self::refusal::{HttpRefusal, Refusal, Remedy, SocksRefusal};
 pub use self::request::{Inbound, Request};
 pub use self::response::{encode_response, Response, Verdict};
-pub use self::socks::{Socks5, SocksDenial, SocksFault, SocksReply, SocksServer, SocksStep};
+pub use self::socks::{Socks4, Socks5, SocksDenial, SocksFault};
+pub use self::socks::{SocksReply, SocksServer, SocksStep};
 pub(crate) use self::socks::{VERSION, VERSION_4};

@@ -11,6 +11,8 @@ pub struct Response {
     pub status: u16,
     /// What the proxy calls it, often nothing. From the network: escape before showing.
     pub reason: Vec<u8>,
+    /// Where it sends us instead, as a network's login page does. From the network, too.
+    pub location: Option<Vec<u8>>,
     /// What it asks of who we are (407), in its order.
     pub challenges: Vec<Challenge>,
     /// What stands between a challenge and the next reply; `None` when there won't be a next one
@@ -65,6 +67,9 @@ impl Response {
             let mut head = Response {
                 status: response.code.unwrap_or_default(),
                 reason: response.reason.unwrap_or_default().as_bytes().to_vec(),
+                location: values("location")
+                    .find(|v| !v.is_empty())
+                    .map(<[u8]>::to_vec),
                 challenges: Vec::new(),
                 framing: None,
                 next_nonce: None,

@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
+use crate::socks4;
 use crate::support::parts::{curl, Nginx, Squid, Tinyproxy, SMALL};
-use crate::support::socks::Microsocks;
+use crate::support::socks::{Microsocks, SshSocks};
 use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, Connection, Finished, Peer, Ptunnel, Running, TempDir};
 use crate::tls::{both_ways, bulk_peer};
@@ -79,6 +80,18 @@ fn curl_fetches_through_three_kinds_of_proxies_in_any_order() {
         let at = |place: usize| &all[(first + place) % 3];
         let program = Ptunnel::through(at(0)).args(&["--via", at(1), "--via", at(2)]);
         fetch(program, &nginx);
+    }
+}
+
+#[test]
+fn curl_fetches_through_a_chain_with_socks4_at_either_end() {
+    let (nginx, squid, ssh) = (Nginx::start(), Squid::start(None), SshSocks::start());
+    for scheme in &["socks4", "socks4a"] {
+        let url = format!("{}://joe@localhost:{}", scheme, ssh.address().port());
+        let http = format!("localhost:{}", squid.address().port());
+        for (first, second) in &[(&http, &url), (&url, &http)] {
+            fetch(Ptunnel::through(first).args(&["--via", second]), &nginx);
+        }
     }
 }
 
@@ -399,4 +412,37 @@ fn no_password_of_a_chain_is_shown() {
         .arg("-vvv");
     let finished = ends_with(program, 4, "Basic was tried");
     assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
+}
+
+/// It named `--user`, which never reaches them.
+#[test]
+fn who_we_are_to_a_proxy_behind_another_is_said_in_its_url() {
+    let own = embedded();
+    let asks = Peer::replying("HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic\r\n\r\n");
+    let alone = ends_with(
+        Ptunnel::through(asks.address()),
+        4,
+        "it offers Basic: give --user and the password",
+    );
+    assert!(!alone.stderr.contains("--via"), "{}", alone.stderr);
+    for (login, remedy) in &[
+        ("", "it offers Basic: its user stands in --via's URL"),
+        ("ann:x@", "check the user in --via's URL, and the password"),
+    ] {
+        let via = format!("http://{}{}", login, asks.address());
+        let program = || Ptunnel::through(own.proxy()).args(&["--via", &via]);
+        let finished = ends_with(program(), 4, remedy);
+        assert!(!finished.stderr.contains("--user"), "{}", finished.stderr);
+        let tested = program().args(&["--test", "-W", "example.org:22"]).run();
+        let advice = "try: --via http://USER@HOST:PORT";
+        assert!(tested.text().contains(advice), "{}", tested.text());
+    }
+    let other = socks4::proxy(|mut connection| {
+        connection.send(b"\x00\x5d\x00\x00\x00\x00\x00\x00");
+        connection.finish_sending();
+    });
+    let via = format!("socks4a://{}", other.address());
+    let program = Ptunnel::through(own.proxy()).args(&["--via", &via]);
+    let remedy = "(SOCKS reply 93): --via's URL wants the user that ptunnel runs as";
+    ends_with(program, 4, remedy);
 }

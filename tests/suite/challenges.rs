@@ -321,6 +321,17 @@ fn squid_refuses_a_wrong_digest() {
     );
 }
 
+/// The password in Basic, which had gone ahead, was blamed.
+#[test]
+fn a_scheme_that_squid_does_not_offer_was_not_refused_by_it() {
+    let squid = Squid::with_digest("joe", "right", 50);
+    let program = as_joe(&squid, "right").args(&["--proxy-auth", "basic"]);
+    let finished = program.args(&["-W", "example.org:22"]).run();
+    finished.expect_code(4);
+    let words = "it offers Digest: --proxy-auth allows none of these\n";
+    assert!(finished.stderr.ends_with(words), "{}", finished.stderr);
+}
+
 #[test]
 fn squid_takes_ntlm() {
     let squid = Squid::with_ntlm("hunter2");

@@ -122,6 +122,43 @@ fn a_check_needs_no_file_no_password_and_no_free_port() {
         .expect_code(2);
 }
 
+/// As root checks a service's file, whose password is where the service runs.
+#[test]
+fn a_check_warns_of_passwords_that_it_was_made_without() {
+    let proxies = "proxy = ['a:1', 'b:2']\ntunnels = '1:x:1'\n";
+    let folder = TempDir::new();
+    let nowhere = folder.path().join("nowhere").display().to_string();
+    let file = format!("user = 'joe'\npassword-file = '{}'\n", nowhere);
+    for (more, told) in &[
+        ("user = 'joe'\n", "no password for user 'joe'"),
+        (
+            &file,
+            &format!("--password-file '{}': No such file", nowhere),
+        ),
+        (
+            "dynamic = 0\ndynamic-user = 'ann'\n",
+            "--dynamic-user ann has no password: give",
+        ),
+        (
+            "serve-proxy = 0\nserve-user = 'ann'\n",
+            "--serve-user ann has no password: give",
+        ),
+    ] {
+        let text = outline(&format!("{}{}", proxies, more), &[]);
+        let warning = format!("warning: checked without a password: {}", told);
+        let warned = text.lines().filter(|line| line.starts_with(&warning));
+        assert_eq!(warned.count(), 1, "{:?} in: {}", warning, text);
+        assert!(
+            text.contains("would listen on 127.0.0.1:1 for x:1"),
+            "{}",
+            text
+        );
+    }
+    let open = folder.file_with_mode("open", 0o644, "x");
+    let file = format!("{}user = 'joe'\npassword-file = '{}'\n", proxies, open);
+    assert_refused(&file, &[], "others can read it");
+}
+
 /// The command line, then the file, then the environment.
 #[test]
 fn what_was_typed_goes_before_what_is_written() {
@@ -231,10 +268,6 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         ("user = ':x'", "FILE:3: --user: "),
         (
-            "password-file = '/nonexistent'",
-            "FILE:3: --password-file '/nonexistent': ",
-        ),
-        (
             "serve-proxy = '*:1'",
             "FILE:3: --serve-proxy *:1 would be a proxy for everybody",
         ),
@@ -259,6 +292,13 @@ fn what_is_wrong_is_told_with_its_line() {
         .args(&["--config", "/nonexistent/file"])
         .run();
     missing.expect_code(2);
+    let folder = TempDir::new();
+    let text = format!("{}password-file = '/nonexistent'", right);
+    let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
+    let finished = Ptunnel::new().args(&["--config", &file]).run();
+    finished.expect_code(2);
+    let told = format!("{}:3: --password-file '/nonexistent': ", file);
+    assert!(finished.stderr.contains(&told), "{}", finished.stderr);
     assert!(
         missing
             .stderr

@@ -107,6 +107,22 @@ fn json_escapes_what_comes_from_the_network() {
 }
 
 #[test]
+fn json_names_the_client_that_is_turned_away() {
+    let program = Ptunnel::through("proxy.example:3128")
+        .to("example.org:22")
+        .args(&["--log-format", "json", "--allow-from", "127.0.0.2"])
+        .start();
+    let mut client = program.connect();
+    let from = client.local().to_string();
+    client.expect_nothing();
+    program.says(&["turned away"]);
+    program.signal(SIGTERM);
+    let lines = read(&program.finish().stderr);
+    let told = format!(" | client='{}'", from);
+    assert!(lines[0].ends_with(&told), "{:?}", lines);
+}
+
+#[test]
 fn json_has_the_error_that_ends_the_program_too() {
     let taken = Peer::echoing();
     let finished = Ptunnel::through("proxy.example:3128")

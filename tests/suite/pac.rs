@@ -9,7 +9,7 @@ use crate::route::{origin, proxy};
 use crate::serve::granted;
 use crate::status::eventually_is;
 use crate::support::parts::{curl, run, Nginx, Squid, SMALL};
-use crate::support::socks::Microsocks;
+use crate::support::socks::{Microsocks, SshSocks};
 use crate::support::temp::free_port;
 use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, eventually, sys, Blackhole, Connection, Finished, Peer};
@@ -100,12 +100,13 @@ fn curl_fetches_through_whichever_real_proxy_the_file_names() {
     let identity = authority.issue("proxy", "DNS:localhost,IP:127.0.0.1");
     let (squid, open) = (Squid::start(Some(("joe", "hunter2"))), Squid::start(None));
     let stunnel = Stunnel::start(&identity, squid.address());
-    let socks = Microsocks::start(None);
+    let (socks, ssh) = (Microsocks::start(None), SshSocks::start());
     for said in &[
         format!("PROXY {}", squid.address()),
         format!("HTTPS localhost:{}", stunnel.address().port()),
         format!("SOCKS {}", socks.address()),
         format!("PROXY {}; SOCKS5 {}", closed_address(), socks.address()),
+        format!("SOCKS4 {}", ssh.address()),
         format!("HTTP {}", open.address()),
     ] {
         let (program, _folder) = with(&format!("return '{}';", said));
@@ -299,6 +300,27 @@ fn a_file_that_does_not_end_is_cut_and_others_are_served_meanwhile() {
     assert!(used < Duration::from_millis(250), "{:?}", used);
 }
 
+/// Eight such calls held all threads on which names are looked up.
+#[test]
+fn what_cannot_be_cut_costs_the_clients_of_others_no_more_than_what_can() {
+    let one = proxy("one");
+    let (program, _folder) = with(&format!(
+        "if (host == 'loop.example') [].indexOf.call({{ length: 2147483647 }}, 1);\n\
+         return 'PROXY {}';",
+        one.address()
+    ));
+    let program = program
+        .args(&["-w", "1"])
+        .to("loop.example:1")
+        .to("a.example:2")
+        .start();
+    let mut waiting: Vec<Connection> = (0..8).map(|_| program.connect_to(0)).collect();
+    for client in &mut waiting {
+        client.expect_nothing();
+    }
+    assert_eq!(greeting(&program, 1), "one");
+}
+
 #[test]
 fn what_is_no_answer_fails_that_client_with_its_text() {
     let one = proxy("one");
@@ -333,20 +355,43 @@ fn what_is_no_answer_fails_that_client_with_its_text() {
 fn kinds_that_are_not_spoken_are_passed_over_and_told_once() {
     let one = proxy("one");
     let (program, _folder) = with(&format!(
-        "return 'SOCKS4 127.0.0.1:9; QUIC x:1; PROXY {}';",
+        "return 'SOCKS6 127.0.0.1:9; QUIC x:1; PROXY {}';",
         one.address()
     ));
     let program = program.to("a.example:1").to("b.example:1").start();
     for tunnel in &[0, 0, 1] {
         assert_eq!(greeting(&program, *tunnel), "one");
     }
-    program.says(&["warning", "corp.pac: passing over 'SOCKS4 127.0.0.1:9'"]);
+    program.says(&["warning", "corp.pac: passing over 'SOCKS6 127.0.0.1:9'"]);
     assert_eq!(
         count_of(&program, "passing over"),
         2,
         "{}",
         program.stderr()
     );
+}
+
+/// The whole answer failed, for each client.
+#[test]
+fn a_proxy_that_has_no_room_for_its_password_is_passed_over_and_told_once() {
+    let one = proxy("one");
+    let folder = TempDir::new();
+    let netrc = format!("machine localhost login joe password {}\n", "x".repeat(256));
+    let netrc = folder.file_with_mode("netrc", 0o600, netrc);
+    let (program, _folder) = with(&format!(
+        "return 'SOCKS localhost:9; PROXY {}';",
+        one.address()
+    ));
+    let program = program
+        .args(&["--proxy-netrc", &netrc])
+        .to("a.example:1")
+        .start();
+    for _ in 0..2 {
+        assert_eq!(greeting(&program, 0), "one");
+    }
+    program.says(&["corp.pac: passing over 'SOCKS localhost:9': SOCKS5 has room for 255"]);
+    assert_eq!(count_of(&program, "passing over"), 1);
+    assert!(!program.stderr().contains("xxx"), "{}", program.stderr());
 }
 
 #[test]
@@ -377,6 +422,10 @@ fn a_file_that_can_not_be_used_ends_it_at_the_start_with_2() {
         (
             "\nfunction FindProxyForURL(url, host) {\n  return 'x;\n}",
             "line 3: SyntaxError",
+        ),
+        (
+            "let proxy = 'DIRECT';",
+            "in 'let proxy = 'DIRECT';' (ECMAScript 5: no let, no =>)",
         ),
         ("var a = 1;\nnobody();", "line 2: ReferenceError"),
         (
@@ -512,10 +561,51 @@ fn a_test_shows_what_it_says() {
         "{}",
         text
     );
-    let (program, _folder) = with("return nobody();");
-    let finished: Finished = program.args(&["--test", "-W", "a.example:1"]).run();
-    finished.expect_code(1);
-    assert!(finished.text().contains("FAILED: "), "{}", finished.text());
+    for (body, told) in &[
+        ("return nobody();", "line 2: ReferenceError"),
+        (
+            "return 'QUIC joe:hunter2@b:1; PROXY joe:hunter2@a:1'",
+            "it said '***@a:1': behind PROXY stands",
+        ),
+        ("return nobody('joe:hunter2@a:1');", "in '***@a:1');'"),
+        ("throw 'PROXY joe:hunter2@a:1'", "***@a:1"),
+    ] {
+        let (program, _folder) = with(body);
+        let finished: Finished = program.args(&["--test", "-W", "a.example:1"]).run();
+        finished.expect_code(1);
+        let text = finished.text();
+        assert!(text.contains("FAILED: ") && text.contains(told), "{}", text);
+        assert!(!text.contains("hunter2"), "{}", text);
+    }
+    // Passed over, and yet a part of the answer.
+    let (program, _folder) = with("return 'SOCKS9 joe:hunter2@a:1; DIRECT'");
+    let finished: Finished = program
+        .args(&["--test", "-W", &closed_address().to_string()])
+        .run();
+    let text = finished.text();
+    assert!(text.contains("corp.pac says ***@a:1; DIRECT"), "{}", text);
+    for told in &[&text, &finished.stderr] {
+        assert!(!told.contains("hunter2"), "{}", told);
+    }
+}
+
+#[test]
+fn what_is_passed_over_in_a_test_tears_no_line_of_it() {
+    let closed = closed_address();
+    for _ in 0..20 {
+        let (program, _folder) = with(&format!("return 'NONE a:1; PROXY {}'", closed));
+        let program = program.args(&["--test", "-W", "a.example:1"]);
+        let text = program.after("exec 2>&1").run().text();
+        let warnings: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains("NONE a:1'"))
+            .collect();
+        assert!(
+            matches!(&warnings[..], [line] if line.starts_with("warning: ")),
+            "{}",
+            text
+        );
+    }
 }
 
 /// Scripts, each with destinations, for which another program's verdict is known: libpacparser's,
@@ -562,7 +652,7 @@ fn pactester_says_the_same() {
     // Some at once, in the place of a proxy that neither tries.
     for some in expressions.chunks(8) {
         let values = some.join(") + '|' + (");
-        let body = format!("return 'SOCKS4 ' + ({}) + ':1; PROXY 127.0.0.1:9';", values);
+        let body = format!("return 'NONE ' + ({}) + ':1; PROXY 127.0.0.1:9';", values);
         let file = folder.file("table.pac", saying(&body));
         for host in &["localhost", "www.example.org", "10.1.2.3", "127.0.0.1"] {
             let url = format!("https://{}:99/", host);

@@ -25,6 +25,10 @@ for word in sys.argv[1:end]:
     host, _, port = address.rpartition(':')
     if address == 'file':
         sockets.append(os.open('/dev/null', os.O_RDONLY))
+    elif address == 'datagrams':
+        one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        one.bind(('127.0.0.1', 0))
+        sockets.append(one.detach())
     else:
         path = '/' in address
         family = socket.AF_UNIX if path else socket.AF_INET6 if ':' in host else socket.AF_INET
@@ -168,15 +172,18 @@ fn a_socket_that_is_not_there_is_named_with_those_that_are() {
 #[test]
 fn a_descriptor_that_takes_no_clients_is_no_socket_for_them() {
     let deaf = format!("127.0.0.1:{}=deaf", free_port());
-    for socket in &["file=deaf", &deaf] {
+    for (socket, why) in &[
+        ("file=deaf", "on non-socket"),
+        (&deaf, "no stream socket that listens, as ListenStream="),
+        // Its protocol wasn't available.
+        ("datagrams=deaf", "no stream socket that listens"),
+    ] {
         let program = Ptunnel::through("proxy.example:1").arg("fd:deaf:a.example:1");
         let finished = launched(program, &[socket]).run();
         finished.expect_code(1);
-        assert!(
-            finished.stderr.contains("cannot listen on fd:3 ('deaf')"),
-            "{}",
-            finished.stderr
-        );
+        let told = &finished.stderr;
+        let what = "cannot listen on fd:3 ('deaf')";
+        assert!(told.contains(what) && told.contains(why), "{}", told);
     }
 }
 

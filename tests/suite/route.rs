@@ -372,6 +372,10 @@ fn no_proxy_comes_from_the_environment_unless_an_option_says_otherwise() {
         (through().env("no_proxy", "a.example"), [true, false]),
         (through().env("NO_PROXY", "a.example"), [true, false]),
         (
+            through().env("no_proxy", "<local>,a.example"),
+            [true, false],
+        ),
+        (
             through()
                 .env("no_proxy", "b.example")
                 .env("NO_PROXY", "a.example"),

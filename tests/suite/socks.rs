@@ -29,7 +29,7 @@ fn proxy(script: impl Fn(Connection) + Send + Sync + 'static) -> Peer {
 
 /// Fetches both files of the origin.
 #[track_caller]
-fn fetch(program: Ptunnel, nginx: &Nginx) {
+pub fn fetch(program: Ptunnel, nginx: &Nginx) {
     let program = program.to(nginx.address()).start();
     let get = |file: &str| {
         let url = format!("http://{}/{}", program.address(), file);
@@ -226,7 +226,8 @@ fn what_is_no_socks5_is_told() {
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
             "sent no valid reply: it speaks HTTP: try http://",
         ),
-        (b"\x00\x5b\0\0\0\0\0\0", "not SOCKS5 (it begins with 0)"),
+        (b"\x00\x5b\0\0\0\0\0\0", "it speaks SOCKS4: try socks4a://"),
+        (b"SSH-2.0-x\r\n", "not SOCKS5 (it begins with 83)"),
         (b"\x05\x02", "method 2, which wasn't offered"),
         (b"", "closed the connection before it replied"),
     ];

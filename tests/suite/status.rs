@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::ends::{Ends, Gate};
-use crate::serve::request;
+use crate::serve::{open, request};
 use crate::support::parts::{command, described};
 use crate::support::process::is_listening;
 use crate::support::sys::{SIGHUP, SIGTERM};
@@ -446,12 +446,12 @@ fn clients_that_name_their_destination_are_counted_as_those_of_tunnels() {
         1.0,
     );
     carried("upload", 5.0);
-    // One who asks for nothing, one who is refused, and one who leaves while he waits.
+    // One who talks rubbish, one who is refused, and one who leaves while he waits.
     let failed = |cause: &str| {
         let label = format!("cause=\"{}\"", cause);
         eventually_is(&program, "ptunnel_tunnels_failed_total", &[&label], 1.0);
     };
-    program.connect().finish_sending();
+    program.connect().send("rubbish\r\n\r\n");
     failed("denied");
     let mut refused = program.connect();
     refused.send(request("b.example:2"));
@@ -468,6 +468,148 @@ fn clients_that_name_their_destination_are_counted_as_those_of_tunnels() {
     let way = evaluated(&program, "s['listeners'][0]['way']");
     let expected = format!("what its clients ask for, through {}", gate.address());
     assert_eq!(way, expected);
+}
+
+/// With the log in JSON: its marks are for the log alone.
+#[test]
+fn each_live_tunnel_is_shown_with_its_client_and_its_way() {
+    let gate = Gate::open();
+    let origin = Peer::start(|mut connection| connection.echo());
+    let folder = TempDir::new();
+    let path = folder.at("socket");
+    let program = Ptunnel::through(gate.address())
+        .args(&["--via", "second.example:3", "--log-format", "json"])
+        .to("example.org:22")
+        .arg(format!("{}:b.example:2", path))
+        .args(&["-D", "0", "--threads", "2"])
+        .more_lines(2)
+        .serving()
+        .watched()
+        .start();
+    let tunnels =
+        "[(t['client'], t['listen'], t['destination'], t['proxy']) for t in s['tunnels']]";
+    assert_eq!(evaluated(&program, tunnels), "[]");
+    // Through both proxies, which the test plays.
+    let grant = || {
+        let mut server = gate.grant();
+        server.grant();
+        server
+    };
+    let client = program.connect();
+    let server = grant();
+    eventually_is(&program, "ptunnel_tunnel_open_seconds_count", &[], 1.0);
+    let unix = UnixStream::connect(&path).expect("a listener");
+    let unix_server = grant();
+    eventually_is(&program, "ptunnel_tunnel_open_seconds_count", &[], 2.0);
+    let mut dynamic = program.connect_to(2);
+    dynamic.send(request("c.example:3"));
+    let mut dynamic_server = grant();
+    dynamic.read_head();
+    dynamic.send("12345");
+    dynamic_server.expect("12345");
+    dynamic_server.send("123");
+    dynamic.expect("123");
+    let served = open(&program, origin.address());
+    let way = format!("{} via second.example:3", gate.address());
+    let line = |client: &str, listen: &str, destination: &str, proxy: &str| {
+        format!("('{}', '{}', '{}', {})", client, listen, destination, proxy)
+    };
+    let through = format!("'{}'", way);
+    let of = |connection: &Connection| connection.local().to_string();
+    let at = |place: usize| program.address_of(place).to_string();
+    let first = line(&of(&client), &at(0), "example.org:22", &through);
+    let second = line("unix", &path, "b.example:2", &through);
+    let third = line(&of(&dynamic), &at(2), "c.example:3", &through);
+    let directly = origin.address().to_string();
+    let fourth = line(
+        &of(&served),
+        &program.proxy().to_string(),
+        &directly,
+        "None",
+    );
+    let shown = |lines: &[&str]| {
+        let expected = format!("[{}]", lines.join(", "));
+        eventually(&expected, || evaluated(&program, tunnels) == expected);
+    };
+    // One that waits for its tunnel has none.
+    let _waiting = program.connect();
+    let _asked = gate.accept();
+    shown(&[&first, &second, &third, &fourth]);
+    let carried = "s['tunnels'][2]['carried'], s['more_tunnels'], s['clients']";
+    let expected = "({'upload': 5, 'download': 3}, 0, 5)";
+    eventually(expected, || evaluated(&program, carried) == expected);
+    let times = "[t['since'] for t in s['tunnels']]";
+    let in_order = format!(
+        "{times} == sorted({times}) and 0 <= s['time'] - max({times}) < 60",
+        times = times
+    );
+    assert_eq!(evaluated(&program, &in_order), "True");
+    assert!(!page(&program, "/metrics").contains(&of(&client)));
+    // Each end takes it from the list: that of both sides, or a broken one.
+    drop((unix, unix_server));
+    shown(&[&first, &third, &fourth]);
+    served.reset();
+    shown(&[&first, &third]);
+    dynamic_server.reset();
+    shown(&[&first]);
+    client.finish_sending();
+    shown(&[&first]); // it may still be answered
+    drop(server);
+    shown(&[]);
+}
+
+#[test]
+fn of_many_tunnels_those_open_longest_are_shown() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("a.example:1")
+        .to("b.example:2")
+        .watched()
+        .start();
+    let join = |tunnel: usize| {
+        let client = program.connect_to(tunnel);
+        let mut ends = Ends {
+            client,
+            server: gate.grant(),
+        };
+        ends.check();
+        ends
+    };
+    let mut first: Vec<Ends> = (0..3).map(|place| join(place % 2)).collect();
+    let _rest: Vec<Ends> = (0..100).map(|place| join(place % 2)).collect();
+    let shown = "s['tunnels'][0]['client'], len(s['tunnels']), s['more_tunnels']";
+    let expected = |client: &Ends, more: usize| {
+        let expected = format!("('{}', 100, {})", client.client.local(), more);
+        eventually(&expected, || evaluated(&program, shown) == expected);
+    };
+    expected(&first[0], 3);
+    drop(first.remove(0));
+    expected(&first[0], 2);
+    assert!(browsed(program.status()).contains("and 2 more"));
+}
+
+/// Each check of a balancer was a warning, and counted as a tunnel that failed.
+#[test]
+fn who_only_looks_whether_somebody_listens_has_left() {
+    let program = Ptunnel::through(closed_address())
+        .args(&["-D", "0"])
+        .more_lines(1)
+        .serving()
+        .watched()
+        .start();
+    let mut left = 0.0;
+    for address in &[program.address(), program.proxy()] {
+        drop(Connection::open(*address));
+        Connection::open(*address).reset();
+        let mut half = Connection::open(*address);
+        half.send("CONNECT ");
+        half.finish_sending();
+        half.expect_end();
+        left += 3.0;
+        eventually_is(&program, "ptunnel_clients_left_total", &[], left);
+    }
+    assert_eq!(metric(&program, "ptunnel_tunnels_failed_total", &[]), 0.0);
+    assert_eq!(program.stderr(), "");
 }
 
 #[test]
@@ -576,7 +718,7 @@ fn after_a_reload_it_shows_the_listeners_that_there_are() {
          ('c.example:3', False, 1)]",
     );
     program.says(&["warning: only a restart changes status"]);
-    assert!(browsed(&program).contains("closed; its clients stay"));
+    assert!(browsed(program.status()).contains("closed; its clients stay"));
     let way = format!("through {} via second.example:3", gate.address());
     let ways = "{l['way'].split(' ', 1)[1] for l in s['listeners'] if l['open']}";
     assert_eq!(evaluated(&program, ways), format!("{{'{}'}}", way));
@@ -661,7 +803,8 @@ fn a_probe_asks_the_proxy_once_in_a_while() {
     assert_eq!(page(&program, "/healthz"), "ok\n");
     assert_eq!(program.stderr(), "");
     let proxy_alone = Ptunnel::new().serving().watched().start();
-    let (_, told) = get(&proxy_alone, "/healthz/probe");
+    let (head, told) = get(&proxy_alone, "/healthz/probe");
+    assert!(head.starts_with("HTTP/1.1 404 "), "{}", head);
     assert_eq!(told, "there is no tunnel to probe\n");
 }
 
@@ -700,7 +843,6 @@ fn nonsense_is_answered_as_such() {
             "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
             "405 Method Not Allowed",
         ),
-        ("HEAD / HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
         (
             "CONNECT example.org:22 HTTP/1.1\r\n\r\n",
             "405 Method Not Allowed",
@@ -714,6 +856,24 @@ fn nonsense_is_answered_as_such() {
             "200 OK",
         ),
         ("GET /healthz HTTP/1.0\r\n\r\n", "200 OK"),
+        // In absolute form, in which `Host` counts for nothing.
+        (
+            "GET http://127.0.0.1:9090/healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+            "200 OK",
+        ),
+        ("GET HTTP://localhost?x HTTP/1.1\r\n\r\n", "200 OK"),
+        (
+            "GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "403 Forbidden",
+        ),
+        (
+            "GET http://localhost/nothing HTTP/1.1\r\n\r\n",
+            "404 Not Found",
+        ),
+        (
+            "GET https://localhost/healthz HTTP/1.1\r\n\r\n",
+            "404 Not Found",
+        ),
         ("\x16\x03\x01\x02\r\n\r\n", "400 Bad Request"),
         ("nonsense\r\n\r\n", "400 Bad Request"),
     ] {
@@ -728,7 +888,22 @@ fn nonsense_is_answered_as_such() {
     assert_eq!(first(&long), "HTTP/1.1 400 Bad Request");
 }
 
-/// They hold what there is for those who ask, for a while, and no tunnel waits for it.
+/// RFC 9110 §9.3.2: the head that GET would have been answered with.
+#[test]
+fn who_asks_for_the_head_alone_gets_no_body() {
+    let program = Ptunnel::through("a:1").to("b:2").watched().start();
+    for path in &["/", "/healthz", "/nothing"] {
+        let (head, body) = get(&program, path);
+        assert_ne!(body, "");
+        let question = format!("HEAD {} HTTP/1.1\r\n\r\n", path);
+        assert_eq!(ask(program.status(), question), (head, String::new()));
+    }
+    let (head, _) = ask(program.status(), "PUT / HTTP/1.1\r\n\r\n");
+    assert!(head.contains("\r\nAllow: GET, HEAD\r\n"), "{}", head);
+}
+
+/// They hold what there is for those who ask, for a while, and no tunnel waits for it. Sixteen of
+/// them kept everybody else from being answered.
 #[test]
 fn who_asks_nothing_keeps_no_tunnel_waiting_and_is_sent_away() {
     let gate = Gate::open();
@@ -747,15 +922,15 @@ fn who_asks_nothing_keeps_no_tunnel_waiting_and_is_sent_away() {
         .collect();
     gate.join(&program).check();
     let start = Instant::now();
-    many.pop().unwrap().expect_nothing(); // there is no room for the last
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "it waited its turn"
-    );
+    assert_eq!(page(&program, "/healthz"), "ok\n");
     assert!(program.process().threads() <= threads + 16);
     for connection in silent.iter_mut().chain(&mut many) {
-        connection.expect_nothing();
+        connection.expect_end();
     }
+    assert!(
+        start.elapsed() < Duration::from_secs(8),
+        "silence is heard for long"
+    );
     assert_eq!(page(&program, "/healthz"), "ok\n");
     eventually("their threads are gone", || {
         program.process().threads() <= threads
@@ -870,8 +1045,8 @@ fn nothing_is_there_without_the_option() {
     });
 }
 
-/// What a browser has made of the page once its script has run.
-fn browsed(program: &Running) -> String {
+/// What a browser has made of the page there once its script has run.
+fn browsed(address: SocketAddr) -> String {
     let folder = TempDir::new();
     let mut chromium = command("chromium");
     chromium.env("HOME", folder.path()).args(&[
@@ -886,7 +1061,7 @@ fn browsed(program: &Running) -> String {
         "--dump-dom",
     ]);
     chromium.arg(format!("--user-data-dir={}", folder.at("profile")));
-    chromium.arg(format!("http://{}/", program.status()));
+    chromium.arg(format!("http://{}/", address));
     let output = chromium.stdin(Stdio::null()).output().expect("chromium");
     assert!(output.status.success(), "{}", described(&output));
     let said = String::from_utf8_lossy(&output.stderr);
@@ -904,7 +1079,7 @@ fn the_page_shows_it_in_a_browser() {
     eventually("two steps", || {
         evaluated(&program, "len(s['history']['clients']) >= 2") == "True"
     });
-    let dom = browsed(&program);
+    let dom = browsed(program.status());
     for part in &[
         "example.org:22",
         "of the embedded proxy",
@@ -921,3 +1096,151 @@ fn the_page_shows_it_in_a_browser() {
         assert!(dom.contains(part), "{:?} is not in {}", part, dom);
     }
 }
+
+/// Which text stands where on the page, a line for each place, and the lines of the charts.
+fn read_out(dom: &str) -> String {
+    let script = "
+import sys
+from html.parser import HTMLParser
+
+class Page(HTMLParser):
+    place, texts = None, []
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        name, kind = attributes.get('id'), attributes.get('class', '')
+        if tag == 'path' and kind in ('one', 'two'):
+            print(kind + ':', attributes.get('d'))
+        if tag in ('p', 'tr', 'li', 'figcaption') or kind in ('key', 'axis') or name == 'version':
+            self.end()
+            self.place = name or kind or tag
+        if kind in ('good', 'warn', 'bad'):
+            self.texts.append('(' + kind + ')')
+        if attributes.get('style'):
+            self.texts.append(attributes['style'])
+    def handle_data(self, text):
+        if self.place and text.strip():
+            self.texts.append(text.strip().replace('\\u00a0', ' '))
+    def end(self):
+        if self.texts:
+            print(self.place + ':', ' | '.join(self.texts))
+        self.place, self.texts = None, []
+    def handle_endtag(self, tag):
+        if tag in ('p', 'tr', 'li', 'figcaption', 'div', 'h1'):
+            self.end()
+
+Page().feed(sys.stdin.read())
+";
+    fed("python3", &["-c", script], dom)
+}
+
+/// The whole of it: numbers of which each is another one.
+#[test]
+fn the_page_shows_each_number_in_its_place() {
+    let program = Ptunnel::through("a:1").to("b:2").watched().start();
+    let frame = page(&program, "/");
+    let status = Peer::start(move |mut connection| {
+        let head = String::from_utf8(connection.read_head()).unwrap();
+        let (kind, body) = match head.split(' ').nth(1) {
+            Some("/") => ("text/html", &frame[..]),
+            Some("/status.json") => ("application/json", NUMBERS),
+            _ => return,
+        };
+        connection.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{}",
+            kind,
+            body.len(),
+            body
+        ));
+    });
+    let shown = read_out(&browsed(status.address()));
+    assert_eq!(shown, SHOWN);
+}
+
+const NUMBERS: &str = r#"{
+    "version": "9.8.7", "time": 1000000.5, "uptime": 93784, "clients": 1234, "opened": 56789,
+    "left": 7, "failed": 20, "turned_away": 4, "carried": {"upload": 1536, "download": 12345678},
+    "open_seconds": {"count": 2, "p50": 0.0205, "p95": 1.5},
+    "ends": {"closed": 1, "client": 2, "upstream": 3, "silence": 4},
+    "errors": {"name": 0, "denied": 5, "refused": 15},
+    "listeners": [
+        {"listen": "127.0.0.1:8993", "kind": "tunnel", "destination": "imap.example.org:993",
+            "way": "", "open": true, "clients": 2, "opened": 10, "failed": 15,
+            "carried": {"upload": 11, "download": 999500},
+            "last_error": {"time": 999939.5, "text": "refused <b>"}},
+        {"listen": "127.0.0.1:1080", "kind": "dynamic", "destination": "*",
+            "way": "", "open": false, "clients": 3, "opened": 12, "failed": 0,
+            "carried": {"upload": 1000, "download": 12345}, "last_error": null},
+        {"listen": "127.0.0.1:3128", "kind": "proxy", "destination": "*",
+            "way": "", "open": false, "clients": 0, "opened": 13, "failed": 1,
+            "carried": {"upload": 0, "download": 1}, "last_error": null}
+    ],
+    "tunnels": [
+        {"client": "192.0.2.7:50123", "listen": "127.0.0.1:8993", "proxy": "one.example:1 via two:2",
+            "destination": "imap.example.org:993", "since": 913600.5,
+            "carried": {"upload": 31, "download": 2000}},
+        {"client": "unix", "listen": "/run/<i>.sock", "proxy": null,
+            "destination": "<b onclick='alert(1)'>:1", "since": 999990.5,
+            "carried": {"upload": 3000000, "download": 32}}
+    ],
+    "more_tunnels": 1234,
+    "proxies": [
+        {"proxy": "one.example:1", "state": "avoided", "answers": 21, "failures": 22},
+        {"proxy": "two.example:2", "state": "in use", "answers": 23, "failures": 24},
+        {"proxy": "three.example:3", "state": "standby", "answers": 25, "failures": 26}
+    ],
+    "history": {"step": 20, "opened": [0, 0, 1, 0, 1, 1],
+        "clients": [3, 3, 3, 3, 3, 4], "failed": [0, 5, 0, 0, 0, 3],
+        "upload": [0, 0, 0, 0, 0, 1500], "download": [0, 0, 0, 0, 1000000, 2000000],
+        "p50": [null, null, 0.01, null, 0.02, 0.03], "p95": [null, null, 0.1, null, 0.2, 1.5]}
+}"#;
+
+const SHOWN: &str = "\
+version: 9.8.7, up 1 d 2 h
+state: (warn) | 3 failed in the last minute, 1 of 3 proxies avoided
+p: This page needs JavaScript. The numbers are at | /status.json | and | /metrics | .
+clients: 1,234
+clients-note: 56,789 tunnels opened
+download: 2.00 MB/s
+download-note: 12.3 MB in all
+upload: 1.50 kB/s
+upload-note: 1.54 kB in all
+opening: 21 ms
+opening-note: 95 % within 1.50 s
+failed: 8
+failed-note: in ten minutes; 20 in all
+figcaption: Throughput
+key: to clients: 2.00 MB/s | from clients: 1.50 kB/s
+axis: 2 MB/s
+one: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 50.0L600.0 0.0
+two: M590.0 100.0h0L592.0 100.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 99.9
+axis: 10 min ago | now
+figcaption: Time to open a tunnel
+key: half within: 30 ms | 95 % within: 1.50 s
+axis: 2 s
+one: M594.0 99.5h0M598.0 99.0h0L600.0 98.5
+two: M594.0 95.0h0M598.0 90.0h0L600.0 25.0
+axis: 10 min ago | now
+figcaption: Clients, and failures
+key: clients: 4 | failed: 3
+axis: 5
+one: M590.0 40.0h0L592.0 40.0L594.0 40.0L596.0 40.0L598.0 40.0L600.0 20.0
+two: M590.0 100.0h0L592.0 0.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 40.0
+axis: 10 min ago | now
+tr: Listens on | Leads to | Clients | Opened | Failed | To clients | From clients
+tr: 127.0.0.1:8993 | imap.example.org:993 | 2 | 10 | 15 | 1.00 MB | 11 B
+tr: 127.0.0.1:1080 | closed; its clients stay | what its clients ask for | in SOCKS5 or HTTP CONNECT | 3 | 12 | 0 | 12.3 kB | 1.00 kB
+tr: 127.0.0.1:3128 | closed | what its clients ask for | of the embedded proxy | 0 | 13 | 1 | 1 B | 0 B
+tr: Proxy | State | Answers | Failures
+tr: one.example:1 | (bad) | avoided | 21 | 22
+tr: two.example:2 | (good) | in use | 23 | 24
+tr: three.example:3 | standby | 25 | 26
+li: refused by the proxy | width: 100%; | 15
+li: denied by us | width: 33.3333%; | 5
+li: not in --allow-from | width: 26.6667%; | 4
+li: 127.0.0.1:8993, 1 min 1 s ago: | refused <b>
+tr: Client | Connected to | Way | Open for | To client | From client
+tr: 192.0.2.7:50123 | at 127.0.0.1:8993 | imap.example.org:993 | through one.example:1 via two:2 | 1 d | 2.00 kB | 31 B
+tr: Unix socket | at /run/<i>.sock | <b onclick='alert(1)'>:1 | directly | 10 s | 32 B | 3.00 MB
+tunnels-note: and 1,234 more
+";

@@ -1,9 +1,11 @@
 //! `--test`: the steps that it walks through real parts, and what it says where one fails.
 
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 
 use crate::names::{listener_on, with_hosts};
-use crate::support::parts::{Nginx, Squid, Sshd};
+use crate::support::parts::{described, output, Nginx, Squid, Sshd};
+use crate::support::socks::SshSocks;
 use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, Blackhole, Finished, Peer, Ptunnel, TempDir};
 
@@ -16,8 +18,9 @@ const STEPS: &[&str] = &[
     "first byte",
 ];
 
-/// The same where the proxy is asked in SOCKS5.
+/// The same where the proxy is asked in SOCKS.
 const SOCKS5: &str = "SOCKS5";
+const SOCKS4: &str = "SOCKS4";
 
 fn test(program: Ptunnel) -> Finished {
     program.arg("--test").run()
@@ -27,7 +30,7 @@ fn test(program: Ptunnel) -> Finished {
 fn steps(text: &str) -> Vec<(&str, &str)> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
     let steps = lines.filter_map(|line| {
-        let mut names = STEPS.iter().chain(&[SOCKS5]);
+        let mut names = STEPS.iter().chain(&[SOCKS5, SOCKS4]);
         let name = names.find(|name| line.starts_with(**name))?;
         // A time stands between the two.
         let at = line.find(" ms  ").expect(line);
@@ -117,6 +120,33 @@ fn walks_through_ntlm_in_three_messages() {
     assert_step(&text, "authentication", "granted to joe, in NTLM");
 }
 
+#[test]
+fn walks_through_openssh_in_socks4() {
+    let (sshd, socks) = (Sshd::start(), SshSocks::start());
+    let destination = format!("localhost:{}", sshd.address().port());
+    let walk = |url: &str| {
+        let program = Ptunnel::through(format!("{}{}", url, socks.address()));
+        let finished = test(program.arg("-4").to(&destination));
+        finished.expect_code(0);
+        finished.text()
+    };
+    let text = walk("socks4a://joe@");
+    let all = ["name", "connection", SOCKS4, "authentication", "first byte"];
+    assert_eq!(names(&steps(&text)), all, "{}", text);
+    assert_step(&text, "authentication", "joe went along, in SOCKS4's way");
+    assert_step(&text, "first byte", "\"SSH-2.0-");
+    let text = walk("socks4://");
+    assert_step(&text, "name", "localhost is 127.0.0.1");
+    assert_step(&text, "authentication", "not asked for");
+
+    let program = Ptunnel::through(format!("socks4://{}", socks.address()));
+    let finished = test(program.to("[::1]:22"));
+    finished.expect_code(1);
+    let text = finished.text();
+    assert_step(&text, "name", "FAILED: cannot resolve [::1]:22: no IPv4");
+    assert!(!text.contains("  try: "), "{}", text);
+}
+
 /// The step that fails ends the walk, with the exit code and an advice of its own.
 #[test]
 fn each_failure_has_its_step_its_exit_code_and_its_advice() {
@@ -127,6 +157,9 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     let web = Peer::replying("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
     let asks =
         Peer::replying("HTTP/1.1 407 Who are you\r\nProxy-Authenticate: Basic realm=\"r\"\r\n\r\n");
+    let portal = Peer::replying("HTTP/1.1 302 Found\r\nLocation: http://login.example/\r\n\r\n");
+    let asks_for_login = Peer::replying("HTTP/1.1 511 Network Authentication Required\r\n\r\n");
+    let kerberos = Peer::replying("HTTP/1.1 407 Who\r\nProxy-Authenticate: Negotiate\r\n\r\n");
     let grants = Peer::replying("HTTP/1.1 200 OK\r\n\r\n");
     let silent = Peer::start(|mut connection| connection.drain());
     let plain = Peer::start(|mut connection| {
@@ -138,6 +171,13 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
         connection.send("SSH-2.0-OpenSSH\r\n");
     });
     let turns_away = Peer::start(|mut connection| drop(connection.receive(3)));
+    let socks4 = |code: u8| {
+        Peer::start(move |mut connection| {
+            connection.receive(21); // its request
+            connection.send([0, code, 0, 0, 0, 0, 0, 0]);
+        })
+    };
+    let (rejects, without_identd) = (socks4(91), socks4(92));
     let hole = Blackhole::start();
     let authority = Authority::new();
     let stunnel = Stunnel::start(&authority.issue("proxy", "DNS:localhost"), web.address());
@@ -193,14 +233,42 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             SOCKS5,
             1,
             "no valid reply",
-            "no SOCKS5 proxy",
+            "no SOCKS proxy",
         ),
         (
             format!("socks5h://{}", silent.address()),
             SOCKS5,
             1,
             "no reply from proxy",
-            "a SOCKS5 proxy",
+            "a SOCKS proxy of this version",
+        ),
+        (
+            format!("socks4a://{}", rejects.address()),
+            SOCKS4,
+            3,
+            "SOCKS reply 91",
+            "SOCKS4 doesn't tell why",
+        ),
+        (
+            format!("socks4a://{}", without_identd.address()),
+            SOCKS4,
+            3,
+            "have one run here",
+            "",
+        ),
+        (
+            format!("socks4a://{}", strange.address()),
+            SOCKS4,
+            1,
+            "no valid reply",
+            "no SOCKS proxy",
+        ),
+        (
+            format!("socks4a://{}", silent.address()),
+            SOCKS4,
+            1,
+            "no reply from proxy",
+            "a SOCKS proxy of this version",
         ),
         (
             at(rubbish.address()),
@@ -245,7 +313,28 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             "where the proxy stands",
         ),
         (at(web.address()), "CONNECT", 3, "405", "a web server"),
+        (
+            at(portal.address()),
+            "CONNECT",
+            3,
+            "302 Found; it leads to http://login.example/",
+            "in a browser",
+        ),
+        (
+            at(asks_for_login.address()),
+            "CONNECT",
+            3,
+            "511",
+            "login page",
+        ),
         (at(asks.address()), "CONNECT", 4, "407", "-U USER"),
+        (
+            at(kerberos.address()),
+            "CONNECT",
+            4,
+            "it offers Negotiate: only Basic, Digest (MD5, SHA-256) and NTLM are supported",
+            "",
+        ),
         (
             at(grants.address()),
             "first byte",
@@ -286,6 +375,73 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
         let before = all[..all.len() - 1].iter();
         assert!(before.clone().all(|(_, what)| !what.contains("FAILED")));
     }
+}
+
+/// It went past the first proxy, to where a firewall answers, or somebody else.
+#[test]
+fn a_look_at_certificates_goes_the_way_that_failed() {
+    let squid = Squid::start(None);
+    let authority = Authority::new();
+    let stunnel = Stunnel::start(
+        &authority.issue("proxy", "DNS:inner.example"),
+        squid.address(),
+    );
+    let secure = format!("https://{}", stunnel.address());
+    let advised = |first: &str, behind: &[&str]| {
+        let via = behind.iter().flat_map(|proxy| vec!["--via", proxy]);
+        let program = Ptunnel::through(first).args(&via.collect::<Vec<&str>>());
+        let trust = ["--proxy-cacert", &authority.certificate()];
+        let text = test(program.args(&trust).to("a.example:1")).text();
+        assert_step(&text, "TLS", "its certificate is for inner.example");
+        text.find("`openssl").map(|begin| {
+            let command = &text[begin + 1..];
+            command[..command.find('`').expect(&text)].to_string()
+        })
+    };
+    let plain = squid.address().to_string();
+    let look = advised(&plain, &[&secure]).expect("an advice");
+    let expected = format!("s_client -proxy {} -connect {}", plain, stunnel.address());
+    assert!(look.contains(&expected), "{}", look);
+    let words: Vec<&str> = look.split(' ').collect();
+    let seen = described(&output(words[0], &words[1..]));
+    assert!(seen.contains("BEGIN CERTIFICATE"), "{}", seen);
+    // Where openssl's client can't go it isn't sent.
+    assert_eq!(advised(&plain, &[&plain, &secure]), None);
+    assert_eq!(advised(&format!("joe:x@{}", plain), &[&secure]), None);
+}
+
+/// It was advised to try TLS, which it spoke already.
+#[test]
+fn a_proxy_that_judges_our_certificate_when_there_is_tls_has_its_advice() {
+    let authority = Authority::new();
+    let nginx = Nginx::asking(&authority);
+    let ours = authority.self_signed("them", "/CN=them", "DNS:them.test");
+    let other = ["--proxy-cert", &ours.certificate, "--proxy-key", &ours.key];
+    let ended = Peer::replying("");
+    let proxy = authority.issue("proxy", "DNS:localhost,IP:127.0.0.1");
+    let stunnel = Stunnel::start(&proxy, ended.address());
+    for (address, trust, args, said) in &[
+        (nginx.tls(), nginx.certificate(), &[][..], "400 Bad Request"),
+        (nginx.tls(), nginx.certificate(), &other, "400 Bad Request"),
+        (
+            stunnel.address(),
+            authority.certificate(),
+            &[],
+            "closed the",
+        ),
+    ] {
+        let program = Ptunnel::through(format!("https://{}", address));
+        let program = program.args(&["--proxy-cacert", trust]).args(args);
+        let text = test(program.to("example.org:22")).text();
+        assert_step(&text, "CONNECT", said);
+        let advice = "try: it may want a certificate of ours, or another one (--proxy-cert)";
+        assert!(text.contains(advice), "{}", text);
+    }
+    // Another way may be without.
+    let program = Ptunnel::through(format!("https://{}", stunnel.address()));
+    let program = program.args(&["--proxy-insecure"]).proxy(ended.address());
+    let text = test(program.to("example.org:22")).text();
+    assert!(text.contains("try: it may want TLS (https://)"), "{}", text);
 }
 
 /// Each had its CONNECT, and which was whose nobody could see.
@@ -583,4 +739,26 @@ fn a_stdout_that_takes_nothing_ends_it() {
         "{}",
         finished.stderr
     );
+}
+
+/// Who waits at a terminal sees for what.
+#[test]
+fn a_terminal_shows_the_step_that_is_under_way() {
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut program = Ptunnel::through(proxy.local_addr().unwrap())
+        .args(&["--test", "-W", "b.example:2"])
+        .after("exec script -qec \"$*\" /dev/null")
+        .start();
+    let (mut out, mut said) = (program.stdout(), String::new());
+    while !said.contains("CONNECT") {
+        let mut byte = [0];
+        out.read_exact(&mut byte).unwrap();
+        said.push(byte[0].into());
+    }
+    let (mut client, _) = proxy.accept().unwrap();
+    client
+        .write_all(b"HTTP/1.1 200 OK\r\n\r\nhello\r\n")
+        .unwrap();
+    out.read_to_string(&mut said).unwrap();
+    assert!(said.contains("works through "), "{}", said);
 }

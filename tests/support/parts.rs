@@ -15,6 +15,7 @@ use super::bytes::Pattern;
 use super::program::clean_command;
 use super::sys;
 use super::temp::{free_port, TempDir};
+use super::tls::Authority;
 use super::wait::eventually;
 
 /// The path of an installed program; panics when it is missing.
@@ -350,6 +351,18 @@ pub const SMALL: &str = "a small file\n";
 
 impl Nginx {
     pub fn start() -> Nginx {
+        Nginx::start_with("")
+    }
+
+    /// One that wants a certificate of this authority, in TLS.
+    pub fn asking(authority: &Authority) -> Nginx {
+        Nginx::start_with(&format!(
+            "ssl_client_certificate {};\nssl_verify_client on;\n",
+            authority.certificate()
+        ))
+    }
+
+    fn start_with(options: &str) -> Nginx {
         let program = find("nginx");
         let folder = TempDir::new();
         folder.file("small", SMALL);
@@ -395,6 +408,7 @@ impl Nginx {
                      listen {tls} ssl;\n\
                      ssl_certificate {certificate};\n\
                      ssl_certificate_key {key};\n\
+                     {options}\
                      root {folder};\n\
                    }}\n\
                  }}\n",
@@ -402,7 +416,8 @@ impl Nginx {
                 port = port,
                 tls = tls,
                 certificate = certificate,
-                key = key
+                key = key,
+                options = options
             );
             let config = folder.file("nginx.conf", config);
             let mut command = clean_command(&program);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::mem;
 
+use super::super::refusal::Attempt;
 use super::digest::{Offer, Session};
 use super::identity::Learnt;
 use super::{basic, ntlm, Challenge, Identity};
@@ -23,7 +24,6 @@ pub(in crate::wire) struct Dialogue {
     identity: Identity,
     sent: Sent,
     answers: u8,
-    tried: Option<Scheme>,
 }
 
 /// What the last request held.
@@ -49,7 +49,7 @@ impl fmt::Debug for Dialogue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dialogue")
             .field("answers", &self.answers)
-            .field("tried", &self.tried)
+            .field("scheme", &self.scheme())
             .finish()
     }
 }
@@ -60,16 +60,10 @@ impl Dialogue {
             identity,
             sent: Sent::Nothing,
             answers: 0,
-            tried: None,
         }
     }
 
-    /// The scheme whose answer was refused, if one was.
-    pub(in crate::wire) fn tried(&self) -> Option<Scheme> {
-        self.tried
-    }
-
-    /// That of what is in the last request, until that was taken.
+    /// The scheme of what is in the last request, until that was taken.
     pub(in crate::wire) fn scheme(&self) -> Option<Scheme> {
         match self.sent {
             Sent::Nothing => None,
@@ -77,12 +71,6 @@ impl Dialogue {
             Sent::KnownDigest(_) | Sent::Digest(_) => Some(Scheme::Digest),
             Sent::NtlmNegotiate | Sent::NtlmAnswer => Some(Scheme::Ntlm),
         }
-    }
-
-    /// Whether it is the user who keeps us from answering these.
-    pub(in crate::wire) fn is_restricted(&self, challenges: &[Challenge]) -> bool {
-        let mut known = challenges.iter().filter_map(Challenge::known).peekable();
-        known.peek().is_some() && known.all(|scheme| !self.identity.schemes().allow(scheme))
     }
 
     /// What goes into the first request: what the proxy took last, or Basic.
@@ -103,39 +91,48 @@ impl Dialogue {
         Some(value)
     }
 
-    /// What answers these challenges, if it's worth another request.
+    /// What answers these challenges, if it's worth another request; or else what there was to be
+    /// made of them.
     pub(in crate::wire) fn answer(
         &mut self,
         challenges: &[Challenge],
         target: &HostPort,
-    ) -> Option<Answer> {
+    ) -> Result<Answer, Attempt> {
         if self.answers == ANSWERS {
-            return None;
+            return Err(self.scheme().map_or(Attempt::Unable, Attempt::Tried));
         }
         self.answers += 1;
         match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::NtlmNegotiate if self.offers(challenges, Scheme::Ntlm) => {
-                self.tried = Some(Scheme::Ntlm);
-                return self.answer_ntlm(challenges);
+                return self.answer_ntlm(challenges).ok_or(Attempt::Unchallenged)
             }
-            Sent::NtlmAnswer => return None,
-            Sent::Basic => {
-                self.tried = Some(Scheme::Basic);
-                if self.offers(challenges, Scheme::Basic) {
-                    return None;
-                }
+            Sent::NtlmAnswer => return Err(Attempt::Tried(Scheme::Ntlm)),
+            // Who offers others only has not looked at what it didn't ask for.
+            Sent::Basic if challenges.is_empty() || self.offers(challenges, Scheme::Basic) => {
+                return Err(Attempt::Tried(Scheme::Basic))
             }
-            Sent::Digest(_) => {
-                self.tried = Some(Scheme::Digest);
-                if !Offer::strongest(challenges).map_or(false, |offer| offer.is_stale) {
-                    return None;
-                }
+            Sent::Digest(_)
+                if !Offer::strongest(challenges).map_or(false, |offer| offer.is_stale) =>
+            {
+                return Err(Attempt::Tried(Scheme::Digest))
             }
             // Its nonce is of another day, or the proxy wants another scheme now. What was learnt
             // stays until something else is taken: nobody shall fall back to Basic meanwhile.
-            Sent::KnownDigest(_) | Sent::NtlmNegotiate | Sent::Nothing => {}
+            _ => {}
         }
-        self.choose(challenges, target)
+        let answer = self.choose(challenges, target);
+        answer.ok_or_else(|| self.excuse(challenges))
+    }
+
+    /// Why there is no answer to these: the user may be who keeps us from it.
+    fn excuse(&self, challenges: &[Challenge]) -> Attempt {
+        let mut known = challenges.iter().filter_map(Challenge::known).peekable();
+        let is_known = known.peek().is_some();
+        if is_known && known.all(|scheme| !self.identity.schemes().allow(scheme)) {
+            Attempt::Restricted
+        } else {
+            Attempt::Unable
+        }
     }
 
     /// The strongest first, in curl's order: Digest shows neither the password nor, as NTLM does,

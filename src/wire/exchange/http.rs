@@ -132,17 +132,14 @@ impl Http {
             self.answer(&response)
         } else {
             self.accepted(None);
-            None
+            Err(Attempt::Nameless)
         };
         let body = match (answer, response.framing) {
-            (None, _) => {
-                let attempt = self.attempt(&response);
-                return Ok(refusal(response, &rest, attempt));
-            }
-            (Some(answer), None) if answer.is_bound => {
+            (Err(attempt), _) => return Ok(refusal(response, &rest, attempt)),
+            (Ok(answer), None) if answer.is_bound => {
                 return Ok(refusal(response, &rest, Attempt::Closed))
             }
-            (Some(answer), framing) => {
+            (Ok(answer), framing) => {
                 self.request.authorize(answer.value);
                 self.is_bound = answer.is_bound;
                 framing.map(Body::new)
@@ -174,25 +171,14 @@ impl Http {
         }
     }
 
-    fn answer(&mut self, response: &Response) -> Option<Answer> {
-        let dialogue = self.dialogue.as_mut()?;
+    fn answer(&mut self, response: &Response) -> Result<Answer, Attempt> {
+        let dialogue = self.dialogue.as_mut().ok_or(Attempt::Nameless)?;
         dialogue.answer(&response.challenges, self.request.target())
     }
 
     fn accepted(&mut self, next_nonce: Option<String>) {
         if let Some(dialogue) = &mut self.dialogue {
             dialogue.accepted(next_nonce);
-        }
-    }
-
-    fn attempt(&self, response: &Response) -> Attempt {
-        match &self.dialogue {
-            None => Attempt::Nameless,
-            Some(dialogue) => match dialogue.tried() {
-                Some(scheme) => Attempt::Tried(scheme),
-                None if dialogue.is_restricted(&response.challenges) => Attempt::Restricted,
-                None => Attempt::Unable,
-            },
         }
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use self::http::Http;
 use super::auth::Identity;
-use super::{Malformed, Refusal, Request, Socks5};
+use super::{Malformed, Refusal, Request, Socks4, Socks5};
 use crate::config::Scheme;
 
 /// Asks a proxy for a tunnel, in the protocol that it speaks, with as many messages as it takes to
@@ -21,7 +21,8 @@ pub struct Exchange(Talk);
 #[derive(Debug)]
 enum Talk {
     Http(Http),
-    Socks(Socks5),
+    Socks5(Socks5),
+    Socks4(Socks4),
 }
 
 /// What to do next.
@@ -45,6 +46,8 @@ pub enum Proof {
     Scheme(Scheme),
     /// In a message of its own (RFC 1929).
     Login,
+    /// In the one message of SOCKS4.
+    UserId,
 }
 
 impl fmt::Display for Proof {
@@ -52,6 +55,7 @@ impl fmt::Display for Proof {
         match self {
             Proof::Scheme(scheme) => scheme.fmt(f),
             Proof::Login => f.write_str("SOCKS5's way"),
+            Proof::UserId => f.write_str("SOCKS4's way"),
         }
     }
 }
@@ -74,7 +78,13 @@ impl From<Request> for Exchange {
 
 impl From<Socks5> for Exchange {
     fn from(socks: Socks5) -> Exchange {
-        Exchange(Talk::Socks(socks))
+        Exchange(Talk::Socks5(socks))
+    }
+}
+
+impl From<Socks4> for Exchange {
+    fn from(socks: Socks4) -> Exchange {
+        Exchange(Talk::Socks4(socks))
     }
 }
 
@@ -88,7 +98,8 @@ impl Exchange {
     pub fn begin(&mut self) -> Vec<u8> {
         match &mut self.0 {
             Talk::Http(http) => http.begin(),
-            Talk::Socks(socks) => socks.begin(),
+            Talk::Socks5(socks) => socks.begin(),
+            Talk::Socks4(socks) => socks.begin(),
         }
     }
 
@@ -100,7 +111,8 @@ impl Exchange {
     pub fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
         match &mut self.0 {
             Talk::Http(http) => http.feed(piece),
-            Talk::Socks(socks) => socks.feed(piece),
+            Talk::Socks5(socks) => socks.feed(piece),
+            Talk::Socks4(socks) => socks.feed(piece),
         }
     }
 
@@ -109,7 +121,8 @@ impl Exchange {
     pub fn proof(&self) -> Option<Proof> {
         match &self.0 {
             Talk::Http(http) => http.scheme().map(Proof::Scheme),
-            Talk::Socks(socks) => socks.proof(),
+            Talk::Socks5(socks) => socks.proof(),
+            Talk::Socks4(socks) => socks.proof(),
         }
     }
 
@@ -117,7 +130,7 @@ impl Exchange {
     pub fn may_redial(&self) -> bool {
         match &self.0 {
             Talk::Http(http) => http.may_redial(),
-            Talk::Socks(_) => false,
+            Talk::Socks5(_) | Talk::Socks4(_) => false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::Response;
+use super::Remedy;
 use crate::config::Scheme;
 use crate::escape::{excerpt, Escaped};
 
@@ -27,6 +28,8 @@ pub(in crate::wire) enum Attempt {
     Restricted,
     /// None of them is known, or not of this kind.
     Unable,
+    /// It was begun with NTLM, and said nothing that could be answered.
+    Unchallenged,
     /// It closes a connection on which there was more to say.
     Closed,
 }
@@ -72,24 +75,40 @@ impl HttpRefusal {
         self.response.wants_credentials()
     }
 
-    /// What the proxy offers, what was tried, and what to try.
-    fn write_remedy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const CHECK: &str = "check --user and the password";
+    /// What to do about it, where that is for our user to say.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self.attempt {
+            _ if !self.wants_credentials() => None,
+            Attempt::Tried(_) => Some(Remedy::Check),
+            Attempt::Nameless if self.is_answerable() => Some(Remedy::Give),
+            _ => None,
+        }
+    }
+
+    /// Whether one of the schemes is known, if any is named.
+    fn is_answerable(&self) -> bool {
+        let mut challenges = self.response.challenges.iter();
+        challenges.len() == 0 || challenges.any(|challenge| challenge.known().is_some())
+    }
+
+    /// What the proxy offers, what was tried, and why it went no further.
+    fn write_offer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let schemes = self.schemes();
         if schemes.is_empty() {
             f.write_str("; it names no scheme")?;
         } else {
             write!(f, "; it offers {}", schemes.join(", "))?;
         }
-        let is_known = self.response.challenges.iter().any(|c| c.known().is_some());
         match self.attempt {
-            Attempt::Tried(scheme) => write!(f, "; {} was tried: {}", scheme, CHECK),
+            Attempt::Tried(scheme) => write!(f, "; {} was tried", scheme),
             Attempt::Restricted => f.write_str(": --proxy-auth allows none of these"),
+            Attempt::Unchallenged => f.write_str(
+                "; NTLM was begun, and it didn't go on: the proxy's log may say why",
+            ),
             Attempt::Closed => f.write_str(
                 " and closes the connection, which NTLM needs: try another scheme with --proxy-auth",
             ),
-            Attempt::Nameless if is_known => write!(f, ": {}", CHECK),
-            Attempt::Nameless | Attempt::Unable if schemes.is_empty() => Ok(()),
+            Attempt::Nameless if self.is_answerable() => Ok(()),
             Attempt::Nameless | Attempt::Unable => {
                 f.write_str(": only Basic, Digest (MD5, SHA-256) and NTLM are supported")
             }
@@ -101,18 +120,24 @@ impl fmt::Display for HttpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.response.status)?;
         if !self.response.reason.is_empty() {
-            let reason = String::from_utf8_lossy(&self.response.reason);
-            let reason = excerpt(&without_credentials(&reason));
-            write!(f, " {}", Escaped(reason.as_bytes()))?;
+            write!(f, " {}", Escaped(words(&self.response.reason).as_bytes()))?;
         }
         if self.wants_credentials() {
-            return self.write_remedy(f);
+            return self.write_offer(f);
+        }
+        if let Some(location) = &self.response.location {
+            write!(f, "; it leads to {}", Escaped(words(location).as_bytes()))?;
         }
         if !self.excerpt.is_empty() {
             write!(f, " ({})", Escaped(self.excerpt.as_bytes()))?;
         }
         Ok(())
     }
+}
+
+/// As much of it as is shown.
+fn words(text: &[u8]) -> String {
+    excerpt(&without_credentials(&String::from_utf8_lossy(text)))
 }
 
 /// The first words of a text, or the title of a page.
@@ -158,6 +183,7 @@ mod tests {
         let response = Response {
             status,
             reason: reason.as_bytes().to_vec(),
+            location: None,
             challenges: Challenge::read_all(values),
             framing: None,
             next_nonce: None,
@@ -208,27 +234,39 @@ mod tests {
         );
     }
 
+    /// The address of a network's login page was dropped.
+    #[test]
+    fn shows_where_it_leads() {
+        let mut portal = refusal(302, "Found", &[], "<title>Log in</title>");
+        portal.response.location = Some(b"http://portal.example/?a=b\x1b[2J".to_vec());
+        assert_eq!(
+            portal.to_string(),
+            "302 Found; it leads to http://portal.example/?a=b\\x1b[2J (Log in)"
+        );
+        portal.response.location = Some(vec![b'x'; 5000]);
+        assert!(portal.to_string().len() < 300);
+    }
+
     #[test]
     fn says_what_would_help_with_a_407() {
-        let offered = shown(407, "Auth", &["Negotiate", "basic"], "<html>");
-        assert_eq!(
-            offered,
-            "407 Auth; it offers Negotiate, basic: check --user and the password"
-        );
+        let nameless = refusal(407, "Auth", &["Negotiate", "basic"], "<html>");
+        assert_eq!(nameless.to_string(), "407 Auth; it offers Negotiate, basic");
+        assert_eq!(nameless.remedy(), Some(Remedy::Give));
         let other = shown(407, "Auth", &["Bearer"], "");
         assert_eq!(
             other,
             "407 Auth; it offers Bearer: only Basic, Digest (MD5, SHA-256) and NTLM are supported"
         );
         assert_eq!(shown(407, "", &[], ""), "407; it names no scheme");
-        let after = |attempt| refusal(407, "", &["NTLM, Basic, ntlm"], "").after(attempt);
-        assert_eq!(
-            after(Attempt::Tried(Scheme::Ntlm)).to_string(),
-            "407; it offers NTLM, Basic; NTLM was tried: check --user and the password"
-        );
-        assert_eq!(
-            after(Attempt::Restricted).to_string(),
-            "407; it offers NTLM, Basic: --proxy-auth allows none of these"
-        );
+        let after = |attempt| {
+            let refusal = refusal(407, "", &["NTLM, Basic, ntlm"], "").after(attempt);
+            (refusal.to_string(), refusal.remedy())
+        };
+        let (told, remedy) = after(Attempt::Tried(Scheme::Ntlm));
+        assert_eq!(told, "407; it offers NTLM, Basic; NTLM was tried");
+        assert_eq!(remedy, Some(Remedy::Check));
+        let (told, remedy) = after(Attempt::Restricted);
+        let restricted = "407; it offers NTLM, Basic: --proxy-auth allows none of these";
+        assert_eq!((told.as_str(), remedy), (restricted, None));
     }
 }

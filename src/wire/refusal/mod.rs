@@ -10,13 +10,25 @@ pub use self::socks::SocksRefusal;
 
 pub(super) use self::http::Attempt;
 
-/// A proxy's no, as it said it; displays as the reason, and what to try where that is known.
+/// A proxy's no, as it said it; displays as the reason, and what to try where the proxy's own words
+/// tell. Where it is about our user, [`remedy`](Refusal::remedy) says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A reply with any status but a 2xx.
     Http(HttpRefusal),
-    /// A SOCKS5 proxy's no to us, or to what we asked for.
+    /// A SOCKS proxy's no to us, or to what we asked for.
     Socks(SocksRefusal),
+}
+
+/// What helps with a proxy that wants to know who we are, and that can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Nobody was named: to give it a user and a password.
+    Give,
+    /// To check those that it refused.
+    Check,
+    /// To give it the user as whom we run, which it has asked identd for.
+    Own,
 }
 
 impl Refusal {
@@ -25,6 +37,14 @@ impl Refusal {
         match self {
             Refusal::Http(refusal) => refusal.status(),
             Refusal::Socks(refusal) => refusal.status(),
+        }
+    }
+
+    /// What to do about it, where that is for our user to say.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Refusal::Http(refusal) => refusal.remedy(),
+            Refusal::Socks(refusal) => refusal.remedy(),
         }
     }
 

@@ -1,8 +1,11 @@
-//! A SOCKS5 proxy that says no: to us, or to what we asked for.
+//! A SOCKS proxy that says no: to us, or to what we asked for.
 
 use std::fmt;
 
-/// Which of its three messages said no (RFC 1928 §3 and §6, RFC 1929 §2).
+use super::super::socks::reply_4;
+use super::Remedy;
+
+/// Which of SOCKS5's three messages said no (RFC 1928 §3 and §6, RFC 1929 §2), or SOCKS4's only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocksRefusal {
     /// None of the ways to say who we are that were offered will do.
@@ -19,42 +22,56 @@ pub enum SocksRefusal {
         /// Whether the destination was asked for by its name.
         by_name: bool,
     },
+    /// SOCKS4 has one no for everything, with this code for the reason.
+    Reply4 {
+        /// `CD`; never 90.
+        code: u8,
+        /// Whether the destination was asked for by its name.
+        by_name: bool,
+    },
 }
 
 impl SocksRefusal {
     /// The status of HTTP that says it.
     pub fn status(&self) -> u16 {
         match *self {
-            SocksRefusal::Methods { .. } | SocksRefusal::Credentials => 407,
+            _ if self.wants_credentials() => 407,
             SocksRefusal::Reply { code: 2, .. } => 403,
             SocksRefusal::Reply { code: 6, .. } => 504,
-            SocksRefusal::Reply { .. } => 502,
+            _ => 502,
+        }
+    }
+
+    /// What to do about it, where that is for our user to say.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            SocksRefusal::Methods { named: false } => Some(Remedy::Give),
+            SocksRefusal::Credentials => Some(Remedy::Check),
+            SocksRefusal::Reply4 { code, .. } if *code == reply_4::OTHER_USER => Some(Remedy::Own),
+            _ => None,
         }
     }
 
     /// Whether it is about who we are, so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
-        !matches!(self, SocksRefusal::Reply { .. })
+        match *self {
+            SocksRefusal::Methods { .. } | SocksRefusal::Credentials => true,
+            SocksRefusal::Reply { .. } => false,
+            SocksRefusal::Reply4 { code, .. } => code == reply_4::OTHER_USER,
+        }
     }
 }
 
 impl fmt::Display for SocksRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            SocksRefusal::Methods { named: false } => {
-                f.write_str("it wants credentials: give --user and the password")
-            }
+            SocksRefusal::Methods { named: false } => f.write_str("it wants credentials"),
             SocksRefusal::Methods { named: true } => f.write_str(
                 "it wants credentials of another kind: only a user and a password are supported",
             ),
-            SocksRefusal::Credentials => {
-                f.write_str("it doesn't take the credentials: check --user and the password")
-            }
+            SocksRefusal::Credentials => f.write_str("it doesn't take the credentials"),
             SocksRefusal::Reply { code, by_name } => {
-                match reason(code) {
-                    Some(reason) => write!(f, "{} (SOCKS reply {})", reason, code)?,
-                    None => write!(f, "SOCKS reply {}, of no known meaning", code)?,
-                }
+                write_reply(f, code, reason(code))?;
                 match code {
                     ADDRESS_TYPE if by_name => {
                         f.write_str(": it resolves no names, socks5:// has them resolved here")
@@ -62,7 +79,27 @@ impl fmt::Display for SocksRefusal {
                     _ => Ok(()),
                 }
             }
+            SocksRefusal::Reply4 { code, by_name } => {
+                write_reply(f, code, reason_4(code))?;
+                match code {
+                    reply_4::REJECTED if by_name => {
+                        f.write_str(": if it resolves no names, socks4:// has them resolved here")
+                    }
+                    reply_4::NO_IDENTD => f.write_str(
+                        ": have one run here that says whose connection it is (RFC 1413), or the \
+                         proxy do without",
+                    ),
+                    _ => Ok(()),
+                }
+            }
         }
+    }
+}
+
+fn write_reply(f: &mut fmt::Formatter<'_>, code: u8, reason: Option<&str>) -> fmt::Result {
+    match reason {
+        Some(reason) => write!(f, "{} (SOCKS reply {})", reason, code),
+        None => write!(f, "SOCKS reply {}, of no known meaning", code),
     }
 }
 
@@ -79,6 +116,15 @@ fn reason(code: u8) -> Option<&'static str> {
         6 => "TTL expired",
         7 => "command not supported",
         ADDRESS_TYPE => "address type not supported",
+        _ => return None,
+    })
+}
+
+fn reason_4(code: u8) -> Option<&'static str> {
+    Some(match code {
+        reply_4::REJECTED => "request rejected or failed",
+        reply_4::NO_IDENTD => "it reaches no identd on this machine",
+        reply_4::OTHER_USER => "identd on this machine names another user",
         _ => return None,
     })
 }

@@ -1,19 +1,22 @@
-//! SOCKS version 5 (RFC 1928), as the client of a proxy and as a server of clients of ours.
+//! SOCKS: versions 5 (RFC 1928) and 4 as the client of a proxy, and version 5 as a server of clients
+//! of ours.
 
 mod client;
 mod server;
 
-pub use self::client::{Socks5, SocksFault};
-pub(crate) use self::server::VERSION_4;
+pub use self::client::{Socks4, Socks5, SocksFault};
 pub use self::server::{SocksDenial, SocksReply, SocksServer, SocksStep};
 
-/// The first byte of every message.
+/// The first byte of every message of SOCKS5.
 pub(crate) const VERSION: u8 = 5;
+
+/// The first byte of a request of SOCKS4.
+pub(crate) const VERSION_4: u8 = 4;
 
 /// The version of the talk about a user and a password (RFC 1929).
 const LOGIN_VERSION: u8 = 1;
 
-/// The command for a TCP connection.
+/// The command for a TCP connection, in both versions.
 const CONNECT: u8 = 1;
 
 /// Ways to say who one is.
@@ -28,4 +31,15 @@ mod kind {
     pub(super) const IPV4: u8 = 1;
     pub(super) const NAME: u8 = 3;
     pub(super) const IPV6: u8 = 4;
+}
+
+/// A reply of SOCKS4: its version, a code, and a port and an address that are of no use to a tunnel.
+pub(super) mod reply_4 {
+    pub(in crate::wire) const VERSION: u8 = 0;
+    pub(in crate::wire) const LENGTH: usize = 8;
+
+    pub(in crate::wire) const GRANTED: u8 = 90;
+    pub(in crate::wire) const REJECTED: u8 = 91;
+    pub(in crate::wire) const NO_IDENTD: u8 = 92;
+    pub(in crate::wire) const OTHER_USER: u8 = 93;
 }

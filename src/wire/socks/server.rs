@@ -13,17 +13,14 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
+use super::{kind, method, reply_4, CONNECT, LOGIN_VERSION, VERSION};
 use crate::config::{Credentials, Host, HostPort};
 use crate::escape::Escaped;
 use crate::wire::auth::is_same;
 use crate::wire::Decoded;
 
-/// The first byte of every message of SOCKS4.
-pub const VERSION_4: u8 = 4;
-
 /// "Request rejected or failed", in SOCKS4's words.
-const REJECTED_4: [u8; 8] = [0, 91, 0, 0, 0, 0, 0, 0];
+const REJECTED_4: [u8; reply_4::LENGTH] = [reply_4::VERSION, reply_4::REJECTED, 0, 0, 0, 0, 0, 0];
 
 /// How a login went (RFC 1929 §2).
 mod login {

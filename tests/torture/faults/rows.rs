@@ -180,7 +180,7 @@ pub const ROWS: &[Row] = &[
         fault: "it wants other credentials",
         client: Client::IsClosed,
         says: "proxy proxy.example:3128 refused example.org:22: 407 Proxy Authentication Required; it offers Basic: \
-               check --user and the password",
+               give --user and the password",
         code: Some(4),
         way: Way::Through,
         upstream: Upstream::Does(|mut proxy| {
@@ -342,7 +342,7 @@ pub const GUESTS: &[Row] = &[
     Row {
         fault: "it ends the connection without a request",
         client: Client::Does(|client| client.finish_sending(), THE_END),
-        says: "denied: it left without a request",
+        says: "it left without a request",
         code: None,
         way: Way::Served,
         upstream: Upstream::Closed,
@@ -350,7 +350,7 @@ pub const GUESTS: &[Row] = &[
     Row {
         fault: "it resets it",
         client: Client::ResetsAsking,
-        says: "no request: Connection reset by peer (os error 104)",
+        says: "it left without a request: Connection reset by peer (os error 104)",
         code: None,
         way: Way::Served,
         upstream: Upstream::Closed,
@@ -493,7 +493,7 @@ pub const ASKERS: &[Row] = &[
     Row {
         fault: "it ends the connection without a request",
         client: Client::Does(|client| client.finish_sending(), THE_END),
-        says: "denied: it left without a request",
+        says: "it left without a request",
         code: None,
         way: Way::Asked,
         upstream: Upstream::Closed,
@@ -501,7 +501,7 @@ pub const ASKERS: &[Row] = &[
     Row {
         fault: "it resets it",
         client: Client::ResetsAsking,
-        says: "no request: Connection reset by peer (os error 104)",
+        says: "it left without a request: Connection reset by peer (os error 104)",
         code: None,
         way: Way::Asked,
         upstream: Upstream::Closed,

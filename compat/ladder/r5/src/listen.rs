@@ -9,7 +9,6 @@ use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
 use log::{info, warn};
-use ptunnel::access::Access;
 use ptunnel::lookup;
 use ptunnel::report::Origin;
 use ptunnel::shortage::{is_gone, plenty};
@@ -28,7 +27,7 @@ const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 /// Clients in a row that may be found gone before accept(2) is given a rest.
 const TRIES: u8 = 16;
 
-/// One client that was let in.
+/// One client for whom there is room.
 pub struct Client<S> {
     /// Its connection.
     pub socket: S,
@@ -48,7 +47,6 @@ pub struct Client<S> {
 /// and further clients wait in the kernel's backlog.
 pub struct Listener<A: Accept> {
     listener: A,
-    access: Access,
     permits: Permits,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
     short: Option<(A::Stream, Origin)>,
@@ -79,19 +77,12 @@ impl<A: Accept> Listener<A> {
         let limit = getrlimit(Resource::Nofile).current;
         Listener {
             listener,
-            access: Access::default(),
             permits: permits.clone(),
             short: None,
             plenty: plenty(limit.unwrap_or(u64::MAX)),
             exhausted: None,
             gone: 0,
         }
-    }
-
-    /// Closes the connections of those at once whom `access` doesn't admit.
-    pub fn admitting(mut self, access: Access) -> Listener<A> {
-        self.access = access;
-        self
     }
 
     /// The next client. Dropping the future loses none.
@@ -171,7 +162,7 @@ impl<A: Accept> Listener<A> {
             Some(short) => short,
             // A permit kept while nobody comes would be one client less elsewhere, and would look
             // like one that is served.
-            None => ready!(self.poll_accept(cx))?,
+            None => ready!(self.listener.poll_accept(cx))?,
         };
         let spare = if self.permits.held() <= self.plenty {
             None
@@ -190,16 +181,6 @@ impl<A: Accept> Listener<A> {
             permit,
             spare,
         }))
-    }
-
-    /// The next connection of somebody who is admitted; tokio's budget has others get their turn.
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(A::Stream, Origin)>> {
-        loop {
-            let (socket, origin) = ready!(self.listener.poll_accept(cx))?;
-            if self.access.admits(origin) {
-                return Poll::Ready(Ok((socket, origin)));
-            }
-        }
     }
 
     /// A descriptor, where there are others for look-ups.

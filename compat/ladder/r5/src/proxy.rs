@@ -112,9 +112,9 @@ async fn read_request<C: Transport>(
 pub(crate) async fn read_piece(client: &mut impl Transport) -> Result<Vec<u8>, Error> {
     let mut piece = Vec::with_capacity(CHUNK);
     match client.read_buf(&mut piece).await {
-        Ok(0) => Err(Error::denied("it left without a request")),
+        Ok(0) => Err(Error::left(None)),
         Ok(_) => Ok(piece),
-        Err(e) => Err(Error::other("no request", e)),
+        Err(e) => Err(Error::left(Some(e))),
     }
 }
 

@@ -159,7 +159,6 @@ fn accept<L: Links>(
 ) -> Result<Pin<Box<dyn Future<Output = ()>>>, Error> {
     let Post {
         duty,
-        access,
         file,
         listening,
     } = post;
@@ -168,12 +167,12 @@ fn accept<L: Links>(
     Ok(match listening {
         Listening::Tcp(listener) => {
             let listener = TcpListener::from_std(listener).map_err(failed)?;
-            let listener = Listener::new(listener, permits).admitting(access);
+            let listener = Listener::new(listener, permits);
             Box::pin(serve_while(phases, listener, engine, duty, file))
         }
         Listening::Unix(listener) => {
             let listener = UnixListener::from_std(listener).map_err(failed)?;
-            let listener = Listener::new(listener, permits).admitting(access);
+            let listener = Listener::new(listener, permits);
             Box::pin(serve_while(phases, listener, engine, duty, file))
         }
     })
@@ -214,6 +213,9 @@ async fn serve_each<L: Links, A: Accept + 'static>(
     loop {
         let client = listener.next().await;
         let terms = duty.terms();
+        if !terms.access.admits(client.origin) {
+            continue; // tokio's budget has others get their turn
+        }
         let session = serve(client, engine.on(&terms), terms);
         spawn_local(contained(Box::pin(session)));
         // It shall have its descriptors before the next one is let in.

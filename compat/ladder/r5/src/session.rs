@@ -252,24 +252,23 @@ impl<L: Links> Engine<L> {
         within(limit, || question.late(limit), answer).await
     }
 
-    /// Looks the target of a leg up, where the proxy shall be asked for an address: the first one
-    /// that would be tried here.
+    /// Looks the target of a leg up, where the proxy shall be asked for an address.
     ///
     /// # Errors
     ///
-    /// Those of the resolver; that time ran out.
+    /// Those of the resolver; that time ran out; that there is no address that it can be asked for.
     pub async fn locate(&self, leg: Leg) -> Result<Leg, Error> {
-        let Some(name) = leg.name_to_look_up() else {
+        let Some(target) = leg.target_to_locate() else {
             return Ok(leg);
         };
         let peer = leg.target_peer();
         let limit = self.settings.timeouts.connect;
         let late = || Error::timed_out(Phase::Locating, peer.clone(), limit);
         let lookup = async {
-            let found = self.settings.resolver.lookup(name, leg.family()).await;
+            let found = self.settings.resolver.lookup(target, leg.family()).await;
             found.map_err(|e| Error::locate(peer.clone(), e))
         };
         let addresses = within(limit, late, lookup).await?;
-        Ok(leg.at(addresses[0]))
+        leg.at(&addresses)
     }
 }

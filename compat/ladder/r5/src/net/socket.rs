@@ -12,7 +12,7 @@ use std::path::Path;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
-use ptunnel::passed::Inherited;
+use ptunnel::passed::{self, Inherited};
 use ptunnel::report::Origin;
 use ptunnel::service::Listen;
 use ptunnel::Escaped;
@@ -76,10 +76,7 @@ impl Listen for Listening {
             Inherited::Unix(unix) => SockRef::from(unix).is_listener()?,
         };
         if !is_listening {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "it doesn't listen",
-            ));
+            return Err(passed::deaf());
         }
         match socket {
             Inherited::Tcp(tcp) => {

@@ -1,14 +1,13 @@
-//! The client's side: a tunnel is asked for in two messages, or in three where the proxy wants a user
-//! and a password (RFC 1929).
+//! SOCKS5: a tunnel is asked for in two messages, or in three where the proxy wants a user and a
+//! password (RFC 1929).
 
-use std::error;
-use std::fmt;
 use std::mem;
 use std::net::IpAddr;
 
-use super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
+use super::super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
+use super::{refused, SocksFault};
 use crate::config::{Credentials, Host, HostPort};
-use crate::wire::{Malformed, Proof, Refusal, SocksRefusal, Step};
+use crate::wire::{Malformed, Proof, SocksRefusal, Step};
 
 const SUCCEEDED: u8 = 0;
 
@@ -65,7 +64,10 @@ impl Socks5 {
         match (self.stage, self.reply.first()) {
             // Its version is left alone: there are proxies that write 5.
             (Stage::Proving, _) | (_, None) | (_, Some(&VERSION)) => {}
-            (_, Some(&other)) => return Err(SocksFault::Version(other).into()),
+            (_, Some(&byte)) => {
+                let version = VERSION;
+                return Err(SocksFault::Start { version, byte }.into());
+            }
         }
         // Every reply says in its second byte what it is about.
         match (self.stage, self.reply.get(1).copied()) {
@@ -135,10 +137,6 @@ impl Socks5 {
     }
 }
 
-fn refused(refusal: SocksRefusal) -> Step {
-    Step::Refused(Box::new(Refusal::Socks(refusal)))
-}
-
 fn login(credentials: &Credentials) -> Vec<u8> {
     let mut message = vec![LOGIN_VERSION];
     push_counted(&mut message, credentials.user());
@@ -174,41 +172,12 @@ fn push_counted(message: &mut Vec<u8>, text: &str) {
     message.extend_from_slice(text.as_bytes());
 }
 
-/// Why a reply is none of SOCKS5.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SocksFault {
-    /// It doesn't begin with a 5.
-    Version(u8),
-    /// It chooses a way to say who we are that wasn't offered.
-    Method(u8),
-    /// It says more than it was asked for.
-    Ahead,
-    /// It ends with an address of an unknown kind.
-    Address(u8),
-}
-
-impl fmt::Display for SocksFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SocksFault::Version(b'H') => f.write_str("it speaks HTTP: try http://"),
-            SocksFault::Version(byte) => write!(f, "not SOCKS5 (it begins with {})", byte),
-            SocksFault::Method(method) => {
-                write!(f, "it chooses method {}, which wasn't offered", method)
-            }
-            SocksFault::Ahead => f.write_str("it says more than it was asked for"),
-            SocksFault::Address(kind) => write!(f, "its address is of kind {}", kind),
-        }
-    }
-}
-
-impl error::Error for SocksFault {}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::heard::{credentials, end, is_cut_well, said};
     use super::*;
-    use crate::config::Secret;
     use crate::wire::Exchange;
 
     /// Written out byte by byte from RFC 1928 and RFC 1929.
@@ -218,46 +187,11 @@ mod tests {
     const GRANTED: &[u8] = b"\x05\x00\x00\x01\x7f\x00\x00\x01\x04\x38";
 
     fn socks(target: &str, login: Option<(&str, &str)>) -> Exchange {
-        let credentials = login.map(|(user, password)| {
-            Credentials::new(user, Secret::new(password)).expect("credentials")
-        });
-        Socks5::connect(&target.parse().unwrap(), credentials).into()
+        Socks5::connect(&target.parse().unwrap(), credentials(login)).into()
     }
 
     fn joe() -> Exchange {
         socks("a:1", Some(("joe", "hunter2")))
-    }
-
-    /// What the exchange does with a reply, in words; what it sends, as it is.
-    fn said(exchange: &mut Exchange, reply: &[u8]) -> Result<Vec<u8>, String> {
-        match exchange.feed(reply) {
-            Ok(Step::Read) => Err("read".into()),
-            Ok(Step::Send(message)) => Ok(message),
-            Ok(Step::Redial) => Err("redial".into()),
-            Ok(Step::Granted(rest)) => {
-                let rest: String = rest.into_iter().map(char::from).collect();
-                Err(format!("granted: {}", rest))
-            }
-            Ok(Step::Refused(refusal)) => {
-                let what = if refusal.wants_credentials() {
-                    "us"
-                } else {
-                    "it"
-                };
-                Err(format!("refused {}: {}", what, refusal))
-            }
-            Err(why) => Err(format!("malformed: {}", why)),
-        }
-    }
-
-    /// The last word on these replies, of which all but the last are answered.
-    fn end(mut exchange: Exchange, replies: &[&[u8]]) -> String {
-        exchange.begin();
-        let (last, before) = replies.split_last().unwrap();
-        for reply in before {
-            said(&mut exchange, reply).unwrap();
-        }
-        said(&mut exchange, last).unwrap_err()
     }
 
     #[test]
@@ -354,13 +288,10 @@ mod tests {
     }
 
     #[test]
-    fn a_no_to_us_says_what_to_try() {
+    fn a_no_to_us_says_what_it_is_about() {
         let none: &[u8] = b"\x05\xff";
         let nameless = end(socks("a:1", None), &[none]);
-        assert_eq!(
-            nameless,
-            "refused us: it wants credentials: give --user and the password"
-        );
+        assert_eq!(nameless, "refused us: it wants credentials");
         let named = end(joe(), &[none]);
         assert!(named.starts_with("refused us: it wants credentials of another kind"));
         let wrong = end(joe(), &[LOGIN, b"\x01\x01"]);
@@ -376,7 +307,11 @@ mod tests {
         );
         assert_eq!(
             told(&[b"\x00\x5b"]),
-            "malformed: not SOCKS5 (it begins with 0)"
+            "malformed: it speaks SOCKS4: try socks4a://"
+        );
+        assert_eq!(
+            told(&[b"SSH-2.0-"]),
+            "malformed: not SOCKS5 (it begins with 83)"
         );
         assert!(told(&[b"\x05\x02"]).contains("method 2"));
         assert!(told(&[b"\x05\x01"]).contains("method 1"));
@@ -405,18 +340,7 @@ mod tests {
                 said(&mut exchange, NOBODY).unwrap();
                 exchange
             };
-            let at_once = said(&mut asking(), &whole).unwrap_err();
-            let (first, second) = whole.split_at(cut.min(whole.len()));
-            let mut exchange = asking();
-            let mut in_two = said(&mut exchange, first).unwrap_err();
-            if in_two == "read" {
-                in_two = said(&mut exchange, second).unwrap_err();
-            } else if in_two.starts_with("granted") {
-                // What comes later is left in the stream.
-                prop_assert!(at_once.starts_with(&in_two));
-                return Ok(());
-            }
-            prop_assert_eq!(at_once, in_two);
+            prop_assert!(is_cut_well(asking, &whole, cut));
         }
 
         #[test]
