@@ -84,7 +84,8 @@ test-ladder: setup ladder ## run the root's suite against each rung, and all of 
 	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio v0\.|tokio-(core|io|proto|service|reactor|executor|timer|tcp|threadpool) |mio v0\.6|mio-uds |net2 |bytes v0\.4|ptunnel-compat )'; then \
 		echo 'these do not belong into r5' >&2; exit 1; fi
 
-VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
+# Valgrind runs a thread at a time, and one that never waits would keep the others from their turn.
+VALGRIND := valgrind -q --fair-sched=yes --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
 MEMCHECK := $(abspath $(TARGET))/memcheck
 
 # The demo raises no limit, resolves no name, closes no stdout and has no Unix socket: four tests of
