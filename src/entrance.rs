@@ -8,7 +8,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::config::{Bind, Config, Entrance, HostPort, Passed, ServeSpec};
+use crate::config::{Bind, Config, Destination, Entrance, Passed, ServeSpec};
 use crate::error::Error;
 use crate::escape::Escaped;
 use crate::passed::{self, Address};
@@ -17,7 +17,7 @@ use crate::passed::{self, Address};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose<'a> {
     /// A tunnel to this destination.
-    Tunnel(&'a HostPort),
+    Tunnel(&'a Destination),
     /// `-D`: clients that name their destination.
     Dynamic,
     /// The embedded proxy.

@@ -27,7 +27,8 @@ pub enum Peer {
     Proxy(HostPort),
     /// One behind another (`--via`).
     Via(HostPort),
-    /// A destination reached without one.
+    /// The destination, where it isn't the proxy's to deal with it: it is connected to without one,
+    /// or spoken to in TLS.
     Destination(HostPort),
 }
 
@@ -38,7 +39,7 @@ pub enum Phase {
     Connecting,
     /// Resolving a name for a proxy that takes addresses alone.
     Locating,
-    /// Sending the request and waiting for the end of the reply.
+    /// Sending the request and waiting for the end of the reply, or TLS's own handshake.
     Handshaking,
 }
 
@@ -51,7 +52,7 @@ pub enum Cause {
     Connection,
     /// No connection was made in time.
     ConnectTimeout,
-    /// There is no TLS with the proxy.
+    /// There is no TLS with the proxy, or with the destination.
     Tls,
     /// The proxy ended the connection before it replied, or it broke.
     Lost,
@@ -131,7 +132,7 @@ enum Kind {
     Denied(String),
     Left,
     Undecided(String, HostPort),
-    Cut(HostPort),
+    Cut(String),
     Other(String),
 }
 
@@ -161,7 +162,7 @@ impl Error {
         Error::new(Kind::Connect(peer)).because(cause)
     }
 
-    /// There is no TLS with the proxy, which was reached; `cause` is the reason.
+    /// There is no TLS with the peer, which was reached; `cause` is the reason.
     pub fn secure(peer: Peer, cause: io::Error) -> Error {
         Error::new(Kind::Secure(peer)).because(cause)
     }
@@ -199,10 +200,10 @@ impl Error {
 
     /// The tunnel to `destination` stood, and was cut.
     pub fn cut(
-        destination: HostPort,
+        destination: impl fmt::Display,
         cause: impl Into<Box<dyn error::Error + Send + Sync>>,
     ) -> Error {
-        Error::new(Kind::Cut(destination)).because(cause)
+        Error::new(Kind::Cut(destination.to_string())).because(cause)
     }
 
     /// The PAC file of this name was asked for a way to `destination`, and named none.
@@ -293,6 +294,21 @@ impl Error {
         matches!(self.kind, Kind::Refused(..))
     }
 
+    /// A way led to its end, and what is there won't do: the proxy said no, or the destination has no
+    /// TLS for us. No other way is tried, and none has failed.
+    pub fn is_final(&self) -> bool {
+        self.is_refusal() || self.is_of_destinations_tls()
+    }
+
+    /// There is no TLS with the destination, or not in time.
+    pub(crate) fn is_of_destinations_tls(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Secure(Peer::Destination(_))
+                | Kind::TimedOut(Phase::Handshaking, Peer::Destination(_), _)
+        )
+    }
+
     /// The proxy wants credentials, or others than it was given.
     pub fn wants_credentials(&self) -> bool {
         matches!(&self.kind, Kind::Refused(_, _, refusal) if refusal.wants_credentials())
@@ -346,10 +362,10 @@ impl Error {
         matches!(self.kind, Kind::Refused(Peer::Via(_), ..))
     }
 
-    /// The proxy with which there was no TLS.
+    /// With whom there was no TLS.
     pub(crate) fn without_tls(&self) -> Option<&HostPort> {
         match &self.kind {
-            Kind::Secure(Peer::Proxy(address)) | Kind::Secure(Peer::Via(address)) => Some(address),
+            Kind::Secure(peer) => Some(peer.address()),
             _ => None,
         }
     }
@@ -434,6 +450,13 @@ impl error::Error for Error {
 }
 
 impl Peer {
+    /// Where it is.
+    pub fn address(&self) -> &HostPort {
+        match self {
+            Peer::Proxy(address) | Peer::Via(address) | Peer::Destination(address) => address,
+        }
+    }
+
     /// What our user can do who has to say who we are to it.
     fn remedied(&self, remedy: Remedy) -> &'static str {
         match (self, remedy) {
@@ -532,6 +555,26 @@ mod tests {
         let dead = Error::connect(proxy(), os(libc::ECONNREFUSED));
         assert!(!dead.is_no_proxys_fault());
         assert!(Error::connect(proxy(), os(libc::EMFILE)).is_no_proxys_fault());
+    }
+
+    /// The next proxy of the list was asked for the same destination, and this one left aside.
+    #[test]
+    fn what_a_destination_says_in_tls_is_final_and_no_proxys_doing() {
+        let destination = || Peer::Destination("mail.example:993".parse().unwrap());
+        let limit = Duration::from_secs(30);
+        let kind = io::ErrorKind::InvalidData;
+        let distrusted = Error::secure(destination(), kind.into());
+        let late = Error::timed_out(Phase::Handshaking, destination(), limit);
+        for error in &[distrusted, late] {
+            assert!(error.is_final() && !error.is_refusal() && !error.is_unreachable());
+            assert_eq!(error.exit_code(), 1);
+        }
+        let of_proxy = Error::secure(proxy(), kind.into());
+        let late = Error::timed_out(Phase::Handshaking, proxy(), limit);
+        let unreached = Error::connect(destination(), os(libc::ECONNREFUSED));
+        for error in &[of_proxy, late, unreached] {
+            assert!(!error.is_final(), "{}", error);
+        }
     }
 
     #[test]

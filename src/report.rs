@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use log::Level::{Info, Warn};
 use log::{debug, info, log};
 
-use crate::config::{plain, HostPort};
+use crate::config::{plain, Destination};
 use crate::error::{Error, Seconds};
 use crate::field::Field;
 use crate::route::Via;
@@ -156,7 +156,8 @@ impl Visit {
     }
 
     /// There is a tunnel for it.
-    pub fn opened(mut self, destination: HostPort, via: Via) -> Line {
+    pub fn opened(mut self, destination: impl Into<Destination>, via: Via) -> Line {
+        let destination = destination.into();
         let client = Field("client", self.origin);
         debug!("{} to {}: open {}", client, destination, via);
         if let Some(arrival) = &mut self.arrival {
@@ -171,7 +172,7 @@ impl Visit {
     }
 
     /// Logs how it broke while it waited for its tunnel: nobody is left to be served.
-    pub fn left(self, destination: &HostPort, error: io::Error) -> Carried {
+    pub fn left(self, destination: &impl fmt::Display, error: io::Error) -> Carried {
         if let Some(arrival) = &self.arrival {
             arrival.left();
         }
@@ -193,7 +194,7 @@ impl Visit {
 #[derive(Debug)]
 pub struct Line {
     visit: Visit,
-    destination: HostPort,
+    destination: Destination,
     via: Via,
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::config::HostPort;
+use crate::config::Destination;
 use crate::error::{Cause, Error};
 use crate::report::{Cut, Origin, Side, Traffic};
 use crate::route::Via;
@@ -279,7 +279,7 @@ impl Drop for Arrival {
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) client: Origin,
-    pub(crate) destination: HostPort,
+    pub(crate) destination: Destination,
     pub(crate) via: Via,
     /// When it was open.
     pub(crate) since: SystemTime,
@@ -289,7 +289,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// One that is open from now on.
-    pub(crate) fn new(client: Origin, destination: HostPort, via: Via) -> Flow {
+    pub(crate) fn new(client: Origin, destination: Destination, via: Via) -> Flow {
         Flow {
             client,
             destination,

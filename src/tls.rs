@@ -1,4 +1,4 @@
-//! TLS with a proxy, as far as it doesn't poll: what OpenSSL is told for one connection, and what
+//! TLS with a proxy or a destination, as far as it doesn't poll: what OpenSSL is told for one connection, and what
 //! its errors mean.
 //!
 //! The name is verified, an address as one, by the subjectAltName alone (RFC 9525 §6.3); a name
@@ -19,19 +19,21 @@ use openssl::ssl::{self, ErrorCode, Ssl, SslVerifyMode};
 use openssl::x509::verify::X509CheckFlags;
 use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
 
-use crate::config::{Host, TlsSpec};
+use crate::config::{Host, TlsPeer, TlsSpec};
 use crate::escape::{excerpt, Escaped};
 
 /// A connection's side of a handshake that hasn't begun.
 pub struct Session {
     /// What OpenSSL shall do.
     pub ssl: Ssl,
-    /// What it is going to find out about the proxy.
+    /// What it is going to find out about the peer.
     pub doubt: Doubt,
+    /// Who that is.
+    pub peer: TlsPeer,
 }
 
 impl Session {
-    /// A session with the proxy at `host`, as `spec` has it.
+    /// A session with the peer at `host`, as `spec` has it.
     ///
     /// # Errors
     ///
@@ -56,12 +58,14 @@ impl Session {
         let doubt = Doubt {
             found: Arc::default(),
             insecure: spec.is_insecure(),
+            peer: spec.peer(),
         };
+        let peer = doubt.peer;
         let found = doubt.found.clone();
         let goes_on = spec.is_insecure();
         ssl.set_verify_callback(mode, move |is_good, chain| {
             if !is_good {
-                let why = why_not(chain, &name);
+                let why = why_not(chain, &name, peer);
                 let mut found = found.lock().unwrap_or_else(|e| e.into_inner());
                 // OpenSSL has several words for an issuer that it doesn't know.
                 if !found.contains(&why) {
@@ -71,15 +75,16 @@ impl Session {
             // To the end, where a fault ends nothing: who takes anybody shall know of each.
             is_good || goes_on
         });
-        Ok(Session { ssl, doubt })
+        Ok(Session { ssl, doubt, peer })
     }
 }
 
-/// What is wrong with a proxy's certificate, once it has been looked at.
+/// What is wrong with the peer's certificate, once it has been looked at.
 #[derive(Clone, Debug)]
 pub struct Doubt {
     found: Arc<Mutex<Vec<String>>>,
     insecure: bool,
+    peer: TlsPeer,
 }
 
 impl Doubt {
@@ -89,27 +94,29 @@ impl Doubt {
             Some(why) => io::Error::new(io::ErrorKind::InvalidData, why),
             None if is_end(&error) => io::Error::new(
                 io::ErrorKind::UnexpectedEof,
-                "it ended the connection within the handshake: does it speak TLS? if not, write \
-                 http://",
+                format!(
+                    "it ended the connection within the handshake: does it speak TLS? if not, {}",
+                    self.peer.terms().otherwise
+                ),
             ),
-            None => explain(error),
+            None => explain(error, self.peer),
         }
     }
 
     /// After one that succeeded: what there is to warn of, when anybody would have been taken for
-    /// the proxy.
+    /// the peer.
     pub fn warning(&self) -> Option<String> {
         if !self.insecure {
             return None;
         }
+        let option = self.peer.terms().insecure;
         Some(match self.take() {
-            Some(why) => format!(
-                "connected without knowing to whom (--proxy-insecure): {}",
-                why
+            Some(why) => format!("connected without knowing to whom ({}): {}", option, why),
+            None => format!(
+                "connected without asking to whom ({}), though its certificate would do: leave the \
+                 option out",
+                option
             ),
-            None => "connected without asking to whom (--proxy-insecure), though its certificate \
-                     would do: leave the option out"
-                .into(),
         })
     }
 
@@ -137,7 +144,7 @@ mod verdicts {
 }
 
 /// Why a chain of certificates isn't that of `name`.
-fn why_not(chain: &X509StoreContextRef, name: &str) -> String {
+fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> String {
     let verdict = chain.error();
     let certificate = match chain.current_cert() {
         Some(certificate) => certificate,
@@ -155,15 +162,15 @@ fn why_not(chain: &X509StoreContextRef, name: &str) -> String {
             days_ahead(certificate)
         ),
         verdicts::HAS_EXPIRED => format!("{} has expired, {}", whose, days_ago(certificate)),
-        verdicts::SELF_SIGNED => {
-            "its certificate is self-signed: if it is the right one, give it as --proxy-cacert"
-                .into()
-        }
+        verdicts::SELF_SIGNED => format!(
+            "its certificate is self-signed: if it is the right one, give it as {}",
+            peer.terms().cacert
+        ),
         verdicts::SELF_SIGNED_IN_CHAIN | verdicts::NO_ISSUER_HERE | verdicts::NO_ISSUER_AT_ALL => {
             format!(
-                "its certificate is from a CA that isn't known here, {}: --proxy-cacert makes one \
-                 known",
-                called(certificate.issuer_name())
+                "its certificate is from a CA that isn't known here, {}: {} makes one known",
+                called(certificate.issuer_name()),
+                peer.terms().cacert
             )
         }
         verdicts::HOST_MISMATCH | verdicts::ADDRESS_MISMATCH => {
@@ -247,7 +254,7 @@ fn shown(text: &str) -> String {
 
 /// What an error means, in words for the one line of a log; what the connection itself met is
 /// handed through, `WouldBlock` too.
-pub fn explain(error: ssl::Error) -> io::Error {
+pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
     if is_end(&error) {
         return io::Error::new(
             io::ErrorKind::UnexpectedEof,
@@ -262,7 +269,7 @@ pub fn explain(error: ssl::Error) -> io::Error {
         Some(reason) => reason,
         None => return io::Error::new(io::ErrorKind::Other, error),
     };
-    io::Error::new(io::ErrorKind::InvalidData, meaning(&reason))
+    io::Error::new(io::ErrorKind::InvalidData, meaning(&reason, peer))
 }
 
 /// The connection is at its end, and TLS wasn't: OpenSSL 1.1.1 says so with no reason at all, 3.0
@@ -290,9 +297,9 @@ fn reason(stack: &ErrorStack) -> Option<String> {
 const ALERT: &str = " alert ";
 
 /// OpenSSL's reasons in an operator's words: texts, since the numbers aren't in its crate.
-fn meaning(reason: &str) -> String {
+fn meaning(reason: &str, peer: TlsPeer) -> String {
     if let Some(at) = reason.find(ALERT) {
-        return objection(&reason[at + ALERT.len()..]);
+        return objection(&reason[at + ALERT.len()..], peer);
     }
     match reason {
         "wrong version number"
@@ -300,7 +307,7 @@ fn meaning(reason: &str) -> String {
         | "packet length too long"
         | "http request"
         | "https proxy request"
-        | "record layer failure" => "it doesn't speak TLS: try http://".into(),
+        | "record layer failure" => format!("it doesn't speak TLS: {}", peer.terms().otherwise),
         "unsupported protocol" | "version too low" => TOO_OLD.into(),
         _ => format!("TLS: {}", reason),
     }
@@ -309,13 +316,16 @@ fn meaning(reason: &str) -> String {
 const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
 
 /// What the other side says when it goes (RFC 8446 §6.2).
-fn objection(alert: &str) -> String {
+fn objection(alert: &str, peer: TlsPeer) -> String {
+    let cert = peer.terms().cert;
     match alert {
         "protocol version" => TOO_OLD.into(),
-        "certificate required" => "it asks for a certificate of ours: give --proxy-cert".into(),
-        "handshake failure" => "it ended the handshake: it may ask for a certificate of ours \
-                                (--proxy-cert), or for other ciphers"
-            .into(),
+        "certificate required" => format!("it asks for a certificate of ours: give {}", cert),
+        "handshake failure" => format!(
+            "it ended the handshake: it may ask for a certificate of ours ({}), or for other \
+             ciphers",
+            cert
+        ),
         "bad certificate"
         | "unsupported certificate"
         | "certificate revoked"
@@ -338,7 +348,7 @@ mod tests {
     /// RUSTSEC-2023-0044: with an empty name the old crate read on behind it.
     #[test]
     fn an_empty_name_never_reaches_openssl() {
-        let spec = TlsOptions::default().load().unwrap();
+        let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
         for name in &["", "."] {
             let empty = Session::new(&spec, &Host::Name(name.to_string()));
             let kind = empty.err().map(|e| e.kind());
@@ -388,7 +398,7 @@ mod tests {
 
     #[test]
     fn names_are_told_in_the_handshake_and_addresses_are_not() {
-        let spec = TlsOptions::default().load().unwrap();
+        let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
         for (host, told) in &[
             (Host::Name("proxy.example.".into()), Some("proxy.example")),
             (Host::Ip([127, 0, 0, 1].into()), None),
@@ -410,8 +420,22 @@ mod tests {
             ("tlsv1 alert unknown ca", "our certificate: unknown ca"),
             ("bad signature", "TLS: bad signature"),
         ] {
-            let text = meaning(reason);
+            let text = meaning(reason, TlsPeer::Proxy);
             assert!(text.contains(told), "{}: {}", reason, text);
+        }
+    }
+
+    /// Who reads `--proxy-cert` of a server looks at the wrong one.
+    #[test]
+    fn a_destination_is_told_of_by_its_own_options() {
+        for reason in &[
+            "wrong version number",
+            "tlsv13 alert certificate required",
+            "ssl/tls alert handshake failure",
+        ] {
+            let text = meaning(reason, TlsPeer::Destination);
+            let is_told = text.contains("tls://") || text.contains("--cert");
+            assert!(is_told && !text.contains("proxy"), "{}", text);
         }
     }
 }

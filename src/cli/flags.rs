@@ -10,7 +10,8 @@ Carries local TCP connections through an HTTP proxy with the CONNECT method.
 
 TUNNEL is [BIND:]PORT:HOST:HOSTPORT, as for ssh -L: whoever connects to PORT here is connected to \
 HOST:HOSTPORT by the proxy. Port 0 picks a free one. PATH:HOST:HOSTPORT is a Unix socket, \
-fd:NAME:HOST:HOSTPORT one that systemd has bound.";
+fd:NAME:HOST:HOSTPORT one that systemd has bound. With tls:// before HOST, TLS is spoken to HOST \
+for a program that knows none.";
 
 pub(super) const AFTER: &str = "\
 ENVIRONMENT:
@@ -42,7 +43,7 @@ pub(super) fn app() -> App<'static, 'static> {
             Arg::with_name("tunnel")
                 .value_name("TUNNEL")
                 .multiple(true)
-                .help("[BIND:]PORT:HOST:HOSTPORT, with a PATH or fd:NAME for the port"),
+                .help("[BIND:]PORT:[tls://]HOST:HOSTPORT, with a PATH or fd:NAME for the port"),
         )
         .arg(repeated("forward", "L", "TUNNEL", "The same as the positional form").long("forward"))
         .arg(
@@ -91,6 +92,22 @@ pub(super) fn app() -> App<'static, 'static> {
             Arg::with_name("proxy-insecure")
                 .long("proxy-insecure")
                 .help("Take anybody's certificate for the proxy's, with a warning each time"),
+        )
+        .arg(value(
+            "cacert",
+            "FILE",
+            "The CAs to trust for tls:// destinations, in PEM [default: the system's]",
+        ))
+        .arg(value(
+            "cert",
+            "FILE",
+            "Our certificate for tls:// destinations, in PEM",
+        ))
+        .arg(value("key", "FILE", "Its key, in PEM [default: in the same file]").requires("cert"))
+        .arg(
+            Arg::with_name("insecure")
+                .long("insecure")
+                .help("Take anybody's certificate for the destination's, with a warning each time"),
         )
         .arg(
             value(
@@ -177,7 +194,7 @@ pub(super) fn app() -> App<'static, 'static> {
             value(
                 "stdio",
                 "HOST:PORT",
-                "Stdin and stdout are the client; also -W HOST PORT",
+                "Stdin and stdout are the client; also -W HOST PORT, -W tls://HOST:PORT",
             )
             .short("W")
             .allow_hyphen_values(false)

@@ -30,9 +30,9 @@ use self::file::ConfigFile;
 use self::outline::Outline;
 use self::password::{Missing, Named, Passwords, DYNAMIC_USER, SERVE_USER};
 use self::secrecy::Secretive;
-use crate::config::{Bind, Block, Blocks, Config, Credentials, Family, Host, HostPort};
-use crate::config::{ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl, Route};
-use crate::config::{Secret, ServeSpec, StatusSpec, Timeouts, TunnelSpec};
+use crate::config::{of_words, Bind, Block, Blocks, Config, Credentials, DestinationUrl, Family};
+use crate::config::{Host, HostPort, ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl};
+use crate::config::{Route, Secret, ServeSpec, StatusSpec, Timeouts, TlsPeer, TunnelUrl};
 use crate::entrance::{self, Spot};
 use crate::env::Environment;
 use crate::error::Error;
@@ -285,6 +285,13 @@ fn configure(
         }
         _ => {}
     }
+    let mut urls = tunnels
+        .iter()
+        .map(|tunnel| &tunnel.destination)
+        .chain(&stdio);
+    let is_secure = urls.any(|url| url.is_secure);
+    let tls = tls::tls(matches, TlsPeer::Destination, is_secure, warnings)?;
+    let tunnels = tunnels.into_iter().map(|url| url.with(&tls));
     let mut config = Config {
         listen,
         serve,
@@ -314,10 +321,10 @@ fn configure(
         },
         log_format: one(matches, "log-format")?.unwrap_or_default(),
         log_to: one(matches, "log-to")?.unwrap_or_default(),
-        tunnels,
+        tunnels: tunnels.collect::<Result<_, Error>>()?,
         dynamic,
         dynamic_user,
-        stdio,
+        stdio: stdio.map(|url| url.with(&tls)).transpose()?,
     };
     // Before anybody is asked for a password.
     entrance::check(&config)?;
@@ -326,9 +333,9 @@ fn configure(
         let why = "no client has an address";
         warnings.extend(of_no_use(matches, &["allow-from"], why));
     }
-    let destinations = config.tunnels.iter().map(|tunnel| &tunnel.destination);
+    let destinations = config.destinations();
     let reach = Reach {
-        destinations: destinations.chain(config.stdio.as_ref()).collect(),
+        destinations: destinations.map(|it| &it.address).collect(),
         is_open: !config.dynamic.is_empty(),
     };
     config.route = route(matches, &reach, env, missing, warnings)?;
@@ -369,7 +376,7 @@ fn values<'a>(matches: &'a ArgMatches<'_>, name: &str) -> Result<Vec<(usize, &'a
 }
 
 /// In the order in which they were given, whichever form they have.
-fn tunnels(matches: &ArgMatches<'_>) -> Result<Vec<TunnelSpec>, Error> {
+fn tunnels(matches: &ArgMatches<'_>) -> Result<Vec<TunnelUrl>, Error> {
     let mut given = values(matches, "tunnel")?;
     given.append(&mut values(matches, "forward")?);
     given.sort_by_key(|(index, _)| *index);
@@ -377,15 +384,12 @@ fn tunnels(matches: &ArgMatches<'_>) -> Result<Vec<TunnelSpec>, Error> {
 }
 
 /// `-W HOST:PORT` and `-W HOST PORT`.
-fn stdio(matches: &ArgMatches<'_>) -> Result<Option<HostPort>, Error> {
+fn stdio(matches: &ArgMatches<'_>) -> Result<Option<DestinationUrl>, Error> {
     let values: Vec<&str> = matches.values_of("stdio").into_iter().flatten().collect();
     match values[..] {
         [] => Ok(None),
         [both] => both.parse().map(Some),
-        [host, port] => match host.parse::<Host>() {
-            Ok(host) => format!("{}:{}", host, port).parse().map(Some),
-            Err(_) => format!("{} {}", host, port).parse().map(Some),
-        },
+        [host, port] => of_words(host, port).map(Some),
         _ => unreachable!("clap counts them"),
     }
 }
@@ -499,7 +503,7 @@ fn route(
     // A file may name any.
     let may_be_secure = pac.is_some() && cfg!(feature = "tls");
     let is_secure = may_be_secure || all_urls().any(|url| url.is_secure);
-    let tls = tls::tls(matches, is_secure, warnings)?;
+    let tls = tls::tls(matches, TlsPeer::Proxy, is_secure, warnings)?;
     let is_http = |url: &ProxyUrl| url.protocol == Protocol::Http;
     if all_urls().next().is_some() && !all_urls().any(is_http) && pac.is_none() {
         let why = "no proxy is given that speaks HTTP";

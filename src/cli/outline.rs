@@ -14,7 +14,7 @@ impl fmt::Display for Outline<'_> {
         for tunnel in &config.tunnels {
             self.write_entrance(&tunnel.entrance, f)?;
             write!(f, " for {}", tunnel.destination)?;
-            self.write_way(config.route.is_direct(&tunnel.destination), f)?;
+            self.write_way(config.route.is_direct(&tunnel.destination.address), f)?;
         }
         for entrance in &config.dynamic {
             self.write_entrance(entrance, f)?;
@@ -26,7 +26,7 @@ impl fmt::Display for Outline<'_> {
         }
         if let Some(destination) = &config.stdio {
             write!(f, "would connect stdin and stdout to {}", destination)?;
-            self.write_way(config.route.is_direct(destination), f)?;
+            self.write_way(config.route.is_direct(&destination.address), f)?;
         }
         if let Some(serve) = &config.serve {
             write_proxy(serve, f)?;

@@ -45,7 +45,9 @@ fn complaint(line: &str) -> String {
 fn tunnels_keep_their_order_in_both_forms() {
     let config = config("-p p:1 1:a:1 -L 2:b:2 3:c:3 -L 4:d:4");
     let destinations = config.tunnels.iter().map(|tunnel| &tunnel.destination);
-    let ports: Vec<u16> = destinations.map(|destination| destination.port).collect();
+    let ports: Vec<u16> = destinations
+        .map(|destination| destination.address.port)
+        .collect();
     assert_eq!(ports, [1, 2, 3, 4]);
     assert!(complaint("-p p:1 1:a").contains("'1:a'"));
 }
@@ -316,6 +318,42 @@ fn stdio_takes_one_word_or_two() {
     assert!(complaint("-p p:1 -W a x").contains("'a:x'"));
     assert!(complaint("-p p:1 -W a:22 -L 1:b:1").contains("-W"));
     assert!(complaint("-p p:1 -W a:22 1:b:1").contains("'a:22 1:b:1'"));
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn options_for_tls_are_for_those_whom_they_name() {
+    let shown = config("-p p:1 1:tls://a:1 2:b:2").tunnels;
+    let shown: Vec<String> = shown.iter().map(|it| it.destination.to_string()).collect();
+    assert_eq!(shown, ["tls://a:1", "b:2"]);
+    for line in &["-p p:1 -W tls://a:1", "-p p:1 -W tls://a 1"] {
+        assert_eq!(config(line).stdio.unwrap().to_string(), "tls://a:1");
+    }
+    let of_no_use = |line: &str| {
+        let (_, warnings) = warned(line);
+        assert_eq!(warnings.len(), 1, "{:?}", warnings);
+        warnings[0].clone()
+    };
+    assert_eq!(
+        of_no_use("-p p:1 1:a:1 --insecure"),
+        "--insecure is of no use: no destination is given as tls://HOST:PORT"
+    );
+    assert!(of_no_use("-p https://p 1:a:1 --cacert /no/file").starts_with("--cacert is of no use"));
+    let proxys = of_no_use("-p p:1 1:tls://a:1 --proxy-insecure");
+    assert!(proxys.starts_with("--proxy-insecure is of no use"));
+    let missing = complaint("-p p:1 1:tls://a:1 --cacert /no/file");
+    assert!(missing.starts_with("--cacert '/no/file': "), "{}", missing);
+    assert!(complaint("-p p:1 1:tls://a:1 --key x").contains("--cert"));
+    assert!(complaint("-p p:1 1:https://a:1").contains("write tls://"));
+    assert!(complaint("-p p:1 -W https://a:1").contains("write tls://"));
+    for option in &["-D", "--serve-proxy", "--status"] {
+        let complaint = complaint(&format!("-p p:1 1:a:1 {} tls://a:1", option));
+        assert!(
+            complaint.contains("tls:// has no place in it"),
+            "{}",
+            complaint
+        );
+    }
 }
 
 #[test]

@@ -1,30 +1,41 @@
-//! TLS to the proxies, as the command line has it.
+//! TLS to the proxies and to the destinations, as the command line has it.
 
 use std::fs;
 
 use clap::ArgMatches;
 
 use super::{of_no_use, privacy};
-use crate::config::{TlsOptions, TlsSpec};
+use crate::config::{TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::escape::Escaped;
 
-/// What proxies with `https://` are spoken to in; `None` when there are none of them.
+/// What those of a kind are spoken to in; `None` when there are none of them.
 pub(super) fn tls(
     matches: &ArgMatches<'_>,
+    peer: TlsPeer,
     is_needed: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Option<TlsSpec>, Error> {
+    let ([cacert, cert, key, insecure], why) = match peer {
+        TlsPeer::Proxy => (
+            ["proxy-cacert", "proxy-cert", "proxy-key", "proxy-insecure"],
+            "no proxy is given as https://HOST",
+        ),
+        TlsPeer::Destination => (
+            ["cacert", "cert", "key", "insecure"],
+            "no destination is given as tls://HOST:PORT",
+        ),
+    };
     let given = |name| matches.value_of(name).map(str::to_string);
     let options = TlsOptions {
-        cacert: given("proxy-cacert"),
-        cert: given("proxy-cert"),
-        key: given("proxy-key"),
-        insecure: matches.is_present("proxy-insecure"),
+        peer,
+        cacert: given(cacert),
+        cert: given(cert),
+        key: given(key),
+        insecure: matches.is_present(insecure),
     };
     if !is_needed {
-        let names = ["proxy-cacert", "proxy-cert", "proxy-key", "proxy-insecure"];
-        let why = "no proxy is given as https://HOST";
+        let names = [cacert, cert, key, insecure];
         warnings.extend(of_no_use(matches, &names, why));
         return Ok(None);
     }

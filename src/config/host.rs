@@ -149,11 +149,18 @@ pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
     }
 }
 
-/// There are no URLs but those of proxies.
+/// Splits at the first `SCHEME://`: what is before it with the colon there, the scheme, and what is
+/// behind it.
+pub(super) fn split_scheme(text: &str) -> Option<(&str, &str, &str)> {
+    let end = text.find("://")?;
+    let start = text[..end].rfind(':').map_or(0, |colon| colon + 1);
+    Some((&text[..start], &text[start..end], &text[end + 3..]))
+}
+
+/// There are no URLs but those of proxies and of destinations in TLS.
 pub(super) fn refuse_scheme(text: &str) -> Result<(), String> {
-    let scheme = text.find("://").map(|end| &text[..end]);
-    match scheme.and_then(|before| before.rsplit(':').next()) {
-        Some(scheme) => Err(format!(
+    match split_scheme(text) {
+        Some((_, scheme, _)) => Err(format!(
             "{}:// has no place in it",
             Escaped(scheme.as_bytes())
         )),

@@ -8,6 +8,7 @@
 
 mod block;
 mod credentials;
+mod destination;
 mod header;
 mod host;
 mod log;
@@ -31,6 +32,8 @@ use crate::pac::Pac;
 
 pub use self::block::{Block, Blocks};
 pub use self::credentials::{Credentials, Login, Secret};
+pub(crate) use self::destination::of_words;
+pub use self::destination::{Destination, DestinationUrl};
 pub use self::header::Header;
 pub(crate) use self::host::plain;
 pub use self::host::{Bind, Host, HostPort, ListenSpec};
@@ -40,8 +43,8 @@ pub use self::passed::Passed;
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{Names, Protocol, ProxySpec, ProxyUrl};
 pub use self::schemes::{Scheme, Schemes};
-pub use self::tls::{TlsOptions, TlsSpec};
-pub use self::tunnel::{Entrance, TunnelSpec};
+pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
+pub use self::tunnel::{Entrance, TunnelSpec, TunnelUrl};
 
 /// Which addresses of a proxy (or of a destination reached directly) are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +253,7 @@ pub struct Config {
     /// Where tunnels without a bind address listen.
     pub listen: Bind,
     /// Stdin and stdout are the client of a tunnel to this destination.
-    pub stdio: Option<HostPort>,
+    pub stdio: Option<Destination>,
     /// The embedded proxy.
     pub serve: Option<ServeSpec>,
     /// Where to show how it goes.
@@ -282,12 +285,20 @@ pub struct Config {
 }
 
 impl Config {
+    /// Where its tunnels lead, in their order, and stdin and stdout.
+    pub fn destinations(&self) -> impl Iterator<Item = &Destination> {
+        let tunnels = self.tunnels.iter().map(|spec| &spec.destination);
+        tunnels.chain(&self.stdio)
+    }
+
     /// Whether there is a password or a key in it.
     pub fn has_credentials(&self) -> bool {
         let proxies = self.route.all_proxies().map(|proxy| &proxy.credentials);
         let serve = self.serve.iter().map(|spec| &spec.credentials);
         let mut all = proxies.chain(serve).chain(Some(&self.dynamic_user));
-        let mut keys = self.route.all_proxies().flat_map(|proxy| &proxy.tls);
+        let destinations = self.destinations().flat_map(|destination| &destination.tls);
+        let proxies = self.route.all_proxies().flat_map(|proxy| &proxy.tls);
+        let mut keys = proxies.chain(destinations);
         let pac = self.route.pac.as_ref();
         all.any(Option::is_some)
             || keys.any(TlsSpec::has_key)
@@ -313,7 +324,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_a_parser_panic(text in "[a-z0-9:@/%.*\\[\\] ,#?\u{e9}-]{0,24}") {
-            let _ = text.parse::<TunnelSpec>();
+            let _ = text.parse::<TunnelUrl>();
+            let _ = text.parse::<DestinationUrl>();
             let _ = text.parse::<ProxyUrl>();
             let _ = text.parse::<NoProxy>();
             let _ = text.parse::<Blocks>();

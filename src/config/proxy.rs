@@ -6,7 +6,7 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 
 use super::host::{read_port, split_port, Host};
-use super::{wrong, Credentials, HostPort, Login, Secret, TlsOptions, TlsSpec};
+use super::{wrong, Credentials, HostPort, Login, Secret, TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 
 const RIGHT: &str = "proxy.example:3128 or http://user@proxy.example:3128";
@@ -101,7 +101,7 @@ impl FromStr for ProxySpec {
             None => None,
         };
         let tls = if url.is_secure {
-            Some(TlsOptions::default().load()?)
+            Some(TlsOptions::of(TlsPeer::Proxy).load()?)
         } else {
             None
         };

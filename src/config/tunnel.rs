@@ -4,25 +4,50 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::destination::split_tls;
 use super::host::{read_port, refuse_scheme, Host};
-use super::{wrong, Bind, HostPort, ListenSpec};
+use super::{wrong, Bind, Destination, DestinationUrl, HostPort, ListenSpec, TlsSpec};
 use crate::error::Error;
 use crate::escape::Escaped;
 
 const RIGHT: &str = "8993:imap.example.org:993, of the form [BIND:]PORT:HOST:HOSTPORT, or \
-                     /run/user/1000/imap:imap.example.org:993";
+                     /run/user/1000/imap:imap.example.org:993, or 1143:tls://imap.example.org:993";
 
 /// Bytes that the path of a Unix socket may have (unix(7): 108 with the NUL behind it).
 const PATH_LIMIT: usize = 107;
 
-/// One tunnel: `[BIND:]PORT:HOST:HOSTPORT`; `PATH:HOST:HOSTPORT`, where the path has a `/` in it; or
-/// `fd:NAME:HOST:HOSTPORT`, where somebody else has bound the socket.
+/// One tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelSpec {
     /// Where its clients come in.
     pub entrance: Entrance,
     /// What a client of this tunnel is connected to.
-    pub destination: HostPort,
+    pub destination: Destination,
+}
+
+/// A tunnel as it is written: `[BIND:]PORT:HOST:HOSTPORT`; `PATH:HOST:HOSTPORT`, where the path has
+/// a `/` in it; or `fd:NAME:HOST:HOSTPORT`, where somebody else has bound the socket; each with
+/// `tls://` before `HOST`, where TLS is spoken there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunnelUrl {
+    /// Where its clients come in.
+    pub entrance: Entrance,
+    /// What a client of this tunnel is connected to.
+    pub destination: DestinationUrl,
+}
+
+impl TunnelUrl {
+    /// The tunnel, with the TLS that was found for its destination.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`DestinationUrl::with`].
+    pub fn with(self, tls: &Option<TlsSpec>) -> Result<TunnelSpec, Error> {
+        Ok(TunnelSpec {
+            entrance: self.entrance,
+            destination: self.destination.with(tls)?,
+        })
+    }
 }
 
 /// Where clients come in.
@@ -54,37 +79,44 @@ impl FromStr for Entrance {
     }
 }
 
-impl FromStr for TunnelSpec {
+impl FromStr for TunnelUrl {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<TunnelSpec, Error> {
+    fn from_str(text: &str) -> Result<TunnelUrl, Error> {
         read(text).map_err(|why| wrong("tunnel", text, why, RIGHT))
     }
 }
 
-fn read(text: &str) -> Result<TunnelSpec, String> {
-    refuse_scheme(text)?;
-    let (entrance, host, port) = match split(text)[..] {
-        [path, host, port] if path.contains('/') => (read_path(path)?, host, port),
-        [listen, host, port] => {
-            let entrance = read_entrance(None, listen).map_err(|why| or_path(listen, why))?;
-            (entrance, host, port)
+fn read(text: &str) -> Result<TunnelUrl, String> {
+    let (before, is_secure, rest) = split_tls(text)?;
+    let (way_in, host, port) = match (before.strip_suffix(':'), &split(rest)[..]) {
+        (None, _) if is_secure => {
+            return Err("tls:// stands between its way in and its destination".into())
         }
-        ["fd", name, host, port] => (read_name(name)?, host, port),
-        [bind, listen, host, port] => {
+        (Some(before), [host, port]) => (split(before), *host, *port),
+        (Some(_), [_]) => return Err("the port is missing".into()),
+        (None, [way_in @ .., host, port]) if !way_in.is_empty() => (way_in.to_vec(), *host, *port),
+        (None, [_, _]) => return Err("it has 2 parts, not 3 or 4".into()),
+        (None, [_]) => return Err("it has one part, not 3 or 4".into()),
+        _ => return Err("write IPv6 addresses in brackets".into()),
+    };
+    let entrance = match way_in[..] {
+        [path] if path.contains('/') => read_path(path)?,
+        [listen] => read_entrance(None, listen).map_err(|why| or_path(listen, why))?,
+        ["fd", name] => read_name(name)?,
+        [bind, listen] => {
             let bind = Bind::read(bind)?;
-            (read_entrance(Some(bind), listen)?, host, port)
+            read_entrance(Some(bind), listen)?
         }
-        [_] => return Err("it has one part, not 3 or 4".into()),
-        [_, _] => return Err("it has 2 parts, not 3 or 4".into()),
         _ => return Err("it has more than 4 parts: write IPv6 addresses in brackets".into()),
     };
-    Ok(TunnelSpec {
+    let address = HostPort {
+        host: Host::read(host)?,
+        port: read_port(port, false)?,
+    };
+    Ok(TunnelUrl {
         entrance,
-        destination: HostPort {
-            host: Host::read(host)?,
-            port: read_port(port, false)?,
-        },
+        destination: DestinationUrl { address, is_secure },
     })
 }
 
@@ -142,7 +174,7 @@ fn split(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> TunnelSpec {
+    fn read(text: &str) -> TunnelUrl {
         text.parse().unwrap()
     }
 
@@ -172,11 +204,54 @@ mod tests {
         }
         let longest = "/".repeat(PATH_LIMIT);
         read(&format!("{}:a:1", longest));
-        let complaint = |text: &str| text.parse::<TunnelSpec>().unwrap_err().to_string();
+        let complaint = |text: &str| text.parse::<TunnelUrl>().unwrap_err().to_string();
         assert!(complaint(&format!("{}/:a:1", longest)).contains("107 bytes"));
         assert!(complaint("/a\n:a:1").contains("control characters"));
         assert!(complaint("/a:b").contains("2 parts"));
         assert!(complaint("/a:1:b:2").contains("'/'"));
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn tls_stands_before_the_destination_in_each_form() {
+        for front in &[
+            "1143",
+            "127.0.0.1:1143",
+            "[::1]:1143",
+            ":0",
+            "/run/s",
+            "fd:imap",
+        ] {
+            for destination in &["mail.example:993", "[2001:db8::1]:993"] {
+                let secure = read(&format!("{}:tls://{}", front, destination));
+                let plain = read(&format!("{}:{}", front, destination));
+                assert!(secure.destination.is_secure && !plain.destination.is_secure);
+                assert_eq!(secure.entrance, plain.entrance);
+                assert_eq!(secure.destination.address, plain.destination.address);
+            }
+        }
+        let complaint = |text: &str| text.parse::<TunnelUrl>().unwrap_err().to_string();
+        for (text, told) in &[
+            ("tls://1143:mail.example:993", "between its way in and"),
+            ("tls://mail.example:993", "between its way in and"),
+            ("127.0.0.1:tls://1143:mail.example:993", "in brackets"),
+            ("1143:tls://mail.example", "the port is missing"),
+            ("1143:tls://::1:993", "in brackets"),
+            ("1143:tls://tls://a:1", "tls:// has no place in it"),
+            (
+                "1143:https://a:1",
+                "https:// has no place in it: write tls://",
+            ),
+            ("1:2:3:tls://a:1", "more than 4 parts"),
+            ("/run/tls://a:1", "/run/tls:// has no place"),
+        ] {
+            let complaint = complaint(text);
+            assert!(complaint.contains(told), "{}", complaint);
+            assert!(complaint.contains(&format!("'{}'", text)), "{}", complaint);
+        }
+        let dynamic = "1080:tls://a:1".parse::<Entrance>().unwrap_err();
+        assert!(dynamic.to_string().contains("it is a tunnel"));
+        assert!("tls://127.0.0.1:1080".parse::<Entrance>().is_err());
     }
 
     #[test]
@@ -196,12 +271,12 @@ mod tests {
             let complaint = alone(text).unwrap_err().to_string();
             assert!(complaint.contains("address to listen on"), "{}", complaint);
         }
-        assert!("fd::a:1".parse::<TunnelSpec>().is_err());
+        assert!("fd::a:1".parse::<TunnelUrl>().is_err());
     }
 
     #[test]
     fn what_is_wrong_is_told_by_what_it_looks_like() {
-        let tunnel = |text: &str| text.parse::<TunnelSpec>().unwrap_err().to_string();
+        let tunnel = |text: &str| text.parse::<TunnelUrl>().unwrap_err().to_string();
         let entrance = |text: &str| text.parse::<Entrance>().unwrap_err().to_string();
         for (complaint, told) in &[
             (tunnel("h"), "it has one part, not 3 or 4"),
@@ -249,7 +324,7 @@ mod tests {
             "-1:a:1",
         ];
         for text in &bad {
-            let complaint = text.parse::<TunnelSpec>().unwrap_err().to_string();
+            let complaint = text.parse::<TunnelUrl>().unwrap_err().to_string();
             assert!(complaint.contains(&format!("'{}'", text)), "{}", complaint);
             assert!(
                 complaint.contains("8993:imap.example.org:993"),

@@ -29,7 +29,7 @@ where
     let exchange = leg.exchange();
     future::loop_fn((stream, exchange, leg), move |(stream, exchange, leg)| {
         let reach = reach.clone();
-        secure(stream, &leg).and_then(move |stream| {
+        secure(stream, leg.peer(), &leg.spec().tls).and_then(move |stream| {
             Connect::new(stream, exchange).then(move |outcome| match outcome {
                 Ok(Outcome::Granted(stream)) => {
                     Either::A(future::ok(Loop::Break(stream.flatten())))

@@ -1,14 +1,14 @@
-//! The stream to a proxy as that wants to be spoken to: in the clear, or in TLS; over a socket, or
-//! over what the proxy before it granted.
+//! The stream to a proxy or a destination as that wants to be spoken to: in the clear, or in TLS;
+//! over a socket, or over what the proxy before it granted.
 
 use futures::future::{self, Either};
 use futures::Future;
 
-use crate::error::Error;
+use crate::config::TlsSpec;
+use crate::error::{Error, Peer};
 use crate::net::{Rewind, Transport, Upstream};
-use crate::route::Leg;
 
-/// Resolves to `stream` itself for a proxy that is spoken to in the clear, otherwise to one in TLS
+/// Resolves to `stream` itself for a peer that is spoken to in the clear, otherwise to one in TLS
 /// over it, once the handshake is done.
 ///
 /// Fails with the reason why there is no TLS; the connection is closed then, as when this is
@@ -16,15 +16,16 @@ use crate::route::Leg;
 /// [`Deadline`](super::limits::Deadline).
 pub fn secure<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
-    leg: &Leg,
+    peer: Peer,
+    tls: &Option<TlsSpec>,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error> {
-    let spec = match &leg.spec().tls {
+    let spec = match tls {
         None => return Either::A(future::ok(stream)),
         Some(spec) => spec,
     };
     let secured = match Upstream::bare(stream) {
-        Ok(socket) => Either::A(tls::secure(socket, spec, leg)),
-        Err(layered) => Either::B(tls::secure(layered, spec, leg)),
+        Ok(socket) => Either::A(tls::secure(socket, peer, spec)),
+        Err(layered) => Either::B(tls::secure(layered, peer, spec)),
     };
     Either::B(secured.map(|stream| Rewind::new(Upstream::Layered(stream), Vec::new())))
 }
@@ -38,16 +39,14 @@ mod tls {
     use crate::config::TlsSpec;
     use crate::error::{Error, Peer};
     use crate::net::{TlsStream, Transport};
-    use crate::route::Leg;
     use crate::tls::{Doubt, Session};
 
     pub(super) fn secure<S: Transport + 'static>(
         stream: S,
+        peer: Peer,
         spec: &TlsSpec,
-        leg: &Leg,
     ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
-        let peer = leg.peer();
-        let begun = Session::new(spec, &leg.spec().address.host).and_then(|session| {
+        let begun = Session::new(spec, &peer.address().host).and_then(|session| {
             let doubt = session.doubt.clone();
             Ok((TlsStream::new(session, stream)?, doubt))
         });
@@ -100,11 +99,10 @@ mod tls {
     use futures::future::Empty;
 
     use crate::config::TlsSpec;
-    use crate::error::Error;
+    use crate::error::{Error, Peer};
     use crate::net::Transport;
-    use crate::route::Leg;
 
-    pub(super) fn secure<S>(_: S, spec: &TlsSpec, _: &Leg) -> Empty<Box<dyn Transport>, Error> {
+    pub(super) fn secure<S>(_: S, _: Peer, spec: &TlsSpec) -> Empty<Box<dyn Transport>, Error> {
         match *spec {}
     }
 }

@@ -10,8 +10,8 @@ use super::ask::ask;
 use super::dial::Dial;
 use super::limits::Deadline;
 use super::resolve::Resolver;
-use super::{Engine, Tunnel};
-use crate::config::{Family, HostPort};
+use super::{secure, Engine, Tunnel};
+use crate::config::{Destination, Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{Carried, Visit};
@@ -60,7 +60,7 @@ impl Engine {
         client: C,
         opened: Opened,
         visit: Visit,
-        destination: HostPort,
+        destination: impl Into<Destination>,
     ) -> Either<
         Box<dyn Future<Item = Carried, Error = Error>>,
         impl Future<Item = Carried, Error = Error>,
@@ -105,7 +105,7 @@ impl Engine {
                         via.worked();
                         Ok(Loop::Break(Opened { stream, via }))
                     }
-                    Err(error) if error.is_refusal() => {
+                    Err(error) if error.is_final() => {
                         via.worked();
                         Err(error)
                     }
@@ -118,7 +118,7 @@ impl Engine {
     /// The ways to try, for which a PAC file may have to be asked: where names are looked up, since
     /// the file looks some up, too.
     fn attempts(&self, tunnel: &Tunnel) -> impl Future<Item = Attempts, Error = Error> {
-        let question = match tunnel.gateway().ways(tunnel.destination()) {
+        let question = match tunnel.gateway().ways(&tunnel.destination().address) {
             Ways::Known(attempts) => return Either::A(future::ok(attempts)),
             Ways::Asked(question) => question,
         };
@@ -139,16 +139,40 @@ impl Engine {
         }))
     }
 
-    /// Asks each proxy on a way for the next one, and the last of them for the destination.
+    /// Asks each proxy on a way for the next one, and the last of them for the destination; speaks
+    /// TLS with that, where it is to be spoken to so.
     fn open_by(
         &self,
         via: &Via,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-        match via.proxy() {
-            Some(way) => Either::A(self.reach(way, way.hops(), tunnel.destination())),
+        let Destination { address, tls } = tunnel.destination();
+        let reached = match via.proxy() {
+            Some(way) => Either::A(self.reach(way, way.hops(), address)),
             None => Either::B(self.open_directly(tunnel)),
+        };
+        if tls.is_none() {
+            return Either::A(reached);
         }
+        let (engine, tunnel) = (self.clone(), tunnel.clone());
+        Either::B(reached.and_then(move |stream| engine.secure_in_time(stream, &tunnel)))
+    }
+
+    /// TLS with the destination itself, over whatever way has led there.
+    fn secure_in_time(
+        &self,
+        stream: Rewind<Upstream>,
+        tunnel: &Tunnel,
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+        let Destination { address, tls } = tunnel.destination();
+        let (limit, peer) = (
+            self.settings().timeouts.handshake,
+            Peer::Destination(address.clone()),
+        );
+        let secured = secure(stream, peer.clone(), tls);
+        Deadline::new(secured, limit, self.clock(), move || {
+            Error::timed_out(Phase::Handshaking, peer.clone(), limit)
+        })
     }
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
@@ -212,7 +236,7 @@ impl Engine {
         &self,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-        let destination = tunnel.destination();
+        let destination = &tunnel.destination().address;
         let family = tunnel.family();
         self.dial(
             Peer::Destination(destination.clone()),

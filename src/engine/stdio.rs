@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use tokio_core::reactor::Core;
 
 use super::{shutdown, Engine, Gateway, Origin, Settings, Tunnel};
-use crate::config::{Config, HostPort};
+use crate::config::{Config, Destination};
 use crate::error::Error;
 use crate::net::Socket;
 use crate::stdio;
@@ -17,7 +17,7 @@ use crate::sys;
 /// # Errors
 ///
 /// When the tunnel can't be opened or is cut.
-pub(super) fn run(config: &Config, destination: &HostPort) -> Result<(), Error> {
+pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     let tunnel = Tunnel::new(destination.clone(), &Gateway::new(config.route.clone()));
     let mut core = Core::new().map_err(failed)?;
@@ -36,5 +36,5 @@ pub(super) fn run(config: &Config, destination: &HostPort) -> Result<(), Error> 
     carried
         .end
         .map(drop)
-        .map_err(|cut| Error::cut(destination.clone(), cut))
+        .map_err(|cut| Error::cut(destination, cut))
 }

@@ -131,9 +131,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    #[cfg(feature = "tls")]
-    use crate::config::TlsOptions;
     use crate::config::{Names, Netrc};
+    #[cfg(feature = "tls")]
+    use crate::config::{TlsOptions, TlsPeer};
 
     fn attempt(text: &str) -> Result<Verdict, String> {
         Verdict::read(text, &Outfit::default())
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn reads_a_proxy_that_wants_tls() {
         let outfit = Outfit {
-            tls: TlsOptions::default().load().ok(),
+            tls: TlsOptions::of(TlsPeer::Proxy).load().ok(),
             ..Outfit::default()
         };
         let verdict = Verdict::read("HTTPS a:1; PROXY b:2", &outfit).unwrap();

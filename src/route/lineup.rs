@@ -167,6 +167,11 @@ impl Candidate {
         Leg::new(self.clone(), hop, target.clone())
     }
 
+    /// All of these, in their order.
+    pub(crate) fn proxies(&self) -> impl Iterator<Item = &ProxySpec> {
+        (0..self.hops()).map(move |hop| self.proxy(hop))
+    }
+
     pub(super) fn route(&self) -> &Route {
         &self.lineup.common.route
     }

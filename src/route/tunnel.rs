@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Gateway;
-use crate::config::{Family, Header, Host, HostPort, ProxySpec, Route};
+use crate::config::{Destination, Family, Header, Host, HostPort, ProxySpec, Route};
 
 /// A destination and the gateway to it. Cheap to clone, and to send to another thread.
 ///
@@ -20,14 +20,14 @@ use crate::config::{Family, Header, Host, HostPort, ProxySpec, Route};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tunnel {
-    shared: Arc<(HostPort, Gateway)>,
+    shared: Arc<(Destination, Gateway)>,
     is_of_guest: bool,
     is_elsewhere: bool,
 }
 
 impl Tunnel {
     /// Begins to describe a tunnel; without a proxy it connects directly.
-    pub fn to(destination: HostPort) -> Builder {
+    pub fn to(destination: Destination) -> Builder {
         Builder {
             destination,
             route: Route::default(),
@@ -36,9 +36,9 @@ impl Tunnel {
 
     /// A tunnel through a gateway that others use too: what one learns of a dead proxy, all
     /// know.
-    pub fn new(destination: HostPort, gateway: &Gateway) -> Tunnel {
+    pub fn new(destination: impl Into<Destination>, gateway: &Gateway) -> Tunnel {
         Tunnel {
-            shared: Arc::new((destination, gateway.clone())),
+            shared: Arc::new((destination.into(), gateway.clone())),
             is_of_guest: false,
             is_elsewhere: false,
         }
@@ -77,7 +77,7 @@ impl Tunnel {
     }
 
     /// Where it leads.
-    pub fn destination(&self) -> &HostPort {
+    pub fn destination(&self) -> &Destination {
         &self.shared.0
     }
 
@@ -88,7 +88,7 @@ impl Tunnel {
 
     /// Whether one of its ways begins with a name.
     pub(crate) fn looks_names_up(&self) -> bool {
-        let (destination, route) = (self.destination(), self.gateway().route());
+        let (destination, route) = (&self.destination().address, self.gateway().route());
         let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
         let looks_up = |proxy: &ProxySpec| proxy.protocol.resolves_here();
         let looks_targets_up = route.all_proxies().any(looks_up);
@@ -109,7 +109,7 @@ impl PartialEq for Tunnel {
         let (route, others) = (self.gateway().route(), other.gateway().route());
         self.destination() == other.destination()
             && kind(self) == kind(other)
-            && route.is_same_to(self.destination(), others)
+            && route.is_same_to(&self.destination().address, others)
     }
 }
 
@@ -118,7 +118,7 @@ impl fmt::Display for Tunnel {
     /// `example.org:22 directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (destination, gateway) = (self.destination(), self.gateway());
-        if gateway.route().is_direct(destination) {
+        if gateway.route().is_direct(&destination.address) {
             write!(f, "{} directly", destination)
         } else {
             write!(f, "{} {}", destination, gateway)
@@ -129,7 +129,7 @@ impl fmt::Display for Tunnel {
 /// A [`Tunnel`] in the making.
 #[derive(Clone, Debug)]
 pub struct Builder {
-    destination: HostPort,
+    destination: Destination,
     route: Route,
 }
 

@@ -214,6 +214,7 @@ fn destination(service: &Service) -> String {
 mod tests {
     use super::*;
     use crate::cli::{parse, Command};
+    use crate::config::HostPort;
     use crate::env::Environment;
     use crate::report::Origin;
     use crate::route::{Via, Ways};
@@ -234,7 +235,7 @@ mod tests {
         let gateway = Gateway::new(config.route.clone());
         let mut next = board.next(&config, &gateway);
         let tallies = listeners.iter().map(|(name, destination)| {
-            let tunnel = Tunnel::new(destination.parse().unwrap(), &gateway);
+            let tunnel = Tunnel::new(destination.parse::<HostPort>().unwrap(), &gateway);
             next.add(name, &Service::Tunnel(tunnel))
         });
         let tallies = tallies.collect();

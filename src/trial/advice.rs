@@ -5,7 +5,6 @@ use std::fmt;
 use super::Step;
 use crate::config::{Host, HostPort, Protocol, ProxySpec};
 use crate::error::{Cause, Error};
-use crate::route::Leg;
 use crate::wire::{Refusal, SocksRefusal};
 
 /// Displays as the rest of `try: …`.
@@ -21,19 +20,22 @@ const REMEDIES: &[&str] = &[
     "try socks",
     "write http",
     "--proxy-",
+    "--cacert",
+    "--cert",
+    "without tls://",
     "clock right?",
     "identd",
 ];
 
 impl Advice {
     /// `None` when the error itself says what to do. Where there is TLS with the proxy (`is_secure`),
-    /// it may have judged our certificate afterwards, as nginx does. `leg` is the part of a chain that
-    /// it happened on.
+    /// it may have judged our certificate afterwards, as nginx does. `before` are the proxies through
+    /// which whom it happened with was reached.
     pub(super) fn after(
         step: Step,
         is_secure: bool,
         error: &Error,
-        leg: Option<&Leg>,
+        before: &[&ProxySpec],
     ) -> Option<Advice> {
         let said = error.to_string();
         if REMEDIES.iter().any(|remedy| said.contains(remedy)) {
@@ -61,10 +63,14 @@ impl Advice {
                 "nobody answers: is the address right, or does a firewall drop it? -4 and -6 keep \
                  to one family"
             }
-            (_, Cause::Tls) => return Advice::without_tls(error, leg),
+            (_, Cause::Tls) => return Advice::without_tls(error, before),
             (Step::Socks5, Cause::HandshakeTimeout) | (Step::Socks4, Cause::HandshakeTimeout) => {
                 "it takes the connection and says nothing: is it a SOCKS proxy of this version, in \
                  the clear? --handshake-timeout gives it more time"
+            }
+            (_, Cause::HandshakeTimeout) if error.is_of_destinations_tls() => {
+                "it takes the connection and says nothing: does TLS begin there at once? where \
+                 STARTTLS is said first, tls:// is no use. --handshake-timeout gives it more time"
             }
             (_, Cause::HandshakeTimeout) => {
                 "it takes the connection and says nothing: is it an HTTP proxy, and is https:// \
@@ -97,14 +103,13 @@ impl Advice {
 
     /// A look by openssl's own client, as far as that goes: through a single proxy that speaks HTTP in
     /// the clear, and asks nobody who he is.
-    fn without_tls(error: &Error, leg: Option<&Leg>) -> Option<Advice> {
+    fn without_tls(error: &Error, before: &[&ProxySpec]) -> Option<Advice> {
         let is_plain = |proxy: &ProxySpec| {
             proxy.protocol == Protocol::Http && proxy.tls.is_none() && proxy.credentials.is_none()
         };
-        let mut before = leg.into_iter().flat_map(Leg::before);
-        let through = match (before.next(), before.next()) {
-            (None, _) => None,
-            (Some(proxy), None) if is_plain(proxy) => Some(proxy.address.clone()),
+        let through = match before {
+            [] => None,
+            [proxy] if is_plain(proxy) => Some(proxy.address.clone()),
             _ => return None,
         };
         let address = error.without_tls()?.clone();

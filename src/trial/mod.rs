@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use self::advice::Advice;
 pub(crate) use self::stream::{Stream, Timed};
 pub(crate) use self::walk::{Opened, Walk};
-use crate::config::{Config, HostPort};
+use crate::config::{Config, Destination, ProxySpec};
 use crate::error::Error;
 use crate::escape::{excerpt, Escaped};
-use crate::route::{Gateway, Leg, Tunnel, Via};
+use crate::route::{Candidate, Gateway, Leg, Tunnel, Via};
 
 /// How long a destination has to speak first. Whoever hasn't by then waits for us to.
 const GREETING: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ pub(crate) enum Step {
     Name,
     /// One of them takes a connection.
     Connection,
-    /// The proxy's certificate is looked at.
+    /// The proxy's certificate is looked at, or the destination's.
     #[cfg(feature = "tls")]
     Tls,
     /// The proxy is asked for the destination, with HTTP's method of that name.
@@ -81,7 +81,7 @@ impl Step {
 /// Who is told how a [`Walk`] goes.
 pub(crate) trait Witness {
     /// A way is tried: through this proxy, or directly.
-    fn sets_out(&mut self, _way: &dyn fmt::Display) {}
+    fn sets_out(&mut self, _way: &Via) {}
 
     /// In a chain, this proxy is turned to now.
     fn turns_to(&mut self, _leg: &Leg) {}
@@ -104,9 +104,8 @@ pub(crate) trait Witness {
 /// When nothing can be told on stdout.
 pub fn run(config: &Config) -> Result<i32, Error> {
     let gateway = Gateway::new(config.route.clone());
-    let destinations = config.tunnels.iter().map(|spec| &spec.destination);
     let mut code = 0;
-    for destination in destinations.chain(&config.stdio) {
+    for destination in config.destinations() {
         let mut account = Account::new();
         let answer = walk(config, &gateway, destination, &mut account);
         let failed = account.close(answer);
@@ -124,7 +123,7 @@ pub fn run(config: &Config) -> Result<i32, Error> {
 fn walk(
     config: &Config,
     gateway: &Gateway,
-    destination: &HostPort,
+    destination: &Destination,
     account: &mut Account,
 ) -> Result<Via, Error> {
     let tunnel = Tunnel::new(destination.clone(), gateway);
@@ -136,7 +135,7 @@ fn walk(
 }
 
 /// What the destination says first, as text for a terminal.
-fn greeting(opened: &mut Opened, destination: &HostPort) -> Result<String, Error> {
+fn greeting(opened: &mut Opened, destination: &Destination) -> Result<String, Error> {
     let Opened { stream, early, .. } = opened;
     if !early.is_empty() {
         return Ok(format!("{}, with the proxy's reply", quoted(early)));
@@ -144,12 +143,12 @@ fn greeting(opened: &mut Opened, destination: &HostPort) -> Result<String, Error
     stream.limit(GREETING);
     let mut piece = [0; 256];
     match stream.read(&mut piece) {
-        Ok(0) => Err(Error::cut(destination.clone(), "it ended before any byte")),
+        Ok(0) => Err(Error::cut(destination, "it ended before any byte")),
         Ok(count) => Ok(quoted(&piece[..count])),
         Err(ref e) if e.kind() == ErrorKind::TimedOut => {
             Ok("none: connected, and the server waits for us to speak".into())
         }
-        Err(e) => Err(Error::cut(destination.clone(), e)),
+        Err(e) => Err(Error::cut(destination, e)),
     }
 }
 
@@ -167,7 +166,9 @@ struct Account {
     /// Whether somebody waits before it, who shall see for what.
     is_watched: bool,
     start: Instant,
-    /// Where it is, in a chain.
+    /// The way that it is on.
+    via: Option<Via>,
+    /// Where on it, in a chain.
     leg: Option<Leg>,
     /// Under way, and since when.
     step: Option<(Step, Instant)>,
@@ -183,6 +184,7 @@ impl Account {
             out: io::stdout(),
             is_watched: is_character_device("/dev/fd/1"),
             start: Instant::now(),
+            via: None,
             leg: None,
             step: None,
             is_secure: false,
@@ -190,7 +192,7 @@ impl Account {
         }
     }
 
-    fn title(&mut self, destination: &HostPort) {
+    fn title(&mut self, destination: &Destination) {
         self.begin_line(format_args!("testing {}\n", destination));
     }
 
@@ -238,7 +240,8 @@ impl Account {
 }
 
 impl Witness for Account {
-    fn sets_out(&mut self, way: &dyn fmt::Display) {
+    fn sets_out(&mut self, way: &Via) {
+        self.via = Some(way.clone());
         self.leg = None;
         self.is_secure = false;
         self.begin_line(format_args!("{}\n", way));
@@ -264,8 +267,14 @@ impl Witness for Account {
 
     fn gives_up(&mut self, why: &Error) {
         let step = self.end_step(&format_args!("FAILED: {}", why));
-        let (is_secure, leg) = (self.is_secure, self.leg.as_ref());
-        if let Some(advice) = step.and_then(|step| Advice::after(step, is_secure, why, leg)) {
+        let before: Vec<&ProxySpec> = if why.is_of_destinations_tls() {
+            let way = self.via.as_ref().and_then(Via::proxy);
+            way.into_iter().flat_map(Candidate::proxies).collect()
+        } else {
+            self.leg.iter().flat_map(Leg::before).collect()
+        };
+        let is_secure = self.is_secure;
+        if let Some(advice) = step.and_then(|step| Advice::after(step, is_secure, why, &before)) {
             self.tell(format_args!("  {:<26}try: {}\n", "", advice));
         }
     }

@@ -126,10 +126,11 @@ pub(super) mod tls {
     use openssl::ssl::{self, ErrorCode, SslStream};
 
     use super::Stream;
+    use crate::config::TlsPeer;
     use crate::tls::{explain, Session};
 
     /// The same in TLS.
-    pub(crate) struct Secured<S>(SslStream<S>);
+    pub(crate) struct Secured<S>(SslStream<S>, TlsPeer);
 
     impl<S: Stream> Secured<S> {
         /// Blocks until there is TLS.
@@ -138,10 +139,10 @@ pub(super) mod tls {
         ///
         /// Why there is none, in words.
         pub(crate) fn new(session: Session, stream: S) -> io::Result<Secured<S>> {
-            let Session { ssl, doubt } = session;
+            let Session { ssl, doubt, peer } = session;
             let mut stream = SslStream::new(ssl, stream)?;
             match stream.connect() {
-                Ok(()) => Ok(Secured(stream)),
+                Ok(()) => Ok(Secured(stream, peer)),
                 Err(e) => Err(doubt.explain(e)),
             }
         }
@@ -162,7 +163,7 @@ pub(super) mod tls {
                 match call(&mut self.0) {
                     Err(ref e) if e.code() == ErrorCode::WANT_READ && e.io_error().is_none() => {}
                     Err(ref e) if e.code() == ErrorCode::ZERO_RETURN => return Ok(0),
-                    answer => return answer.map_err(explain),
+                    answer => return answer.map_err(|e| explain(e, self.1)),
                 }
             }
         }

@@ -8,7 +8,8 @@ use std::time::Instant;
 use super::dial::{race, resolve};
 use super::stream::{Fronted, Stream, Timed};
 use super::{Step, Witness};
-use crate::config::{Family, Host, HostPort, Protocol, ProxySpec, Timeouts};
+use crate::config::{Destination, Family, Host, HostPort, Protocol, ProxySpec};
+use crate::config::{Timeouts, TlsSpec};
 use crate::error::{Error, Peer, Phase};
 use crate::pac::shown;
 use crate::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
@@ -50,7 +51,7 @@ impl<'a> Walk<'a> {
             self.witness.sets_out(&via);
             match self.open_by(&via, tunnel) {
                 Ok((stream, early)) => return Ok(Opened { stream, early, via }),
-                Err(e) if e.is_refusal() => return Err(e),
+                Err(e) if e.is_final() => return Err(e),
                 Err(e) => {
                     self.witness.gives_up(&e);
                     attempts = attempts.keeping(e);
@@ -63,7 +64,7 @@ impl<'a> Walk<'a> {
     /// The ways to try, for which a PAC file may have to be asked.
     fn attempts(&mut self, tunnel: &Tunnel) -> Result<Attempts, Error> {
         let gateway = tunnel.gateway().for_onlooker();
-        let question = match gateway.ways(tunnel.destination()) {
+        let question = match gateway.ways(&tunnel.destination().address) {
             Ways::Known(attempts) => return Ok(attempts),
             Ways::Asked(question) => question,
         };
@@ -77,13 +78,18 @@ impl<'a> Walk<'a> {
     }
 
     fn open_by(&mut self, via: &Via, tunnel: &Tunnel) -> Reached {
-        match via.proxy() {
-            Some(way) => self.reach(way, way.hops(), tunnel.destination()),
-            None => {
-                let stream = self.dial_directly(tunnel)?;
-                Ok((stream, Vec::new()))
-            }
+        let Destination { address, tls } = tunnel.destination();
+        let reached = match via.proxy() {
+            Some(way) => self.reach(way, way.hops(), address)?,
+            None => (self.dial_directly(tunnel)?, Vec::new()),
+        };
+        if tls.is_none() {
+            return Ok(reached);
         }
+        let mut bare = fronted(reached);
+        bare.limit(self.timeouts.handshake);
+        let stream = self.secure(bare, Peer::Destination(address.clone()), tls)?;
+        Ok((stream, Vec::new()))
     }
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
@@ -118,7 +124,7 @@ impl<'a> Walk<'a> {
     }
 
     fn dial_directly(&mut self, tunnel: &Tunnel) -> Result<Box<dyn Stream>, Error> {
-        let destination = tunnel.destination();
+        let destination = &tunnel.destination().address;
         let peer = Peer::Destination(destination.clone());
         self.dial(peer, destination, tunnel.gateway().route().family)
     }
@@ -182,7 +188,7 @@ impl<'a> Walk<'a> {
             }
             let mut bare = fronted(reached);
             bare.limit(until.saturating_duration_since(Instant::now()));
-            let mut stream = self.secure(bare, leg)?;
+            let mut stream = self.secure(bare, leg.peer(), &leg.spec().tls)?;
             let mut request = exchange.begin();
             self.witness.begins(step);
             loop {
@@ -288,17 +294,22 @@ impl<'a> Walk<'a> {
     }
 
     #[cfg(feature = "tls")]
-    fn secure(&mut self, bare: Box<dyn Stream>, leg: &Leg) -> Result<Box<dyn Stream>, Error> {
+    fn secure(
+        &mut self,
+        bare: Box<dyn Stream>,
+        peer: Peer,
+        tls: &Option<TlsSpec>,
+    ) -> Result<Box<dyn Stream>, Error> {
         use super::stream::tls::Secured;
         use crate::tls::Session;
 
-        let ProxySpec { tls, address, .. } = leg.spec();
+        let host = &peer.address().host;
         let spec = match tls {
             Some(spec) => spec,
             None => return Ok(bare),
         };
         self.witness.begins(Step::Tls);
-        let secured = Session::new(spec, &address.host).and_then(|session| {
+        let secured = Session::new(spec, host).and_then(|session| {
             let doubt = session.doubt.clone();
             Ok((Secured::new(session, bare)?, doubt))
         });
@@ -309,25 +320,29 @@ impl<'a> Walk<'a> {
                         self.witness
                             .is_done(&format_args!("{}; {}", stream.terms(), warning))
                     }
-                    None => self.witness.is_done(&format_args!(
-                        "{}, it is {}",
-                        stream.terms(),
-                        address.host
-                    )),
+                    None => {
+                        self.witness
+                            .is_done(&format_args!("{}, it is {}", stream.terms(), host))
+                    }
                 }
                 Ok(Box::new(stream))
             }
             Err(ref e) if e.kind() == ErrorKind::TimedOut => {
                 let limit = self.timeouts.handshake;
-                Err(Error::timed_out(Phase::Handshaking, leg.peer(), limit))
+                Err(Error::timed_out(Phase::Handshaking, peer, limit))
             }
-            Err(e) => Err(Error::secure(leg.peer(), e)),
+            Err(e) => Err(Error::secure(peer, e)),
         }
     }
 
     #[cfg(not(feature = "tls"))]
-    fn secure(&mut self, bare: Box<dyn Stream>, leg: &Leg) -> Result<Box<dyn Stream>, Error> {
-        match &leg.spec().tls {
+    fn secure(
+        &mut self,
+        bare: Box<dyn Stream>,
+        _: Peer,
+        tls: &Option<TlsSpec>,
+    ) -> Result<Box<dyn Stream>, Error> {
+        match tls {
             Some(spec) => match *spec {},
             None => Ok(bare),
         }

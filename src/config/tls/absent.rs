@@ -3,7 +3,7 @@
 use super::TlsOptions;
 use crate::error::Error;
 
-/// What is said of `https://`.
+/// What is said of `https://` and `tls://`.
 pub(in crate::config) const MISSING: &str =
     "this ptunnel was built without TLS (the cargo feature tls)";
 

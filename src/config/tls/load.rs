@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::sync::Arc;
 
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
@@ -12,14 +13,17 @@ use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::X509;
 
-use super::TlsOptions;
+use super::{TlsOptions, TlsPeer, TlsTerms};
 use crate::error::Error;
 use crate::escape::Escaped;
 
-/// TLS to a proxy: version 1.2 at least, without renegotiation. Cheap to clone. Two are equal when
+/// TLS to a proxy or a destination: version 1.2 at least, without renegotiation. Cheap to clone. Two are equal when
 /// the same was said, and the files that it named held the same.
 #[derive(Clone)]
-pub struct TlsSpec {
+pub struct TlsSpec(Arc<Loaded>);
+
+struct Loaded {
+    peer: TlsPeer,
     connector: SslConnector,
     insecure: bool,
     has_key: bool,
@@ -29,35 +33,41 @@ pub struct TlsSpec {
 
 impl PartialEq for TlsSpec {
     fn eq(&self, other: &TlsSpec) -> bool {
-        let said = |spec: &TlsSpec| (spec.insecure, spec.has_key, spec.digest);
-        said(self) == said(other)
+        let said = |it: &Loaded| (it.peer, it.insecure, it.has_key, it.digest);
+        said(&self.0) == said(&other.0)
     }
 }
 
 impl Eq for TlsSpec {}
 
 impl TlsSpec {
+    /// Whom it is for.
+    pub(crate) fn peer(&self) -> TlsPeer {
+        self.0.peer
+    }
+
     /// Makes the sessions.
     pub(crate) fn connector(&self) -> &SslConnector {
-        &self.connector
+        &self.0.connector
     }
 
     /// Whether a certificate that can't be verified is taken, too.
     pub fn is_insecure(&self) -> bool {
-        self.insecure
+        self.0.insecure
     }
 
     /// Whether there is a secret in it.
     pub fn has_key(&self) -> bool {
-        self.has_key
+        self.0.has_key
     }
 }
 
 impl fmt::Debug for TlsSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsSpec")
-            .field("insecure", &self.insecure)
-            .field("has_key", &self.has_key)
+            .field("peer", &self.0.peer)
+            .field("insecure", &self.0.insecure)
+            .field("has_key", &self.0.has_key)
             .finish()
     }
 }
@@ -73,26 +83,30 @@ impl TlsOptions {
             Error::other("cannot set up TLS", io::Error::new(io::ErrorKind::Other, e))
         })?;
         let mut files = Files(Sha256::new());
+        let terms = self.peer.terms();
         if let Some(path) = &self.cacert {
-            trust_only(&mut builder, path, &mut files)?;
+            trust_only(&mut builder, path, &mut files, terms)?;
         }
         let key = self.key.as_ref().or(self.cert.as_ref());
         match (&self.cert, key) {
-            (Some(cert), Some(key)) => identify(&mut builder, cert, key, &mut files)?,
+            (Some(cert), Some(key)) => identify(&mut builder, cert, key, &mut files, terms)?,
             (None, Some(key)) => {
                 return Err(Error::usage(format!(
-                    "--proxy-key '{}' is of no use without --proxy-cert FILE",
-                    Escaped(key.as_bytes())
+                    "{} '{}' is of no use without {} FILE",
+                    terms.key,
+                    Escaped(key.as_bytes()),
+                    terms.cert
                 )))
             }
             (_, None) => {}
         }
-        Ok(TlsSpec {
+        Ok(TlsSpec(Arc::new(Loaded {
+            peer: self.peer,
             connector: builder.build(),
             insecure: self.insecure,
             has_key: key.is_some(),
             digest: files.0.finish(),
-        })
+        })))
     }
 }
 
@@ -109,16 +123,17 @@ fn trust_only(
     builder: &mut SslConnectorBuilder,
     path: &str,
     files: &mut Files,
+    terms: &TlsTerms,
 ) -> Result<(), Error> {
-    let fail = |why: String| complaint("--proxy-cacert", path, why);
+    let fail = |why: String| complaint(terms.cacert, path, why);
     let certificates = files.certificates(path).map_err(fail)?;
-    let fail = |e: ErrorStack| complaint("--proxy-cacert", path, e.to_string());
+    let fail = |e: ErrorStack| complaint(terms.cacert, path, e.to_string());
     let mut store = X509StoreBuilder::new().map_err(fail)?;
     for certificate in certificates {
         store.add_cert(certificate).map_err(fail)?;
     }
     builder.set_cert_store(store.build());
-    // What is named here is trusted, also if it isn't a root: the proxy's own certificate.
+    // What is named here is trusted, also if it isn't a root: the peer's own certificate.
     let flags = builder
         .verify_param_mut()
         .set_flags(X509VerifyFlags::PARTIAL_CHAIN);
@@ -130,10 +145,11 @@ fn identify(
     cert: &str,
     key: &str,
     files: &mut Files,
+    terms: &TlsTerms,
 ) -> Result<(), Error> {
-    let fail = |why: String| complaint("--proxy-cert", cert, why);
+    let fail = |why: String| complaint(terms.cert, cert, why);
     let mut chain = files.certificates(cert).map_err(fail)?.into_iter();
-    let fail = |e: ErrorStack| complaint("--proxy-cert", cert, e.to_string());
+    let fail = |e: ErrorStack| complaint(terms.cert, cert, e.to_string());
     if let Some(ours) = chain.next() {
         builder.set_certificate(&ours).map_err(fail)?;
     }
@@ -142,14 +158,14 @@ fn identify(
     }
     let private = files
         .private_key(key)
-        .map_err(|why| complaint("--proxy-key", key, why))?;
+        .map_err(|why| complaint(terms.key, key, why))?;
     let fits = builder
         .set_private_key(&private)
         .and_then(|()| builder.check_private_key());
     fits.map_err(|_| {
         let cert = Escaped(cert.as_bytes());
         let why = format!("it isn't the key of the certificate in '{}'", cert);
-        complaint("--proxy-key", key, why)
+        complaint(terms.key, key, why)
     })
 }
 

@@ -9,6 +9,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::transport::poll_io;
 use super::Transport;
+use crate::config::TlsPeer;
 use crate::tls::{explain, is_alert, Session};
 
 /// The client's side of a TLS connection; [`handshake`](TlsStream::poll_handshake) first.
@@ -17,6 +18,7 @@ use crate::tls::{explain, is_alert, Session};
 /// may be missing, and nobody shall take it for whole.
 pub struct TlsStream<S> {
     stream: SslStream<S>,
+    peer: TlsPeer,
     /// The last read has something to answer to the peer (a KeyUpdate), and no room for it.
     answers: bool,
     /// Our close_notify is on its way.
@@ -32,6 +34,7 @@ impl<S: Read + Write> TlsStream<S> {
     pub fn new(session: Session, stream: S) -> io::Result<TlsStream<S>> {
         Ok(TlsStream {
             stream: SslStream::new(session.ssl, stream)?,
+            peer: session.peer,
             answers: false,
             ended: false,
         })
@@ -60,11 +63,11 @@ impl<S: Read + Write> TlsStream<S> {
     fn last_word(&mut self, error: ssl::Error) -> io::Error {
         if !would_block(&error) {
             match self.stream.ssl_read(&mut [0]) {
-                Err(alert) if is_alert(&alert) => return explain(alert),
+                Err(alert) if is_alert(&alert) => return explain(alert, self.peer),
                 _ => {}
             }
         }
-        explain(error)
+        explain(error, self.peer)
     }
 
     /// Again, as long as OpenSSL has only met a record without content, such as a session ticket.
@@ -92,7 +95,7 @@ impl<S: Read + Write> Read for TlsStream<S> {
         self.answers = matches!(&answer, Err(e) if e.code() == ErrorCode::WANT_WRITE);
         match answer {
             Err(ref e) if e.code() == ErrorCode::ZERO_RETURN => Ok(0),
-            answer => answer.map_err(explain),
+            answer => answer.map_err(|e| explain(e, self.peer)),
         }
     }
 }
@@ -123,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
                 Err(ref e) if e.code() == ErrorCode::ZERO_RETURN => {}
                 Err(e) => {
                     // Only a poll that would block comes back to this.
-                    try_ready!(poll_io(Err(explain(e))));
+                    try_ready!(poll_io(Err(explain(e, self.peer))));
                 }
             }
             self.ended = true;

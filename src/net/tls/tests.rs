@@ -11,7 +11,7 @@ use openssl::ssl::{Ssl, SslAcceptor, SslMethod, SslVerifyMode};
 use openssl::x509::{X509Builder, X509NameBuilder};
 
 use super::*;
-use crate::config::{Host, TlsOptions};
+use crate::config::{Host, TlsOptions, TlsPeer};
 
 /// One end of a connection in memory.
 struct End {
@@ -119,7 +119,7 @@ fn server(end: End, asks: SslVerifyMode) -> SslStream<End> {
 fn client(end: End) -> TlsStream<End> {
     let options = TlsOptions {
         insecure: true,
-        ..TlsOptions::default()
+        ..TlsOptions::of(TlsPeer::Proxy)
     };
     let host = Host::Name("proxy.test".into());
     let session = Session::new(&options.load().unwrap(), &host).unwrap();
@@ -226,6 +226,6 @@ fn a_peer_that_does_not_speak_tls_is_told_of() {
     let mut client = client(near);
     assert!(!client.poll_handshake().unwrap().is_ready());
     far.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
-    let why = explain(client.poll_handshake().unwrap_err()).to_string();
+    let why = explain(client.poll_handshake().unwrap_err(), TlsPeer::Proxy).to_string();
     assert!(why.contains("try http://"), "{}", why);
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use ptunnel::config::{Config, HostPort};
+use ptunnel::config::{Config, Destination};
 use ptunnel::engine::Settings;
 use ptunnel::net::Socket;
 use ptunnel::report::Origin;
@@ -20,7 +20,7 @@ use crate::hosted::{core, on_core};
 /// # Errors
 ///
 /// When the tunnel can't be opened or is cut.
-pub(crate) async fn run(config: &Config, destination: &HostPort) -> Result<(), Error> {
+pub(crate) async fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     ignore_interrupt().map_err(failed)?;
     let (client, ours) = UnixStream::pair().map_err(failed)?;
@@ -39,5 +39,5 @@ pub(crate) async fn run(config: &Config, destination: &HostPort) -> Result<(), E
     carried
         .end
         .map(drop)
-        .map_err(|cut| Error::cut(destination.clone(), cut))
+        .map_err(|cut| Error::cut(destination, cut))
 }

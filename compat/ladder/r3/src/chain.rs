@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures01::future::{self, Either, Loop};
 use futures01::Future;
 use log::debug;
-use ptunnel::config::{Family, HostPort};
-use ptunnel::engine::{ask, Opening};
+use ptunnel::config::{Destination, Family, HostPort};
+use ptunnel::engine::{ask, secure, Opening};
 use ptunnel::net::{Rewind, Upstream as Upstream01};
 use ptunnel::report::{Carried, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
@@ -88,7 +88,7 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
                     via.worked();
                     Ok(Loop::Break((stream, via)))
                 }
-                Err(error) if error.is_refusal() => {
+                Err(error) if error.is_final() => {
                     via.worked();
                     Err(error)
                 }
@@ -100,7 +100,7 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
 
 /// The ways to try: r5's, with its own limit where a PAC file has to be asked.
 fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Attempts, Error = Error> {
-    match tunnel.gateway().ways(tunnel.destination()) {
+    match tunnel.gateway().ways(&tunnel.destination().address) {
         Ways::Known(attempts) => Either::A(future::ok(attempts)),
         Ways::Asked(_) => {
             let (engine, tunnel) = (engine.clone(), tunnel.clone());
@@ -109,16 +109,35 @@ fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Attempts, Er
     }
 }
 
-/// Asks each proxy on a way for the next one, and the last of them for the destination.
+/// Asks each proxy on a way for the next one, and the last of them for the destination; speaks TLS
+/// with that, where it is to be spoken to so.
 fn open_by(
     engine: &Engine,
     via: &Via,
     tunnel: &Tunnel,
 ) -> impl Future<Item = Stream, Error = Error> {
-    match via.proxy() {
-        Some(way) => Either::A(reach(engine, way, way.hops(), tunnel.destination())),
+    let Destination { address, tls } = tunnel.destination();
+    let reached = match via.proxy() {
+        Some(way) => Either::A(reach(engine, way, way.hops(), address)),
         None => Either::B(open_directly(engine, tunnel)),
+    };
+    if tls.is_none() {
+        return Either::A(reached);
     }
+    let (limit, tunnel) = (engine.settings.timeouts.handshake, tunnel.clone());
+    Either::B(reached.and_then(move |stream| secure_in_time(limit, stream, &tunnel)))
+}
+
+/// TLS with the destination itself, over whatever way has led there.
+fn secure_in_time(
+    limit: Duration,
+    stream: Stream,
+    tunnel: &Tunnel,
+) -> impl Future<Item = Stream, Error = Error> {
+    let Destination { address, tls } = tunnel.destination();
+    let peer = Peer::Destination(address.clone());
+    let late = Error::timed_out(Phase::Handshaking, peer.clone(), limit);
+    in_time(limit, late, secure(stream, peer, tls))
 }
 
 /// Goes through so many proxies of a way, to the next one or the destination: without any, that is
@@ -147,11 +166,8 @@ fn ask_in_time(
 ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
     let peer = leg.peer();
     debug!("{peer}: connected, asking for {}", leg.target());
-    let late = late(limit, Error::timed_out(Phase::Handshaking, peer, limit));
-    ask(stream, leg, reach_it)
-        .select(late)
-        .map(|(stream, _)| stream)
-        .map_err(|(error, _)| error)
+    let late = Error::timed_out(Phase::Handshaking, peer, limit);
+    in_time(limit, late, ask(stream, leg, reach_it))
 }
 
 /// Looks the target up, where the proxy shall be asked for an address: r5's, with its own limit.
@@ -170,7 +186,7 @@ fn dial_proxy(
 }
 
 fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Stream, Error = Error> {
-    let destination = tunnel.destination();
+    let destination = &tunnel.destination().address;
     let family = tunnel.family();
     dial(
         engine,
@@ -206,10 +222,18 @@ fn boxed(
     Box::new(end)
 }
 
-/// Fails with `error` after `limit`, which begins with the first poll.
-fn late<T>(limit: Duration, error: Error) -> impl Future<Item = T, Error = Error> {
-    As01::pin(async move {
+/// Fails with `late` after `limit`, which begins with the first poll.
+fn in_time<T>(
+    limit: Duration,
+    late: Error,
+    future: impl Future<Item = T, Error = Error>,
+) -> impl Future<Item = T, Error = Error> {
+    let late = As01::pin(async move {
         sleep(limit).await;
-        Err(error)
-    })
+        Err(late)
+    });
+    future
+        .select(late)
+        .map(|(item, _)| item)
+        .map_err(|(error, _)| error)
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::pin::Pin;
 
 use log::debug;
-use ptunnel::config::{Family, HostPort};
+use ptunnel::config::{Destination, Family, HostPort};
 use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::tally::Meter;
@@ -76,9 +76,9 @@ impl<L: Connect> Engine<L> {
                     via.worked();
                     return Ok(Opened { stream, via });
                 }
-                Err(refusal) if refusal.is_refusal() => {
+                Err(error) if error.is_final() => {
                     via.worked();
-                    return Err(refusal);
+                    return Err(error);
                 }
                 Err(error) => attempts = attempts.failed(&via, error),
             }
@@ -86,12 +86,21 @@ impl<L: Connect> Engine<L> {
         Err(attempts.give_up())
     }
 
-    /// Asks each proxy on a way for the next one, and the last of them for the destination.
+    /// Asks each proxy on a way for the next one, and the last of them for the destination; speaks
+    /// TLS with that, where it is to be spoken to so.
     async fn open_by(&self, via: &Via, tunnel: &Tunnel) -> Result<Rewind<Upstream>, Error> {
-        match via.proxy() {
-            Some(way) => self.reach(way, way.hops(), tunnel.destination()).await,
-            None => self.open_directly(tunnel).await,
+        let Destination { address, tls } = tunnel.destination();
+        let stream = match via.proxy() {
+            Some(way) => self.reach(way, way.hops(), address).await?,
+            None => self.open_directly(tunnel).await?,
+        };
+        if tls.is_none() {
+            return Ok(stream);
         }
+        let peer = Peer::Destination(address.clone());
+        let limit = self.settings.timeouts.handshake;
+        let late = || Error::timed_out(Phase::Handshaking, peer.clone(), limit);
+        within(limit, late, secure(stream, &peer, tls)).await
     }
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
@@ -126,7 +135,7 @@ impl<L: Connect> Engine<L> {
     ) -> Result<Rewind<Upstream>, Error> {
         let mut exchange = leg.exchange();
         loop {
-            let secured = secure(stream, leg).await?;
+            let secured = secure(stream, &leg.peer(), &leg.spec().tls).await?;
             let asked = self.links.connect(secured, exchange, leg);
             exchange = match asked.await? {
                 Outcome::Granted(stream) => return Ok(stream.flatten()),
@@ -144,7 +153,7 @@ impl<L: Connect> Engine<L> {
     }
 
     async fn open_directly(&self, tunnel: &Tunnel) -> Result<Rewind<Upstream>, Error> {
-        let destination = tunnel.destination();
+        let destination = &tunnel.destination().address;
         let peer = Peer::Destination(destination.clone());
         let family = tunnel.family();
         let resolver = self.settings.resolver_for(tunnel);
@@ -238,7 +247,7 @@ impl<L: Links> Engine<L> {
     ///
     /// The file's; that time ran out.
     pub async fn attempts(&self, tunnel: &Tunnel) -> Result<Attempts, Error> {
-        let question = match tunnel.gateway().ways(tunnel.destination()) {
+        let question = match tunnel.gateway().ways(&tunnel.destination().address) {
             Ways::Known(attempts) => return Ok(attempts),
             Ways::Asked(question) => question,
         };

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream as StdStream;
 use std::panic::resume_unwind;
 
-use ptunnel::config::{Config, HostPort};
+use ptunnel::config::{Config, Destination};
 use ptunnel::report::Origin;
 use ptunnel::route::{Gateway, Tunnel};
 use ptunnel::stdio::pump;
@@ -22,7 +22,7 @@ use crate::{Engine, Links, Settings};
 /// # Errors
 ///
 /// When the tunnel can't be opened or is cut.
-pub(crate) fn run<L: Links>(config: &Config, destination: &HostPort) -> Result<(), Error> {
+pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     let tunnel = Tunnel::new(destination.clone(), &Gateway::new(config.route.clone()));
     let carried = on_this_thread(async {
@@ -44,5 +44,5 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &HostPort) -> Result<(
     carried?
         .end
         .map(drop)
-        .map_err(|cut| Error::cut(destination.clone(), cut))
+        .map_err(|cut| Error::cut(destination, cut))
 }

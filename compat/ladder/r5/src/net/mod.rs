@@ -17,4 +17,4 @@ mod upstream;
 pub use self::rewind::Rewind;
 pub use self::socket::{connect, Accept, Listening};
 pub use self::transport::Transport;
-pub use self::upstream::Upstream;
+pub use self::upstream::{Secured, Upstream};

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 
 use openssl::ssl::{self, ErrorCode};
+use ptunnel::config::TlsPeer;
 use ptunnel::tls::{explain, is_alert};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -25,7 +26,13 @@ pub enum Upstream {
     Secure(Box<Secured>),
 }
 
-type Secured = SslStream<Rewind<Upstream>>;
+/// A stream in TLS.
+pub struct Secured {
+    /// Over what it goes.
+    pub stream: SslStream<Rewind<Upstream>>,
+    /// Whose options its errors name.
+    pub peer: TlsPeer,
+}
 
 impl Upstream {
     /// The socket, if it is bare, with what was put back in front of it.
@@ -43,36 +50,36 @@ impl Upstream {
     fn socket(&self) -> &TcpStream {
         match self {
             Upstream::Bare(socket) => socket,
-            Upstream::Secure(stream) => stream.get_ref().get_ref().socket(),
+            Upstream::Secure(secured) => secured.stream.get_ref().get_ref().socket(),
         }
     }
 }
 
 /// OpenSSL's error inside an error of tokio-openssl's, in the words of the root.
-fn explained(error: io::Error) -> io::Error {
+fn explained(error: io::Error, peer: TlsPeer) -> io::Error {
     match error.downcast::<ssl::Error>() {
-        Ok(error) => explain(error),
+        Ok(error) => explain(error, peer),
         Err(error) => error,
     }
 }
 
 /// Whether an end is TLS's own: tokio-openssl reads that of the connection as one too, where
 /// something may be missing.
-fn poll_end(stream: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-    match ready!(Pin::new(stream).poll_peek(cx, &mut [0])) {
-        Err(e) if e.code() != ErrorCode::ZERO_RETURN => Poll::Ready(Err(explain(e))),
+fn poll_end(secured: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    match ready!(Pin::new(&mut secured.stream).poll_peek(cx, &mut [0])) {
+        Err(e) if e.code() != ErrorCode::ZERO_RETURN => Poll::Ready(Err(explain(e, secured.peer))),
         _ => Poll::Ready(Ok(())),
     }
 }
 
 /// What a peer said before it reset the connection, so that a write failed: TLS 1.3's answer to our
 /// certificate comes behind the handshake.
-fn last_word(stream: &mut Secured, cx: &mut Context<'_>) -> Option<io::Error> {
+fn last_word(secured: &mut Secured, cx: &mut Context<'_>) -> Option<io::Error> {
     let mut byte = [0];
-    match Pin::new(stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
+    match Pin::new(&mut secured.stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
         Poll::Ready(Err(e)) => {
             let alert = e.downcast::<ssl::Error>().ok().filter(is_alert);
-            alert.map(explain)
+            alert.map(|e| explain(e, secured.peer))
         }
         _ => None,
     }
@@ -86,11 +93,12 @@ impl AsyncRead for Upstream {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_read(cx, buffer),
-            Upstream::Secure(stream) => {
+            Upstream::Secure(secured) => {
                 let before = buffer.filled().len();
-                ready!(Pin::new(&mut **stream).poll_read(cx, buffer)).map_err(explained)?;
+                let read = ready!(Pin::new(&mut secured.stream).poll_read(cx, buffer));
+                read.map_err(|e| explained(e, secured.peer))?;
                 if buffer.filled().len() == before {
-                    return poll_end(stream, cx);
+                    return poll_end(secured, cx);
                 }
                 Poll::Ready(Ok(()))
             }
@@ -106,9 +114,11 @@ impl AsyncWrite for Upstream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_write(cx, bytes),
-            Upstream::Secure(stream) => {
-                let written = Pin::new(&mut **stream).poll_write(cx, bytes);
-                written.map_err(|e| last_word(stream, cx).unwrap_or_else(|| explained(e)))
+            Upstream::Secure(secured) => {
+                let written = Pin::new(&mut secured.stream).poll_write(cx, bytes);
+                written.map_err(|e| {
+                    last_word(secured, cx).unwrap_or_else(|| explained(e, secured.peer))
+                })
             }
         }
     }
@@ -116,16 +126,16 @@ impl AsyncWrite for Upstream {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_flush(cx),
-            Upstream::Secure(stream) => Pin::new(&mut **stream).poll_flush(cx),
+            Upstream::Secure(secured) => Pin::new(&mut secured.stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_shutdown(cx),
-            Upstream::Secure(stream) => {
-                let ended = Pin::new(&mut **stream).poll_shutdown(cx);
-                ended.map_err(explained)
+            Upstream::Secure(secured) => {
+                let ended = Pin::new(&mut secured.stream).poll_shutdown(cx);
+                ended.map_err(|e| explained(e, secured.peer))
             }
         }
     }

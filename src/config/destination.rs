@@ -1,0 +1,240 @@
+//! What a tunnel leads to: `HOST:PORT`, or `tls://HOST:PORT` where TLS is spoken there for a client
+//! that knows none.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use super::host::{split_scheme, Host};
+use super::{wrong, HostPort, TlsOptions, TlsPeer, TlsSpec};
+use crate::error::Error;
+use crate::escape::Escaped;
+
+const RIGHT: &str = "example.org:22 or tls://mail.example:993";
+
+/// Where a tunnel leads, and how it is spoken to there. Two are equal when both are the same.
+///
+/// Displays as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// What the proxy is asked for, or what is connected to without one.
+    pub address: HostPort,
+    /// What its clients' bytes are carried in, when that isn't in the clear.
+    pub tls: Option<TlsSpec>,
+}
+
+/// A destination as it is written, before it is known whom to trust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DestinationUrl {
+    /// Where it is.
+    pub address: HostPort,
+    /// Whether it is spoken to in TLS.
+    pub is_secure: bool,
+}
+
+impl DestinationUrl {
+    /// The destination, with the TLS that was found for it.
+    ///
+    /// # Errors
+    ///
+    /// When it wants TLS and there is none: it is never spoken to in the clear instead.
+    pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, Error> {
+        let tls = match (self.is_secure, tls) {
+            (false, _) => None,
+            (true, Some(spec)) => Some(spec.clone()),
+            (true, None) => return Err(Error::usage(format!("there is no TLS for {}", self))),
+        };
+        Ok(Destination {
+            address: self.address,
+            tls,
+        })
+    }
+}
+
+/// Splits `[tls://]REST` behind something else: what is before it, whether the scheme is there, and
+/// the rest, in which there is none.
+pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
+    let (before, scheme, rest) = match split_scheme(text) {
+        Some(parts) => parts,
+        None => return Ok(("", false, text)),
+    };
+    let hint = match &scheme.to_ascii_lowercase()[..] {
+        #[cfg(not(feature = "tls"))]
+        "tls" => return Err(super::tls::MISSING.into()),
+        "tls" if split_scheme(rest).is_none() => return Ok((before, true, rest)),
+        "https" | "ssl" | "imaps" | "smtps" | "pop3s" | "ldaps" => {
+            ": write tls:// for TLS to a destination, with its port"
+        }
+        _ => "",
+    };
+    let scheme = Escaped(scheme.as_bytes());
+    Err(format!("{}:// has no place in it{}", scheme, hint))
+}
+
+impl FromStr for DestinationUrl {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<DestinationUrl, Error> {
+        let read = || match split_tls(text)? {
+            ("", is_secure, address) => Ok(DestinationUrl {
+                address: HostPort::read(address)?,
+                is_secure,
+            }),
+            _ => Err("nothing stands before tls://".into()),
+        };
+        read().map_err(|why: String| wrong("destination", text, why, RIGHT))
+    }
+}
+
+impl FromStr for Destination {
+    type Err = Error;
+
+    /// TLS trusts what the system trusts.
+    fn from_str(text: &str) -> Result<Destination, Error> {
+        let url: DestinationUrl = text.parse()?;
+        let tls = if url.is_secure {
+            Some(TlsOptions::of(TlsPeer::Destination).load()?)
+        } else {
+            None
+        };
+        url.with(&tls)
+    }
+}
+
+impl From<HostPort> for Destination {
+    /// In the clear, as far as we are concerned.
+    fn from(address: HostPort) -> Destination {
+        Destination { address, tls: None }
+    }
+}
+
+impl From<SocketAddr> for Destination {
+    fn from(address: SocketAddr) -> Destination {
+        HostPort::from(address).into()
+    }
+}
+
+impl fmt::Display for DestinationUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_secure { "tls://" } else { "" };
+        write!(f, "{}{}", scheme, self.address)
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls.is_some() { "tls://" } else { "" };
+        write!(f, "{}{}", scheme, self.address)
+    }
+}
+
+/// `HOST PORT` in two words, with the scheme before the host.
+///
+/// # Errors
+///
+/// What is wrong with it, showing both words.
+pub(crate) fn of_words(host: &str, port: &str) -> Result<DestinationUrl, Error> {
+    let bare = split_scheme(host).map_or(host, |(_, _, rest)| rest);
+    let scheme = &host[..host.len() - bare.len()];
+    match bare.parse::<Host>() {
+        Ok(host) => format!("{}{}:{}", scheme, host, port).parse(),
+        Err(_) => format!("{} {}", host, port).parse(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(text: &str) -> String {
+        text.parse::<DestinationUrl>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn without_a_scheme_it_is_in_the_clear() {
+        let plain: DestinationUrl = "[::1]:22".parse().unwrap();
+        assert!(!plain.is_secure);
+        assert_eq!(plain.to_string(), "[::1]:22");
+        let plain = plain.with(&None).unwrap();
+        assert_eq!(plain, "[::1]:22".parse().unwrap());
+        assert_eq!(plain.to_string(), "[::1]:22");
+        assert!(of_words("::1", "22").unwrap() == "[::1]:22".parse().unwrap());
+    }
+
+    #[test]
+    fn what_else_looks_like_a_scheme_is_refused_as_it_is_written() {
+        for (text, told) in &[
+            ("http://a:1", "'http://a:1': http:// has no place in it; a"),
+            (
+                "https://a:1",
+                "https:// has no place in it: write tls:// for TLS",
+            ),
+            (
+                "imaps://a:1",
+                "imaps:// has no place in it: write tls:// for TLS",
+            ),
+            ("\u{1b}://a:1", ": \\x1b:// has no place in it"),
+            ("a", "the port is missing"),
+        ] {
+            let complaint = complaint(text);
+            assert!(complaint.contains(told), "{}", complaint);
+        }
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn a_build_without_tls_says_so() {
+        assert!(complaint("tls://a:1").contains("was built without TLS"));
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn tls_is_read_in_front_of_a_destination_alone() {
+        for text in &["tls://mail.example:993", "tls://[2001:db8::1]:993"] {
+            let url: DestinationUrl = text.parse().unwrap();
+            assert!(url.is_secure);
+            assert_eq!(url.to_string(), *text);
+            assert_eq!(text.replace("tls", "TLS").parse().ok(), Some(url));
+        }
+        let words = of_words("tls://::1", "993").unwrap();
+        assert_eq!(words.to_string(), "tls://[::1]:993");
+        for (text, told) in &[
+            ("tls://a", "'tls://a': the port is missing"),
+            ("tls://a:0", "port 0"),
+            ("tls://a:1/", "a port is a number"),
+            ("tls://::1:22", "brackets"),
+            ("tls://tls://a:1", "tls:// has no place in it"),
+            ("tls://http://a:1", "tls:// has no place in it"),
+            ("1:tls://a:1", "nothing stands before tls://"),
+            ("tls://", "the host is missing"),
+        ] {
+            let complaint = complaint(text);
+            assert!(complaint.contains(told), "{}", complaint);
+        }
+        assert!(of_words("tls://a b", "1").is_err());
+    }
+
+    /// The program would say in the clear what its user takes for secret.
+    #[cfg(feature = "tls")]
+    #[test]
+    fn what_wants_tls_is_nothing_without() {
+        let url: DestinationUrl = "tls://a:1".parse().unwrap();
+        let why = url.clone().with(&None).unwrap_err();
+        assert_eq!(why.to_string(), "there is no TLS for tls://a:1");
+        let spec = TlsOptions::of(TlsPeer::Destination).load().unwrap();
+        let secure = url.with(&Some(spec.clone())).unwrap();
+        assert_eq!(secure.to_string(), "tls://a:1");
+        assert_eq!(secure, "tls://a:1".parse().unwrap());
+        let plain: Destination = "a:1".parse().unwrap();
+        assert_ne!(secure, plain);
+        let ignoring = TlsOptions {
+            insecure: true,
+            ..TlsOptions::of(TlsPeer::Destination)
+        };
+        let ignoring = Destination {
+            tls: ignoring.load().ok(),
+            ..plain
+        };
+        assert_ne!(secure, ignoring);
+    }
+}
