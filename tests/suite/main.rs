@@ -2,8 +2,8 @@
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. Real proxies, servers and clients take part in `access`, `chains`, `challenges`,
-//! `dynamic`, `pac`, `passed`, `serve`, `socks`, `socks4`, `status`, `stdio`, `real`, `tls`, `trial`
-//! and `unix`; everywhere else the peers are scripted and live in this process.
+//! `dynamic`, `pac`, `passed`, `serve`, `socks`, `socks4`, `status`, `stdio`, `real`, `tls`,
+//! `tls_behind`, `trial` and `unix`; everywhere else the peers are scripted and live in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -45,6 +45,7 @@ mod status;
 mod stdio;
 mod supervisor;
 mod tls;
+mod tls_behind;
 mod trial;
 mod unix;
 mod usage;

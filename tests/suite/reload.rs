@@ -13,7 +13,7 @@ use crate::serve::{echo, granted, request};
 use crate::support::process::{is_listening, listeners};
 use crate::support::program::{start_on_terminal, Output};
 use crate::support::temp::free_port;
-use crate::support::tls::Authority;
+use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, eventually, eventually_some, steadily, sys};
 use crate::support::{Connection, Peer, Ptunnel, Running, TempDir};
 
@@ -327,17 +327,64 @@ fn what_no_line_shows_is_told_as_changed_where_it_counts() {
 #[test]
 fn other_certificates_are_told_as_changed() {
     let (one, other) = (Authority::new(), Authority::new());
-    let port = free_port();
-    let folder = TempDir::new();
-    let ca = folder.file("ca.pem", fs::read(one.certificate()).unwrap());
-    let text = format!(
-        "proxy = 'https://localhost:1'\nproxy-cacert = '{}'\ntunnels = '{}:a.example:1'\n",
-        ca, port
+    let cases: &[(&str, &str)] = &[
+        ("proxy = 'https://localhost:1'\nproxy-cacert", ""),
+        ("proxy = 'localhost:1'\ncacert", "tls://"),
+    ];
+    for (trust, scheme) in cases {
+        let port = free_port();
+        let folder = TempDir::new();
+        let ca = folder.file("ca.pem", fs::read(one.certificate()).unwrap());
+        let text = format!(
+            "{} = '{}'\ntunnels = '{}:{}a.example:1'\n",
+            trust, ca, port, scheme
+        );
+        let mut site = Site::start(&text, 1, &[]);
+        assert_eq!(site.reload(&text).1, "kept 1");
+        fs::copy(other.certificate(), &ca).unwrap();
+        assert_eq!(site.reload(&text).1, changed(port));
+    }
+}
+
+/// Whom to trust is looked at when a client comes: who is there stays, and so do other tunnels.
+#[test]
+fn other_trust_is_for_the_next_client_of_a_destination_in_tls() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let origin = Peer::start(|mut connection| connection.echo());
+    let identity = authority.issue("origin", "IP:127.0.0.1");
+    let stunnel = Stunnel::start(&identity, origin.address());
+    let (secure, plain) = (free_port(), free_port());
+    let text = |cacert: &str, scheme: &str| {
+        format!(
+            "no-proxy = '*'\ncacert = '{}'\ntunnels = ['{}:{}{}', '{}:{}']\n",
+            cacert,
+            secure,
+            scheme,
+            stunnel.address(),
+            plain,
+            origin.address()
+        )
+    };
+    let mut site = Site::start(&text(&authority.certificate(), "tls://"), 2, &[]);
+    let mut live = live(secure);
+    let distrusting = text(&other.certificate(), "tls://");
+    let (lines, change) = site.reload(&distrusting);
+    let expected = format!("changed {}; kept 1", local(secure));
+    assert_eq!(change, expected);
+    let line = format!(
+        "listening on {} for tls://{} directly",
+        local(secure),
+        stunnel.address()
     );
-    let mut site = Site::start(&text, 1, &[]);
-    assert_eq!(site.reload(&text).1, "kept 1");
-    fs::copy(other.certificate(), &ca).unwrap();
-    assert_eq!(site.reload(&text).1, changed(port));
+    assert_eq!(lines, [line]);
+    live.send("still");
+    live.expect("still");
+    Connection::open(local(secure)).rest_or_reset();
+    site.program
+        .says(&["its certificate is from a CA that isn't known here"]);
+    // In the clear it is another tunnel.
+    let (_, change) = site.reload(&text(&authority.certificate(), ""));
+    assert_eq!(change, expected);
 }
 
 #[test]

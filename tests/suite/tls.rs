@@ -31,7 +31,7 @@ fn refused(program: Ptunnel) -> String {
 }
 
 #[track_caller]
-fn assert_said(text: &str, all: &[&str]) {
+pub(super) fn assert_said(text: &str, all: &[&str]) {
     for part in all {
         assert!(text.contains(part), "{:?} isn't in {}", part, text);
     }
@@ -254,7 +254,7 @@ fn the_far_ends_half_close_comes_through_and_it_still_listens() {
 
 /// A relay of bytes in front of `address`, which ends the connection to its client once `count`
 /// bytes came from behind: by FIN and nothing else, or by a reset.
-fn torn_after(address: SocketAddr, count: usize, by_reset: bool) -> Peer {
+pub(super) fn torn_after(address: SocketAddr, count: usize, by_reset: bool) -> Peer {
     Peer::start(move |connection| {
         let mut behind = TcpStream::connect(address).expect("a connection");
         let (mut up, mut to) = (connection.handle(), behind.try_clone().unwrap());

@@ -410,6 +410,87 @@ fn a_look_at_certificates_goes_the_way_that_failed() {
     assert_eq!(advised(&format!("joe:x@{}", plain), &[&secure]), None);
 }
 
+#[test]
+fn walks_on_in_tls_to_the_destination() {
+    let (authority, squid) = (Authority::new(), Squid::start(None));
+    let sshd = Sshd::start();
+    let stunnel = Stunnel::start(&authority.issue("origin", "DNS:localhost"), sshd.address());
+    let proxy = Stunnel::start(&authority.issue("proxy", "DNS:localhost"), squid.address());
+    let port = stunnel.address().port();
+    let secure_proxy = format!("https://localhost:{}", proxy.address().port());
+    let walk = |proxy: &str, destination: &str| {
+        let program = Ptunnel::through(proxy)
+            .args(&["--handshake-timeout", "0.5"])
+            .args(&["--cacert", &authority.certificate()]);
+        let program = if proxy.starts_with("https://") {
+            program.args(&["--proxy-cacert", &authority.certificate()])
+        } else {
+            program
+        };
+        let finished = test(program.to(destination));
+        (finished.code(), finished.text())
+    };
+    let destination = format!("tls://localhost:{}", port);
+    let (code, text) = walk(&secure_proxy, &destination);
+    assert_eq!(code, 0, "{}", text);
+    let all = [
+        "name",
+        "connection",
+        "TLS",
+        "CONNECT",
+        "authentication",
+        "TLS",
+        "first byte",
+    ];
+    assert_eq!(names(&steps(&text)), all, "{}", text);
+    assert_step(&text, "TLS", "it is localhost");
+    assert_step(&text, "first byte", "\"SSH-2.0-");
+    assert!(
+        text.starts_with(&format!("testing {}\n", destination)),
+        "{}",
+        text
+    );
+
+    let plain = squid.address().to_string();
+    let silent = Peer::start(|mut connection| connection.drain());
+    let look = format!("-proxy {} -connect {}` shows", plain, stunnel.address());
+    let cases: &[(String, &str, &str)] = &[
+        (
+            stunnel.address().to_string(),
+            "its certificate is for localhost, not 127.0.0.1",
+            &look,
+        ),
+        (
+            sshd.address().to_string(),
+            "it doesn't speak TLS: try it without tls://",
+            "",
+        ),
+        (
+            silent.address().to_string(),
+            "no reply from 127.0.0.1:",
+            "where STARTTLS is said first, tls:// is no use",
+        ),
+    ];
+    for (address, said, advice) in cases {
+        let (code, text) = walk(&plain, &format!("tls://{}", address));
+        assert_eq!(code, 1, "{}", text);
+        let all = steps(&text);
+        let (last, what) = all.last().expect("a step");
+        assert!(
+            *last == "TLS" && what.starts_with("FAILED: ") && what.contains(said),
+            "{}",
+            text
+        );
+        let tries = text.lines().find(|line| line.trim().starts_with("try: "));
+        assert_eq!(tries.is_some(), !advice.is_empty(), "{}", text);
+        assert!(tries.unwrap_or_default().contains(advice), "{}", text);
+    }
+    // openssl's client goes through one proxy, in the clear.
+    let (_, text) = walk(&secure_proxy, &format!("tls://{}", stunnel.address()));
+    assert_step(&text, "TLS", "its certificate is for localhost");
+    assert!(!text.contains("  try: "), "{}", text);
+}
+
 /// It was advised to try TLS, which it spoke already.
 #[test]
 fn a_proxy_that_judges_our_certificate_when_there_is_tls_has_its_advice() {

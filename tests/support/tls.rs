@@ -152,6 +152,37 @@ impl Stunnel {
     }
 }
 
+/// openssl's own server, which sends each line back, reversed.
+pub struct Reverser {
+    server: Server,
+    _folder: TempDir,
+}
+
+impl Reverser {
+    pub fn start(identity: &Identity) -> Reverser {
+        let folder = TempDir::new();
+        let server = Server::start("openssl", &folder.at("log"), |port| {
+            let mut command = clean_command(find("openssl"));
+            command.args(&[
+                "s_server",
+                "-rev",
+                "-accept",
+                &format!("127.0.0.1:{}", port),
+            ]);
+            command.args(&["-cert", &identity.certificate, "-key", &identity.key]);
+            command
+        });
+        Reverser {
+            server,
+            _folder: folder,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+}
+
 /// nginx as a server of TLS in front of any other: its stream module.
 pub struct NginxStream {
     server: Server,

@@ -116,9 +116,12 @@ impl<S: Read + Write> Write for TlsStream<S> {
 impl<S: AsyncRead + AsyncWrite> AsyncRead for TlsStream<S> {}
 
 impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
-    /// Sends close_notify and then ends the stream underneath, with FIN on a socket: nothing may
-    /// follow a close_notify (RFC 8446 §6.1), and a peer that only looks at TCP knows as well. What
-    /// it still sends can be read.
+    /// Sends close_notify and then, to a proxy, ends the stream underneath, with FIN on a socket:
+    /// nothing may follow a close_notify (RFC 8446 §6.1), and a peer that only looks at TCP knows as
+    /// well. What it still sends can be read.
+    ///
+    /// A destination isn't the next to see that FIN, and squid for one takes the answer away with
+    /// it: close_notify alone is its end.
     fn shutdown(&mut self) -> Poll<(), io::Error> {
         if !self.ended {
             match self.stream.shutdown() {
@@ -131,7 +134,10 @@ impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
             }
             self.ended = true;
         }
-        self.stream.get_mut().shutdown()
+        match self.peer {
+            TlsPeer::Proxy => self.stream.get_mut().shutdown(),
+            TlsPeer::Destination => Ok(Async::Ready(())),
+        }
     }
 }
 

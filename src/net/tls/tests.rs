@@ -117,9 +117,13 @@ fn server(end: End, asks: SslVerifyMode) -> SslStream<End> {
 
 /// A client that takes anybody's certificate.
 fn client(end: End) -> TlsStream<End> {
+    client_of(TlsPeer::Proxy, end)
+}
+
+fn client_of(peer: TlsPeer, end: End) -> TlsStream<End> {
     let options = TlsOptions {
         insecure: true,
-        ..TlsOptions::of(TlsPeer::Proxy)
+        ..TlsOptions::of(peer)
     };
     let host = Host::Name("proxy.test".into());
     let session = Session::new(&options.load().unwrap(), &host).unwrap();
@@ -128,8 +132,12 @@ fn client(end: End) -> TlsStream<End> {
 
 /// Both sides after their handshake.
 fn connected(stutters: bool) -> (TlsStream<End>, SslStream<End>) {
+    connected_to(TlsPeer::Proxy, stutters)
+}
+
+fn connected_to(peer: TlsPeer, stutters: bool) -> (TlsStream<End>, SslStream<End>) {
     let (near, far) = connection(stutters);
-    let (mut client, mut server) = (client(near), server(far, SslVerifyMode::NONE));
+    let (mut client, mut server) = (client_of(peer, near), server(far, SslVerifyMode::NONE));
     for _ in 0..100_000 {
         let is_ready = client.poll_handshake().unwrap().is_ready();
         match server.accept() {
@@ -197,6 +205,21 @@ fn an_end_goes_through_both_layers_and_reading_goes_on() {
     assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
     assert_eq!(server.read(&mut [0; 10]).unwrap(), 0, "close_notify");
     assert_eq!(server.get_ref().incoming.borrow().ends, 1, "FIN");
+    server.write_all(b"still here").unwrap();
+    let mut answer = [0; 10];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"still here");
+}
+
+/// squid ends a tunnel when one side of it ends: a FIN behind the question took the answer away.
+#[test]
+fn to_a_destination_close_notify_alone_is_an_end() {
+    let (mut client, mut server) = connected_to(TlsPeer::Destination, false);
+    for _ in 0..2 {
+        assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
+    }
+    assert_eq!(server.read(&mut [0; 10]).unwrap(), 0, "close_notify");
+    assert_eq!(server.get_ref().incoming.borrow().ends, 0, "FIN");
     server.write_all(b"still here").unwrap();
     let mut answer = [0; 10];
     client.read_exact(&mut answer).unwrap();

@@ -10,7 +10,7 @@ use ptunnel::tls::Session;
 use ptunnel::{Error, Peer};
 use tokio_openssl::SslStream;
 
-use crate::net::{Rewind, Secured, Upstream};
+use crate::net::{Below, Rewind, Secured, Upstream};
 
 /// Returns `stream` itself for a peer that is spoken to in the clear, otherwise TLS over it, once
 /// the handshake is done. It has no limit in time of its own.
@@ -33,7 +33,8 @@ pub async fn secure(
         doubt,
         peer: kind,
     } = session;
-    let stream = SslStream::new(ssl, stream).map_err(|e| failed(io::Error::other(e)))?;
+    let below = Below { stream, peer: kind };
+    let stream = SslStream::new(ssl, below).map_err(|e| failed(io::Error::other(e)))?;
     let mut secured = Box::new(Secured { stream, peer: kind });
     let shaken = Pin::new(&mut secured.stream).connect().await;
     shaken.map_err(|e| failed(doubt.explain(e)))?;

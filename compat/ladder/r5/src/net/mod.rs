@@ -17,4 +17,5 @@ mod upstream;
 pub use self::rewind::Rewind;
 pub use self::socket::{connect, Accept, Listening};
 pub use self::transport::Transport;
+pub(crate) use self::upstream::Below;
 pub use self::upstream::{Secured, Upstream};

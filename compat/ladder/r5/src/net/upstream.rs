@@ -28,10 +28,48 @@ pub enum Upstream {
 
 /// A stream in TLS.
 pub struct Secured {
-    /// Over what it goes.
-    pub stream: SslStream<Rewind<Upstream>>,
-    /// Whose options its errors name.
-    pub peer: TlsPeer,
+    pub(crate) stream: SslStream<Below>,
+    pub(crate) peer: TlsPeer,
+}
+
+/// What TLS goes over.
+///
+/// tokio-openssl ends it behind its own close_notify. But a destination isn't the next to see a FIN,
+/// and squid for one takes the answer away with it: to a destination close_notify alone is the end.
+pub(crate) struct Below {
+    pub(crate) stream: Rewind<Upstream>,
+    pub(crate) peer: TlsPeer,
+}
+
+impl AsyncRead for Below {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Below {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.peer {
+            TlsPeer::Proxy => Pin::new(&mut self.stream).poll_shutdown(cx),
+            TlsPeer::Destination => Poll::Ready(Ok(())),
+        }
+    }
 }
 
 impl Upstream {
@@ -50,7 +88,7 @@ impl Upstream {
     fn socket(&self) -> &TcpStream {
         match self {
             Upstream::Bare(socket) => socket,
-            Upstream::Secure(secured) => secured.stream.get_ref().get_ref().socket(),
+            Upstream::Secure(secured) => secured.stream.get_ref().stream.get_ref().socket(),
         }
     }
 }
