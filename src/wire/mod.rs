@@ -5,7 +5,7 @@
 //! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
 //! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] and [`Socks4`] are
 //! one with a proxy that speaks that instead of HTTP; clients of ours may speak SOCKS5 as well, and
-//! [`SocksServer`] hears them.
+//! [`Socks5Server`] hears them.
 //!
 //! ```
 //! use ptunnel::wire::{Decoded, Request, Response, Verdict};
@@ -42,6 +42,6 @@ pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::refusal::{HttpRefusal, Refusal, Remedy, SocksRefusal};
 pub use self::request::{Inbound, Request};
 pub use self::response::{encode_response, Response, Verdict};
-pub use self::socks::{Socks4, Socks5, SocksDenial, SocksFault};
-pub use self::socks::{SocksReply, SocksServer, SocksStep};
+pub use self::socks::{Socks4, Socks5, SocksFault};
+pub use self::socks::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 pub(crate) use self::socks::{VERSION, VERSION_4};

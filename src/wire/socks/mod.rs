@@ -5,7 +5,7 @@ mod client;
 mod server;
 
 pub use self::client::{Socks4, Socks5, SocksFault};
-pub use self::server::{SocksDenial, SocksReply, SocksServer, SocksStep};
+pub use self::server::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 
 /// The first byte of every message of SOCKS5.
 pub(crate) const VERSION: u8 = 5;

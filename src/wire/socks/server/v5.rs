@@ -1,9 +1,8 @@
-//! The server's side, for clients of ours: CONNECT alone, and without authentication, or with a user
-//! and a password (RFC 1929).
+//! SOCKS5, without authentication, or with a user and a password (RFC 1929).
 //!
 //! ```text
 //!   greeting ──▶ 05 00 ──────────────────────▶ request ──▶ its destination, and in the end
-//!      │ └─────▶ 05 02 ──▶ login ──▶ 01 00 ──────▲ │        a SocksReply
+//!      │ └─────▶ 05 02 ──▶ login ──▶ 01 00 ──────▲ │        a Socks5Reply
 //!      └──▶ 05 FF            └──▶ 01 01            └──▶ 05 07, 05 08, 05 01
 //! ```
 
@@ -13,9 +12,9 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::{kind, method, reply_4, CONNECT, LOGIN_VERSION, VERSION};
+use super::super::{kind, method, reply_4, CONNECT, LOGIN_VERSION, VERSION};
+use super::{destination, named};
 use crate::config::{Credentials, Host, HostPort};
-use crate::escape::Escaped;
 use crate::wire::auth::is_same;
 use crate::wire::Decoded;
 
@@ -31,7 +30,7 @@ mod login {
 /// How a request went (§6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum SocksReply {
+pub enum Socks5Reply {
     /// The destination is connected.
     Succeeded = 0,
     /// A failure that none of the others names.
@@ -52,17 +51,17 @@ pub enum SocksReply {
     UnknownAddress = 8,
 }
 
-impl SocksReply {
+impl Socks5Reply {
     /// What a client is told when a proxy of ours said this code: what is said of the destination,
     /// or a failure, where it is about our own request.
-    pub fn passed_on(code: u8) -> SocksReply {
+    pub fn passed_on(code: u8) -> Socks5Reply {
         match code {
-            2 => SocksReply::NotAllowed,
-            3 => SocksReply::NetworkUnreachable,
-            4 => SocksReply::HostUnreachable,
-            5 => SocksReply::Refused,
-            6 => SocksReply::TimedOut,
-            _ => SocksReply::Failed,
+            2 => Socks5Reply::NotAllowed,
+            3 => Socks5Reply::NetworkUnreachable,
+            4 => Socks5Reply::HostUnreachable,
+            5 => Socks5Reply::Refused,
+            6 => Socks5Reply::TimedOut,
+            _ => Socks5Reply::Failed,
         }
     }
 
@@ -76,7 +75,7 @@ impl SocksReply {
 
 /// What a client says that can't be served; displays as the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SocksDenial {
+pub enum Socks5Denial {
     /// It speaks SOCKS4.
     Old,
     /// Its request has another version than its greeting.
@@ -95,55 +94,59 @@ pub enum SocksDenial {
     Destination(String),
 }
 
-impl SocksDenial {
+impl Socks5Denial {
     /// What it is told.
     pub fn reply(&self) -> Vec<u8> {
         let reply = match self {
-            SocksDenial::Old => return REJECTED_4.to_vec(),
-            SocksDenial::Method(_) => return vec![VERSION, method::NONE_OF_THESE],
-            SocksDenial::LoginVersion(_) | SocksDenial::Login => {
+            Socks5Denial::Old => return REJECTED_4.to_vec(),
+            Socks5Denial::Method(_) => return vec![VERSION, method::NONE_OF_THESE],
+            Socks5Denial::LoginVersion(_) | Socks5Denial::Login => {
                 return vec![LOGIN_VERSION, login::WRONG]
             }
-            SocksDenial::Command(_) => SocksReply::UnknownCommand,
-            SocksDenial::AddressType(_) => SocksReply::UnknownAddress,
-            SocksDenial::Version(_) | SocksDenial::Destination(_) => SocksReply::Failed,
+            Socks5Denial::Command(_) => Socks5Reply::UnknownCommand,
+            Socks5Denial::AddressType(_) => Socks5Reply::UnknownAddress,
+            Socks5Denial::Version(_) | Socks5Denial::Destination(_) => Socks5Reply::Failed,
         };
         reply.encode()
     }
 }
 
-impl fmt::Display for SocksDenial {
+impl fmt::Display for Socks5Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SocksDenial::Old => f.write_str("it speaks SOCKS4; SOCKS5 and HTTP CONNECT are served"),
-            SocksDenial::Version(version) => {
+            Socks5Denial::Old => {
+                f.write_str("it speaks SOCKS4; SOCKS5 and HTTP CONNECT are served")
+            }
+            Socks5Denial::Version(version) => {
                 write!(f, "its SOCKS5 request has version {}", version)
             }
-            SocksDenial::Method(method::LOGIN) => {
+            Socks5Denial::Method(method::LOGIN) => {
                 f.write_str("its SOCKS5 greeting offers no user and password")
             }
-            SocksDenial::Method(_) => {
+            Socks5Denial::Method(_) => {
                 f.write_str("its SOCKS5 greeting doesn't go without authentication")
             }
-            SocksDenial::LoginVersion(version) => {
+            Socks5Denial::LoginVersion(version) => {
                 write!(f, "its SOCKS5 login has version {}", version)
             }
-            SocksDenial::Login => f.write_str("its SOCKS5 login has a wrong user or password"),
-            SocksDenial::Command(2) => f.write_str("SOCKS5's BIND isn't served, CONNECT alone"),
-            SocksDenial::Command(3) => {
+            Socks5Denial::Login => f.write_str("its SOCKS5 login has a wrong user or password"),
+            Socks5Denial::Command(2) => f.write_str("SOCKS5's BIND isn't served, CONNECT alone"),
+            Socks5Denial::Command(3) => {
                 f.write_str("SOCKS5's UDP ASSOCIATE isn't served, CONNECT alone")
             }
-            SocksDenial::Command(code) => write!(f, "SOCKS5 has no command {}", code),
-            SocksDenial::AddressType(code) => write!(f, "SOCKS5 has no type {} of addresses", code),
-            SocksDenial::Destination(why) => f.write_str(why),
+            Socks5Denial::Command(code) => write!(f, "SOCKS5 has no command {}", code),
+            Socks5Denial::AddressType(code) => {
+                write!(f, "SOCKS5 has no type {} of addresses", code)
+            }
+            Socks5Denial::Destination(why) => f.write_str(why),
         }
     }
 }
 
-impl error::Error for SocksDenial {}
+impl error::Error for Socks5Denial {}
 
 /// One client's side of the dialogue, as far as its request.
-pub struct SocksServer {
+pub struct Socks5Server {
     bytes: Vec<u8>,
     awaited: Awaited,
 }
@@ -157,10 +160,10 @@ enum Awaited {
     Request,
 }
 
-impl fmt::Debug for SocksServer {
+impl fmt::Debug for Socks5Server {
     /// How much, not what: a client's password may be in it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SocksServer")
+        f.debug_struct("Socks5Server")
             .field("bytes", &self.bytes.len())
             .field("awaited", &self.awaited)
             .finish()
@@ -169,7 +172,7 @@ impl fmt::Debug for SocksServer {
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SocksStep {
+pub enum Socks5Step {
     /// To read on.
     Read,
     /// To send this, and to ask again without anything new.
@@ -178,10 +181,10 @@ pub enum SocksStep {
     Asked(HostPort),
 }
 
-impl SocksServer {
+impl Socks5Server {
     /// For a client who must be `user`, if that is anybody.
-    pub fn new(user: Option<Arc<Credentials>>) -> SocksServer {
-        SocksServer {
+    pub fn new(user: Option<Arc<Credentials>>) -> Socks5Server {
+        Socks5Server {
             bytes: Vec::new(),
             awaited: Awaited::Greeting(user),
         }
@@ -192,7 +195,7 @@ impl SocksServer {
     /// # Errors
     ///
     /// When the client can't be served, as soon as that is clear.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<SocksStep, SocksDenial> {
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Socks5Step, Socks5Denial> {
         self.bytes.extend_from_slice(piece);
         let decoded = match &self.awaited {
             Awaited::Greeting(user) => {
@@ -200,20 +203,20 @@ impl SocksServer {
                     None => (method::NOBODY, Awaited::Request),
                     Some(user) => (method::LOGIN, Awaited::Login(user.clone())),
                 };
-                let answer = SocksStep::Send(vec![VERSION, method]);
+                let answer = Socks5Step::Send(vec![VERSION, method]);
                 greeting(&self.bytes, method)?.map(|()| (answer, next))
             }
             Awaited::Login(user) => {
-                let answer = SocksStep::Send(vec![LOGIN_VERSION, login::RIGHT]);
+                let answer = Socks5Step::Send(vec![LOGIN_VERSION, login::RIGHT]);
                 login(&self.bytes, user)?.map(|()| (answer, Awaited::Request))
             }
             Awaited::Request => {
-                let asked = |destination| (SocksStep::Asked(destination), Awaited::Request);
+                let asked = |destination| (Socks5Step::Asked(destination), Awaited::Request);
                 request(&self.bytes)?.map(asked)
             }
         };
         Ok(match decoded {
-            Decoded::Partial => SocksStep::Read,
+            Decoded::Partial => Socks5Step::Read,
             Decoded::Complete((step, next), length) => {
                 self.bytes.drain(..length);
                 self.awaited = next;
@@ -229,21 +232,21 @@ impl SocksServer {
 }
 
 /// `05 NMETHODS METHODS`, with ours among them.
-fn greeting(bytes: &[u8], method: u8) -> Result<Decoded<()>, SocksDenial> {
+fn greeting(bytes: &[u8], method: u8) -> Result<Decoded<()>, Socks5Denial> {
     match bytes.get(1..).and_then(counted) {
         None => Ok(Decoded::Partial),
         Some((methods, _)) if methods.contains(&method) => {
             Ok(Decoded::Complete((), 2 + methods.len()))
         }
-        Some(_) => Err(SocksDenial::Method(method)),
+        Some(_) => Err(Socks5Denial::Method(method)),
     }
 }
 
 /// `01 ULEN UNAME PLEN PASSWD`, with the right ones in it.
-fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, SocksDenial> {
+fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Denial> {
     match bytes.first() {
         Some(version) if *version != LOGIN_VERSION => {
-            return Err(SocksDenial::LoginVersion(*version))
+            return Err(Socks5Denial::LoginVersion(*version))
         }
         _ => {}
     }
@@ -258,7 +261,7 @@ fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, SocksDenial> 
     if is_user && is_password {
         Ok(Decoded::Complete((), 3 + user.len() + password.len()))
     } else {
-        Err(SocksDenial::Login)
+        Err(Socks5Denial::Login)
     }
 }
 
@@ -274,10 +277,10 @@ fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// `05 01 00 ATYP ADDRESS PORT`.
-fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, SocksDenial> {
+fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Denial> {
     match bytes {
-        [version, ..] if *version != VERSION => return Err(SocksDenial::Version(*version)),
-        [_, command, ..] if *command != CONNECT => return Err(SocksDenial::Command(*command)),
+        [version, ..] if *version != VERSION => return Err(Socks5Denial::Version(*version)),
+        [_, command, ..] if *command != CONNECT => return Err(Socks5Denial::Command(*command)),
         _ => {}
     }
     let (kind, address) = match bytes {
@@ -289,22 +292,18 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, SocksDenial> {
         (kind::IPV6, _) => (0, 16),
         (kind::NAME, Some(length)) => (1, usize::from(*length)),
         (kind::NAME, None) => return Ok(Decoded::Partial),
-        _ => return Err(SocksDenial::AddressType(kind)),
+        _ => return Err(Socks5Denial::AddressType(kind)),
     };
     let end = skipped + length;
     let (address, port) = match (address.get(skipped..end), address.get(end..end + 2)) {
         (Some(address), Some(port)) => (address, u16::from_be_bytes([port[0], port[1]])),
         _ => return Ok(Decoded::Partial),
     };
-    let host = host(address, kind).map_err(SocksDenial::Destination)?;
-    if port == 0 {
-        let why = format!("it asks for {} without a port", host);
-        return Err(SocksDenial::Destination(why));
-    }
-    Ok(Decoded::Complete(HostPort { host, port }, 4 + end + 2))
+    let destination = host(address, kind).and_then(|host| destination(host, port));
+    let destination = destination.map_err(Socks5Denial::Destination)?;
+    Ok(Decoded::Complete(destination, 4 + end + 2))
 }
 
-/// A name may be an address in letters, too: some clients know but that one way.
 fn host(address: &[u8], kind: u8) -> Result<Host, String> {
     if let (kind::IPV4, Ok(octets)) = (kind, TryInto::<[u8; 4]>::try_into(address)) {
         return Ok(Host::Ip(Ipv4Addr::from(octets).into()));
@@ -312,10 +311,7 @@ fn host(address: &[u8], kind: u8) -> Result<Host, String> {
     if let (kind::IPV6, Ok(octets)) = (kind, TryInto::<[u8; 16]>::try_into(address)) {
         return Ok(Host::Ip(Ipv6Addr::from(octets).into()));
     }
-    match std::str::from_utf8(address) {
-        Ok(name) => name.parse::<Host>().map_err(|e| e.to_string()),
-        Err(_) => Err(format!("invalid host '{}'", Escaped(address))),
-    }
+    named(address)
 }
 
 #[cfg(test)]
@@ -340,14 +336,14 @@ mod tests {
         asking(3, &address, port)
     }
 
-    fn server() -> SocksServer {
-        SocksServer::new(None)
+    fn server() -> Socks5Server {
+        Socks5Server::new(None)
     }
 
     /// One that serves joe alone.
-    fn server_of_joe() -> SocksServer {
+    fn server_of_joe() -> Socks5Server {
         let joe = Credentials::new("joe", Secret::new("p\u{e4}ss:x")).unwrap();
-        SocksServer::new(Some(Arc::new(joe)))
+        Socks5Server::new(Some(Arc::new(joe)))
     }
 
     fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
@@ -356,10 +352,10 @@ mod tests {
     }
 
     /// A server that was greeted, fed a request.
-    fn asked(request: &[u8]) -> Result<SocksStep, SocksDenial> {
+    fn asked(request: &[u8]) -> Result<Socks5Step, Socks5Denial> {
         let mut server = server();
         let greeted = server.feed(GREETING);
-        assert_eq!(greeted, Ok(SocksStep::Send(vec![5, 0])));
+        assert_eq!(greeted, Ok(Socks5Step::Send(vec![5, 0])));
         server.feed(request)
     }
 
@@ -373,7 +369,7 @@ mod tests {
             (named("192.0.2.7", 1), "192.0.2.7:1"),
             (named("::1", 1), "[::1]:1"),
         ] {
-            let expected = SocksStep::Asked(destination.parse().unwrap());
+            let expected = Socks5Step::Asked(destination.parse().unwrap());
             assert_eq!(asked(request), Ok(expected));
         }
     }
@@ -400,9 +396,9 @@ mod tests {
                 let mut sent = Vec::new();
                 let asked = loop {
                     match server.feed(pieces.pop().unwrap()).unwrap() {
-                        SocksStep::Read => {}
-                        SocksStep::Send(bytes) => sent.extend(bytes),
-                        SocksStep::Asked(destination) => break destination,
+                        Socks5Step::Read => {}
+                        Socks5Step::Send(bytes) => sent.extend(bytes),
+                        Socks5Step::Asked(destination) => break destination,
                     }
                 };
                 assert_eq!(sent, *answers);
@@ -418,7 +414,7 @@ mod tests {
     fn a_client_that_must_authenticate_is_told_so() {
         for greeting in &[&[5, 0][..], &[5, 1, 2], &[5, 2, 1, 2]] {
             let fault = server().feed(greeting).unwrap_err();
-            assert_eq!(fault, SocksDenial::Method(method::NOBODY));
+            assert_eq!(fault, Socks5Denial::Method(method::NOBODY));
             assert_eq!(fault.reply(), [5, 0xff]);
         }
     }
@@ -427,7 +423,7 @@ mod tests {
     fn one_that_will_not_is_sent_away_where_it_must() {
         for greeting in &[&[5, 0][..], &[5, 1, 0], &[5, 2, 1, 0]] {
             let fault = server_of_joe().feed(greeting).unwrap_err();
-            assert_eq!(fault, SocksDenial::Method(method::LOGIN));
+            assert_eq!(fault, Socks5Denial::Method(method::LOGIN));
             assert_eq!(fault.reply(), [5, 0xff]);
         }
     }
@@ -437,11 +433,11 @@ mod tests {
         let logged_in = |login: &[u8]| {
             let mut server = server_of_joe();
             let greeted = server.feed(GREETING);
-            assert_eq!(greeted, Ok(SocksStep::Send(vec![5, 2])));
+            assert_eq!(greeted, Ok(Socks5Step::Send(vec![5, 2])));
             server.feed(login)
         };
         let right = logged_in(&login_of(b"joe", PASSWORD));
-        assert_eq!(right, Ok(SocksStep::Send(vec![1, 0])));
+        assert_eq!(right, Ok(Socks5Step::Send(vec![1, 0])));
         for (user, password) in &[
             (&b"joe"[..], &b"p\xc3\xa4ss:y"[..]),
             (b"joe", b"p\xe4ss:x"),
@@ -452,13 +448,13 @@ mod tests {
             (b"joe:p\xc3\xa4ss", b"x"),
         ] {
             let fault = logged_in(&login_of(user, password)).unwrap_err();
-            assert_eq!(fault, SocksDenial::Login);
+            assert_eq!(fault, Socks5Denial::Login);
             assert_eq!(fault.reply(), [1, 1]);
         }
         let fault = logged_in(b"\x05").unwrap_err();
-        assert_eq!(fault, SocksDenial::LoginVersion(5));
+        assert_eq!(fault, Socks5Denial::LoginVersion(5));
         assert_eq!(fault.reply(), [1, 1]);
-        assert_eq!(logged_in(b"\x01\x03joe"), Ok(SocksStep::Read));
+        assert_eq!(logged_in(b"\x01\x03joe"), Ok(Socks5Step::Read));
     }
 
     #[test]
@@ -507,7 +503,7 @@ mod tests {
     #[test]
     fn an_answer_is_ten_bytes_of_socks5() {
         let expected = [5, 5, 0, 1, 0, 0, 0, 0, 0, 0];
-        assert_eq!(SocksReply::Refused.encode(), expected);
+        assert_eq!(Socks5Reply::Refused.encode(), expected);
     }
 
     proptest! {

@@ -5,14 +5,17 @@
 //! Who may ask is judged here, what for hardly is: whoever is served may have what the proxy grants,
 //! and directly, from another machine, anything but this one.
 
+mod http;
+mod socks5;
+
+use std::fmt;
 use std::sync::Arc;
 
+use self::http::Http;
 use crate::config::{Credentials, HostPort};
 use crate::error::Error;
-use crate::policy::{self, Denial, GRANTED};
 use crate::route::{Gateway, Tunnel};
-use crate::wire::{self, HeadReader, Inbound, HEAD_LIMIT};
-use crate::wire::{Refusal, SocksDenial, SocksRefusal, SocksReply, SocksServer, SocksStep};
+use crate::wire::{self, Socks5Denial, Socks5Server};
 
 /// Such clients: who they must be, and what carries them. Cheap to clone, and to send to another
 /// thread.
@@ -60,8 +63,7 @@ impl Guests {
     /// For one who has just come.
     pub fn handshake(&self) -> Handshake {
         Handshake {
-            user: self.user.clone(),
-            state: State::default(),
+            state: State::Silent(self.user.clone()),
         }
     }
 }
@@ -78,23 +80,29 @@ impl PartialEq for Guests {
 /// A client heard out, until it has said what it wants; the default hears anybody.
 #[derive(Debug, Default)]
 pub struct Handshake {
-    /// Who it must be, if not anybody.
-    user: Option<Arc<Credentials>>,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// It has said nothing yet.
-    Silent,
-    Http(HeadReader),
-    Socks(SocksServer),
+    /// It has said nothing yet, and must be this user, if any.
+    Silent(Option<Arc<Credentials>>),
+    Speaking(Box<dyn Dialogue>),
 }
 
 impl Default for State {
     fn default() -> State {
-        State::Silent
+        State::Silent(None)
     }
+}
+
+/// What a client says in one language, as far as its request.
+trait Dialogue: fmt::Debug + Send {
+    /// Adds what came.
+    fn feed(&mut self, piece: &[u8]) -> Step;
+
+    /// What came behind the request.
+    fn into_rest(self: Box<Self>) -> Vec<u8>;
 }
 
 /// What is to be done next.
@@ -131,62 +139,36 @@ pub struct Denied {
 impl Handshake {
     /// Adds what came.
     pub fn feed(&mut self, piece: &[u8]) -> Step {
-        if let State::Silent = self.state {
-            self.state = match piece.first() {
-                None => return Step::Read,
-                Some(&wire::VERSION) => State::Socks(SocksServer::new(self.user.clone())),
-                Some(&wire::VERSION_4) => return SocksDenial::Old.into(),
-                Some(_) => State::Http(HeadReader::new(HEAD_LIMIT)),
-            };
+        if let (State::Silent(user), Some(first)) = (&self.state, piece.first()) {
+            if *first == wire::VERSION_4 {
+                let old = Socks5Denial::Old;
+                return Step::denied(old.reply(), old);
+            }
+            self.state = State::Speaking(Language::told_by(*first).hear(user.clone()));
         }
-        let user = self.user.as_deref();
         match &mut self.state {
-            State::Silent => unreachable!("it has said something"),
-            State::Http(head) => match head.extend(piece, Inbound::decode).transpose() {
-                None => Step::Read,
-                Some(request) => match policy::target(request, user) {
-                    Ok(destination) => Language::Http.asked(destination),
-                    Err(denial) => denial.into(),
-                },
-            },
-            State::Socks(server) => match server.feed(piece) {
-                Ok(SocksStep::Read) => Step::Read,
-                Ok(SocksStep::Send(bytes)) => Step::Send(bytes),
-                Ok(SocksStep::Asked(destination)) => Language::Socks5.asked(destination),
-                Err(fault) => fault.into(),
-            },
+            State::Silent(_) => Step::Read,
+            State::Speaking(dialogue) => dialogue.feed(piece),
         }
     }
 
     /// What came behind the request: it is for the destination.
     pub fn into_rest(self) -> Vec<u8> {
         match self.state {
-            State::Silent => Vec::new(),
-            State::Http(head) => head.into_rest(),
-            State::Socks(server) => server.into_rest(),
+            State::Silent(_) => Vec::new(),
+            State::Speaking(dialogue) => dialogue.into_rest(),
         }
     }
 }
 
-impl From<Denial> for Step {
-    fn from(denial: Denial) -> Step {
-        Step::Denied(Denied {
-            reply: denial.reply(),
-            why: denial.to_string(),
-        })
+impl Step {
+    fn denied(reply: Vec<u8>, why: impl fmt::Display) -> Step {
+        let why = why.to_string();
+        Step::Denied(Denied { reply, why })
     }
 }
 
-impl From<SocksDenial> for Step {
-    fn from(fault: SocksDenial) -> Step {
-        Step::Denied(Denied {
-            reply: fault.reply(),
-            why: fault.to_string(),
-        })
-    }
-}
-
-/// What a client speaks.
+/// What a client speaks: one is a file beside this one, and an arm of each function here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// RFC 9110 §9.3.6.
@@ -196,6 +178,22 @@ pub enum Language {
 }
 
 impl Language {
+    /// The one in which a client begins with this byte.
+    fn told_by(first: u8) -> Language {
+        match first {
+            wire::VERSION => Language::Socks5,
+            _ => Language::Http,
+        }
+    }
+
+    /// Hears a client who must be `user`, if that is anybody.
+    fn hear(self, user: Option<Arc<Credentials>>) -> Box<dyn Dialogue> {
+        match self {
+            Language::Http => Box::new(Http::new(user)),
+            Language::Socks5 => Box::new(Socks5Server::new(user)),
+        }
+    }
+
     fn asked(self, destination: HostPort) -> Step {
         Step::Asked(Asked {
             destination,
@@ -206,51 +204,17 @@ impl Language {
     /// The answer to a client whose destination is connected.
     pub fn granted(self) -> Vec<u8> {
         match self {
-            Language::Http => GRANTED.to_vec(),
-            Language::Socks5 => SocksReply::Succeeded.encode(),
+            Language::Http => http::granted(),
+            Language::Socks5 => socks5::granted(),
         }
     }
 
     /// The answer to one whose destination can't be.
     pub fn failed(self, error: &Error) -> Vec<u8> {
         match self {
-            Language::Http => Denial::unreachable(error).reply(),
-            Language::Socks5 => socks_reply(error).encode(),
+            Language::Http => http::failed(error),
+            Language::Socks5 => socks5::failed(error),
         }
-    }
-}
-
-/// As near as SOCKS5 comes to it. Which of the ways to a proxy failed is none of the client's
-/// business: what it learns is about its destination.
-fn socks_reply(error: &Error) -> SocksReply {
-    match error.refusal() {
-        Some(Refusal::Http(refusal)) => {
-            return match refusal.status() {
-                403 => SocksReply::NotAllowed,
-                502 | 503 => SocksReply::HostUnreachable,
-                504 => SocksReply::TimedOut,
-                _ => SocksReply::Failed,
-            }
-        }
-        Some(Refusal::Socks(SocksRefusal::Reply { code, .. })) => {
-            return SocksReply::passed_on(*code)
-        }
-        Some(Refusal::Socks(_)) => return SocksReply::Failed,
-        None => {}
-    }
-    if error.is_timeout() {
-        return SocksReply::TimedOut;
-    }
-    if error.is_forbidden() {
-        return SocksReply::NotAllowed;
-    }
-    match error.without_a_way() {
-        Some(cause) => match cause.raw_os_error() {
-            Some(libc::ECONNREFUSED) => SocksReply::Refused,
-            Some(libc::ENETUNREACH) => SocksReply::NetworkUnreachable,
-            _ => SocksReply::HostUnreachable,
-        },
-        None => SocksReply::Failed,
     }
 }
 
@@ -261,7 +225,7 @@ mod tests {
     use super::*;
     use crate::config::{Route, Secret};
     use crate::error::{Peer, Phase};
-    use crate::wire::{Decoded, HttpRefusal, Response};
+    use crate::wire::{Decoded, HttpRefusal, Refusal, Response, SocksRefusal, HEAD_LIMIT};
 
     fn denied(bytes: &[u8]) -> Denied {
         match Handshake::default().feed(bytes) {
