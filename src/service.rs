@@ -47,8 +47,9 @@ impl Service {
         match self {
             Service::Tunnel(tunnel) => format!("listening on {} for {}", name, tunnel),
             Service::Dynamic(guests) => format!(
-                "listening on {} for SOCKS5 and HTTP CONNECT {}",
+                "listening on {} for {} {}",
                 name,
+                guests.languages(),
                 guests.gateway()
             ),
             Service::Proxy(_) => format!("serving proxy on {}", name),

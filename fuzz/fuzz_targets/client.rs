@@ -1,5 +1,5 @@
-//! What a client of `-D` says until it has asked for its destination, in SOCKS5 or with HTTP's
-//! CONNECT, beside a second reading of both.
+//! What a client of `-D` says until it has asked for its destination, in SOCKS or with HTTP's
+//! CONNECT, beside a second reading of each.
 #![no_main]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,8 +9,11 @@ use ptunnel::config::{Host, HostPort};
 use ptunnel::dynamic::{Handshake, Language, Step};
 use ptunnel::wire::HEAD_LIMIT;
 
-/// The longest greeting, and the longest request.
+/// The longest greeting of SOCKS5, and the longest request.
 const SOCKS_LIMIT: usize = 2 + 255 + 4 + 1 + 255 + 2;
+
+/// The longest request of SOCKS4.
+const SOCKS4_LIMIT: usize = 8 + 256 + 256;
 
 /// What was made of a client's words: what it was sent meanwhile, and how it ended.
 #[derive(Debug, PartialEq)]
@@ -50,12 +53,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     match bytes.first() {
         None => assert_eq!(heard.end, End::Unsaid),
-        Some(4) => {
-            assert_eq!(heard.sent, b"");
-            assert!(
-                matches!(&heard.end, End::Denied(reply, _) if *reply == [0, 91, 0, 0, 0, 0, 0, 0])
-            );
-        }
+        Some(4) => heard_in_socks4(bytes, &heard),
         Some(5) => heard_in_socks(bytes, &heard),
         Some(_) => heard_in_http(bytes, &heard),
     }
@@ -172,6 +170,59 @@ fn socks(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, u8> {
 fn counted(bytes: &[u8], index: usize) -> Option<&[u8]> {
     let count = usize::from(*bytes.get(index)?);
     bytes.get(index + 1..index + 1 + count)
+}
+
+fn heard_in_socks4(bytes: &[u8], heard: &Heard) {
+    assert_eq!(heard.sent, b"");
+    match (&heard.end, socks4(bytes)) {
+        (End::Unsaid, Ok(None)) => ends_within(SOCKS4_LIMIT, bytes),
+        (End::Asked(Language::Socks4, destination, rest), Ok(Some((expected, length)))) => {
+            assert_eq!(*destination, expected);
+            assert!(
+                *rest == bytes[length..],
+                "bytes behind the request are lost"
+            );
+        }
+        (End::Denied(reply, _), Err(())) => assert_eq!(*reply, [0, 91, 0, 0, 0, 0, 0, 0]),
+        (_, expected) => panic!("{heard:?} instead of {expected:?}"),
+    }
+}
+
+/// Read anew, from the descriptions of SOCKS4 and 4A, field after field: the destination and where
+/// the request ends, nothing as long as either may still come, or that it can't be served.
+fn socks4(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, ()> {
+    if bytes.get(1).is_some_and(|command| *command != 1) {
+        return Err(());
+    }
+    if bytes.len() < 8 {
+        return Ok(None);
+    }
+    let mut texts = bytes[8..].split_inclusive(|byte| *byte == 0);
+    // Of each no more than 255 bytes, and the one that ends it.
+    let mut text = || match texts.next().unwrap_or_default() {
+        [text @ .., 0] if text.len() < 256 => Ok(Some(text)),
+        open if open.len() < 256 && !open.ends_with(b"\0") => Ok(None),
+        _ => Err(()),
+    };
+    let Some(user) = text()? else {
+        return Ok(None);
+    };
+    let mut end = 8 + user.len() + 1;
+    let value = u32::from_be_bytes(bytes[4..8].try_into().expect("four of them"));
+    let host = if (1..256).contains(&value) {
+        let Some(name) = text()? else {
+            return Ok(None);
+        };
+        end += name.len() + 1;
+        let name = std::str::from_utf8(name).map_err(drop)?;
+        name.parse().map_err(drop)?
+    } else {
+        Host::Ip(Ipv4Addr::from(value).into())
+    };
+    match u16::from_be_bytes([bytes[2], bytes[3]]) {
+        0 => Err(()),
+        port => Ok(Some((HostPort { host, port }, end))),
+    }
 }
 
 fn heard_in_http(bytes: &[u8], heard: &Heard) {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::config::{Config, Entrance, Pattern, ProxySpec, ServeSpec};
+use crate::dynamic;
 use crate::entrance::Spot;
 
 /// Displays as one line for each listener, and for stdin and stdout.
@@ -18,8 +19,9 @@ impl fmt::Display for Outline<'_> {
         }
         for entrance in &config.dynamic {
             self.write_entrance(entrance, f)?;
-            f.write_str(" for SOCKS5 and HTTP CONNECT")?;
-            if let Some(user) = &config.dynamic_user {
+            let user = config.dynamic_user.as_ref();
+            write!(f, " for {}", dynamic::languages(user))?;
+            if let Some(user) = user {
                 write!(f, " by {}", user.user())?;
             }
             self.write_way(config.route.no_proxy.covers_everything(), f)?;

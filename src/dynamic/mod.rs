@@ -1,4 +1,4 @@
-//! Clients that name their destination themselves (`-D`), in SOCKS5 or with HTTP's CONNECT, on one
+//! Clients that name their destination themselves (`-D`), in SOCKS or with HTTP's CONNECT, on one
 //! port: the first byte tells which.
 //!
 //! From what a client sends to what it asks for, and from how its opening went to what it is told.
@@ -6,6 +6,7 @@
 //! and directly, from another machine, anything but this one.
 
 mod http;
+mod socks4;
 mod socks5;
 
 use std::fmt;
@@ -15,7 +16,7 @@ use self::http::Http;
 use crate::config::{Credentials, HostPort};
 use crate::error::Error;
 use crate::route::{Gateway, Tunnel};
-use crate::wire::{self, Socks5Denial, Socks5Server};
+use crate::wire::{self, Socks4Server, Socks5Server};
 
 /// Such clients: who they must be, and what carries them. Cheap to clone, and to send to another
 /// thread.
@@ -55,6 +56,11 @@ impl Guests {
         }
     }
 
+    /// What they may speak.
+    pub(crate) fn languages(&self) -> &'static str {
+        languages(self.user.as_deref())
+    }
+
     /// What carries them.
     pub fn gateway(&self) -> &Gateway {
         &self.gateway
@@ -65,6 +71,14 @@ impl Guests {
         Handshake {
             state: State::Silent(self.user.clone()),
         }
+    }
+}
+
+/// What clients may speak who must be `user`, if that is anybody: SOCKS4 has no password.
+pub(crate) fn languages(user: Option<&Credentials>) -> &'static str {
+    match user {
+        None => "SOCKS and HTTP CONNECT",
+        Some(_) => "SOCKS5 and HTTP CONNECT",
     }
 }
 
@@ -140,10 +154,6 @@ impl Handshake {
     /// Adds what came.
     pub fn feed(&mut self, piece: &[u8]) -> Step {
         if let (State::Silent(user), Some(first)) = (&self.state, piece.first()) {
-            if *first == wire::VERSION_4 {
-                let old = Socks5Denial::Old;
-                return Step::denied(old.reply(), old);
-            }
             self.state = State::Speaking(Language::told_by(*first).hear(user.clone()));
         }
         match &mut self.state {
@@ -173,6 +183,8 @@ impl Step {
 pub enum Language {
     /// RFC 9110 §9.3.6.
     Http,
+    /// SOCKS 4 and 4A.
+    Socks4,
     /// RFC 1928.
     Socks5,
 }
@@ -181,6 +193,7 @@ impl Language {
     /// The one in which a client begins with this byte.
     fn told_by(first: u8) -> Language {
         match first {
+            wire::VERSION_4 => Language::Socks4,
             wire::VERSION => Language::Socks5,
             _ => Language::Http,
         }
@@ -190,6 +203,7 @@ impl Language {
     fn hear(self, user: Option<Arc<Credentials>>) -> Box<dyn Dialogue> {
         match self {
             Language::Http => Box::new(Http::new(user)),
+            Language::Socks4 => Box::new(Socks4Server::new(user.is_some())),
             Language::Socks5 => Box::new(Socks5Server::new(user)),
         }
     }
@@ -205,6 +219,7 @@ impl Language {
     pub fn granted(self) -> Vec<u8> {
         match self {
             Language::Http => http::granted(),
+            Language::Socks4 => socks4::granted(),
             Language::Socks5 => socks5::granted(),
         }
     }
@@ -213,6 +228,7 @@ impl Language {
     pub fn failed(self, error: &Error) -> Vec<u8> {
         match self {
             Language::Http => http::failed(error),
+            Language::Socks4 => socks4::failed(),
             Language::Socks5 => socks5::failed(error),
         }
     }
@@ -262,10 +278,21 @@ mod tests {
             other => panic!("{:?}", other),
         }
         assert_eq!(socks.into_rest(), b"SSH-");
+
+        let mut older = Handshake::default();
+        assert!(matches!(older.feed(&[4]), Step::Read));
+        match older.feed(b"\x01\x00\x16\x00\x00\x00\x01\x00a\x00SSH-") {
+            Step::Asked(asked) => {
+                assert_eq!(asked.language, Language::Socks4);
+                assert_eq!(asked.destination.to_string(), "a:22");
+            }
+            other => panic!("{:?}", other),
+        }
+        assert_eq!(older.into_rest(), b"SSH-");
     }
 
     #[test]
-    fn who_must_be_somebody_is_asked_in_either_language() {
+    fn who_must_be_somebody_is_asked_in_every_language() {
         let route = Route::default();
         let joe = Credentials::new("joe", Secret::new("x")).unwrap();
         let guests = Guests::new(&Gateway::new(route), Some(&joe));
@@ -280,13 +307,17 @@ mod tests {
         }
         assert!(matches!(ask(&[5, 1, 2]), Step::Send(answer) if answer == [5, 2]));
         assert!(matches!(ask(&[5, 1, 0]), Step::Denied(_)));
+        match ask(b"\x04\x01\x00\x16\x7f\x00\x00\x01joe\x00") {
+            Step::Denied(denied) => assert_eq!(denied.reply[..2], [0, 91]),
+            other => panic!("{:?}", other),
+        }
     }
 
     #[test]
     fn everything_else_is_denied_in_its_own_language() {
-        let old = denied(&[4, 1]);
-        assert_eq!((old.reply[0], old.reply[1]), (0, 91));
-        assert!(old.why.contains("SOCKS4"), "{}", old.why);
+        let bind = denied(&[4, 2]);
+        assert_eq!((bind.reply[0], bind.reply[1]), (0, 91));
+        assert!(bind.why.contains("BIND"), "{}", bind.why);
         let get = denied(b"GET http://a/ HTTP/1.1\r\n\r\n");
         assert!(get.reply.starts_with(b"HTTP/1.1 405 "));
         let portless = denied(b"CONNECT a HTTP/1.1\r\n\r\n");
@@ -328,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_told_in_both_languages() {
+    fn what_went_wrong_is_told_in_every_language() {
         let destination = Peer::Destination("example.org:22".parse().unwrap());
         let proxy = Peer::Proxy("10.0.0.1:3128".parse().unwrap());
         let os = io::Error::from_raw_os_error;
@@ -386,6 +417,7 @@ mod tests {
             (Error::ended(proxy.clone()), 1, "502"),
         ] {
             assert_eq!(Language::Socks5.failed(error)[1], *socks, "{}", error);
+            assert_eq!(Language::Socks4.failed(error)[1], 91, "{}", error);
             let head = String::from_utf8(Language::Http.failed(error)).unwrap();
             assert_eq!(head[9..12], **http, "{}", error);
         }

@@ -4,8 +4,8 @@
 //! back. That a head is incomplete is an answer ([`Decoded::Partial`]), not an error. Heads are
 //! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
 //! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] and [`Socks4`] are
-//! one with a proxy that speaks that instead of HTTP; clients of ours may speak SOCKS5 as well, and
-//! [`Socks5Server`] hears them.
+//! one with a proxy that speaks that instead of HTTP; clients of ours may speak it as well, and
+//! [`Socks5Server`] and [`Socks4Server`] hear them.
 //!
 //! ```
 //! use ptunnel::wire::{Decoded, Request, Response, Verdict};
@@ -43,5 +43,6 @@ pub use self::refusal::{HttpRefusal, Refusal, Remedy, SocksRefusal};
 pub use self::request::{Inbound, Request};
 pub use self::response::{encode_response, Response, Verdict};
 pub use self::socks::{Socks4, Socks5, SocksFault};
+pub use self::socks::{Socks4Denial, Socks4Reply, Socks4Server};
 pub use self::socks::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 pub(crate) use self::socks::{VERSION, VERSION_4};

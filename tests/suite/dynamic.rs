@@ -1,4 +1,4 @@
-//! `-D`: clients that name their destination themselves, in SOCKS5 and with HTTP's CONNECT.
+//! `-D`: clients that name their destination themselves, in SOCKS and with HTTP's CONNECT.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -22,6 +22,10 @@ const GREETED: &[u8] = &[5, 0];
 /// The answer that a destination is connected.
 const CONNECTED: &[u8] = &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0];
 
+/// The same in SOCKS4.
+const CONNECTED_4: &[u8] = &[0, 90, 0, 0, 0, 0, 0, 0];
+const REJECTED_4: &[u8] = &[0, 91, 0, 0, 0, 0, 0, 0];
+
 fn listening(program: Ptunnel) -> Ptunnel {
     program.args(&["-D", "0"]).more_lines(1)
 }
@@ -34,6 +38,22 @@ fn asking(host: &str, port: u16) -> Vec<u8> {
         Err(_) => [&[3, host.len() as u8], host.as_bytes()].concat(),
     };
     [&[5, 1, 0], &address[..], &port.to_be_bytes()].concat()
+}
+
+/// SOCKS4's for an IPv4 address, 4A's for all else.
+fn asking_4(host: &str, port: u16) -> Vec<u8> {
+    let (ip, name) = match host.parse() {
+        Ok(IpAddr::V4(ip)) => (ip.octets(), String::new()),
+        _ => ([0, 0, 0, 1], format!("{}\0", host)),
+    };
+    [
+        &[4, 1][..],
+        &port.to_be_bytes(),
+        &ip,
+        b"joe\0",
+        name.as_bytes(),
+    ]
+    .concat()
 }
 
 /// A client that was greeted and has asked; its answer is still to be read.
@@ -74,7 +94,7 @@ fn says_where_it_listens_and_through_whom() {
         let program = Ptunnel::new().args(args).args(&["-D", &port]);
         let program = program.more_lines(1).start();
         let line = format!(
-            "listening on 127.0.0.1:{} for SOCKS5 and HTTP CONNECT {}",
+            "listening on 127.0.0.1:{} for SOCKS and HTTP CONNECT {}",
             port, words
         );
         assert_eq!(program.listening()[0].line, line);
@@ -93,6 +113,12 @@ fn each_client_gets_its_own_destination_through_the_proxy() {
     ] {
         let mut client = asked(&program, host, 22);
         client.expect(CONNECTED);
+        client.send("ping");
+        client.expect("ping");
+        assert!(last_head().starts_with(&format!("CONNECT {} HTTP/1.1\r\n", shown)));
+        let mut client = program.connect();
+        client.send(asking_4(host, 22));
+        client.expect(CONNECTED_4);
         client.send("ping");
         client.expect("ping");
         assert!(last_head().starts_with(&format!("CONNECT {} HTTP/1.1\r\n", shown)));
@@ -169,6 +195,17 @@ fn nothing_is_lost_that_comes_early() {
     client.send(" and late");
     server.expect(" and late");
 
+    for host in &["192.0.2.7", "a.example"] {
+        let mut client = program.connect();
+        client.send([&asking_4(host, 22), &b"\0early"[..]].concat());
+        let mut server = gate.accept();
+        server.read_head();
+        server.send("HTTP/1.1 200 OK\r\n\r\nSSH-2.0-x\r\n");
+        client.expect(CONNECTED_4);
+        client.expect("SSH-2.0-x\r\n");
+        server.expect("\0early");
+    }
+
     let mut client = program.connect();
     client.send(request("a.example:22") + "early");
     let mut server = gate.accept();
@@ -191,6 +228,10 @@ fn hears_a_client_that_speaks_byte_by_byte() {
     client.send_bytewise(asking("a.example", 22));
     client.expect(CONNECTED);
     client.send_bytewise("x");
+    client.expect("x");
+    let mut client = program.connect();
+    client.send_bytewise([&asking_4("a.example", 22), &b"x"[..]].concat());
+    client.expect(CONNECTED_4);
     client.expect("x");
     let mut client = program.connect();
     client.send_bytewise(request("a.example:22") + "x");
@@ -223,7 +264,7 @@ fn carries_bulk_and_ends_as_a_tunnel_does() {
     client.expect_reset();
 }
 
-/// What SOCKS5 and HTTP say of a failure, and the log.
+/// What SOCKS and HTTP say of a failure, and the log.
 #[track_caller]
 fn assert_fails(program: &Running, at: SocketAddr, socks: u8, http: &str, told: &[&str]) {
     let mut client = asked(program, &at.ip().to_string(), at.port());
@@ -233,6 +274,11 @@ fn assert_fails(program: &Running, at: SocketAddr, socks: u8, http: &str, told: 
     client.expect_end();
     let words = [&["warning", &from[..]], told].concat();
     program.says(&words);
+    let mut client = program.connect();
+    client.send(asking_4(&at.ip().to_string(), at.port()));
+    client.expect(REJECTED_4);
+    client.finish_sending();
+    client.expect_end();
     let mut client = program.connect();
     client.send(request(at));
     let head = String::from_utf8(client.read_head()).unwrap();
@@ -275,12 +321,17 @@ fn says_why_a_destination_can_not_be_had() {
 #[test]
 fn what_is_not_served_is_refused_in_its_own_words() {
     let program = listening(Ptunnel::through("proxy.example:1")).start();
+    let endless_user = [&[4, 1, 0, 80, 192, 0, 2, 7][..], &[b'x'; 256]].concat();
+    let endless_name = [&[4, 1, 0, 80, 0, 0, 0, 1, 0][..], &[b'x'; 256]].concat();
     for (request, reply, word) in &[
-        (
-            &[4, 1, 0, 80, 0, 0, 0, 1, 0, b'a', 0][..],
-            &[0, 91][..],
-            "SOCKS4",
-        ),
+        (&[4, 2, 0, 80, 192, 0, 2, 7, 0][..], REJECTED_4, "BIND"),
+        (&[4, 3, 0, 80, 192, 0, 2, 7, 0], REJECTED_4, "no command 3"),
+        (&asking_4("192.0.2.7", 0), REJECTED_4, "port"),
+        (&asking_4("a.example", 0), REJECTED_4, "port"),
+        (&asking_4("", 80), REJECTED_4, "missing"),
+        (&asking_4("a ", 80), REJECTED_4, "'a '"),
+        (&endless_user, REJECTED_4, "user id has more than 255"),
+        (&endless_name, REJECTED_4, "name in its SOCKS4 request"),
         (&[5, 1, 2], &[5, 0xff], "authentication"),
         (&[5, 0], &[5, 0xff], "authentication"),
         (
@@ -322,7 +373,9 @@ fn what_is_not_served_is_refused_in_its_own_words() {
 fn a_client_that_does_not_ask_in_time_is_let_go() {
     let program = Ptunnel::through("proxy.example:1").args(&["--handshake-timeout", "0.3"]);
     let program = listening(program).start();
-    for said in &[&b""[..], GREETING, b"CONNECT a:1 HTTP/1.1\r\n"] {
+    let mut older = asking_4("a.example", 22);
+    older.pop();
+    for said in &[&b""[..], GREETING, b"CONNECT a:1 HTTP/1.1\r\n", &older] {
         let mut client = program.connect();
         let from = client.local().to_string();
         client.send(said);
@@ -457,6 +510,11 @@ fn others_do_not_reach_this_machine_or_its_link_directly() {
             .more_lines(1)
             .start();
         let client = || Connection::open(([127, 0, 0, 1], program.address().port()).into());
+        for host in &["127.0.0.1", "localhost"] {
+            let mut client = client();
+            client.send(asking_4(host, port));
+            client.expect(REJECTED_4);
+        }
         for target in &[&at, &named, "0.0.0.0:1", "169.254.169.254:80"] {
             let mut client = client();
             client.send(request(target));
@@ -529,7 +587,12 @@ fn whoever_is_not_the_user_is_sent_away() {
             "a user and a password",
         );
     }
-    denied(&[&[4, 1, 0, 80]], &[0, 91], "SOCKS4");
+    // A user id is no password, whatever is in it.
+    for user in &["joe", "joe:p:w \u{e4}d", "p:w \u{e4}d", ""] {
+        let request = [&[4, 1, 0, 80, 192, 0, 2, 7], user.as_bytes(), b"\0"].concat();
+        denied(&[&request], REJECTED_4, "SOCKS4 has no password");
+    }
+    denied(&[&[4]], REJECTED_4, "SOCKS4 has no password");
     assert_eq!(proxy.accepted(), 0);
     let told = program.stderr();
     for secret in &["p:w", "am9l", "amlt"] {
@@ -625,6 +688,7 @@ fn curl_fetches_from_nginx_through_squid_in_each_language() {
     let (nginx, squid) = (Nginx::start(), Squid::start(None));
     let program = listening(Ptunnel::through(squid.address()).arg("-v")).start();
     let at = program.address().to_string();
+    let user_at = format!("joe@{}", at);
     let http = format!("http://{}", at);
     let trust = nginx.certificate();
     let plain = format!("http://localhost:{}", nginx.address().port());
@@ -634,6 +698,10 @@ fn curl_fetches_from_nginx_through_squid_in_each_language() {
         (&["--socks5-hostname", &at][..], &plain),
         (&["--socks5-hostname", &at], &tls),
         (&["--socks5", &at], &by_address),
+        (&["--socks4a", &at], &plain),
+        (&["--socks4a", &user_at], &tls),
+        (&["--socks4", &at], &by_address),
+        (&["--socks4", &user_at], &by_address),
         (&["-x", &http, "--proxytunnel"], &plain),
         (&["-x", &http], &tls),
     ] {
@@ -646,10 +714,43 @@ fn curl_fetches_from_nginx_through_squid_in_each_language() {
         Nginx::big().check(0, &get("big"));
     }
     program.says(&["info", "to localhost:", "through ", "closed by both sides"]);
-    let url = format!("{}/small", plain);
-    let refused = output("curl", &["-sS", "--noproxy", "", "--socks4", &at, &url]);
-    assert!(!refused.status.success(), "{}", described(&refused));
-    program.says(&["denied", "SOCKS4"]);
+}
+
+/// Beside curl, those that know SOCKS4: ncat, and ptunnel, which asks for names as 4A does.
+#[test]
+fn ncat_and_ptunnel_itself_ask_in_socks4() {
+    let nginx = Nginx::start();
+    let program = listening(Ptunnel::new().arg("--direct-fallback")).start();
+    let at = program.address().to_string();
+    let (ip, port) = (nginx.address().ip().to_string(), nginx.address().port());
+    let request = format!("GET /small HTTP/1.0\r\nHost: {}\r\n\r\n", nginx.address());
+    for login in &[&[][..], &["--proxy-auth", "joe"]] {
+        let mut ncat = command("ncat");
+        ncat.args(&["--proxy", &at, "--proxy-type", "socks4"]);
+        ncat.args(*login).args(&[&ip, &port.to_string()]);
+        assert!(answered(ncat, request.as_bytes()).ends_with(SMALL));
+    }
+    for (url, host) in &[
+        ("socks4://", "localhost"),
+        ("socks4://joe@", &ip),
+        ("socks4a://", "localhost"),
+        ("socks4a://joe@", &ip),
+    ] {
+        let client = Ptunnel::through(format!("{}{}", url, at));
+        let client = client.args(&["-W", &format!("{}:{}", host, port)]);
+        let finished = client.run_with(request.as_bytes());
+        finished.expect_code(0);
+        assert!(finished.text().ends_with(SMALL), "{}", finished.text());
+    }
+    let closed = closed_address().to_string();
+    let client = Ptunnel::through(format!("socks4://{}", at)).args(&["-W", &closed]);
+    let finished = client.run();
+    finished.expect_code(3);
+    assert!(
+        finished.stderr.contains("SOCKS reply 91"),
+        "{}",
+        finished.stderr
+    );
 }
 
 #[test]
@@ -657,7 +758,7 @@ fn ssh_goes_through_it_by_netcat_in_each_language() {
     let sshd = Sshd::start();
     let squid = Squid::start(None);
     let program = listening(Ptunnel::through(squid.address())).start();
-    for language in &["5", "connect"] {
+    for language in &["4", "5", "connect"] {
         let netcat = format!("nc.openbsd -X {} -x {} %h %p", language, program.address());
         let mut ssh = command("ssh");
         ssh.args(sshd.client_options(&netcat))
@@ -731,6 +832,22 @@ fn curl_ncat_and_ptunnel_itself_give_their_credentials() {
         assert!(finished.text().ends_with(SMALL), "{}", finished.text());
         with("wrong").expect_code(4);
     }
+    // SOCKS4 has no password: the user alone is nobody.
+    for way in &[&["--socks4", &at][..], &["--socks4a", &at]] {
+        for user in &["joe", "joe:p:w \u{e4}d"] {
+            let denied = fetch(way, user);
+            assert!(!denied.status.success(), "{}", described(&denied));
+            assert_eq!(denied.stdout, b"");
+        }
+    }
+    let mut ncat = command("ncat");
+    ncat.args(&["--proxy", &at, "--proxy-type", "socks4"]);
+    ncat.args(&["--proxy-auth", "joe", &ip, &port.to_string()]);
+    assert_eq!(answered(ncat, request.as_bytes()), "");
+    let client = Ptunnel::through(format!("socks4a://joe@{}", at));
+    let client = client.args(&["-W", &nginx.address().to_string()]);
+    client.run_with(request.as_bytes()).expect_code(3);
+    program.says(&["denied", "SOCKS4 has no password"]);
 }
 
 /// What a client prints that reads this.

@@ -1,10 +1,12 @@
-//! SOCKS: versions 5 (RFC 1928) and 4 as the client of a proxy, and version 5 as a server of clients
-//! of ours.
+//! SOCKS, versions 5 (RFC 1928) and 4: as the client of a proxy, and as a server of clients of ours.
 
 mod client;
 mod server;
 
+use std::net::Ipv4Addr;
+
 pub use self::client::{Socks4, Socks5, SocksFault};
+pub use self::server::{Socks4Denial, Socks4Reply, Socks4Server};
 pub use self::server::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 
 /// The first byte of every message of SOCKS5.
@@ -31,6 +33,11 @@ mod kind {
     pub(super) const IPV4: u8 = 1;
     pub(super) const NAME: u8 = 3;
     pub(super) const IPV6: u8 = 4;
+}
+
+/// Whether it stands for a name, which comes behind the user: nobody has such an address (SOCKS 4A).
+fn is_sign_of_name(ip: Ipv4Addr) -> bool {
+    matches!(ip.octets(), [0, 0, 0, 1..=255])
 }
 
 /// A reply of SOCKS4: its version, a code, and a port and an address that are of no use to a tunnel.

@@ -7,18 +7,13 @@
 use std::mem;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::super::{reply_4, CONNECT, VERSION_4};
+use super::super::{is_sign_of_name, reply_4, CONNECT, VERSION_4};
 use super::{refused, SocksFault};
 use crate::config::{Credentials, Host, HostPort};
 use crate::wire::{Malformed, Proof, SocksRefusal, Step};
 
-/// Stands for a name, which comes behind the user.
+/// Of the addresses that stand for a name.
 const SIGN_OF_NAME: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 1);
-
-/// So do all that begin with three zeros, and nobody has such an address.
-fn is_sign_of_name(ip: Ipv4Addr) -> bool {
-    matches!(ip.octets(), [0, 0, 0, 1..=255])
-}
 
 /// Asks a SOCKS4 proxy for a tunnel.
 ///

@@ -1,7 +1,9 @@
 //! The server's side, for clients of ours: CONNECT alone, a version a file.
 
+mod v4;
 mod v5;
 
+pub use self::v4::{Socks4Denial, Socks4Reply, Socks4Server};
 pub use self::v5::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 
 use crate::config::{Host, HostPort};

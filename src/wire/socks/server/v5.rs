@@ -12,14 +12,11 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::super::{kind, method, reply_4, CONNECT, LOGIN_VERSION, VERSION};
+use super::super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
 use super::{destination, named};
 use crate::config::{Credentials, Host, HostPort};
 use crate::wire::auth::is_same;
 use crate::wire::Decoded;
-
-/// "Request rejected or failed", in SOCKS4's words.
-const REJECTED_4: [u8; reply_4::LENGTH] = [reply_4::VERSION, reply_4::REJECTED, 0, 0, 0, 0, 0, 0];
 
 /// How a login went (RFC 1929 §2).
 mod login {
@@ -76,8 +73,6 @@ impl Socks5Reply {
 /// What a client says that can't be served; displays as the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Socks5Denial {
-    /// It speaks SOCKS4.
-    Old,
     /// Its request has another version than its greeting.
     Version(u8),
     /// This, the one way to say who it is that is taken, isn't among those that it offers.
@@ -98,7 +93,6 @@ impl Socks5Denial {
     /// What it is told.
     pub fn reply(&self) -> Vec<u8> {
         let reply = match self {
-            Socks5Denial::Old => return REJECTED_4.to_vec(),
             Socks5Denial::Method(_) => return vec![VERSION, method::NONE_OF_THESE],
             Socks5Denial::LoginVersion(_) | Socks5Denial::Login => {
                 return vec![LOGIN_VERSION, login::WRONG]
@@ -114,9 +108,6 @@ impl Socks5Denial {
 impl fmt::Display for Socks5Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Socks5Denial::Old => {
-                f.write_str("it speaks SOCKS4; SOCKS5 and HTTP CONNECT are served")
-            }
             Socks5Denial::Version(version) => {
                 write!(f, "its SOCKS5 request has version {}", version)
             }
