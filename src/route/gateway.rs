@@ -250,6 +250,9 @@ mod tests {
             let told = format!("cannot resolve {}: {}", destination, why);
             assert_eq!(refused, told);
         }
+        // It is an IPv4 address, and was refused for want of one.
+        let mapped = "[::ffff:192.0.2.7]:22";
+        assert_eq!(asked("socks4://p", mapped, &[]), Ok(mapped.to_string()));
         let literal = asked("socks4a://p", "[::1]:22", &[]);
         assert_eq!(literal, Ok("[::1]:22".to_string()));
     }

@@ -1,10 +1,10 @@
 //! A part of the way: a proxy, and what it is asked for.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use super::Candidate;
-use crate::config::{Family, Host, HostPort, Names, Protocol, ProxySpec, Version};
+use crate::config::{plain, Family, Host, HostPort, Names, Protocol, ProxySpec, Version};
 use crate::error::{Error, Peer};
 use crate::wire::{Exchange, Request, Socks4, Socks5};
 
@@ -82,8 +82,7 @@ impl Leg {
     pub fn target_to_locate(&self) -> Option<&HostPort> {
         let is_located_here = match &self.target.host {
             Host::Name(_) => self.spec().protocol.resolves_here(),
-            Host::Ip(IpAddr::V6(_)) => self.takes_ipv4_alone(),
-            Host::Ip(IpAddr::V4(_)) => false,
+            Host::Ip(ip) => plain(*ip).is_ipv6() && self.takes_ipv4_alone(),
         };
         Some(&self.target).filter(|_| is_located_here)
     }

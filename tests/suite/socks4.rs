@@ -239,6 +239,27 @@ fn socks4_resolves_names_here_and_asks_for_ipv4_alone() {
     );
 }
 
+/// It was refused for want of an IPv4 address, and is one in other letters.
+#[test]
+fn an_ipv4_mapped_destination_is_asked_for_as_ipv4() {
+    let ssh = SshSocks::start();
+    let greeting = Peer::accept_from(listener_on("127.0.0.1", 0), |mut connection| {
+        connection.send("hello")
+    });
+    let real = format!("[::ffff:127.0.0.1]:{}", greeting.port());
+    for scheme in &["socks4", "socks4a"] {
+        let program = Ptunnel::through(format!("{}://{}", scheme, ssh.address()));
+        program.to(&real).start().connect().expect("hello");
+
+        let scripted = asked_for(LOCALHOST, granting);
+        let program = Ptunnel::through(format!("{}://{}", scheme, scripted.address()));
+        let program = program.to("[::ffff:127.0.0.1]:22").start();
+        let mut client = program.connect();
+        client.send("hello");
+        client.expect("hello");
+    }
+}
+
 #[test]
 fn a_reply_may_be_cut_anywhere_and_what_comes_behind_it_is_kept() {
     let bytewise = proxy(|mut connection| {

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::super::{is_sign_of_name, reply_4, CONNECT, VERSION_4};
 use super::{refused, SocksFault};
-use crate::config::{Credentials, Host, HostPort};
+use crate::config::{plain, Credentials, Host, HostPort};
 use crate::wire::{Malformed, Proof, SocksRefusal, Step};
 
 /// Of the addresses that stand for a name.
@@ -22,8 +22,8 @@ const SIGN_OF_NAME: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 1);
 ///               └──any other code──▶ Refused
 /// ```
 ///
-/// An IPv4 address is asked for as such, which every version understands; all else in letters, as
-/// version 4A has it.
+/// An IPv4 address, an IPv4-mapped one too, is asked for as such, which every version understands; all
+/// else in letters, as version 4A has it.
 #[derive(Debug)]
 pub struct Socks4 {
     target: HostPort,
@@ -88,8 +88,11 @@ impl Socks4 {
     /// What the proxy is asked for, unless that is a name.
     fn address(&self) -> Option<Ipv4Addr> {
         match self.target.host {
-            Host::Ip(IpAddr::V4(ip)) if !is_sign_of_name(ip) => Some(ip),
-            _ => None,
+            Host::Ip(ip) => match plain(ip) {
+                IpAddr::V4(ip) if !is_sign_of_name(ip) => Some(ip),
+                _ => None,
+            },
+            Host::Name(_) => None,
         }
     }
 
@@ -97,7 +100,7 @@ impl Socks4 {
     fn name(&self) -> String {
         match &self.target.host {
             Host::Name(name) => name.clone(),
-            Host::Ip(ip) => ip.to_string(),
+            Host::Ip(ip) => plain(*ip).to_string(),
         }
     }
 }
@@ -149,6 +152,11 @@ mod tests {
                 b"\x04\x01\xff\xff\x00\x00\x00\x01j\xc3\xb6\x00example.org\x00",
             ),
             (
+                "[::ffff:192.0.2.7]:443",
+                None,
+                b"\x04\x01\x01\xbb\xc0\x00\x02\x07\x00",
+            ),
+            (
                 "[2001:db8::7]:22",
                 Some(""),
                 b"\x04\x01\x00\x16\x00\x00\x00\x01\x002001:db8::7\x00",
@@ -167,10 +175,12 @@ mod tests {
     /// The proxy would wait for a name without end.
     #[test]
     fn an_address_that_stands_for_a_name_is_told_in_letters() {
-        assert_eq!(
-            socks("0.0.0.7:22", None).begin(),
-            b"\x04\x01\x00\x16\x00\x00\x00\x01\x000.0.0.7\x00"
-        );
+        for target in &["0.0.0.7:22", "[::ffff:0.0.0.7]:22"] {
+            assert_eq!(
+                socks(target, None).begin(),
+                b"\x04\x01\x00\x16\x00\x00\x00\x01\x000.0.0.7\x00"
+            );
+        }
         for (address, octets) in &[("0.0.0.0", [0, 0, 0, 0]), ("0.0.1.0", [0, 0, 1, 0])] {
             let request = socks(&format!("{}:22", address), None).begin();
             assert_eq!(request[4..], [&octets[..], &[0]].concat()[..]);
