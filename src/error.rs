@@ -25,6 +25,8 @@ pub struct Error {
 pub enum Peer {
     /// The proxy that we connect to ourselves.
     Proxy(HostPort),
+    /// The same, where a PAC file names it.
+    Named(HostPort),
     /// One behind another (`--via`).
     Via(HostPort),
     /// The destination, where it isn't the proxy's to deal with it: it is connected to without one,
@@ -357,9 +359,12 @@ impl Error {
         }
     }
 
-    /// Whether it is about a proxy behind another, for whom none of our user's options are meant.
-    pub(crate) fn is_of_via(&self) -> bool {
-        matches!(self.kind, Kind::Refused(Peer::Via(_), ..))
+    /// Where our user says who we are to the proxy that refused.
+    pub(crate) fn account(&self) -> Option<Account> {
+        match &self.kind {
+            Kind::Refused(proxy, _, refusal) => Some(Account::with(proxy, refusal)),
+            _ => None,
+        }
     }
 
     /// With whom there was no TLS.
@@ -419,7 +424,7 @@ impl fmt::Display for Error {
             Kind::Refused(proxy, destination, refusal) => {
                 write!(f, "{} refused {}: {}", proxy, destination, refusal)?;
                 if let Some(remedy) = refusal.remedy() {
-                    write!(f, ": {}", proxy.remedied(remedy))?;
+                    write!(f, ": {}", Account::with(proxy, refusal).remedied(remedy))?;
                 }
             }
             Kind::Denied(how) => write!(f, "denied: {}", how)?,
@@ -453,19 +458,54 @@ impl Peer {
     /// Where it is.
     pub fn address(&self) -> &HostPort {
         match self {
-            Peer::Proxy(address) | Peer::Via(address) | Peer::Destination(address) => address,
+            Peer::Proxy(address)
+            | Peer::Named(address)
+            | Peer::Via(address)
+            | Peer::Destination(address) => address,
+        }
+    }
+}
+
+/// Where our user says who we are to a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Account {
+    /// In `--user`, and in what goes with it.
+    User,
+    /// In the URL of `--via`.
+    Via,
+    /// In the file of `--proxy-netrc`.
+    Netrc,
+}
+
+impl Account {
+    /// With this proxy, which refused like that.
+    fn with(proxy: &Peer, refusal: &Refusal) -> Account {
+        match (proxy, refusal) {
+            (Peer::Via(_), _) => Account::Via,
+            // Of those that a PAC file names `--user` is for the ones with HTTP.
+            (Peer::Named(_), Refusal::Socks(_)) => Account::Netrc,
+            _ => Account::User,
         }
     }
 
-    /// What our user can do who has to say who we are to it.
-    fn remedied(&self, remedy: Remedy) -> &'static str {
+    /// What our user can do there.
+    fn remedied(self, remedy: Remedy) -> &'static str {
         match (self, remedy) {
-            (Peer::Via(_), Remedy::Give) => "its user stands in --via's URL",
-            (Peer::Via(_), Remedy::Check) => "check the user in --via's URL, and the password",
-            (_, Remedy::Give) => "give --user and the password",
-            (Peer::Via(_), Remedy::Own) => "--via's URL wants the user that ptunnel runs as",
-            (_, Remedy::Check) => "check --user and the password",
-            (_, Remedy::Own) => "give --user the one that ptunnel runs as",
+            (Account::User, Remedy::Give) => "give --user and the password",
+            (Account::User, Remedy::Check) => "check --user and the password",
+            (Account::User, Remedy::Own) => "give --user the one that ptunnel runs as",
+            (Account::Via, Remedy::Give) => "its user stands in --via's URL",
+            (Account::Via, Remedy::Check) => "check the user in --via's URL, and the password",
+            (Account::Via, Remedy::Own) => "--via's URL wants the user that ptunnel runs as",
+            (Account::Netrc, Remedy::Give) => {
+                "its user stands in --proxy-netrc's file, since a PAC file names it"
+            }
+            (Account::Netrc, Remedy::Check) => {
+                "check the user in --proxy-netrc's file, and the password"
+            }
+            (Account::Netrc, Remedy::Own) => {
+                "--proxy-netrc's file wants the user that ptunnel runs as"
+            }
         }
     }
 }
@@ -473,7 +513,9 @@ impl Peer {
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Peer::Proxy(address) | Peer::Via(address) => write!(f, "proxy {}", address),
+            Peer::Proxy(address) | Peer::Named(address) | Peer::Via(address) => {
+                write!(f, "proxy {}", address)
+            }
             Peer::Destination(address) => write!(f, "{}", address),
         }
     }

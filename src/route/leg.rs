@@ -41,10 +41,9 @@ impl Leg {
 
     /// How errors call the proxy.
     pub fn peer(&self) -> Peer {
-        let address = self.spec().address.clone();
         match self.hop {
-            0 => Peer::Proxy(address),
-            _ => Peer::Via(address),
+            0 => self.candidate.peer(),
+            _ => Peer::Via(self.spec().address.clone()),
         }
     }
 

@@ -146,7 +146,11 @@ impl Candidate {
 
     /// How errors call it.
     pub fn peer(&self) -> Peer {
-        Peer::Proxy(self.spec().address.clone())
+        let address = self.spec().address.clone();
+        match self.route().pac {
+            Some(_) => Peer::Named(address),
+            None => Peer::Proxy(address),
+        }
     }
 
     /// Which of its addresses are tried.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Step;
 use crate::config::{Host, HostPort, Protocol, ProxySpec};
-use crate::error::{Cause, Error};
+use crate::error::{Account, Cause, Error};
 use crate::wire::{Refusal, SocksRefusal};
 
 /// Displays as the rest of `try: …`.
@@ -119,12 +119,19 @@ impl Advice {
     /// Only where it is our user who can do something about it.
     fn on_credentials(error: &Error) -> Option<Advice> {
         error.refusal()?.remedy()?;
-        Some(Advice::Text(if error.is_of_via() {
-            "--via http://USER@HOST:PORT and --proxy-netrc FILE say who we are to it, -U doesn't; \
-             more attempts with a wrong password may lock the account"
-        } else {
-            "-U USER and --password-file FILE say who we are, -U 'DOMAIN\\user' in a Windows \
-             domain; more attempts with a wrong password may lock the account"
+        Some(Advice::Text(match error.account()? {
+            Account::Via => {
+                "--via http://USER@HOST:PORT and --proxy-netrc FILE say who we are to it, -U \
+                 doesn't; more attempts with a wrong password may lock the account"
+            }
+            Account::Netrc => {
+                "--proxy-netrc FILE says who we are to it, -U doesn't; more attempts with a wrong \
+                 password may lock the account"
+            }
+            Account::User => {
+                "-U USER and --password-file FILE say who we are, -U 'DOMAIN\\user' in a Windows \
+                 domain; more attempts with a wrong password may lock the account"
+            }
         }))
     }
 

@@ -161,6 +161,67 @@ fn credentials_go_to_the_http_proxies_that_it_names_and_to_those_in_the_netrc_fi
     assert!(heads[1].contains("Basic am9lOng="), "{}", heads[1]);
 }
 
+/// It was advised `--user`, which is for HTTP proxies alone.
+#[test]
+fn a_socks_proxy_is_told_who_we_are_out_of_the_netrc_file() {
+    let (nginx, folder) = (Nginx::start(), TempDir::new());
+    let socks = Microsocks::start(Some(("joe", "hunter2")));
+    let netrc = |name: &str, password: &str| {
+        let text = format!("machine 127.0.0.1 login joe password {}\n", password);
+        folder.file_with_mode(name, 0o600, &text)
+    };
+    let asking = |address: SocketAddr, kind: &str, args: &[&str]| {
+        let (program, folder) = with(&format!("return '{} {}';", kind, address));
+        let program = program.args(&["-U", "joe"]).args(args);
+        (program.env("PTUNNEL_PASSWORD", "hunter2"), folder)
+    };
+    let (wrong, right) = (netrc("wrong", "x"), netrc("right", "hunter2"));
+    let other = Peer::start(|mut connection| {
+        connection.receive(9); // its request
+        connection.send(b"\x00\x5d\x00\x00\x00\x00\x00\x00");
+        connection.finish_sending();
+    });
+    for (address, kind, args, remedy) in &[
+        (
+            socks.address(),
+            "SOCKS",
+            &[][..],
+            ": its user stands in --proxy-netrc's file, since a PAC file names it",
+        ),
+        (
+            socks.address(),
+            "SOCKS",
+            &["--proxy-netrc", &wrong],
+            ": check the user in --proxy-netrc's file, and the password",
+        ),
+        (
+            other.address(),
+            "SOCKS4",
+            &[],
+            ": --proxy-netrc's file wants the user that ptunnel runs as",
+        ),
+    ] {
+        let (program, _folder) = asking(*address, kind, args);
+        let finished: Finished = program.args(&["-W", "127.0.0.1:22"]).run();
+        finished.expect_code(4);
+        let said = &finished.stderr;
+        assert!(said.trim_end().ends_with(remedy), "{}", said);
+        assert!(!said.contains("--user"), "{}", said);
+    }
+    // Which works.
+    let (program, _folder) = asking(socks.address(), "SOCKS", &["--proxy-netrc", &right]);
+    let program = program.to(nginx.address()).start();
+    let url = format!("http://{}/small", program.address());
+    assert_eq!(curl(&["--noproxy", "*", &url]), SMALL.as_bytes());
+    // To an HTTP proxy that it names, `--user` does say who we are.
+    let asks = Peer::replying("HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic\r\n\r\n");
+    let (program, _folder) = with(&format!("return 'PROXY {}';", asks.address()));
+    let finished: Finished = program.args(&["-W", "127.0.0.1:22"]).run();
+    finished.expect_code(4);
+    let said = &finished.stderr;
+    assert!(said.contains(": give --user and the password"), "{}", said);
+}
+
 #[test]
 fn via_goes_on_behind_whichever_proxy_it_names() {
     let (first, second) = (proxy("one"), Peer::echoing());
