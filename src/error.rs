@@ -20,6 +20,18 @@ pub struct Error {
     cause: Option<Box<dyn error::Error + Send + Sync>>,
 }
 
+/// A cause that says by itself what to do.
+#[derive(Debug)]
+pub(crate) struct Advised(pub(crate) String);
+
+impl fmt::Display for Advised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl error::Error for Advised {}
+
 /// The other side of a connection that we opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -373,6 +385,22 @@ impl Error {
             Kind::Secure(peer) => Some(peer.address()),
             _ => None,
         }
+    }
+
+    /// Whether its text says what to do, in our words: not whether others' words in it do.
+    pub(crate) fn is_advised(&self) -> bool {
+        let io_cause = self.io_cause().and_then(io::Error::get_ref);
+        if io_cause.map_or(false, |cause| cause.is::<Advised>()) {
+            return true;
+        }
+        let cause = error::Error::source(self);
+        if let Some(malformed) = cause.and_then(|cause| cause.downcast_ref::<Malformed>()) {
+            return malformed.is_advised();
+        }
+        if let Some(error) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+            return error.is_advised();
+        }
+        self.refusal().map_or(false, Refusal::is_advised)
     }
 
     fn io_cause(&self) -> Option<&io::Error> {

@@ -20,6 +20,7 @@ use openssl::x509::verify::X509CheckFlags;
 use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
 
 use crate::config::{Host, TlsPeer, TlsSpec};
+use crate::error::Advised;
 use crate::escape::{excerpt, Escaped};
 
 /// A connection's side of a handshake that hasn't begun.
@@ -82,7 +83,7 @@ impl Session {
 /// What is wrong with the peer's certificate, once it has been looked at.
 #[derive(Clone, Debug)]
 pub struct Doubt {
-    found: Arc<Mutex<Vec<String>>>,
+    found: Arc<Mutex<Vec<Why>>>,
     insecure: bool,
     peer: TlsPeer,
 }
@@ -91,14 +92,12 @@ impl Doubt {
     /// After a handshake that failed: why.
     pub fn explain(&self, error: ssl::Error) -> io::Error {
         match self.take() {
-            Some(why) => io::Error::new(io::ErrorKind::InvalidData, why),
-            None if is_end(&error) => io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                format!(
-                    "it ended the connection within the handshake: does it speak TLS? if not, {}",
-                    self.peer.terms().otherwise
-                ),
-            ),
+            Some(why) => why.because(io::ErrorKind::InvalidData),
+            None if is_end(&error) => Why::advised(format!(
+                "it ended the connection within the handshake: does it speak TLS? if not, {}",
+                self.peer.terms().otherwise
+            ))
+            .because(io::ErrorKind::UnexpectedEof),
             None => explain(error, self.peer),
         }
     }
@@ -111,7 +110,10 @@ impl Doubt {
         }
         let option = self.peer.terms().insecure;
         Some(match self.take() {
-            Some(why) => format!("connected without knowing to whom ({}): {}", option, why),
+            Some(why) => format!(
+                "connected without knowing to whom ({}): {}",
+                option, why.text
+            ),
             None => format!(
                 "connected without asking to whom ({}), though its certificate would do: leave the \
                  option out",
@@ -120,13 +122,49 @@ impl Doubt {
         })
     }
 
-    fn take(&self) -> Option<String> {
+    /// All of it in one, if there is any.
+    fn take(&self) -> Option<Why> {
         let mut found = self.found.lock().unwrap_or_else(|e| e.into_inner());
         let all = mem::take(&mut *found);
         if all.is_empty() {
-            None
+            return None;
+        }
+        let texts: Vec<&str> = all.iter().map(|why| &why.text[..]).collect();
+        Some(Why {
+            text: texts.join("; "),
+            is_advised: all.iter().any(|why| why.is_advised),
+        })
+    }
+}
+
+/// Why there is no TLS with a proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Why {
+    text: String,
+    /// Whether it says what to do.
+    is_advised: bool,
+}
+
+impl Why {
+    fn plain(text: impl Into<String>) -> Why {
+        Why {
+            text: text.into(),
+            is_advised: false,
+        }
+    }
+
+    fn advised(text: impl Into<String>) -> Why {
+        Why {
+            text: text.into(),
+            is_advised: true,
+        }
+    }
+
+    fn because(self, kind: io::ErrorKind) -> io::Error {
+        if self.is_advised {
+            io::Error::new(kind, Advised(self.text))
         } else {
-            Some(all.join("; "))
+            io::Error::new(kind, self.text)
         }
     }
 }
@@ -144,11 +182,11 @@ mod verdicts {
 }
 
 /// Why a chain of certificates isn't that of `name`.
-fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> String {
+fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Why {
     let verdict = chain.error();
     let certificate = match chain.current_cert() {
         Some(certificate) => certificate,
-        None => return format!("its certificate: {}", verdict.error_string()),
+        None => return Why::plain(format!("its certificate: {}", verdict.error_string())),
     };
     let whose = if chain.error_depth() == 0 {
         "its certificate"
@@ -156,31 +194,31 @@ fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> String {
         "the certificate of its CA"
     };
     match verdict.as_raw() {
-        verdicts::NOT_YET_VALID => format!(
+        verdicts::NOT_YET_VALID => Why::advised(format!(
             "{} isn't valid yet, {}: is this machine's clock right?",
             whose,
             days_ahead(certificate)
-        ),
-        verdicts::HAS_EXPIRED => format!("{} has expired, {}", whose, days_ago(certificate)),
-        verdicts::SELF_SIGNED => format!(
+        )),
+        verdicts::HAS_EXPIRED => {
+            Why::plain(format!("{} has expired, {}", whose, days_ago(certificate)))
+        }
+        verdicts::SELF_SIGNED => Why::advised(format!(
             "its certificate is self-signed: if it is the right one, give it as {}",
             peer.terms().cacert
-        ),
+        )),
         verdicts::SELF_SIGNED_IN_CHAIN | verdicts::NO_ISSUER_HERE | verdicts::NO_ISSUER_AT_ALL => {
-            format!(
+            Why::advised(format!(
                 "its certificate is from a CA that isn't known here, {}: {} makes one known",
                 called(certificate.issuer_name()),
                 peer.terms().cacert
-            )
+            ))
         }
-        verdicts::HOST_MISMATCH | verdicts::ADDRESS_MISMATCH => {
-            format!(
-                "its certificate is for {}, not {}",
-                names(certificate),
-                name
-            )
-        }
-        _ => format!("{}: {}", whose, verdict.error_string()),
+        verdicts::HOST_MISMATCH | verdicts::ADDRESS_MISMATCH => Why::plain(format!(
+            "its certificate is for {}, not {}",
+            names(certificate),
+            name
+        )),
+        _ => Why::plain(format!("{}: {}", whose, verdict.error_string())),
     }
 }
 
@@ -269,7 +307,7 @@ pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
         Some(reason) => reason,
         None => return io::Error::new(io::ErrorKind::Other, error),
     };
-    io::Error::new(io::ErrorKind::InvalidData, meaning(&reason, peer))
+    meaning(&reason, peer).because(io::ErrorKind::InvalidData)
 }
 
 /// The connection is at its end, and TLS wasn't: OpenSSL 1.1.1 says so with no reason at all, 3.0
@@ -297,7 +335,7 @@ fn reason(stack: &ErrorStack) -> Option<String> {
 const ALERT: &str = " alert ";
 
 /// OpenSSL's reasons in an operator's words: texts, since the numbers aren't in its crate.
-fn meaning(reason: &str, peer: TlsPeer) -> String {
+fn meaning(reason: &str, peer: TlsPeer) -> Why {
     if let Some(at) = reason.find(ALERT) {
         return objection(&reason[at + ALERT.len()..], peer);
     }
@@ -307,36 +345,38 @@ fn meaning(reason: &str, peer: TlsPeer) -> String {
         | "packet length too long"
         | "http request"
         | "https proxy request"
-        | "record layer failure" => format!("it doesn't speak TLS: {}", peer.terms().otherwise),
-        "unsupported protocol" | "version too low" => TOO_OLD.into(),
-        _ => format!("TLS: {}", reason),
+        | "record layer failure" => {
+            Why::advised(format!("it doesn't speak TLS: {}", peer.terms().otherwise))
+        }
+        "unsupported protocol" | "version too low" => Why::plain(TOO_OLD),
+        _ => Why::plain(format!("TLS: {}", reason)),
     }
 }
 
 const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
 
 /// What the other side says when it goes (RFC 8446 §6.2).
-fn objection(alert: &str, peer: TlsPeer) -> String {
+fn objection(alert: &str, peer: TlsPeer) -> Why {
     let cert = peer.terms().cert;
     match alert {
-        "protocol version" => TOO_OLD.into(),
-        "certificate required" => format!("it asks for a certificate of ours: give {}", cert),
-        "handshake failure" => format!(
+        "protocol version" => Why::plain(TOO_OLD),
+        "certificate required" => {
+            Why::advised(format!("it asks for a certificate of ours: give {}", cert))
+        }
+        "handshake failure" => Why::advised(format!(
             "it ended the handshake: it may ask for a certificate of ours ({}), or for other \
              ciphers",
             cert
-        ),
+        )),
         "bad certificate"
         | "unsupported certificate"
         | "certificate revoked"
         | "certificate expired"
         | "certificate unknown"
         | "unknown ca"
-        | "access denied" => {
-            format!("it doesn't take our certificate: {}", alert)
-        }
-        "unrecognized name" => "it doesn't know itself by this name: unrecognized name".into(),
-        _ => format!("it ended TLS: {}", alert),
+        | "access denied" => Why::plain(format!("it doesn't take our certificate: {}", alert)),
+        "unrecognized name" => Why::plain("it doesn't know itself by this name: unrecognized name"),
+        _ => Why::plain(format!("it ended TLS: {}", alert)),
     }
 }
 
@@ -420,7 +460,7 @@ mod tests {
             ("tlsv1 alert unknown ca", "our certificate: unknown ca"),
             ("bad signature", "TLS: bad signature"),
         ] {
-            let text = meaning(reason, TlsPeer::Proxy);
+            let text = meaning(reason, TlsPeer::Proxy).text;
             assert!(text.contains(told), "{}: {}", reason, text);
         }
     }
@@ -433,7 +473,7 @@ mod tests {
             "tlsv13 alert certificate required",
             "ssl/tls alert handshake failure",
         ] {
-            let text = meaning(reason, TlsPeer::Destination);
+            let text = meaning(reason, TlsPeer::Destination).text;
             let is_told = text.contains("tls://") || text.contains("--cert");
             assert!(is_told && !text.contains("proxy"), "{}", text);
         }

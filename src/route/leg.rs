@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use super::Candidate;
 use crate::config::{plain, Family, Host, HostPort, Names, Protocol, ProxySpec, Version};
-use crate::error::{Error, Peer};
+use crate::error::{Advised, Error, Peer};
 use crate::wire::{Exchange, Request, Socks4, Socks5};
 
 /// One proxy, and where it shall connect us to.
@@ -102,7 +102,7 @@ impl Leg {
             None => {
                 let why = "no IPv4 address, and socks4:// takes no other: try socks4a:// or \
                            socks5h://";
-                let why = io::Error::new(io::ErrorKind::NotFound, why);
+                let why = io::Error::new(io::ErrorKind::NotFound, Advised(why.into()));
                 Err(Error::locate(self.target_peer(), why))
             }
         }

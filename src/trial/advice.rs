@@ -14,19 +14,6 @@ pub(super) enum Advice {
     Certificates(HostPort, Option<HostPort>),
 }
 
-/// What stands in errors that say by themselves what to do.
-const REMEDIES: &[&str] = &[
-    "try http",
-    "try socks",
-    "write http",
-    "--proxy-",
-    "--cacert",
-    "--cert",
-    "without tls://",
-    "clock right?",
-    "identd",
-];
-
 impl Advice {
     /// `None` when the error itself says what to do. Where there is TLS with the proxy (`is_secure`),
     /// it may have judged our certificate afterwards, as nginx does. `before` are the proxies through
@@ -37,8 +24,7 @@ impl Advice {
         error: &Error,
         before: &[&ProxySpec],
     ) -> Option<Advice> {
-        let said = error.to_string();
-        if REMEDIES.iter().any(|remedy| said.contains(remedy)) {
+        if error.is_advised() {
             return None;
         }
         let text = match (step, error.cause()) {

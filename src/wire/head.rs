@@ -76,6 +76,15 @@ impl Malformed {
             other => Malformed::Syntax(other),
         }
     }
+
+    /// Whether its text says what to do.
+    pub(crate) fn is_advised(&self) -> bool {
+        match self {
+            Malformed::Tls => true,
+            Malformed::Socks(fault) => fault.spoken_instead().is_some(),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Malformed {

@@ -208,6 +208,10 @@ fn a_socks_proxy_is_told_who_we_are_out_of_the_netrc_file() {
         assert!(said.trim_end().ends_with(remedy), "{}", said);
         assert!(!said.contains("--user"), "{}", said);
     }
+    let (program, _folder) = asking(socks.address(), "SOCKS", &[]);
+    let finished: Finished = program.args(&["--test", "-W", "127.0.0.1:22"]).run();
+    let advice = "try: --proxy-netrc FILE says who we are to it, -U doesn't";
+    assert!(finished.text().contains(advice), "{}", finished.text());
     // Which works.
     let (program, _folder) = asking(socks.address(), "SOCKS", &["--proxy-netrc", &right]);
     let program = program.to(nginx.address()).start();

@@ -153,6 +153,12 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     let rubbish = Peer::replying("SSH-2.0-OpenSSH\r\n\r\n");
     let ended = Peer::replying("");
     let forbids = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    // Whatever its page says, it is no word of ours.
+    let advises = "try http://, try socks5h://, write http, --proxy-auth, clock right? identd";
+    let chatters = Peer::replying(format!(
+        "HTTP/1.1 403 {0}\r\n\r\n<title>{0}</title>",
+        advises
+    ));
     let far = Peer::replying("HTTP/1.1 503 Service Unavailable\r\n\r\n");
     let web = Peer::replying("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
     let asks =
@@ -180,7 +186,9 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     let (rejects, without_identd) = (socks4(91), socks4(92));
     let hole = Blackhole::start();
     let authority = Authority::new();
-    let stunnel = Stunnel::start(&authority.issue("proxy", "DNS:localhost"), web.address());
+    // No word of ours either.
+    let identity = authority.issue("proxy", "DNS:identd.example");
+    let stunnel = Stunnel::start(&identity, web.address());
     let certificates = format!("`openssl s_client -connect {}` shows", stunnel.address());
     let certificate = authority.certificate();
     let trust = ["--proxy-cacert", &certificate[..]];
@@ -211,7 +219,7 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             format!("https://{}", stunnel.address()),
             "TLS",
             1,
-            "its certificate is for localhost, not 127.0.0.1",
+            "its certificate is for identd.example, not 127.0.0.1",
             &certificates,
         ),
         (
@@ -303,6 +311,13 @@ fn each_failure_has_its_step_its_exit_code_and_its_advice() {
             "CONNECT",
             3,
             "403 Forbidden",
+            "rules forbid",
+        ),
+        (
+            at(chatters.address()),
+            "CONNECT",
+            3,
+            advises,
             "rules forbid",
         ),
         (

@@ -48,6 +48,14 @@ impl Refusal {
         }
     }
 
+    /// Whether its text says what to do.
+    pub(crate) fn is_advised(&self) -> bool {
+        match self {
+            Refusal::Http(_) => false,
+            Refusal::Socks(refusal) => refusal.is_advised(),
+        }
+    }
+
     /// Whether it is about who we are, so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
         match self {

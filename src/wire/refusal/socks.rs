@@ -52,6 +52,17 @@ impl SocksRefusal {
         }
     }
 
+    /// Whether its text says what to do.
+    pub(super) fn is_advised(&self) -> bool {
+        match *self {
+            SocksRefusal::Reply { code, by_name } => code == ADDRESS_TYPE && by_name,
+            SocksRefusal::Reply4 { code, .. } => {
+                matches!(code, reply_4::NO_IDENTD | reply_4::OTHER_USER)
+            }
+            SocksRefusal::Methods { .. } | SocksRefusal::Credentials => false,
+        }
+    }
+
     /// Whether it is about who we are, so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
         match *self {

@@ -34,18 +34,30 @@ pub enum SocksFault {
     Address(u8),
 }
 
-impl fmt::Display for SocksFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            SocksFault::Start { byte: b'H', .. } => f.write_str("it speaks HTTP: try http://"),
+impl SocksFault {
+    /// What it speaks, and what to try.
+    pub(in crate::wire) fn spoken_instead(self) -> Option<&'static str> {
+        match self {
+            SocksFault::Start { byte: b'H', .. } => Some("it speaks HTTP: try http://"),
             SocksFault::Start {
                 version: VERSION,
                 byte: reply_4::VERSION,
-            } => f.write_str("it speaks SOCKS4: try socks4a://"),
+            } => Some("it speaks SOCKS4: try socks4a://"),
             SocksFault::Start {
                 version: VERSION_4,
                 byte: VERSION,
-            } => f.write_str("it speaks SOCKS5: try socks5h://"),
+            } => Some("it speaks SOCKS5: try socks5h://"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for SocksFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(instead) = self.spoken_instead() {
+            return f.write_str(instead);
+        }
+        match *self {
             SocksFault::Start { version, byte } => {
                 write!(f, "not SOCKS{} (it begins with {})", version, byte)
             }
