@@ -142,26 +142,33 @@ impl FromStr for ProxyUrl {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ProxyUrl, Error> {
-        read(text).map_err(|why| wrong("proxy", &redact(text), diagnosed(text, why), RIGHT))
+        ProxyUrl::read(text)
+            .map_err(|why| wrong("proxy", &redact(text), diagnosed(text, why), RIGHT))
     }
 }
 
 /// What is wrong with a text, when it is `why` as it stands.
 fn diagnosed(text: &str, why: String) -> String {
     let is_bare = !text.contains("://");
-    if is_bare && read(&text.replacen(':', "://", 1)).is_ok() {
+    if is_bare && ProxyUrl::read(&text.replacen(':', "://", 1)).is_ok() {
         "'//' is missing behind its scheme".into()
     } else {
         why
     }
 }
 
-fn read(text: &str) -> Result<ProxyUrl, String> {
-    let (scheme, rest) = match text.find("://") {
-        Some(end) => (Some(text[..end].to_ascii_lowercase()), &text[end + 3..]),
-        None => (None, text),
-    };
-    let (protocol, is_secure, usual_port) = match scheme.as_deref() {
+impl ProxyUrl {
+    /// Reads what an option or a variable may hold.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as a clause: callers show where they have it from.
+    pub(crate) fn read(text: &str) -> Result<ProxyUrl, String> {
+        let (scheme, rest) = match text.find("://") {
+            Some(end) => (Some(text[..end].to_ascii_lowercase()), &text[end + 3..]),
+            None => (None, text),
+        };
+        let (protocol, is_secure, usual_port) = match scheme.as_deref() {
         None => (Protocol::Http, false, None),
         Some("http") => (Protocol::Http, false, Some(80)),
         #[cfg(feature = "tls")]
@@ -179,38 +186,39 @@ fn read(text: &str) -> Result<ProxyUrl, String> {
                 .into(),
         ),
     };
-    // The last '@': one in a password that should have been %40 does no harm.
-    let (user_info, rest) = match rest.rfind('@') {
-        Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
-        None => (None, rest),
-    };
-    // RFC 3986 §3.2: an authority ends at the first of these, so that two readers would differ.
-    if user_info.map_or(false, |info| info.contains(&['/', '?', '#'][..])) {
-        return Err("write / ? # in user info as %2F %3F %23".into());
+        // The last '@': one in a password that should have been %40 does no harm.
+        let (user_info, rest) = match rest.rfind('@') {
+            Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
+            None => (None, rest),
+        };
+        // RFC 3986 §3.2: an authority ends at the first of these, so that two readers would differ.
+        if user_info.map_or(false, |info| info.contains(&['/', '?', '#'][..])) {
+            return Err("write / ? # in user info as %2F %3F %23".into());
+        }
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        if authority.contains(&['/', '?', '#'][..]) {
+            return Err("a proxy has no path".into());
+        }
+        let (host, port) = split_port(authority)?;
+        let address = HostPort {
+            host: Host::read(host)?,
+            port: match usual_port {
+                Some(usual) if authority == host => usual,
+                _ => read_port(port, false)?,
+            },
+        };
+        let login = user_info.map(read_login).transpose()?;
+        let has_password = |login: &Login| login.password.is_some();
+        if !protocol.has_password() && login.as_ref().map_or(false, has_password) {
+            return Err("SOCKS4 has no password, it is told the user alone: leave it out".into());
+        }
+        Ok(ProxyUrl {
+            protocol,
+            address,
+            login,
+            is_secure,
+        })
     }
-    let authority = rest.strip_suffix('/').unwrap_or(rest);
-    if authority.contains(&['/', '?', '#'][..]) {
-        return Err("a proxy has no path".into());
-    }
-    let (host, port) = split_port(authority)?;
-    let address = HostPort {
-        host: Host::read(host)?,
-        port: match usual_port {
-            Some(usual) if authority == host => usual,
-            _ => read_port(port, false)?,
-        },
-    };
-    let login = user_info.map(read_login).transpose()?;
-    let has_password = |login: &Login| login.password.is_some();
-    if !protocol.has_password() && login.as_ref().map_or(false, has_password) {
-        return Err("SOCKS4 has no password, it is told the user alone: leave it out".into());
-    }
-    Ok(ProxyUrl {
-        protocol,
-        address,
-        login,
-        is_secure,
-    })
 }
 
 fn read_login(user_info: &str) -> Result<Login, String> {

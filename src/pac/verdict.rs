@@ -33,6 +33,10 @@ impl Verdict {
         if text.len() > LONGEST {
             return wrong("that is too long");
         }
+        let is_alone = |element: &str| {
+            let is_between = |c: char| c == ';' || c.is_whitespace();
+            element == text.trim_matches(is_between)
+        };
         let mut verdict = Verdict::default();
         let mut flaw = "a right answer is PROXY proxy.example:3128; DIRECT".to_string();
         for (place, element) in text.split(';').map(str::trim).enumerate() {
@@ -50,7 +54,9 @@ impl Verdict {
                     continue;
                 }
                 Ok(Element::Other(why)) => Err(why.into()),
-                Err(why) => return wrong(&why),
+                // What stands before an '@' may be a password, with the ';' in it that parted this.
+                Err(why) if is_alone(element) || text.contains('@') => return wrong(&why),
+                Err(why) => return wrong(&format!("'{}': {}", shown(element), why)),
             };
             match usable {
                 Ok(proxy) if verdict.proxies.contains(&proxy) => {}
@@ -95,11 +101,16 @@ impl Element {
             _ => return Ok(Element::Other("that kind of proxy isn't known here")),
         };
         let address = match (address, rest) {
+            (Some(address), None) if address.contains("://") => {
+                return Err(format!(
+                    "behind {} stands HOST:PORT, without a scheme",
+                    kind
+                ))
+            }
             (Some(address), None) if !address.contains('@') => address,
             _ => return Err(format!("behind {} stands HOST:PORT", kind)),
         };
-        let url = format!("{}://{}", scheme, address).parse();
-        url.map(Element::Proxy).map_err(|e| e.to_string())
+        ProxyUrl::read(&format!("{}://{}", scheme, address)).map(Element::Proxy)
     }
 }
 
@@ -255,6 +266,39 @@ mod tests {
         }
     }
 
+    /// `'http://http://h:1'` had been found wrong, which the file doesn't say.
+    #[test]
+    fn what_is_wrong_with_a_proxy_is_told_once_and_of_which() {
+        for (text, told) in &[
+            (
+                "PROXY http://h:1",
+                "it said 'PROXY http://h:1': behind PROXY stands HOST:PORT, without a scheme",
+            ),
+            (
+                " SOCKS5 socks5://h:1;",
+                "it said 'SOCKS5 socks5://h:1;': behind SOCKS5 stands HOST:PORT, without a scheme",
+            ),
+            (
+                "PROXY h:0",
+                "it said 'PROXY h:0': port 0 can't be connected to",
+            ),
+            (
+                "PROXY a:1; PROXY b:x; DIRECT",
+                "it said 'PROXY a:1; PROXY b:x; DIRECT': 'PROXY b:x': a port is a number from 1 to \
+                 65535; names of services aren't looked up",
+            ),
+            (
+                "PROXY joe:hun;ter2@h:1",
+                "it said '***@h:1': a port is a number from 1 to 65535; names of services aren't \
+                 looked up",
+            ),
+            ("PROXY h:1/", ""),
+        ] {
+            let why = attempt(text).err().unwrap_or_default();
+            assert_eq!(why, *told);
+        }
+    }
+
     #[test]
     fn what_may_be_a_password_is_not_shown() {
         for text in &[
@@ -266,7 +310,7 @@ mod tests {
         ] {
             let why = attempt(text).unwrap_err();
             assert!(why.starts_with("it said '***@"), "{}", why);
-            assert!(!why.contains("hunter2"), "{}", why);
+            assert!(!why.contains("hun"), "{}", why);
         }
         let verdict = read("SOCKS9 joe:hunter2@a:1; DIRECT");
         assert!(verdict.passed_over[0].starts_with("'***@a:1': "));

@@ -632,6 +632,10 @@ fn a_test_shows_what_it_says() {
             "return 'QUIC joe:hunter2@b:1; PROXY joe:hunter2@a:1'",
             "it said '***@a:1': behind PROXY stands",
         ),
+        (
+            "return 'PROXY http://h:1';",
+            "it said 'PROXY http://h:1': behind PROXY stands HOST:PORT, without a scheme\n",
+        ),
         ("return nobody('joe:hunter2@a:1');", "in '***@a:1');'"),
         ("throw 'PROXY joe:hunter2@a:1'", "***@a:1"),
     ] {
