@@ -30,7 +30,7 @@ use self::file::ConfigFile;
 use self::outline::Outline;
 use self::password::{Missing, Named, Passwords, DYNAMIC_USER, SERVE_USER};
 use self::secrecy::Secretive;
-use crate::config::{of_words, Bind, Block, Blocks, Config, Credentials, DestinationUrl, Family};
+use crate::config::{Bind, Block, Blocks, Config, Credentials, DestinationUrl, Family};
 use crate::config::{Host, HostPort, ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl};
 use crate::config::{Route, Secret, ServeSpec, StatusSpec, Timeouts, TlsPeer, TunnelUrl};
 use crate::entrance::{self, Spot};
@@ -389,7 +389,7 @@ fn stdio(matches: &ArgMatches<'_>) -> Result<Option<DestinationUrl>, Error> {
     match values[..] {
         [] => Ok(None),
         [both] => both.parse().map(Some),
-        [host, port] => of_words(host, port).map(Some),
+        [host, port] => DestinationUrl::of_words(host, port).map(Some),
         _ => unreachable!("clap counts them"),
     }
 }

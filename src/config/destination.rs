@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use super::host::{split_scheme, Host};
+use super::tls::available;
 use super::{wrong, HostPort, TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -33,17 +34,30 @@ pub struct DestinationUrl {
 }
 
 impl DestinationUrl {
+    /// `[tls://]HOST` and `PORT`, in two words; an IPv6 address needs no brackets then.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them.
+    pub fn of_words(host: &str, port: &str) -> Result<DestinationUrl, Error> {
+        let bare = split_scheme(host).map_or(host, |(_, _, rest)| rest);
+        let scheme = &host[..host.len() - bare.len()];
+        match bare.parse::<Host>() {
+            Ok(host) => format!("{}{}:{}", scheme, host, port).parse(),
+            Err(_) => format!("{} {}", host, port).parse(),
+        }
+    }
+
     /// The destination, with the TLS that was found for it.
     ///
     /// # Errors
     ///
     /// When it wants TLS and there is none: it is never spoken to in the clear instead.
     pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, Error> {
-        let tls = match (self.is_secure, tls) {
-            (false, _) => None,
-            (true, Some(spec)) => Some(spec.clone()),
-            (true, None) => return Err(Error::usage(format!("there is no TLS for {}", self))),
-        };
+        if self.is_secure && tls.is_none() {
+            return Err(Error::usage(format!("there is no TLS for {}", self)));
+        }
+        let tls = tls.clone().filter(|_| self.is_secure);
         Ok(Destination {
             address: self.address,
             tls,
@@ -58,10 +72,10 @@ pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
         Some(parts) => parts,
         None => return Ok(("", false, text)),
     };
+    if scheme.eq_ignore_ascii_case("tls") && split_scheme(rest).is_none() {
+        return available().map(|()| (before, true, rest));
+    }
     let hint = match &scheme.to_ascii_lowercase()[..] {
-        #[cfg(not(feature = "tls"))]
-        "tls" => return Err(super::tls::MISSING.into()),
-        "tls" if split_scheme(rest).is_none() => return Ok((before, true, rest)),
         "https" | "ssl" | "imaps" | "smtps" | "pop3s" | "ldaps" => {
             ": write tls:// for TLS to a destination, with its port"
         }
@@ -128,20 +142,6 @@ impl fmt::Display for Destination {
     }
 }
 
-/// `HOST PORT` in two words, with the scheme before the host.
-///
-/// # Errors
-///
-/// What is wrong with it, showing both words.
-pub(crate) fn of_words(host: &str, port: &str) -> Result<DestinationUrl, Error> {
-    let bare = split_scheme(host).map_or(host, |(_, _, rest)| rest);
-    let scheme = &host[..host.len() - bare.len()];
-    match bare.parse::<Host>() {
-        Ok(host) => format!("{}{}:{}", scheme, host, port).parse(),
-        Err(_) => format!("{} {}", host, port).parse(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,7 +158,7 @@ mod tests {
         let plain = plain.with(&None).unwrap();
         assert_eq!(plain, "[::1]:22".parse().unwrap());
         assert_eq!(plain.to_string(), "[::1]:22");
-        assert!(of_words("::1", "22").unwrap() == "[::1]:22".parse().unwrap());
+        assert!(DestinationUrl::of_words("::1", "22").unwrap() == "[::1]:22".parse().unwrap());
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
             assert_eq!(url.to_string(), *text);
             assert_eq!(text.replace("tls", "TLS").parse().ok(), Some(url));
         }
-        let words = of_words("tls://::1", "993").unwrap();
+        let words = DestinationUrl::of_words("tls://::1", "993").unwrap();
         assert_eq!(words.to_string(), "tls://[::1]:993");
         for (text, told) in &[
             ("tls://a", "'tls://a': the port is missing"),
@@ -211,7 +211,7 @@ mod tests {
             let complaint = complaint(text);
             assert!(complaint.contains(told), "{}", complaint);
         }
-        assert!(of_words("tls://a b", "1").is_err());
+        assert!(DestinationUrl::of_words("tls://a b", "1").is_err());
     }
 
     /// The program would say in the clear what its user takes for secret.

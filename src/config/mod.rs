@@ -32,7 +32,6 @@ use crate::pac::Pac;
 
 pub use self::block::{Block, Blocks};
 pub use self::credentials::{Credentials, Login, Secret};
-pub(crate) use self::destination::of_words;
 pub use self::destination::{Destination, DestinationUrl};
 pub use self::header::Header;
 pub(crate) use self::host::plain;
@@ -136,7 +135,8 @@ impl FromStr for Splice {
 pub struct Timeouts {
     /// Resolving and connecting, for each proxy of the list.
     pub connect: Duration,
-    /// From the connection to the end of the proxy's reply, for each proxy of a chain.
+    /// From the connection to the end of the proxy's reply, for each proxy of a chain; and TLS's
+    /// handshake with the destination.
     pub handshake: Duration,
     /// A tunnel in which nothing moves.
     pub idle: Option<Duration>,

@@ -7,6 +7,11 @@ use crate::error::Error;
 pub(in crate::config) const MISSING: &str =
     "this ptunnel was built without TLS (the cargo feature tls)";
 
+/// Whether there is TLS in this build; why not, if there isn't.
+pub(in crate::config) fn available() -> Result<(), String> {
+    Err(MISSING.into())
+}
+
 /// There is none: this was built without the feature `tls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSpec {}

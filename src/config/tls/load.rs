@@ -13,9 +13,15 @@ use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::X509;
 
-use super::{TlsOptions, TlsPeer, TlsTerms};
+use super::terms::TlsTerms;
+use super::{TlsOptions, TlsPeer};
 use crate::error::Error;
 use crate::escape::Escaped;
+
+/// Whether there is TLS in this build; why not, if there isn't.
+pub(in crate::config) fn available() -> Result<(), String> {
+    Ok(())
+}
 
 /// TLS to a proxy or a destination: version 1.2 at least, without renegotiation. Cheap to clone. Two are equal when
 /// the same was said, and the files that it named held the same.

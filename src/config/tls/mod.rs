@@ -5,6 +5,8 @@
 mod absent;
 #[cfg(feature = "tls")]
 mod load;
+#[cfg(feature = "tls")]
+mod terms;
 
 #[cfg(not(feature = "tls"))]
 pub use self::absent::TlsSpec;
@@ -12,7 +14,9 @@ pub use self::absent::TlsSpec;
 pub use self::load::TlsSpec;
 
 #[cfg(not(feature = "tls"))]
-pub(super) use self::absent::MISSING;
+pub(super) use self::absent::{available, MISSING};
+#[cfg(feature = "tls")]
+pub(super) use self::load::available;
 
 /// Whom TLS is spoken with: each kind has options of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,41 +25,6 @@ pub enum TlsPeer {
     Proxy,
     /// Destinations with `tls://`.
     Destination,
-}
-
-/// What an error of TLS names for somebody to do.
-pub(crate) struct TlsTerms {
-    /// The option for the CAs to trust.
-    pub(crate) cacert: &'static str,
-    /// That for our certificate.
-    pub(crate) cert: &'static str,
-    /// That for its key.
-    pub(crate) key: &'static str,
-    /// That to trust anybody.
-    pub(crate) insecure: &'static str,
-    /// Where the other side speaks none.
-    pub(crate) otherwise: &'static str,
-}
-
-impl TlsPeer {
-    pub(crate) fn terms(self) -> &'static TlsTerms {
-        match self {
-            TlsPeer::Proxy => &TlsTerms {
-                cacert: "--proxy-cacert",
-                cert: "--proxy-cert",
-                key: "--proxy-key",
-                insecure: "--proxy-insecure",
-                otherwise: "try http://",
-            },
-            TlsPeer::Destination => &TlsTerms {
-                cacert: "--cacert",
-                cert: "--cert",
-                key: "--key",
-                insecure: "--insecure",
-                otherwise: "try it without tls://",
-            },
-        }
-    }
 }
 
 /// What may be said about TLS, as it is written; [`load`](TlsOptions::load) makes it a
