@@ -1,9 +1,10 @@
-//! The body of a challenge: nobody reads it, but the next reply begins behind it.
+//! Bodies, of which nobody here wants to know more than where they end: a challenge's, behind which
+//! the next reply begins, and that of a request on its way to its destination.
 
 /// Bytes of a body that are skipped for the sake of its connection; a new one is cheaper than more.
-const LIMIT: usize = 64 * 1024;
+const LIMIT: u64 = 64 * 1024;
 
-/// Where the body of a reply ends (RFC 9112 §6.3), on a connection that stays open behind it.
+/// Where a body ends (RFC 9112 §6.3), on a connection that stays open behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// After so many bytes.
@@ -13,8 +14,8 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// As the fields have it; `None` when the connection ends with the body, or when there are
-    /// two opinions on where that is.
+    /// As the fields of a reply have it; `None` when the connection ends with the body, or when
+    /// there are two opinions on where that is.
     pub(super) fn read<'a, I>(
         is_modern: bool,
         values: impl Fn(&'static str) -> I,
@@ -22,16 +23,7 @@ impl Framing {
     where
         I: Iterator<Item = &'a [u8]>,
     {
-        let names = |name| {
-            let all = values(name).map(String::from_utf8_lossy);
-            let words = all.flat_map(|value| {
-                let words = value
-                    .split(',')
-                    .map(|word| word.trim().to_ascii_lowercase());
-                words.collect::<Vec<String>>()
-            });
-            words.collect::<Vec<String>>()
-        };
+        let names = |name| words(values(name));
         // The second is in no RFC, and in the proxies of twenty years.
         let options = [names("connection"), names("proxy-connection")].concat();
         let has = |option: &str| options.iter().any(|one| one == option);
@@ -51,27 +43,43 @@ impl Framing {
     }
 }
 
+/// The words of all values of a field that is a list of them (RFC 9110 §5.6.1), in lower case.
+pub(super) fn words<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+    let is_space = |c: char| matches!(c, ' ' | '\t');
+    let mut words = Vec::new();
+    for value in values {
+        let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+        words.extend(
+            value
+                .split(',')
+                .map(|word| word.trim_matches(is_space).into()),
+        );
+    }
+    words
+}
+
 /// A body on its way past us.
 ///
 /// ```text
-///   Size ──▶ Extension ──▶ Data ──▶ Size …
+///   Size ──▶ Extension ──▶ Data ──▶ Edge ──▶ Size …
 ///                └──0──▶ Trailer ──blank line──▶ the end
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Body {
     state: State,
-    skipped: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Length(u64),
     /// The size of a chunk so far, and whether a digit of it came.
     Size(u64, bool),
     /// The rest of the line behind the size.
     Extension(u64),
-    /// So many bytes of a chunk and its line end.
+    /// So many bytes of a chunk.
     Data(u64),
+    /// The line end behind them, and whether its first byte came.
+    Edge(bool),
     /// The bytes of a line so far, its end aside.
     Trailer(usize),
     End,
@@ -89,24 +97,27 @@ impl Body {
                 Framing::Length(length) => State::Length(length),
                 Framing::Chunked => State::Size(0, false),
             },
-            skipped: 0,
         }
     }
 
-    /// Passes over what came of it; returns what came behind its end, once there is one.
-    pub(super) fn skip<'a>(&mut self, piece: &'a [u8]) -> Result<Option<&'a [u8]>, Endless> {
+    /// How many bytes of this piece are of it: all of them, if it doesn't end there.
+    pub(super) fn take(&mut self, piece: &[u8]) -> Result<usize, Endless> {
         let mut left = piece;
-        loop {
-            match self.state {
-                _ if self.skipped > LIMIT => return Err(Endless),
-                State::End => return Ok(Some(left)),
-                State::Length(length) if length > LIMIT as u64 => return Err(Endless),
-                _ if left.is_empty() => return Ok(None),
-                _ => {}
-            }
-            let before = left.len();
+        while !left.is_empty() && !self.has_ended() {
             left = self.step(left)?;
-            self.skipped += before - left.len();
+        }
+        Ok(piece.len() - left.len())
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.state == State::End
+    }
+
+    /// Bytes that are certain to come yet.
+    fn ahead(&self) -> u64 {
+        match self.state {
+            State::Length(left) | State::Data(left) => left,
+            _ => 0,
         }
     }
 
@@ -119,30 +130,63 @@ impl Body {
                 let next = match (&self.state, left - count) {
                     (State::Length(_), 0) => State::End,
                     (State::Length(_), left) => State::Length(left),
-                    (_, 0) => State::Size(0, false),
+                    (_, 0) => State::Edge(false),
                     (_, left) => State::Data(left),
                 };
                 (next, &bytes[count as usize..])
             }
             State::Size(size, has_digit) => match (byte as char).to_digit(16) {
-                Some(digit) if size < LIMIT as u64 => {
-                    (State::Size(size * 16 + u64::from(digit), true), rest)
+                Some(digit) => {
+                    let size = size.checked_mul(16).ok_or(Endless)?;
+                    (State::Size(size + u64::from(digit), true), rest)
                 }
-                None if has_digit => (State::Extension(size), bytes),
-                _ => return Err(Endless),
+                None if has_digit && b";\r\n \t".contains(&byte) => (State::Extension(size), bytes),
+                None => return Err(Endless),
             },
             State::Extension(0) if byte == b'\n' => (State::Trailer(0), rest),
-            // With the line end behind it.
-            State::Extension(size) if byte == b'\n' => (State::Data(size + 2), rest),
+            State::Extension(size) if byte == b'\n' => (State::Data(size), rest),
             State::Extension(size) => (State::Extension(size), rest),
+            State::Edge(false) if byte == b'\r' => (State::Edge(true), rest),
+            State::Edge(true) if byte == b'\n' => (State::Size(0, false), rest),
+            State::Edge(_) => return Err(Endless),
             State::Trailer(0) if byte == b'\n' => (State::End, rest),
             State::Trailer(_) if byte == b'\n' => (State::Trailer(0), rest),
             State::Trailer(length) if byte == b'\r' => (State::Trailer(length), rest),
-            State::Trailer(length) => (State::Trailer(length + 1), rest),
+            State::Trailer(length) => (State::Trailer(length.saturating_add(1)), rest),
             State::End => (State::End, bytes),
         };
         self.state = next;
         Ok(rest)
+    }
+}
+
+/// A body that is passed over, as long as that is worth it.
+#[derive(Debug)]
+pub(super) struct Skip {
+    body: Body,
+    skipped: u64,
+}
+
+impl Skip {
+    pub(super) fn new(framing: Framing) -> Skip {
+        Skip {
+            body: Body::new(framing),
+            skipped: 0,
+        }
+    }
+
+    /// Passes over what came of it; returns what came behind its end, once there is one.
+    pub(super) fn skip<'a>(&mut self, piece: &'a [u8]) -> Result<Option<&'a [u8]>, Endless> {
+        let count = self.body.take(piece)?;
+        self.skipped += count as u64;
+        if self.skipped > LIMIT || self.body.ahead() > LIMIT {
+            return Err(Endless);
+        }
+        Ok(if self.body.has_ended() {
+            Some(&piece[count..])
+        } else {
+            None
+        })
     }
 }
 
@@ -175,6 +219,7 @@ mod tests {
             ("1.1", vec![("content-length", "+5")]),
             ("1.1", vec![("content-length", "")]),
             ("1.1", vec![("transfer-encoding", "gzip, chunked")]),
+            ("1.1", vec![("transfer-encoding", "\u{a0}chunked")]),
         ] {
             assert_eq!(framing(version, fields), None, "{} {:?}", version, fields);
         }
@@ -182,9 +227,9 @@ mod tests {
 
     /// What is behind the body, however it is cut; `Err` when it has no end.
     fn behind(framing: Framing, bytes: &[u8]) -> Result<Option<Vec<u8>>, Endless> {
-        let mut body = Body::new(framing);
+        let mut body = Skip::new(framing);
         let whole = body.skip(bytes).map(|rest| rest.map(<[u8]>::to_vec));
-        let mut body = Body::new(framing);
+        let mut body = Skip::new(framing);
         let mut bytewise = body.skip(&[]).map(|rest| rest.map(<[u8]>::to_vec));
         for (at, byte) in bytes.iter().enumerate() {
             if bytewise != Ok(None) {
@@ -221,15 +266,17 @@ mod tests {
         assert_eq!(chunked(b"x\r\n"), Err(Endless));
         assert_eq!(chunked(b"\r\n"), Err(Endless));
         assert_eq!(chunked(b"fffffffffffffffff"), Err(Endless));
+        assert_eq!(chunked(b"3g\r\nabc\r\n"), Err(Endless));
+        assert_eq!(chunked(b"3\r\nabcd\n0\r\n\r\n"), Err(Endless));
     }
 
     #[test]
     fn a_long_body_is_not_worth_it() {
-        let limit = LIMIT as u64;
-        let long = vec![b'x'; LIMIT + 1];
-        assert_eq!(behind(Framing::Length(limit), &long), Ok(Some(vec![b'x'])));
-        assert_eq!(behind(Framing::Length(limit + 1), &long), Err(Endless));
-        let lines = b"1\r\nx\r\n".repeat(LIMIT / 6 + 1);
+        let long = vec![b'x'; LIMIT as usize + 1];
+        assert_eq!(behind(Framing::Length(LIMIT), &long), Ok(Some(vec![b'x'])));
+        assert_eq!(behind(Framing::Length(LIMIT + 1), &long), Err(Endless));
+        assert_eq!(behind(Framing::Chunked, b"10001\r\n"), Err(Endless));
+        let lines = b"1\r\nx\r\n".repeat(LIMIT as usize / 6 + 1);
         assert_eq!(behind(Framing::Chunked, &lines), Err(Endless));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem;
 
 use super::super::auth::{Answer, Dialogue, Identity};
-use super::super::body::Body;
+use super::super::body::Skip;
 use super::super::refusal::Attempt;
 use super::super::HEAD_LIMIT;
 use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, Verdict};
@@ -32,7 +32,7 @@ pub(super) struct Http {
     dialogue: Option<Dialogue>,
     head: HeadReader,
     /// The body of a challenge whose answer goes out next.
-    skipping: Option<Body>,
+    skipping: Option<Skip>,
     interim: u8,
     /// The request wasn't the first on its connection, which may have been about to close.
     is_reused: bool,
@@ -142,7 +142,7 @@ impl Http {
             (Ok(answer), framing) => {
                 self.request.authorize(answer.value);
                 self.is_bound = answer.is_bound;
-                framing.map(Body::new)
+                framing.map(Skip::new)
             }
         };
         if body.is_none() {
