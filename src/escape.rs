@@ -81,6 +81,16 @@ pub(crate) fn excerpt(text: &str) -> String {
     }
 }
 
+/// The first words of what a peer or a file says, fit to be shown. What stands before an `@` is none
+/// of them: it may be a password.
+pub(crate) fn shown(text: &str) -> String {
+    let text = match text.rfind('@') {
+        Some(at) => format!("***{}", &text[at..]),
+        None => text.into(),
+    };
+    excerpt(&Escaped(text.as_bytes()).to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Escaped, Quoted};

@@ -30,7 +30,7 @@ pub(crate) use self::verdict::Verdict;
 
 use crate::config::HostPort;
 use crate::error::{Error, Seconds};
-use crate::escape::{excerpt, Escaped};
+use crate::escape::shown;
 
 /// No answer takes longer, however much time there is for connecting.
 pub const LONGEST: Duration = Duration::from_secs(5);
@@ -96,14 +96,4 @@ impl Pac {
 
 fn late(limit: Duration) -> String {
     format!("no answer within {}", Seconds(limit))
-}
-
-/// The first words of what a file holds or says, fit to be shown. What stands before an `@` is none
-/// of them: it may be a password.
-pub(crate) fn shown(text: &str) -> String {
-    let text = match text.rfind('@') {
-        Some(at) => format!("***{}", &text[at..]),
-        None => text.into(),
-    };
-    excerpt(&Escaped(text.as_bytes()).to_string())
 }

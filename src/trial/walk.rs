@@ -11,7 +11,7 @@ use super::{Step, Witness};
 use crate::config::{Destination, Family, Host, HostPort, Protocol, ProxySpec};
 use crate::config::{Timeouts, TlsSpec};
 use crate::error::{Error, Peer, Phase};
-use crate::pac::shown;
+use crate::escape::shown;
 use crate::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use crate::wire::{self, Exchange, Proof};
 
