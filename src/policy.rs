@@ -1,4 +1,5 @@
-//! What the embedded proxy allows, and how it says no.
+//! What a client may have that asks in HTTP, and how it is told no: that of the embedded proxy, and
+//! that of `-D`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use crate::config::{Credentials, Family, Host, HostPort, ServeSpec};
 use crate::error::Error;
 use crate::escape::{excerpt, Escaped};
-use crate::wire::{auth, encode_response, Inbound, Malformed};
+use crate::wire::{auth, encode_response, Forward, ForwardFault, Inbound, Malformed};
 
 /// The answer to a client whose destination is connected.
 pub const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
@@ -64,7 +65,8 @@ impl Policy {
     }
 }
 
-/// The destination that a request asks for, if it is from `user`, or that may be anybody.
+/// The destination that a request asks for with CONNECT, if it is from `user`, or that may be
+/// anybody.
 ///
 /// # Errors
 ///
@@ -73,21 +75,58 @@ pub fn target(
     request: Result<Inbound, Malformed>,
     user: Option<&Credentials>,
 ) -> Result<HostPort, Denial> {
-    let request = request.map_err(|why| Denial::new(400, why.to_string()))?;
-    let given = request.authorization.as_ref();
-    let is_user = |user| given.map_or(false, |given| auth::is_basic(given, user));
-    if !user.map_or(true, is_user) {
-        return Err(Denial::new(
-            407,
-            "this proxy asks for a user and a password",
-        ));
-    }
+    let request = request?;
+    admit(&request, user)?;
     if request.method != "CONNECT" {
         let why = format!("only CONNECT is served, not {}", request.method);
         return Err(Denial::new(405, why));
     }
-    let target = request.target.parse::<HostPort>();
-    target.map_err(|e| Denial::new(400, e.to_string()))
+    read(&request.target)
+}
+
+/// What a client asks for that may ask for more than CONNECT.
+#[derive(Clone, Debug)]
+pub enum Wish {
+    /// A tunnel to there.
+    Tunnel(HostPort),
+    /// That its request be sent on.
+    Forward(Forward),
+}
+
+/// What a request with this head asks for, if it is from `user`, or that may be anybody.
+///
+/// # Errors
+///
+/// What the client shall be told instead.
+pub fn wish(
+    request: Result<(Inbound, Vec<u8>), Malformed>,
+    user: Option<&Credentials>,
+) -> Result<Wish, Denial> {
+    let (request, head) = request?;
+    admit(&request, user)?;
+    Ok(match request.method.as_str() {
+        "CONNECT" => Wish::Tunnel(read(&request.target)?),
+        _ => Wish::Forward(Forward::rewrite(&head)?),
+    })
+}
+
+/// Whether a request is from `user`, if not from anybody.
+fn admit(request: &Inbound, user: Option<&Credentials>) -> Result<(), Denial> {
+    let given = request.authorization.as_ref();
+    let is_user = |user| given.map_or(false, |given| auth::is_basic(given, user));
+    if user.map_or(true, is_user) {
+        return Ok(());
+    }
+    Err(Denial::new(
+        407,
+        "this proxy asks for a user and a password",
+    ))
+}
+
+fn read(target: &str) -> Result<HostPort, Denial> {
+    target
+        .parse()
+        .map_err(|e: Error| Denial::new(400, e.to_string()))
 }
 
 /// A no, and its reason; displays as the log has it.
@@ -126,6 +165,16 @@ impl Denial {
         Denial::new(status, error.to_string())
     }
 
+    /// The same of a request that was to be sent on: many proxies refuse a tunnel to its usual port,
+    /// 80, to whom they would grant one to 443, and he who asks for a URL knows nothing of tunnels.
+    pub fn unforwarded(error: &Error) -> Denial {
+        let mut denial = Denial::unreachable(error);
+        if error.refusal().map_or(false, |no| no.status() == 403) {
+            denial.why += "; many proxies allow CONNECT to port 443 alone";
+        }
+        denial
+    }
+
     /// What goes to the client.
     pub fn reply(&self) -> Vec<u8> {
         encode_response(self.status, self.reason(), self.fields(), &self.why())
@@ -154,6 +203,18 @@ impl Denial {
             407 => "Proxy-Authenticate: Basic realm=\"ptunnel\", charset=\"UTF-8\"\r\n",
             _ => "",
         }
+    }
+}
+
+impl From<Malformed> for Denial {
+    fn from(why: Malformed) -> Denial {
+        Denial::new(400, why.to_string())
+    }
+}
+
+impl From<ForwardFault> for Denial {
+    fn from(why: ForwardFault) -> Denial {
+        Denial::new(400, why.to_string())
     }
 }
 

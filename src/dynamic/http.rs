@@ -1,11 +1,11 @@
-//! HTTP's CONNECT, as the embedded proxy has it, to any destination.
+//! HTTP: CONNECT, as the embedded proxy has it, to any destination; and requests that are sent on.
 
 use std::sync::Arc;
 
 use super::{Dialogue, Language, Step};
 use crate::config::Credentials;
 use crate::error::Error;
-use crate::policy::{self, Denial, GRANTED};
+use crate::policy::{self, Denial, Wish, GRANTED};
 use crate::wire::{HeadReader, Inbound, HEAD_LIMIT};
 
 /// A client of which the head has come in part.
@@ -25,10 +25,14 @@ impl Http {
 
 impl Dialogue for Http {
     fn feed(&mut self, piece: &[u8]) -> Step {
-        match self.head.extend(piece, Inbound::decode).transpose() {
+        match self.head.extend(piece, Inbound::decode_whole).transpose() {
             None => Step::Read,
-            Some(request) => match policy::target(request, self.user.as_deref()) {
-                Ok(destination) => Language::Http.asked(destination),
+            Some(request) => match policy::wish(request, self.user.as_deref()) {
+                Ok(Wish::Tunnel(destination)) => Language::Http.asked(destination),
+                Ok(Wish::Forward(forward)) => {
+                    self.head.put_back(&forward.head);
+                    Language::Forward(forward.passage).asked(forward.destination)
+                }
                 Err(denial) => Step::denied(denial.reply(), denial),
             },
         }
@@ -45,4 +49,8 @@ pub(super) fn granted() -> Vec<u8> {
 
 pub(super) fn failed(error: &Error) -> Vec<u8> {
     Denial::unreachable(error).reply()
+}
+
+pub(super) fn unforwarded(error: &Error) -> Vec<u8> {
+    Denial::unforwarded(error).reply()
 }

@@ -1,5 +1,5 @@
-//! Clients that name their destination themselves (`-D`), in SOCKS or with HTTP's CONNECT, on one
-//! port: the first byte tells which.
+//! Clients that name their destination themselves (`-D`), in SOCKS, with HTTP's CONNECT or with a
+//! request for an `http://` URL, on one port: the first byte tells which.
 //!
 //! From what a client sends to what it asks for, and from how its opening went to what it is told.
 //! Who may ask is judged here, what for hardly is: whoever is served may have what the proxy grants,
@@ -16,7 +16,7 @@ use self::http::Http;
 use crate::config::{Credentials, HostPort};
 use crate::error::Error;
 use crate::route::{Gateway, Tunnel};
-use crate::wire::{self, Socks4Server, Socks5Server};
+use crate::wire::{self, Passage, Socks4Server, Socks5Server};
 
 /// Such clients: who they must be, and what carries them. Cheap to clone, and to send to another
 /// thread.
@@ -119,6 +119,15 @@ trait Dialogue: fmt::Debug + Send {
     fn into_rest(self: Box<Self>) -> Vec<u8>;
 }
 
+/// The dialogue that a client begins with this byte, who must be `user`, if that is anybody.
+fn dialogue(first: u8, user: Option<Arc<Credentials>>) -> Box<dyn Dialogue> {
+    match first {
+        wire::VERSION_4 => Box::new(Socks4Server::new(user.is_some())),
+        wire::VERSION => Box::new(Socks5Server::new(user)),
+        _ => Box::new(Http::new(user)),
+    }
+}
+
 /// What is to be done next.
 #[derive(Debug)]
 pub enum Step {
@@ -154,7 +163,7 @@ impl Handshake {
     /// Adds what came.
     pub fn feed(&mut self, piece: &[u8]) -> Step {
         if let (State::Silent(user), Some(first)) = (&self.state, piece.first()) {
-            self.state = State::Speaking(Language::told_by(*first).hear(user.clone()));
+            self.state = State::Speaking(dialogue(*first, user.clone()));
         }
         match &mut self.state {
             State::Silent(_) => Step::Read,
@@ -162,7 +171,8 @@ impl Handshake {
         }
     }
 
-    /// What came behind the request: it is for the destination.
+    /// What is for the destination of what came: all behind the request, and the request itself,
+    /// rewritten, where that is to be sent on.
     pub fn into_rest(self) -> Vec<u8> {
         match self.state {
             State::Silent(_) => Vec::new(),
@@ -178,11 +188,14 @@ impl Step {
     }
 }
 
-/// What a client speaks: one is a file beside this one, and an arm of each function here.
+/// What a client speaks, and so is told in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// RFC 9110 §9.3.6.
     Http,
+    /// Plain HTTP: a request to be sent on (RFC 9112 §3.2.2), of which the destination gets as much
+    /// as the passage lets through.
+    Forward(Passage),
     /// SOCKS 4 and 4A.
     Socks4,
     /// RFC 1928.
@@ -190,24 +203,6 @@ pub enum Language {
 }
 
 impl Language {
-    /// The one in which a client begins with this byte.
-    fn told_by(first: u8) -> Language {
-        match first {
-            wire::VERSION_4 => Language::Socks4,
-            wire::VERSION => Language::Socks5,
-            _ => Language::Http,
-        }
-    }
-
-    /// Hears a client who must be `user`, if that is anybody.
-    fn hear(self, user: Option<Arc<Credentials>>) -> Box<dyn Dialogue> {
-        match self {
-            Language::Http => Box::new(Http::new(user)),
-            Language::Socks4 => Box::new(Socks4Server::new(user.is_some())),
-            Language::Socks5 => Box::new(Socks5Server::new(user)),
-        }
-    }
-
     fn asked(self, destination: HostPort) -> Step {
         Step::Asked(Asked {
             destination,
@@ -215,10 +210,19 @@ impl Language {
         })
     }
 
-    /// The answer to a client whose destination is connected.
+    /// What lets a client's bytes through to its destination, if that isn't all of them.
+    pub fn passage(self) -> Option<Passage> {
+        match self {
+            Language::Forward(passage) => Some(passage),
+            Language::Http | Language::Socks4 | Language::Socks5 => None,
+        }
+    }
+
+    /// The answer to a client whose destination is connected; nothing where that has the word.
     pub fn granted(self) -> Vec<u8> {
         match self {
             Language::Http => http::granted(),
+            Language::Forward(_) => Vec::new(),
             Language::Socks4 => socks4::granted(),
             Language::Socks5 => socks5::granted(),
         }
@@ -228,6 +232,7 @@ impl Language {
     pub fn failed(self, error: &Error) -> Vec<u8> {
         match self {
             Language::Http => http::failed(error),
+            Language::Forward(_) => http::unforwarded(error),
             Language::Socks4 => socks4::failed(),
             Language::Socks5 => socks5::failed(error),
         }
@@ -241,7 +246,7 @@ mod tests {
     use super::*;
     use crate::config::{Route, Secret};
     use crate::error::{Peer, Phase};
-    use crate::wire::{Decoded, HttpRefusal, Refusal, Response, SocksRefusal, HEAD_LIMIT};
+    use crate::wire::{Decoded, Forward, HttpRefusal, Refusal, Response, SocksRefusal, HEAD_LIMIT};
 
     fn denied(bytes: &[u8]) -> Denied {
         match Handshake::default().feed(bytes) {
@@ -314,12 +319,36 @@ mod tests {
     }
 
     #[test]
+    fn a_request_to_be_sent_on_is_put_in_front_of_what_follows() {
+        let said = b"PUT http://a:8/b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe";
+        let mut http = Handshake::default();
+        let (asked, last) = said.split_at(said.len() - 3);
+        assert!(matches!(http.feed(asked), Step::Read));
+        let language = match http.feed(last) {
+            Step::Asked(asked) => {
+                assert_eq!(asked.destination.to_string(), "a:8");
+                asked.language
+            }
+            other => panic!("{:?}", other),
+        };
+        assert_eq!(language.granted(), b"");
+        let all = http.into_rest();
+        let head = b"PUT /b HTTP/1.1\r\nHost: a:8\r\nContent-Length: 5\r\n\
+                     Connection: close\r\nVia: 1.1 ptunnel\r\n\r\n";
+        assert_eq!(all, [&head[..], b"he"].concat());
+        let mut passage = language.passage().unwrap();
+        assert_eq!(passage.take(&all), Ok(all.len()));
+        assert_eq!(passage.take(b"lloGET /"), Ok(3));
+        assert_eq!(Language::Http.passage(), None);
+    }
+
+    #[test]
     fn everything_else_is_denied_in_its_own_language() {
         let bind = denied(&[4, 2]);
         assert_eq!((bind.reply[0], bind.reply[1]), (0, 91));
         assert!(bind.why.contains("BIND"), "{}", bind.why);
-        let get = denied(b"GET http://a/ HTTP/1.1\r\n\r\n");
-        assert!(get.reply.starts_with(b"HTTP/1.1 405 "));
+        let get = denied(b"GET / HTTP/1.1\r\n\r\n");
+        assert!(get.reply.starts_with(b"HTTP/1.1 400 "));
         let portless = denied(b"CONNECT a HTTP/1.1\r\n\r\n");
         assert!(portless.reply.starts_with(b"HTTP/1.1 400 "));
         let rubbish = denied(b"\x16\x03\x01\x02\n");
@@ -365,6 +394,8 @@ mod tests {
         let os = io::Error::from_raw_os_error;
         let unknown = || io::ErrorKind::NotFound.into();
         let limit = std::time::Duration::from_secs(1);
+        let request = Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
+        let forward = Language::Forward(request.passage);
         for (error, socks, http) in &[
             (refused(403), 2, "403"),
             (refused(407), 1, "502"),
@@ -418,8 +449,10 @@ mod tests {
         ] {
             assert_eq!(Language::Socks5.failed(error)[1], *socks, "{}", error);
             assert_eq!(Language::Socks4.failed(error)[1], 91, "{}", error);
-            let head = String::from_utf8(Language::Http.failed(error)).unwrap();
-            assert_eq!(head[9..12], **http, "{}", error);
+            for language in &[Language::Http, forward] {
+                let head = String::from_utf8(language.failed(error)).unwrap();
+                assert_eq!(head[9..12], **http, "{}", error);
+            }
         }
     }
 }

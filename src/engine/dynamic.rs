@@ -1,7 +1,7 @@
 //! Clients that name their destination themselves (`-D`): a handshake in front of the chain.
 //!
 //! ```text
-//!   handshake ──▶ opening, as for a tunnel ──▶ its answer ──▶ relay
+//!   handshake ──▶ opening, as for a tunnel ──▶ our answer, if any ──▶ relay
 //!       └───────────────┴──▶ no, in the client's own language, and the end
 //! ```
 
@@ -75,6 +75,7 @@ fn open(
             aio::write_all(client, language.granted())
                 .map_err(|e| Error::other("cannot answer", e))
                 .and_then(move |(client, _)| {
+                    let opened = opened.for_one(language.passage());
                     engine.carry_opened(client, opened, visit, destination)
                 })
                 .map(drop),

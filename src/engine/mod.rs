@@ -18,7 +18,8 @@
 //!   links, hand-written futures; `ask` goes from one connection to the next when a proxy wants
 //!   that; `ticker` keeps the `clock`.
 //! - `stdio` makes standard input and output a client, `dynamic` hears clients who name their
-//!   destination themselves, `proxy` is the other side of CONNECT, `parting` says no for both,
+//!   destination themselves, `forward` lets one request of theirs through and no other, `proxy` is
+//!   the other side of CONNECT, `parting` says no for both,
 //!   `demo` shows all of it in one process.
 //!
 //! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
@@ -31,6 +32,7 @@ mod connect;
 mod demo;
 mod dial;
 mod dynamic;
+mod forward;
 mod limits;
 mod listen;
 mod parting;
@@ -58,6 +60,7 @@ pub use self::ask::ask;
 pub use self::clock::Clock;
 pub use self::connect::{Connect, Failure};
 pub use self::dial::Dial;
+pub use self::forward::forwarding;
 pub use self::limits::{Deadline, Idle, Permit, Permits};
 pub use self::listen::{Client, Listener};
 pub use self::proxy::Proxy;

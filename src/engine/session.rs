@@ -8,6 +8,7 @@ use log::debug;
 
 use super::ask::ask;
 use super::dial::Dial;
+use super::forward::forwarding;
 use super::limits::Deadline;
 use super::resolve::Resolver;
 use super::{secure, Engine, Tunnel};
@@ -16,6 +17,7 @@ use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{Carried, Visit};
 use crate::route::{Attempts, Candidate, Leg, Via, Ways};
+use crate::wire::Passage;
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -23,6 +25,19 @@ pub struct Opened {
     pub stream: Rewind<Upstream>,
     /// Which way it is.
     pub via: Via,
+}
+
+impl Opened {
+    /// The same, for a client that may send one request, and nothing behind it.
+    pub(super) fn for_one(self, passage: Option<Passage>) -> Opened {
+        match passage {
+            Some(passage) => Opened {
+                stream: forwarding(self.stream, passage),
+                ..self
+            },
+            None => self,
+        }
+    }
 }
 
 impl Engine {

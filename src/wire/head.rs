@@ -168,6 +168,11 @@ impl HeadReader {
         }
     }
 
+    /// Puts a head back, in front of what came behind the last one.
+    pub(crate) fn put_back(&mut self, head: &[u8]) {
+        self.bytes.splice(..0, head.iter().copied());
+    }
+
     /// Whether nothing came since the last head.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()

@@ -5,7 +5,8 @@
 //! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
 //! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] and [`Socks4`] are
 //! one with a proxy that speaks that instead of HTTP; clients of ours may speak it as well, and
-//! [`Socks5Server`] and [`Socks4Server`] hear them.
+//! [`Socks5Server`] and [`Socks4Server`] hear them. A [`Forward`] is a request of theirs that is
+//! sent on.
 //!
 //! ```
 //! use ptunnel::wire::{Decoded, Request, Response, Verdict};
@@ -30,6 +31,7 @@
 pub mod auth;
 mod body;
 mod exchange;
+mod forward;
 mod head;
 mod refusal;
 mod request;
@@ -38,6 +40,7 @@ mod socks;
 
 pub use self::body::Framing;
 pub use self::exchange::{Exchange, Outcome, Proof, Step};
+pub use self::forward::{BrokenChunk, Forward, ForwardFault, Passage};
 pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::refusal::{HttpRefusal, Refusal, Remedy, SocksRefusal};
 pub use self::request::{Inbound, Request};

@@ -1,4 +1,4 @@
-//! The CONNECT request: ours, and that of a client of the embedded proxy.
+//! The CONNECT request: ours, and that of a client.
 
 use std::fmt::Write;
 
@@ -65,7 +65,7 @@ impl Request {
     }
 }
 
-/// A request that came in, as far as a CONNECT proxy cares.
+/// A request that came in, as far as any proxy cares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inbound {
     /// `CONNECT`, or what the client wanted instead.
@@ -121,6 +121,23 @@ impl Inbound {
                 host: host.map(|value| String::from_utf8_lossy(value).into_owned()),
                 authorization,
             })
+        })
+    }
+
+    /// The same, with the bytes of the head.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn decode_whole(
+        bytes: &[u8],
+        limit: usize,
+    ) -> Result<Decoded<(Inbound, Vec<u8>)>, Malformed> {
+        Ok(match Inbound::decode(bytes, limit)? {
+            Decoded::Partial => Decoded::Partial,
+            Decoded::Complete(request, length) => {
+                Decoded::Complete((request, bytes[..length].to_vec()), length)
+            }
         })
     }
 }

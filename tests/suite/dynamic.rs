@@ -26,7 +26,7 @@ const CONNECTED: &[u8] = &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0];
 const CONNECTED_4: &[u8] = &[0, 90, 0, 0, 0, 0, 0, 0];
 const REJECTED_4: &[u8] = &[0, 91, 0, 0, 0, 0, 0, 0];
 
-fn listening(program: Ptunnel) -> Ptunnel {
+pub fn listening(program: Ptunnel) -> Ptunnel {
     program.args(&["-D", "0"]).more_lines(1)
 }
 
@@ -355,7 +355,7 @@ fn what_is_not_served_is_refused_in_its_own_words() {
             &[5, 0, 5, 1],
             "port",
         ),
-        (b"GET http://a/ HTTP/1.1\r\n\r\n", b"HTTP/1.1 405 ", "GET"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 ", "http_proxy"),
         (b"CONNECT a HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 ", "port"),
         (b"\x16\x03\x01\n\n", b"HTTP/1.1 400 ", "not HTTP/1"),
     ] {
@@ -540,7 +540,7 @@ fn others_do_not_reach_this_machine_or_its_link_directly() {
 }
 
 /// A listener of `-D` that serves joe alone.
-fn of_joe(program: Ptunnel) -> Ptunnel {
+pub fn of_joe(program: Ptunnel) -> Ptunnel {
     let program = listening(program).args(&["--dynamic-user", "joe"]);
     program.env("PTUNNEL_DYNAMIC_PASSWORD", "p:w \u{e4}d")
 }
@@ -851,7 +851,7 @@ fn curl_ncat_and_ptunnel_itself_give_their_credentials() {
 }
 
 /// What a client prints that reads this.
-fn answered(mut client: Command, said: &[u8]) -> String {
+pub fn answered(mut client: Command, said: &[u8]) -> String {
     let client = client
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

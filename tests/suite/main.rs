@@ -2,8 +2,9 @@
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. Real proxies, servers and clients take part in `access`, `chains`, `challenges`,
-//! `dynamic`, `pac`, `passed`, `serve`, `socks`, `socks4`, `status`, `stdio`, `real`, `tls`,
-//! `tls_behind`, `trial` and `unix`; everywhere else the peers are scripted and live in this process.
+//! `dynamic`, `forward`, `pac`, `passed`, `serve`, `socks`, `socks4`, `status`, `stdio`, `real`,
+//! `tls`, `tls_behind`, `trial` and `unix`; everywhere else the peers are scripted and live in this
+//! process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -21,6 +22,7 @@ mod connect;
 mod demo;
 mod denials;
 mod dynamic;
+mod forward;
 mod generate;
 mod help;
 mod keepalive;

@@ -16,11 +16,12 @@ use std::rc::Rc;
 use futures01::Future as Future01;
 use log::error;
 use ptunnel::config::{Splice, Timeouts};
-use ptunnel::engine::{Clock, Patience, Relay, Ticker};
+use ptunnel::engine::{forwarding, Clock, Patience, Relay, Ticker};
 use ptunnel::net::{Rewind, Transport as Transport01, Upstream};
 use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::Tunnel;
 use ptunnel::tally::{Gauge, Meter};
+use ptunnel::wire::Passage;
 use ptunnel::{cli, Error};
 use ptunnel_compat::task::AsStd;
 use ptunnel_compat::time::{Current, Interval};
@@ -84,6 +85,10 @@ impl Links for Rung3 {
     ) -> Result<Opened<chain::Stream>, Error> {
         let (stream, via) = AsStd::new(chain::open(engine, tunnel)).await?;
         Ok(Opened { stream, via })
+    }
+
+    fn forwarding(way: chain::Stream, passage: Passage) -> chain::Stream {
+        forwarding(way, passage)
     }
 
     async fn carry_opened<C: Transport + 'static>(

@@ -16,7 +16,7 @@ use ptunnel::engine::Connect as Connect01;
 use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::{Leg, Tunnel};
 use ptunnel::tally::{Gauge, Meter};
-use ptunnel::wire::{Exchange, Outcome};
+use ptunnel::wire::{Exchange, Outcome, Passage};
 use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task::AsStd;
@@ -75,6 +75,10 @@ impl Links for Rung4 {
 
     async fn open(engine: &Rc<Engine<Rung4>>, tunnel: &Tunnel) -> Result<Opened, Error> {
         engine.open(tunnel).await
+    }
+
+    fn forwarding(way: Rewind<Upstream>, passage: Passage) -> Rewind<Upstream> {
+        Native::forwarding(way, passage)
     }
 
     fn carry_opened<C: Transport + 'static>(

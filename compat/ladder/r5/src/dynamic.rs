@@ -1,7 +1,7 @@
 //! Clients that name their destination themselves (`-D`): a handshake in front of the chain.
 //!
 //! ```text
-//!   handshake ──▶ opening, as for a tunnel ──▶ its answer ──▶ relay
+//!   handshake ──▶ opening, as for a tunnel ──▶ our answer, if any ──▶ relay
 //!       └───────────────┴──▶ no, in the client's own language, and the end
 //! ```
 
@@ -75,6 +75,10 @@ async fn admit<L: Links, C: Transport>(
         .write_all(&language.granted())
         .await
         .map_err(|e| Error::other("cannot answer", e))?;
+    let stream = match language.passage() {
+        Some(passage) => L::forwarding(stream, passage),
+        None => stream,
+    };
     Ok(Some((client, stream, visit.opened(destination, via))))
 }
 

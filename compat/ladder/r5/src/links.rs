@@ -10,12 +10,12 @@ use ptunnel::config::Splice;
 use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::{Leg, Tunnel};
 use ptunnel::tally::{Gauge, Meter};
-use ptunnel::wire::{Exchange, Outcome};
+use ptunnel::wire::{Exchange, Outcome, Passage};
 use ptunnel::Error;
 
 use crate::net::{Rewind, Transport, Upstream};
 use crate::relay::{Clock, Patience, Relay};
-use crate::session::relay_boxed;
+use crate::session::{forwarding, relay_boxed};
 use crate::{Engine, Opened, Settings, Vital};
 
 /// How a thread's clients are carried.
@@ -43,6 +43,9 @@ pub trait Links: Sized + 'static {
         engine: &Rc<Engine<Self>>,
         tunnel: &Tunnel,
     ) -> impl Future<Output = Result<Opened<Self::Way>, Error>>;
+
+    /// What was opened, for a client that may send one request, and nothing behind it.
+    fn forwarding(way: Self::Way, passage: Passage) -> Self::Way;
 
     /// Its last link, over what was opened; where anybody looks, `meter` shows how it goes.
     fn carry_opened<C: Transport + 'static>(
@@ -112,6 +115,10 @@ impl Links for Native {
 
     async fn open(engine: &Rc<Engine<Native>>, tunnel: &Tunnel) -> Result<Opened, Error> {
         engine.open(tunnel).await
+    }
+
+    fn forwarding(way: Rewind<Upstream>, passage: Passage) -> Rewind<Upstream> {
+        forwarding(way, passage)
     }
 
     async fn carry_opened<C: Transport + 'static>(

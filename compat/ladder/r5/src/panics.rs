@@ -72,6 +72,7 @@ mod tests {
     use ptunnel::service::Listen;
     use ptunnel::supervisor::Pulse;
     use ptunnel::tally::{Gauge, Meter};
+    use ptunnel::wire::Passage;
     use ptunnel::Error;
 
     use tokio::sync::mpsc;
@@ -108,6 +109,10 @@ mod tests {
 
         async fn open(_: &Rc<Engine<Self>>, tunnel: &Tunnel) -> Result<Opened<()>, Error> {
             panic!("the way to {tunnel} panics on purpose");
+        }
+
+        fn forwarding(_way: (), _: Passage) {
+            unreachable!("no way was opened")
         }
 
         async fn carry_opened<C: Transport + 'static>(

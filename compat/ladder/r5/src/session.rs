@@ -14,12 +14,12 @@ use ptunnel::config::{Destination, Family, HostPort};
 use ptunnel::report::{Carried, Cut, Traffic, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::tally::Meter;
-use ptunnel::wire::Outcome;
+use ptunnel::wire::{Outcome, Passage};
 use ptunnel::{Error, Peer, Phase};
 use tokio::net::TcpStream;
 
 use crate::limits::within;
-use crate::net::{Rewind, Transport, Upstream};
+use crate::net::{Forwarding, Rewind, Transport, Upstream};
 use crate::{secure, Connect, Engine, Links, Resolver};
 
 /// A way to the destination, opened for one client.
@@ -181,6 +181,12 @@ pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
 
 fn bare(socket: TcpStream) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
+}
+
+/// The stream, for one request that is sent on.
+pub(crate) fn forwarding(stream: Rewind<Upstream>, passage: Passage) -> Rewind<Upstream> {
+    let forwarding = Forwarding::new(stream, passage);
+    Rewind::new(Upstream::Forwarding(Box::new(forwarding)), Vec::new())
 }
 
 /// The opening of a way, for as long as its client is there: one that hangs shall not hold what

@@ -4,16 +4,19 @@
 //! - [`connect`]: one address, one socket.
 //! - [`Transport`]: splice and reset, besides reading and writing.
 //! - [`Rewind`]: a stream with bytes put back in front of it.
-//! - [`Upstream`]: a bare socket, or TLS over one.
+//! - [`Forwarding`]: one to which a single request goes.
+//! - [`Upstream`]: a bare socket, or one of these or TLS over one.
 //!
 //! The root has a reactor of its own in the same place: mio 0.6 reports no half-close, so that
 //! a short read couldn't be trusted. tokio 1 does what it was written for, and it is gone.
 
+mod forwarding;
 mod rewind;
 mod socket;
 mod transport;
 mod upstream;
 
+pub use self::forwarding::Forwarding;
 pub use self::rewind::Rewind;
 pub use self::socket::{connect, Accept, Listening};
 pub use self::transport::Transport;

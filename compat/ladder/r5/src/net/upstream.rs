@@ -11,9 +11,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_openssl::SslStream;
 
-use super::{Rewind, Transport};
+use super::{Forwarding, Rewind, Transport};
 
-/// A bare socket, or TLS over one, or over TLS: each proxy of a chain may speak its own.
+/// A bare socket, or TLS over one, or over TLS: each proxy of a chain may speak its own. And what
+/// lets one request through to any of these.
 ///
 /// Good as it is for the few bytes of an opening. A tunnel's millions go over what
 /// [`bare`](Upstream::bare) makes of it, so that the usual case costs nothing for the other.
@@ -24,6 +25,8 @@ pub enum Upstream {
     Bare(TcpStream),
     /// TLS over it, or over another such stream, after its handshake.
     Secure(Box<Secured>),
+    /// Any of these, for one request.
+    Forwarding(Box<Forwarding<Rewind<Upstream>>>),
 }
 
 /// A stream in TLS.
@@ -81,7 +84,7 @@ impl Upstream {
     pub fn bare(stream: Rewind<Upstream>) -> Result<Rewind<TcpStream>, Rewind<Upstream>> {
         match stream.into_parts() {
             (Upstream::Bare(socket), front) => Ok(Rewind::new(socket, front)),
-            (secure, front) => Err(Rewind::new(secure, front)),
+            (other, front) => Err(Rewind::new(other, front)),
         }
     }
 
@@ -89,6 +92,7 @@ impl Upstream {
         match self {
             Upstream::Bare(socket) => socket,
             Upstream::Secure(secured) => secured.stream.get_ref().stream.get_ref().socket(),
+            Upstream::Forwarding(stream) => stream.get_ref().get_ref().socket(),
         }
     }
 }
@@ -140,6 +144,7 @@ impl AsyncRead for Upstream {
                 }
                 Poll::Ready(Ok(()))
             }
+            Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_read(cx, buffer),
         }
     }
 }
@@ -158,6 +163,7 @@ impl AsyncWrite for Upstream {
                     last_word(secured, cx).unwrap_or_else(|| explained(e, secured.peer))
                 })
             }
+            Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_write(cx, bytes),
         }
     }
 
@@ -165,6 +171,7 @@ impl AsyncWrite for Upstream {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_flush(cx),
             Upstream::Secure(secured) => Pin::new(&mut secured.stream).poll_flush(cx),
+            Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_flush(cx),
         }
     }
 
@@ -175,6 +182,7 @@ impl AsyncWrite for Upstream {
                 let ended = Pin::new(&mut secured.stream).poll_shutdown(cx);
                 ended.map_err(|e| explained(e, secured.peer))
             }
+            Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
         }
     }
 }

@@ -1,0 +1,80 @@
+//! Why a request isn't sent on, as its client and the log are told.
+
+use std::error;
+use std::fmt;
+
+use crate::escape::{shown, Escaped};
+
+/// Why a request isn't sent on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForwardFault {
+    /// Its target is a path, as for the server itself.
+    Origin(String),
+    /// It is no URL at all.
+    NoUrl(String),
+    /// It is for a server that is spoken to in TLS.
+    Tls,
+    /// It has another scheme.
+    Scheme(String),
+    /// It holds a user, who is hidden from nobody there (RFC 9110 §4.2.4).
+    User,
+    /// It holds a fragment, which is the client's own business.
+    Fragment,
+    /// Its host or its port is none: why.
+    Destination(String),
+    /// Not one number.
+    Length(String),
+    /// `Content-Length` beside `Transfer-Encoding`.
+    TwoFramings,
+    /// Another transfer coding than chunked is the last one, or chunked comes twice.
+    Coding(String),
+    /// A transfer coding in HTTP/1.0 (RFC 9112 §6.1).
+    CodedTooEarly,
+}
+
+impl fmt::Display for ForwardFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Behind a question mark there may be a secret, too.
+        let path = |target: &str| shown(target.split('?').next().unwrap_or_default());
+        match self {
+            ForwardFault::Origin(target) => write!(
+                f,
+                "this is a proxy, no web server: name it in http_proxy, and ask for http://HOST/, \
+                 not for {}",
+                path(target)
+            ),
+            ForwardFault::NoUrl(target) => write!(
+                f,
+                "only http:// URLs and CONNECT are served, not {}",
+                path(target)
+            ),
+            ForwardFault::Tls => f.write_str("https:// has to be asked for with CONNECT"),
+            ForwardFault::Scheme(scheme) => write!(
+                f,
+                "only http:// URLs and CONNECT are served, not {}://",
+                scheme
+            ),
+            ForwardFault::User => {
+                f.write_str("the URL of a request has no user and no password in it")
+            }
+            ForwardFault::Fragment => f.write_str("the URL of a request has no '#' in it"),
+            ForwardFault::Destination(why) => f.write_str(why),
+            ForwardFault::Length(text) => write!(
+                f,
+                "its Content-Length isn't one number: '{}'",
+                Escaped(text.as_bytes())
+            ),
+            ForwardFault::TwoFramings => {
+                f.write_str("it has both a Content-Length and a Transfer-Encoding")
+            }
+            ForwardFault::Coding(text) => write!(
+                f,
+                "its Transfer-Encoding doesn't end in one 'chunked': '{}'",
+                Escaped(text.as_bytes())
+            ),
+            ForwardFault::CodedTooEarly => f.write_str("HTTP/1.0 has no Transfer-Encoding"),
+        }
+    }
+}
+
+impl error::Error for ForwardFault {}

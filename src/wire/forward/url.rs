@@ -1,0 +1,155 @@
+//! The target of a request to a proxy: a URL (RFC 9112 §3.2.2).
+
+use super::ForwardFault;
+use crate::config::HostPort;
+
+/// The port of a URL that names none (RFC 9110 §4.2.1).
+const PORT: &str = "80";
+
+/// The target of a request in absolute form, taken apart.
+pub(super) struct Url {
+    pub(super) destination: HostPort,
+    /// What `Host` says, as it stands in the URL.
+    pub(super) host: String,
+    /// The target in origin form, or in asterisk form.
+    pub(super) path: String,
+}
+
+impl Url {
+    /// Reads the target of a request with this method.
+    ///
+    /// # Errors
+    ///
+    /// When it isn't such a URL, or has in it what doesn't belong there.
+    pub(super) fn read(method: &str, target: &str) -> Result<Url, ForwardFault> {
+        if target.starts_with('/') || target == "*" {
+            return Err(ForwardFault::Origin(target.into()));
+        }
+        let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        let (scheme, rest) = match target.find("://") {
+            Some(end) if target[..end].chars().all(is_of_scheme) => {
+                (&target[..end], &target[end + "://".len()..])
+            }
+            _ => return Err(ForwardFault::NoUrl(target.into())),
+        };
+        if scheme.eq_ignore_ascii_case("https") {
+            return Err(ForwardFault::Tls);
+        }
+        if !scheme.eq_ignore_ascii_case("http") {
+            return Err(ForwardFault::Scheme(scheme.into()));
+        }
+        let end = rest.find(|c| matches!(c, '/' | '?' | '#'));
+        let (authority, path) = rest.split_at(end.unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return Err(ForwardFault::User);
+        }
+        if path.contains('#') {
+            return Err(ForwardFault::Fragment);
+        }
+        let (host, port) = split_port(authority);
+        let (host_field, port) = match port {
+            "" => (host, PORT),
+            port => (authority, port),
+        };
+        let destination = format!("{}:{}", host, port).parse();
+        let destination =
+            destination.map_err(|e: crate::Error| ForwardFault::Destination(e.to_string()))?;
+        Ok(Url {
+            destination,
+            host: host_field.into(),
+            path: match path {
+                // RFC 9112 §3.2.4.
+                "" if method == "OPTIONS" => "*".into(),
+                path if path.starts_with('/') => path.into(),
+                path => format!("/{}", path),
+            },
+        })
+    }
+}
+
+/// Host and port of an authority; the port may be missing, and empty behind its colon, too (RFC 3986
+/// §3.2.3).
+fn split_port(authority: &str) -> (&str, &str) {
+    let bracket = authority.rfind(']').map_or(0, |at| at + 1);
+    match authority[bracket..].find(':') {
+        Some(at) => {
+            let (host, port) = authority.split_at(bracket + at);
+            (host, &port[1..])
+        }
+        None => (authority, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_a_url_apart() {
+        for (method, target, destination, host, path) in &[
+            ("GET", "http://a", "a:80", "a", "/"),
+            ("GET", "http://a?b", "a:80", "a", "/?b"),
+            ("GET", "http://a:/b", "a:80", "a", "/b"),
+            ("GET", "http://a:080/", "a:80", "a:080", "/"),
+            (
+                "GET",
+                "hTTp://[2001:DB8::1]/",
+                "[2001:db8::1]:80",
+                "[2001:DB8::1]",
+                "/",
+            ),
+            ("PUT", "http://[::1]:81/x", "[::1]:81", "[::1]:81", "/x"),
+            ("GET", "http://a/@b:c//d://e", "a:80", "a", "/@b:c//d://e"),
+            ("OPTIONS", "http://a:8", "a:8", "a:8", "*"),
+            ("OPTIONS", "http://a/", "a:80", "a", "/"),
+            ("OPTIONS", "http://a?b", "a:80", "a", "/?b"),
+        ] {
+            let url = Url::read(method, target).unwrap();
+            assert_eq!(url.destination.to_string(), *destination, "{}", target);
+            assert_eq!((&url.host[..], &url.path[..]), (*host, *path), "{}", target);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_http_url_and_says_why() {
+        for (target, words) in &[
+            ("/", "no web server: name it in http_proxy"),
+            ("/a?secret", "not for /a"),
+            ("*", "not for *"),
+            ("https://a/", "with CONNECT"),
+            ("HTTPS://a/", "with CONNECT"),
+            ("ftp://joe:secret@a/", "not ftp://"),
+            ("a", "not a"),
+            ("a:80", "not a:80"),
+            ("joe:secret@a:80", "not ***@a:80"),
+            ("http:/a/", "not http:/a/"),
+            ("http:a", "not http:a"),
+            ("x?http://a/", "not x"),
+            ("http://joe:secret@a/", "no user"),
+            ("http://secret@a/", "no user"),
+            ("http://@a/", "no user"),
+            ("http://b\\@a/", "no user"),
+            ("http://a/#secret", "'#'"),
+            ("http://a#", "'#'"),
+            ("http://", "the host is missing"),
+            ("http:///b", "the host is missing"),
+            ("http://:80/", "the host is missing"),
+            ("http://a:0/", "port 0"),
+            ("http://a:65536/", "'a:65536'"),
+            ("http://a:+80/", "'a:+80'"),
+            ("http://a:b/", "'a:b'"),
+            ("http://::1/", "in brackets"),
+            ("http://[::1]x/", "after the bracket"),
+            ("http://[a]/", "IPv6"),
+            ("http://a%2eb/", "'%'"),
+            ("http://a,b/", "','"),
+        ] {
+            let told = match Url::read("GET", target) {
+                Ok(url) => panic!("{}: {}", target, url.destination),
+                Err(fault) => fault.to_string(),
+            };
+            assert!(told.contains(words), "{}: {}", target, told);
+            assert!(!told.contains("secret"), "{}: {}", target, told);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! Plain `http://` of local programs on `-D`: a request that names its URL is sent on to whom that
+//! names, as a server is asked.
+
+use std::io::Read;
+use std::net::SocketAddr;
+use std::thread;
+
+use crate::dynamic::{answered, listening, of_joe};
+use crate::ends::Gate;
+use crate::status::eventually_is;
+use crate::support::parts::{command, curl, Nginx, Squid, Tinyproxy, SMALL};
+use crate::support::tls::{Authority, Stunnel};
+use crate::support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunnel, Running};
+
+const MIB: u64 = 1 << 20;
+
+/// What the destination gets behind the fields of a request.
+const OURS: &str = "Connection: close\r\nVia: 1.1 ptunnel\r\n\r\n";
+
+/// A listener that connects directly.
+fn direct() -> Running {
+    listening(Ptunnel::new().args(&["--direct-fallback", "-v"])).start()
+}
+
+/// A request without a body.
+fn get(at: SocketAddr, path: &str) -> String {
+    format!("GET http://{}{} HTTP/1.1\r\nHost: x\r\n\r\n", at, path)
+}
+
+/// What that becomes.
+fn asked(at: SocketAddr, path: &str) -> String {
+    format!("GET {} HTTP/1.1\r\nHost: {}\r\n{}", path, at, OURS)
+}
+
+/// A body as it is framed on the wire, read to its end.
+fn body(head: &str, connection: &mut Connection) -> Vec<u8> {
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Content-Length: "));
+    if let Some(length) = length {
+        return connection.receive(length.parse().unwrap());
+    }
+    assert!(head.contains("Transfer-Encoding: chunked\r\n"), "{}", head);
+    let mut all = Vec::new();
+    loop {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            line.extend(connection.receive(1));
+        }
+        let size = String::from_utf8(line).unwrap();
+        let size = usize::from_str_radix(size.trim_end(), 16).unwrap();
+        all.extend(connection.receive(size));
+        connection.expect("\r\n");
+        if size == 0 {
+            return all;
+        }
+    }
+}
+
+/// A web server that answers with what it is sent, and wants to be asked as one.
+fn web() -> Peer {
+    Peer::start(|mut connection| {
+        let head = String::from_utf8(connection.read_head()).unwrap();
+        let first = head.lines().next().unwrap();
+        assert!(first.ends_with(" /up?load HTTP/1.1"), "{}", head);
+        assert!(!head.to_lowercase().contains("proxy"), "{}", head);
+        if head.contains("Expect: 100-continue\r\n") {
+            connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        let body = body(&head, &mut connection);
+        connection.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        ));
+        connection.send(body);
+        connection.finish_sending();
+    })
+}
+
+#[test]
+fn curl_fetches_from_nginx_through_squid_and_tinyproxy() {
+    let nginx = Nginx::start();
+    let (squid, tinyproxy) = (Squid::start(None), Tinyproxy::start(None));
+    for proxy in &[squid.address(), tinyproxy.address()] {
+        let program = listening(Ptunnel::through(proxy).arg("-v")).start();
+        let at = format!("http://{}", program.address());
+        let fetch = |file: &str| {
+            let url = format!("http://localhost:{}/{}", nginx.address().port(), file);
+            curl(&["--noproxy", "", "-x", &at, &url])
+        };
+        assert_eq!(fetch("small"), SMALL.as_bytes());
+        Nginx::big().check(0, &fetch("big"));
+        let through = format!("through {}", proxy);
+        program.says(&["info", "to localhost:", &through, "closed by both sides"]);
+    }
+}
+
+#[test]
+fn a_reply_without_a_body_and_a_range_are_the_servers_business() {
+    let (nginx, program) = (Nginx::start(), direct());
+    let at = format!("http://{}", program.address());
+    let url = format!("http://{}/small", nginx.address());
+    let fetch = |args: &[&str]| {
+        let all = [&["--noproxy", "", "-x", &at, &url], args].concat();
+        String::from_utf8(curl(&all)).unwrap()
+    };
+    assert!(fetch(&["-I"]).starts_with("HTTP/1.1 200 OK\r\n"));
+    assert_eq!(fetch(&["-r", "2-6"]), "small");
+    assert!(fetch(&["-o", "-", "-w", "%{http_code}", "-X", "PUT"]).ends_with("405"));
+    assert_eq!(fetch(&["--http1.0"]), SMALL);
+    assert_eq!(
+        fetch(&["-w", "%{num_connects}", &url]),
+        format!("{}1{}1", SMALL, SMALL)
+    );
+}
+
+#[test]
+fn curl_sends_bodies_of_either_kind() {
+    let (web, program) = (web(), direct());
+    let at = format!("http://{}", program.address());
+    let url = format!("http://{}/up?load", web.address());
+    let folder = crate::support::TempDir::new();
+    let file = folder.file("body", Pattern::new(1).take(3 * MIB as usize));
+    let data = format!("@{}", file);
+    for way in &[
+        &["--data-binary", &data][..],
+        &["--data-binary", &data, "-H", "Expect: 100-continue"],
+        &["-T", &file],
+        &["-T", &file, "-H", "Transfer-Encoding: chunked"],
+        &[
+            "-T",
+            &file,
+            "-H",
+            "Transfer-Encoding: chunked",
+            "-H",
+            "Expect:",
+        ],
+        &["-d", "short"],
+    ] {
+        let got = curl(&[&["--noproxy", "", "-x", &at, &url], *way].concat());
+        if way[0] == "-d" {
+            assert_eq!(got, b"short");
+        } else {
+            assert_eq!(got.len() as u64, 3 * MIB, "{:?}", way);
+            Pattern::new(1).check(0, &got);
+        }
+    }
+}
+
+/// Its second request may be for another host: the first one must not get it.
+#[test]
+fn a_second_request_reaches_nobody() {
+    let (gate, program) = (Gate::open(), direct());
+    let next = get("192.0.2.1:80".parse().unwrap(), "/secret");
+    let post = |fields: &str, body: &str| {
+        let head = |target: &str, host: &str, end: &str| {
+            format!(
+                "POST {} HTTP/1.1\r\nHost: {}\r\n{}\r\n\r\n{}",
+                target, host, fields, end
+            )
+        };
+        let at = gate.address();
+        let ours = format!(
+            "POST /a HTTP/1.1\r\nHost: {}\r\n{}\r\n{}{}",
+            at, fields, OURS, body
+        );
+        (head(&format!("http://{}/a", at), "x", body), ours)
+    };
+    for (said, expected) in &[
+        (get(gate.address(), "/a"), asked(gate.address(), "/a")),
+        post("Content-Length: 5", "hello"),
+        post(
+            "Transfer-Encoding: chunked",
+            "5;x=y\r\nhello\r\n0\r\nA: b\r\n\r\n",
+        ),
+    ] {
+        // Pipelined, later, and byte by byte.
+        for manner in 0..3 {
+            let mut client = program.connect();
+            match manner {
+                0 => client.send(format!("{}{}", said, next)),
+                1 => client.send(said),
+                _ => client.send_bytewise(format!("{}{}", said, next)),
+            }
+            let mut server = gate.accept();
+            server.expect(expected);
+            if manner == 1 {
+                server.send("HTTP/1.1 200 OK\r\n\r\n");
+                client.read_head();
+                client.send(&next);
+            }
+            // Its end is passed on behind all that it said.
+            client.finish_sending();
+            server.expect_end();
+            server.send("late");
+            server.finish_sending();
+            client.expect("late");
+            client.expect_end();
+        }
+    }
+    assert!(gate.try_accept().is_none());
+}
+
+#[test]
+fn the_destination_hears_what_is_for_it_and_nothing_else() {
+    let (gate, program) = (Gate::open(), direct());
+    let mut client = program.connect();
+    client.send(format!(
+        "PUT HTTP://{}?q HTTP/1.0\r\nHost: other.example\r\nProxy-Connection: keep-alive\r\n\
+         X-A: 1\r\nConnection: keep-alive, X-B\r\nX-B: 2\r\nTE: trailers\r\n\
+         Proxy-Authorization: Basic am9lOng=\r\nAuthorization: Basic am9lOng=\r\n\
+         Content-Length: 2\r\nVia: 1.1 before\r\n\r\nab",
+        gate.address()
+    ));
+    let mut server = gate.accept();
+    server.expect(format!(
+        "PUT /?q HTTP/1.0\r\nHost: {}\r\nX-A: 1\r\nAuthorization: Basic am9lOng=\r\n\
+         Content-Length: 2\r\nVia: 1.1 before\r\nConnection: close\r\nVia: 1.0 ptunnel\r\n\r\nab",
+        gate.address()
+    ));
+    // What it answers, and ends with, is its own.
+    server.send("any\nthing");
+    client.expect("any\nthing");
+    server.reset();
+    client.expect_reset();
+}
+
+/// The client's header fields of `--header` are for proxies.
+#[test]
+fn a_proxy_is_asked_for_a_tunnel_to_port_80() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address()).args(&["--header", "X-Tag: 1"]);
+    let program = listening(program.watched()).start();
+    let mut client = program.connect();
+    client.send("GET http://a.example/x HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    let mut server = gate.accept();
+    let head = String::from_utf8(server.read_head()).unwrap();
+    let connect = "CONNECT a.example:80 HTTP/1.1\r\nHost: a.example:80\r\nX-Tag: 1\r\n\r\n";
+    assert_eq!(head, connect);
+    assert!(server.is_quiet());
+    server.send("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 early\r\n\r\n");
+    server.expect(format!("GET /x HTTP/1.1\r\nHost: a.example\r\n{}", OURS));
+    client.expect("HTTP/1.1 200 early\r\n\r\n");
+    eventually_is(&program, "ptunnel_clients", &["destination=\"*\""], 1.0);
+}
+
+#[test]
+fn no_proxy_holds_for_it() {
+    let (proxy, nginx) = (Peer::echoing(), Nginx::start());
+    let program = Ptunnel::through(proxy.address()).args(&["--no-proxy", "127.0.0.0/8"]);
+    let program = listening(program.arg("-v")).start();
+    let at = format!("http://{}", program.address());
+    let url = format!("http://{}/small", nginx.address());
+    let got = curl(&["--noproxy", "", "-x", &at, &url]);
+    assert_eq!(got, SMALL.as_bytes());
+    assert_eq!(proxy.accepted(), 0);
+    program.says(&["info", &nginx.address().to_string(), "directly"]);
+}
+
+#[test]
+fn netcat_that_has_said_all_gets_its_reply() {
+    let (nginx, program) = (Nginx::start(), direct());
+    let mut netcat = command("nc.openbsd");
+    let at = program.address();
+    netcat.args(&["-N", &at.ip().to_string(), &at.port().to_string()]);
+    let got = answered(netcat, get(nginx.address(), "/small").as_bytes());
+    assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{}", got);
+    assert!(got.ends_with(SMALL), "{}", got);
+}
+
+#[test]
+fn bulk_goes_both_ways_at_once() {
+    let origin = Peer::start(|mut connection| {
+        connection.read_head();
+        let mut reader = connection.handle();
+        // What came with the head is not the other handle's.
+        let mut first = vec![0; MIB as usize];
+        connection.read_exact(&mut first).unwrap();
+        Pattern::new(1).check(0, &first);
+        let reading = thread::spawn(move || {
+            let rest = reader.receive(31 * MIB as usize);
+            Pattern::new(1).check(MIB, &rest);
+            reader.expect_end();
+        });
+        Pattern::new(2).write(&mut connection, 32 * MIB).unwrap();
+        // Only now, as in `tls`: at both ends stunnel leaves what it hasn't read yet.
+        reading.join().unwrap();
+        connection.finish_sending();
+    });
+    let authority = Authority::new();
+    let identity = authority.issue("proxy", "DNS:localhost,IP:127.0.0.1");
+    let proxy = Ptunnel::new().serving().start();
+    let stunnel = Stunnel::start(&identity, proxy.proxy());
+    let secure = Ptunnel::through(format!("https://{}", stunnel.address()));
+    let secure = secure.args(&["--proxy-cacert", &authority.certificate()]);
+    let plain = Ptunnel::new().arg("--direct-fallback");
+    for program in vec![listening(plain).start(), listening(secure).start()] {
+        let mut client = program.connect();
+        let mut writer = client.handle();
+        let at = origin.address();
+        let writing = thread::spawn(move || {
+            let length = 32 * MIB;
+            writer.send(format!(
+                "PUT http://{}/ HTTP/1.1\r\nContent-Length: {}\r\n\r\n",
+                at, length
+            ));
+            Pattern::new(1).write(&mut writer, length).unwrap();
+            writer.send("GET http://192.0.2.1/ HTTP/1.1\r\n\r\n");
+            writer
+        });
+        Pattern::new(2).read(&mut client, 32 * MIB);
+        writing.join().unwrap().finish_sending();
+        client.expect_end();
+    }
+}
+
+#[test]
+fn a_body_whose_end_can_not_be_found_is_cut() {
+    let (gate, program) = (Gate::open(), direct());
+    let mut client = program.connect();
+    client.send(format!(
+        "PUT http://{}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        gate.address()
+    ));
+    let mut server = gate.accept();
+    server.read_head();
+    server.expect("5\r\nhello\r\n");
+    client.send("five\r\n");
+    server.expect_reset();
+    client.expect_reset();
+    program.says(&["info", "cut", "a chunk"]);
+}
+
+/// A reply that is ours.
+#[track_caller]
+fn refused(program: &Running, said: &str, status: &str, told: &[&str]) -> String {
+    let mut client = program.connect();
+    let from = client.local().to_string();
+    client.send(said);
+    let reply = String::from_utf8(client.rest()).unwrap();
+    assert!(
+        reply.starts_with(&format!("HTTP/1.1 {} ", status)),
+        "{}",
+        reply
+    );
+    let logged = program.says(&[&["warning", &from[..]], told].concat());
+    for words in told {
+        assert!(reply.contains(words), "{:?} isn't in {}", words, reply);
+    }
+    for text in &[&reply, &logged] {
+        assert!(!text.contains("secret"), "{}", text);
+    }
+    reply
+}
+
+#[test]
+fn says_why_it_is_not_sent_on() {
+    let program = listening(Ptunnel::through("proxy.example:1")).start();
+    let fields = |fields: &str| format!("POST http://a/ HTTP/1.1\r\n{}\r\n\r\n", fields);
+    let target = |target: &str| format!("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", target);
+    for (said, words) in &[
+        (target("/"), "http_proxy"),
+        (target("/x?secret"), "not for /x"),
+        (target("*"), "http_proxy"),
+        (target("https://a/"), "CONNECT"),
+        (target("ftp://a/"), "ftp://"),
+        (target("a:80"), "a:80"),
+        (target("http://joe:secret@a/"), "no password"),
+        (target("http:///x"), "the host is missing"),
+        (target("http://a:0/"), "port 0"),
+        (target("http://a:b/"), "'a:b'"),
+        (
+            fields("Content-Length: 1\r\nTransfer-Encoding: chunked"),
+            "both",
+        ),
+        (fields("Content-Length: 1\r\nContent-Length: 2"), "'1, 2'"),
+        (fields("Transfer-Encoding: gzip"), "'gzip'"),
+        (fields("A: b\r\n folded"), "not HTTP/1"),
+        (fields("Host: a\r\nHost: b"), "more than one Host"),
+    ] {
+        refused(&program, said, "400", &[words]);
+    }
+}
+
+#[test]
+fn says_why_the_destination_can_not_be_had() {
+    let (closed, hole) = (closed_address(), Blackhole::start());
+    let program = listening(Ptunnel::new().args(&["--direct-fallback", "-w", "1"])).start();
+    let told = ["refused", &closed.to_string()];
+    refused(&program, &get(closed, "/"), "502", &told);
+    refused(&program, &get(hole.address(), "/"), "504", &["within 1s"]);
+    let at = "192.0.2.1:80".parse().unwrap();
+    for (status, told) in &[("403", "403 No"), ("407", "407"), ("503", "503 No")] {
+        let reply = format!("HTTP/1.1 {} No\r\nContent-Length: 0\r\n\r\n", status);
+        let proxy = Peer::replying(reply);
+        let program = listening(Ptunnel::through(proxy.address())).start();
+        let passed_on = if *status == "407" { "502" } else { status };
+        let told = ["192.0.2.1:80", told];
+        let reply = refused(&program, &get(at, "/"), passed_on, &told);
+        let is_advised = reply.contains("port 443 alone");
+        assert_eq!(is_advised, *status == "403", "{}", reply);
+    }
+}
+
+#[test]
+fn others_do_not_reach_this_machine_directly() {
+    let nginx = Nginx::start();
+    let program = Ptunnel::new()
+        .args(&["-D", "*:0", "--allow-from", "127.0.0.1", "--no-proxy", "*"])
+        .more_lines(1)
+        .start();
+    let port = program.address().port();
+    let mut client = Connection::open(([127, 0, 0, 1], port).into());
+    client.send(get(nginx.address(), "/small"));
+    let reply = String::from_utf8(client.rest()).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 403 "), "{}", reply);
+    assert!(!reply.contains(SMALL), "{}", reply);
+}
+
+#[test]
+fn curl_says_who_it_is_and_the_destination_does_not_learn_it() {
+    let origin = Peer::replying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let program = of_joe(Ptunnel::new().arg("--direct-fallback")).start();
+    let at = format!("http://{}", program.address());
+    let url = format!("http://{}/x", origin.address());
+    let fetch = |more: &[&str]| {
+        let all = ["--noproxy", "", "-w", " %{http_code}", "-x", &at, &url];
+        String::from_utf8(curl(&[&all, more].concat())).unwrap()
+    };
+    let right = "joe:p:w \u{e4}d";
+    assert_eq!(fetch(&["--proxy-user", right]), "ok 200");
+    // With a 407 first.
+    assert_eq!(fetch(&["--proxy-anyauth", "--proxy-user", right]), "ok 200");
+    program.says(&["denied", "a user and a password"]);
+    assert!(fetch(&["--proxy-user", "joe:wrong"]).ends_with(" 407"));
+    assert!(fetch(&[]).ends_with(" 407"));
+    let heads = origin.heads();
+    assert_eq!(heads.len(), 2, "{:?}", heads);
+    for head in heads {
+        assert!(head.starts_with("GET /x HTTP/1.1\r\n"), "{}", head);
+        assert!(!head.contains("uthorization"), "{}", head);
+    }
+}
