@@ -178,7 +178,7 @@ pub(super) fn app() -> App<'static, 'static> {
                 "dynamic",
                 "D",
                 "[BIND:]PORT",
-                "Listen for SOCKS and HTTP CONNECT, to any destination; also PATH, fd:NAME",
+                "Listen for SOCKS and HTTP, to any destination; also PATH, fd:NAME",
             )
             .long("dynamic"),
         )

@@ -77,8 +77,8 @@ impl Guests {
 /// What clients may speak who must be `user`, if that is anybody: SOCKS4 has no password.
 pub(crate) fn languages(user: Option<&Credentials>) -> &'static str {
     match user {
-        None => "SOCKS and HTTP CONNECT",
-        Some(_) => "SOCKS5 and HTTP CONNECT",
+        None => "SOCKS and HTTP",
+        Some(_) => "SOCKS5 and HTTP",
     }
 }
 

@@ -64,7 +64,7 @@ const CAUSES = {
 };
 
 const KINDS = {
-  dynamic: 'in SOCKS or HTTP CONNECT',
+  dynamic: 'in SOCKS or HTTP',
   proxy: 'of the embedded proxy',
 };
 

@@ -228,7 +228,7 @@ fn options_in_both_places_complete_each_other() {
     assert!(told.contains("on *:1 for ann"), "{}", told);
     let told = outline("dynamic-user = 'ann:x'\nproxy = 'a:1'", &["-D", "*:1"]);
     assert!(
-        told.contains("on *:1 for SOCKS5 and HTTP CONNECT by ann through"),
+        told.contains("on *:1 for SOCKS5 and HTTP by ann through"),
         "{}",
         told
     );

@@ -94,7 +94,7 @@ fn says_where_it_listens_and_through_whom() {
         let program = Ptunnel::new().args(args).args(&["-D", &port]);
         let program = program.more_lines(1).start();
         let line = format!(
-            "listening on 127.0.0.1:{} for SOCKS and HTTP CONNECT {}",
+            "listening on 127.0.0.1:{} for SOCKS and HTTP {}",
             port, words
         );
         assert_eq!(program.listening()[0].line, line);
@@ -670,12 +670,12 @@ fn stands_in_a_file_and_in_the_check_of_it() {
     };
     assert_eq!(
         check(&[]),
-        "would listen on 127.0.0.1:1080 for SOCKS5 and HTTP CONNECT by joe through a.example:1\n\
-         would listen on [::1]:1081 for SOCKS5 and HTTP CONNECT by joe through a.example:1\n"
+        "would listen on 127.0.0.1:1080 for SOCKS5 and HTTP by joe through a.example:1\n\
+         would listen on [::1]:1081 for SOCKS5 and HTTP by joe through a.example:1\n"
     );
     assert_eq!(
         check(&["-D", "9", "--no-proxy", "*"]),
-        "would listen on 127.0.0.1:9 for SOCKS5 and HTTP CONNECT by joe directly\n"
+        "would listen on 127.0.0.1:9 for SOCKS5 and HTTP by joe directly\n"
     );
     assert_eq!(
         check(&["-W", "b.example:2"]),

@@ -1229,7 +1229,7 @@ two: M590.0 100.0h0L592.0 0.0L594.0 100.0L596.0 100.0L598.0 100.0L600.0 40.0
 axis: 10 min ago | now
 tr: Listens on | Leads to | Clients | Opened | Failed | To clients | From clients
 tr: 127.0.0.1:8993 | imap.example.org:993 | 2 | 10 | 15 | 1.00 MB | 11 B
-tr: 127.0.0.1:1080 | closed; its clients stay | what its clients ask for | in SOCKS or HTTP CONNECT | 3 | 12 | 0 | 12.3 kB | 1.00 kB
+tr: 127.0.0.1:1080 | closed; its clients stay | what its clients ask for | in SOCKS or HTTP | 3 | 12 | 0 | 12.3 kB | 1.00 kB
 tr: 127.0.0.1:3128 | closed | what its clients ask for | of the embedded proxy | 0 | 13 | 1 | 1 B | 0 B
 tr: Proxy | State | Answers | Failures
 tr: one.example:1 | (bad) | avoided | 21 | 22

@@ -64,9 +64,9 @@ impl Socks4Denial {
 impl fmt::Display for Socks4Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Socks4Denial::Password => f.write_str(
-                "SOCKS4 has no password, and one is wanted: SOCKS5 and HTTP CONNECT have it",
-            ),
+            Socks4Denial::Password => {
+                f.write_str("SOCKS4 has no password, and one is wanted: SOCKS5 and HTTP have it")
+            }
             Socks4Denial::Command(2) => f.write_str("SOCKS4's BIND isn't served, CONNECT alone"),
             Socks4Denial::Command(code) => write!(f, "SOCKS4 has no command {}", code),
             Socks4Denial::UserId => {
