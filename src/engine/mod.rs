@@ -14,7 +14,7 @@
 //! - `listen` accepts, `limits` says how many and how long.
 //! - `session` is the chain; [`route`](crate::route) knows which proxy is next and what is
 //!   asked for, [`report`](crate::report) what is said of the end.
-//! - `resolve`, `dial`, `secure` (TLS, where the proxy speaks it), `connect` and `relay` are its
+//! - `resolve`, `dial`, `secure` (TLS, where the peer speaks it), `connect` and `relay` are its
 //!   links, hand-written futures; `ask` goes from one connection to the next when a proxy wants
 //!   that; `ticker` keeps the `clock`.
 //! - `stdio` makes standard input and output a client, `dynamic` hears clients who name their

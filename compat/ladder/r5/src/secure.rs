@@ -10,7 +10,7 @@ use ptunnel::tls::Session;
 use ptunnel::{Error, Peer};
 use tokio_openssl::SslStream;
 
-use crate::net::{Below, Rewind, Secured, Upstream};
+use crate::net::{Below, Rewind, Upstream};
 
 /// Returns `stream` itself for a peer that is spoken to in the clear, otherwise TLS over it, once
 /// the handshake is done. It has no limit in time of its own.
@@ -28,19 +28,15 @@ pub async fn secure(
     };
     let failed = |e| Error::secure(peer.clone(), e);
     let session = Session::new(spec, &peer.address().host).map_err(failed)?;
-    let Session {
-        ssl,
-        doubt,
-        peer: kind,
-    } = session;
-    let below = Below { stream, peer: kind };
-    let stream = SslStream::new(ssl, below).map_err(|e| failed(io::Error::other(e)))?;
-    let mut secured = Box::new(Secured { stream, peer: kind });
-    let shaken = Pin::new(&mut secured.stream).connect().await;
+    let below = Below::new(stream, session.peer);
+    let stream = SslStream::new(session.ssl, below).map_err(|e| failed(io::Error::other(e)))?;
+    let doubt = session.doubt;
+    let mut stream = Box::new(stream);
+    let shaken = Pin::new(&mut *stream).connect().await;
     shaken.map_err(|e| failed(doubt.explain(e)))?;
-    debug!("{peer}: speaks {}", secured.stream.ssl().version_str());
+    debug!("{peer}: speaks {}", stream.ssl().version_str());
     if let Some(warning) = doubt.warning() {
         warn!("{peer}: {warning}");
     }
-    Ok(Rewind::new(Upstream::Secure(secured), Vec::new()))
+    Ok(Rewind::new(Upstream::Secure(stream), Vec::new()))
 }

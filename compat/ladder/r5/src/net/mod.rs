@@ -20,5 +20,4 @@ pub use self::forwarding::Forwarding;
 pub use self::rewind::Rewind;
 pub use self::socket::{connect, Accept, Listening};
 pub use self::transport::Transport;
-pub(crate) use self::upstream::Below;
-pub use self::upstream::{Secured, Upstream};
+pub use self::upstream::{Below, Upstream};

@@ -29,19 +29,22 @@ pub enum Upstream {
     Forwarding(Box<Forwarding<Rewind<Upstream>>>),
 }
 
-/// A stream in TLS.
-pub struct Secured {
-    pub(crate) stream: SslStream<Below>,
-    pub(crate) peer: TlsPeer,
-}
+type Secured = SslStream<Below>;
 
-/// What TLS goes over.
+/// What TLS goes over, and whom it is spoken with.
 ///
 /// tokio-openssl ends it behind its own close_notify. But a destination isn't the next to see a FIN,
 /// and squid for one takes the answer away with it: to a destination close_notify alone is the end.
-pub(crate) struct Below {
-    pub(crate) stream: Rewind<Upstream>,
-    pub(crate) peer: TlsPeer,
+pub struct Below {
+    stream: Rewind<Upstream>,
+    peer: TlsPeer,
+}
+
+impl Below {
+    /// This stream, for TLS with such a peer.
+    pub fn new(stream: Rewind<Upstream>, peer: TlsPeer) -> Below {
+        Below { stream, peer }
+    }
 }
 
 impl AsyncRead for Below {
@@ -91,7 +94,7 @@ impl Upstream {
     fn socket(&self) -> &TcpStream {
         match self {
             Upstream::Bare(socket) => socket,
-            Upstream::Secure(secured) => secured.stream.get_ref().stream.get_ref().socket(),
+            Upstream::Secure(stream) => stream.get_ref().stream.get_ref().socket(),
             Upstream::Forwarding(stream) => stream.get_ref().get_ref().socket(),
         }
     }
@@ -107,21 +110,23 @@ fn explained(error: io::Error, peer: TlsPeer) -> io::Error {
 
 /// Whether an end is TLS's own: tokio-openssl reads that of the connection as one too, where
 /// something may be missing.
-fn poll_end(secured: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-    match ready!(Pin::new(&mut secured.stream).poll_peek(cx, &mut [0])) {
-        Err(e) if e.code() != ErrorCode::ZERO_RETURN => Poll::Ready(Err(explain(e, secured.peer))),
+fn poll_end(stream: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    match ready!(Pin::new(&mut *stream).poll_peek(cx, &mut [0])) {
+        Err(e) if e.code() != ErrorCode::ZERO_RETURN => {
+            Poll::Ready(Err(explain(e, stream.get_ref().peer)))
+        }
         _ => Poll::Ready(Ok(())),
     }
 }
 
 /// What a peer said before it reset the connection, so that a write failed: TLS 1.3's answer to our
 /// certificate comes behind the handshake.
-fn last_word(secured: &mut Secured, cx: &mut Context<'_>) -> Option<io::Error> {
+fn last_word(stream: &mut Secured, cx: &mut Context<'_>) -> Option<io::Error> {
     let mut byte = [0];
-    match Pin::new(&mut secured.stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
+    match Pin::new(&mut *stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
         Poll::Ready(Err(e)) => {
             let alert = e.downcast::<ssl::Error>().ok().filter(is_alert);
-            alert.map(|e| explain(e, secured.peer))
+            alert.map(|e| explain(e, stream.get_ref().peer))
         }
         _ => None,
     }
@@ -135,12 +140,12 @@ impl AsyncRead for Upstream {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_read(cx, buffer),
-            Upstream::Secure(secured) => {
+            Upstream::Secure(stream) => {
                 let before = buffer.filled().len();
-                let read = ready!(Pin::new(&mut secured.stream).poll_read(cx, buffer));
-                read.map_err(|e| explained(e, secured.peer))?;
+                let read = ready!(Pin::new(&mut **stream).poll_read(cx, buffer));
+                read.map_err(|e| explained(e, stream.get_ref().peer))?;
                 if buffer.filled().len() == before {
-                    return poll_end(secured, cx);
+                    return poll_end(stream, cx);
                 }
                 Poll::Ready(Ok(()))
             }
@@ -157,10 +162,11 @@ impl AsyncWrite for Upstream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_write(cx, bytes),
-            Upstream::Secure(secured) => {
-                let written = Pin::new(&mut secured.stream).poll_write(cx, bytes);
+            Upstream::Secure(stream) => {
+                let written = Pin::new(&mut **stream).poll_write(cx, bytes);
                 written.map_err(|e| {
-                    last_word(secured, cx).unwrap_or_else(|| explained(e, secured.peer))
+                    let last = last_word(stream, cx);
+                    last.unwrap_or_else(|| explained(e, stream.get_ref().peer))
                 })
             }
             Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_write(cx, bytes),
@@ -170,7 +176,7 @@ impl AsyncWrite for Upstream {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_flush(cx),
-            Upstream::Secure(secured) => Pin::new(&mut secured.stream).poll_flush(cx),
+            Upstream::Secure(stream) => Pin::new(&mut **stream).poll_flush(cx),
             Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_flush(cx),
         }
     }
@@ -178,9 +184,9 @@ impl AsyncWrite for Upstream {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_shutdown(cx),
-            Upstream::Secure(secured) => {
-                let ended = Pin::new(&mut secured.stream).poll_shutdown(cx);
-                ended.map_err(|e| explained(e, secured.peer))
+            Upstream::Secure(stream) => {
+                let ended = Pin::new(&mut **stream).poll_shutdown(cx);
+                ended.map_err(|e| explained(e, stream.get_ref().peer))
             }
             Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
         }
