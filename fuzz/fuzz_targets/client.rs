@@ -1,5 +1,5 @@
-//! What a client of `-D` says until it has asked for its destination, in SOCKS or with HTTP's
-//! CONNECT, beside a second reading of each.
+//! What a client of `-D` says until it has asked for its destination, in SOCKS, with HTTP's CONNECT
+//! or with a request for an `http://` URL, beside a second reading of each.
 #![no_main]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Host, HostPort};
 use ptunnel::dynamic::{Handshake, Language, Step};
-use ptunnel::wire::HEAD_LIMIT;
+use ptunnel::wire::{Decoded, Inbound, Passage, HEAD_LIMIT};
 
 /// The longest greeting of SOCKS5, and the longest request.
 const SOCKS_LIMIT: usize = 2 + 255 + 4 + 1 + 255 + 2;
@@ -229,6 +229,9 @@ fn heard_in_http(bytes: &[u8], heard: &Heard) {
     assert_eq!(heard.sent, b"");
     match &heard.end {
         End::Unsaid => ends_within(HEAD_LIMIT, bytes),
+        End::Asked(Language::Forward(passage), destination, rest) => {
+            forwarded(bytes, *passage, destination, rest);
+        }
         End::Asked(language, destination, rest) => {
             assert_eq!(*language, Language::Http);
             let (expected, length) = connect(bytes);
@@ -238,30 +241,173 @@ fn heard_in_http(bytes: &[u8], heard: &Heard) {
                 "bytes behind the request are lost"
             );
         }
-        End::Denied(reply, why) => ptunnel_fuzz::denied(why, reply, &[400, 405]),
+        End::Denied(reply, why) => ptunnel_fuzz::denied(why, reply, &[400]),
     }
 }
 
-/// Read anew, without the parser that is tested: the destination in the first line that isn't
-/// blank, and where the next blank one ends.
-fn connect(bytes: &[u8]) -> (HostPort, usize) {
-    let mut lines = bytes.split_inclusive(|b| *b == b'\n');
-    let is_blank = |line: &&[u8]| matches!(*line, b"\n" | b"\r\n");
+/// A head read anew, without the parser that is tested: its first line that isn't blank, as words,
+/// the lines behind it up to the next blank one, and where that ends.
+fn head(bytes: &[u8]) -> ([&str; 3], Vec<&[u8]>, usize) {
     let mut length = 0;
-    let mut first = None;
-    for line in lines.by_ref() {
+    let mut lines = Vec::new();
+    for line in bytes.split_inclusive(|b| *b == b'\n') {
         length += line.len();
-        match first {
-            None if !is_blank(&line) => first = Some(line),
-            Some(_) if is_blank(&line) => break,
-            _ => {}
+        let line = line.strip_suffix(b"\n").expect("a line");
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match (line.is_empty(), lines.is_empty()) {
+            (false, _) => lines.push(line),
+            (true, true) => {}
+            (true, false) => break,
         }
     }
-    let first = std::str::from_utf8(first.expect("a line")).expect("text");
-    let words: Vec<&str> = first.trim_end_matches(['\r', '\n']).split(' ').collect();
+    let first = std::str::from_utf8(lines.remove(0)).expect("text");
+    let words: Vec<&str> = first.split(' ').collect();
+    let words: [&str; 3] = words.try_into().expect("three words");
+    assert!(matches!(words[2], "HTTP/1.0" | "HTTP/1.1"), "{first:?}");
+    (words, lines, length)
+}
+
+/// The destination of a request for a tunnel, and where it ends.
+fn connect(bytes: &[u8]) -> (HostPort, usize) {
+    let ([method, target, _], _, length) = head(bytes);
+    assert_eq!(method, "CONNECT");
+    (target.parse().expect("a destination"), length)
+}
+
+/// The name of a field, in lower case, and its value.
+fn field(line: &[u8]) -> (String, String) {
+    let line = String::from_utf8_lossy(line);
+    let (name, value) = line.split_once(':').expect("a field");
+    (name.to_ascii_lowercase(), value.to_ascii_lowercase())
+}
+
+/// The elements of all fields of this name.
+fn list(fields: &[(String, String)], name: &str) -> Vec<String> {
+    let named = fields.iter().filter(|field| field.0 == name);
+    let elements = named.flat_map(|field| field.1.split(','));
+    elements
+        .map(|element| element.trim_matches([' ', '\t']).to_string())
+        .collect()
+}
+
+/// What a URL's authority, or a `Host`, leads to in plain HTTP.
+fn led_to(authority: &str) -> HostPort {
+    let without_port = || format!("{}:80", authority.strip_suffix(':').unwrap_or(authority));
+    let destination = authority.parse().or_else(|_| without_port().parse());
+    destination.expect("a host, and perhaps a port")
+}
+
+/// The destination gets one request that it reads as the client's, from a client that is a proxy, and
+/// nothing that is behind it.
+fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &[u8]) {
+    let ([method, target, version], lines, length) = head(bytes);
+    let ([sent_method, sent_target, sent_version], sent_lines, sent_length) = head(sent);
+    assert_ne!(method, "CONNECT");
+    assert_eq!((method, version), (sent_method, sent_version));
     assert!(
-        matches!(words[..], ["CONNECT", _, "HTTP/1.0" | "HTTP/1.1"]),
-        "{first:?}"
+        sent[sent_length..] == bytes[length..],
+        "bytes behind the head are lost"
     );
-    (words[1].parse().expect("a destination"), length)
+
+    let (scheme, url) = target.split_once("://").expect("a URL");
+    assert!(scheme.eq_ignore_ascii_case("http"), "{target}");
+    assert!(!url.contains('#'), "{target}");
+    let (authority, path) = url.split_at(url.find(['/', '?']).unwrap_or(url.len()));
+    assert!(!authority.contains('@'), "{target}");
+    assert_eq!(*destination, led_to(authority));
+    let expected = match path {
+        "" if method == "OPTIONS" => "*".to_string(),
+        path if path.starts_with('/') => path.to_string(),
+        path => format!("/{path}"),
+    };
+    assert_eq!(sent_target, expected);
+
+    let inbound = match Inbound::decode(sent, usize::MAX) {
+        Ok(Decoded::Complete(inbound, length)) if length == sent_length => inbound,
+        other => panic!("{other:?} of {:?}", String::from_utf8_lossy(sent)),
+    };
+    assert_eq!(led_to(&inbound.host.expect("a host")), *destination);
+    assert!(inbound.authorization.is_none());
+
+    // No field is lost but those for the next hop, none is added but ours.
+    let fields: Vec<(String, String)> = lines.iter().map(|line| field(line)).collect();
+    let options = list(&fields, "connection");
+    let stays = |name: &str| match name {
+        "host" | "connection" | "proxy-connection" | "proxy-authorization" => false,
+        "keep-alive" | "te" | "upgrade" => false,
+        "content-length" | "transfer-encoding" => true,
+        name => !options.iter().any(|option| option == name),
+    };
+    let kept = lines.iter().filter(|line| stays(&field(line).0)).copied();
+    let via = format!("Via: {} ptunnel", version.strip_prefix("HTTP/").unwrap());
+    let ours = [&b"Connection: close"[..], via.as_bytes()];
+    let expected: Vec<&[u8]> = kept.chain(ours).collect();
+    assert_eq!(sent_lines[1..], expected);
+
+    let end = match (
+        &list(&fields, "transfer-encoding")[..],
+        &list(&fields, "content-length")[..],
+    ) {
+        ([], []) => Ok(0),
+        ([], [length]) => {
+            assert!(length.bytes().all(|b| b.is_ascii_digit()), "{length}");
+            Ok(length.parse::<u64>().expect("a length") as usize)
+        }
+        ([.., last], []) => {
+            assert_eq!((&last[..], version), ("chunked", "HTTP/1.1"));
+            chunked(&sent[sent_length..])
+        }
+        two => panic!("{two:?}"),
+    };
+    let of_it = end.map(|end| sent_length.saturating_add(end).min(sent.len()));
+    let mut bytewise = passage;
+    assert_eq!(passage.take(sent).ok(), of_it.ok());
+    let each: Result<Vec<usize>, _> = sent.chunks(1).map(|byte| bytewise.take(byte)).collect();
+    assert_eq!(each.ok().map(|each| each.iter().sum()), of_it.ok());
+    if of_it.is_ok_and(|count| count < sent.len()) {
+        assert_eq!(passage.take(b"GET "), Ok(0));
+    }
+}
+
+/// Read anew, from RFC 9112 §7.1: how many of these bytes are of a body that begins with them, all
+/// of them if it doesn't end there.
+fn chunked(body: &[u8]) -> Result<usize, ()> {
+    let all = Ok(body.len());
+    let line_end = |at: usize| Some(at + body[at..].iter().position(|b| *b == b'\n')? + 1);
+    let mut at = 0;
+    loop {
+        let digits = body[at..].iter().take_while(|b| b.is_ascii_hexdigit());
+        let digits = std::str::from_utf8(&body[at..at + digits.count()]).expect("digits");
+        at += digits.len();
+        let size = match (body.get(at), u64::from_str_radix(digits, 16)) {
+            (None, _) if digits.is_empty() => return all,
+            (_, Err(_)) => return Err(()),
+            (Some(b';' | b'\r' | b'\n' | b' ' | b'\t') | None, Ok(size)) => size,
+            (Some(_), Ok(_)) => return Err(()),
+        };
+        let Some(end) = line_end(at) else {
+            return all;
+        };
+        at = end;
+        if size == 0 {
+            break;
+        }
+        if size > (body.len() - at) as u64 {
+            return all;
+        }
+        at += size as usize;
+        match body[at..] {
+            [] | [b'\r'] => return all,
+            [b'\r', b'\n', ..] => at += 2,
+            _ => return Err(()),
+        }
+    }
+    while let Some(end) = line_end(at) {
+        let is_blank = body[at..end - 1].iter().all(|b| *b == b'\r');
+        at = end;
+        if is_blank {
+            return Ok(at);
+        }
+    }
+    all
 }
