@@ -89,11 +89,11 @@ impl FromStr for TunnelUrl {
 
 fn read(text: &str) -> Result<TunnelUrl, String> {
     let (before, is_secure, rest) = split_tls(text)?;
-    let (way_in, host, port) = match (before.strip_suffix(':'), &split(rest)[..]) {
+    let (way_in, host, port) = match (before.strip_suffix(':'), &split(rest)?[..]) {
         (None, _) if is_secure => {
             return Err("tls:// stands between its way in and its destination".into())
         }
-        (Some(before), [host, port]) => (split(before), *host, *port),
+        (Some(before), [host, port]) => (split(before)?, *host, *port),
         (Some(_), [_]) => return Err("the port is missing".into()),
         (None, [way_in @ .., host, port]) if !way_in.is_empty() => (way_in.to_vec(), *host, *port),
         (None, [_, _]) => return Err("it has 2 parts, not 3 or 4".into()),
@@ -160,14 +160,19 @@ fn read_path(path: &str) -> Result<Entrance, String> {
     }
 }
 
-/// At the colons outside brackets.
-fn split(text: &str) -> Vec<&str> {
+/// At the colons outside brackets, each of which is closed.
+fn split(text: &str) -> Result<Vec<&str>, String> {
     let mut inside = false;
-    text.split(|c| {
+    let parts = text.split(|c| {
         inside = c == '[' || (inside && c != ']');
         c == ':' && !inside
-    })
-    .collect()
+    });
+    let parts = parts.collect();
+    if inside {
+        Err("a '[' has no ']' behind it".into())
+    } else {
+        Ok(parts)
+    }
 }
 
 #[cfg(test)]
@@ -237,6 +242,9 @@ mod tests {
             ("127.0.0.1:tls://1143:mail.example:993", "in brackets"),
             ("1143:tls://mail.example", "the port is missing"),
             ("1143:tls://::1:993", "in brackets"),
+            ("1143:tls://[::1:993", "a '[' has no ']'"),
+            // In the clear it was another tunnel, or none: a fuzzer's.
+            ("fd:a[:tls://[2001:db8::1]:99", "a '[' has no ']'"),
             ("1143:tls://tls://a:1", "tls:// has no place in it"),
             (
                 "1143:https://a:1",
