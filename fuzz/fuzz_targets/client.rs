@@ -385,10 +385,15 @@ fn chunked(body: &[u8]) -> Result<usize, ()> {
             (Some(b';' | b'\r' | b'\n' | b' ' | b'\t') | None, Ok(size)) => size,
             (Some(_), Ok(_)) => return Err(()),
         };
-        let Some(end) = line_end(at) else {
+        // Nothing but CRLF ends the line.
+        let Some(end) = body[at..].iter().position(|b| matches!(b, b'\r' | b'\n')) else {
             return all;
         };
-        at = end;
+        match body[at + end..] {
+            [b'\r'] => return all,
+            [b'\r', b'\n', ..] => at += end + 2,
+            _ => return Err(()),
+        }
         if size == 0 {
             break;
         }

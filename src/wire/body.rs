@@ -74,8 +74,9 @@ enum State {
     Length(u64),
     /// The size of a chunk so far, and whether a digit of it came.
     Size(u64, bool),
-    /// The rest of the line behind the size.
-    Extension(u64),
+    /// The rest of the line behind the size, and whether the first byte of its end came. Who lets
+    /// another byte end it finds other chunks.
+    Extension(u64, bool),
     /// So many bytes of a chunk.
     Data(u64),
     /// The line end behind them, and whether its first byte came.
@@ -140,12 +141,17 @@ impl Body {
                     let size = size.checked_mul(16).ok_or(Endless)?;
                     (State::Size(size + u64::from(digit), true), rest)
                 }
-                None if has_digit && b";\r\n \t".contains(&byte) => (State::Extension(size), bytes),
+                None if has_digit && b";\r\n \t".contains(&byte) => {
+                    (State::Extension(size, false), bytes)
+                }
                 None => return Err(Endless),
             },
-            State::Extension(0) if byte == b'\n' => (State::Trailer(0), rest),
-            State::Extension(size) if byte == b'\n' => (State::Data(size), rest),
-            State::Extension(size) => (State::Extension(size), rest),
+            State::Extension(0, true) if byte == b'\n' => (State::Trailer(0), rest),
+            State::Extension(size, true) if byte == b'\n' => (State::Data(size), rest),
+            State::Extension(size, false) if byte != b'\n' => {
+                (State::Extension(size, byte == b'\r'), rest)
+            }
+            State::Extension(..) => return Err(Endless),
             State::Edge(false) if byte == b'\r' => (State::Edge(true), rest),
             State::Edge(true) if byte == b'\n' => (State::Size(0, false), rest),
             State::Edge(_) => return Err(Endless),
@@ -268,6 +274,10 @@ mod tests {
         assert_eq!(chunked(b"fffffffffffffffff"), Err(Endless));
         assert_eq!(chunked(b"3g\r\nabc\r\n"), Err(Endless));
         assert_eq!(chunked(b"3\r\nabcd\n0\r\n\r\n"), Err(Endless));
+        assert_eq!(chunked(b"3\r\nabcXX0\r\n\r\n"), Err(Endless));
+        // A server may take the lone LF for a part of the extension.
+        assert_eq!(chunked(b"3;x\nabc\r\n0\r\n\r\n"), Err(Endless));
+        assert_eq!(chunked(b"3;x\ry\r\nabc\r\n0\r\n\r\n"), Err(Endless));
     }
 
     #[test]
