@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
-use ptunnel::config::{HostPort, NoProxy, Secret, TunnelSpec};
+use ptunnel::config::{HostPort, NoProxy, Secret, TunnelUrl};
 use ptunnel::wire::{Decoded, HeadReader, Inbound, Request, Response, HEAD_LIMIT};
 
 const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
@@ -89,7 +89,7 @@ fn no_proxy(c: &mut Criterion) {
 fn specs(c: &mut Criterion) {
     let mut group = c.benchmark_group("spec");
     for text in ["8993:imap.example.org:993", "[::1]:8022:[2001:db8::1]:22"] {
-        group.bench_function(text, |b| b.iter(|| black_box(text).parse::<TunnelSpec>()));
+        group.bench_function(text, |b| b.iter(|| black_box(text).parse::<TunnelUrl>()));
     }
     group.finish();
 }
