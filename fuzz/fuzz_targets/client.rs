@@ -353,8 +353,9 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
             assert!(length.bytes().all(|b| b.is_ascii_digit()), "{length}");
             Ok(length.parse::<u64>().expect("a length") as usize)
         }
-        ([.., last], []) => {
+        ([before @ .., last], []) => {
             assert_eq!((&last[..], version), ("chunked", "HTTP/1.1"));
+            assert!(before.iter().all(|coding| !coding.is_empty()), "{before:?}");
             chunked(&sent[sent_length..])
         }
         two => panic!("{two:?}"),

@@ -156,7 +156,8 @@ fn framing(version: &str, fields: &[Field]) -> Result<Framing, ForwardFault> {
         _ if version != "1.1" => Err(ForwardFault::CodedTooEarly),
         ([before @ .., last], []) => {
             let is_chunked = |coding: &String| coding == "chunked";
-            if is_chunked(last) && !before.iter().any(is_chunked) {
+            let is_odd = |coding: &String| coding.is_empty() || is_chunked(coding);
+            if is_chunked(last) && !before.iter().any(is_odd) {
                 Ok(Framing::Chunked)
             } else {
                 Err(ForwardFault::Coding(codings.join(", ")))
@@ -252,6 +253,7 @@ mod tests {
                 "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
                 "'chunked, chunked'",
             ),
+            ("Transfer-Encoding: , chunked\r\n", "', chunked'"),
             ("Transfer-Encoding: xchunked\r\n", "'xchunked'"),
             ("Transfer-Encoding: \u{a0}chunked\r\n", "chunked'"),
             ("Transfer-Encoding:\r\n", "''"),
