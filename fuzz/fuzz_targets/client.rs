@@ -374,7 +374,15 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
 /// of them if it doesn't end there.
 fn chunked(body: &[u8]) -> Result<usize, ()> {
     let all = Ok(body.len());
-    let line_end = |at: usize| Some(at + body[at..].iter().position(|b| *b == b'\n')? + 1);
+    // CRLF, and nothing like it before.
+    let line_end = |at: usize| {
+        let end = body[at..].iter().position(|b| matches!(b, b'\r' | b'\n'));
+        match end.map(|end| &body[at + end..]) {
+            None | Some([b'\r']) => Ok(None),
+            Some(&[b'\r', b'\n', ref behind @ ..]) => Ok(Some(body.len() - behind.len())),
+            Some(_) => Err(()),
+        }
+    };
     let mut at = 0;
     loop {
         let digits = body[at..].iter().take_while(|b| b.is_ascii_hexdigit());
@@ -383,18 +391,13 @@ fn chunked(body: &[u8]) -> Result<usize, ()> {
         let size = match (body.get(at), u64::from_str_radix(digits, 16)) {
             (None, _) if digits.is_empty() => return all,
             (_, Err(_)) => return Err(()),
-            (Some(b';' | b'\r' | b'\n' | b' ' | b'\t') | None, Ok(size)) => size,
+            (Some(b';' | b'\r' | b' ' | b'\t') | None, Ok(size)) => size,
             (Some(_), Ok(_)) => return Err(()),
         };
-        // Nothing but CRLF ends the line.
-        let Some(end) = body[at..].iter().position(|b| matches!(b, b'\r' | b'\n')) else {
+        let Some(end) = line_end(at)? else {
             return all;
         };
-        match body[at + end..] {
-            [b'\r'] => return all,
-            [b'\r', b'\n', ..] => at += end + 2,
-            _ => return Err(()),
-        }
+        at = end;
         if size == 0 {
             break;
         }
@@ -408,8 +411,8 @@ fn chunked(body: &[u8]) -> Result<usize, ()> {
             _ => return Err(()),
         }
     }
-    while let Some(end) = line_end(at) {
-        let is_blank = body[at..end - 1].iter().all(|b| *b == b'\r');
+    while let Some(end) = line_end(at)? {
+        let is_blank = end - at == 2;
         at = end;
         if is_blank {
             return Ok(at);

@@ -74,15 +74,14 @@ enum State {
     Length(u64),
     /// The size of a chunk so far, and whether a digit of it came.
     Size(u64, bool),
-    /// The rest of the line behind the size, and whether the first byte of its end came. Who lets
-    /// another byte end it finds other chunks.
+    /// The rest of the line behind the size, and whether its last byte so far is CR.
     Extension(u64, bool),
     /// So many bytes of a chunk.
     Data(u64),
     /// The line end behind them, and whether its first byte came.
     Edge(bool),
-    /// The bytes of a line so far, its end aside.
-    Trailer(usize),
+    /// A line of it: whether that is blank so far, and whether its last byte so far is CR.
+    Trailer(bool, bool),
     End,
 }
 
@@ -141,24 +140,27 @@ impl Body {
                     let size = size.checked_mul(16).ok_or(Endless)?;
                     (State::Size(size + u64::from(digit), true), rest)
                 }
-                None if has_digit && b";\r\n \t".contains(&byte) => {
+                None if has_digit && b";\r \t".contains(&byte) => {
                     (State::Extension(size, false), bytes)
                 }
                 None => return Err(Endless),
             },
-            State::Extension(0, true) if byte == b'\n' => (State::Trailer(0), rest),
+            State::Extension(0, true) if byte == b'\n' => (State::Trailer(true, false), rest),
             State::Extension(size, true) if byte == b'\n' => (State::Data(size), rest),
-            State::Extension(size, false) if byte != b'\n' => {
-                (State::Extension(size, byte == b'\r'), rest)
-            }
-            State::Extension(..) => return Err(Endless),
             State::Edge(false) if byte == b'\r' => (State::Edge(true), rest),
             State::Edge(true) if byte == b'\n' => (State::Size(0, false), rest),
-            State::Edge(_) => return Err(Endless),
-            State::Trailer(0) if byte == b'\n' => (State::End, rest),
-            State::Trailer(_) if byte == b'\n' => (State::Trailer(0), rest),
-            State::Trailer(length) if byte == b'\r' => (State::Trailer(length), rest),
-            State::Trailer(length) => (State::Trailer(length.saturating_add(1)), rest),
+            State::Trailer(true, true) if byte == b'\n' => (State::End, rest),
+            State::Trailer(false, true) if byte == b'\n' => (State::Trailer(true, false), rest),
+            // Who takes one of the two for a line's end finds the body's end elsewhere.
+            State::Extension(_, true) | State::Trailer(_, true) | State::Edge(_) => {
+                return Err(Endless)
+            }
+            State::Extension(..) | State::Trailer(..) if byte == b'\n' => return Err(Endless),
+            State::Extension(size, false) => (State::Extension(size, byte == b'\r'), rest),
+            State::Trailer(is_blank, false) => {
+                let is_cr = byte == b'\r';
+                (State::Trailer(is_blank && is_cr, is_cr), rest)
+            }
             State::End => (State::End, bytes),
         };
         self.state = next;
@@ -275,9 +277,27 @@ mod tests {
         assert_eq!(chunked(b"3g\r\nabc\r\n"), Err(Endless));
         assert_eq!(chunked(b"3\r\nabcd\n0\r\n\r\n"), Err(Endless));
         assert_eq!(chunked(b"3\r\nabcXX0\r\n\r\n"), Err(Endless));
-        // A server may take the lone LF for a part of the extension.
-        assert_eq!(chunked(b"3;x\nabc\r\n0\r\n\r\n"), Err(Endless));
-        assert_eq!(chunked(b"3;x\ry\r\nabc\r\n0\r\n\r\n"), Err(Endless));
+        assert_eq!(chunked(b"0\r\nT: u\r\n\r\nx"), rest(b"x"));
+    }
+
+    /// A line of chunks ends in CRLF alone (RFC 9112 §7.1): servers that end it elsewhere, and such that
+    /// don't, found two requests in one.
+    #[test]
+    fn half_a_line_end_is_none() {
+        for bytes in &[
+            &b"3\nabc\r\n0\r\n\r\n"[..],
+            b"3;\nabc\r\n0\r\n\r\n",
+            b"3;a\rb\r\nabc\r\n0\r\n\r\n",
+            b"3\r\r\nabc\r\n0\r\n\r\n",
+            b"0\n\r\n",
+            b"0\r\n\n",
+            b"0\r\n\r\r\n",
+            b"0\r\nT: u\n\r\n",
+            b"0\r\nT: u\rv\r\n\r\n",
+        ] {
+            let text = String::from_utf8_lossy(bytes);
+            assert_eq!(behind(Framing::Chunked, bytes), Err(Endless), "{:?}", text);
+        }
     }
 
     #[test]
