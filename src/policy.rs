@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::config::{Credentials, Family, Host, HostPort, ServeSpec};
 use crate::error::Error;
 use crate::escape::{excerpt, Escaped};
-use crate::wire::{auth, encode_response, Forward, ForwardFault, Inbound, Malformed};
+use crate::wire::{auth, encode_response, Forward, ForwardFault, Inbound, Malformed, Refusal};
 
 /// The answer to a client whose destination is connected.
 pub const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
@@ -169,7 +169,9 @@ impl Denial {
     /// 80, to whom they would grant one to 443, and he who asks for a URL knows nothing of tunnels.
     pub fn unforwarded(error: &Error) -> Denial {
         let mut denial = Denial::unreachable(error);
-        if error.refusal().map_or(false, |no| no.status() == 403) {
+        let is_of_connect =
+            matches!(error.refusal(), Some(Refusal::Http(refusal)) if refusal.status() == 403);
+        if is_of_connect {
             denial.why += "; many proxies allow CONNECT to port 443 alone";
         }
         denial

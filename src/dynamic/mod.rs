@@ -453,6 +453,9 @@ mod tests {
                 let head = String::from_utf8(language.failed(error)).unwrap();
                 assert_eq!(head[9..12], **http, "{}", error);
             }
+            let forwarded = String::from_utf8(forward.failed(error)).unwrap();
+            let is_of_connect = matches!(error.refusal(), Some(Refusal::Http(_))) && *http == "403";
+            assert_eq!(forwarded.contains("CONNECT to port 443"), is_of_connect);
         }
     }
 }
