@@ -23,8 +23,8 @@
 //!
 //! All that doesn't poll is built without any futures crate by `--no-default-features`; the
 //! feature `legacy` adds `engine` and `net`, on futures 0.1 and tokio-core, the feature `cli` what
-//! only the program needs, the feature `tls` proxies and destinations that are spoken to in TLS, and the
-//! feature `pac` files that say which proxies.
+//! only the program needs, the feature `tls` proxies and destinations that are spoken to in TLS, and
+//! the feature `pac` files that say which proxies.
 //!
 //! # As a library
 //!

@@ -1,5 +1,5 @@
-//! TLS with a proxy or a destination, as far as it doesn't poll: what OpenSSL is told for one connection, and what
-//! its errors mean.
+//! TLS with a proxy or a destination, as far as it doesn't poll: what OpenSSL is told for one
+//! connection, and what its errors mean.
 //!
 //! The name is verified, an address as one, by the subjectAltName alone (RFC 9525 §6.3); a name
 //! is also told in the handshake (SNI, RFC 6066 §3). Of the old openssl crate that the lock file
@@ -137,7 +137,7 @@ impl Doubt {
     }
 }
 
-/// Why there is no TLS with a proxy.
+/// Why there is no TLS with the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Why {
     text: String,

@@ -169,23 +169,23 @@ impl ProxyUrl {
             None => (None, text),
         };
         let (protocol, is_secure, usual_port) = match scheme.as_deref() {
-        None => (Protocol::Http, false, None),
-        Some("http") => (Protocol::Http, false, Some(80)),
-        #[cfg(feature = "tls")]
-        Some("https") => (Protocol::Http, true, Some(443)),
-        #[cfg(not(feature = "tls"))]
-        Some("https") => return Err(super::tls::MISSING.into()),
-        // Which of them is which, curl decided.
-        Some("socks5") => (Protocol::Socks5(Names::Here), false, Some(1080)),
-        Some("socks5h") => (Protocol::Socks5(Names::There), false, Some(1080)),
-        Some("socks4") => (Protocol::Socks4(Names::Here), false, Some(1080)),
-        Some("socks4a") => (Protocol::Socks4(Names::There), false, Some(1080)),
-        Some(_) => return Err(
-            "only HTTP and SOCKS proxies are supported, write http://, https://, socks5h:// or \
-                 socks4a://"
-                .into(),
-        ),
-    };
+            None => (Protocol::Http, false, None),
+            Some("http") => (Protocol::Http, false, Some(80)),
+            #[cfg(feature = "tls")]
+            Some("https") => (Protocol::Http, true, Some(443)),
+            #[cfg(not(feature = "tls"))]
+            Some("https") => return Err(super::tls::MISSING.into()),
+            // Which of them is which, curl decided.
+            Some("socks5") => (Protocol::Socks5(Names::Here), false, Some(1080)),
+            Some("socks5h") => (Protocol::Socks5(Names::There), false, Some(1080)),
+            Some("socks4") => (Protocol::Socks4(Names::Here), false, Some(1080)),
+            Some("socks4a") => (Protocol::Socks4(Names::There), false, Some(1080)),
+            Some(_) => return Err(
+                "only HTTP and SOCKS proxies are supported, write http://, https://, socks5h:// \
+                 or socks4a://"
+                    .into(),
+            ),
+        };
         // The last '@': one in a password that should have been %40 does no harm.
         let (user_info, rest) = match rest.rfind('@') {
             Some(at) => (Some(&rest[..at]), &rest[at + 1..]),

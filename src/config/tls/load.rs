@@ -23,8 +23,8 @@ pub(in crate::config) fn available() -> Result<(), String> {
     Ok(())
 }
 
-/// TLS to a proxy or a destination: version 1.2 at least, without renegotiation. Cheap to clone. Two are equal when
-/// the same was said, and the files that it named held the same.
+/// TLS to a proxy or a destination: version 1.2 at least, without renegotiation. Cheap to clone. Two
+/// are equal when the same was said, and the files that it named held the same.
 #[derive(Clone)]
 pub struct TlsSpec(Arc<Loaded>);
 
