@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Write};
 
-use futures::Poll;
+use futures::{Async, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use crate::net::{Rewind, Transport, Upstream};
@@ -11,25 +11,49 @@ use crate::wire::Passage;
 
 /// The stream to which one request goes.
 ///
-/// What is written behind the request is swallowed, as if it had been sent. Everything else is the
-/// stream's: its end, and what it answers, however late. Writing fails when the request has no end
-/// that could be found.
+/// What is written behind the request is swallowed, as if it had been sent. An end there waits for
+/// that of the answer: the request has one of its own, and squid for one takes the answer away with
+/// a FIN. Everything else is the stream's: the end of a request that isn't whole, and what it
+/// answers, however late. Writing fails when the request has no end that could be found.
 pub fn forwarding<S>(stream: Rewind<Upstream<S>>, passage: Passage) -> Rewind<Upstream<S>>
 where
     S: Transport + 'static,
 {
-    let forwarding = Forwarding { stream, passage };
+    let forwarding = Forwarding::new(stream, passage);
     Rewind::new(Upstream::Layered(Box::new(forwarding)), Vec::new())
 }
 
 struct Forwarding<S> {
     stream: S,
     passage: Passage,
+    /// The client has ended, which the stream doesn't know yet.
+    owes_end: bool,
+    /// The answer has come to its end.
+    is_answered: bool,
 }
 
-impl<S: Read> Read for Forwarding<S> {
+impl<S> Forwarding<S> {
+    fn new(stream: S, passage: Passage) -> Forwarding<S> {
+        Forwarding {
+            stream,
+            passage,
+            owes_end: false,
+            is_answered: false,
+        }
+    }
+}
+
+impl<S: AsyncWrite + Read> Read for Forwarding<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.read(buffer)
+        let count = self.stream.read(buffer)?;
+        if count == 0 && !buffer.is_empty() {
+            self.is_answered = true;
+            if self.owes_end {
+                // Nobody waits for it: where it has no room, the connection ends without.
+                let _ = self.stream.shutdown();
+            }
+        }
+        Ok(count)
     }
 }
 
@@ -53,11 +77,16 @@ impl<S: Write> Write for Forwarding<S> {
     }
 }
 
-impl<S: AsyncRead> AsyncRead for Forwarding<S> {}
+impl<S: AsyncRead + AsyncWrite> AsyncRead for Forwarding<S> {}
 
 impl<S: AsyncWrite> AsyncWrite for Forwarding<S> {
     fn shutdown(&mut self) -> Poll<(), io::Error> {
-        self.stream.shutdown()
+        if self.passage.has_ended() && !self.is_answered {
+            self.owes_end = true;
+            Ok(Async::Ready(()))
+        } else {
+            self.stream.shutdown()
+        }
     }
 }
 
@@ -91,7 +120,7 @@ mod tests {
     /// A stream for one request over this one, and the head that it takes first.
     fn forwarding_to(stream: Script) -> (Forwarding<Script>, Vec<u8>) {
         let Forward { head, passage, .. } = Forward::rewrite(HEAD).unwrap();
-        (Forwarding { stream, passage }, head)
+        (Forwarding::new(stream, passage), head)
     }
 
     /// Another request came behind the first one, and went to its destination, too.
@@ -104,9 +133,37 @@ mod tests {
         assert_eq!(forwarding.write(&all).unwrap(), all.len());
         assert_eq!(forwarding.write(b"more").unwrap(), 4);
         assert_eq!(seen.borrow().written, [&head[..], b"abcde"].concat());
+        assert!(forwarding.shutdown().unwrap().is_ready());
+        assert!(!seen.borrow().ended);
+        assert_eq!(forwarding.read(&mut [0; 9]).unwrap(), 0);
+        assert!(seen.borrow().ended);
+    }
+
+    #[test]
+    fn an_end_behind_the_answers_is_passed_on() {
+        let stream = Script::new(Vec::new(), Vec::new());
+        let seen = stream.seen();
+        let (mut forwarding, head) = forwarding_to(stream);
+        forwarding
+            .write_all(&[&head[..], b"abcde"].concat())
+            .unwrap();
+        assert_eq!(forwarding.read(&mut [0; 9]).unwrap(), 0);
         assert!(!seen.borrow().ended);
         assert!(forwarding.shutdown().unwrap().is_ready());
         assert!(seen.borrow().ended);
+    }
+
+    #[test]
+    fn the_end_of_half_a_request_is_passed_on() {
+        for length in &[0, 1, 4] {
+            let stream = Script::new(Vec::new(), Vec::new());
+            let seen = stream.seen();
+            let (mut forwarding, head) = forwarding_to(stream);
+            forwarding.write_all(&head).unwrap();
+            forwarding.write_all(&b"abcd"[..*length]).unwrap();
+            assert!(forwarding.shutdown().unwrap().is_ready());
+            assert!(seen.borrow().ended, "{}", length);
+        }
     }
 
     #[test]
@@ -141,7 +198,7 @@ mod tests {
         let head = b"POST http://a/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
         let Forward { head, passage, .. } = Forward::rewrite(head).unwrap();
         let stream = Script::new(Vec::new(), Vec::new());
-        let mut forwarding = Forwarding { stream, passage };
+        let mut forwarding = Forwarding::new(stream, passage);
         forwarding.write_all(&head).unwrap();
         let broken = forwarding.write(b"x").unwrap_err();
         assert_eq!(broken.kind(), io::ErrorKind::InvalidData);

@@ -34,6 +34,11 @@ impl Passage {
             .map(|count| of_head + count)
             .map_err(|_| BrokenChunk)
     }
+
+    /// Whether all of the request has gone through.
+    pub fn has_ended(&self) -> bool {
+        self.head == 0 && self.body.has_ended()
+    }
 }
 
 /// A chunk of a client's body has no size, or isn't as long as that says.

@@ -10,19 +10,29 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The stream to which one request goes.
 ///
-/// What is written behind the request is swallowed, as if it had been sent. Everything else is the
-/// stream's: its end, and what it answers, however late. Writing fails when the request has no end
-/// that could be found.
+/// What is written behind the request is swallowed, as if it had been sent. An end there waits for
+/// that of the answer: the request has one of its own, and squid for one takes the answer away with
+/// a FIN. Everything else is the stream's: the end of a request that isn't whole, and what it
+/// answers, however late. Writing fails when the request has no end that could be found.
 #[derive(Debug)]
 pub struct Forwarding<S> {
     stream: S,
     passage: Passage,
+    /// The client has ended, which the stream doesn't know yet.
+    owes_end: bool,
+    /// The answer has come to its end.
+    is_answered: bool,
 }
 
 impl<S> Forwarding<S> {
     /// Lets through to `stream` what the passage does.
     pub fn new(stream: S, passage: Passage) -> Forwarding<S> {
-        Forwarding { stream, passage }
+        Forwarding {
+            stream,
+            passage,
+            owes_end: false,
+            is_answered: false,
+        }
     }
 
     /// The stream.
@@ -31,13 +41,22 @@ impl<S> Forwarding<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Forwarding<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Forwarding<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        if buffer.filled().len() == before && buffer.remaining() > 0 {
+            self.is_answered = true;
+            if self.owes_end {
+                // Nobody waits for it: where it has no room, the connection ends without.
+                let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -65,14 +84,22 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Forwarding<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        if self.passage.has_ended() && !self.is_answered {
+            self.owes_end = true;
+            Poll::Ready(Ok(()))
+        } else {
+            Pin::new(&mut self.stream).poll_shutdown(cx)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ptunnel::wire::Forward;
     use tokio::io::{duplex, AsyncReadExt, AsyncWriteExt};
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -90,12 +117,18 @@ mod tests {
             let send = async {
                 forwarding.write_all(&said).await?;
                 forwarding.write_all(b"more").await?;
-                forwarding.shutdown().await
+                forwarding.shutdown().await?;
+                io::Result::Ok(forwarding)
             };
-            let (written, read) = tokio::join!(send, far.read_to_end(&mut sent));
-            written.unwrap();
+            let mut received = vec![0; request.len()];
+            let (written, read) = tokio::join!(send, far.read_exact(&mut received));
+            let forwarding = written.unwrap();
             read.unwrap();
-            sent
+            let end = timeout(Duration::from_millis(50), far.read_to_end(&mut sent)).await;
+            assert!(end.is_err(), "its end was passed on");
+            drop(forwarding);
+            far.read_to_end(&mut sent).await.unwrap();
+            [received, sent].concat()
         });
         assert_eq!(sent, request);
     }
