@@ -14,6 +14,7 @@ use crate::error::{Error, Seconds};
 use crate::field::Field;
 use crate::route::Via;
 use crate::tally::{Arrival, Flow, Meter, Tally};
+use crate::wire::BrokenChunk;
 
 /// Where a client comes from, as logs call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +81,11 @@ enum Reason {
 }
 
 impl Cut {
-    /// One side's stream broke.
+    /// One side's stream broke; or the client's request did, on its way to the other side.
     pub fn failed(traffic: Traffic, side: Side, error: io::Error) -> Cut {
+        let cause = error.get_ref();
+        let is_clients = cause.map_or(false, |cause| cause.is::<BrokenChunk>());
+        let side = if is_clients { Side::Client } else { side };
         Cut {
             traffic,
             reason: Reason::Failed(side, error),

@@ -356,7 +356,7 @@ fn a_body_whose_end_can_not_be_found_is_cut() {
     client.send("five\r\n");
     server.expect_reset();
     client.expect_reset();
-    program.says(&["info", "cut", "a chunk"]);
+    program.says(&["info", "cut: client: its request has a chunk"]);
 }
 
 /// A reply that is ours.

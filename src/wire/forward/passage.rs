@@ -41,13 +41,14 @@ impl Passage {
     }
 }
 
-/// A chunk of a client's body has no size, or isn't as long as that says.
+/// A chunk of a client's body has no size, isn't as long as that says, or has a line that doesn't end
+/// in CRLF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenChunk;
 
 impl fmt::Display for BrokenChunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client's request has a chunk of no size, or of another")
+        f.write_str("its request has a chunk that can't be read")
     }
 }
 
