@@ -274,6 +274,17 @@ fn connect(bytes: &[u8]) -> (HostPort, usize) {
     (target.parse().expect("a destination"), length)
 }
 
+/// A line that is sent on, with one hop less where those are counted.
+fn counted(method: &str, line: &[u8]) -> Vec<u8> {
+    match field(line) {
+        (name, value) if name == "max-forwards" && matches!(method, "OPTIONS" | "TRACE") => {
+            let hops: u64 = value.trim_matches([' ', '\t']).parse().expect("a number");
+            format!("Max-Forwards: {}", hops - 1).into_bytes()
+        }
+        _ => line.to_vec(),
+    }
+}
+
 /// The name of a field, in lower case, and its value.
 fn field(line: &[u8]) -> (String, String) {
     let line = String::from_utf8_lossy(line);
@@ -338,9 +349,11 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
         "content-length" | "transfer-encoding" => true,
         name => !options.iter().any(|option| option == name),
     };
-    let kept = lines.iter().filter(|line| stays(&field(line).0)).copied();
+    let kept = lines.iter().filter(|line| stays(&field(line).0));
+    let counted: Vec<Vec<u8>> = kept.map(|line| counted(method, line)).collect();
     let via = format!("Via: {} ptunnel", version.strip_prefix("HTTP/").unwrap());
     let ours = [&b"Connection: close"[..], via.as_bytes()];
+    let kept = counted.iter().map(Vec::as_slice);
     let expected: Vec<&[u8]> = kept.chain(ours).collect();
     assert_eq!(sent_lines[1..], expected);
 

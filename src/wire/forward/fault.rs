@@ -30,6 +30,10 @@ pub enum ForwardFault {
     Coding(String),
     /// A transfer coding in HTTP/1.0 (RFC 9112 §6.1).
     CodedTooEarly,
+    /// It may not be sent on, by its own `Max-Forwards`.
+    LastHop,
+    /// A `Max-Forwards` that is no number.
+    Hops(String),
 }
 
 impl fmt::Display for ForwardFault {
@@ -73,6 +77,12 @@ impl fmt::Display for ForwardFault {
                 Escaped(text.as_bytes())
             ),
             ForwardFault::CodedTooEarly => f.write_str("HTTP/1.0 has no Transfer-Encoding"),
+            ForwardFault::LastHop => f.write_str("its Max-Forwards is 0: it ends at this proxy"),
+            ForwardFault::Hops(text) => write!(
+                f,
+                "its Max-Forwards isn't a number: '{}'",
+                Escaped(text.as_bytes())
+            ),
         }
     }
 }

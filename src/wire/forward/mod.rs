@@ -33,6 +33,10 @@ const HOP_BY_HOP: [&str; 7] = [
 /// Fields that say where the request ends: they stay, even if `Connection` names them.
 const OF_THE_BODY: [&str; 2] = ["content-length", "transfer-encoding"];
 
+/// Methods whose `Max-Forwards` says by how many a request may be sent on; with others it says nothing
+/// (RFC 9110 §7.6.2).
+const COUNTED: [&str; 2] = ["OPTIONS", "TRACE"];
+
 /// A request to be sent on.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Forward {
@@ -76,7 +80,11 @@ impl Forward {
         let mut head = format!("{} {} HTTP/{}\r\n", method, url.path, version).into_bytes();
         head.extend(format!("Host: {}\r\n", url.host).bytes());
         for field in fields.iter().filter(stays) {
-            head.extend_from_slice(field.line);
+            if COUNTED.contains(&method) && field.is("max-forwards") {
+                head.extend(format!("Max-Forwards: {}", field.hops_behind()?).bytes());
+            } else {
+                head.extend_from_slice(field.line);
+            }
             head.extend_from_slice(b"\r\n");
         }
         head.extend(format!("Connection: close\r\nVia: {} ptunnel\r\n\r\n", version).bytes());
@@ -122,6 +130,16 @@ impl<'a> Field<'a> {
 
     fn is_among(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.is(name))
+    }
+
+    /// By how many a request with this `Max-Forwards` may still be sent on behind us.
+    fn hops_behind(&self) -> Result<u64, ForwardFault> {
+        let value = String::from_utf8_lossy(self.value);
+        let value = value.trim_matches(|c| matches!(c, ' ' | '\t'));
+        let hops = Some(value).filter(|value| value.bytes().all(|b| b.is_ascii_digit()));
+        let hops: Option<u64> = hops.and_then(|value| value.parse().ok());
+        let hops = hops.ok_or_else(|| ForwardFault::Hops(value.into()))?;
+        hops.checked_sub(1).ok_or(ForwardFault::LastHop)
     }
 }
 
@@ -226,6 +244,27 @@ mod tests {
              Expect: 100-continue\r\nVia: 1.0 before\r\nConnection: close\r\n\
              Via: 1.1 ptunnel\r\n\r\n"
         );
+    }
+
+    /// A request that comes back to us, or goes round, ends so.
+    #[test]
+    fn hops_are_counted_where_they_are() {
+        let counted = |method: &str, value: &str| -> Result<bool, ForwardFault> {
+            let fields = format!("MAX-Forwards:{}\r\n", value);
+            let forward = rewritten(method, "http://a/", &fields)?;
+            Ok(text(&forward).contains("\r\nMax-Forwards: 9\r\n"))
+        };
+        for method in &["OPTIONS", "TRACE"] {
+            assert_eq!(counted(method, " 10 "), Ok(true));
+            assert_eq!(counted(method, "0"), Err(ForwardFault::LastHop));
+            for value in &["", "+1", "1, 1", "18446744073709551616"] {
+                let fault = ForwardFault::Hops(value.to_string());
+                assert_eq!(counted(method, value), Err(fault));
+            }
+        }
+        assert_eq!(counted("GET", "10"), Ok(false));
+        assert_eq!(counted("GET", "0"), Ok(false));
+        assert_eq!(counted("options", "0"), Ok(false));
     }
 
     #[test]
