@@ -30,8 +30,9 @@ fn in_order_with(
             }
         }
         if others.is_empty() {
-            let why = "it is this machine itself or its link, and only what --serve-allow names \
-                       leads there";
+            let why =
+                "it is this machine itself or its link (for --serve-proxy, --serve-allow may \
+                       name it)";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         found = others;
