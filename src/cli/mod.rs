@@ -161,6 +161,7 @@ where
         )));
     }
     let words: Vec<String> = words.into_iter().flat_map(OsString::into_string).collect();
+    refuse_values_of_switches(&words)?;
     match flags::incomplete_app().get_matches_from_safe(&words) {
         Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
             Some(text) => Ok(Words::Print(text)),
@@ -172,6 +173,27 @@ where
             _ => Err(complaint(&e)),
         },
     }
+}
+
+/// clap 2 leaves such a value out in silence, and takes `--insecure=no` for `--insecure`.
+fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
+    let switches: Vec<_> = definition::options()
+        .into_iter()
+        .filter(|option| option.value.is_none())
+        .flat_map(|switch| switch.long)
+        .collect();
+    for word in words.iter().take_while(|word| *word != "--") {
+        let end = word.find('=').filter(|_| word.starts_with("--"));
+        let name = end.map(|end| &word["--".len()..end]);
+        if name.map_or(false, |name| switches.contains(&name)) {
+            return Err(Error::usage(format!(
+                "{}: a switch takes no value; {}",
+                Escaped(word.as_bytes()),
+                RIGHT
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The typed words with those of a file in front, and what is to be warned of.

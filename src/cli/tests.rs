@@ -52,6 +52,26 @@ fn tunnels_keep_their_order_in_both_forms() {
     assert!(complaint("-p p:1 1:a").contains("'1:a'"));
 }
 
+/// `--insecure=no` was `--insecure`.
+#[test]
+fn a_switch_takes_no_value() {
+    for word in &[
+        "--insecure=no",
+        "--proxy-insecure=false",
+        "--quiet=",
+        "--demo=1",
+    ] {
+        let told = complaint(&format!("-p p:1 1:a:1 {}", word));
+        assert!(
+            told.contains(&format!("{}: a switch takes no", word)),
+            "{}",
+            told
+        );
+    }
+    let header = config("-p p:1 1:a:1 -H X:--insecure=no --listen=127.0.0.2");
+    assert!(header.listen == "127.0.0.2".parse().unwrap());
+}
+
 #[test]
 fn proxies_keep_their_order_and_headers_theirs() {
     let route = config("-p p:1 --proxy http://q 1:a:1 -H A:_b -H C:_d").route;

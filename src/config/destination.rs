@@ -72,6 +72,11 @@ pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
         Some(parts) => parts,
         None => return Ok(("", false, text)),
     };
+    if scheme.eq_ignore_ascii_case("tls") && rest.contains('@') {
+        return Err(
+            "a destination has no user: that is for whoever speaks through the tunnel".into(),
+        );
+    }
     if scheme.eq_ignore_ascii_case("tls") && split_scheme(rest).is_none() {
         return available().map(|()| (before, true, rest));
     }
@@ -85,6 +90,16 @@ pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
     Err(format!("{}:// has no place in it{}", scheme, hint))
 }
 
+/// Without what stands before the host, as a user does in URLs: this is for messages.
+pub(super) fn redact(text: &str) -> String {
+    match (text.find("://"), text.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => {
+            format!("{}://***{}", &text[..scheme], &text[at..])
+        }
+        _ => text.into(),
+    }
+}
+
 impl FromStr for DestinationUrl {
     type Err = Error;
 
@@ -96,7 +111,7 @@ impl FromStr for DestinationUrl {
             }),
             _ => Err("nothing stands before tls://".into()),
         };
-        read().map_err(|why: String| wrong("destination", text, why, RIGHT))
+        read().map_err(|why: String| wrong("destination", &redact(text), why, RIGHT))
     }
 }
 
@@ -207,6 +222,10 @@ mod tests {
             ("tls://http://a:1", "tls:// has no place in it"),
             ("1:tls://a:1", "nothing stands before tls://"),
             ("tls://", "the host is missing"),
+            (
+                "tls://joe:x@a:1",
+                "'tls://***@a:1': a destination has no user",
+            ),
         ] {
             let complaint = complaint(text);
             assert!(complaint.contains(told), "{}", complaint);

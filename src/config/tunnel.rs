@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::destination::split_tls;
+use super::destination::{redact, split_tls};
 use super::host::{read_port, refuse_scheme, Host};
 use super::{wrong, Bind, Destination, DestinationUrl, HostPort, ListenSpec, TlsSpec};
 use crate::error::Error;
@@ -83,7 +83,7 @@ impl FromStr for TunnelUrl {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<TunnelUrl, Error> {
-        read(text).map_err(|why| wrong("tunnel", text, why, RIGHT))
+        read(text).map_err(|why| wrong("tunnel", &redact(text), why, RIGHT))
     }
 }
 
@@ -257,6 +257,9 @@ mod tests {
             assert!(complaint.contains(told), "{}", complaint);
             assert!(complaint.contains(&format!("'{}'", text)), "{}", complaint);
         }
+        let with_user = complaint("1143:tls://joe:secret@a:1");
+        assert!(with_user.contains("has no user"), "{}", with_user);
+        assert!(with_user.contains("'1143:tls://***@a:1'"), "{}", with_user);
         let dynamic = "1080:tls://a:1".parse::<Entrance>().unwrap_err();
         assert!(dynamic.to_string().contains("it is a tunnel"));
         assert!("tls://127.0.0.1:1080".parse::<Entrance>().is_err());
