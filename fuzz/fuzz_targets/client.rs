@@ -275,7 +275,7 @@ fn connect(bytes: &[u8]) -> (HostPort, usize) {
 }
 
 /// A line that is sent on, with one hop less where those are counted.
-fn counted(method: &str, line: &[u8]) -> Vec<u8> {
+fn one_hop_less(method: &str, line: &[u8]) -> Vec<u8> {
     match field(line) {
         (name, value) if name == "max-forwards" && matches!(method, "OPTIONS" | "TRACE") => {
             let hops: u64 = value.trim_matches([' ', '\t']).parse().expect("a number");
@@ -350,10 +350,10 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
         name => !options.iter().any(|option| option == name),
     };
     let kept = lines.iter().filter(|line| stays(&field(line).0));
-    let counted: Vec<Vec<u8>> = kept.map(|line| counted(method, line)).collect();
+    let kept: Vec<Vec<u8>> = kept.map(|line| one_hop_less(method, line)).collect();
     let via = format!("Via: {} ptunnel", version.strip_prefix("HTTP/").unwrap());
     let ours = [&b"Connection: close"[..], via.as_bytes()];
-    let kept = counted.iter().map(Vec::as_slice);
+    let kept = kept.iter().map(Vec::as_slice);
     let expected: Vec<&[u8]> = kept.chain(ours).collect();
     assert_eq!(sent_lines[1..], expected);
 
