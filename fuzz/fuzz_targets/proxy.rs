@@ -14,6 +14,7 @@ fuzz_target!(|text: &str| {
             ptunnel_fuzz::destination(&url.address);
             let login = url.login.as_ref().map_or(String::new(), written);
             let scheme = match url.protocol {
+                Protocol::Http if url.is_secure => "https",
                 Protocol::Http => "http",
                 Protocol::Socks5(Names::Here) => "socks5",
                 Protocol::Socks5(Names::There) => "socks5h",
