@@ -33,7 +33,7 @@ use self::secrecy::Secretive;
 use crate::config::{Bind, Block, Blocks, Config, Credentials, DestinationUrl, Family};
 use crate::config::{Host, HostPort, ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl};
 use crate::config::{Route, Secret, ServeSpec, StatusSpec, Timeouts, TlsPeer, TunnelUrl};
-use crate::entrance::{self, Spot};
+use crate::entrance::{self, Purpose, Spot};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::escape::Escaped;
@@ -42,9 +42,19 @@ use crate::pac::Pac;
 /// No limit in time is longer: a year, in seconds.
 const LONGEST: f64 = 31_536_000.0;
 
-/// After what clap has to say.
-const RIGHT: &str = "a right command line is ptunnel -p proxy.example:3128 \
-                     8993:imap.example.org:993, and --help shows every option";
+/// Behind a complaint about the command line as a whole.
+const RIGHT: &str = "e.g. ptunnel -p proxy.example:3128 8993:imap.example.org:993; see --help";
+
+/// What names something to do, or a way to it: the demo brings its own.
+const NOT_WITH_DEMO: &[&str] = &[
+    "forward",
+    "stdio",
+    "dynamic",
+    "serve-proxy",
+    "proxy",
+    "pac",
+    "via",
+];
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -156,7 +166,7 @@ where
     if let Some(place) = words.iter().position(|word| word.to_str().is_none()) {
         // Not shown: it may be the password.
         return Err(Error::usage(format!(
-            "argument {} isn't UTF-8; a right one is 8993:imap.example.org:993",
+            "argument {} isn't UTF-8; e.g. 8993:imap.example.org:993",
             place
         )));
     }
@@ -212,8 +222,28 @@ fn complete(
         .chain(typed.skip(1))
         .collect();
     let mut warnings = Vec::new();
-    let config = configure(&matches(flags::app(), &words)?, env, missing, &mut warnings)?;
+    let matches = matches(flags::app(), &words)?;
+    refuse_beside_demo(&matches)?;
+    let config = configure(&matches, env, missing, &mut warnings)?;
     Ok((config, warnings))
+}
+
+fn refuse_beside_demo(matches: &ArgMatches<'_>) -> Result<(), Error> {
+    if !matches.is_present("demo") {
+        return Ok(());
+    }
+    let mut options = NOT_WITH_DEMO.iter();
+    let beside = if let Some(tunnel) = matches.value_of("tunnel") {
+        format!("the tunnel '{}'", Escaped(tunnel.as_bytes()))
+    } else if let Some(option) = options.find(|option| matches.is_present(option)) {
+        format!("--{}", option)
+    } else {
+        return Ok(());
+    };
+    Err(Error::usage(format!(
+        "--demo brings its own tunnel and proxy and can't be combined with {}; e.g. ptunnel --demo",
+        beside
+    )))
 }
 
 /// Some words by themselves, beside the demo, which goes with all others and wants none.
@@ -258,16 +288,36 @@ fn exposures(typed: &ArgMatches<'_>) -> Vec<String> {
         .collect()
 }
 
-/// clap's message without its usage, in one line.
+/// What clap found wrong, in one line.
 fn complaint(e: &clap::Error) -> Error {
+    // All but the usage that it prints.
     let lines = e
         .message
         .lines()
         .take_while(|line| !line.starts_with("USAGE"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     let text = words.join(" ");
-    let text = text.trim_start_matches("error: ");
-    Error::usage(format!("{}; {}", Escaped(text.as_bytes()), RIGHT))
+    let behind = |phrase: &str| text.find(phrase).map(|start| &text[start + phrase.len()..]);
+    let info = e.info.as_deref().unwrap_or_default();
+    let text = match (e.kind, info) {
+        (ErrorKind::UnknownArgument, [option]) => match behind("Did you mean ") {
+            Some(similar) => format!("unknown option '{}': did you mean {}", option, similar),
+            None => format!("unknown option '{}'; {}", option, RIGHT),
+        },
+        (ErrorKind::EmptyValue, [option]) => format!("--{} needs a value; {}", option, RIGHT),
+        (ErrorKind::InvalidValue, [option, value]) => {
+            let options = definition::options();
+            let choices = options.iter().find(|known| known.name == option);
+            let choices = choices.map_or(String::new(), |known| known.choices.join(", "));
+            format!("--{}: '{}' isn't one of {}", option, value, choices)
+        }
+        (ErrorKind::MissingRequiredArgument, _) => {
+            let missing = behind("were not provided: ").unwrap_or(&text);
+            format!("missing beside what is given: {}; {}", missing, RIGHT)
+        }
+        _ => format!("{}; {}", text.trim_start_matches("error: "), RIGHT),
+    };
+    Error::usage(Escaped(text.as_bytes()).to_string())
 }
 
 fn configure(
@@ -288,10 +338,18 @@ fn configure(
     let is_without_listener = tunnels.is_empty() && dynamic.is_empty() && serve.is_none();
     match (&stdio, is_without_listener) {
         _ if demo => {}
-        _ if test && tunnels.is_empty() && stdio.is_none() => return Err(Error::usage(
-            "--test has nowhere to go, since -D and --serve-proxy have no destination of their \
-                 own: give a tunnel such as 8993:imap.example.org:993, or -W HOST:PORT beside them",
-        )),
+        _ if test && tunnels.is_empty() && stdio.is_none() => {
+            let why = if is_without_listener {
+                ""
+            } else {
+                ", and -D and --serve-proxy have none"
+            };
+            return Err(Error::usage(format!(
+                "--test needs a destination{}: add a tunnel or -W HOST:PORT; \
+                 e.g. ptunnel -p proxy.example:3128 --test 8993:imap.example.org:993",
+                why
+            )));
+        }
         _ if test => {}
         (None, true) => {
             return Err(Error::usage(
@@ -301,8 +359,8 @@ fn configure(
         }
         (Some(_), false) => {
             return Err(Error::usage(
-                "-W is a tunnel of its own and goes without others: \
-                 a right one is ptunnel -p proxy.example:3128 -W example.org:22",
+                "-W carries stdin and stdout and can't be combined with tunnels, -D or \
+                 --serve-proxy; e.g. ptunnel -p proxy.example:3128 -W example.org:22",
             ))
         }
         _ => {}
@@ -361,7 +419,28 @@ fn configure(
         is_open: !config.dynamic.is_empty(),
     };
     config.route = route(matches, &reach, env, missing, warnings)?;
+    warnings.extend(exposed_tunnels(&config));
     Ok(config)
+}
+
+/// A warning when tunnels serve every host that can reach this one.
+fn exposed_tunnels(config: &Config) -> Option<String> {
+    if config.demo || config.test || !config.allow_from.is_empty() {
+        return None;
+    }
+    let exposed = entrance::entrances(config).filter_map(|(purpose, spot)| match (purpose, spot) {
+        (Purpose::Tunnel(_), Spot::Port(bind, port)) => entrance::exposed_port(bind, port),
+        _ => None,
+    });
+    let listeners: Vec<String> = exposed.collect();
+    if listeners.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "every host that can reach this one can use {}: bind to 127.0.0.1, or restrict clients \
+         with --allow-from CIDR",
+        listeners.join(", ")
+    ))
 }
 
 /// The value of an option, if it was given.
@@ -401,18 +480,29 @@ fn values<'a>(matches: &'a ArgMatches<'_>, name: &str) -> Result<Vec<(usize, &'a
 fn tunnels(matches: &ArgMatches<'_>) -> Result<Vec<TunnelUrl>, Error> {
     let mut given = values(matches, "tunnel")?;
     given.append(&mut values(matches, "forward")?);
+    let mut behind_stdio = values(matches, "stdio")?;
+    given.extend(behind_stdio.drain(own_words(&behind_stdio)..));
     given.sort_by_key(|(index, _)| *index);
     given.into_iter().map(|(_, text)| text.parse()).collect()
 }
 
 /// `-W HOST:PORT` and `-W HOST PORT`.
 fn stdio(matches: &ArgMatches<'_>) -> Result<Option<DestinationUrl>, Error> {
-    let values: Vec<&str> = matches.values_of("stdio").into_iter().flatten().collect();
-    match values[..] {
+    let mut words = values(matches, "stdio")?;
+    words.truncate(own_words(&words));
+    match words[..] {
         [] => Ok(None),
-        [both] => both.parse().map(Some),
-        [host, port] => DestinationUrl::of_words(host, port).map(Some),
+        [(_, both)] => both.parse().map(Some),
+        [(_, host), (_, port)] => DestinationUrl::of_words(host, port).map(Some),
         _ => unreachable!("clap counts them"),
+    }
+}
+
+/// How many of the words that clap gave to `-W` belong to it: behind `HOST:PORT` comes a tunnel.
+fn own_words(words: &[(usize, &str)]) -> usize {
+    match words {
+        [(_, first), _] if first.parse::<DestinationUrl>().is_ok() => 1,
+        _ => words.len(),
     }
 }
 
@@ -609,7 +699,7 @@ fn timeouts(matches: &ArgMatches<'_>) -> Result<Timeouts, Error> {
     let limit = |name| one::<Span>(matches, name).map(|span| span.map(|span| span.0));
     let some = |name, usual: Duration| match limit(name)? {
         Some(limit) if limit == Duration::from_secs(0) => Err(Error::usage(format!(
-            "--{} 0 would fail every connection; a right one is 10",
+            "--{} 0 would fail every connection; e.g. 10",
             name
         ))),
         given => Ok(given.unwrap_or(usual)),
@@ -645,7 +735,7 @@ impl FromStr for Span {
                 Ok(Span(span.max(least)))
             }
             _ => Err(Error::usage(format!(
-                "invalid time '{}': it is a number of seconds up to {}; a right one is 2.5",
+                "invalid time '{}': it is a number of seconds up to {}; e.g. 2.5",
                 Escaped(text.as_bytes()),
                 LONGEST
             ))),
@@ -679,7 +769,7 @@ fn number(text: &str, most: usize, right: usize) -> Result<usize, Error> {
     match text.parse() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(Error::usage(format!(
-            "invalid number '{}': it is from 1 to {}; a right one is {}",
+            "invalid number '{}': it is from 1 to {}; e.g. {}",
             Escaped(text.as_bytes()),
             most,
             right

@@ -248,10 +248,7 @@ fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     let fail = |why: String| unreadable("--password-file", path, why);
     let (text, remedy) = read_text(path, file).map_err(fail)?;
     if let Some(remedy) = remedy {
-        return Err(fail(format!(
-            "others can read it; a right one is made by {}",
-            remedy
-        )));
+        return Err(fail(format!("others can read it: {}", remedy)));
     }
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);

@@ -4,11 +4,13 @@
 //! are read. Its memory is for its own user and root; a core dump, which outlives it, leaves that
 //! memory out. Both are best effort: without /proc nothing is lost but this.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs;
+use std::io;
 use std::ops::Range;
 
 use log::info;
+
+use crate::sys;
 
 /// A value on the command line, and where in it the password stands.
 pub(super) struct Secretive<'a> {
@@ -72,38 +74,7 @@ impl<'a> Secretive<'a> {
 /// Overwrites passwords in `/proc/PID/cmdline`.
 pub(super) fn conceal(secrets: &[Secretive<'_>]) {
     if !secrets.is_empty() {
-        let _ = overwrite(secrets);
-    }
-}
-
-/// The kernel shows the memory in which it handed the words over. std has copied them, and nothing
-/// else points there, so that only readers of /proc see the change.
-fn overwrite(secrets: &[Secretive<'_>]) -> io::Result<()> {
-    let (start, end) = place_of_words(&fs::read("/proc/self/stat")?)
-        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-    let mut memory = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/proc/self/mem")?;
-    let mut words = vec![0; (end - start) as usize];
-    memory.seek(SeekFrom::Start(start))?;
-    memory.read_exact(&mut words)?;
-    star_out(&mut words, secrets);
-    memory.seek(SeekFrom::Start(start))?;
-    memory.write_all(&words)
-}
-
-/// Fields 48 and 49 of proc(5)'s stat; the second field, a name in parentheses, may hold anything.
-fn place_of_words(stat: &[u8]) -> Option<(u64, u64)> {
-    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
-    let mut fields = rest.split_ascii_whitespace().skip(45);
-    let start = fields.next()?.parse().ok()?;
-    let end = fields.next()?.parse().ok()?;
-    if start < end {
-        Some((start, end))
-    } else {
-        None
+        let _ = sys::rewrite_arguments(|words| star_out(words, secrets));
     }
 }
 
@@ -197,12 +168,5 @@ mod tests {
             assert!(Secretive::url(open).is_none(), "{}", open);
         }
         assert!(Secretive::login("joe").is_none());
-    }
-
-    #[test]
-    fn the_place_is_found_behind_any_name() {
-        let stat = format!("1 (a) b) (c) S {}7 9 0", "1 ".repeat(44));
-        assert_eq!(place_of_words(stat.as_bytes()), Some((7, 9)));
-        assert_eq!(place_of_words(b"1 (a) S 1 2"), None);
     }
 }

@@ -298,7 +298,7 @@ fn a_dynamic_listener_is_for_those_who_are_named() {
         elsewhere,
         ["/run/s".parse().unwrap(), Entrance::Passed("s".into())]
     );
-    assert!(complaint("-p p:1 -D 1 -W a:1").contains("without others"));
+    assert!(complaint("-p p:1 -D 1 -W a:1").contains("-W carries stdin and stdout"));
 }
 
 /// Which proxy is wanted isn't known before a client has named its destination.
@@ -337,7 +337,10 @@ fn stdio_takes_one_word_or_two() {
     assert!(complaint("-p p:1 -W a").contains("'a'"));
     assert!(complaint("-p p:1 -W a x").contains("'a:x'"));
     assert!(complaint("-p p:1 -W a:22 -L 1:b:1").contains("-W"));
-    assert!(complaint("-p p:1 -W a:22 1:b:1").contains("'a:22 1:b:1'"));
+    assert!(complaint("-p p:1 -W a:22 1:b:1").contains("can't be combined with tunnels"));
+    assert!(complaint("-p p:1 -W a:22 22").contains("invalid tunnel '22'"));
+    let both = config("-p p:1 --test -W a:22 1:b:1");
+    assert_eq!((both.tunnels.len(), both.stdio.is_some()), (1, true));
 }
 
 #[cfg(feature = "tls")]
@@ -378,7 +381,7 @@ fn options_for_tls_are_for_those_whom_they_name() {
 
 #[test]
 fn where_and_how_many() {
-    let config = config("-p p:1 *:1:a:1 -l ::1 --max-connections 5 --threads 3 --splice never");
+    let config = config("-p p:1 1:a:1 -l ::1 --max-connections 5 --threads 3 --splice never");
     assert_eq!(config.listen, "::1".parse().unwrap());
     assert_eq!(config.max_connections, Some(5));
     assert_eq!(config.threads, 3);
@@ -684,15 +687,60 @@ fn a_netrc_file_fills_in_what_nothing_else_says() {
 }
 
 #[test]
+fn a_tunnel_for_other_hosts_is_warned_of_unless_clients_are_restricted() {
+    let told = |line: &str| warned(line).1;
+    let one = "every host that can reach this one can use *:1: bind to 127.0.0.1, or restrict \
+               clients with --allow-from CIDR";
+    assert_eq!(told("-p p:1 *:1:a:1 2:a:1"), [one]);
+    let several = told("-p p:1 1:a:1 [::1]:2:a:1 3:a:1 -l 0.0.0.0");
+    assert!(
+        several[0].contains("0.0.0.0:1, 0.0.0.0:3:"),
+        "{}",
+        several[0]
+    );
+    for line in &[
+        "*:1:a:1 --allow-from 10.0.0.0/8",
+        "1:a:1 /run/s:a:1",
+        "*:1:a:1 --test",
+    ] {
+        assert!(told(&format!("-p p:1 {}", line)).is_empty(), "{}", line);
+    }
+}
+
+#[test]
+fn the_demo_goes_alone() {
+    assert!(config("--demo -v --splice never").demo);
+    for beside in &[
+        "1:a:1",
+        "-L 1:a:1",
+        "-W a:1",
+        "-D 1",
+        "--serve-proxy 1",
+        "-p p:1",
+    ] {
+        let complaint = complaint(&format!("--demo {}", beside));
+        assert!(
+            complaint.contains("can't be combined with"),
+            "{}",
+            complaint
+        );
+    }
+    assert!(complaint("--demo 1:a:1").contains("the tunnel '1:a:1'"));
+}
+
+#[test]
 fn a_test_needs_somewhere_to_go() {
     assert!(config("-p p:1 --test 1:a:1").test && config("-p p:1 --test -W a:1").test);
     assert!(!config("-p p:1 1:a:1").test);
-    for line in &["--test", "-p p:1 --test", "-p p:1 --test --serve-proxy 1"] {
-        assert!(
-            complaint(line).contains("--test has nowhere to go"),
-            "{}",
-            line
-        );
+    for (line, told) in &[
+        ("--test", "--test needs a destination: add"),
+        ("-p p:1 --test", "--test needs a destination: add"),
+        (
+            "-p p:1 --test --serve-proxy 1",
+            "--test needs a destination, and -D and --serve-proxy have none: add",
+        ),
+    ] {
+        assert!(complaint(line).contains(told), "{}", line);
     }
     assert!(complaint("--demo --test").contains("--demo"));
 }

@@ -53,11 +53,11 @@ impl Credentials {
         let user = user.into();
         if user.contains(':') {
             Err(Error::usage(
-                "a user name can't hold ':' (RFC 7617); a right one is joe",
+                "a user name can't hold ':' (RFC 7617); e.g. joe",
             ))
         } else if user.chars().any(char::is_control) {
             Err(Error::usage(
-                "a user name can't hold control characters; a right one is joe",
+                "a user name can't hold control characters; e.g. joe",
             ))
         } else if password.0.chars().any(char::is_control) {
             Err(Error::usage(format!(
@@ -94,9 +94,10 @@ impl FromStr for Login {
         let mut parts = text.splitn(2, ':');
         let user = parts.next().unwrap_or_default().to_string();
         if user.is_empty() {
-            return Err(Error::usage(
-                "the user name before the password is missing; a right one is joe:secret",
-            ));
+            return Err(Error::usage(match parts.next() {
+                Some(_) => "the user name before ':' is empty; e.g. joe:secret",
+                None => "the user name is empty; e.g. joe",
+            }));
         }
         let password = parts.next().map(Secret::new);
         Ok(Login { user, password })

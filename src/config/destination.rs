@@ -179,7 +179,10 @@ mod tests {
     #[test]
     fn what_else_looks_like_a_scheme_is_refused_as_it_is_written() {
         for (text, told) in &[
-            ("http://a:1", "'http://a:1': http:// has no place in it; a"),
+            (
+                "http://a:1",
+                "'http://a:1': http:// has no place in it; e.g.",
+            ),
             (
                 "https://a:1",
                 "https:// has no place in it: write tls:// for TLS",

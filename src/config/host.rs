@@ -253,7 +253,13 @@ impl FromStr for Bind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Bind, Error> {
-        Bind::read(text).map_err(|why| wrong("address to listen on", text, why, "127.0.0.1"))
+        Bind::read(text).map_err(|why| {
+            let why = match HostPort::read(text) {
+                Ok(_) => "the port is part of each tunnel, write the address alone".into(),
+                Err(_) => why,
+            };
+            wrong("address to listen on", text, why, "127.0.0.1")
+        })
     }
 }
 
@@ -336,7 +342,7 @@ mod tests {
     fn complaints_show_the_text_the_reason_and_an_example() {
         assert_eq!(
             complaint("example.org"),
-            "invalid destination 'example.org': the port is missing; a right one is example.org:22"
+            "invalid destination 'example.org': the port is missing; e.g. example.org:22"
         );
         assert!(complaint("example.org:+22").contains("a port is a number"));
         assert!(complaint("example.org:0").contains("port 0"));

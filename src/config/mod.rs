@@ -310,7 +310,7 @@ impl Config {
 pub(crate) fn wrong(what: &str, text: &str, why: impl fmt::Display, right: &str) -> Error {
     let text = Escaped(text.as_bytes());
     Error::usage(format!(
-        "invalid {} '{}': {}; a right one is {}",
+        "invalid {} '{}': {}; e.g. {}",
         what, text, why, right
     ))
 }

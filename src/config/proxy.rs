@@ -149,8 +149,11 @@ impl FromStr for ProxyUrl {
 
 /// What is wrong with a text, when it is `why` as it stands.
 fn diagnosed(text: &str, why: String) -> String {
-    let is_bare = !text.contains("://");
-    if is_bare && ProxyUrl::read(&text.replacen(':', "://", 1)).is_ok() {
+    let is_right_with = |scheme_end: &str| {
+        let repaired = text.replacen(scheme_end, "://", 1);
+        repaired != text && ProxyUrl::read(&repaired).is_ok()
+    };
+    if !text.contains("://") && (is_right_with(":/") || is_right_with(":")) {
         "'//' is missing behind its scheme".into()
     } else {
         why

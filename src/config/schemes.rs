@@ -84,7 +84,7 @@ mod tests {
         assert!(!some.allow(Scheme::Basic));
         for wrong in &["", "digest,", "bearer", "digest ntlm"] {
             let complaint = wrong.parse::<Schemes>().unwrap_err().to_string();
-            assert!(complaint.contains("a list of them; a right one is digest,ntlm"));
+            assert!(complaint.contains("a list of them; e.g. digest,ntlm"));
         }
         for wrong in &["negotiate", "ntlm,Kerberos"] {
             let complaint = wrong.parse::<Schemes>().unwrap_err().to_string();

@@ -10,9 +10,6 @@ use super::{wrong, Bind, Destination, DestinationUrl, HostPort, ListenSpec, TlsS
 use crate::error::Error;
 use crate::escape::Escaped;
 
-const RIGHT: &str = "8993:imap.example.org:993, of the form [BIND:]PORT:HOST:HOSTPORT, or \
-                     /run/user/1000/imap:imap.example.org:993, or 1143:tls://imap.example.org:993";
-
 /// Bytes that the path of a Unix socket may have (unix(7): 108 with the NUL behind it).
 const PATH_LIMIT: usize = 107;
 
@@ -83,7 +80,20 @@ impl FromStr for TunnelUrl {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<TunnelUrl, Error> {
-        read(text).map_err(|why| wrong("tunnel", &redact(text), why, RIGHT))
+        read(text).map_err(|why| wrong("tunnel", &redact(text), why, example(text)))
+    }
+}
+
+/// A tunnel of the form that `text` comes closest to.
+fn example(text: &str) -> &'static str {
+    if text.starts_with("fd:") {
+        "fd:imap:imap.example.org:993"
+    } else if text.contains("://") {
+        "1143:tls://imap.example.org:993"
+    } else if text.contains('/') {
+        "/run/user/1000/imap:imap.example.org:993"
+    } else {
+        "8993:imap.example.org:993, of the form [BIND:]PORT:HOST:HOSTPORT"
     }
 }
 
@@ -296,10 +306,10 @@ mod tests {
                 tunnel("8993:imap.example:imaps"),
                 "a port is a number from 1 to 65535; names of services aren't looked up",
             ),
-            (entrance("x"), "a right one is 1080"),
-            (entrance("u.sock"), "write ./u.sock; a right"),
-            (tunnel("u.sock:D:1"), "write ./u.sock; a right"),
-            (tunnel("10.0.0.1:a:22"), "a number from 1 to 65535; a right"),
+            (entrance("x"), "e.g. 1080"),
+            (entrance("u.sock"), "write ./u.sock; e.g."),
+            (tunnel("u.sock:D:1"), "write ./u.sock; e.g."),
+            (tunnel("10.0.0.1:a:22"), "a number from 1 to 65535; e.g."),
             (tunnel("http://a:22"), "http:// has no place in it"),
             (tunnel("1:http://a:22"), ": http:// has no place in it"),
             (entrance("http://127.0.0.1:1080"), "http:// has no place"),

@@ -85,6 +85,8 @@ fn a_check_says_what_would_be_done_and_hides_passwords() {
                 serve-proxy = 3128\n\
                 serve-user = \"ann:hunter3\"\n";
     let expected = "\
+        warning: every host that can reach this one can use *:2: bind to 127.0.0.1, or restrict clients with \
+        --allow-from CIDR\n\
         would listen on 127.0.0.1:1 for c.example:3 through a.example:1 as joe, then b.example:2, else directly\n\
         would listen on *:2 for 10.1.1.1:4 directly\n\
         would serve a proxy on 127.0.0.1:3128 for ann to all destinations\n";
@@ -255,13 +257,16 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "threads = [1]",
-            "FILE:3: a list for 'threads'; a right one is threads = \"N\"",
+            "FILE:3: 'threads' takes a string or a number, not a list; e.g. threads = \"N\"",
         ),
         (
             "check-config = true",
             "FILE:3: 'check-config' is for the command line",
         ),
-        ("splice = 'maybe'", "FILE:3: 'maybe' isn't a valid value"),
+        (
+            "splice = 'maybe'",
+            "FILE:3: --splice: 'maybe' isn't one of auto, never, always",
+        ),
         (
             "header = [\n'A: b',\n'bad']",
             "FILE:5: --header: invalid header 'bad'",
@@ -271,13 +276,37 @@ fn what_is_wrong_is_told_with_its_line() {
             "serve-proxy = '*:1'",
             "FILE:3: --serve-proxy *:1 would be a proxy for everybody",
         ),
-        ("ipv4 = true\nipv6 = true", "FILE: The argument '--ipv"),
-        ("stdio = 'a:1'", "FILE: -W is a tunnel of its own"),
+        ("ipv4 = true\nipv6 = true", "FILE:4: The argument '--ipv"),
+        ("stdio = 'a:1'", "FILE: -W carries stdin and stdout"),
+        (
+            "proxy = {host = 'a'}",
+            "FILE:3: 'proxy' is already set on line 1",
+        ),
+        (
+            "user = {name = 'a'}",
+            "FILE:3: 'user' takes a string or a number, not a table",
+        ),
+        (
+            "user = 2021-01-01",
+            "FILE:3: 'user' takes a string or a number, not a date or time",
+        ),
+        (
+            "via = ['b:1', 2021-01-01]",
+            "FILE:3: 'via' takes a string or a list of strings, not a date or time inside the list",
+        ),
+        (
+            "verbose = 2.5",
+            "FILE:3: 'verbose' takes true, false or a whole number from 0 to 255, not 2.5",
+        ),
+        (
+            "forward = [\n'9991:x:1',\n'9992:x:1',\n'9991:y:1']",
+            "FILE:6: 127.0.0.1:9991 is given twice",
+        ),
         ("serve-user = 'a:b'", "FILE: "),
         ("x", "FILE:3: expected an equals"),
         (
             "threads = 1\nthreads = 2",
-            "FILE:4: 'threads' stands here for the second time",
+            "FILE:4: 'threads' is already set on line 3",
         ),
     ] {
         assert_refused(&format!("{}{}", right, text), &[], said);

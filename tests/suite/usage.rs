@@ -171,7 +171,7 @@ fn numbers() {
     for (name, most) in &[("--threads", "1024"), ("--max-connections", "1000000")] {
         for value in &["", "0", "-1", "x", "1.5", "1000001", "99999999999999999999"] {
             let finished = with(&[&format!("{}={}", name, value)]);
-            let right = format!("from 1 to {}; a right one is ", most);
+            let right = format!("from 1 to {}; e.g. ", most);
             assert_refused(&finished, &format!("'{}'", value), &right);
             assert!(finished.stderr.contains(name), "{}", finished.stderr);
         }
@@ -419,5 +419,83 @@ fn a_proxy_for_everybody() {
     for address in &["0.0.0.0:0", "*:0", ":0", "[::]:0", "192.0.2.1:0"] {
         let finished = Ptunnel::new().args(&["--serve-proxy", address]).run();
         assert_refused(&finished, address, "--serve-user");
+    }
+}
+
+/// Each of these once named another fault than the one that was there.
+#[test]
+fn the_message_names_the_fault() {
+    let proxy = &["-p", "proxy.example:3128"][..];
+    for (args, told) in &[
+        (
+            &["-W", "a.example:1", "8993:b.example:2"][..],
+            "-W carries stdin and stdout and can't be combined with tunnels",
+        ),
+        (
+            &["--listen", "127.0.0.1:9000", "1:a.example:2"],
+            "'127.0.0.1:9000': the port is part of each tunnel, write the address alone",
+        ),
+        (
+            &["-p", "http:/host:3128", "1:a.example:2"],
+            "'http:/host:3128': '//' is missing behind its scheme",
+        ),
+        (
+            &["-U", "", "1:a.example:2"],
+            "--user: the user name is empty; e.g. joe",
+        ),
+        (
+            &["-U", ":x", "1:a.example:2"],
+            "--user: the user name before ':' is empty; e.g. joe:secret",
+        ),
+        (&["--test"], "--test needs a destination: add a tunnel"),
+        (
+            &["--demo", "8993:a.example:2"],
+            "--demo brings its own tunnel and proxy",
+        ),
+        (&["--foo", "1:a.example:2"], "unknown option '--foo'; e.g. "),
+        (
+            &["--prxy", "a:1"],
+            "unknown option '--prxy': did you mean --proxy?",
+        ),
+        (&["-U"], "--user needs a value; e.g. ptunnel -p"),
+        (
+            &["--splice=x", "1:a.example:2"],
+            "--splice: 'x' isn't one of auto, never, always",
+        ),
+        (
+            &["--proxy-key", "k", "1:a.example:2"],
+            "missing beside what is given: --proxy-cert <FILE>",
+        ),
+    ] {
+        let finished = Ptunnel::new().args(proxy).args(args).run();
+        assert_refused(&finished, told, "");
+    }
+}
+
+/// The example is of the form that was meant, and the only one.
+#[test]
+fn a_wrong_tunnel_is_shown_one_right_one() {
+    for (text, example) in &[
+        (
+            "8993:a.example",
+            "; e.g. 8993:imap.example.org:993, of the form [BIND:]PORT:HOST:HOSTPORT",
+        ),
+        (
+            "/run/s:a.example",
+            "; e.g. /run/user/1000/imap:imap.example.org:993",
+        ),
+        ("fd:web:a.example", "; e.g. fd:imap:imap.example.org:993"),
+        (
+            "1143:tls://a.example",
+            "; e.g. 1143:tls://imap.example.org:993",
+        ),
+    ] {
+        let finished = Ptunnel::through("proxy.example:3128").args(&[text]).run();
+        assert_refused(&finished, &format!("'{}'", text), "");
+        assert!(
+            finished.stderr.trim_end().ends_with(example),
+            "{}",
+            finished.stderr
+        );
     }
 }

@@ -7,7 +7,7 @@
 mod depth;
 mod toml;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -127,9 +127,30 @@ impl ConfigFile {
                 return complaint;
             }
             let mut entries = self.entries.iter();
-            let cause = entries.find(|entry| draw_it(&[&entry.word]));
+            let alone = entries.find(|entry| draw_it(&[&entry.word]));
+            let cause = alone.or_else(|| self.last_of_conflict(&words, draw_it));
             at(&self.path, cause.map(|entry| entry.line), text)
         })
+    }
+
+    /// The last of several entries that only together draw a complaint: that of the shortest
+    /// beginning of the file that draws it.
+    fn last_of_conflict(
+        &self,
+        words: &[&str],
+        draw_it: impl Fn(&[&str]) -> bool,
+    ) -> Option<&Entry> {
+        let (mut without, mut with) = (0, words.len());
+        while with - without > 1 {
+            let middle = without + (with - without) / 2;
+            if draw_it(&words[..middle]) {
+                with = middle;
+            } else {
+                without = middle;
+            }
+        }
+        let is_found = with > 0 && draw_it(&words[..with]) && !draw_it(&words[..with - 1]);
+        self.entries.get(with.checked_sub(1)?).filter(|_| is_found)
     }
 
     /// A word of warning when others can read a password in it.
@@ -185,22 +206,21 @@ fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
     depth::check(text)?;
     let options = definition::options();
     let mut entries = Vec::new();
-    let mut keys = HashSet::new();
+    let mut lines = HashMap::new();
     for Item { line, key, value } in toml::items(text)? {
-        if !keys.insert(key.clone()) {
+        if let Some(first) = lines.insert(key.clone(), line) {
             let key = Escaped(key.as_bytes());
-            return Err((line, format!("'{}' stands here for the second time", key)));
+            return Err((line, format!("'{}' is already set on line {}", key, first)));
         }
         let name = if key == TUNNELS { "forward" } else { &key[..] };
         let known = options.iter().find(|flag| flag.long == Some(name));
         match known {
             Some(flag) if !NOT_IN_A_FILE.contains(&name) => {
-                let words = words(flag, line, value).map_err(|what| {
+                let words = words(flag, line, value).map_err(|found| {
+                    let (expected, example) = expected(flag, &key);
                     let why = format!(
-                        "{} for '{}'; a right one is {}",
-                        what,
-                        key,
-                        right(flag, &key)
+                        "'{}' takes {}, not {}; e.g. {}",
+                        key, expected, found, example
                     );
                     (line, why)
                 })?;
@@ -247,7 +267,7 @@ fn is_alike(name: &str, key: &str) -> bool {
 }
 
 /// One value's words; the error says what was found instead.
-fn words(flag: &Flag, line: usize, value: Value) -> Result<Vec<Entry>, &'static str> {
+fn words(flag: &Flag, line: usize, value: Value) -> Result<Vec<Entry>, String> {
     let long = flag.long.unwrap_or(flag.name);
     let entry = |line, word| Entry {
         line,
@@ -263,7 +283,7 @@ fn words(flag: &Flag, line: usize, value: Value) -> Result<Vec<Entry>, &'static 
             .into_iter()
             .map(|(line, item)| match item {
                 Value::Text(text) | Value::Number(text) => Ok(entry(line, with(text))),
-                other => Err(other.kind()),
+                other => Err(format!("{} inside the list", other.kind())),
             })
             .collect(),
         (false, Value::Truth(truth)) => {
@@ -274,19 +294,25 @@ fn words(flag: &Flag, line: usize, value: Value) -> Result<Vec<Entry>, &'static 
             Ok(count) => Ok((0..count)
                 .map(|_| entry(line, format!("--{}", long)))
                 .collect()),
-            Err(_) => Err("no number from 0 to 255"),
+            Err(_) => Err(count),
         },
-        (_, other) => Err(other.kind()),
+        (_, other) => Err(other.kind().into()),
     }
 }
 
-/// How an option is written right.
-fn right(flag: &Flag, key: &str) -> String {
+/// What an option takes, and an example of it.
+fn expected(flag: &Flag, key: &str) -> (&'static str, String) {
     match (flag.value, flag.is_repeated) {
-        (Some(value), true) => format!("{} = [\"{}\"]", key, value),
-        (Some(value), false) => format!("{} = \"{}\"", key, value),
-        (None, true) => format!("{} = 2", key),
-        (None, false) => format!("{} = true", key),
+        (Some(value), true) => (
+            "a string or a list of strings",
+            format!("{} = [\"{}\"]", key, value),
+        ),
+        (Some(value), false) => ("a string or a number", format!("{} = \"{}\"", key, value)),
+        (None, true) => (
+            "true, false or a whole number from 0 to 255",
+            format!("{} = 2", key),
+        ),
+        (None, false) => ("true or false", format!("{} = true", key)),
     }
 }
 

@@ -21,19 +21,20 @@ pub(super) enum Value {
     Truth(bool),
     /// Each with its line.
     List(Vec<(usize, Value)>),
-    /// Tables and times, for which there is no use.
-    Other,
+    Table,
+    Date,
 }
 
 impl Value {
     /// What it is called in an error.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Value::Text(_) => "a text",
+            Value::Text(_) => "a string",
             Value::Number(_) => "a number",
             Value::Truth(_) => "true or false",
             Value::List(_) => "a list",
-            Value::Other => "a table or a time",
+            Value::Table => "a table",
+            Value::Date => "a date or time",
         }
     }
 }
@@ -70,7 +71,8 @@ fn placed(raw: Raw, line_of: &dyn Fn(usize) -> usize) -> Value {
                 })
                 .collect(),
         ),
-        Raw::Other => Value::Other,
+        Raw::Table => Value::Table,
+        Raw::Date => Value::Date,
     }
 }
 
@@ -83,8 +85,12 @@ enum Raw {
     Number(String),
     Truth(bool),
     List(Vec<Spanned<Raw>>),
-    Other,
+    Table,
+    Date,
 }
+
+/// The key under which `toml` 0.5 shows the text of a date to a visitor that takes any value.
+const DATE: &str = "$__toml_private_datetime";
 
 impl<'de> Deserialize<'de> for Document {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Document, D::Error> {
@@ -146,8 +152,13 @@ impl<'de> Deserialize<'de> for Raw {
             }
 
             fn visit_map<M: MapAccess<'de>>(self, mut table: M) -> Result<Raw, M::Error> {
-                while table.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Raw::Other)
+                let mut kind = Raw::Table;
+                while let Some((key, IgnoredAny)) = table.next_entry::<String, _>()? {
+                    if key == DATE {
+                        kind = Raw::Date;
+                    }
+                }
+                Ok(kind)
             }
         }
 
