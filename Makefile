@@ -4,13 +4,16 @@ CARGO ?= cargo
 ARGS ?= --demo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
+# Most tests of the suite wait for a peer or a timeout: three at a time a core keep the cores busy.
+export RUST_TEST_THREADS ?= $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)")
+
 # The root, and the packages beside it that want today's compiler. Those of compat/ that are not in
 # its workspace each hold a lock file that differs.
 BRIDGES := compat/Cargo.toml compat/generations/0.1.18/Cargo.toml compat/faults/Cargo.toml compat/faults/mended/Cargo.toml
 MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run test torture soak deb check-packaging test-compat miri ladder test-ladder memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run build test torture soak deb check-packaging test-compat miri ladder test-ladder test-ladder-full memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -20,6 +23,9 @@ setup: ## install the real proxies, servers and clients which the tests use
 
 run: ## run the program: make run ARGS='-p proxy.example:3128 1993:mail.example:993'; without ARGS the demo
 	$(CARGO) run --release --locked -- $(ARGS)
+
+build: ladder ## build the program, its tests and the rungs
+	$(CARGO) test --release --locked --no-run
 
 test: setup ## run every test of the root package
 	$(CARGO) test --release --locked
@@ -75,14 +81,34 @@ ladder: ## build the rungs r1 to r5
 # Each package has a target folder of its own, unless CARGO_TARGET_DIR gives them one for all.
 rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter r1,$(1)),compat/ladder/r1,compat)/target))/release/ptunnel-$(1)
 
-test-ladder: setup ladder ## run the root's suite against each rung, and all of them side by side
-	@set -e; $(foreach r,$(RUNGS),(set -x; PTUNNEL_BIN=$(call rung,$(r)) $(CARGO) test --release --locked --test suite);) :
+# What a rung between the first and the last can change: sockets, the chain, the relay, negotiation,
+# listening, shutdown, stdio, TLS. The rest of the suite tests the part that never polls, which all
+# rungs share.
+RUNG_MODULES := balancer bounds chains challenges connect demo denials dynamic forward keepalive linger listen logs \
+	mixture names passed real relay reload reply route serve shutdown socks socks4 stdio supervisor tls tls_behind unix
+
+# $(call suite,RUNG,FILTERS...)
+suite = (set -x; PTUNNEL_BIN=$(call rung,$(1)) $(CARGO) test --release --locked --test suite -- $(2))
+
+# The torture tests and the soak are for r5 alone, the rung that shares no engine with the root.
+define last_rung_and_parity
 	PTUNNEL_BIN=$(call rung,r5) $(CARGO) test --release --locked --test torture --test soak
 	PTUNNEL_R0=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
 		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity
 	@tree=$$($(CARGO) tree --locked --manifest-path compat/Cargo.toml -p ptunnel-r5 --target all -e normal --prefix none) && \
 	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio v0\.|tokio-(core|io|proto|service|reactor|executor|timer|tcp|threadpool) |mio v0\.6|mio-uds |net2 |bytes v0\.4|ptunnel-compat )'; then \
 		echo 'these do not belong into r5' >&2; exit 1; fi
+endef
+
+test-ladder: setup ladder ## run what a rung can change of the root's suite against r1 to r4, all of it against r5, and all side by side
+	@ls $(RUNG_MODULES:%=tests/suite/%.rs) >/dev/null
+	@set -e; $(foreach r,$(filter-out r5,$(RUNGS)),$(call suite,$(r),$(RUNG_MODULES:%=%::));) :
+	@$(call suite,r5)
+	$(last_rung_and_parity)
+
+test-ladder-full: setup ladder ## run the root's whole suite against each rung, and all of them side by side
+	@set -e; $(foreach r,$(RUNGS),$(call suite,$(r));) :
+	$(last_rung_and_parity)
 
 # Valgrind runs a thread at a time, and one that never waits would keep the others from their turn.
 VALGRIND := valgrind -q --fair-sched=yes --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite

@@ -1,6 +1,9 @@
 //! More tunnels than a test has threads and descriptors for: the proxy is a process of its own.
 
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use crate::support::program::clean_command;
 use crate::support::{Connection, Ptunnel, Running};
@@ -50,10 +53,13 @@ while True:
 pub struct Crowd {
     pub program: Running,
     _proxy: Running,
+    _alone: Alone,
 }
 
 impl Crowd {
+    /// Starts both once every other crowd of this process has ended.
     pub fn start(args: &[&str]) -> Crowd {
+        let alone = Alone::wait();
         let mut command = clean_command("python3");
         command.args(&["-c", PROXY]);
         command.stdin(Stdio::null());
@@ -64,6 +70,7 @@ impl Crowd {
         Crowd {
             program: program.args(args).start(),
             _proxy: proxy,
+            _alone: alone,
         }
     }
 
@@ -76,6 +83,26 @@ impl Crowd {
             echo(&mut clients[first..]);
         }
         clients
+    }
+}
+
+/// Keeps a second crowd of this process waiting: two would need more descriptors than it may have.
+struct Alone;
+
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+impl Alone {
+    fn wait() -> Alone {
+        while TAKEN.swap(true, Ordering::AcqRel) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        Alone
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        TAKEN.store(false, Ordering::Release);
     }
 }
 
