@@ -57,16 +57,11 @@ where
     tell("tunnel", format_args!("{} for {}", entrance, tunnel));
 
     let stop = serve(vec![
-        Post {
-            duty: Duty::new(Service::Proxy(Policy::new(loopback_proxy()))),
-            file: None,
-            listening: at_proxy,
-        },
-        Post {
-            duty: Duty::new(Service::Tunnel(tunnel)),
-            file: None,
-            listening: at_entrance,
-        },
+        Post::new(
+            Duty::new(Service::Proxy(Policy::new(loopback_proxy()))),
+            at_proxy,
+        ),
+        Post::new(Duty::new(Service::Tunnel(tunnel)), at_entrance),
     ]);
     let checked = greet(entrance)
         .and_then(|()| download(entrance))

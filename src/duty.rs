@@ -18,9 +18,13 @@ pub struct Duty {
 
 struct Shared {
     terms: Arc<Terms>,
-    /// Whom to tell of its end; `None` when it is over.
-    watching: Option<Vec<Box<dyn FnOnce() + Send>>>,
+    /// Called when it begins; `None` from then on.
+    beginning: Option<Vec<Callback>>,
+    /// Called when it ends; `None` from then on.
+    watching: Option<Vec<Callback>>,
 }
+
+type Callback = Box<dyn FnOnce() + Send>;
 
 /// What is done for a client, from its arrival to its end. One value, so that who may come never
 /// goes with what is done for others.
@@ -69,9 +73,17 @@ impl Limits {
 impl Duty {
     /// One that begins now.
     pub fn new(terms: impl Into<Terms>) -> Duty {
+        let duty = Duty::pending(terms);
+        duty.begin();
+        duty
+    }
+
+    /// One that waits for [`begin`](Duty::begin): until then no client is accepted.
+    pub fn pending(terms: impl Into<Terms>) -> Duty {
         Duty {
             shared: Arc::new(Mutex::new(Shared {
                 terms: Arc::new(terms.into()),
+                beginning: Some(Vec::new()),
                 watching: Some(Vec::new()),
             })),
         }
@@ -87,6 +99,20 @@ impl Duty {
         self.lock().terms = Arc::new(terms);
     }
 
+    /// Calls `tell` when it has begun, from whichever thread: then clients are to be accepted.
+    pub fn when_begun(&self, tell: impl FnOnce() + Send + 'static) {
+        if let Some(beginning) = &mut self.lock().beginning {
+            return beginning.push(Box::new(tell));
+        }
+        tell()
+    }
+
+    /// Begins it.
+    pub fn begin(&self) {
+        let beginning = mem::take(&mut self.lock().beginning);
+        beginning.into_iter().flatten().for_each(|tell| tell());
+    }
+
     /// Calls `tell` when it is over, from whichever thread: then the listening sockets are to be
     /// closed.
     pub fn when_over(&self, tell: impl FnOnce() + Send + 'static) {
@@ -99,9 +125,7 @@ impl Duty {
     /// Ends it. Clients who are there stay.
     pub fn end(&self) {
         let watching = mem::take(&mut self.lock().watching);
-        for tell in watching.into_iter().flatten() {
-            tell();
-        }
+        watching.into_iter().flatten().for_each(|tell| tell());
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -137,5 +161,20 @@ mod tests {
         duty.when_over(move || tell.send("late").unwrap());
         let all: Vec<&str> = told.iter().collect();
         assert_eq!(all, ["early", "also early", "late"]);
+    }
+
+    #[test]
+    fn one_that_is_pending_begins_once() {
+        let tunnel = Tunnel::to("a.example:1".parse().unwrap()).build();
+        let duty = Duty::pending(Service::Tunnel(tunnel));
+        let (tell, told) = mpsc::channel();
+        let tell_later = tell.clone();
+        duty.when_begun(move || tell_later.send("begun").unwrap());
+        assert!(told.try_recv().is_err());
+        duty.begin();
+        duty.begin();
+        duty.when_begun(move || tell.send("late").unwrap());
+        let all: Vec<&str> = told.iter().collect();
+        assert_eq!(all, ["begun", "late"]);
     }
 }

@@ -6,6 +6,7 @@
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{channel, Sender};
 use std::thread;
 
 use log::{error, warn};
@@ -28,6 +29,52 @@ pub struct Source {
     pub name: String,
     /// What reads it.
     pub read: Box<Reader>,
+}
+
+/// The listeners that a reload brings to one thread.
+#[derive(Debug)]
+pub struct Delivery<L> {
+    posts: Vec<Post<L>>,
+    answer: Sender<Result<(), Error>>,
+}
+
+impl<L> Delivery<L> {
+    /// Watches each listener with `watch`, up to the first that fails, and answers how that went.
+    /// A delivery that is dropped counts as failed.
+    pub fn accept(self, watch: impl FnMut(Post<L>) -> Result<(), Error>) {
+        let end = self.posts.into_iter().try_for_each(watch);
+        let _ = self.answer.send(end); // fails when another thread has failed before
+    }
+}
+
+/// Has `deliver` give each thread its posts, and waits until every thread watches them.
+///
+/// # Errors
+///
+/// The first that a thread meets.
+fn deliver_all<L>(
+    threads: Posts<L>,
+    mut deliver: impl FnMut(usize, Delivery<L>),
+) -> Result<(), Error> {
+    let (sender, answers) = channel();
+    let mut missing = 0;
+    for (thread, posts) in threads.into_iter().enumerate() {
+        if !posts.is_empty() {
+            missing += 1;
+            let answer = sender.clone();
+            deliver(thread, Delivery { posts, answer });
+        }
+    }
+    drop(sender);
+    for answer in &answers {
+        answer?;
+        missing -= 1;
+    }
+    if missing > 0 {
+        let gone = io::Error::new(io::ErrorKind::BrokenPipe, "a thread has ended");
+        return Err(Error::other("cannot open the new listeners", gone));
+    }
+    Ok(())
 }
 
 /// SIGHUP is caught; nothing is read yet.
@@ -56,8 +103,8 @@ impl Reload {
     }
 
     /// Starts to follow the source's file at each signal, on a thread of its own: for a program
-    /// that was started with `config`, and has the listeners of `roster`. `deliver` hands a
-    /// new post to one of the program's threads, which are counted from 0.
+    /// that was started with `config`, and has the listeners of `roster`. `deliver` hands new
+    /// posts to one of the program's threads, which are counted from 0.
     ///
     /// # Errors
     ///
@@ -67,7 +114,7 @@ impl Reload {
         config: &Config,
         roster: Roster,
         supervisor: &Supervisor,
-        deliver: impl FnMut(usize, Post<L>) + Send + 'static,
+        deliver: impl FnMut(usize, Delivery<L>) + Send + 'static,
     ) -> Result<(), Error> {
         let Reload { source, hangups } = self;
         let mut follower = Follower {
@@ -111,24 +158,19 @@ impl<D> Follower<D> {
     /// Follows the file, or stays with what there is, and tells which.
     fn reload<L: Listen>(&mut self)
     where
-        D: FnMut(usize, Post<L>),
+        D: FnMut(usize, Delivery<L>),
     {
         if !self.supervisor.reloading() {
             return; // it is too late for that
         }
-        let (mut change, threads) = match self.follow() {
-            Ok(followed) => followed,
+        let mut change = match self.follow() {
+            Ok(change) => change,
             Err(e) => {
                 let status = format!("not reloaded, everything stays as it was: {}", e);
                 error!("{}", status);
                 return self.supervisor.ready(status);
             }
         };
-        for (thread, posts) in threads.into_iter().enumerate() {
-            for post in posts {
-                (self.deliver)(thread, post);
-            }
-        }
         let name = Escaped(self.source.name.as_bytes());
         let status = format!("reloaded {}: {}", name, change);
         self.supervisor.ready(&status);
@@ -137,14 +179,19 @@ impl<D> Follower<D> {
         let _ = tell(&change.lines);
     }
 
-    fn follow<L: Listen>(&mut self) -> Result<(Change, Posts<L>), Error> {
+    fn follow<L: Listen>(&mut self) -> Result<Change, Error>
+    where
+        D: FnMut(usize, Delivery<L>),
+    {
         let (config, warnings) = (self.source.read)()?;
         if config.demo || config.stdio.is_some() {
             return Err(Error::usage(
                 "a demo, or standard input and output, can't take the place of listeners",
             ));
         }
-        let change = self.roster.follow(&config)?;
+        let deliver = &mut self.deliver;
+        let register = |threads| deliver_all(threads, deliver);
+        let change = self.roster.follow(&config, register)?;
         for warning in warnings {
             warn!("{}", warning);
         }

@@ -1,8 +1,11 @@
 //! The listeners that there are, and what becomes of them when the configuration changes.
 //!
 //! A listener that is wanted again, at the same place, keeps its sockets: not for a moment is its
-//! port closed. Only what it is for may change, which takes effect with its next client. All that can
-//! fail comes first, so that a configuration is followed as a whole or not at all.
+//! port closed. Only what it is for may change, which takes effect with its next client.
+//!
+//! All that can fail comes first: a new listener is bound, and watched by every thread, before any
+//! of them accepts a client or an old one is touched. So a configuration is followed as a whole or
+//! not at all.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -15,8 +18,8 @@ use crate::duty::{Duty, Limits, Terms};
 use crate::error::Error;
 use crate::lookup;
 use crate::route::Gateway;
-use crate::service::{bind, services, Bound, Listen, Place, Post, Service};
-use crate::status::{self, Board};
+use crate::service::{bind, services, Bound, BoundSpot, Closed, Listen, Place, Post, Service};
+use crate::status::{self, Board, Next};
 
 /// The posts of each thread.
 pub type Posts<L> = Vec<Vec<Post<L>>>;
@@ -36,11 +39,38 @@ pub struct Roster {
 #[derive(Debug)]
 struct Entry {
     place: Place,
-    /// What it is called.
-    name: String,
+    /// Where that is.
+    spot: BoundSpot,
     /// What was said of it.
     line: String,
     duty: Duty,
+    closed: Closed,
+}
+
+impl Entry {
+    /// Whether it listens there already. What is written in the same way isn't looked up again: a
+    /// name that leads elsewhere now, or nowhere, closes no port.
+    fn is_at(&self, place: &Place) -> bool {
+        self.place == *place || self.spot.is_meant_by(place)
+    }
+}
+
+/// The listeners of a configuration, ready to take over from those that there are.
+struct Plan {
+    entries: Vec<Planned>,
+    scene: Option<Next>,
+    looks_names_up: bool,
+}
+
+enum Planned {
+    /// The entry with this index stays.
+    Kept {
+        index: usize,
+        place: Place,
+        terms: Terms,
+    },
+    /// Its duty hasn't begun.
+    New(Entry),
 }
 
 /// What following a configuration took; displays as one line.
@@ -73,7 +103,8 @@ impl Roster {
             board,
             entries: Vec::new(),
         };
-        let (mut change, threads) = roster.change(config, None)?;
+        let (plan, threads) = roster.prepare(config, None)?;
+        let mut change = roster.commit(plan);
         if let (Some(listening), Some(board)) = (status, roster.board.as_ref()) {
             change.lines.push(status::start(listening, board)?);
         }
@@ -82,21 +113,34 @@ impl Roster {
     }
 
     /// Makes the listeners those of `config`: binds what is new, changes what is done for whom, and
-    /// ends what isn't wanted any more. Returns what that took, and each thread's new posts; how
+    /// ends what isn't wanted any more. Returns what that took, when all of it has been done; how
     /// many threads there are stays.
+    ///
+    /// `register` gives each thread its new posts, and returns when every thread watches them.
     ///
     /// # Errors
     ///
-    /// What may not be, or the first bind that fails; everything is as it was then.
-    pub fn follow<L: Listen>(&mut self, config: &Config) -> Result<(Change, Posts<L>), Error> {
-        self.change(config, Some(Limits::of(config)))
-    }
-
-    fn change<L: Listen>(
+    /// What may not be, the first bind that fails, or the error of `register`; everything is as it
+    /// was then.
+    pub fn follow<L: Listen>(
         &mut self,
         config: &Config,
+        register: impl FnOnce(Posts<L>) -> Result<(), Error>,
+    ) -> Result<Change, Error> {
+        let (plan, threads) = self.prepare(config, Some(Limits::of(config)))?;
+        if let Err(e) = register(threads) {
+            plan.abandon();
+            return Err(e);
+        }
+        Ok(self.commit(plan))
+    }
+
+    /// Does all that can fail, and changes nothing that there is.
+    fn prepare<L: Listen>(
+        &self,
+        config: &Config,
         limits: Option<Limits>,
-    ) -> Result<(Change, Posts<L>), Error> {
+    ) -> Result<(Plan, Posts<L>), Error> {
         // One for all: what a client learns of a dead proxy, all know.
         let gateway = Gateway::new(config.route.clone());
         let wanted = services(config, &gateway)?;
@@ -106,58 +150,90 @@ impl Roster {
         let bound = new
             .map(|((_, place), _)| bind(place, self.threads))
             .collect::<Result<Vec<Bound<L>>, Error>>()?;
-        // Nothing fails from here on.
-        if wanted.iter().any(|(service, _)| service.looks_names_up()) {
-            lookup::expect();
-        }
+        let looks_names_up = wanted.iter().any(|(service, _)| service.looks_names_up());
         let access = Access::new(config.allow_from.clone(), &self.turned_away);
         let mut scene = self
             .board
             .as_ref()
             .map(|board| board.next(config, &gateway));
-        let mut change = Change::default();
         let mut threads: Posts<L> = (0..self.threads).map(|_| Vec::new()).collect();
-        let entries = mem::take(&mut self.entries);
-        let mut entries: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
         let mut bound = bound.into_iter();
-        for ((service, place), entry) in wanted.into_iter().zip(assigned) {
-            let mut terms = |name: &str| Terms {
-                access: access.clone(),
-                tally: scene.as_mut().map(|scene| scene.add(name, &service)),
-                service: service.clone(),
-                limits: limits.clone(),
-            };
-            let entry = match entry.and_then(|index| entries[index].take()) {
-                Some(entry) => {
-                    let terms = terms(&entry.name);
-                    change.keep(entry, terms)
+        let planned = wanted
+            .into_iter()
+            .zip(assigned)
+            .map(|((service, place), index)| {
+                let mut terms = |name: &str| Terms {
+                    access: access.clone(),
+                    tally: scene.as_mut().map(|scene| scene.add(name, &service)),
+                    service: service.clone(),
+                    limits: limits.clone(),
+                };
+                if let Some(index) = index {
+                    let terms = terms(&self.entries[index].spot.to_string());
+                    return Planned::Kept {
+                        index,
+                        place,
+                        terms,
+                    };
                 }
-                None => {
-                    let bound = bound.next().expect("bound above");
-                    let (listening, file) = (bound.listening, bound.file);
-                    let terms = terms(&bound.name);
-                    let entry = change.open(place, bound.name, terms);
-                    for (posts, listening) in threads.iter_mut().zip(listening) {
-                        let duty = entry.duty.clone();
-                        posts.push(Post {
-                            duty,
-                            file: file.clone(),
-                            listening,
-                        });
-                    }
-                    entry
+                let bound = bound.next().expect("bound above");
+                let name = bound.spot.to_string();
+                let duty = Duty::pending(terms(&name));
+                for (posts, listening) in threads.iter_mut().zip(bound.listening) {
+                    posts.push(Post {
+                        duty: duty.clone(),
+                        open: bound.open.clone(),
+                        listening,
+                    });
                 }
-            };
-            self.entries.push(entry);
+                Planned::New(Entry {
+                    place,
+                    line: service.line(&name),
+                    spot: bound.spot,
+                    duty,
+                    closed: bound.closed,
+                })
+            });
+        let entries = planned.collect();
+        let plan = Plan {
+            entries,
+            scene,
+            looks_names_up,
+        };
+        Ok((plan, threads))
+    }
+
+    /// Takes over what was prepared. Returns when what isn't wanted any more is closed.
+    fn commit(&mut self, plan: Plan) -> Change {
+        if plan.looks_names_up {
+            lookup::expect();
         }
-        for entry in entries.into_iter().flatten() {
-            entry.duty.end();
-            change.closed.push(entry.name);
+        let mut change = Change::default();
+        let former = mem::take(&mut self.entries);
+        let mut former: Vec<Option<Entry>> = former.into_iter().map(Some).collect();
+        for planned in plan.entries {
+            self.entries.push(match planned {
+                Planned::Kept {
+                    index,
+                    place,
+                    terms,
+                } => {
+                    let entry = former[index].take().expect("assigned once");
+                    change.keep(Entry { place, ..entry }, terms)
+                }
+                Planned::New(entry) => change.open(entry),
+            });
         }
-        if let (Some(board), Some(scene)) = (self.board.as_ref(), scene) {
+        let former: Vec<Entry> = former.into_iter().flatten().collect();
+        former.iter().for_each(|entry| entry.duty.end());
+        if let (Some(board), Some(scene)) = (self.board.as_ref(), plan.scene) {
             board.show(scene);
         }
-        Ok((change, threads))
+        for entry in former {
+            entry.closed.wait();
+            change.closed.push(entry.spot.to_string());
+        }
+        change
     }
 
     /// Which entry each of those wanted takes over, if any. First come those that stay as they are;
@@ -174,7 +250,8 @@ impl Roster {
                 }
                 let fits = |entry: &Entry| {
                     let may_change = *may_change && !place.is_picked();
-                    entry.place == *place && (may_change || entry.line == service.line(&entry.name))
+                    let is_as_it_was = || entry.line == service.line(&entry.spot.to_string());
+                    (may_change || is_as_it_was()) && entry.is_at(place)
                 };
                 *assigned = (0..self.entries.len())
                     .find(|index| is_free[*index] && fits(&self.entries[*index]));
@@ -187,30 +264,38 @@ impl Roster {
     }
 }
 
+impl Plan {
+    /// Has the threads close what they have of it, and waits for that.
+    fn abandon(self) {
+        for planned in self.entries {
+            if let Planned::New(entry) = planned {
+                entry.duty.end();
+                entry.closed.wait();
+            }
+        }
+    }
+}
+
 impl Change {
     fn keep(&mut self, entry: Entry, terms: Terms) -> Entry {
-        let line = terms.service.line(&entry.name);
+        let name = entry.spot.to_string();
+        let line = terms.service.line(&name);
         // Who we are to a proxy, for one, isn't said in the line.
         if terms.service == entry.duty.terms().service {
             self.kept += 1;
         } else {
-            self.changed.push(entry.name.clone());
+            self.changed.push(name);
             self.lines.push(line.clone());
         }
         entry.duty.change(terms);
         Entry { line, ..entry }
     }
 
-    fn open(&mut self, place: Place, name: String, terms: Terms) -> Entry {
-        let line = terms.service.line(&name);
-        self.opened.push(name.clone());
-        self.lines.push(line.clone());
-        Entry {
-            place,
-            name,
-            line,
-            duty: Duty::new(terms),
-        }
+    fn open(&mut self, entry: Entry) -> Entry {
+        self.opened.push(entry.spot.to_string());
+        self.lines.push(entry.line.clone());
+        entry.duty.begin();
+        entry
     }
 }
 
@@ -310,7 +395,8 @@ mod tests {
             entries: Vec::new(),
         };
         // All but what `Roster::open` says.
-        let (_, threads) = roster.change::<Paper>(&config(tunnels), None).unwrap();
+        let (plan, threads) = roster.prepare::<Paper>(&config(tunnels), None).unwrap();
+        roster.commit(plan);
         assert_eq!(threads.len(), 2);
         let duties = threads.into_iter().map(|posts| {
             let duties = posts.into_iter().map(|post| post.duty);
@@ -320,7 +406,12 @@ mod tests {
     }
 
     fn follow(roster: &mut Roster, tunnels: &[&str]) -> String {
-        let (change, threads) = roster.follow::<Paper>(&config(tunnels)).unwrap();
+        let mut threads = Vec::new();
+        let register = |posts| {
+            threads = posts;
+            Ok(())
+        };
+        let change = roster.follow::<Paper>(&config(tunnels), register).unwrap();
         for posts in threads {
             let opened: Vec<String> = posts
                 .iter()
@@ -328,6 +419,7 @@ mod tests {
                 .collect();
             assert_eq!(opened, change.opened, "each thread has its own");
             assert!(posts.iter().all(|post| post.duty.terms().limits.is_some()));
+            assert!(posts.iter().all(|post| has_begun(&post.duty)));
         }
         assert_eq!(
             change.lines.len(),
@@ -346,6 +438,14 @@ mod tests {
     fn is_over(duty: &Duty) -> bool {
         let (tell, told) = std::sync::mpsc::channel();
         duty.when_over(move || {
+            let _ = tell.send(());
+        });
+        told.try_recv().is_ok()
+    }
+
+    fn has_begun(duty: &Duty) -> bool {
+        let (tell, told) = std::sync::mpsc::channel();
+        duty.when_begun(move || {
             let _ = tell.send(());
         });
         told.try_recv().is_ok()
@@ -405,7 +505,7 @@ mod tests {
         let (by_address, by_user) = (config(by_address), config(by_user));
         while told.try_recv() == Err(TryRecvError::Empty) {
             for config in &[&by_address, &by_user] {
-                roster.follow::<Paper>(config).unwrap();
+                roster.follow::<Paper>(config, |_| Ok(())).unwrap();
             }
         }
         watching.join().unwrap();
@@ -414,7 +514,8 @@ mod tests {
     #[test]
     fn a_bind_that_fails_changes_nothing() {
         let (mut roster, duties) = open(&["1:a:1", "2:b:2"]);
-        let failed = roster.follow::<Paper>(&config(&["1:c:3", "4:d:4", "9:e:5"]));
+        let wrong = config(&["1:c:3", "4:d:4", "9:e:5"]);
+        let failed = roster.follow::<Paper>(&wrong, |_| unreachable!("one can't be bound"));
         let text = failed.unwrap_err().to_string();
         assert!(
             text.starts_with("cannot listen on 127.0.0.1:9: "),
@@ -424,5 +525,31 @@ mod tests {
         assert_eq!(destination(&duties[0]), "a:1");
         assert!(!duties.iter().any(is_over));
         assert_eq!(follow(&mut roster, &["1:a:1", "2:b:2"]), "kept 2");
+    }
+
+    /// The other threads, and whoever had reloaded, took it for open.
+    #[test]
+    fn a_thread_that_cannot_watch_a_new_listener_changes_nothing() {
+        let (mut roster, duties) = open(&["1:a:1", "2:b:2"]);
+        let mut new = Vec::new();
+        let failed = roster.follow::<Paper>(&config(&["1:c:3", "4:d:4"]), |threads| {
+            let posts = threads.into_iter().flatten();
+            new = posts.map(|post| post.duty).collect();
+            Err(Error::usage("no room"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no room");
+        assert_eq!(new.len(), 2);
+        assert!(new.iter().all(is_over) && !new.iter().any(has_begun));
+        assert_eq!(destination(&duties[0]), "a:1");
+        assert!(!duties.iter().any(is_over));
+        assert_eq!(follow(&mut roster, &["1:a:1", "2:b:2"]), "kept 2");
+    }
+
+    #[test]
+    fn a_place_that_is_written_in_another_way_is_the_same() {
+        let (mut roster, duties) = open(&["1:a:1", "localhost:2:b:2"]);
+        let told = follow(&mut roster, &["localhost:1:a:1", "127.0.0.1:2:c:3"]);
+        assert_eq!(told, "changed 127.0.0.1:2; kept 1");
+        assert!(!duties.iter().any(is_over));
     }
 }

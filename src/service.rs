@@ -3,11 +3,13 @@
 //! Which sockets they are is left to the engine, through [`Listen`]; which of them there are, to
 //! [`roster`](crate::roster).
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+use std::sync::{Arc, Weak};
 
 use log::warn;
 
@@ -60,12 +62,53 @@ impl Service {
 /// A listener of one thread, and what it is for.
 #[derive(Debug)]
 pub struct Post<L> {
-    /// What is done for which clients, and until when.
+    /// What is done for which clients, from when on, and until when.
     pub duty: Duty,
-    /// That of a Unix socket: it goes with the last of those that listen there.
-    pub file: Option<Arc<SocketFile>>,
+    /// To be dropped after the socket is closed.
+    pub open: Arc<Open>,
     /// Where they come in.
     pub listening: L,
+}
+
+impl<L> Post<L> {
+    /// A listener of which there is only this one socket.
+    pub fn new(duty: Duty, listening: L) -> Post<L> {
+        Post {
+            duty,
+            open: Arc::new(Open::new(None).0),
+            listening,
+        }
+    }
+}
+
+/// Held by every socket of a listener for as long as it is open. With the last of them the file of
+/// a Unix socket is removed.
+#[derive(Debug)]
+pub struct Open {
+    file: Option<SocketFile>,
+    /// Dropped after the file.
+    _closed: SyncSender<()>,
+}
+
+/// Waits until all sockets of a listener are closed.
+#[derive(Debug)]
+pub(crate) struct Closed(Receiver<()>);
+
+impl Open {
+    pub(crate) fn new(file: Option<SocketFile>) -> (Open, Closed) {
+        let (closed, closing) = sync_channel(0);
+        let open = Open {
+            file,
+            _closed: closed,
+        };
+        (open, Closed(closing))
+    }
+}
+
+impl Closed {
+    pub(crate) fn wait(&self) {
+        while self.0.recv().is_ok() {}
+    }
 }
 
 /// A listening socket that isn't on any reactor yet.
@@ -132,11 +175,59 @@ impl Place {
 
 /// What listens at a place, with a socket for each thread.
 pub(crate) struct Bound<L> {
-    /// What it is called.
-    pub(crate) name: String,
+    pub(crate) spot: BoundSpot,
     pub(crate) listening: Vec<L>,
-    /// That of a Unix socket.
-    pub(crate) file: Option<Arc<SocketFile>>,
+    pub(crate) open: Arc<Open>,
+    pub(crate) closed: Closed,
+}
+
+/// Where a listener is, as the system knows it.
+#[derive(Clone, Debug)]
+pub(crate) enum BoundSpot {
+    /// At an address.
+    Port(SocketAddr),
+    /// At a path, escaped, with the file for as long as it is open.
+    Path(String, Weak<Open>),
+    /// At a socket that was passed to us, which has this name.
+    Passed(String),
+}
+
+impl BoundSpot {
+    /// Whether this is what a place means now, however that is written.
+    pub(crate) fn is_meant_by(&self, place: &Place) -> bool {
+        match (self, place) {
+            (BoundSpot::Port(address), Place::Port(bind, port)) => {
+                *port != 0 && first_address(bind, *port) == Some(*address)
+            }
+            (BoundSpot::Path(_, open), Place::Path(path)) => {
+                let open = open.upgrade();
+                let file = open.as_ref().and_then(|open| open.file.as_ref());
+                file.map_or(false, |file| file.is_at(path))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for BoundSpot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BoundSpot::Port(address) => address.fmt(f),
+            BoundSpot::Path(name, _) | BoundSpot::Passed(name) => f.write_str(name),
+        }
+    }
+}
+
+impl<L> Bound<L> {
+    fn new(spot: BoundSpot, listening: Vec<L>) -> Bound<L> {
+        let (open, closed) = Open::new(None);
+        Bound {
+            spot,
+            listening,
+            open: Arc::new(open),
+            closed,
+        }
+    }
 }
 
 /// The services of a configuration, whose clients go by this gateway, and where they are wanted.
@@ -191,11 +282,7 @@ pub(crate) fn bind<L: Listen>(place: &Place, threads: usize) -> Result<Bound<L>,
         Place::Port(bind, port) => {
             let bound = bind_on(bind, *port, |address| bind_shared(&address, threads));
             let (address, listening) = bound?;
-            Ok(Bound {
-                name: address.to_string(),
-                listening,
-                file: None,
-            })
+            Ok(Bound::new(BoundSpot::Port(address), listening))
         }
         Place::Path(path) => bind_at(path, threads),
         Place::Passed(socket) => adopt(socket, threads),
@@ -206,11 +293,11 @@ pub(crate) fn bind<L: Listen>(place: &Place, threads: usize) -> Result<Bound<L>,
 fn adopt<L: Listen>(socket: &Passed, threads: usize) -> Result<Bound<L>, Error> {
     let adopt = || {
         let (own, address) = passed::open(socket)?;
-        Ok(Bound {
-            name: address.to_string(),
-            listening: share(L::adopt(own)?, threads)?,
-            file: None,
-        })
+        let listening = share(L::adopt(own)?, threads)?;
+        Ok(Bound::new(
+            BoundSpot::Passed(address.to_string()),
+            listening,
+        ))
     };
     adopt().map_err(|e| Error::listen(socket, e))
 }
@@ -222,11 +309,16 @@ fn bind_at<L: Listen>(path: &Path, count: usize) -> Result<Bound<L>, Error> {
         Ok((file, share(listening, count)?))
     };
     match bind() {
-        Ok((file, listening)) => Ok(Bound {
-            name,
-            listening,
-            file: Some(Arc::new(file)),
-        }),
+        Ok((file, listening)) => {
+            let (open, closed) = Open::new(Some(file));
+            let open = Arc::new(open);
+            Ok(Bound {
+                spot: BoundSpot::Path(name, Arc::downgrade(&open)),
+                listening,
+                open,
+                closed,
+            })
+        }
         Err(e) => Err(Error::listen(name, e)),
     }
 }
@@ -250,21 +342,7 @@ pub(crate) fn bind_on<T>(
     port: u16,
     try_bind: impl Fn(SocketAddr) -> io::Result<T>,
 ) -> Result<T, Error> {
-    let addresses = match bind {
-        // Both families where the machine has both, else IPv4.
-        Bind::Any => vec![
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
-            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
-        ],
-        Bind::Host(Host::Ip(ip)) => vec![SocketAddr::new(*ip, port)],
-        Bind::Host(Host::Name(name)) if name == "localhost" => {
-            vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))]
-        }
-        Bind::Host(Host::Name(name)) => match (&name[..], port).to_socket_addrs() {
-            Ok(found) => found.take(1).collect(),
-            Err(e) => return Err(Error::listen(format!("{}:{}", name, port), e)),
-        },
-    };
+    let addresses = addresses(bind, port).map_err(|e| Error::listen(Spot::Port(bind, port), e))?;
     let mut failed = None;
     for address in addresses {
         match try_bind(address) {
@@ -288,6 +366,26 @@ pub(crate) fn bind_on<T>(
             io::ErrorKind::AddrNotAvailable.into(),
         )
     }))
+}
+
+/// What `bind` means on this machine: the first of these that can be bound.
+fn addresses(bind: &Bind, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok(match bind {
+        // Both families where the machine has both, else IPv4.
+        Bind::Any => vec![
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+        ],
+        Bind::Host(Host::Ip(ip)) => vec![SocketAddr::new(*ip, port)],
+        Bind::Host(Host::Name(name)) if name == "localhost" => {
+            vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))]
+        }
+        Bind::Host(Host::Name(name)) => (&name[..], port).to_socket_addrs()?.take(1).collect(),
+    })
+}
+
+fn first_address(bind: &Bind, port: u16) -> Option<SocketAddr> {
+    addresses(bind, port).ok()?.into_iter().next()
 }
 
 /// The first socket is bound alone, so that a port which somebody else has is an error; only

@@ -35,9 +35,16 @@ impl SocketFile {
     }
 }
 
+impl SocketFile {
+    /// Whether `path` leads to this file, however it is written.
+    pub fn is_at(&self, path: &Path) -> bool {
+        identity(path).ok() == Some(self.identity)
+    }
+}
+
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if identity(&self.path).ok() == Some(self.identity) {
+        if self.is_at(&self.path) {
             // Nobody is left to be told that it can't be: the next one removes it.
             let _ = fs::remove_file(&self.path);
         }

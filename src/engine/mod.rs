@@ -67,7 +67,7 @@ pub use self::proxy::Proxy;
 pub use self::relay::{Patience, Relay};
 pub use self::resolve::{Lookup, Resolver};
 pub use self::secure::secure;
-pub use self::server::Post;
+pub use self::server::{Delivery, Post};
 pub use self::session::{Opened, Opening};
 pub use self::shutdown::{Caught, Signals};
 pub use self::ticker::Ticker;

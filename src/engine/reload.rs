@@ -5,28 +5,24 @@ use std::rc::Rc;
 
 use futures::sync::oneshot;
 use futures::{Future, Stream};
-use log::error;
 
-use super::{Engine, Permits, Post, Settings, Shared};
+use super::{Delivery, Engine, Permits, Settings, Shared};
 use crate::duty::{Duty, Limits};
 
 impl Engine {
-    /// Starts to serve the clients of each post that comes, as [`accept`](Engine::accept) does;
-    /// `stopped` makes what stops it.
+    /// Starts to serve the clients of each post that is delivered, as [`accept`](Engine::accept)
+    /// does; `stopped` makes what stops it.
     pub fn accept_each<F>(
         &self,
-        posts: impl Stream<Item = Post, Error = ()> + 'static,
+        deliveries: impl Stream<Item = Delivery, Error = ()> + 'static,
         permits: &Permits,
         stopped: impl Fn() -> F + 'static,
     ) where
         F: Future<Item = (), Error = ()> + 'static,
     {
         let (engine, permits) = (self.clone(), permits.clone());
-        let accept_each = posts.for_each(move |post| {
-            // The other listeners are there all the same.
-            if let Err(e) = engine.accept(post, &permits, stopped()) {
-                error!("{}", e);
-            }
+        let accept_each = deliveries.for_each(move |delivery| {
+            delivery.accept(|post| engine.accept(post, &permits, stopped()));
             Ok(())
         });
         self.handle().spawn_vital(accept_each);
@@ -48,6 +44,13 @@ impl Engine {
             }),
         }
     }
+}
+
+/// Resolves when the duty has begun.
+pub(super) fn begun(duty: &Duty) -> impl Future<Item = (), Error = ()> {
+    let (tell, told) = oneshot::channel::<()>();
+    duty.when_begun(move || drop(tell));
+    told.then(|_| Ok(()))
 }
 
 /// Resolves when the duty is over.

@@ -11,14 +11,14 @@ use log::{error, info, warn};
 use tokio_core::reactor::{Core, Timeout};
 
 use super::proxy::Proxy;
-use super::reload::over;
+use super::reload::{begun, over};
 use super::shutdown::Caught;
 use super::{Client, Engine, Listener, Permits, Settings, Visit};
 use crate::config::Config;
 use crate::duty::Terms;
 use crate::error::{Error, Seconds};
 use crate::net::Listening;
-use crate::reload::{Reload, Source};
+use crate::reload::{self, Reload, Source};
 use crate::report;
 use crate::roster::Roster;
 use crate::service::{self, Service};
@@ -27,6 +27,9 @@ use crate::sys;
 
 /// A listener of one thread, and what it is for.
 pub type Post = service::Post<Listening>;
+
+/// The listeners that a reload brings to one thread.
+pub type Delivery = reload::Delivery<Listening>;
 
 /// Binds every listener of the configuration, tells of each on stdout, and serves until a
 /// signal comes and the live tunnels have ended.
@@ -47,9 +50,9 @@ pub(super) fn run(config: &Config, source: Option<Source>) -> Result<(), Error> 
     let (roster, threads) = Roster::open(config)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
-        reload.start(config, roster, &supervisor, move |thread, post| {
-            // Fails when the thread is gone, and with it the program.
-            let _ = senders[thread].unbounded_send(post);
+        reload.start(config, roster, &supervisor, move |thread, delivery| {
+            // Fails when the thread is gone, which the lack of an answer tells.
+            let _ = senders[thread].unbounded_send(delivery);
         })?;
     }
     let threads = threads.into_iter().zip(later).collect();
@@ -57,7 +60,7 @@ pub(super) fn run(config: &Config, source: Option<Source>) -> Result<(), Error> 
 }
 
 /// The posts of one thread, and those that come when it runs.
-type Share = (Vec<Post>, mpsc::UnboundedReceiver<Post>);
+type Share = (Vec<Post>, mpsc::UnboundedReceiver<Delivery>);
 
 /// Tells every thread to stop accepting.
 pub(super) type Stop = Shared<oneshot::Receiver<()>>;
@@ -173,7 +176,7 @@ impl Reactor {
     }
 
     /// What makes it one of several: further posts, and a watchdog.
-    fn join(&self, later: mpsc::UnboundedReceiver<Post>, pulse: Pulse) -> Result<(), Error> {
+    fn join(&self, later: mpsc::UnboundedReceiver<Delivery>, pulse: Pulse) -> Result<(), Error> {
         let stop = self.stop.clone();
         self.engine
             .accept_each(later, &self.permits, move || stopped(&stop));
@@ -234,8 +237,8 @@ fn stopped(stop: &Stop) -> impl Future<Item = (), Error = ()> {
 }
 
 impl Engine {
-    /// Starts to serve the clients of `post`, and accepts until `stopped`, or until its duty is
-    /// over; those who are there by then are served on.
+    /// Starts to serve the clients of `post`: accepts from when its duty begins until `stopped`, or
+    /// until its duty is over; those who are there by then are served on.
     ///
     /// # Errors
     ///
@@ -248,13 +251,15 @@ impl Engine {
     ) -> Result<(), Error> {
         let Post {
             duty,
-            file,
+            open,
             listening,
         } = post;
-        let listener = Listener::new(listening, permits, self.handle())
-            .map_err(|e| Error::other("cannot watch a listener", e))?;
+        let name = listening.name();
+        let listener =
+            Listener::new(listening, permits, self.handle()).map_err(|e| Error::listen(name, e))?;
         let engine = self.clone();
         let stopped = stopped.select(over(&duty)).then(|_| Ok(()));
+        let begun = begun(&duty);
         let serve_each = listener.for_each(move |client| {
             let terms = duty.terms();
             if terms.access.admits(client.origin) {
@@ -262,12 +267,14 @@ impl Engine {
             }
             Ok(())
         });
+        let serve_each = begun.then(|_| serve_each);
         // Whichever comes first, the listening socket is closed with the loser.
         let accepting = serve_each.select(stopped).then(move |end| {
-            if let Err((e, _)) = end {
+            if let Err((e, _)) = &end {
                 error!("a listener stopped: {}", e);
             }
-            drop(file);
+            drop(end);
+            drop(open);
             Ok(())
         });
         self.handle().spawn_vital(accepting);

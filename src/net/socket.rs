@@ -35,9 +35,9 @@ fn keepalive() -> TcpKeepalive {
 /// Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Socket {
-    // Before the registration: first the descriptor goes, then what was known of it.
-    io: socket2::Socket,
+    // Dropped first: the descriptor is deregistered before it is closed.
     registration: Registration,
+    io: socket2::Socket,
 }
 
 impl Socket {
@@ -59,7 +59,7 @@ impl Socket {
         }
         let registration = handle.register(&io, Readiness::NONE)?;
         Ok(Connecting {
-            socket: Some(Socket { io, registration }),
+            socket: Some(Socket { registration, io }),
         })
     }
 
@@ -75,7 +75,7 @@ impl Socket {
 
     fn new(io: socket2::Socket, handle: &Handle) -> io::Result<Socket> {
         let registration = handle.register(&io, Readiness::WRITE)?;
-        Ok(Socket { io, registration })
+        Ok(Socket { registration, io })
     }
 
     /// Runs `call` while the socket is ready for `wanted`, and parks when it isn't.
@@ -277,11 +277,20 @@ impl Listening {
             .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 
+    /// Where it listens, as logs call it.
+    pub(crate) fn name(&self) -> String {
+        match (&self.path, self.local_addr()) {
+            (Some(path), _) => Escaped(path.as_os_str().as_bytes()).to_string(),
+            (None, Ok(address)) => address.to_string(),
+            (None, Err(e)) => e.to_string(),
+        }
+    }
+
     pub(crate) fn register(self, handle: &Handle) -> io::Result<Accepting> {
         let registration = handle.register(&self.io, Readiness::READ)?;
         Ok(Accepting {
-            listening: self,
             registration,
+            listening: self,
             handle: handle.clone(),
         })
     }
@@ -330,8 +339,9 @@ impl Listen for Listening {
 /// A listening socket on a reactor.
 #[derive(Debug)]
 pub(crate) struct Accepting {
-    listening: Listening,
+    // Dropped first: the descriptor is deregistered before it is closed.
     registration: Registration,
+    listening: Listening,
     handle: Handle,
 }
 
@@ -357,11 +367,6 @@ impl Accepting {
 
     /// Where it listens, as logs call it.
     pub(crate) fn name(&self) -> String {
-        let Listening { path, .. } = &self.listening;
-        match (path, self.listening.local_addr()) {
-            (Some(path), _) => Escaped(path.as_os_str().as_bytes()).to_string(),
-            (None, Ok(address)) => address.to_string(),
-            (None, Err(e)) => e.to_string(),
-        }
+        self.listening.name()
     }
 }

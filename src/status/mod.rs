@@ -31,7 +31,7 @@ use crate::config::StatusSpec;
 use crate::error::Error;
 use crate::service::bind_on;
 
-pub(crate) use self::board::Board;
+pub(crate) use self::board::{Board, Next};
 
 /// Listens where it shall be looked at.
 ///

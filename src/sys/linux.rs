@@ -81,8 +81,7 @@ impl Epoll {
         })
     }
 
-    /// Reports on `source` from now on, each change once, until the last descriptor of it is
-    /// closed.
+    /// Reports on `source` from now on, each change once, until it is [removed](Epoll::remove).
     pub(crate) fn add(&self, source: &impl AsRawFd, token: u64) -> io::Result<()> {
         let interest =
             libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLPRI | libc::EPOLLRDHUP | libc::EPOLLET;
@@ -93,6 +92,14 @@ impl Epoll {
         let (set, fd) = ((self.0).0, source.as_raw_fd());
         // SAFETY: `event` lives through the call, which copies it; a bad descriptor is an error.
         check(unsafe { libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &mut event) }).map(drop)
+    }
+
+    /// Reports no more on a descriptor that was added. Call it before the descriptor is closed:
+    /// the set keeps what another descriptor, of this process or another, still has open.
+    pub(crate) fn remove(&self, fd: RawFd) -> io::Result<()> {
+        let none = std::ptr::null_mut();
+        // SAFETY: EPOLL_CTL_DEL reads no event; a bad descriptor is an error.
+        check(unsafe { libc::epoll_ctl((self.0).0, libc::EPOLL_CTL_DEL, fd, none) }).map(drop)
     }
 
     /// Takes what is ready now, without waiting, and returns how many there are.
@@ -290,6 +297,22 @@ mod tests {
         assert_eq!(epoll.poll(&mut events).unwrap(), 1);
         assert!(events.at(0).more);
         assert_eq!(epoll.poll(&mut events).unwrap(), 0, "each change once");
+    }
+
+    /// The kernel went on to report on it, and refused another one with its number.
+    #[test]
+    fn a_descriptor_that_is_removed_is_not_reported_on_though_its_socket_is_open_elsewhere() {
+        let epoll = Epoll::new().unwrap();
+        let mut events = Events::with_capacity(4);
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let same = ours.try_clone().unwrap();
+        epoll.add(&same, 7).unwrap();
+        epoll.remove(same.as_raw_fd()).unwrap();
+        theirs.write_all(b"x").unwrap();
+        assert_eq!(epoll.poll(&mut events).unwrap(), 0);
+        epoll.add(&same, 8).unwrap();
+        assert_eq!(epoll.poll(&mut events).unwrap(), 1);
+        assert_eq!(events.at(0).token, 8);
     }
 
     #[test]

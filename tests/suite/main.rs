@@ -37,6 +37,7 @@ mod passed;
 mod real;
 mod relay;
 mod reload;
+mod reload_matrix;
 mod reply;
 mod route;
 mod serve;

@@ -18,7 +18,7 @@ use crate::support::{closed_address, eventually, eventually_some, steadily, sys}
 use crate::support::{Connection, Peer, Ptunnel, Running, TempDir};
 
 /// The program, the file that it follows, and its output.
-struct Site {
+pub struct Site {
     folder: TempDir,
     program: Running,
     out: BufReader<Output>,
@@ -30,7 +30,7 @@ impl Site {
         Site::start_as(Ptunnel::new().args(args), text, lines)
     }
 
-    fn start_as(program: Ptunnel, text: &str, lines: usize) -> Site {
+    pub fn start_as(program: Ptunnel, text: &str, lines: usize) -> Site {
         let folder = TempDir::new();
         let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
         let program = program.args(&["--config", &file]).more_lines(lines);
@@ -43,6 +43,10 @@ impl Site {
         }
     }
 
+    pub fn program(&self) -> &Running {
+        &self.program
+    }
+
     fn signal_with(&self, text: &str) {
         fs::write(self.folder.at("ptunnel.toml"), text).expect("the file");
         self.program.signal(sys::SIGHUP);
@@ -50,7 +54,7 @@ impl Site {
 
     /// Has it follow this file; returns what it says, without the file's name.
     #[track_caller]
-    fn reload(&mut self, text: &str) -> (Vec<String>, String) {
+    pub fn reload(&mut self, text: &str) -> (Vec<String>, String) {
         self.signal_with(text);
         let begin = format!("reloaded {}: ", self.folder.at("ptunnel.toml"));
         let mut lines = Vec::new();
@@ -67,7 +71,7 @@ impl Site {
 
     /// Has it refuse this file; returns what it says, with the file's name as FILE.
     #[track_caller]
-    fn refuse(&self, text: &str) -> String {
+    pub fn refuse(&self, text: &str) -> String {
         let lines = |text: &str| -> Vec<String> {
             let lines = text.lines().filter(|line| line.contains("not reloaded"));
             lines.map(str::to_string).collect()

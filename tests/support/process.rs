@@ -187,12 +187,14 @@ pub fn listeners(at: SocketAddr) -> Vec<u64> {
     numbers
 }
 
-/// The socket that has this file.
+/// The socket that listens at this file; those that it accepted have its name, too.
 pub fn listener_at(path: &str) -> u64 {
+    /// Its flags: __SO_ACCEPTCON.
+    const LISTENING: &str = "00010000";
     let table = fs::read_to_string("/proc/net/unix").expect("the table of sockets");
     let mut lines = table.lines().map(str::split_whitespace);
     let number = lines.find_map(|fields| match fields.collect::<Vec<&str>>()[..] {
-        [.., number, name] if name == path => number.parse().ok(),
+        [_, _, _, LISTENING, _, _, number, name] if name == path => number.parse().ok(),
         _ => None,
     });
     number.unwrap_or_else(|| panic!("no socket has {}", path))

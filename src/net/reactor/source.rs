@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
-use std::os::unix::io::AsRawFd;
+use std::os::unix::io::{AsRawFd, RawFd};
 use std::rc::{Rc, Weak};
 
 use futures::task::{self, Task};
@@ -33,6 +33,7 @@ impl Readiness {
 /// One registered descriptor, shared by its owner and the reactor.
 pub(super) struct Source {
     key: usize,
+    fd: RawFd,
     ready: Cell<Readiness>,
     // Stays when it is notified: a tunnel's two sockets belong to one task for all its life,
     // so parking is a comparison and not a clone.
@@ -64,7 +65,8 @@ impl Source {
 
 /// The owner's half of a [`Source`]: what is ready, and whom to tell when that changes.
 ///
-/// Dropped together with the descriptor, whose closing ends the kernel's reports.
+/// Dropped before the descriptor is closed: closing it doesn't end the kernel's reports while
+/// another descriptor has the same socket open.
 pub(in crate::net) struct Registration {
     source: Rc<Source>,
     reactor: Weak<Inner>,
@@ -82,6 +84,7 @@ impl Registration {
         reactor.epoll.add(io, entry.key() as u64)?;
         let source = Rc::new(Source {
             key: entry.key(),
+            fd: io.as_raw_fd(),
             ready: Cell::new(ready),
             task: RefCell::new(None),
         });
@@ -154,8 +157,8 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         if let Some(reactor) = self.reactor.upgrade() {
-            // An event for this key that is already taken reaches at worst the key's next
-            // owner, which then tries in vain once.
+            // Fails for a descriptor that isn't registered, which this one is.
+            let _ = reactor.epoll.remove(self.source.fd);
             reactor.sources.borrow_mut().remove(self.source.key);
         }
     }

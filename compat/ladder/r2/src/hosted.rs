@@ -2,7 +2,7 @@
 
 use futures01::sync::mpsc;
 use futures01::{Future as Future01, IntoFuture};
-use ptunnel::engine::{Engine, Permits, Post, Settings};
+use ptunnel::engine::{Delivery, Engine, Permits, Post, Settings};
 use ptunnel::supervisor::Pulse;
 use ptunnel::Error;
 use ptunnel_compat::core::CoreThread;
@@ -27,7 +27,7 @@ pub(crate) fn core(name: &str) -> Result<CoreThread, Error> {
 /// When an engine or a listener can't be set up.
 pub(crate) async fn serve(
     core: CoreThread,
-    (posts, later): (Vec<Post>, mpsc::UnboundedReceiver<Post>),
+    (posts, later): (Vec<Post>, mpsc::UnboundedReceiver<Delivery>),
     settings: Settings,
     pulse: Pulse,
     permits: Permits,

@@ -37,9 +37,9 @@ pub(crate) async fn run(config: &Config, source: Option<Source>) -> Result<(), E
     let (roster, threads) = Roster::open(config)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
-        reload.start(config, roster, &supervisor, move |thread, post| {
-            // Fails when the Core is gone, and with it the program.
-            let _ = senders[thread].unbounded_send(post);
+        reload.start(config, roster, &supervisor, move |thread, delivery| {
+            // Fails when the Core is gone, which the lack of an answer tells.
+            let _ = senders[thread].unbounded_send(delivery);
         })?;
     }
     // The last is this thread's.

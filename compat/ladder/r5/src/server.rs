@@ -7,15 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
-use log::error;
 use ptunnel::config::Config;
 use ptunnel::duty::{Duty, Terms};
 use ptunnel::lookup;
-use ptunnel::reload::{Reload, Source};
+use ptunnel::reload::{Delivery, Reload, Source};
 use ptunnel::report::{self, Visit};
 use ptunnel::roster::Roster;
-use ptunnel::service::{Post, Service};
-use ptunnel::socket_file::SocketFile;
+use ptunnel::service::{Open, Post, Service};
 use ptunnel::supervisor::{Pulse, Supervisor};
 use ptunnel::Error;
 use tokio::net::{TcpListener, UnixListener};
@@ -51,9 +49,9 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<Source>) -> Result<(
         let (senders, later): (Vec<_>, Vec<_>) =
             threads.iter().map(|_| mpsc::unbounded_channel()).unzip();
         if let Some(reload) = reload {
-            reload.start(config, roster, &supervisor, move |thread, post| {
-                // Fails when the thread is gone, and with it the program.
-                let _ = senders[thread].send(post);
+            reload.start(config, roster, &supervisor, move |thread, delivery| {
+                // Fails when the thread is gone, which the lack of an answer tells.
+                let _ = senders[thread].send(delivery);
             })?;
         }
         let permits = Permits::new(config.max_connections);
@@ -105,7 +103,7 @@ fn joined(outcome: thread::Result<Result<(), Error>>) -> Result<(), Error> {
 pub(crate) struct Worker {
     pub(crate) posts: Vec<Post<Listening>>,
     /// Those that a reload brings.
-    pub(crate) later: mpsc::UnboundedReceiver<Post<Listening>>,
+    pub(crate) later: mpsc::UnboundedReceiver<Delivery<Listening>>,
     pub(crate) settings: Settings,
     pub(crate) pulse: Pulse,
     pub(crate) permits: Permits,
@@ -134,19 +132,18 @@ impl Worker {
                 tokio::select! {
                     () = phases.reached(Phase::Ending) => return Ok(()),
                     panic = vital.panicked() => resume_unwind(panic),
-                    Some(post) = later.recv() => match accept(post, &engine, &permits, &phases) {
-                        Ok(accepting) => vital.spawn(accepting),
-                        // The other listeners are there all the same.
-                        Err(e) => error!("{e}"),
-                    },
+                    Some(delivery) = later.recv() => delivery.accept(|post| {
+                        vital.spawn(accept(post, &engine, &permits, &phases)?);
+                        Ok(())
+                    }),
                 }
             }
         })?
     }
 }
 
-/// Serves the clients of `post` until its duty is over, or until no further client is accepted at
-/// all.
+/// Serves the clients of `post` from when its duty begins until it is over, or until no further
+/// client is accepted at all.
 ///
 /// # Errors
 ///
@@ -159,40 +156,55 @@ fn accept<L: Links>(
 ) -> Result<Pin<Box<dyn Future<Output = ()>>>, Error> {
     let Post {
         duty,
-        file,
+        open,
         listening,
     } = post;
-    let failed = |e| Error::other("cannot watch a listener", e);
+    let name = listening.name();
+    let failed = |e| Error::listen(name, e);
     let (engine, phases) = (engine.clone(), phases.clone());
     Ok(match listening {
         Listening::Tcp(listener) => {
             let listener = TcpListener::from_std(listener).map_err(failed)?;
             let listener = Listener::new(listener, permits);
-            Box::pin(serve_while(phases, listener, engine, duty, file))
+            Box::pin(serve_while(phases, listener, engine, duty, open))
         }
         Listening::Unix(listener) => {
             let listener = UnixListener::from_std(listener).map_err(failed)?;
             let listener = Listener::new(listener, permits);
-            Box::pin(serve_while(phases, listener, engine, duty, file))
+            Box::pin(serve_while(phases, listener, engine, duty, open))
         }
     })
 }
 
-/// From the first phase to the one that ends it, or until the duty is over.
+/// From the first phase to the one that ends it, while the duty lasts.
 async fn serve_while<L: Links, A: Accept + 'static>(
     phases: Phases,
     listener: Listener<A>,
     engine: Rc<Engine<L>>,
     duty: Duty,
-    _file: Option<Arc<SocketFile>>,
+    open: Arc<Open>,
 ) {
-    let over = over(&duty);
-    phases.reached(Phase::Serving).await;
+    let (begun, over) = (begun(&duty), over(&duty));
+    let serving = async {
+        phases.reached(Phase::Serving).await;
+        begun.await;
+        serve_each(listener, engine, duty).await
+    };
     // Whichever comes first, the listening socket is closed with the loser.
     tokio::select! {
-        () = serve_each(listener, engine, duty) => {}
+        () = serving => {}
         () = over => {}
         () = phases.reached(Phase::Draining) => {}
+    }
+    drop(open);
+}
+
+/// Resolves when the duty has begun.
+fn begun(duty: &Duty) -> impl Future<Output = ()> {
+    let (tell, told) = oneshot::channel::<()>();
+    duty.when_begun(move || drop(tell));
+    async {
+        let _ = told.await;
     }
 }
 

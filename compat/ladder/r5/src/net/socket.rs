@@ -37,6 +37,19 @@ pub enum Listening {
     Unix(StdUnixListener),
 }
 
+impl Listening {
+    /// Where it listens, as logs call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Listening::Tcp(listener) => name_of_port(listener.local_addr()),
+            Listening::Unix(listener) => {
+                let address = listener.local_addr().ok();
+                name_of_path(address.as_ref().and_then(|address| address.as_pathname()))
+            }
+        }
+    }
+}
+
 impl Listen for Listening {
     /// An unspecified IPv6 address takes IPv4 clients too.
     fn bind(address: &SocketAddr, shared: bool) -> io::Result<Listening> {
@@ -132,8 +145,7 @@ impl Accept for TcpListener {
     }
 
     fn name(&self) -> String {
-        self.local_addr()
-            .map_or_else(|e| e.to_string(), |address| address.to_string())
+        name_of_port(self.local_addr())
     }
 }
 
@@ -147,10 +159,18 @@ impl Accept for UnixListener {
 
     fn name(&self) -> String {
         let address = self.local_addr().ok();
-        let path = address.as_ref().and_then(|address| address.as_pathname());
-        let path = path.map_or(&b""[..], |path| path.as_os_str().as_bytes());
-        Escaped(path).to_string()
+        name_of_path(address.as_ref().and_then(|address| address.as_pathname()))
     }
+}
+
+fn name_of_port(address: io::Result<SocketAddr>) -> String {
+    address.map_or_else(|e| e.to_string(), |address| address.to_string())
+}
+
+/// Without a path it has no name.
+fn name_of_path(path: Option<&Path>) -> String {
+    let path = path.map_or(&b""[..], |path| path.as_os_str().as_bytes());
+    Escaped(path).to_string()
 }
 
 /// Connects to one address; dropping the future abandons the attempt.
