@@ -7,6 +7,7 @@
 use std::error;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::config::HostPort;
@@ -133,7 +134,8 @@ impl Cause {
 #[derive(Debug)]
 enum Kind {
     Usage(String),
-    Listen(String),
+    /// The address, and its port if it is one of TCP.
+    Listen(String, Option<u16>),
     Resolve(Peer),
     Locate(Peer),
     Connect(Peer),
@@ -158,7 +160,38 @@ impl Error {
 
     /// `address` can't be listened on.
     pub fn listen(address: impl fmt::Display, cause: io::Error) -> Error {
-        Error::new(Kind::Listen(address.to_string())).because(cause)
+        Error::new(Kind::Listen(address.to_string(), None)).because(cause)
+    }
+
+    /// The same of a TCP address, with what to do about the usual causes.
+    pub(crate) fn listen_on_port(address: SocketAddr, cause: io::Error) -> Error {
+        Error::new(Kind::Listen(address.to_string(), Some(address.port()))).because(cause)
+    }
+
+    /// The same, naming what the listener was for; any other error stays as it is.
+    pub(crate) fn listening_for(mut self, purpose: impl fmt::Display) -> Error {
+        if let Kind::Listen(address, _) = &mut self.kind {
+            *address = format!("{} for {}", address, purpose);
+        }
+        self
+    }
+
+    /// What helps when a port can't be listened on.
+    fn listening_hint(&self) -> Option<&'static str> {
+        let port = match self.kind {
+            Kind::Listen(_, Some(port)) => port,
+            _ => return None,
+        };
+        match self.io_cause()?.kind() {
+            io::ErrorKind::AddrInUse => {
+                Some("another socket has this port, `ss -ltnp` shows whose; choose another port")
+            }
+            io::ErrorKind::PermissionDenied if port < 1024 => Some(
+                "ports below 1024 need root or CAP_NET_BIND_SERVICE; choose a higher port, or \
+                 let systemd bind it and give fd:NAME",
+            ),
+            _ => None,
+        }
     }
 
     /// The peer's name has no address, or none of the wanted family.
@@ -367,7 +400,7 @@ impl Error {
             Kind::Denied(_) => Cause::Denied,
             Kind::Undecided(..) => Cause::Undecided,
             Kind::Cut(_) => Cause::Cut,
-            Kind::Usage(_) | Kind::Listen(_) | Kind::Left | Kind::Other(_) => Cause::Other,
+            Kind::Usage(_) | Kind::Listen(..) | Kind::Left | Kind::Other(_) => Cause::Other,
         }
     }
 
@@ -433,7 +466,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             Kind::Usage(message) => f.write_str(message)?,
-            Kind::Listen(address) => write!(f, "cannot listen on {}", address)?,
+            Kind::Listen(address, _) => write!(f, "cannot listen on {}", address)?,
             Kind::Resolve(peer) | Kind::Locate(peer) => write!(f, "cannot resolve {}", peer)?,
             Kind::Connect(peer) => write!(f, "cannot connect to {}", peer)?,
             Kind::Secure(peer) => write!(f, "no TLS with {}", peer)?,
@@ -465,6 +498,9 @@ impl fmt::Display for Error {
         }
         if let Some(cause) = &self.cause {
             write!(f, ": {}", cause)?;
+        }
+        if let Some(hint) = self.listening_hint() {
+            write!(f, "; {}", hint)?;
         }
         match self.shortage() {
             Some(shortage) => write!(f, "; {}", shortage),

@@ -148,7 +148,7 @@ impl Roster {
         let new = wanted.iter().zip(&assigned);
         let new = new.filter(|(_, entry)| entry.is_none());
         let bound = new
-            .map(|((_, place), _)| bind(place, self.threads))
+            .map(|((service, place), _)| bind(service, place, self.threads))
             .collect::<Result<Vec<Bound<L>>, Error>>()?;
         let looks_names_up = wanted.iter().any(|(service, _)| service.looks_names_up());
         let access = Access::new(config.allow_from.clone(), &self.turned_away);
@@ -518,7 +518,7 @@ mod tests {
         let failed = roster.follow::<Paper>(&wrong, |_| unreachable!("one can't be bound"));
         let text = failed.unwrap_err().to_string();
         assert!(
-            text.starts_with("cannot listen on 127.0.0.1:9: "),
+            text.starts_with("cannot listen on 127.0.0.1:9 for e:5: "),
             "{}",
             text
         );

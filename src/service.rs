@@ -44,6 +44,15 @@ impl Service {
         }
     }
 
+    /// What a listener is for, in an error: the destination or the option.
+    fn purpose(&self) -> String {
+        match self {
+            Service::Tunnel(tunnel) => tunnel.destination().to_string(),
+            Service::Dynamic(_) => "-D".into(),
+            Service::Proxy(_) => "--serve-proxy".into(),
+        }
+    }
+
     /// What is said of a listener for it.
     pub(crate) fn line(&self, name: &str) -> String {
         match self {
@@ -276,17 +285,21 @@ pub(crate) fn services(config: &Config, gateway: &Gateway) -> Result<Vec<(Servic
 ///
 /// # Errors
 ///
-/// Why that can't be.
-pub(crate) fn bind<L: Listen>(place: &Place, threads: usize) -> Result<Bound<L>, Error> {
-    match place {
+/// Why the place can't be listened on, with what `service` is for.
+pub(crate) fn bind<L: Listen>(
+    service: &Service,
+    place: &Place,
+    threads: usize,
+) -> Result<Bound<L>, Error> {
+    let bound = match place {
         Place::Port(bind, port) => {
             let bound = bind_on(bind, *port, |address| bind_shared(&address, threads));
-            let (address, listening) = bound?;
-            Ok(Bound::new(BoundSpot::Port(address), listening))
+            bound.map(|(address, listening)| Bound::new(BoundSpot::Port(address), listening))
         }
         Place::Path(path) => bind_at(path, threads),
         Place::Passed(socket) => adopt(socket, threads),
-    }
+    };
+    bound.map_err(|e| e.listening_for(service.purpose()))
 }
 
 /// Takes over a socket.
@@ -353,7 +366,7 @@ pub(crate) fn bind_on<T>(
                     e.kind(),
                     io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
                 );
-                failed = Some(Error::listen(address, e));
+                failed = Some(Error::listen_on_port(address, e));
                 if is_final {
                     break;
                 }

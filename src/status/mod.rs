@@ -39,7 +39,8 @@ pub(crate) use self::board::{Board, Next};
 ///
 /// Why that can't be.
 pub(crate) fn bind(spec: &StatusSpec) -> Result<TcpListener, Error> {
-    bind_on(&spec.bind, spec.port, TcpListener::bind)
+    let bound = bind_on(&spec.bind, spec.port, TcpListener::bind);
+    bound.map_err(|e| e.listening_for("--status"))
 }
 
 /// What answers questions.

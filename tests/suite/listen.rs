@@ -426,3 +426,44 @@ fn a_port_is_free_again_as_soon_as_the_program_has_ended() {
         client.rest_or_reset();
     }
 }
+
+/// Which option it was, and what to do, stood nowhere.
+#[test]
+fn a_port_that_cannot_be_had_is_explained() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let hint = "another socket has this port, `ss -ltnp` shows whose; choose another port";
+    for (option, rest, purpose) in &[
+        ("-L", ":a.example:1", "a.example:1"),
+        ("-D", "", "-D"),
+        ("--serve-proxy", "", "--serve-proxy"),
+    ] {
+        let finished = Ptunnel::through("proxy.example:1")
+            .args(&[option, &format!("{}{}", address, rest)])
+            .run();
+        finished.expect_code(1);
+        let told = format!(
+            "cannot listen on {} for {}: Address already in use",
+            address, purpose
+        );
+        let stderr = &finished.stderr;
+        assert!(
+            stderr.contains(&told) && stderr.contains(hint),
+            "{}",
+            stderr
+        );
+    }
+}
+
+#[test]
+fn a_low_port_without_the_right_to_it_is_explained() {
+    let program = Ptunnel::through("proxy.example:1").arg("127.0.0.1:1:a.example:1");
+    let finished = program.by_nobody().run();
+    finished.expect_code(1);
+    for part in &[
+        "cannot listen on 127.0.0.1:1 for a.example:1: Permission denied",
+        "ports below 1024 need root or CAP_NET_BIND_SERVICE",
+    ] {
+        assert!(finished.stderr.contains(part), "{}", finished.stderr);
+    }
+}

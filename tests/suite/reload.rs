@@ -240,7 +240,7 @@ fn a_bind_that_fails_changes_nothing() {
         let others = "allow-from = '127.0.0.9'\n";
         let line = site.refuse(&(file(&proxy, &wrong) + others));
         let said = format!(
-            "error: not reloaded, everything stays as it was: cannot listen on {}: ",
+            "error: not reloaded, everything stays as it was: cannot listen on {} for c.example:3: ",
             taken
         );
         assert!(line.starts_with(&said), "{}", line);

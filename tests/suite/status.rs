@@ -968,7 +968,7 @@ fn it_listens_on_loopback_unless_it_is_told_otherwise() {
     finished.expect_code(1);
     assert_eq!(finished.text(), "");
     let told = format!(
-        "ptunnel: cannot listen on {}: Address already in use",
+        "ptunnel: cannot listen on {} for --status: Address already in use",
         address
     );
     assert!(finished.stderr.starts_with(&told), "{}", finished.stderr);
