@@ -23,6 +23,7 @@ use crate::passed::{self, Inherited, Sockets};
 use crate::policy::Policy;
 use crate::route::{Gateway, Tunnel};
 use crate::socket_file::SocketFile;
+use crate::sys::is_inherited;
 
 /// What is done for the clients of a listener. Cheap to clone, and to send to another thread. Two
 /// are equal when the same was configured.
@@ -275,8 +276,12 @@ pub(crate) fn services(config: &Config, gateway: &Gateway) -> Result<Vec<(Servic
         }
     }
     for socket in sockets.others() {
-        // Who connects to it waits in vain.
-        warn!("{} was passed to us, and nothing is for it", socket);
+        if is_inherited(socket.descriptor).unwrap_or(false) {
+            // Who connects to it waits in vain.
+            warn!("{} was passed to us, and nothing is for it", socket);
+        } else {
+            warn!("LISTEN_FDS counts {}, which was not passed", socket);
+        }
     }
     Ok(services)
 }

@@ -20,8 +20,13 @@ impl Inherited {
     ///
     /// # Errors
     ///
-    /// When it stands for nothing, or for something else than a socket of these kinds.
+    /// When it stands for nothing, for something that this process has opened itself, or for
+    /// something else than a socket of these kinds.
     pub fn duplicate(number: RawFd) -> io::Result<Inherited> {
+        if !is_inherited(number)? {
+            let why = "this program opened it itself: LISTEN_FDS counts more than were passed";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         // SAFETY: takes no memory of ours; a number that stands for nothing is an error.
         let own = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
         if own < 0 {
@@ -39,6 +44,20 @@ impl Inherited {
     }
 }
 
+/// Whether a descriptor has come through exec(2). What this program opens is closed there.
+///
+/// # Errors
+///
+/// When it stands for nothing.
+pub fn is_inherited(number: RawFd) -> io::Result<bool> {
+    // SAFETY: no pointers; a number that stands for nothing is an error.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    if flags < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(flags & libc::FD_CLOEXEC == 0)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::io::AsRawFd;
@@ -49,6 +68,10 @@ mod tests {
     #[cfg_attr(miri, ignore)] // which has no network
     fn a_number_becomes_a_socket_of_its_kind() {
         let listening = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = Inherited::duplicate(listening.as_raw_fd()).unwrap_err();
+        assert!(own.to_string().contains("opened it itself"), "{}", own);
+        // SAFETY: no pointers; only this test has the descriptor.
+        unsafe { libc::fcntl(listening.as_raw_fd(), libc::F_SETFD, 0) };
         match Inherited::duplicate(listening.as_raw_fd()).unwrap() {
             Inherited::Tcp(tcp) => {
                 assert_eq!(tcp.local_addr().unwrap(), listening.local_addr().unwrap());

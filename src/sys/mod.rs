@@ -10,7 +10,7 @@ mod user;
 
 #[cfg(feature = "cli")]
 pub use self::arguments::rewrite_arguments;
-pub use self::inherited::Inherited;
+pub use self::inherited::{is_inherited, Inherited};
 #[cfg(feature = "legacy")]
 pub use self::linux::*;
 #[cfg(feature = "cli")]

@@ -187,6 +187,28 @@ fn a_descriptor_that_takes_no_clients_is_no_socket_for_them() {
     }
 }
 
+/// Its own status page was taken for one: whoever asked for it was served by the tunnel.
+#[test]
+fn what_the_program_opened_itself_was_not_passed() {
+    let own = |program: Ptunnel| program.after("export LISTEN_PID=$$ LISTEN_FDS=20");
+    let mut opened_itself = 0;
+    for number in 3..23 {
+        let dynamic = format!("fd:{}", number);
+        let program = Ptunnel::through("proxy.example:1").args(&["--status", "0"]);
+        let program = program.args(&["127.0.0.1:0:a.example:1", "-D", &dynamic]);
+        let finished = own(program).run();
+        finished.expect_code(1);
+        assert_eq!(finished.text(), "");
+        let told = format!("cannot listen on fd:{} ('')", number);
+        assert!(finished.stderr.contains(&told), "{}", finished.stderr);
+        opened_itself += finished.stderr.contains("LISTEN_FDS counts more than") as u32;
+    }
+    assert!(opened_itself > 0);
+    let program = Ptunnel::through("proxy.example:1").to("a.example:1");
+    let program = own(program).start();
+    program.says(&["warning: LISTEN_FDS counts fd:", "which was not passed"]);
+}
+
 #[test]
 fn a_socket_that_nothing_is_for_is_warned_of() {
     let sockets = [

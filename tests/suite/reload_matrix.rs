@@ -309,6 +309,21 @@ fn each_kind_stays_open_when_it_is_written_in_another_way() {
     });
 }
 
+/// Those that it had opened by then were taken for passed ones.
+#[test]
+fn no_reload_takes_what_the_program_opened_itself_for_passed() {
+    let case = Case::new(Tunnel, Port("127.0.0.1:PORT"), 1);
+    let text = case.file(&case.listener(&case.written(), false));
+    let program = Ptunnel::new().after("export LISTEN_PID=$$ LISTEN_FDS=30");
+    let site = Site::start_as(program, &text, 2);
+    for number in 3..33 {
+        let line = site.refuse(&format!("{}dynamic = 'fd:{}'\n", text, number));
+        let told = format!("cannot listen on fd:{} ('')", number);
+        assert!(line.contains(&told), "{}", line);
+    }
+    case.expect_served(false);
+}
+
 /// It is no listener of the tunnels: it stays where it is, whatever the file says.
 #[test]
 fn the_status_page_stays_until_a_restart() {
