@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use log::warn;
+use log::Level::Warn;
 
 use crate::config::{plain, Block};
-use crate::field::Field;
-use crate::report::Origin;
+use crate::field::{self, Value};
+use crate::log_context::{LogContext, Origin};
 
 /// How long nothing more is said of an address.
 const QUIET: Duration = Duration::from_secs(60);
@@ -52,15 +53,15 @@ impl Access {
 
     /// Whether this client is served. One that isn't stands in the log, once a minute.
     /// Whoever has no address was let in by other rules.
-    pub fn admits(&self, client: Origin) -> bool {
-        let address = match client {
+    pub fn admits(&self, client: &LogContext) -> bool {
+        let address = match client.client() {
             Origin::Address(address) => address,
             Origin::Unix | Origin::Stdio => return true,
         };
         let mut blocks = self.blocks.iter();
         let is_admitted = self.blocks.is_empty() || blocks.any(|block| block.covers(address.ip()));
         if !is_admitted {
-            self.others.add(address);
+            client.scope(|| self.others.add(client, address));
         }
         is_admitted
     }
@@ -72,16 +73,20 @@ impl TurnedAway {
         self.shared.count.load(Ordering::Relaxed)
     }
 
-    fn add(&self, client: SocketAddr) {
+    fn add(&self, context: &LogContext, client: SocketAddr) {
         let Shared { count, told } = &*self.shared;
         count.fetch_add(1, Ordering::Relaxed);
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         let note = told.note(plain(client.ip()), Instant::now());
         drop(told);
         match note {
-            Note::New => warn!(
-                "{}: turned away: its address isn't in --allow-from",
-                Field("client", Origin::Address(client))
+            Note::New => field::log(
+                Warn,
+                format_args!(
+                    "{}: turned away: its address isn't in --allow-from",
+                    context
+                ),
+                || vec![("cause", Value::Text("turned_away".into()))],
             ),
             Note::Crowd => warn!(
                 "turned away {} addresses that aren't in --allow-from; others come and aren't told \
@@ -142,10 +147,13 @@ mod tests {
         [192, 0, (number >> 8) as u8, number as u8].into()
     }
 
+    fn client(address: &str) -> LogContext {
+        LogContext::new(Origin::Address(address.parse().unwrap()), None)
+    }
+
     #[test]
     fn everybody_comes_in_where_nobody_is_named() {
-        let client = Origin::Address("203.0.113.1:5".parse().unwrap());
-        assert!(Access::default().admits(client));
+        assert!(Access::default().admits(&client("203.0.113.1:5")));
     }
 
     #[test]
@@ -153,9 +161,9 @@ mod tests {
         let Blocks(blocks) = "10.0.0.0/8,::1".parse().unwrap();
         let others = TurnedAway::default();
         let access = Access::new(blocks, &others);
-        let admits = |client: &str| access.admits(Origin::Address(client.parse().unwrap()));
+        let admits = |address: &str| access.admits(&client(address));
         assert!(admits("10.0.0.1:5") && admits("[::ffff:10.0.0.1]:5") && admits("[::1]:5"));
-        assert!(access.admits(Origin::Unix));
+        assert!(access.admits(&LogContext::new(Origin::Unix, None)));
         assert_eq!(others.count(), 0);
         assert!(!admits("11.0.0.1:5") && !admits("[::ffff:11.0.0.1]:5") && !admits("[::2]:5"));
         assert_eq!(others.count(), 3);

@@ -30,6 +30,8 @@ type Callback = Box<dyn FnOnce() + Send>;
 /// goes with what is done for others.
 #[derive(Clone, Debug)]
 pub struct Terms {
+    /// What the log calls the listener.
+    pub listener: Option<Arc<str>>,
     /// For whom.
     pub access: Access,
     /// What that is.
@@ -52,6 +54,7 @@ pub struct Limits {
 impl From<Service> for Terms {
     fn from(service: Service) -> Terms {
         Terms {
+            listener: None,
             access: Access::default(),
             service,
             limits: None,

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::config::HostPort;
+use crate::field::{Fields, TunnelPath, Value};
 use crate::shortage::Shortage;
 use crate::wire::{Malformed, Refusal, Remedy};
 
@@ -19,7 +20,12 @@ use crate::wire::{Malformed, Refusal, Remedy};
 pub struct Error {
     kind: Kind,
     cause: Option<Box<dyn error::Error + Send + Sync>>,
+    /// The tunnel that it was about.
+    path: Option<Box<TunnelPath>>,
 }
+
+/// What the log calls the cause where a client left: nobody failed.
+pub(crate) const LEFT: &str = "left";
 
 /// A cause that says by itself what to do.
 #[derive(Debug)]
@@ -250,7 +256,9 @@ impl Error {
         destination: impl fmt::Display,
         cause: impl Into<Box<dyn error::Error + Send + Sync>>,
     ) -> Error {
-        Error::new(Kind::Cut(destination.to_string())).because(cause)
+        let path = TunnelPath::to(&destination);
+        let error = Error::new(Kind::Cut(destination.to_string()));
+        error.because(cause).on(path)
     }
 
     /// The PAC file of this name was asked for a way to `destination`, and named none.
@@ -259,7 +267,9 @@ impl Error {
         destination: HostPort,
         cause: impl Into<Box<dyn error::Error + Send + Sync>>,
     ) -> Error {
-        Error::new(Kind::Undecided(file.into(), destination)).because(cause)
+        let path = TunnelPath::to(&destination);
+        let error = Error::new(Kind::Undecided(file.into(), destination));
+        error.because(cause).on(path)
     }
 
     /// The embedded proxy said no to its client; `how` is its answer and the reason.
@@ -282,12 +292,44 @@ impl Error {
     }
 
     fn new(kind: Kind) -> Error {
-        Error { kind, cause: None }
+        Error {
+            kind,
+            cause: None,
+            path: None,
+        }
     }
 
     fn because(mut self, cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Error {
         self.cause = Some(cause.into());
         self
+    }
+
+    /// The same, of a client whose tunnel was to lead to `destination`.
+    pub fn to(self, destination: impl fmt::Display) -> Error {
+        self.on(TunnelPath::to(destination))
+    }
+
+    /// The same, of a tunnel that was to take this way.
+    pub(crate) fn on(mut self, path: TunnelPath) -> Error {
+        self.path = Some(Box::new(path));
+        self
+    }
+
+    /// The tunnel that it was about, as far as that is known.
+    pub(crate) fn path(&self) -> Option<&TunnelPath> {
+        self.path.as_deref()
+    }
+
+    /// That tunnel and the cause, as data for the log.
+    pub(crate) fn fields(&self) -> Fields {
+        let mut fields = self.path().map_or_else(Fields::new, TunnelPath::fields);
+        let cause = if self.is_departure() {
+            LEFT
+        } else {
+            self.cause().label()
+        };
+        fields.push(("cause", Value::Text(cause.into())));
+        fields
     }
 
     /// The user's input is wrong; nothing was tried.

@@ -1,56 +1,134 @@
-//! Named parts of a log line.
+//! What a log line says, as data beside its text.
 //!
-//! A line is written once, as people read it, with its parts wrapped in [`Field`]. By itself that
-//! changes nothing. A logger that wants the parts calls [`mark`] at its start; from then on each
-//! part stands between control characters, which no text from outside can bring along (see
-//! `escape`), and [`split`] takes the line apart.
+//! A line is written once, as people read it. A logger that also wants its parts by name calls
+//! [`want`] at its start; from then on [`log`] puts them aside, and the logger takes them with
+//! [`take`]. Nothing from outside becomes a field: the text is never read again.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// Around each part, with its name in front.
-const EDGE: char = '\u{1c}';
-/// Between a part's name and its value.
-const BETWEEN: char = '\u{1f}';
+use log::{log, log_enabled, Level};
 
-static IS_MARKED: AtomicBool = AtomicBool::new(false);
+use crate::log_context::LogContext;
 
-/// A part of a line by its name; displays as its value alone.
-pub(crate) struct Field<T>(pub(crate) &'static str, pub(crate) T);
+/// One part of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Number(u64),
+    Duration(Duration),
+    List(Vec<String>),
+    /// There is none, and that is known.
+    Null,
+}
 
-impl<T: fmt::Display> fmt::Display for Field<T> {
+/// The parts of a line by name, in their order.
+pub(crate) type Fields = Vec<(&'static str, Value)>;
+
+static ARE_WANTED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static FIELDS: RefCell<Fields> = RefCell::new(Vec::new());
+}
+
+/// Logs a line with its parts, which nobody makes unless they are wanted.
+pub(crate) fn log(level: Level, text: fmt::Arguments<'_>, fields: impl FnOnce() -> Fields) {
+    if !log_enabled!(level) {
+        return;
+    }
+    if ARE_WANTED.load(Ordering::Relaxed) {
+        FIELDS.with(|kept| kept.replace(fields()));
+    }
+    log!(level, "{}", text);
+    FIELDS.with(|kept| kept.borrow_mut().clear());
+}
+
+/// Has every later line bring its parts: for the logger of a program.
+#[cfg(feature = "cli")]
+pub(crate) fn want() {
+    ARE_WANTED.store(true, Ordering::Relaxed);
+}
+
+/// The parts of the line that is being logged, those of its connection first: for the logger.
+#[cfg(feature = "cli")]
+pub(crate) fn take() -> Fields {
+    let mut fields = Fields::new();
+    if let Some(context) = LogContext::current() {
+        fields.push(("connection", Value::Number(context.connection())));
+        fields.push(("client", Value::Text(context.client().to_string())));
+        if let Some(listener) = context.listener() {
+            fields.push(("listen", Value::Text(listener.to_string())));
+        }
+    }
+    fields.append(&mut FIELDS.with(|kept| kept.replace(Vec::new())));
+    fields
+}
+
+/// The beginning of a line about a tunnel: the connection that it is for, if there is one, and its
+/// way.
+pub(crate) struct Heading<'a>(
+    pub(crate) Option<&'a LogContext>,
+    pub(crate) Option<&'a TunnelPath>,
+);
+
+impl fmt::Display for Heading<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Field(name, value) = self;
-        if IS_MARKED.load(Ordering::Relaxed) {
-            write!(f, "{}{}{}{}{}", EDGE, name, BETWEEN, value, EDGE)
-        } else {
-            value.fmt(f)
+        match self {
+            Heading(Some(context), Some(path)) => write!(f, "{} {}: ", context, path),
+            Heading(Some(context), None) => write!(f, "{}: ", context),
+            Heading(None, Some(path)) => write!(f, "{}: ", path),
+            Heading(None, None) => Ok(()),
         }
     }
 }
 
-/// Has every later line say where its parts are: for the logger of a program.
-#[cfg(feature = "cli")]
-pub(crate) fn mark() {
-    IS_MARKED.store(true, Ordering::Relaxed);
+/// Where a tunnel leads, and which way, as far as that is known; displays as
+/// `to example.org:22 through proxy.example:3128 via second.example:3128`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TunnelPath {
+    destination: String,
+    /// The first proxy and those behind it; without any it is direct.
+    proxies: Option<Vec<String>>,
 }
 
-/// A line as people read it, and its parts.
-#[cfg(feature = "cli")]
-pub(crate) fn split(line: &str) -> (String, Vec<(&str, &str)>) {
-    let mut text = String::with_capacity(line.len());
-    let mut fields = Vec::new();
-    for piece in line.split(EDGE) {
-        match piece.find(BETWEEN) {
-            Some(end) => {
-                let (name, value) = (&piece[..end], &piece[end + 1..]);
-                fields.push((name, value));
-                text.push_str(value);
-            }
-            None => text.push_str(piece),
+impl TunnelPath {
+    pub(crate) fn to(destination: impl fmt::Display) -> TunnelPath {
+        TunnelPath {
+            destination: destination.to_string(),
+            proxies: None,
         }
     }
-    (text, fields)
+
+    pub(crate) fn through(self, proxies: Vec<String>) -> TunnelPath {
+        TunnelPath {
+            proxies: Some(proxies),
+            ..self
+        }
+    }
+
+    pub(crate) fn fields(&self) -> Fields {
+        let mut fields = vec![("destination", Value::Text(self.destination.clone()))];
+        if let Some(proxies) = &self.proxies {
+            let first = proxies.first().cloned();
+            fields.push(("proxy", first.map_or(Value::Null, Value::Text)));
+            let behind = proxies.iter().skip(1).cloned();
+            fields.push(("via", Value::List(behind.collect())));
+        }
+        fields
+    }
+}
+
+impl fmt::Display for TunnelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "to {}", self.destination)?;
+        match &self.proxies {
+            None => Ok(()),
+            Some(proxies) if proxies.is_empty() => f.write_str(" directly"),
+            Some(proxies) => write!(f, " through {}", proxies.join(" via ")),
+        }
+    }
 }
 
 #[cfg(all(test, feature = "cli"))]
@@ -58,16 +136,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_taken_apart_and_put_together() {
-        let line = "\u{1c}client\u{1f}a:1\u{1c} to \u{1c}destination\u{1f}b:2\u{1c}: end";
-        let (text, fields) = split(line);
-        assert_eq!(text, "a:1 to b:2: end");
-        assert_eq!(fields, [("client", "a:1"), ("destination", "b:2")]);
-        assert_eq!(split("plain"), ("plain".to_string(), Vec::new()));
-    }
-
-    #[test]
-    fn a_field_shows_nothing_of_itself_unless_somebody_asked() {
-        assert_eq!(Field("client", 7).to_string(), "7");
+    fn a_path_is_text_for_people_and_data_for_programs() {
+        let path = TunnelPath::to("d:4");
+        assert_eq!(path.to_string(), "to d:4");
+        assert_eq!(path.fields(), [("destination", Value::Text("d:4".into()))]);
+        let direct = path.clone().through(Vec::new());
+        assert_eq!(direct.to_string(), "to d:4 directly");
+        assert_eq!(direct.fields()[1], ("proxy", Value::Null));
+        let chain = path.through(vec!["p:1".into(), "q:2".into()]);
+        assert_eq!(chain.to_string(), "to d:4 through p:1 via q:2");
+        assert_eq!(chain.fields()[1], ("proxy", Value::Text("p:1".into())));
+        let behind = Value::List(vec!["q:2".into()]);
+        assert_eq!(chain.fields()[2], ("via", behind));
     }
 }

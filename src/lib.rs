@@ -78,6 +78,7 @@ pub mod env;
 mod error;
 mod escape;
 mod field;
+mod log_context;
 #[cfg(feature = "cli")]
 pub mod logging;
 pub mod lookup;
@@ -92,6 +93,7 @@ pub mod reload;
 pub mod report;
 pub mod roster;
 pub mod route;
+mod seconds;
 pub mod service;
 pub mod shortage;
 pub mod socket_file;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use crate::config::{Credentials, Family, Host, HostPort, ServeSpec};
 use crate::error::Error;
 use crate::escape::{excerpt, Escaped};
+use crate::field::TunnelPath;
+use crate::route::Via;
 use crate::wire::{auth, encode_response, Forward, ForwardFault, Inbound, Malformed, Refusal};
 
 /// The answer to a client whose destination is connected.
@@ -45,7 +47,8 @@ impl Policy {
         let target = target(request, self.spec.credentials.as_ref())?;
         let allow = &self.spec.allow;
         if !allow.is_empty() && !allow.iter().any(|pattern| pattern.covers(&target)) {
-            return Err(Denial::new(403, format!("{} is not allowed here", target)));
+            let denial = Denial::new(403, format!("{} is not allowed here", target));
+            return Err(denial.directly_to(&target));
         }
         Ok(target)
     }
@@ -144,6 +147,8 @@ fn read(target: &str) -> Result<HostPort, Denial> {
 pub struct Denial {
     status: u16,
     why: String,
+    /// The tunnel that the client was refused, where it named one.
+    path: Option<TunnelPath>,
 }
 
 impl Denial {
@@ -151,7 +156,19 @@ impl Denial {
         Denial {
             status,
             why: excerpt(&why.into()),
+            path: None,
         }
+    }
+
+    /// The same, of this tunnel.
+    pub(crate) fn of(self, path: TunnelPath) -> Denial {
+        let path = Some(path);
+        Denial { path, ..self }
+    }
+
+    /// The same, of a tunnel that was to lead directly to this destination.
+    pub fn directly_to(self, destination: &HostPort) -> Denial {
+        self.of(Via::DIRECTLY.path_to(destination))
     }
 
     /// The destination can't be reached: 504 when time ran out, 403 when it may not be, 503 when
@@ -185,6 +202,15 @@ impl Denial {
             denial.why += "; many proxies allow CONNECT to port 443 alone";
         }
         denial
+    }
+
+    /// The same for the log.
+    pub fn into_error(self) -> Error {
+        let error = Error::denied(self.to_string());
+        match self.path {
+            Some(path) => error.on(path),
+            None => error,
+        }
     }
 
     /// What goes to the client.

@@ -219,6 +219,7 @@ fn fixed(started: &Config, config: &Config) -> Vec<&'static str> {
         ("status", started.status == config.status),
         ("log-format", started.log_format == config.log_format),
         ("log-to", started.log_to == config.log_to),
+        ("log-time", started.log_time == config.log_time),
     ];
     let differing = all.iter().filter(|(_, is_same)| !is_same);
     differing.map(|(name, _)| *name).collect()

@@ -3,43 +3,19 @@
 use std::error;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use log::debug;
 use log::Level::{Info, Warn};
-use log::{debug, info, log};
 
-use crate::config::{plain, Destination};
-use crate::error::{Error, Seconds};
-use crate::field::Field;
+use crate::config::Destination;
+use crate::error::{Cause, Error, Seconds, LEFT};
+use crate::field::{self, Fields, Heading, TunnelPath, Value};
+pub use crate::log_context::{LogContext, Origin};
 use crate::route::Via;
-use crate::tally::{Arrival, Flow, Meter, Tally};
+use crate::seconds::Took;
+use crate::tally::{end_label, Arrival, Flow, Meter, Tally};
 use crate::wire::BrokenChunk;
-
-/// Where a client comes from, as logs call it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Over the network.
-    Address(SocketAddr),
-    /// This machine, over a Unix socket.
-    Unix,
-    /// Our own standard input and output.
-    Stdio,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Address(address) => match plain(address.ip()) {
-                // As the rest of the log calls it, whatever the listener's family.
-                IpAddr::V4(ip) => SocketAddr::from((ip, address.port())).fmt(f),
-                IpAddr::V6(_) => address.fmt(f),
-            },
-            Origin::Unix => f.write_str("unix"),
-            Origin::Stdio => f.write_str("stdio"),
-        }
-    }
-}
 
 /// Bytes carried in each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,24 +107,25 @@ impl error::Error for Cut {
 /// A client, from its arrival on.
 #[derive(Debug)]
 pub struct Visit {
-    origin: Origin,
+    context: LogContext,
     start: Instant,
     /// Boxed: mostly there is none, and no tunnel shall weigh more for it.
     arrival: Option<Box<Arrival>>,
 }
 
 impl From<Origin> for Visit {
-    /// Of somebody who isn't counted.
+    /// Of a client that no listener accepted, and that isn't counted.
     fn from(origin: Origin) -> Visit {
-        Visit::new(origin, None)
+        Visit::new(LogContext::new(origin, None), None)
     }
 }
 
 impl Visit {
-    /// Somebody has come just now, and is counted in the listener's tally, if it has one.
-    pub fn new(origin: Origin, tally: Option<&Tally>) -> Visit {
+    /// A client has come just now, and is counted in the listener's tally, if it has one.
+    pub fn new(context: LogContext, tally: Option<&Tally>) -> Visit {
+        context.scope(|| debug!("{}: accepted", context));
         Visit {
-            origin,
+            context,
             start: Instant::now(),
             arrival: tally.map(|tally| Box::new(tally.arrival())),
         }
@@ -156,16 +133,27 @@ impl Visit {
 
     /// Where it comes from.
     pub fn origin(&self) -> Origin {
-        self.origin
+        self.context.client()
+    }
+
+    /// How log lines name its connection: whatever is polled for it belongs into this one's scope.
+    pub fn context(&self) -> &LogContext {
+        &self.context
     }
 
     /// There is a tunnel for it.
     pub fn opened(mut self, destination: impl Into<Destination>, via: Via) -> Line {
         let destination = destination.into();
-        let client = Field("client", self.origin);
-        debug!("{} to {}: open {}", client, destination, via);
+        let context = &self.context;
+        context.scope(|| {
+            field::log(
+                log::Level::Debug,
+                format_args!("{} to {}: open {}", context, destination, via),
+                || via.path_to(&destination).fields(),
+            )
+        });
         if let Some(arrival) = &mut self.arrival {
-            let flow = Flow::new(self.origin, destination.clone(), via.clone());
+            let flow = Flow::new(context.client(), destination.clone(), via.clone());
             arrival.opened(self.start.elapsed(), flow);
         }
         Line {
@@ -184,12 +172,14 @@ impl Visit {
             end: Err(Cut::failed(Traffic::default(), Side::Client, error)),
             lasted: self.start.elapsed(),
         };
-        info!(
-            "{} to {}: {}",
-            Field("client", self.origin),
-            Field("destination", destination),
-            carried
-        );
+        let context = &self.context;
+        context.scope(|| {
+            field::log(
+                Info,
+                format_args!("{} to {}: {}", context, destination, carried),
+                || carried.fields(TunnelPath::to(destination), LEFT),
+            )
+        });
         carried
     }
 }
@@ -214,7 +204,7 @@ impl Line {
     /// Logs how its relay went: once, here.
     pub fn log(self, end: Result<Traffic, Cut>) -> Carried {
         let Visit {
-            origin,
+            context,
             start,
             arrival,
         } = self.visit;
@@ -225,23 +215,30 @@ impl Line {
             end,
             lasted: start.elapsed(),
         };
-        info!(
-            "{} to {} {}: {}",
-            Field("client", origin),
-            Field("destination", &self.destination),
-            Field("via", &self.via),
-            carried
-        );
+        let (destination, via) = (&self.destination, &self.via);
+        context.scope(|| {
+            field::log(
+                Info,
+                format_args!("{} to {} {}: {}", context, destination, via, carried),
+                || carried.fields(via.path_to(destination), Cause::Cut.label()),
+            )
+        });
         carried
     }
 }
 
 /// Logs, and counts, why a client couldn't be served. That it left is none of ours to mend: who
 /// checks whether somebody listens here does it every few seconds.
-pub fn unserved(origin: Origin, tally: Option<&Tally>, error: &Error) {
+pub fn unserved(context: &LogContext, tally: Option<&Tally>, error: &Error) {
     let is_departure = error.is_departure();
     let level = if is_departure { Info } else { Warn };
-    log!(level, "{}: {}", Field("client", origin), error);
+    context.scope(|| {
+        field::log(
+            level,
+            format_args!("{}{}", Heading(Some(context), error.path()), error),
+            || error.fields(),
+        )
+    });
     match tally {
         Some(tally) if is_departure => tally.left(),
         Some(tally) => tally.failed(error),
@@ -266,40 +263,30 @@ impl Carried {
             Err(cut) => cut.traffic,
         }
     }
+
+    /// The same for programs; a cut tunnel has this cause.
+    fn fields(&self, path: TunnelPath, cause: &str) -> Fields {
+        let Traffic { upload, download } = self.traffic();
+        let mut fields = path.fields();
+        fields.push(("upload", Value::Number(upload)));
+        fields.push(("download", Value::Number(download)));
+        fields.push(("seconds", Value::Duration(self.lasted)));
+        fields.push(("end", Value::Text(end_label(&self.end).into())));
+        if self.end.is_err() {
+            fields.push(("cause", Value::Text(cause.into())));
+        }
+        fields
+    }
 }
 
 impl fmt::Display for Carried {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Traffic { upload, download } = self.traffic();
-        let lasted = Duration::from_millis(self.lasted.as_millis() as u64);
-        write!(
-            f,
-            "{} bytes up, {} down in {}s, ",
-            Field("upload", upload),
-            Field("download", download),
-            Field("seconds", lasted.as_secs_f64())
-        )?;
+        let took = Took(self.lasted);
+        write!(f, "{} bytes up, {} down in {}, ", upload, download, took)?;
         match &self.end {
-            Ok(_) => Field("end", "closed by both sides").fmt(f),
-            Err(cut) => Field("end", format_args!("cut: {}", cut)).fmt(f),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Origin;
-
-    /// A listener of both families made clients of IPv4 look like others in the log.
-    #[test]
-    fn a_client_is_called_the_same_whatever_the_listeners_family() {
-        for (address, shown) in &[
-            ("[::ffff:10.0.0.1]:5", "10.0.0.1:5"),
-            ("10.0.0.1:5", "10.0.0.1:5"),
-            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
-        ] {
-            let origin = Origin::Address(address.parse().unwrap());
-            assert_eq!(origin.to_string(), *shown);
+            Ok(_) => f.write_str("closed by both sides"),
+            Err(cut) => write!(f, "cut: {}", cut),
         }
     }
 }

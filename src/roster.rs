@@ -163,6 +163,7 @@ impl Roster {
             .zip(assigned)
             .map(|((service, place), index)| {
                 let mut terms = |name: &str| Terms {
+                    listener: Some(name.into()),
                     access: access.clone(),
                     tally: scene.as_mut().map(|scene| scene.add(name, &service)),
                     service: service.clone(),
@@ -342,7 +343,7 @@ mod tests {
     use crate::dynamic::Step;
     use crate::env::Environment;
     use crate::passed::Inherited;
-    use crate::report::Origin;
+    use crate::report::{LogContext, Origin};
 
     /// Listens on nothing. Port 9 is somebody else's; port 0 is another one each time.
     #[derive(Debug)]
@@ -494,8 +495,9 @@ mod tests {
                 other => unreachable!("{:?}", other),
             };
             let stranger = Origin::Address("192.0.2.1:1".parse().unwrap());
+            let stranger = LogContext::new(stranger, None);
             let asked = guests.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
-            terms.access.admits(stranger) && matches!(asked, Step::Asked(_))
+            terms.access.admits(&stranger) && matches!(asked, Step::Asked(_))
         };
         let (duty, (tell, told)) = (duties[0].clone(), mpsc::channel::<()>());
         let watching = thread::spawn(move || {

@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::config::Destination;
 use crate::error::{Cause, Error};
-use crate::report::{Cut, Origin, Side, Traffic};
+use crate::log_context::Origin;
+use crate::report::{Cut, Side, Traffic};
 use crate::route::Via;
 
 /// The upper bounds of the classes by which the times to open a tunnel are counted, in seconds; one
@@ -27,6 +28,20 @@ const CLASSES: usize = BOUNDS.len() + 1;
 
 /// The ends of a tunnel that stood, by what they are called.
 pub(crate) const ENDS: [&str; 4] = ["closed", "client", "upstream", "silence"];
+
+fn place(end: &Result<Traffic, Cut>) -> usize {
+    match end.as_ref().map_err(Cut::side) {
+        Ok(_) => 0,
+        Err(Some(Side::Client)) => 1,
+        Err(Some(Side::Upstream)) => 2,
+        Err(None) => 3,
+    }
+}
+
+/// What an end is called.
+pub(crate) fn end_label(end: &Result<Traffic, Cut>) -> &'static str {
+    ENDS[place(end)]
+}
 
 /// The clients of one listener. Cheap to clone, and to send to another thread: they are the same
 /// then.
@@ -241,18 +256,11 @@ impl Arrival {
 
     /// The tunnel has ended.
     pub(crate) fn ended(&self, end: &Result<Traffic, Cut>) {
-        let (place, carried) = match end {
-            Ok(carried) => (0, *carried),
-            Err(cut) => {
-                let place = match cut.side() {
-                    Some(Side::Client) => 1,
-                    Some(Side::Upstream) => 2,
-                    None => 3,
-                };
-                (place, cut.traffic)
-            }
+        let carried = match end {
+            Ok(carried) => *carried,
+            Err(cut) => cut.traffic,
         };
-        self.tally.lock().totals.ends[place] += 1;
+        self.tally.lock().totals.ends[place(end)] += 1;
         if let Some((_, flow)) = &self.tunnel {
             flow.write(carried);
         }

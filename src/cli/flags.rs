@@ -340,6 +340,11 @@ pub(super) fn app() -> App<'static, 'static> {
             "TARGET",
             "Where log lines go: stderr, syslog, syslog:SOCKET [default: stderr]",
         ))
+        .arg(
+            Arg::with_name("log-time")
+                .long("log-time")
+                .help("Start each text line on stderr with the time, in UTC"),
+        )
 }
 
 /// Values that shells offer for an option that takes others, too.

@@ -31,7 +31,8 @@ use self::outline::Outline;
 use self::password::{Missing, Named, Passwords, DYNAMIC_USER, SERVE_USER};
 use self::secrecy::Secretive;
 use crate::config::{Bind, Block, Blocks, Config, Credentials, DestinationUrl, Family};
-use crate::config::{Host, HostPort, ListenSpec, NoProxy, Pattern, Protocol, ProxySpec, ProxyUrl};
+use crate::config::{Host, HostPort, ListenSpec, LogFormat, LogTarget, NoProxy, Pattern};
+use crate::config::{Protocol, ProxySpec, ProxyUrl};
 use crate::config::{Route, Secret, ServeSpec, StatusSpec, Timeouts, TlsPeer, TunnelUrl};
 use crate::entrance::{self, Purpose, Spot};
 use crate::env::Environment;
@@ -401,6 +402,7 @@ fn configure(
         },
         log_format: one(matches, "log-format")?.unwrap_or_default(),
         log_to: one(matches, "log-to")?.unwrap_or_default(),
+        log_time: matches.is_present("log-time"),
         tunnels: tunnels.collect::<Result<_, Error>>()?,
         dynamic,
         dynamic_user,
@@ -412,6 +414,19 @@ fn configure(
     if !demo && entrance::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
         let why = "no client has an address";
         warnings.extend(of_no_use(matches, &["allow-from"], why));
+    }
+    if config.log_format == LogFormat::Json {
+        warnings.extend(of_no_use(
+            matches,
+            &["log-time"],
+            "JSON lines have the time",
+        ));
+    } else if config.log_to != LogTarget::Stderr {
+        warnings.extend(of_no_use(
+            matches,
+            &["log-time"],
+            "the syslog daemon adds the time",
+        ));
     }
     let destinations = config.destinations();
     let reach = Reach {

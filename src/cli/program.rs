@@ -46,7 +46,12 @@ fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Res
         },
         Command::Run(config, warnings) => {
             // The first thread: nothing above needs to be alone, and nothing below is.
-            let logging = logging::init(config.verbosity, config.log_format, &config.log_to);
+            let logging = logging::init(
+                config.verbosity,
+                config.log_format,
+                &config.log_to,
+                config.log_time,
+            );
             for warning in warnings {
                 warn!("{}", warning);
             }

@@ -429,6 +429,12 @@ fn where_the_log_goes_and_how_it_looks() {
     let other = config("-p p:1 1:a:1 --log-format json --log-to syslog");
     assert_eq!(other.log_format, LogFormat::Json);
     assert_eq!(other.log_to, LogTarget::Syslog("/dev/log".into()));
+    assert!(!usual.log_time && config("-p p:1 1:a:1 --log-time").log_time);
+    let (_, warnings) = warned("-p p:1 1:a:1 --log-time --log-format json");
+    assert_eq!(
+        warnings,
+        ["--log-time is of no use: JSON lines have the time"]
+    );
     assert!(complaint("-p p:1 1:a:1 --log-format xml").contains("'xml'"));
     assert!(complaint("-p p:1 1:a:1 --log-to file").contains("'file'"));
 }

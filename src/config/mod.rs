@@ -282,6 +282,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Where they go.
     pub log_to: LogTarget,
+    /// Whether text on stderr begins with the time of day.
+    pub log_time: bool,
 }
 
 impl Config {

@@ -70,13 +70,19 @@ fn open(
     // client shall be told.
     let opening: Box<dyn Future<Item = Result<Opened, Error>, Error = Error>> =
         Box::new(engine.open(&tunnel).then(Ok));
-    Opening::new(client, opening).and_then(move |outcome| match outcome {
+    let opening = Opening::new(client, visit.context().clone(), opening);
+    opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
             aio::write_all(client, language.granted())
-                .map_err(|e| Error::other("cannot answer", e))
-                .and_then(move |(client, _)| {
-                    let opened = opened.for_one(language.passage());
-                    engine.carry_opened(client, opened, visit, destination)
+                .then(move |answered| match answered {
+                    Ok((client, _)) => {
+                        let opened = opened.for_one(language.passage());
+                        Either::A(engine.carry_opened(client, opened, visit, destination))
+                    }
+                    Err(e) => {
+                        let error = Error::other("cannot answer", e).to(destination);
+                        Either::B(future::err(error))
+                    }
                 })
                 .map(drop),
         ),

@@ -72,7 +72,7 @@ pub use self::session::{Opened, Opening};
 pub use self::shutdown::{Caught, Signals};
 pub use self::ticker::Ticker;
 
-pub use crate::report::{Carried, Cut, Origin, Side, Traffic, Visit};
+pub use crate::report::{Carried, Cut, LogContext, Origin, Side, Traffic, Visit};
 pub use crate::route::{Builder, Gateway, Tunnel, Via};
 
 use crate::config::{Config, Splice, Timeouts};

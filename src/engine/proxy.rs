@@ -102,11 +102,18 @@ fn open(
     // client shall be told.
     let dial: Box<dyn Future<Item = Result<Socket, Error>, Error = Error>> =
         Box::new(dial.then(Ok));
-    Opening::new(client, dial).and_then(move |outcome| match outcome {
+    let opening = Opening::new(client, visit.context().clone(), dial);
+    opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(upstream))) => Either::A(
             aio::write_all(client, GRANTED)
-                .map_err(|e| Error::other("cannot answer", e))
-                .and_then(move |(client, _)| {
+                .then(move |answered| {
+                    let client = match answered {
+                        Ok((client, _)) => client,
+                        Err(e) => {
+                            let error = Error::other("cannot answer", e).to(target);
+                            return Either::B(boxed(future::err(error)));
+                        }
+                    };
                     let line = visit.opened(target, Via::DIRECTLY);
                     match line.meter() {
                         None => {
@@ -123,7 +130,10 @@ fn open(
                 })
                 .map(drop),
         ),
-        Ok((client, Err(e))) => Either::B(Either::A(engine.deny(client, Denial::unreachable(&e)))),
+        Ok((client, Err(e))) => {
+            let denial = Denial::unreachable(&e).directly_to(&target);
+            Either::B(Either::A(engine.deny(client, denial)))
+        }
         Err(e) => {
             visit.left(&target, e);
             Either::B(Either::B(future::ok(())))
@@ -133,7 +143,7 @@ fn open(
 
 impl Engine {
     fn deny(&self, client: Rewind<Socket>, no: Denial) -> impl Future<Item = (), Error = Error> {
-        self.tell(client, no.reply(), Error::denied(no.to_string()))
+        self.tell(client, no.reply(), no.into_error())
     }
 }
 

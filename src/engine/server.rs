@@ -19,7 +19,7 @@ use crate::duty::Terms;
 use crate::error::{Error, Seconds};
 use crate::net::Listening;
 use crate::reload::{self, Reload, Source};
-use crate::report;
+use crate::report::{self, LogContext};
 use crate::roster::Roster;
 use crate::service::{self, Service};
 use crate::supervisor::{Pulse, Supervisor};
@@ -262,8 +262,9 @@ impl Engine {
         let begun = begun(&duty);
         let serve_each = listener.for_each(move |client| {
             let terms = duty.terms();
-            if terms.access.admits(client.origin) {
-                engine.handle().spawn(engine.serve(client, &terms));
+            let context = LogContext::new(client.origin, terms.listener.clone());
+            if terms.access.admits(&context) {
+                engine.handle().spawn(engine.serve(client, context, &terms));
             }
             Ok(())
         });
@@ -282,18 +283,23 @@ impl Engine {
     }
 
     /// Serves one client and logs, once, why it couldn't be served.
-    fn serve(&self, client: Client, terms: &Terms) -> impl Future<Item = (), Error = ()> {
+    fn serve(
+        &self,
+        client: Client,
+        context: LogContext,
+        terms: &Terms,
+    ) -> impl Future<Item = (), Error = ()> {
         let Client {
             socket,
-            origin,
             permit,
             spare,
+            ..
         } = client;
         let engine = match &terms.limits {
             Some(limits) => self.within(limits),
             None => self.clone(),
         };
-        let visit = Visit::new(origin, terms.tally.as_ref());
+        let visit = Visit::new(context.clone(), terms.tally.as_ref());
         let session = match &terms.service {
             Service::Tunnel(tunnel) => {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up
@@ -314,7 +320,7 @@ impl Engine {
         session.then(move |end| {
             drop(permit);
             if let Err(e) = end {
-                report::unserved(origin, tally.as_ref(), &e);
+                report::unserved(&context, tally.as_ref(), &e);
             }
             Ok(())
         })

@@ -15,7 +15,7 @@ use super::{secure, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
-use crate::report::{Carried, Visit};
+use crate::report::{Carried, LogContext, Visit};
 use crate::route::{Attempts, Candidate, Leg, Via, Ways};
 use crate::wire::Passage;
 
@@ -57,7 +57,7 @@ impl Engine {
         let visit = visit.into();
         // Boxed: an idle tunnel shall not weigh what opening it took.
         let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(self.open(tunnel));
-        Opening::new(client, open).and_then(move |outcome| {
+        Opening::new(client, visit.context().clone(), open).and_then(move |outcome| {
             let (client, opened) = match outcome {
                 Ok(opened) => opened,
                 Err(e) => {
@@ -115,16 +115,13 @@ impl Engine {
                     None => return Either::A(future::err(attempts.give_up())),
                 };
                 let attempt = engine.open_by(&via, &tunnel);
+                let tunnel = tunnel.clone();
                 Either::B(attempt.then(move |answer| match answer {
                     Ok(stream) => {
                         via.worked();
                         Ok(Loop::Break(Opened { stream, via }))
                     }
-                    Err(error) if error.is_final() => {
-                        via.worked();
-                        Err(error)
-                    }
-                    Err(error) => Ok(Loop::Continue(attempts.failed(&via, error))),
+                    Err(error) => attempts.failed(&tunnel, &via, error).map(Loop::Continue),
                 }))
             })
         })
@@ -301,14 +298,16 @@ pub(super) fn boxed(
 #[must_use = "futures do nothing unless polled"]
 pub struct Opening<C, F> {
     client: Option<C>,
+    context: LogContext,
     open: F,
 }
 
 impl<C: Transport, F: Future> Opening<C, F> {
-    /// Opens while `client` is there.
-    pub fn new(client: C, open: F) -> Opening<C, F> {
+    /// Opens while `client` is there, in the scope of its connection.
+    pub fn new(client: C, context: LogContext, open: F) -> Opening<C, F> {
         Opening {
             client: Some(client),
+            context,
             open,
         }
     }
@@ -319,7 +318,8 @@ impl<C: Transport, F: Future> Future for Opening<C, F> {
     type Error = F::Error;
 
     fn poll(&mut self) -> Poll<Self::Item, F::Error> {
-        let opened = self.open.poll()?;
+        let Opening { context, open, .. } = self;
+        let opened = context.scope(|| open.poll())?;
         let mut client = self.client.take().expect("Opening polled after it ended");
         if let Async::Ready(opened) = opened {
             return Ok(Async::Ready(Ok((client, opened))));

@@ -1,45 +1,46 @@
 //! A log line as one JSON object: RFC 8259, with the time as in RFC 3339.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::escape::Quoted;
-use crate::field;
+use crate::field::{Fields, Value};
+use crate::seconds::Decimal;
 
-/// `{"time":…,"level":…,"message":…}`, and after these what the line names.
-pub(super) fn line(level: &str, marked: &str) -> String {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    let (message, fields) = field::split(marked);
-    let mut object = String::from("{\"time\":");
-    object.push_str(&Quoted(&time(since_epoch.unwrap_or_default())).to_string());
-    for (name, value) in &[("level", level), ("message", &message)] {
-        member(&mut object, name, value);
-    }
+/// `{"time":…,"level":…,"message":…}`, and after these what the line is about.
+pub(super) fn line(level: &str, message: &str, fields: Fields) -> String {
+    let mut object = String::from("{");
+    member(&mut object, "time", Quoted(&now()));
+    member(&mut object, "level", Quoted(level));
+    member(&mut object, "message", Quoted(message));
     for (name, value) in fields {
-        member(&mut object, name, value);
+        match value {
+            Value::Text(text) => member(&mut object, name, Quoted(&text)),
+            Value::Number(number) => member(&mut object, name, number),
+            Value::Duration(time) => member(&mut object, name, Decimal(time)),
+            Value::List(texts) => member(&mut object, name, list(&texts)),
+            Value::Null => member(&mut object, name, "null"),
+        }
     }
     object.push('}');
     object
 }
 
-fn member(object: &mut String, name: &str, value: &str) {
+fn member(object: &mut String, name: &str, value: impl Display) {
+    let before = if object.len() > 1 { "," } else { "" };
     // Writing to a `String` cannot fail.
-    let _ = write!(object, ",{}:", Quoted(name));
-    if is_number(value) {
-        object.push_str(value);
-    } else {
-        let _ = write!(object, "{}", Quoted(value));
-    }
+    let _ = write!(object, "{}{}:{}", before, Quoted(name), value);
 }
 
-/// Bytes and seconds: digits, perhaps with a fraction, and no zero in front that JSON forbids.
-fn is_number(text: &str) -> bool {
-    let mut parts = text.splitn(2, '.');
-    let whole = parts.next().unwrap_or_default();
-    let is_digits = |text: &str| {
-        !text.is_empty() && text.len() < 16 && text.bytes().all(|b| b.is_ascii_digit())
-    };
-    is_digits(whole) && (whole == "0" || !whole.starts_with('0')) && parts.all(is_digits)
+fn list(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| Quoted(text).to_string()).collect();
+    format!("[{}]", texts.join(","))
+}
+
+/// The time of day.
+pub(super) fn now() -> String {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    time(since_epoch.unwrap_or_default())
 }
 
 /// In UTC, to the millisecond.
@@ -102,25 +103,19 @@ mod tests {
     }
 
     #[test]
-    fn only_numbers_are_numbers() {
-        for number in &["0", "7", "12.48", "0.25", "123456789012345"] {
-            assert!(is_number(number), "{}", number);
-        }
-        for text in &[
-            "", ".", "1.", ".5", "01", "1e5", "-1", "1.2.3", "::1", "12s",
-        ] {
-            assert!(!is_number(text), "{}", text);
-        }
-    }
-
-    #[test]
-    fn what_a_line_names_follows_its_message() {
-        let line = line(
-            "info",
-            "\u{1c}client\u{1f}a:1\u{1c}: \u{1c}upload\u{1f}7\u{1c} bytes",
-        );
+    fn what_a_line_is_about_follows_its_message() {
+        let fields = vec![
+            ("client", Value::Text("a \"b\"".into())),
+            ("proxy", Value::Null),
+            ("via", Value::List(vec!["q:1".into(), "r:2".into()])),
+            ("upload", Value::Number(7)),
+            ("seconds", Value::Duration(Duration::from_micros(12_480))),
+        ];
+        let line = line("info", "7 bytes", fields);
         let rest = line.split("Z\",").nth(1).unwrap();
-        let expected = r#""level":"info","message":"a:1: 7 bytes","client":"a:1","upload":7}"#;
+        let expected = r#""level":"info","message":"7 bytes","client":"a \"b\"","proxy":null,"#;
+        let expected =
+            expected.to_string() + r#""via":["q:1","r:2"],"upload":7,"seconds":0.01248}"#;
         assert_eq!(rest, expected);
     }
 }

@@ -1,6 +1,7 @@
 //! Log lines: this crate's, as text or as JSON, on stderr or to syslog.
 //!
-//! Text carries no time of day: whoever keeps logs (the journal, syslog, a container) adds its own.
+//! Text carries no time of day unless that is wanted: whoever keeps logs (the journal, syslog, a
+//! container) adds its own.
 //! No line makes a tunnel wait for whoever reads them: what he can't take is lost, and counted.
 
 mod json;
@@ -21,21 +22,30 @@ use self::queue::Queue;
 use self::syslog::Syslog;
 use crate::config::{LogFormat, LogTarget};
 use crate::error::Error;
-use crate::field;
+use crate::field::{self, Heading};
+use crate::log_context::LogContext;
 use crate::panics;
 
-/// Starts to log this crate's lines up to `level`, and panics as some of them. Once per process.
-pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) -> Logging {
+/// Starts to log this crate's lines up to `level`, and panics as some of them; with the time of day
+/// in front of those that are text on stderr, if it is wanted. Once per process.
+pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed: bool) -> Logging {
     if format == LogFormat::Json {
-        field::mark();
+        field::want();
     }
+    let style = match format {
+        LogFormat::Json => Style::Json,
+        LogFormat::Text => Style::Text {
+            is_timed: is_timed && *target == LogTarget::Stderr,
+            is_numbered: level >= LevelFilter::Debug,
+        },
+    };
     let sink = match target {
         LogTarget::Stderr => {
-            let told = move |count| lost(format, count) + "\n";
+            let told = move |count| style.lost(count) + "\n";
             Sink::Stderr(Queue::new(io::stderr(), told))
         }
         LogTarget::Syslog(path) => {
-            let (syslog, reached) = Syslog::open(path.clone(), format);
+            let (syslog, reached) = Syslog::open(path.clone(), style);
             if let Err(e) = reached {
                 // Nobody else can be told.
                 tell_people(&format!(
@@ -48,13 +58,13 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) -> Loggin
         }
     };
     let logging = Logging {
-        format,
+        style,
         queue: match &sink {
             Sink::Stderr(queue) => Some(queue.clone()),
             Sink::Syslog(_) => None,
         },
     };
-    let logger = Box::new(Logger { format, sink });
+    let logger = Box::new(Logger { style, sink });
     if log::set_logger(Box::leak(logger)).is_ok() {
         log::set_max_level(level);
         log_panics();
@@ -66,7 +76,7 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget) -> Loggin
 /// takes them: nothing is lost at the end of the program, however that comes about.
 #[must_use = "what is still to be written is lost at the end of the process"]
 pub struct Logging {
-    format: LogFormat,
+    style: Style,
     /// To stderr.
     queue: Option<Queue>,
 }
@@ -74,15 +84,19 @@ pub struct Logging {
 impl Logging {
     /// Tells of the error that ends the program.
     pub fn tell_end(&self, error: &Error) {
-        match (&self.queue, self.format) {
+        let text = format!("{}{}", Heading(None, error.path()), error);
+        let log = || field::log(Level::Error, format_args!("{}", text), || error.fields());
+        match (&self.queue, self.style) {
             // To people, as they are told what is wrong with a command line.
-            (Some(queue), LogFormat::Text) => queue.push(format!("ptunnel: {}\n", error)),
+            (Some(queue), Style::Text { is_timed, .. }) => {
+                queue.push(format!("{}ptunnel: {}\n", time(is_timed), text))
+            }
             // Whoever collects the log wants the last line, too, and in its form.
-            (Some(_), LogFormat::Json) => error!("{}", error),
+            (Some(_), Style::Json) => log(),
             // Who looks why the program is gone may not look there, and it may have been lost.
             (None, _) => {
-                error!("{}", error);
-                tell_people(&format!("ptunnel: {}", error));
+                log();
+                tell_people(&format!("ptunnel: {}", text));
             }
         }
     }
@@ -117,8 +131,20 @@ impl Drop for Logging {
 }
 
 struct Logger {
-    format: LogFormat,
+    style: Style,
     sink: Sink,
+}
+
+/// What a line looks like.
+#[derive(Clone, Copy)]
+enum Style {
+    Text {
+        /// It begins with the time of day.
+        is_timed: bool,
+        /// The number of its connection stands in front of the message.
+        is_numbered: bool,
+    },
+    Json,
 }
 
 enum Sink {
@@ -135,7 +161,7 @@ impl Log for Logger {
         if !self.enabled(record.metadata()) {
             return;
         }
-        let line = line(self.format, record.level(), &record.args().to_string());
+        let line = self.style.line(record);
         match &self.sink {
             Sink::Stderr(queue) => queue.push(line + "\n"),
             Sink::Syslog(syslog) => {
@@ -152,17 +178,48 @@ impl Log for Logger {
     }
 }
 
-fn line(format: LogFormat, level: Level, message: &str) -> String {
-    match format {
-        LogFormat::Text => format!("{}: {}", name(level), message),
-        LogFormat::Json => json::line(name(level), message),
+impl Style {
+    fn line(self, record: &Record<'_>) -> String {
+        let level = name(record.level());
+        match self {
+            Style::Json => json::line(level, &record.args().to_string(), field::take()),
+            Style::Text {
+                is_timed,
+                is_numbered,
+            } => match LogContext::current() {
+                Some(context) if is_numbered => {
+                    let number = context.connection();
+                    format!(
+                        "{}{}: [{}] {}",
+                        time(is_timed),
+                        level,
+                        number,
+                        record.args()
+                    )
+                }
+                _ => format!("{}{}: {}", time(is_timed), level, record.args()),
+            },
+        }
+    }
+
+    /// In place of so many lines.
+    fn lost(self, count: u64) -> String {
+        let level = name(Level::Warn);
+        let message = format!("{} log lines were lost: nobody took them", count);
+        match self {
+            Style::Json => json::line(level, &message, Vec::new()),
+            Style::Text { is_timed, .. } => format!("{}{}: {}", time(is_timed), level, message),
+        }
     }
 }
 
-/// In place of so many lines.
-fn lost(format: LogFormat, count: u64) -> String {
-    let message = format!("{} log lines were lost: nobody took them", count);
-    line(format, Level::Warn, &message)
+/// What stands in front of a line.
+fn time(is_timed: bool) -> String {
+    if is_timed {
+        json::now() + " "
+    } else {
+        String::new()
+    }
 }
 
 /// Has panics told in lines of the log. What std does by itself would wait for whoever reads

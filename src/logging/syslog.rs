@@ -12,7 +12,7 @@ use std::process;
 
 use log::Level;
 
-use crate::config::LogFormat;
+use super::Style;
 
 /// LOG_DAEMON of syslog(3).
 const FACILITY: u8 = 3;
@@ -20,17 +20,17 @@ const FACILITY: u8 = 3;
 /// A way to the daemon, which may come and go.
 pub(super) struct Syslog {
     path: PathBuf,
-    format: LogFormat,
+    style: Style,
     socket: Option<UnixDatagram>,
     lost: u64,
 }
 
 impl Syslog {
     /// Also when there is no daemon yet; then the second value says why.
-    pub(super) fn open(path: PathBuf, format: LogFormat) -> (Syslog, io::Result<()>) {
+    pub(super) fn open(path: PathBuf, style: Style) -> (Syslog, io::Result<()>) {
         let mut syslog = Syslog {
             path,
-            format,
+            style,
             socket: None,
             lost: 0,
         };
@@ -41,7 +41,7 @@ impl Syslog {
     /// Sends one line, or counts it as lost.
     pub(super) fn send(&mut self, level: Level, line: &str) {
         if self.lost > 0 {
-            let note = super::lost(self.format, self.lost);
+            let note = self.style.lost(self.lost);
             if !self.deliver(Level::Warn, &note) {
                 self.lost += 1;
                 return;

@@ -1,24 +1,23 @@
 //! One way after the other, until one leads to the destination: what is left, and what is worth
 //! telling.
 
-use log::warn;
+use log::Level::Warn;
 
-use super::Via;
-use crate::config::HostPort;
+use super::{Tunnel, Via};
 use crate::error::Error;
+use crate::field::{self, Heading};
+use crate::log_context::LogContext;
 
 /// The ways not tried yet, and how those that were tried failed.
 pub struct Attempts {
-    destination: HostPort,
     left: std::vec::IntoIter<Via>,
     last: Option<Error>,
 }
 
 impl Attempts {
     /// All of these, of which there is one at least.
-    pub(super) fn new(destination: HostPort, ways: Vec<Via>) -> Attempts {
+    pub(super) fn new(ways: Vec<Via>) -> Attempts {
         Attempts {
-            destination,
             left: ways.into_iter(),
             last: None,
         }
@@ -47,19 +46,31 @@ impl Attempts {
 
     /// Remembers that this way failed, warns of what is tried instead, if there is anything, and
     /// [keeps](Attempts::keeping) the error.
-    pub fn failed(self, way: &Via, error: Error) -> Attempts {
+    ///
+    /// # Errors
+    ///
+    /// A final one: the way led to its end, and no other is tried.
+    pub fn failed(self, tunnel: &Tunnel, way: &Via, error: Error) -> Result<Attempts, Error> {
+        let error = error.on(way.path_to(tunnel.destination()));
+        if error.is_final() {
+            way.worked();
+            return Err(error);
+        }
         if let Some(proxy) = way.proxy() {
             proxy.blame(&error);
         }
-        let text = error.to_string();
+        let context = LogContext::current();
+        let heading = Heading(context.as_ref(), error.path());
+        let (text, fields) = (format!("{}{}", heading, error), error.fields());
         let attempts = self.keeping(error);
         let mut left = attempts.left.as_slice().iter();
-        match left.find(|way| attempts.allows(way)) {
-            Some(next) if next.proxy().is_some() => warn!("{}; trying the next proxy", text),
-            Some(_) => warn!("{}; connecting to {} directly", text, attempts.destination),
-            None => {}
-        }
-        attempts
+        let next = match left.find(|way| attempts.allows(way)) {
+            Some(next) if next.proxy().is_some() => "trying the next proxy".into(),
+            Some(_) => format!("connecting to {} directly", tunnel.destination().address),
+            None => return Ok(attempts),
+        };
+        field::log(Warn, format_args!("{}; {}", text, next), || fields);
+        Ok(attempts)
     }
 
     /// Keeps the error that tells most: a proxy that was reached says more than one that wasn't,

@@ -96,7 +96,7 @@ impl Gateway {
                 })
             }
         };
-        Ways::Known(Attempts::new(destination.clone(), ways))
+        Ways::Known(Attempts::new(ways))
     }
 }
 
@@ -140,7 +140,7 @@ impl Question {
         let verdict = verdict.map_err(|why| self.pac.undecided(&self.destination, why))?;
         let lineup = self.named.lineup(&self.common, self.file(), verdict);
         let ways = lineup.ways(self.is_onlooker);
-        Ok(Attempts::new(self.destination.clone(), ways))
+        Ok(Attempts::new(ways))
     }
 
     /// Both; blocks.

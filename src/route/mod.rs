@@ -22,6 +22,7 @@ pub use self::leg::Leg;
 pub use self::lineup::Candidate;
 pub(crate) use self::memory::Standing;
 pub use self::tunnel::{Builder, Tunnel};
+use crate::field::TunnelPath;
 
 /// Which way a tunnel goes; displays as `through 10.0.0.1:3128`, with those behind it, or
 /// `directly`.
@@ -40,6 +41,18 @@ impl Via {
     /// The first proxy on it.
     pub fn proxy(&self) -> Option<&Candidate> {
         self.0.as_ref()
+    }
+
+    /// The proxies on it, in their order.
+    fn proxies(&self) -> Vec<String> {
+        let candidates = self.0.iter();
+        let proxies = candidates.flat_map(Candidate::proxies);
+        proxies.map(ToString::to_string).collect()
+    }
+
+    /// How the log names a tunnel to `destination` that goes this way.
+    pub(crate) fn path_to(&self, destination: impl fmt::Display) -> TunnelPath {
+        TunnelPath::to(destination).through(self.proxies())
     }
 
     /// It could be used: when another proxy was in use before, the log says so.

@@ -16,7 +16,7 @@ fn the_help_names_every_option() {
             --dynamic -D --dynamic-user --stdio -W --connect-timeout --handshake-timeout \
             --idle-timeout --linger-timeout --drain-timeout --max-connections --multithreaded \
             --threads --splice --serve-proxy --serve-user --serve-allow --status --demo --test \
-            --config --check-config --generate --log-format --log-to --verbose --quiet --version \
+            --config --check-config --generate --log-format --log-to --log-time --verbose --quiet --version \
             --help TUNNEL PTUNNEL_PASSWORD https_proxy";
         for option in options.split(' ') {
             assert!(help.contains(option), "{} is not in the help", option);

@@ -7,7 +7,8 @@ use std::process::Stdio;
 use crate::ends::{Ends, Gate};
 use crate::support::program::clean_command;
 use crate::support::sys::SIGTERM;
-use crate::support::{eventually, parts, Peer, Ptunnel, TempDir, PATIENCE};
+use crate::support::{closed_address, eventually, parts, PATIENCE};
+use crate::support::{Connection, Peer, Ptunnel, TempDir};
 
 /// Reads each line as Python does, fails on any that is not one object, and prints the asked ones.
 const READ: &str = "
@@ -57,22 +58,31 @@ fn json_has_an_object_a_line_with_what_the_line_names() {
     client.expect_end();
     program.says(&["closed by both sides"]);
     program.signal(SIGTERM);
+    let listen = program.address().to_string();
     let lines = read(&program.finish().stderr);
     let proxy = gate.address().to_string();
     let end = lines.iter().find(|line| line.contains("12345 bytes up"));
     let end = end.unwrap_or_else(|| panic!("{:#?}", lines));
     for part in &[
         "info | ",
-        &format!("| {} to example.org:22 through {}: ", from, proxy),
-        &format!("| client='{}' ", from),
-        "destination='example.org:22' ",
-        &format!("via='through {}' ", proxy),
-        "upload=12345 download=0 seconds=0",
-        "end='closed by both sides'",
+        &format!(
+            "| {} on {} to example.org:22 through {}: ",
+            from, listen, proxy
+        ),
+        &format!("| connection=1 client='{}' listen='{}' ", from, listen),
+        &format!("destination='example.org:22' proxy='{}' via=[] ", proxy),
+        "upload=12345 download=0 seconds=0.",
+        "end='closed'",
     ] {
         assert!(end.contains(part), "{:?} is not in {}", part, end);
     }
-    assert!(lines.iter().any(|line| line.starts_with("debug | ")));
+    let phases = lines.iter().filter(|line| line.starts_with("debug | "));
+    let phases: Vec<&String> = phases.collect();
+    let connection = format!("| connection=1 client='{}' listen='{}'", from, listen);
+    assert!(phases.len() >= 4, "{:#?}", phases);
+    for phase in phases {
+        assert!(phase.contains(&connection), "{}", phase);
+    }
 }
 
 /// What a peer says cannot end its string, nor bring along a part with a name.
@@ -96,10 +106,19 @@ fn json_escapes_what_comes_from_the_network() {
         client.expect_nothing();
         program.says(&["warning"]);
         program.signal(SIGTERM);
+        let listen = program.address().to_string();
         let lines = read(&program.finish().stderr);
         assert_eq!(lines.len(), 1, "{:?}", lines);
+        let fields = format!(
+            " | connection=1 client='{}' listen='{}' destination='example.org:22' proxy='{}' \
+             via=[] cause=",
+            from,
+            listen,
+            proxy.address()
+        );
+        let is_cause = |cause| lines[0].ends_with(&format!("{}{}", fields, cause));
         assert!(
-            lines[0].ends_with(&format!(" | client='{}'", from)),
+            is_cause("'refused'") || is_cause("'malformed'"),
             "{:?}",
             lines
         );
@@ -117,8 +136,12 @@ fn json_names_the_client_that_is_turned_away() {
     client.expect_nothing();
     program.says(&["turned away"]);
     program.signal(SIGTERM);
+    let listen = program.address().to_string();
     let lines = read(&program.finish().stderr);
-    let told = format!(" | client='{}'", from);
+    let told = format!(
+        " | connection=1 client='{}' listen='{}' cause='turned_away'",
+        from, listen
+    );
     assert!(lines[0].ends_with(&told), "{:?}", lines);
 }
 
@@ -137,6 +160,265 @@ fn json_has_the_error_that_ends_the_program_too() {
         lines
     );
     assert_eq!(lines.len(), 1);
+}
+
+/// What a log says of failures, in JSON and in text: `{}` is the listener, and `{P}`, `{Q}` and
+/// `{D}` two proxies and a destination that can't be connected to.
+struct Failure {
+    args: &'static [&'static str],
+    /// What the client says.
+    request: &'static str,
+    json: &'static str,
+    text: &'static str,
+}
+
+const FAILURES: &[Failure] = &[
+    // A proxy that can't be used, and the next one, which can't either.
+    Failure {
+        args: &["-p", "{P}", "-p", "{Q}", "0:example.org:22"],
+        request: "",
+        json: "destination='example.org:22' proxy='{P}' via=[] cause='connection'",
+        text: "on {} to example.org:22 through {P}: cannot connect to proxy {P}: Connection \
+               refused (os error 111); trying the next proxy",
+    },
+    Failure {
+        args: &["-p", "{P}", "-p", "{Q}", "0:example.org:22"],
+        request: "",
+        json: "destination='example.org:22' proxy='{Q}' via=[] cause='connection'",
+        text: "on {} to example.org:22 through {Q}: cannot connect to proxy {Q}: Connection \
+               refused (os error 111)",
+    },
+    // A chain, and its first proxy.
+    Failure {
+        args: &["-p", "{P}", "--via", "second.example:3", "0:example.org:22"],
+        request: "",
+        json: "destination='example.org:22' proxy='{P}' via=['second.example:3'] \
+               cause='connection'",
+        text: "on {} to example.org:22 through {P} via second.example:3: cannot connect to proxy \
+               {P}: Connection refused (os error 111)",
+    },
+    // No proxy at all.
+    Failure {
+        args: &["-p", "{P}", "--no-proxy", "127.0.0.1", "0:{D}"],
+        request: "",
+        json: "destination='{D}' proxy=None via=[] cause='connection'",
+        text: "on {} to {D} directly: cannot connect to {D}: Connection refused (os error 111)",
+    },
+    // A client that names its destination, and one of the embedded proxy.
+    Failure {
+        args: &["-p", "{P}", "-D", "0"],
+        request: "CONNECT example.org:443 HTTP/1.1\r\n\r\n",
+        json: "destination='example.org:443' proxy='{P}' via=[] cause='connection'",
+        text: "on {} to example.org:443 through {P}: cannot connect to proxy {P}: Connection \
+               refused (os error 111)",
+    },
+    Failure {
+        args: &["--serve-proxy", "0"],
+        request: "CONNECT {D} HTTP/1.1\r\n\r\n",
+        json: "destination='{D}' proxy=None via=[] cause='denied'",
+        text: "on {} to {D} directly: denied: 502 Bad Gateway (cannot connect to {D}: Connection \
+               refused (os error 111))",
+    },
+    Failure {
+        args: &["--serve-proxy", "0", "--serve-allow", "a.example"],
+        request: "CONNECT b.example:5 HTTP/1.1\r\n\r\n",
+        json: "destination='b.example:5' proxy=None via=[] cause='denied'",
+        text: "on {} to b.example:5 directly: denied: 403 Forbidden (b.example:5 is not allowed \
+               here)",
+    },
+];
+
+/// Operators couldn't tell which tunnel of several a line was about.
+#[test]
+fn each_failure_names_its_tunnel_and_its_cause() {
+    for failure in FAILURES {
+        let (first, second, destination) = (closed_address(), closed_address(), closed_address());
+        let fill = |text: &str| {
+            let text = text.replace("{P}", &first.to_string());
+            let text = text.replace("{Q}", &second.to_string());
+            text.replace("{D}", &destination.to_string())
+        };
+        let args: Vec<String> = failure.args.iter().map(|arg| fill(arg)).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        for format in &["text", "json"] {
+            let program = Ptunnel::new()
+                .args(&args)
+                .args(&["--log-format", format])
+                .more_lines(1)
+                .start();
+            let listen = program.listening()[0].address();
+            let mut client = Connection::open(listen);
+            let from = client.local().to_string();
+            client.send(fill(failure.request));
+            client.rest_or_reset();
+            let text = fill(failure.text).replace("{}", &listen.to_string());
+            if *format == "text" {
+                let expected = format!("warning: {} {}", from, text);
+                eventually(&expected, || {
+                    program.stderr().lines().any(|line| line == expected)
+                });
+                continue;
+            }
+            program.says(&[&text]);
+            program.signal(SIGTERM);
+            let lines = read(&program.finish().stderr);
+            let expected = format!(
+                "warning | {} {} | connection=1 client='{}' listen='{}' {}",
+                from,
+                text,
+                from,
+                listen,
+                fill(failure.json)
+            );
+            assert!(lines.contains(&expected), "{}\n{:#?}", expected, lines);
+        }
+    }
+}
+
+/// What an open tunnel was cut by, as counters call it.
+#[test]
+fn the_end_of_a_tunnel_is_data_too() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .args(&["-v", "--log-format", "json"])
+        .start();
+    let mut ends = gate.join(&program);
+    ends.check();
+    ends.server.reset();
+    program.says(&["upstream"]);
+    let mut ends = gate.join(&program);
+    ends.check();
+    ends.client.reset();
+    program.says(&["cut: client"]);
+    let client = program.connect();
+    let _asked = gate.accept();
+    client.reset();
+    program.says(&["\"left\""]);
+    program.signal(SIGTERM);
+    let lines = read(&program.finish().stderr);
+    for (number, is_open, end) in &[
+        (1, true, "end='upstream' cause='cut'"),
+        (2, true, "end='client' cause='cut'"),
+        (3, false, "end='client' cause='left'"),
+    ] {
+        let number = format!("| connection={} ", number);
+        let is_it = |line: &&String| line.contains(&number) && line.ends_with(end);
+        let line = lines.iter().find(is_it);
+        let line = line.unwrap_or_else(|| panic!("{} {}: {:#?}", number, end, lines));
+        assert!(line.contains("destination='example.org:22' "), "{}", line);
+        let through = format!("proxy='{}' via=[] ", gate.address());
+        assert_eq!(line.contains(&through), *is_open, "{}", line);
+    }
+}
+
+/// Nothing said which client was connecting.
+#[test]
+fn each_phase_carries_the_number_of_its_connection() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(closed_address())
+        .proxy(gate.address())
+        .to("a.example:1")
+        .args(&["-vv", "-D", "0"])
+        .more_lines(1)
+        .start();
+    // Both are connecting at a time.
+    let mut first = program.connect();
+    let first_client = first.local().to_string();
+    let mut first_server = gate.accept();
+    let mut second = program.connect_to(1);
+    let second_client = second.local().to_string();
+    second.send("CONNECT b.example:2 HTTP/1.1\r\n\r\n");
+    let mut second_server = gate.accept();
+    for server in &mut [&mut first_server, &mut second_server] {
+        server.read_head();
+        server.send("HTTP/1.1 200 OK\r\n\r\n");
+    }
+    first_server.send("1");
+    first.expect("1");
+    second.read_head();
+    second.reset();
+    program.says(&["cut: client"]);
+    first.reset();
+    eventually("both ends", || {
+        program.stderr().matches("cut: client").count() == 2
+    });
+    program.signal(SIGTERM);
+    let stderr = program.finish().stderr;
+    let of = |number: &str| -> Vec<&str> {
+        let lines = stderr.lines().filter_map(|line| {
+            let rest = line.splitn(2, ": ").nth(1)?;
+            rest.strip_prefix(number)
+        });
+        lines.collect()
+    };
+    for (number, other, client, phases) in &[
+        ("[1] ", "b.example:2", &first_client, 6),
+        ("[2] ", "a.example:1", &second_client, 5),
+    ] {
+        let lines = of(number);
+        assert!(lines[0].starts_with(&client[..]), "{}", stderr);
+        assert!(lines[0].ends_with(": accepted"), "{}", stderr);
+        assert!(lines.len() >= *phases, "{}", stderr);
+        assert!(lines.iter().any(|line| line.ends_with(": connecting")));
+        assert!(lines.iter().any(|line| line.contains("asking for")));
+        assert!(lines.last().unwrap().contains("cut: client"), "{}", stderr);
+        assert!(!lines.iter().any(|line| line.contains(other)), "{}", stderr);
+    }
+    let unnumbered = |line: &&str| line.starts_with("debug: ") && !line.starts_with("debug: [");
+    assert_eq!(stderr.lines().find(unnumbered), None);
+}
+
+/// Fails unless each line begins with the time of day.
+const TIMED: &str = "
+import datetime, sys
+for line in open(sys.argv[1]):
+    then, rest = line.split(' ', 1)
+    then = datetime.datetime.strptime(then, '%Y-%m-%dT%H:%M:%S.%fZ')
+    assert abs((datetime.datetime.utcnow() - then).total_seconds()) < 300, line
+    print(rest, end='')
+";
+
+#[test]
+fn text_has_the_time_of_day_where_that_is_wanted() {
+    let proxy = Peer::replying("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let folder = TempDir::new();
+    let timed = |stderr: &str| {
+        let log = folder.file("log", stderr);
+        let output = parts::output("python3", &["-Wignore", "-c", TIMED, &log]);
+        assert!(output.status.success(), "{}", parts::described(&output));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let program = Ptunnel::through(proxy.address())
+        .to("example.org:22")
+        .args(&["-vv", "--log-time"])
+        .start();
+    program.connect().expect_nothing();
+    program.says(&["403 Forbidden"]);
+    program.signal(SIGTERM);
+    let lines = timed(&program.finish().stderr);
+    for level in &["info: ", "debug: ", "warning: "] {
+        assert!(
+            lines.lines().any(|line| line.starts_with(level)),
+            "{}",
+            lines
+        );
+    }
+    let finished = Ptunnel::through(proxy.address())
+        .args(&["--log-time", "-W", "example.org:22"])
+        .run();
+    finished.expect_code(3);
+    let line = timed(&finished.stderr);
+    assert!(line.starts_with("ptunnel: to example.org:22 "), "{}", line);
+    // Where the time is there already.
+    for other in &["--log-format=json", "--log-to=syslog:/nonexistent/log"] {
+        let finished = Ptunnel::through(proxy.address())
+            .args(&["--log-time", other, "1:a:1", "--check-config"])
+            .run();
+        let told = "--log-time is of no use: ";
+        let said = finished.text() + &finished.stderr;
+        assert!(said.contains(told), "{}", said);
+    }
 }
 
 /// A daemon's socket, as a test has it.
@@ -329,10 +611,12 @@ fn rsyslogd_takes_the_lines_for_what_they_are() {
     let from = client.local().to_string();
     client.expect_nothing();
     let expected = format!(
-        "daemon.warning ptunnel {} warning: {}: proxy {} refused example.org:22: 403 Forbidden\n",
+        "daemon.warning ptunnel {} warning: {} on {} to example.org:22 through {proxy}: \
+         proxy {proxy} refused example.org:22: 403 Forbidden\n",
         program.process().0,
         from,
-        proxy.address()
+        program.address(),
+        proxy = proxy.address()
     );
     eventually(&expected, || {
         fs::read_to_string(&log)

@@ -98,7 +98,9 @@ fn a_refusal_is_told_with_its_reason_and_ends_with_3() {
     assert_eq!(
         finished.stderr,
         format!(
-            "ptunnel: proxy {} refused {}: connection refused (SOCKS reply 5)\n",
+            "ptunnel: to {} through {}: proxy {} refused {}: connection refused (SOCKS reply 5)\n",
+            dead,
+            url(proxy.address()),
             proxy.address(),
             dead
         )

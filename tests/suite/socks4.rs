@@ -178,7 +178,8 @@ fn a_refusal_is_told_with_what_to_try() {
             .run();
         finished.expect_code(*exit_code);
         let told = format!(
-            "ptunnel: proxy {} refused example.org:22: {}",
+            "ptunnel: to example.org:22 through {}: proxy {} refused example.org:22: {}",
+            url(peer.address()),
             peer.address(),
             told
         );
@@ -235,7 +236,11 @@ fn socks4_resolves_names_here_and_asks_for_ipv4_alone() {
     finished.expect_code(1);
     assert_eq!(
         finished.stderr,
-        format!("ptunnel: cannot resolve [::1]:22: {}\n", why)
+        format!(
+            "ptunnel: to [::1]:22 through socks4://{}: cannot resolve [::1]:22: {}\n",
+            first.address(),
+            why
+        )
     );
 }
 

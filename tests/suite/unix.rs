@@ -86,7 +86,10 @@ fn says_where_it_listens_and_carries_both_ways() {
     Pattern::new(1).read_all(&mut client, 8 * MIB);
     writing.join().unwrap();
     assert!(proxy.head().starts_with("CONNECT example.org:22 "));
-    let words = ["info: unix to example.org:22 through ", "closed by both"];
+    let words = [
+        &format!("info: unix on {} to example.org:22 through ", path)[..],
+        "closed by both",
+    ];
     started.program.says(&words);
 }
 

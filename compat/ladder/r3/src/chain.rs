@@ -43,7 +43,7 @@ pub(crate) fn carry<C: Transport + 'static>(
     let destination = tunnel.destination().clone();
     // Boxed: an idle tunnel shall not weigh what opening it took.
     let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(open(&engine, tunnel));
-    Opening::new(client, open).and_then(move |outcome| {
+    Opening::new(client, visit.context().clone(), open).and_then(move |outcome| {
         let (client, (stream, via)) = match outcome {
             Ok(opened) => opened,
             Err(e) => {
@@ -83,16 +83,13 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
                 return Either::A(future::err(attempts.give_up()));
             };
             let attempt = open_by(&engine, &via, &tunnel);
+            let tunnel = tunnel.clone();
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
                     via.worked();
                     Ok(Loop::Break((stream, via)))
                 }
-                Err(error) if error.is_final() => {
-                    via.worked();
-                    Err(error)
-                }
-                Err(error) => Ok(Loop::Continue(attempts.failed(&via, error))),
+                Err(error) => attempts.failed(&tunnel, &via, error).map(Loop::Continue),
             }))
         })
     })

@@ -63,7 +63,9 @@ async fn admit<L: Links, C: Transport>(
         Err(Denied { reply, why }) => return Err(tell(client, reply, Error::denied(why)).await),
     };
     let tunnel = guests.tunnel(destination.clone());
-    let Opened { stream, via } = match unless_left(&client, L::open(engine, &tunnel)).await {
+    let opening = L::open(engine, &tunnel);
+    let opened = unless_left(&client, visit.context(), opening).await;
+    let Opened { stream, via } = match opened {
         Ok(Ok(opened)) => opened,
         Ok(Err(error)) => return Err(tell(client, language.failed(&error), error).await),
         Err(e) => {
@@ -74,7 +76,7 @@ async fn admit<L: Links, C: Transport>(
     client
         .write_all(&language.granted())
         .await
-        .map_err(|e| Error::other("cannot answer", e))?;
+        .map_err(|e| Error::other("cannot answer", e).to(&destination))?;
     let stream = match language.passage() {
         Some(passage) => L::forwarding(stream, passage),
         None => stream,

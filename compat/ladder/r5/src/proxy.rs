@@ -77,9 +77,12 @@ impl<L: Links> Engine<L> {
         let peer = Peer::Destination(destination.clone());
         let family = policy.family(&destination);
         let dial = self.dial_by(&self.settings.guests, &peer, &destination, family);
-        let upstream = match unless_left(&client, dial).await {
+        let upstream = match unless_left(&client, visit.context(), dial).await {
             Ok(Ok(upstream)) => upstream,
-            Ok(Err(e)) => return Err(deny(client, Denial::unreachable(&e)).await),
+            Ok(Err(e)) => {
+                let denial = Denial::unreachable(&e).directly_to(&destination);
+                return Err(deny(client, denial).await);
+            }
             Err(e) => {
                 visit.left(&destination, e);
                 return Ok(None);
@@ -88,7 +91,7 @@ impl<L: Links> Engine<L> {
         client
             .write_all(GRANTED)
             .await
-            .map_err(|e| Error::other("cannot answer", e))?;
+            .map_err(|e| Error::other("cannot answer", e).to(&destination))?;
         let line = visit.opened(destination, Via::DIRECTLY);
         Ok(Some((client, upstream, line)))
     }
@@ -119,5 +122,5 @@ pub(crate) async fn read_piece(client: &mut impl Transport) -> Result<Vec<u8>, E
 }
 
 async fn deny(client: Rewind<impl Transport>, no: Denial) -> Error {
-    tell(client, no.reply(), Error::denied(no.to_string())).await
+    tell(client, no.reply(), no.into_error()).await
 }

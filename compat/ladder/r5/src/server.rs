@@ -11,7 +11,7 @@ use ptunnel::config::Config;
 use ptunnel::duty::{Duty, Terms};
 use ptunnel::lookup;
 use ptunnel::reload::{Delivery, Reload, Source};
-use ptunnel::report::{self, Visit};
+use ptunnel::report::{self, LogContext, Visit};
 use ptunnel::roster::Roster;
 use ptunnel::service::{Open, Post, Service};
 use ptunnel::supervisor::{Pulse, Supervisor};
@@ -225,10 +225,11 @@ async fn serve_each<L: Links, A: Accept + 'static>(
     loop {
         let client = listener.next().await;
         let terms = duty.terms();
-        if !terms.access.admits(client.origin) {
+        let context = LogContext::new(client.origin, terms.listener.clone());
+        if !terms.access.admits(&context) {
             continue; // tokio's budget has others get their turn
         }
-        let session = serve(client, engine.on(&terms), terms);
+        let session = serve(client, context, engine.on(&terms), terms);
         spawn_local(contained(Box::pin(session)));
         // It shall have its descriptors before the next one is let in.
         yield_now().await;
@@ -238,16 +239,17 @@ async fn serve_each<L: Links, A: Accept + 'static>(
 /// Serves one client and logs, once, why it couldn't be served.
 async fn serve<L: Links, S: Transport + 'static>(
     client: Client<S>,
+    context: LogContext,
     engine: Rc<Engine<L>>,
     terms: Arc<Terms>,
 ) {
     let Client {
         socket,
-        origin,
         permit,
         spare,
+        ..
     } = client;
-    let visit = Visit::new(origin, terms.tally.as_ref());
+    let visit = Visit::new(context.clone(), terms.tally.as_ref());
     let end = match &terms.service {
         Service::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up
@@ -261,7 +263,7 @@ async fn serve<L: Links, S: Transport + 'static>(
     };
     drop(permit);
     if let Err(e) = end {
-        report::unserved(origin, terms.tally.as_ref(), &e);
+        report::unserved(&context, terms.tally.as_ref(), &e);
     }
 }
 

@@ -5,13 +5,13 @@
 //! does *not* do by itself is to let go of what it is through with: where that is a socket or
 //! memory, a block ends or a `Box` does.
 
-use std::future::Future;
+use std::future::{poll_fn, Future};
 use std::io;
-use std::pin::Pin;
+use std::pin::{pin, Pin};
 
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
-use ptunnel::report::{Carried, Cut, Traffic, Visit};
+use ptunnel::report::{Carried, Cut, LogContext, Traffic, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::tally::Meter;
 use ptunnel::wire::{Outcome, Passage};
@@ -46,7 +46,7 @@ impl<L: Connect> Engine<L> {
     {
         let destination = tunnel.destination().clone();
         // Boxed: an idle tunnel shall not weigh what opening it took.
-        let opening = Box::pin(unless_left(&client, self.open(tunnel)));
+        let opening = Box::pin(unless_left(&client, visit.context(), self.open(tunnel)));
         let Opened { stream, via } = match opening.await {
             Ok(opened) => opened?,
             Err(error) => return Ok(visit.left(&destination, error)),
@@ -76,11 +76,7 @@ impl<L: Connect> Engine<L> {
                     via.worked();
                     return Ok(Opened { stream, via });
                 }
-                Err(error) if error.is_final() => {
-                    via.worked();
-                    return Err(error);
-                }
-                Err(error) => attempts = attempts.failed(&via, error),
+                Err(error) => attempts = attempts.failed(tunnel, &via, error)?,
             }
         }
         Err(attempts.give_up())
@@ -191,18 +187,21 @@ pub(crate) fn forwarding(stream: Rewind<Upstream>, passage: Passage) -> Rewind<U
 
 /// The opening of a way, for as long as its client is there: one that hangs shall not hold what
 /// nobody waits for. But a client's mere end is none of this: who has said all waits for the
-/// answer.
+/// answer. Lines that are logged meanwhile are about its connection.
 ///
 /// # Errors
 ///
 /// The client's, such as a reset.
 pub(crate) async fn unless_left<T>(
     client: &impl Transport,
+    context: &LogContext,
     opening: impl Future<Output = T>,
 ) -> io::Result<T> {
+    let mut opening = pin!(opening);
+    let scoped = poll_fn(|cx| context.scope(|| opening.as_mut().poll(cx)));
     tokio::select! {
         biased;
-        opened = opening => Ok(opened),
+        opened = scoped => Ok(opened),
         error = client.failed() => Err(error),
     }
 }

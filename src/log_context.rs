@@ -1,0 +1,149 @@
+//! Which connection a log line is about.
+//!
+//! Whoever polls for a client does it in the [`scope`](LogContext::scope) of its connection. Lines
+//! that are logged there carry its number, and in JSON its client and its listener, without being
+//! handed any of it.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use crate::config::plain;
+
+/// Where a client comes from, as logs call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Over the network.
+    Address(SocketAddr),
+    /// This machine, over a Unix socket.
+    Unix,
+    /// Our own standard input and output.
+    Stdio,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Address(address) => match plain(address.ip()) {
+                // As the rest of the log calls it, whatever the listener's family.
+                IpAddr::V4(ip) => SocketAddr::from((ip, address.port())).fmt(f),
+                IpAddr::V6(_) => address.fmt(f),
+            },
+            Origin::Unix => f.write_str("unix"),
+            Origin::Stdio => f.write_str("stdio"),
+        }
+    }
+}
+
+/// Connections are numbered from 1 on, for as long as the process runs.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    static CURRENT: RefCell<Option<LogContext>> = RefCell::new(None);
+}
+
+/// A client's connection, as its log lines name it. Cheap to clone.
+///
+/// Displays as `127.0.0.1:51234 on 127.0.0.1:8993`: the client, and the listener if there is one.
+#[derive(Clone, Debug)]
+pub struct LogContext {
+    connection: u64,
+    client: Origin,
+    listener: Option<Arc<str>>,
+}
+
+impl LogContext {
+    /// The context of a connection that was accepted just now, with the next number.
+    pub fn new(client: Origin, listener: Option<Arc<str>>) -> LogContext {
+        LogContext {
+            connection: NEXT.fetch_add(1, Ordering::Relaxed),
+            client,
+            listener,
+        }
+    }
+
+    /// Runs `work`, whose log lines are about this connection.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _entered = Entered(CURRENT.with(|current| current.replace(Some(self.clone()))));
+        work()
+    }
+
+    /// The context of the lines that this thread logs now.
+    pub(crate) fn current() -> Option<LogContext> {
+        CURRENT.with(|current| current.borrow().clone())
+    }
+
+    /// The number of the connection.
+    pub fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    /// The client.
+    pub fn client(&self) -> Origin {
+        self.client
+    }
+
+    /// The listener's name; `None` where nothing listened, as for standard input.
+    pub fn listener(&self) -> Option<&str> {
+        self.listener.as_deref()
+    }
+}
+
+impl fmt::Display for LogContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.client.fmt(f)?;
+        match &self.listener {
+            Some(listener) => write!(f, " on {}", listener),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Restores the former context, after a panic too.
+struct Entered(Option<LogContext>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let former = self.0.take();
+        CURRENT.with(|current| current.replace(former));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    /// A listener of both families made clients of IPv4 look like others in the log.
+    #[test]
+    fn a_client_is_called_the_same_whatever_the_listeners_family() {
+        for (address, shown) in &[
+            ("[::ffff:10.0.0.1]:5", "10.0.0.1:5"),
+            ("10.0.0.1:5", "10.0.0.1:5"),
+            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
+        ] {
+            let origin = Origin::Address(address.parse().unwrap());
+            assert_eq!(origin.to_string(), *shown);
+        }
+    }
+
+    #[test]
+    fn a_scope_ends_where_it_began_even_in_a_panic() {
+        let number = || LogContext::current().map(|context| context.connection);
+        let outer = LogContext::new(Origin::Unix, None);
+        let inner = LogContext::new(Origin::Stdio, None);
+        assert_ne!(outer.connection, inner.connection);
+        assert_eq!(number(), None);
+        outer.scope(|| {
+            assert_eq!(number(), Some(outer.connection));
+            inner.scope(|| assert_eq!(number(), Some(inner.connection)));
+            let broken = || inner.scope(|| panic!("on purpose"));
+            assert!(catch_unwind(std::panic::AssertUnwindSafe(broken)).is_err());
+            assert_eq!(number(), Some(outer.connection));
+        });
+        assert_eq!(number(), None);
+    }
+}
