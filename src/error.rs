@@ -384,8 +384,9 @@ impl Error {
     }
 
     /// A way led to its end, and what is there won't do: the proxy said no, or the destination has no
-    /// TLS for us. No other way is tried, and none has failed.
-    pub fn is_final(&self) -> bool {
+    /// TLS for us. No way has failed, and no other one is tried, unless the user
+    /// [wants it](crate::config::FailoverOn).
+    pub fn is_answer(&self) -> bool {
         self.is_refusal() || self.is_of_destinations_tls()
     }
 
@@ -480,6 +481,17 @@ impl Error {
 
     fn io_cause(&self) -> Option<&io::Error> {
         error::Error::source(self)?.downcast_ref()
+    }
+
+    /// The status of the refusal, where it is an HTTP reply of this proxy.
+    pub(crate) fn http_status_of(&self, proxy: &Peer) -> Option<u16> {
+        match &self.kind {
+            Kind::Refused(peer, _, refusal) if peer == proxy => match &**refusal {
+                Refusal::Http(refusal) => Some(refusal.status()),
+                Refusal::Socks(_) => None,
+            },
+            _ => None,
+        }
     }
 
     /// The reply of the proxy, when there was one.
@@ -714,14 +726,14 @@ mod tests {
         let distrusted = Error::secure(destination(), kind.into());
         let late = Error::timed_out(Phase::Handshaking, destination(), limit);
         for error in &[distrusted, late] {
-            assert!(error.is_final() && !error.is_refusal() && !error.is_unreachable());
+            assert!(error.is_answer() && !error.is_refusal() && !error.is_unreachable());
             assert_eq!(error.exit_code(), 1);
         }
         let of_proxy = Error::secure(proxy(), kind.into());
         let late = Error::timed_out(Phase::Handshaking, proxy(), limit);
         let unreached = Error::connect(destination(), os(libc::ECONNREFUSED));
         for error in &[of_proxy, late, unreached] {
-            assert!(!error.is_final(), "{}", error);
+            assert!(!error.is_answer(), "{}", error);
         }
     }
 

@@ -3,7 +3,7 @@
 use clap::{App, AppSettings, Arg};
 
 use super::generate;
-use crate::config::{LogFormat, LogTarget, Schemes, Splice};
+use crate::config::{FailoverOn, LogFormat, LogTarget, Schemes, Splice};
 
 pub(super) const ABOUT: &str = "\
 Carries local TCP connections through an HTTP proxy with the CONNECT method.
@@ -122,6 +122,11 @@ pub(super) fn app() -> App<'static, 'static> {
                 .long("direct-fallback")
                 .help("Connect directly when no proxy can be reached, never when one refused"),
         )
+        .arg(value(
+            "failover-on",
+            "STATUS",
+            "Also try the next proxy after a refusal with this status: 502, 503, 504, or a list",
+        ))
         .arg(value("user", "USER[:PASSWORD]", "Who we are to the proxy").short("U"))
         .arg(value("password", "PASSWORD", "The password; better in a file").short("P"))
         .arg(
@@ -352,6 +357,7 @@ pub(super) fn suggestions(name: &str) -> &'static [&'static str] {
     match name {
         "log-to" => LogTarget::NAMES,
         "proxy-auth" => Schemes::NAMES,
+        "failover-on" => FailoverOn::NAMES,
         _ => &[],
     }
 }

@@ -654,6 +654,13 @@ fn route(
         let why = "no proxy has a user: give -U USER";
         warnings.extend(of_no_use(matches, &["password", "password-file"], why));
     }
+    if proxies.len() < 2 && pac.is_none() {
+        warnings.extend(of_no_use(
+            matches,
+            &["failover-on"],
+            "there is no other proxy",
+        ));
+    }
     let pac = match pac {
         Some(path) => Some(Pac::read(path, passwords.outfit(path, &tls)?)?),
         None => None,
@@ -664,6 +671,7 @@ fn route(
         via,
         no_proxy,
         direct_fallback,
+        failover_on: one(matches, "failover-on")?.unwrap_or_default(),
         schemes: one(matches, "proxy-auth")?.unwrap_or_default(),
         headers: all(matches, "header")?,
         family: match (matches.is_present("ipv4"), matches.is_present("ipv6")) {

@@ -664,6 +664,25 @@ fn schemes_are_all_of_them_unless_some_are_named() {
 }
 
 #[test]
+fn refusals_are_final_unless_the_user_names_some() {
+    let failover = |flags: &str| {
+        let line = format!("-p p:1 -p q:1 1:a:1 {}", flags);
+        config(&line).route.failover_on
+    };
+    assert!(!failover("").includes(503));
+    let some = failover("--failover-on 503,504");
+    assert!(some.includes(503) && some.includes(504) && !some.includes(502));
+    let complaint = complaint("-p p:1 -p q:1 1:a:1 --failover-on 403");
+    assert!(complaint.contains("--failover-on") && complaint.contains("'403'"));
+    let (_, warnings) = warned("-p p:1 1:a:1 --failover-on 503");
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("no other proxy"),
+        "{:?}",
+        warnings
+    );
+}
+
+#[test]
 fn a_netrc_file_fills_in_what_nothing_else_says() {
     let path = std::env::temp_dir().join(format!("ptunnel-netrc-{}", std::process::id()));
     let text = "machine p login joe password file\nmachine p login ann password apple\n";

@@ -9,6 +9,7 @@
 mod block;
 mod credentials;
 mod destination;
+mod failover;
 mod header;
 mod host;
 mod log;
@@ -33,6 +34,7 @@ use crate::pac::Pac;
 pub use self::block::{Block, Blocks};
 pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};
+pub use self::failover::FailoverOn;
 pub use self::header::Header;
 pub(crate) use self::host::plain;
 pub use self::host::{Bind, Host, HostPort, ListenSpec};
@@ -193,6 +195,8 @@ pub struct Route {
     pub no_proxy: NoProxy,
     /// Connect directly when no proxy can be reached (never when one refused).
     pub direct_fallback: bool,
+    /// The refusals after which the next proxy is tried.
+    pub failover_on: FailoverOn,
     /// How a proxy may be told who we are.
     pub schemes: Schemes,
     /// Added to each CONNECT request.
@@ -210,6 +214,7 @@ impl Default for Route {
             via: Vec::new(),
             no_proxy: NoProxy::default(),
             direct_fallback: false,
+            failover_on: FailoverOn::default(),
             schemes: Schemes::default(),
             headers: Vec::new(),
             family: Family::ANY,

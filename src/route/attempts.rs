@@ -44,7 +44,7 @@ impl Attempts {
         way.proxy().is_some() || !was_reached
     }
 
-    /// Remembers that this way failed, warns of what is tried instead, if there is anything, and
+    /// Remembers how this way failed, warns of what is tried instead, if there is anything, and
     /// [keeps](Attempts::keeping) the error.
     ///
     /// # Errors
@@ -52,11 +52,14 @@ impl Attempts {
     /// A final one: the way led to its end, and no other is tried.
     pub fn failed(self, tunnel: &Tunnel, way: &Via, error: Error) -> Result<Attempts, Error> {
         let error = error.on(way.path_to(tunnel.destination()));
-        if error.is_final() {
+        if way.is_final(&error) {
             way.worked();
             return Err(error);
         }
-        if let Some(proxy) = way.proxy() {
+        if error.is_answer() {
+            // Of the proxy nothing bad is known: it may be the destination that is out of reach.
+            way.worked();
+        } else if let Some(proxy) = way.proxy() {
             proxy.blame(&error);
         }
         let context = LogContext::current();

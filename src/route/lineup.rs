@@ -196,6 +196,13 @@ impl Candidate {
         }
     }
 
+    /// Whether the next proxy may be tried after this error: it is the refusal of this proxy, not of
+    /// one behind it, with a status that the user named.
+    pub(super) fn lets_others_try(&self, error: &Error) -> bool {
+        let status = error.http_status_of(&self.peer());
+        status.map_or(false, |status| self.route().failover_on.includes(status))
+    }
+
     /// It couldn't be used: others first, for a while, unless the fault was ours.
     pub(super) fn blame(&self, error: &Error) {
         if !error.is_no_proxys_fault() {

@@ -22,6 +22,8 @@ pub use self::leg::Leg;
 pub use self::lineup::Candidate;
 pub(crate) use self::memory::Standing;
 pub use self::tunnel::{Builder, Tunnel};
+
+use crate::error::Error;
 use crate::field::TunnelPath;
 
 /// Which way a tunnel goes; displays as `through 10.0.0.1:3128`, with those behind it, or
@@ -53,6 +55,13 @@ impl Via {
     /// How the log names a tunnel to `destination` that goes this way.
     pub(crate) fn path_to(&self, destination: impl fmt::Display) -> TunnelPath {
         TunnelPath::to(destination).through(self.proxies())
+    }
+
+    /// Whether no other way is tried after this error: it is an answer, and not a refusal after which
+    /// the user lets the next proxy be tried.
+    pub(crate) fn is_final(&self, error: &Error) -> bool {
+        let lets_others = |proxy: &Candidate| proxy.lets_others_try(error);
+        error.is_answer() && !self.proxy().map_or(false, lets_others)
     }
 
     /// It could be used: when another proxy was in use before, the log says so.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Gateway;
-use crate::config::{Destination, Family, Header, Host, HostPort, ProxySpec, Route};
+use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, ProxySpec, Route};
 
 /// A destination and the gateway to it. Cheap to clone, and to send to another thread.
 ///
@@ -162,6 +162,13 @@ impl Builder {
     /// Connects directly when no proxy can be reached (never when one refused).
     pub fn direct_fallback(mut self, allowed: bool) -> Builder {
         self.route.direct_fallback = allowed;
+        self
+    }
+
+    /// Tries the next proxy after a refusal with one of these statuses; with none of them, every
+    /// refusal is final.
+    pub fn failover_on(mut self, statuses: FailoverOn) -> Builder {
+        self.route.failover_on = statuses;
         self
     }
 

@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
             self.witness.sets_out(&via);
             match self.open_by(&via, tunnel) {
                 Ok((stream, early)) => return Ok(Opened { stream, early, via }),
-                Err(e) if e.is_final() => return Err(e),
+                Err(e) if via.is_final(&e) => return Err(e),
                 Err(e) => {
                     self.witness.gives_up(&e);
                     attempts = attempts.keeping(e);

@@ -11,7 +11,7 @@ fn the_help_names_every_option() {
         let help = finished.text();
         let options =
             "--forward -L --proxy -p --pac --via --proxy-cacert --proxy-cert --proxy-key \
-            --proxy-insecure --no-proxy --direct-fallback --user --password --password-file \
+            --proxy-insecure --no-proxy --direct-fallback --failover-on --user --password --password-file \
             --proxy-netrc --proxy-auth --header --ipv4 -4 --ipv6 -6 --listen --allow-from \
             --dynamic -D --dynamic-user --stdio -W --connect-timeout --handshake-timeout \
             --idle-timeout --linger-timeout --drain-timeout --max-connections --multithreaded \

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::support::parts::Squid;
 use crate::support::{closed_address, eventually, Blackhole, Peer, Ptunnel, Running};
 
 /// A destination that names itself and then echoes.
@@ -244,6 +245,123 @@ fn never_falls_back_when_a_proxy_was_reached_and_failed() {
         program.connect().expect_nothing();
         assert_eq!(origin.accepted(), 0, "{:?}", reply);
     }
+}
+
+/// Two proxies: the first replies like this, the second grants and names itself.
+fn refusing_first(reply: &str) -> (Peer, Peer) {
+    let reply = format!("HTTP/1.1 {}\r\n\r\n", reply);
+    (Peer::replying(reply), proxy("two"))
+}
+
+/// A proxy whose own way is down says 503, and a refusal was always final.
+#[test]
+fn the_next_proxy_is_tried_after_a_refusal_that_the_user_names() {
+    for reply in &["502 Bad Gateway", "503 No way", "504 Late"] {
+        let (first, second) = refusing_first(reply);
+        let program = Ptunnel::through(first.address())
+            .proxy(second.address())
+            .to("example.org:22")
+            .args(&["--failover-on", "502,503,504"])
+            .start();
+        for count in 1..3 {
+            assert_eq!(greeting(&program), "two");
+            // It isn't set aside: the status may be about this destination alone.
+            assert_eq!((first.accepted(), second.accepted()), (count, count));
+            let words = [reply, "trying the next proxy"];
+            eventually("a warning for this client", || {
+                count_of(&program, &words) == count
+            });
+        }
+        assert_eq!(count_of(&program, &["new tunnels"]), 0);
+    }
+}
+
+#[test]
+fn every_other_refusal_is_final() {
+    let cases = [
+        ("503 No way", None),
+        ("503 No way", Some("502,504")),
+        ("500 Error", Some("502,503,504")),
+        ("403 Forbidden", Some("502,503,504")),
+        ("407 Who?", Some("502,503,504")),
+    ];
+    for (reply, statuses) in &cases {
+        let (first, second) = refusing_first(reply);
+        let mut program = Ptunnel::through(first.address()).proxy(second.address());
+        if let Some(statuses) = statuses {
+            program = program.args(&["--failover-on", statuses]);
+        }
+        let program = program.to("example.org:22").start();
+        program.connect().expect_nothing();
+        program.says(&["refused example.org:22", reply]);
+        assert_eq!(second.accepted(), 0, "{} with {:?}", reply, statuses);
+    }
+}
+
+#[test]
+fn a_refusal_that_the_user_names_never_leads_to_a_direct_connection() {
+    let (first, second) = (
+        Peer::replying("HTTP/1.1 503 One\r\n\r\n"),
+        Peer::replying("HTTP/1.1 503 Two\r\n\r\n"),
+    );
+    let origin = origin("own");
+    let finished = Ptunnel::through(first.address())
+        .proxy(second.address())
+        .args(&["--failover-on", "503", "--direct-fallback"])
+        .args(&["-W", &origin.address().to_string()])
+        .run();
+    finished.expect_code(3);
+    assert!(finished.stderr.contains("503 Two"), "{}", finished.stderr);
+    assert_eq!((second.accepted(), origin.accepted()), (1, 0));
+}
+
+/// The next first proxy would lead to the same one behind it.
+#[test]
+fn the_refusal_of_a_proxy_behind_the_first_is_final() {
+    let behind = Peer::replying("HTTP/1.1 503 Behind\r\n\r\n");
+    let relay = Ptunnel::new().serving().start();
+    let other = proxy("two");
+    let finished = Ptunnel::through(relay.proxy())
+        .proxy(other.address())
+        .args(&["--via", &behind.address().to_string()])
+        .args(&["--failover-on", "503", "-W", "example.org:22"])
+        .run();
+    finished.expect_code(3);
+    assert!(
+        finished.stderr.contains("503 Behind"),
+        "{}",
+        finished.stderr
+    );
+    assert_eq!(other.accepted(), 0);
+}
+
+#[test]
+fn a_destination_that_squid_cannot_reach_is_tried_through_the_next_proxy() {
+    let (squid, second) = (Squid::start(None), proxy("two"));
+    let program = Ptunnel::through(squid.address())
+        .proxy(second.address())
+        .to(closed_address())
+        .args(&["--no-proxy", "", "--failover-on", "503"])
+        .start();
+    assert_eq!(greeting(&program), "two");
+}
+
+#[test]
+fn a_test_of_the_way_tries_the_next_proxy_too() {
+    let (first, second) = refusing_first("503 No way");
+    let finished = Ptunnel::through(first.address())
+        .proxy(second.address())
+        .to("example.org:22")
+        .args(&["--failover-on", "503", "--test"])
+        .run();
+    finished.expect_code(0);
+    let told = finished.text();
+    assert!(
+        told.contains("FAILED") && told.contains("503 No way"),
+        "{}",
+        told
+    );
+    assert_eq!(second.accepted(), 1);
 }
 
 #[test]

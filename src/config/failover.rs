@@ -1,0 +1,56 @@
+//! Which refusals of a proxy let the next one be tried.
+
+use std::str::FromStr;
+
+use super::wrong;
+use crate::error::Error;
+
+/// The statuses of HTTP after which the next proxy is tried; none unless the user named some.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FailoverOn {
+    statuses: Vec<u16>,
+}
+
+impl FailoverOn {
+    /// Those that may be named. Every other refusal is about the client or the destination, and stays
+    /// final.
+    pub const NAMES: &'static [&'static str] = &["502", "503", "504"];
+
+    /// Whether a refusal with this status lets the next proxy be tried.
+    pub fn includes(&self, status: u16) -> bool {
+        self.statuses.contains(&status)
+    }
+}
+
+impl FromStr for FailoverOn {
+    type Err = Error;
+
+    /// Reads `503` or `502,503,504`.
+    fn from_str(text: &str) -> Result<FailoverOn, Error> {
+        let read = |name: &str| {
+            let status = Some(name.trim()).filter(|name| FailoverOn::NAMES.contains(name));
+            status.and_then(|name| name.parse().ok()).ok_or_else(|| {
+                let why = "it is 502, 503, 504 or a list of them";
+                wrong("statuses", text, why, "502,503,504")
+            })
+        };
+        let statuses = text.split(',').map(read).collect::<Result<_, Error>>()?;
+        Ok(FailoverOn { statuses })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_gateways_faults_may_be_named() {
+        let some: FailoverOn = "502, 504".parse().unwrap();
+        assert!(some.includes(502) && some.includes(504) && !some.includes(503));
+        assert!(!FailoverOn::default().includes(502));
+        for wrong in &["", "503,", "403", "500", "407", "5xx", "0503", "502 503"] {
+            let complaint = wrong.parse::<FailoverOn>().unwrap_err().to_string();
+            assert!(complaint.contains("502,503,504"), "{}", complaint);
+        }
+    }
+}
