@@ -541,6 +541,14 @@ impl fmt::Display for Error {
                 if let Some(remedy) = refusal.remedy() {
                     write!(f, ": {}", Account::with(proxy, refusal).remedied(remedy))?;
                 }
+                if let Some(scheme) = refusal.other_scheme() {
+                    let scheme = scheme.to_string().to_ascii_lowercase();
+                    write!(
+                        f,
+                        "; or does it take {} alone? try --proxy-auth {}",
+                        scheme, scheme
+                    )?;
+                }
             }
             Kind::Denied(how) => write!(f, "denied: {}", how)?,
             Kind::Left => f.write_str("it left without a request")?,

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use super::Candidate;
 use crate::config::{plain, Family, Host, HostPort, Names, Protocol, ProxySpec, Version};
 use crate::error::{Advised, Error, Peer};
+use crate::wire::auth::Identity;
 use crate::wire::{Exchange, Request, Socks4, Socks5};
 
 /// One proxy, and where it shall connect us to.
@@ -120,21 +121,24 @@ impl Leg {
     /// What is said to the proxy: for HTTP with our headers, in the way that it took last.
     pub fn exchange(&self) -> Exchange {
         let asked = self.asked();
-        let credentials = || self.spec().credentials.clone();
+        let identity = self.candidate.identity(self.hop).cloned();
         match self.spec().protocol {
-            Protocol::Http => self.request(asked),
-            Protocol::Socks5(_) => Socks5::connect(asked, credentials()).into(),
-            Protocol::Socks4(_) => Socks4::connect(asked, credentials()).into(),
+            Protocol::Http => self.request(asked, identity),
+            Protocol::Socks5(_) => Socks5::connect(asked, identity).into(),
+            Protocol::Socks4(_) => {
+                let credentials = self.spec().credentials.clone();
+                Socks4::connect(asked, credentials).into()
+            }
         }
     }
 
-    fn request(&self, asked: &HostPort) -> Exchange {
+    fn request(&self, asked: &HostPort, identity: Option<Identity>) -> Exchange {
         let mut request = Request::connect(asked);
         for header in &self.candidate.route().headers {
             request = request.header(header.clone());
         }
-        match self.candidate.identity(self.hop) {
-            Some(identity) => Exchange::new(request, identity.clone()),
+        match identity {
+            Some(identity) => Exchange::new(request, identity),
             None => request.into(),
         }
     }

@@ -8,7 +8,7 @@ use log::warn;
 
 use super::memory::{Memory, Record, Standing};
 use super::{Leg, Via};
-use crate::config::{Family, HostPort, Protocol, ProxySpec, Route, Schemes};
+use crate::config::{Family, HostPort, ProxySpec, Route, Schemes};
 use crate::error::{Error, Peer};
 use crate::wire::auth::Identity;
 
@@ -16,16 +16,14 @@ use crate::wire::auth::Identity;
 #[derive(Debug)]
 pub(super) struct Hop {
     pub(super) spec: ProxySpec,
-    /// Where HTTP is spoken.
+    /// Where there is a password.
     identity: Option<Identity>,
 }
 
 impl Hop {
     pub(super) fn new(spec: ProxySpec, schemes: &Schemes) -> Hop {
-        let credentials = match spec.protocol {
-            Protocol::Http => spec.credentials.clone(),
-            Protocol::Socks5(_) | Protocol::Socks4(_) => None,
-        };
+        let credentials = spec.credentials.clone();
+        let credentials = credentials.filter(|_| spec.protocol.has_password());
         let identity = credentials.map(|credentials| Identity::new(credentials, schemes.clone()));
         Hop { spec, identity }
     }
@@ -184,7 +182,7 @@ impl Candidate {
         &self.hop(hop).spec
     }
 
-    /// Who we are to it, where HTTP is spoken.
+    /// Who we are to it, where there is a password.
     pub(super) fn identity(&self, hop: usize) -> Option<&Identity> {
         self.hop(hop).identity.as_ref()
     }

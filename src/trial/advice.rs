@@ -123,6 +123,9 @@ impl Advice {
 
     fn on_refusal(is_secure: bool, error: &Error) -> Option<Advice> {
         let refusal = error.refusal()?;
+        if refusal.remedy().is_some() {
+            return Advice::on_credentials(error);
+        }
         let text = match refusal.status() {
             _ if matches!(refusal, Refusal::Socks(SocksRefusal::Reply4 { .. })) => {
                 "SOCKS4 doesn't tell why: do the proxy's rules forbid it, or can't the proxy get \

@@ -13,6 +13,8 @@ pub struct Response {
     pub reason: Vec<u8>,
     /// Where it sends us instead, as a network's login page does. From the network, too.
     pub location: Option<Vec<u8>>,
+    /// What squid calls its reason, as `ERR_CONNECT_FAIL 111`. From the network, too.
+    pub squid_error: Option<Vec<u8>>,
     /// What it asks of who we are (407), in its order.
     pub challenges: Vec<Challenge>,
     /// What stands between a challenge and the next reply; `None` when there won't be a next one
@@ -71,6 +73,7 @@ impl Response {
                     .find(|v| !v.is_empty())
                     .map(<[u8]>::to_vec),
                 challenges: Vec::new(),
+                squid_error: values("x-squid-error").next().map(<[u8]>::to_vec),
                 framing: None,
                 next_nonce: None,
             };

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::support::parts::Squid;
-use crate::support::sys::SIGTERM;
-use crate::support::{Connection, Peer, Ptunnel, TempDir};
+use crate::support::socks::Microsocks;
+use crate::support::sys::{SIGHUP, SIGTERM};
+use crate::support::{eventually, Connection, Peer, Ptunnel, TempDir};
 
 const DIGEST: &str = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"one\", qop=\"auth\"\r\n";
 const GRANTED: &str = "HTTP/1.1 200 OK\r\n\r\n";
@@ -235,6 +236,154 @@ fn a_wrong_password_is_tried_once() {
         let answers = asked.iter().filter(|(_, value)| !value.is_empty());
         assert_eq!(answers.count(), 1, "{:?}", asked);
     }
+}
+
+/// How many of the requests held a credential.
+fn credentials(asked: &[(usize, String)]) -> usize {
+    asked.iter().filter(|(_, value)| !value.is_empty()).count()
+}
+
+/// Every client that came had it sent once more, until the account was locked.
+#[test]
+fn a_refused_password_is_withheld_from_all_clients_until_a_reload() {
+    let digest = format!("{}{}", DIGEST, "Proxy-Authenticate: Basic\r\n");
+    for (schemes, fields) in &[("basic", &digest), ("digest", &digest)] {
+        let proxy = Scripted::start(true, vec![kept(fields)]);
+        let folder = TempDir::new();
+        let text = format!(
+            "tunnels = [\"0:example.org:22\"]\nproxy = \"{}\"\nuser = \"joe\"\n\
+             proxy-auth = \"{}\"\nthreads = 2\n",
+            proxy.peer.address(),
+            schemes
+        );
+        let file = folder.file_with_mode("ptunnel.toml", 0o600, text);
+        let program = Ptunnel::new()
+            .args(&["--config", &file])
+            .env("PTUNNEL_PASSWORD", "hunter2")
+            .more_lines(1)
+            .start();
+        let count = || credentials(&proxy.asked.lock().unwrap());
+        for round in 1..3 {
+            for _ in 0..8 {
+                program.connect().expect_nothing();
+            }
+            assert_eq!(count(), round, "{:?}", proxy.asked.lock().unwrap());
+            let words = ["refused example.org:22", "it refused the password before"];
+            let told = program.says(&words);
+            assert!(told.contains("check --user and the password"), "{}", told);
+            program.signal(SIGHUP);
+            eventually("the reload", || {
+                program.connect().expect_nothing();
+                count() == round + 1
+            });
+        }
+    }
+}
+
+#[test]
+fn a_password_that_squid_refused_is_withheld() {
+    let squid = Squid::start(Some(("joe", "right")));
+    let program = as_joe(&squid, "wrong").to("example.org:22").start();
+    program.connect().expect_nothing();
+    program.says(&["refused example.org:22: 407", "Basic was tried"]);
+    program.connect().expect_nothing();
+    program.says(&["refused example.org:22: 407", "refused the password before"]);
+}
+
+#[test]
+fn a_password_that_a_proxy_of_socks_refused_is_withheld() {
+    let proxy = Microsocks::start(Some(("joe", "right")));
+    let program = Ptunnel::through(format!("socks5h://joe:wrong@{}", proxy.address()))
+        .to("example.org:22")
+        .start();
+    program.connect().expect_nothing();
+    program.says(&["it doesn't take the credentials"]);
+    program.connect().expect_nothing();
+    program.says(&["refused the password before", "check --user"]);
+}
+
+/// px and tinyproxy say so of a wrong password.
+#[test]
+fn a_401_is_told_as_what_it_may_be() {
+    let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+    for (user, words) in &[
+        (Some("joe:hunter2"), "Basic was tried: check --user and the"),
+        (None, "a wrong password: give --user and the password"),
+    ] {
+        let proxy = Peer::replying(reply);
+        let mut program = Ptunnel::through(proxy.address());
+        if let Some(user) = user {
+            program = program.args(&["-U", user]);
+        }
+        let finished = program.args(&["-W", "example.org:22"]).run();
+        finished.expect_code(3);
+        let told = &finished.stderr;
+        assert!(told.contains("401 Unauthorized; that is a web"), "{}", told);
+        assert!(told.contains(words), "{}", told);
+    }
+}
+
+/// The user was told of a wrong password, and not that the proxy may not want it in Basic.
+#[test]
+fn basic_that_is_refused_beside_a_stronger_scheme_leads_to_that() {
+    for (offer, scheme) in &[(DIGEST, "digest"), (NTLM_CHALLENGE, "ntlm")] {
+        let fields = format!("{}Proxy-Authenticate: Basic\r\n", offer);
+        let proxy = Scripted::start(true, vec![kept(&fields)]);
+        let finished = proxy.through().args(&["-W", "example.org:22"]).run();
+        finished.expect_code(4);
+        let words = format!("try --proxy-auth {}\n", scheme);
+        assert!(finished.stderr.ends_with(&words), "{}", finished.stderr);
+    }
+}
+
+/// It got a third answer, and all of them the same count.
+#[test]
+fn a_stale_nonce_that_is_repeated_gets_two_answers() {
+    let stale = DIGEST.replace("\"one\"", "\"one\", stale=true");
+    let proxy = Scripted::start(true, vec![kept(DIGEST), kept(&stale), kept(&stale)]);
+    let program = proxy.through().args(&["--proxy-auth", "digest"]);
+    let finished = program.args(&["-W", "example.org:22"]).run();
+    finished.expect_code(4);
+    let told = &finished.stderr;
+    assert!(told.contains("it calls every answer stale"), "{}", told);
+    let asked = proxy.asked.lock().unwrap().clone();
+    assert_eq!(credentials(&asked), 2, "{:?}", asked);
+    assert_has(&asked[1], 0, &["\"one\"", "nc=00000001"]);
+    assert_has(&asked[2], 0, &["\"one\"", "nc=00000002"]);
+}
+
+/// The same answer was sent again, which a proxy that counts takes for a replay.
+#[test]
+fn a_nonce_that_is_used_again_on_a_new_connection_is_counted() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = asked.clone();
+    // It closes its first connection at the answer.
+    let proxy = Peer::start(move |mut connection: Connection| {
+        let number = connection.number;
+        let next = |connection: &mut Connection| {
+            let head = String::from_utf8(connection.read_head()).unwrap();
+            seen.lock().unwrap().push((number, credential(&head)));
+        };
+        next(&mut connection);
+        if number == 0 {
+            connection.send(kept(DIGEST));
+            next(&mut connection);
+        } else {
+            connection.send(GRANTED);
+            connection.echo();
+        }
+    });
+    let program = Ptunnel::through(format!("http://joe:hunter2@{}", proxy.address()))
+        .args(&["--proxy-auth", "digest"])
+        .to("example.org:22")
+        .start();
+    let mut client = program.connect();
+    client.send("hello");
+    client.expect("hello");
+    let asked = asked.lock().unwrap().clone();
+    assert_eq!(asked.len(), 3, "{:?}", asked);
+    assert_has(&asked[1], 0, &["\"one\"", "nc=00000001"]);
+    assert_has(&asked[2], 1, &["\"one\"", "nc=00000002"]);
 }
 
 #[test]

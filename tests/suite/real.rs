@@ -6,7 +6,8 @@ use std::thread;
 
 use crate::support::parts::{command, curl, described, output, Login};
 use crate::support::parts::{Nginx, Squid, Sshd, Tinyproxy, SMALL};
-use crate::support::{Pattern, Ptunnel, Running, TempDir};
+use crate::support::sys::SIGKILL;
+use crate::support::{Pattern, Peer, Ptunnel, Running, TempDir};
 
 const LOGIN: Login<'static> = Some(("joe", "p:w d%"));
 
@@ -141,8 +142,12 @@ fn each_proxy_refuses_wrong_credentials_and_none_with_4() {
         ] {
             let destination = nginx.address().to_string();
             let finished = Ptunnel::through(url).args(&["-W", &destination]).run();
-            // tinyproxy 1.11 says 401 to wrong credentials, which is a refusal like any other.
+            // tinyproxy 1.11 says 401 to wrong credentials.
             let odd = name == "tinyproxy" && finished.stderr.contains("401");
+            let told = finished
+                .stderr
+                .contains("tinyproxy) send it for a wrong password");
+            assert_eq!(odd, told, "{}", finished.stderr);
             finished.expect_code(if odd { 3 } else { 4 });
             assert!(
                 odd || finished.stderr.contains("Basic"),
@@ -163,6 +168,8 @@ fn each_proxys_refusal_is_told() {
         let told = &finished.stderr;
         assert_eq!(told.lines().count(), 1, "{}: {}", name, told);
         let status = told.contains("502") || told.contains("503") || told.contains("500");
+        assert!(told.contains("connect to"), "{}: {}", name, told);
+        assert!(!told.contains("URL"), "{}: {}", name, told);
         assert!(
             status && told.contains(&proxy.address().to_string()),
             "{}: {}",
@@ -254,4 +261,17 @@ fn ssh_reaches_a_listening_tunnel_through_squid() {
     words.extend_from_slice(&["127.0.0.1", "echo there"]);
     let output = output("ssh", &words);
     assert_eq!(output.stdout, b"there\n", "{}", described(&output));
+}
+
+/// SECURITY.md says so: the system ends the connections of a process that is killed.
+#[test]
+fn a_proxy_that_is_killed_looks_like_an_orderly_end() {
+    let origin = Peer::start(|mut connection| connection.echo());
+    let proxy = Ptunnel::new().serving().start();
+    let program = Ptunnel::through(proxy.proxy()).to(origin.address()).start();
+    let mut client = program.connect();
+    client.send("hello");
+    client.expect("hello");
+    proxy.signal(SIGKILL);
+    client.expect_end();
 }

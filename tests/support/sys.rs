@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use libc::c_void;
 
-pub use libc::{SIGHUP, SIGINT, SIGTERM};
+pub use libc::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
 fn check(answer: i32) -> io::Result<i32> {
     if answer < 0 {

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::mem;
+use std::time::Duration;
 
 use super::super::refusal::Attempt;
 use super::digest::{Offer, Session};
-use super::identity::Learnt;
+use super::identity::{Clearance, Learnt};
 use super::{basic, ntlm, Challenge, Identity};
 use crate::config::{HostPort, Scheme, Secret};
 
@@ -20,10 +21,18 @@ const METHOD: &str = "CONNECT";
 ///
 /// A scheme is tried once: a proxy that offers it again has refused the credentials, and more of
 /// the same, or the password in a weaker scheme, would only lock the account, or give it away.
+///
+/// Once the proxy has refused the password, it is withheld from it for a while, whichever tunnel
+/// asks: [`Clearance`].
 pub(in crate::wire) struct Dialogue {
     identity: Identity,
+    clearance: Clearance,
+    /// The first request went without the password, which is withheld so much longer.
+    withheld: Option<Duration>,
     sent: Sent,
     answers: u8,
+    /// The proxy called an answer stale and repeated the nonce of that answer.
+    has_repeated: bool,
 }
 
 /// What the last request held.
@@ -57,9 +66,12 @@ impl fmt::Debug for Dialogue {
 impl Dialogue {
     pub(in crate::wire) fn new(identity: Identity) -> Dialogue {
         Dialogue {
+            clearance: identity.clearance(),
             identity,
+            withheld: None,
             sent: Sent::Nothing,
             answers: 0,
+            has_repeated: false,
         }
     }
 
@@ -77,8 +89,19 @@ impl Dialogue {
     pub(in crate::wire) fn begin(&mut self, target: &HostPort) -> Option<Secret> {
         let identity = &self.identity;
         let mut learnt = identity.learnt();
+        let sends = match *learnt {
+            Learnt::Nothing => identity.schemes().send_basic_ahead(),
+            _ => true,
+        };
+        self.withheld = if sends {
+            self.clearance.ask().err()
+        } else {
+            None
+        };
+        if !sends || self.withheld.is_some() {
+            return None;
+        }
         let (sent, value) = match &mut *learnt {
-            Learnt::Nothing if !identity.schemes().send_basic_ahead() => return None,
             Learnt::Nothing | Learnt::Basic => (Sent::Basic, basic(identity.credentials())),
             Learnt::Digest(session) => {
                 let value = session.answer(METHOD, &target.to_string());
@@ -98,30 +121,85 @@ impl Dialogue {
         challenges: &[Challenge],
         target: &HostPort,
     ) -> Result<Answer, Attempt> {
-        if self.answers == ANSWERS {
-            return Err(self.scheme().map_or(Attempt::Unable, Attempt::Tried));
-        }
-        self.answers += 1;
+        let offer = Offer::strongest(challenges);
+        let is_stale = offer.as_ref().map_or(false, |offer| offer.is_stale);
+        let uses = match &offer {
+            Some(offer) => self.uses(offer.nonce()),
+            None => 0,
+        };
+        let tried = self.scheme();
         match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::NtlmNegotiate if self.offers(challenges, Scheme::Ntlm) => {
                 return self.answer_ntlm(challenges).ok_or(Attempt::Unchallenged)
             }
-            Sent::NtlmAnswer => return Err(Attempt::Tried(Scheme::Ntlm)),
+            Sent::NtlmAnswer => return Err(self.refused(Scheme::Ntlm)),
             // Who offers others only has not looked at what it didn't ask for.
             Sent::Basic if challenges.is_empty() || self.offers(challenges, Scheme::Basic) => {
-                return Err(Attempt::Tried(Scheme::Basic))
+                return Err(self.refused(Scheme::Basic))
             }
-            Sent::Digest(_)
-                if !Offer::strongest(challenges).map_or(false, |offer| offer.is_stale) =>
-            {
-                return Err(Attempt::Tried(Scheme::Digest))
+            Sent::Digest(_) if !is_stale => return Err(self.refused(Scheme::Digest)),
+            Sent::Digest(_) | Sent::KnownDigest(_) if is_stale && uses > 0 => {
+                if mem::replace(&mut self.has_repeated, true) {
+                    return Err(Attempt::Stale);
+                }
             }
             // Its nonce is of another day, or the proxy wants another scheme now. What was learnt
             // stays until something else is taken: nobody shall fall back to Basic meanwhile.
             _ => {}
         }
-        let answer = self.choose(challenges, target);
-        answer.ok_or_else(|| self.excuse(challenges))
+        if self.answers == ANSWERS {
+            return Err(match tried {
+                _ if is_stale => Attempt::Stale,
+                Some(scheme) => self.refused(scheme),
+                None => Attempt::Unable,
+            });
+        }
+        self.answers += 1;
+        let answer = match self.choose(challenges, target, uses) {
+            Some(answer) => answer,
+            None => return Err(self.excuse(challenges)),
+        };
+        if let Err(left) = self.clearance.ask() {
+            self.sent = Sent::Nothing;
+            return Err(Attempt::Withheld(left));
+        }
+        Ok(answer)
+    }
+
+    /// What repeats the last request's answer, where that may be seen once only.
+    pub(in crate::wire) fn again(&mut self, target: &HostPort) -> Option<Secret> {
+        match &mut self.sent {
+            Sent::Digest(session) => Some(session.answer(METHOD, &target.to_string())),
+            _ => None,
+        }
+    }
+
+    /// What a refusal means that challenges nobody, and yet is about the password: a 401.
+    pub(in crate::wire) fn refused_without_challenge(&mut self) -> Attempt {
+        match (self.scheme(), self.withheld) {
+            (Some(scheme), _) => self.refused(scheme),
+            (None, Some(left)) => Attempt::Withheld(left),
+            (None, None) => Attempt::Nameless,
+        }
+    }
+
+    /// The proxy refused the password in this scheme.
+    fn refused(&mut self, scheme: Scheme) -> Attempt {
+        self.clearance.refused();
+        Attempt::Tried(scheme)
+    }
+
+    /// How often this nonce was used in the last answers, as far as is known here.
+    fn uses(&self, nonce: &str) -> u32 {
+        match (&self.sent, &*self.identity.learnt()) {
+            (Sent::Digest(session), _) if session.nonce() == nonce => session.uses(),
+            (Sent::KnownDigest(known), Learnt::Digest(session))
+                if known == nonce && session.nonce() == nonce =>
+            {
+                session.uses()
+            }
+            _ => 0,
+        }
     }
 
     /// Why there is no answer to these: the user may be who keeps us from it.
@@ -138,11 +216,12 @@ impl Dialogue {
     /// The strongest first, in curl's order: Digest shows neither the password nor, as NTLM does,
     /// an answer made from a hash that is as good as the password wherever it is known; after the
     /// first tunnel it costs one request instead of two, and it outlives a closed connection.
-    fn choose(&mut self, challenges: &[Challenge], target: &HostPort) -> Option<Answer> {
+    /// `uses`: how often a nonce was used already that the proxy repeats.
+    fn choose(&mut self, challenges: &[Challenge], target: &HostPort, uses: u32) -> Option<Answer> {
         let offer =
             Offer::strongest(challenges).filter(|_| self.offers(challenges, Scheme::Digest));
         let value = if let Some(offer) = offer {
-            let mut session = Session::new(offer, self.identity.credentials())?;
+            let mut session = Session::new(offer, self.identity.credentials(), uses)?;
             let value = session.answer(METHOD, &target.to_string());
             self.sent = Sent::Digest(Box::new(session));
             value
@@ -181,6 +260,10 @@ impl Dialogue {
 
     /// The proxy took what was sent; `next_nonce` is what it would like next.
     pub(in crate::wire) fn accepted(&mut self, next_nonce: Option<String>) {
+        match self.sent {
+            Sent::Nothing | Sent::NtlmNegotiate => {}
+            _ => self.clearance.accepted(),
+        }
         let took = match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::Digest(mut session) => {
                 if let Some(nonce) = next_nonce {

@@ -62,6 +62,11 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl Offer {
+    /// The nonce that an answer is made with.
+    pub(super) fn nonce(&self) -> &str {
+        &self.nonce
+    }
+
     /// The strongest of those that can be answered.
     pub(super) fn strongest(challenges: &[Challenge]) -> Option<Offer> {
         // The proxy's own order decides between equals, and `max_by_key` returns the last.
@@ -119,11 +124,14 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Prepares answers to `offer`; `None` when there is no randomness to be had.
-    pub(super) fn new(offer: Offer, credentials: &Credentials) -> Option<Session> {
+    /// Prepares answers to `offer`, whose nonce was used so often before; `None` when there is no
+    /// randomness to be had.
+    pub(super) fn new(offer: Offer, credentials: &Credentials, uses: u32) -> Option<Session> {
         let mut seed = [0; 24];
         random(&mut seed)?;
-        Some(Session::with(offer, credentials, STANDARD.encode(seed)))
+        let mut session = Session::with(offer, credentials, STANDARD.encode(seed));
+        session.count = uses;
+        Some(session)
     }
 
     fn with(offer: Offer, credentials: &Credentials, cnonce: String) -> Session {
@@ -155,6 +163,11 @@ impl Session {
     /// Which nonce the next answer will be made with.
     pub(super) fn nonce(&self) -> &str {
         &self.offer.nonce
+    }
+
+    /// How often it was used.
+    pub(super) fn uses(&self) -> u32 {
+        self.count
     }
 
     /// The proxy wants this one from now on. The key of a `-sess` stays (RFC 7616 §3.4.2).
@@ -285,7 +298,7 @@ mod tests {
     fn without_qop_there_is_no_count() {
         let credentials = Credentials::new("joe", Secret::new("hunter2")).unwrap();
         let offer = offer("Digest realm=\"r\", nonce=\"n\"");
-        let value = Session::new(offer, &credentials)
+        let value = Session::new(offer, &credentials, 0)
             .unwrap()
             .answer("CONNECT", "a:1");
         assert_eq!(
@@ -300,7 +313,7 @@ mod tests {
         let named = |user: &str, more: &str| {
             let credentials = Credentials::new(user, Secret::new("x")).unwrap();
             let offer = offer(&format!("Digest realm=\"r\", nonce=\"n\"{}", more));
-            let mut session = Session::new(offer, &credentials).unwrap();
+            let mut session = Session::new(offer, &credentials, 0).unwrap();
             let value = session.answer("CONNECT", "a:1");
             value.reveal().split(", realm").next().unwrap().to_string()
         };

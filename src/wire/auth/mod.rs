@@ -10,6 +10,7 @@ mod dialogue;
 mod digest;
 mod identity;
 mod ntlm;
+mod restraint;
 
 use subtle::ConstantTimeEq;
 
@@ -19,6 +20,7 @@ pub use self::identity::Identity;
 
 pub(super) use self::challenge::parameter;
 pub(super) use self::dialogue::{Answer, Dialogue};
+pub(super) use self::identity::Clearance;
 
 /// Whether a guess is right. Takes the same time for every wrong one of the same length.
 ///

@@ -38,6 +38,8 @@ pub(super) struct Http {
     is_reused: bool,
     /// The request means nothing on another connection.
     is_bound: bool,
+    /// Its credentials have gone out: on another connection they are made anew.
+    is_sent: bool,
 }
 
 impl fmt::Debug for Http {
@@ -61,6 +63,7 @@ impl From<Request> for Http {
             interim: 0,
             is_reused: false,
             is_bound: false,
+            is_sent: false,
         }
     }
 }
@@ -82,6 +85,17 @@ impl Http {
         self.head = HeadReader::new(HEAD_LIMIT);
         self.skipping = None;
         self.is_reused = false;
+        self.encode()
+    }
+
+    fn encode(&mut self) -> Vec<u8> {
+        if mem::replace(&mut self.is_sent, true) {
+            let dialogue = self.dialogue.as_mut();
+            let target = self.request.target();
+            if let Some(value) = dialogue.and_then(|dialogue| dialogue.again(target)) {
+                self.request.authorize(value);
+            }
+        }
         self.request.encode()
     }
 
@@ -128,11 +142,16 @@ impl Http {
 
     fn refused(&mut self, response: Response) -> Result<Step, Malformed> {
         let rest = self.take_rest();
-        let answer = if response.wants_credentials() {
-            self.answer(&response)
-        } else {
-            self.accepted(None);
-            Err(Attempt::Nameless)
+        let answer = match response.status {
+            407 => self.answer(&response),
+            401 => Err(match &mut self.dialogue {
+                Some(dialogue) => dialogue.refused_without_challenge(),
+                None => Attempt::Nameless,
+            }),
+            _ => {
+                self.accepted(None);
+                Err(Attempt::Nameless)
+            }
         };
         let body = match (answer, response.framing) {
             (Err(attempt), _) => return Ok(refusal(response, &rest, attempt)),
@@ -141,6 +160,7 @@ impl Http {
             }
             (Ok(answer), framing) => {
                 self.request.authorize(answer.value);
+                self.is_sent = false;
                 self.is_bound = answer.is_bound;
                 framing.map(Skip::new)
             }
@@ -164,7 +184,7 @@ impl Http {
             Ok(Some(b"")) => {
                 self.skipping = None;
                 self.is_reused = true;
-                Ok(Step::Send(self.request.encode()))
+                Ok(Step::Send(self.encode()))
             }
             _ if self.is_bound => Err(Malformed::Body),
             _ => Ok(Step::Redial),

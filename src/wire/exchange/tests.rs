@@ -302,11 +302,104 @@ fn ntlm_that_is_not_gone_on_with_is_no_wrong_password() {
 fn challenges_without_end_are_answered_three_times() {
     let mut exchange = exchange(&joe(Some("digest")));
     exchange.begin();
-    let stale = challenge(&DIGEST.replace("qop", "stale=true, qop"));
-    for _ in 0..3 {
-        assert_says(said(&mut exchange, &stale), &["Digest "]);
+    let stale = |nonce: usize| {
+        let fields = DIGEST.replace("\"one\"", &format!("\"{}\", stale=true", nonce));
+        challenge(&fields)
+    };
+    for nonce in 0..3 {
+        let answer = said(&mut exchange, &stale(nonce));
+        assert_says(answer, &["Digest ", "nc=00000001"]);
     }
-    assert_says(said(&mut exchange, &stale), &["refused"]);
+    let end = said(&mut exchange, &stale(3));
+    assert_says(end, &["refused", "it calls every answer stale"]);
+}
+
+/// It got a third answer, and each with the first count.
+#[test]
+fn a_nonce_that_is_called_stale_and_repeated_gets_two_answers() {
+    let stale = challenge(&DIGEST.replace("qop", "stale=true, qop"));
+    let joe = joe(Some("digest"));
+    let ends = |mut exchange: Exchange, count: u32| {
+        let count = format!("nc={:08x}", count);
+        assert_says(said(&mut exchange, &stale), &["\"one\"", &count]);
+        let end = said(&mut exchange, &stale);
+        assert_says(end, &["refused", "Digest was tried, and it calls every"]);
+    };
+    let mut first = exchange(&joe);
+    first.begin();
+    assert_says(said(&mut first, &challenge(DIGEST)), &["nc=00000001"]);
+    ends(first, 2);
+    let mut second = exchange(&joe);
+    second.begin();
+    assert_says(said(&mut second, &challenge(DIGEST)), &["nc=00000001"]);
+    said(&mut second, GRANTED);
+    // What an earlier tunnel learnt is the first of the two.
+    let mut third = exchange(&joe);
+    assert_says(credential(&third.begin()), &["nc=00000002"]);
+    ends(third, 3);
+    // It isn't the password's fault.
+    let fourth = credential(&exchange(&joe).begin());
+    assert_says(fourth, &["Digest "]);
+}
+
+/// The same answer was sent again: a proxy that counts takes that for a replay.
+#[test]
+fn each_use_of_a_nonce_counts_on_a_new_connection_too() {
+    let mut exchange = exchange(&joe(Some("digest")));
+    exchange.begin();
+    assert_says(said(&mut exchange, &challenge(DIGEST)), &["nc=00000001"]);
+    assert!(exchange.may_redial());
+    assert_says(credential(&exchange.begin()), &["nc=00000002", "\"one\""]);
+    // What hasn't been sent is no use.
+    let closing = challenge(DIGEST).replace("Content-Length: 4\r\n", "");
+    let mut other = self::exchange(&joe(Some("digest")));
+    other.begin();
+    let answer = said(&mut other, &closing);
+    assert_says(answer, &["redial: ", "nc=00000001"]);
+}
+
+/// Each client that came sent it once more, until the account was locked.
+#[test]
+fn a_refused_password_is_withheld_from_the_next_tunnels() {
+    let ntlm = ntlm_challenge();
+    for (schemes, replies) in &[
+        (None, vec![challenge(BASIC)]),
+        (Some("digest"), vec![challenge(DIGEST); 2]),
+        (Some("ntlm"), vec![challenge(NTLM), ntlm, challenge(NTLM)]),
+        (None, vec!["HTTP/1.1 401 x\r\n\r\n".to_string()]),
+    ] {
+        let joe = joe(*schemes);
+        let mut first = exchange(&joe);
+        first.begin();
+        let mut told = String::new();
+        for reply in replies {
+            told = said(&mut first, reply);
+        }
+        assert_says(told, &["refused: 40", " was tried"]);
+        for _ in 0..3 {
+            let mut next = exchange(&joe);
+            assert_eq!(credential(&next.begin()), "");
+            let told = said(&mut next, &replies[0]);
+            assert_says(told, &["refused the password before"]);
+        }
+        // It may do without.
+        let mut next = exchange(&joe);
+        next.begin();
+        assert_eq!(said(&mut next, GRANTED), "granted: hello");
+        assert_eq!(credential(&exchange(&joe).begin()), "");
+    }
+}
+
+/// As of a destination that a proxy forbids, which says nothing of the password.
+#[test]
+fn a_refusal_of_something_else_withholds_nothing() {
+    for reply in &["HTTP/1.1 403 x\r\n\r\n", "HTTP/1.1 503 x\r\n\r\n"] {
+        let joe = joe(None);
+        let mut first = exchange(&joe);
+        first.begin();
+        assert_says(said(&mut first, reply), &["refused"]);
+        assert_says(credential(&exchange(&joe).begin()), &["Basic "]);
+    }
 }
 
 #[test]

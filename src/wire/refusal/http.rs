@@ -1,9 +1,10 @@
 //! An HTTP proxy that says no: its status, its reason, what it offers instead.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::super::Response;
-use super::Remedy;
+use super::{squid, Remedy, Withheld};
 use crate::config::Scheme;
 use crate::escape::{excerpt, Escaped};
 
@@ -24,6 +25,10 @@ pub(in crate::wire) enum Attempt {
     Nameless,
     /// The answer in this scheme was refused.
     Tried(Scheme),
+    /// The password isn't sent for so much longer, since the proxy refused it before.
+    Withheld(Duration),
+    /// Each answer with Digest was called stale.
+    Stale,
     /// None of its schemes is among those that may be answered.
     Restricted,
     /// None of them is known, or not of this kind.
@@ -75,14 +80,37 @@ impl HttpRefusal {
         self.response.wants_credentials()
     }
 
+    /// Whether it is a web server's way to ask for credentials, which some proxies have, too.
+    fn is_401(&self) -> bool {
+        self.response.status == 401
+    }
+
+    fn is_about_credentials(&self) -> bool {
+        self.wants_credentials() || self.is_401()
+    }
+
     /// What to do about it, where that is for our user to say.
     pub fn remedy(&self) -> Option<Remedy> {
         match self.attempt {
-            _ if !self.wants_credentials() => None,
-            Attempt::Tried(_) => Some(Remedy::Check),
+            _ if !self.is_about_credentials() => None,
+            Attempt::Tried(_) | Attempt::Withheld(_) => Some(Remedy::Check),
             Attempt::Nameless if self.is_answerable() => Some(Remedy::Give),
             _ => None,
         }
+    }
+
+    /// The scheme to try alone: Basic was refused, and the proxy offers a stronger one as well, which
+    /// wasn't tried, since a second wrong answer would count towards a locked account.
+    pub(crate) fn other_scheme(&self) -> Option<Scheme> {
+        if self.attempt != Attempt::Tried(Scheme::Basic) {
+            return None;
+        }
+        let is_offered = |scheme: &Scheme| {
+            let mut challenges = self.response.challenges.iter();
+            challenges.any(|challenge| challenge.known() == Some(*scheme))
+        };
+        let mut stronger = [Scheme::Digest, Scheme::Ntlm].iter().copied();
+        stronger.find(is_offered)
     }
 
     /// Whether one of the schemes is known, if any is named.
@@ -91,15 +119,35 @@ impl HttpRefusal {
         challenges.len() == 0 || challenges.any(|challenge| challenge.known().is_some())
     }
 
+    /// Whether the page's title is the status line once more.
+    fn repeats_itself(&self) -> bool {
+        let reason = words(&self.response.reason);
+        let line = format!("{} {}", self.response.status, reason);
+        let is_it = |text: &str| text.trim().eq_ignore_ascii_case(self.excerpt.trim());
+        is_it(&line) || is_it(&reason)
+    }
+
+    /// tinyproxy says so of a destination out of reach, and on its page that it was a web server.
+    fn is_of_tinyproxy(&self) -> bool {
+        let reason = &self.response.reason[..];
+        self.response.status == 500 && reason.eq_ignore_ascii_case(b"Unable to connect")
+    }
+
     /// What the proxy offers, what was tried, and why it went no further.
     fn write_offer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let schemes = self.schemes();
-        if schemes.is_empty() {
+        if self.is_401() {
+            f.write_str("; that is a web server's status, and some proxies (px, tinyproxy) send it for a wrong password")?;
+        } else if schemes.is_empty() {
             f.write_str("; it names no scheme")?;
         } else {
             write!(f, "; it offers {}", schemes.join(", "))?;
         }
         match self.attempt {
+            Attempt::Withheld(left) => write!(f, "; {}", Withheld(left)),
+            Attempt::Stale => f.write_str(
+                "; Digest was tried, and it calls every answer stale: the proxy's log may say why",
+            ),
             Attempt::Tried(scheme) => write!(f, "; {} was tried", scheme),
             Attempt::Restricted => f.write_str(": --proxy-auth allows none of these"),
             Attempt::Unchallenged => f.write_str(
@@ -122,13 +170,19 @@ impl fmt::Display for HttpRefusal {
         if !self.response.reason.is_empty() {
             write!(f, " {}", Escaped(words(&self.response.reason).as_bytes()))?;
         }
-        if self.wants_credentials() {
+        if self.is_about_credentials() {
             return self.write_offer(f);
         }
         if let Some(location) = &self.response.location {
             write!(f, "; it leads to {}", Escaped(words(location).as_bytes()))?;
         }
-        if !self.excerpt.is_empty() {
+        if let Some(squid_error) = &self.response.squid_error {
+            return write!(f, "; {}", squid::Reason(squid_error));
+        }
+        if self.is_of_tinyproxy() {
+            return f.write_str("; it can't connect to the destination, or resolve its name");
+        }
+        if !self.excerpt.is_empty() && !self.repeats_itself() {
             write!(f, " ({})", Escaped(self.excerpt.as_bytes()))?;
         }
         Ok(())
@@ -184,6 +238,7 @@ mod tests {
             status,
             reason: reason.as_bytes().to_vec(),
             location: None,
+            squid_error: None,
             challenges: Challenge::read_all(values),
             framing: None,
             next_nonce: None,
@@ -207,6 +262,44 @@ mod tests {
         assert_eq!(shown(403, "Forbidden", &[], "<html>?"), "403 Forbidden");
         let long = shown(500, "x", &[], &"é".repeat(500));
         assert_eq!(long.chars().filter(|c| *c == 'é').count(), 120);
+    }
+
+    /// `400 Bad Request (400 Bad Request)`.
+    #[test]
+    fn a_title_that_repeats_the_status_line_is_left_out() {
+        for title in &["400 Bad Request", "Bad request", " 400  BAD\nRequest "] {
+            let page = format!("<html><title>{}</title></html>", title);
+            let told = shown(400, "Bad Request", &[], &page);
+            assert_eq!(told, "400 Bad Request", "{}", title);
+        }
+        let page = "<title>400 The plain HTTP request was sent to HTTPS port</title>";
+        assert!(shown(400, "Bad Request", &[], page).contains("HTTPS port"));
+    }
+
+    #[test]
+    fn tells_squids_and_tinyproxys_reason_in_place_of_their_page() {
+        let told = |squid_error: &str| {
+            let page = "<title>ERROR: The requested URL could not be retrieved</title>";
+            let mut refusal = refusal(503, "Service Unavailable", &[], page);
+            refusal.response.squid_error = Some(squid_error.as_bytes().to_vec());
+            let text = refusal.to_string();
+            assert!(!text.contains("URL"), "{}", text);
+            text
+        };
+        assert_eq!(
+            told("ERR_CONNECT_FAIL 111"),
+            "503 Service Unavailable; it can't connect to the destination: Connection refused \
+             (squid's ERR_CONNECT_FAIL 111)"
+        );
+        assert!(told("ERR_DNS_FAIL 0").contains("it can't resolve the destination's name (squid's"));
+        assert!(told("ERR_ACCESS_DENIED 0").contains("its rules forbid it (squid's"));
+        assert!(told("ERR_NEW\x1b[2J x").ends_with("; squid's ERR_NEW\\x1b[2J x"));
+        assert!(told(&"x".repeat(5000)).len() < 300);
+        let page = "<title>500 Unable to connect</title>";
+        assert_eq!(
+            shown(500, "Unable to connect", &[], page),
+            "500 Unable to connect; it can't connect to the destination, or resolve its name"
+        );
     }
 
     #[test]

@@ -2,13 +2,17 @@
 
 mod http;
 mod socks;
+mod squid;
 
 use std::fmt;
+use std::time::Duration;
 
 pub use self::http::HttpRefusal;
 pub use self::socks::SocksRefusal;
 
 pub(super) use self::http::Attempt;
+
+use crate::config::Scheme;
 
 /// A proxy's no, as it said it; displays as the reason, and what to try where the proxy's own words
 /// tell. Where it is about our user, [`remedy`](Refusal::remedy) says what to do.
@@ -48,6 +52,14 @@ impl Refusal {
         }
     }
 
+    /// The scheme to try alone, where the proxy refused a weaker one that it offers too.
+    pub(crate) fn other_scheme(&self) -> Option<Scheme> {
+        match self {
+            Refusal::Http(refusal) => refusal.other_scheme(),
+            Refusal::Socks(_) => None,
+        }
+    }
+
     /// Whether its text says what to do.
     pub(crate) fn is_advised(&self) -> bool {
         match self {
@@ -71,5 +83,19 @@ impl fmt::Display for Refusal {
             Refusal::Http(refusal) => refusal.fmt(f),
             Refusal::Socks(refusal) => refusal.fmt(f),
         }
+    }
+}
+
+/// Why a password wasn't sent, and for how much longer it won't be.
+struct Withheld(Duration);
+
+impl fmt::Display for Withheld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "it refused the password before, so ptunnel doesn't send it for another {} s, lest the \
+             account be locked; a reload (SIGHUP) ends that",
+            self.0.as_secs() + 1
+        )
     }
 }

@@ -1,9 +1,10 @@
 //! A SOCKS proxy that says no: to us, or to what we asked for.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::super::socks::reply_4;
-use super::Remedy;
+use super::{Remedy, Withheld};
 
 /// Which of SOCKS5's three messages said no (RFC 1928 §3 and §6, RFC 1929 §2), or SOCKS4's only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub enum SocksRefusal {
     },
     /// The user and the password aren't right.
     Credentials,
+    /// They aren't sent for so much longer, since the proxy refused them before.
+    Withheld(Duration),
     /// The destination is not to be had, for the reason with this code.
     Reply {
         /// `REP`; never 0.
@@ -46,7 +49,7 @@ impl SocksRefusal {
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
             SocksRefusal::Methods { named: false } => Some(Remedy::Give),
-            SocksRefusal::Credentials => Some(Remedy::Check),
+            SocksRefusal::Credentials | SocksRefusal::Withheld(_) => Some(Remedy::Check),
             SocksRefusal::Reply4 { code, .. } if *code == reply_4::OTHER_USER => Some(Remedy::Own),
             _ => None,
         }
@@ -59,14 +62,18 @@ impl SocksRefusal {
             SocksRefusal::Reply4 { code, .. } => {
                 matches!(code, reply_4::NO_IDENTD | reply_4::OTHER_USER)
             }
-            SocksRefusal::Methods { .. } | SocksRefusal::Credentials => false,
+            SocksRefusal::Methods { .. }
+            | SocksRefusal::Credentials
+            | SocksRefusal::Withheld(_) => false,
         }
     }
 
     /// Whether it is about who we are, so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
         match *self {
-            SocksRefusal::Methods { .. } | SocksRefusal::Credentials => true,
+            SocksRefusal::Methods { .. }
+            | SocksRefusal::Credentials
+            | SocksRefusal::Withheld(_) => true,
             SocksRefusal::Reply { .. } => false,
             SocksRefusal::Reply4 { code, .. } => code == reply_4::OTHER_USER,
         }
@@ -81,6 +88,7 @@ impl fmt::Display for SocksRefusal {
                 "it wants credentials of another kind: only a user and a password are supported",
             ),
             SocksRefusal::Credentials => f.write_str("it doesn't take the credentials"),
+            SocksRefusal::Withheld(left) => Withheld(left).fmt(f),
             SocksRefusal::Reply { code, by_name } => {
                 write_reply(f, code, reason(code))?;
                 match code {

@@ -3,10 +3,12 @@
 
 use std::mem;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
 use super::{refused, SocksFault};
 use crate::config::{Credentials, Host, HostPort};
+use crate::wire::auth::{Clearance, Identity};
 use crate::wire::{Malformed, Proof, SocksRefusal, Step};
 
 const SUCCEEDED: u8 = 0;
@@ -25,10 +27,19 @@ const SUCCEEDED: u8 = 0;
 #[derive(Debug)]
 pub struct Socks5 {
     target: HostPort,
-    credentials: Option<Credentials>,
+    login: Option<Login>,
     stage: Stage,
     /// What has come of the reply to the last message.
     reply: Vec<u8>,
+}
+
+/// The user and the password, and whether they may be sent.
+#[derive(Debug)]
+struct Login {
+    identity: Identity,
+    clearance: Clearance,
+    /// They weren't offered, being withheld for so much longer.
+    withheld: Option<Duration>,
 }
 
 /// Which message was sent last.
@@ -41,10 +52,15 @@ enum Stage {
 
 impl Socks5 {
     /// Will ask for a tunnel to `target`, and say who we are when that is wanted.
-    pub fn connect(target: &HostPort, credentials: Option<Credentials>) -> Socks5 {
+    pub fn connect(target: &HostPort, identity: Option<Identity>) -> Socks5 {
+        let login = identity.map(|identity| Login {
+            clearance: identity.clearance(),
+            identity,
+            withheld: None,
+        });
         Socks5 {
             target: target.clone(),
-            credentials,
+            login,
             stage: Stage::Choosing,
             reply: Vec::new(),
         }
@@ -53,10 +69,19 @@ impl Socks5 {
     pub(in crate::wire) fn begin(&mut self) -> Vec<u8> {
         self.stage = Stage::Choosing;
         self.reply.clear();
-        match self.credentials {
+        if let Some(login) = &mut self.login {
+            login.withheld = login.clearance.ask().err();
+        }
+        match self.offered() {
             None => vec![VERSION, 1, method::NOBODY],
             Some(_) => vec![VERSION, 2, method::NOBODY, method::LOGIN],
         }
+    }
+
+    /// The user and the password, where they aren't withheld.
+    fn offered(&self) -> Option<&Login> {
+        let login = self.login.as_ref();
+        login.filter(|login| login.withheld.is_none())
     }
 
     pub(in crate::wire) fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
@@ -73,8 +98,18 @@ impl Socks5 {
         match (self.stage, self.reply.get(1).copied()) {
             (_, None) => Ok(Step::Read),
             (Stage::Choosing, Some(chosen)) => self.chosen(chosen),
-            (Stage::Proving, Some(SUCCEEDED)) => self.ask(),
-            (Stage::Proving, Some(_)) => Ok(refused(SocksRefusal::Credentials)),
+            (Stage::Proving, Some(SUCCEEDED)) => {
+                if let Some(login) = &self.login {
+                    login.clearance.accepted();
+                }
+                self.ask()
+            }
+            (Stage::Proving, Some(_)) => {
+                if let Some(login) = &self.login {
+                    login.clearance.refused();
+                }
+                Ok(refused(SocksRefusal::Credentials))
+            }
             (Stage::Asking, Some(SUCCEEDED)) => self.succeeded(),
             (Stage::Asking, Some(code)) => Ok(refused(SocksRefusal::Reply {
                 code,
@@ -91,15 +126,20 @@ impl Socks5 {
     }
 
     fn chosen(&mut self, chosen: u8) -> Result<Step, Malformed> {
-        match (chosen, &self.credentials) {
+        match (chosen, self.offered()) {
             (method::NOBODY, _) => self.ask(),
-            (method::LOGIN, Some(credentials)) => {
-                let message = login(credentials);
+            (method::LOGIN, Some(offered)) => {
+                let message = login(offered.identity.credentials());
                 self.send(Stage::Proving, message)
             }
-            (method::NONE_OF_THESE, credentials) => Ok(refused(SocksRefusal::Methods {
-                named: credentials.is_some(),
-            })),
+            (method::NONE_OF_THESE, offered) => {
+                let withheld = self.login.as_ref().and_then(|login| login.withheld);
+                let named = offered.is_some();
+                Ok(refused(withheld.map_or(
+                    SocksRefusal::Methods { named },
+                    SocksRefusal::Withheld,
+                )))
+            }
             (other, _) => Err(SocksFault::Method(other).into()),
         }
     }
@@ -178,6 +218,7 @@ mod tests {
 
     use super::super::heard::{credentials, end, is_cut_well, said};
     use super::*;
+    use crate::config::Schemes;
     use crate::wire::Exchange;
 
     /// Written out byte by byte from RFC 1928 and RFC 1929.
@@ -186,8 +227,12 @@ mod tests {
     const RIGHT: &[u8] = b"\x01\x00";
     const GRANTED: &[u8] = b"\x05\x00\x00\x01\x7f\x00\x00\x01\x04\x38";
 
+    fn identity(login: Option<(&str, &str)>) -> Option<Identity> {
+        credentials(login).map(|credentials| Identity::new(credentials, Schemes::default()))
+    }
+
     fn socks(target: &str, login: Option<(&str, &str)>) -> Exchange {
-        Socks5::connect(&target.parse().unwrap(), credentials(login)).into()
+        Socks5::connect(&target.parse().unwrap(), identity(login)).into()
     }
 
     fn joe() -> Exchange {
@@ -296,6 +341,24 @@ mod tests {
         assert!(named.starts_with("refused us: it wants credentials of another kind"));
         let wrong = end(joe(), &[LOGIN, b"\x01\x01"]);
         assert!(wrong.starts_with("refused us: it doesn't take the credentials"));
+    }
+
+    /// Each client that came sent it once more, until the account was locked.
+    #[test]
+    fn a_refused_password_is_withheld_from_the_next_tunnels() {
+        let joe = identity(Some(("joe", "hunter2")));
+        let target = "a:1".parse().unwrap();
+        let next = || Exchange::from(Socks5::connect(&target, joe.clone()));
+        let mut refused = next();
+        assert_eq!(refused.begin(), b"\x05\x02\x00\x02");
+        let told = end(refused, &[LOGIN, b"\x01\x01"]);
+        assert!(told.starts_with("refused us: it doesn't take"), "{}", told);
+        let mut withheld = next();
+        assert_eq!(withheld.begin(), b"\x05\x01\x00");
+        let told = end(withheld, &[b"\x05\xff"]);
+        assert!(told.contains("refused the password before"), "{}", told);
+        assert!(end(next(), &[LOGIN]).contains("method 2"));
+        assert_eq!(end(next(), &[NOBODY, GRANTED]), "granted: ");
     }
 
     #[test]
