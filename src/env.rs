@@ -4,6 +4,7 @@
 //! any protocol, so it asks `https_proxy` first, whose proxies are used with CONNECT, then
 //! `all_proxy`; never `http_proxy`, whose proxies may not know CONNECT at all.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
@@ -45,7 +46,7 @@ impl<'a> Environment<'a> {
     pub fn proxy(&self) -> Result<Option<ProxyUrl>, Error> {
         self.first(
             &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
-            |text| text.parse(),
+            |text| with_version(text).parse(),
         )
     }
 
@@ -127,6 +128,18 @@ impl<'a> Environment<'a> {
     }
 }
 
+/// GNOME writes `socks://`, and means version 5 with names that the proxy looks up; curl takes it for
+/// version 4. On the command line the user is asked which.
+fn with_version(text: &str) -> Cow<'_, str> {
+    const GNOMES: &str = "socks://";
+    match text.get(..GNOMES.len()) {
+        Some(start) if start.eq_ignore_ascii_case(GNOMES) => {
+            format!("socks5h://{}", &text[GNOMES.len()..]).into()
+        }
+        _ => text.into(),
+    }
+}
+
 fn within(name: &str, why: impl fmt::Display) -> Error {
     Error::usage(format!("environment variable {}: {}", name, why))
 }
@@ -134,6 +147,7 @@ fn within(name: &str, why: impl fmt::Display) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Names, Protocol};
 
     fn with<T>(pairs: &[(&str, &str)], ask: impl Fn(Environment<'_>) -> T) -> T {
         let read = |name: &str| {
@@ -161,6 +175,15 @@ mod tests {
         assert_eq!(proxy(&all[..3]).unwrap(), "b:2");
         assert_eq!(proxy(&all[..2]).unwrap(), "c:3");
         assert_eq!(proxy(&all[..1]).unwrap(), "d:4");
+    }
+
+    /// It ended the program with a usage error wherever a desktop's settings had written it.
+    #[test]
+    fn gnomes_form_is_socks5() {
+        let pairs = [("all_proxy", "socks://proxy.example:1080/")];
+        let url = with(&pairs, |e| e.proxy().unwrap().unwrap());
+        assert_eq!(url.protocol, Protocol::Socks5(Names::There));
+        assert_eq!(url.address.to_string(), "proxy.example:1080");
     }
 
     #[test]

@@ -353,6 +353,10 @@ fn meaning(reason: &str, peer: TlsPeer) -> Why {
     }
 }
 
+/// RFC 7301 §3.2; a destination isn't told a protocol, and so has no reason to say it.
+const NO_HTTP_1_1: &str = "it speaks no HTTP/1.1, perhaps HTTP/2 alone, and ptunnel speaks no \
+                           other: have its HTTP/1.1 switched on";
+
 const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
 
 /// What the other side says when it goes (RFC 8446 §6.2).
@@ -375,6 +379,7 @@ fn objection(alert: &str, peer: TlsPeer) -> Why {
         | "certificate unknown"
         | "unknown ca"
         | "access denied" => Why::plain(format!("it doesn't take our certificate: {}", alert)),
+        "no application protocol" => Why::advised(NO_HTTP_1_1),
         "unrecognized name" => Why::plain("it doesn't know itself by this name: unrecognized name"),
         _ => Why::plain(format!("it ended TLS: {}", alert)),
     }
@@ -457,6 +462,7 @@ mod tests {
             ("tlsv13 alert certificate required", "give --proxy-cert"),
             ("ssl/tls alert handshake failure", "--proxy-cert"),
             ("tlsv1 alert protocol version", "1.2"),
+            ("tlsv1 alert no application protocol", "HTTP/2 alone"),
             ("tlsv1 alert unknown ca", "our certificate: unknown ca"),
             ("bad signature", "TLS: bad signature"),
         ] {

@@ -351,8 +351,13 @@ mod tests {
         assert!(get.reply.starts_with(b"HTTP/1.1 400 "));
         let portless = denied(b"CONNECT a HTTP/1.1\r\n\r\n");
         assert!(portless.reply.starts_with(b"HTTP/1.1 400 "));
-        let rubbish = denied(b"\x16\x03\x01\x02\n");
+        let rubbish = denied(b"\x17\n");
         assert!(rubbish.reply.starts_with(b"HTTP/1.1 400 "));
+        assert!(rubbish.why.contains("not HTTP/1"), "{}", rubbish.why);
+        // Without a line end among its bytes it waited for the handshake timeout.
+        let tls = denied(b"\x16\x03\x01\x02");
+        assert!(tls.reply.starts_with(b"HTTP/1.1 400 "));
+        assert!(tls.why.contains("not HTTP/1 but TLS"), "{}", tls.why);
     }
 
     fn refused(status: u16) -> Error {

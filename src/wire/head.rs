@@ -37,6 +37,10 @@ pub enum Malformed {
     Syntax(httparse::Error),
     /// It is an alert of TLS: what was said in the clear was to be said in TLS.
     Tls,
+    /// It is the beginning of a handshake of TLS: a client that was to speak in the clear.
+    TlsClient,
+    /// It is HTTP/2, from a peer that was spoken to in HTTP/1.1.
+    Http2,
     /// More bytes than the limit, without a blank line.
     TooLong(usize),
     /// More than 256 fields.
@@ -69,6 +73,22 @@ pub(super) fn is_alert(bytes: &[u8]) -> bool {
     bytes.starts_with(&[21, 3])
 }
 
+/// The same of a handshake.
+pub(super) fn is_handshake(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[22, 3])
+}
+
+/// Whether this is how a server begins in HTTP/2: a frame with settings, or one that says goodbye,
+/// of a sane length, for the connection itself (RFC 9113 §4.1, §6.5, §6.8).
+pub(super) fn is_http2(bytes: &[u8]) -> bool {
+    const SETTINGS: u8 = 4;
+    const GOODBYE: u8 = 7;
+    match bytes {
+        [0, _, _, SETTINGS, 0, 0, 0, 0, 0, ..] | [0, _, _, GOODBYE, 0, 0, 0, 0, 0, ..] => true,
+        _ => false,
+    }
+}
+
 impl Malformed {
     pub(super) fn from_httparse(e: httparse::Error) -> Malformed {
         match e {
@@ -80,7 +100,7 @@ impl Malformed {
     /// Whether its text says what to do.
     pub(crate) fn is_advised(&self) -> bool {
         match self {
-            Malformed::Tls => true,
+            Malformed::Tls | Malformed::TlsClient | Malformed::Http2 => true,
             Malformed::Socks(fault) => fault.spoken_instead().is_some(),
             _ => false,
         }
@@ -92,6 +112,14 @@ impl fmt::Display for Malformed {
         match self {
             Malformed::Syntax(e) => write!(f, "not HTTP/1 ({})", e),
             Malformed::Tls => f.write_str("it speaks TLS: try https://"),
+            Malformed::TlsClient => f.write_str(
+                "not HTTP/1 but TLS, which this listener doesn't speak: name it with http://, not \
+                 https://, in the client",
+            ),
+            Malformed::Http2 => f.write_str(
+                "it speaks HTTP/2, and ptunnel HTTP/1.1 alone: have its HTTP/1.1 switched on, or try \
+                 another port",
+            ),
             Malformed::TooLong(limit) => write!(f, "its head has more than {} bytes", limit),
             Malformed::TooManyFields => write!(f, "its head has more than {} fields", FIELD_LIMIT),
             Malformed::Status(status) => write!(f, "its status is {:03}", status),
@@ -147,7 +175,8 @@ impl HeadReader {
     ) -> Result<Option<T>, Malformed> {
         let line_ended = piece.contains(&b'\n');
         self.bytes.extend_from_slice(piece);
-        let may_help = line_ended || is_alert(&self.bytes);
+        let is_other = is_alert(&self.bytes) || is_handshake(&self.bytes) || is_http2(&self.bytes);
+        let may_help = line_ended || is_other;
         if !may_help && self.bytes.len() < self.limit {
             return Ok(None);
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::head::{within, Decoded, Malformed, FIELD_LIMIT};
+use super::head::{is_handshake, within, Decoded, Malformed, FIELD_LIMIT};
 use crate::config::{Header, HostPort, Secret};
 
 /// A request to be sent (RFC 9110 §9.3.6): authority form, `Host` equal to it, no content.
@@ -88,7 +88,12 @@ impl Inbound {
     pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Inbound>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
         let mut request = httparse::Request::new(&mut fields);
-        let status = request.parse(bytes).map_err(Malformed::from_httparse)?;
+        let status = request
+            .parse(bytes)
+            .map_err(|e| match is_handshake(bytes) {
+                true => Malformed::TlsClient,
+                false => Malformed::from_httparse(e),
+            })?;
         let length = match status {
             httparse::Status::Complete(length) => Some(length),
             httparse::Status::Partial => None,

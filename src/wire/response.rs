@@ -2,7 +2,7 @@
 
 use super::auth::{self, Challenge};
 use super::body::Framing;
-use super::head::{is_alert, within, Decoded, Malformed, FIELD_LIMIT};
+use super::head::{is_alert, is_http2, within, Decoded, Malformed, FIELD_LIMIT};
 
 /// The head of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +49,10 @@ impl Response {
         let status = httparse::ParserConfig::default()
             .allow_obsolete_multiline_headers_in_responses(true)
             .parse_response(&mut response, bytes)
-            .map_err(|e| match is_alert(bytes) {
-                true => Malformed::Tls,
-                false => Malformed::from_httparse(e),
+            .map_err(|e| match e {
+                _ if is_alert(bytes) => Malformed::Tls,
+                _ if is_http2(bytes) => Malformed::Http2,
+                e => Malformed::from_httparse(e),
             })?;
         let length = match status {
             httparse::Status::Complete(length) => Some(length),
@@ -72,8 +73,8 @@ impl Response {
                 location: values("location")
                     .find(|v| !v.is_empty())
                     .map(<[u8]>::to_vec),
-                challenges: Vec::new(),
                 squid_error: values("x-squid-error").next().map(<[u8]>::to_vec),
+                challenges: Vec::new(),
                 framing: None,
                 next_nonce: None,
             };
@@ -165,6 +166,21 @@ mod tests {
             Decoded::Complete(_, length) => assert_eq!(&bytes[length..], b"220 mail\r\n\r\n"),
             Decoded::Partial => panic!("the blank line has come"),
         }
+    }
+
+    /// Such a proxy was said to have closed the connection.
+    #[test]
+    fn http2_is_known_without_waiting_for_more() {
+        let settings: &[u8] = &[0, 0, 18, 4, 0, 0, 0, 0, 0];
+        let goodbye: &[u8] = &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0];
+        for frame in &[settings, goodbye] {
+            let mut reader = HeadReader::new(HEAD_LIMIT);
+            let told = reader.extend(frame, Response::decode);
+            assert_eq!(told, Err(Malformed::Http2));
+        }
+        let mut reader = HeadReader::new(HEAD_LIMIT);
+        let told = reader.extend(b"\0\0\x12\x01\0\0\0\0\x01\n", Response::decode);
+        assert!(matches!(told, Err(Malformed::Syntax(_))), "{:?}", told);
     }
 
     #[test]

@@ -862,3 +862,26 @@ pub fn answered(mut client: Command, said: &[u8]) -> String {
     let output = client.wait_with_output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
+
+/// It was told of an invalid token, or waited for the handshake timeout: whether there is a line
+/// end among the bytes of a handshake is luck.
+#[test]
+fn a_client_that_speaks_tls_is_told_what_to_change() {
+    let program = Ptunnel::through(closed_address()).serving();
+    let program = listening(program).start();
+    for address in &[program.address(), program.proxy()] {
+        let proxy = format!("https://{}", address);
+        let said = output(
+            "curl",
+            &["-sSm", "10", "-x", &proxy, "https://example.org/"],
+        );
+        assert!(!said.status.success(), "{}", described(&said));
+        let mut client = Connection::open(*address);
+        client.send(b"\x16\x03\x01\x00\x20\x01\x00\x00\x1c\x03\x03");
+        let reply = String::from_utf8(client.rest_or_reset()).unwrap();
+        assert!(reply.starts_with("HTTP/1.1 400 "), "{}", reply);
+        assert!(reply.contains("name it with http://"), "{}", reply);
+        let from = client.local().to_string();
+        program.says(&[&from, "not HTTP/1 but TLS"]);
+    }
+}

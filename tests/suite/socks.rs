@@ -55,6 +55,13 @@ fn curl_fetches_from_nginx_through_microsocks_and_openssh() {
 }
 
 #[test]
+fn the_environments_form_of_gnome_leads_through_microsocks() {
+    let (nginx, proxy) = (Nginx::start(), Microsocks::start(None));
+    let all_proxy = format!("socks://{}/", proxy.address());
+    fetch(Ptunnel::new().env("all_proxy", all_proxy), &nginx);
+}
+
+#[test]
 fn microsocks_takes_our_credentials() {
     let nginx = Nginx::start();
     let proxy = Microsocks::start(Some(("joe", "p:w d%")));

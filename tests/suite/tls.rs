@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::parts::{curl, Nginx, Squid, SMALL};
-use crate::support::tls::{Authority, Identity, NginxStream, Stunnel};
+use crate::support::tls::{Authority, Identity, NginxStream, Reverser, Stunnel};
 use crate::support::{eventually, Connection, Finished, Pattern, Peer, Ptunnel, TempDir};
 
 const MIB: u64 = 1 << 20;
@@ -663,4 +663,40 @@ fn a_key_that_others_can_read_is_warned_of() {
         .to("example.org:22")
         .start();
     program.says(&["warning", "others can read the key", &key]);
+}
+
+/// A frame of HTTP/2 without settings, as its servers begin.
+const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+/// Such a proxy was said to have closed the connection, or to be silent.
+#[test]
+fn a_proxy_of_http2_alone_is_told_as_such() {
+    let authority = Authority::new();
+    let identity = authority.issue("proxy", RIGHT);
+    let strict = Reverser::start_with(&identity, &["-alpn", "h2"]);
+    let said = refused(through(strict.address(), &authority));
+    assert_said(&said, &["no TLS with proxy", "HTTP/2 alone"]);
+    // One that doesn't look at ALPN, and one in the clear.
+    let plain = Peer::start(|mut connection| {
+        let _ = connection.try_send(SETTINGS);
+        connection.drain();
+    });
+    let lenient = Stunnel::start(&identity, plain.address());
+    for program in vec![
+        through(lenient.address(), &authority),
+        Ptunnel::through(plain.address()),
+    ] {
+        let said = refused(program);
+        assert_said(&said, &["sent no valid reply: it speaks HTTP/2"]);
+    }
+}
+
+#[test]
+fn a_proxy_that_speaks_http2_as_well_is_asked_in_http1() {
+    let authority = Authority::new();
+    let identity = authority.issue("proxy", RIGHT);
+    let both = Reverser::start_with(&identity, &["-alpn", "h2,http/1.1"]);
+    // It reverses the lines of the request, which is no reply, but one in TLS.
+    let said = refused(through(both.address(), &authority));
+    assert_said(&said, &["sent no valid reply: not HTTP/1"]);
 }

@@ -160,6 +160,10 @@ pub struct Reverser {
 
 impl Reverser {
     pub fn start(identity: &Identity) -> Reverser {
+        Reverser::start_with(identity, &[])
+    }
+
+    pub fn start_with(identity: &Identity, options: &[&str]) -> Reverser {
         let folder = TempDir::new();
         let server = Server::start("openssl", &folder.at("log"), |port| {
             let mut command = clean_command(find("openssl"));
@@ -170,6 +174,7 @@ impl Reverser {
                 &format!("127.0.0.1:{}", port),
             ]);
             command.args(&["-cert", &identity.certificate, "-key", &identity.key]);
+            command.args(options);
             command
         });
         Reverser {

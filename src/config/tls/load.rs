@@ -85,7 +85,7 @@ impl TlsOptions {
     ///
     /// A file that can't be read or doesn't hold what it should; nothing of a key is shown.
     pub fn load(&self) -> Result<TlsSpec, Error> {
-        let mut builder = builder().map_err(|e| {
+        let mut builder = builder(self.peer).map_err(|e| {
             Error::other("cannot set up TLS", io::Error::new(io::ErrorKind::Other, e))
         })?;
         let mut files = Files(Sha256::new());
@@ -116,12 +116,19 @@ impl TlsOptions {
     }
 }
 
+/// The protocol that is spoken to a proxy, as ALPN has it (RFC 7301 §3.1, §6), behind its length.
+const HTTP_1_1: &[u8] = b"\x08http/1.1";
+
 /// Trusts what the system trusts: OpenSSL's own default paths.
-fn builder() -> Result<SslConnectorBuilder, ErrorStack> {
+fn builder(peer: TlsPeer) -> Result<SslConnectorBuilder, ErrorStack> {
     let mut builder = SslConnector::builder(SslMethod::tls())?;
     builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
     // Without it a write never has to wait for something to read.
     builder.set_options(SslOptions::NO_RENEGOTIATION);
+    // What a destination speaks isn't known here.
+    if peer == TlsPeer::Proxy {
+        builder.set_alpn_protos(HTTP_1_1)?;
+    }
     Ok(builder)
 }
 
