@@ -25,7 +25,12 @@ fn in_order_with(
         let mut others = Vec::with_capacity(found.len());
         for address in found {
             let ip = plain(address.ip());
-            if !is_near(ip) && !is_here(ip)? {
+            let carried = carried(ip).into_iter().map(IpAddr::V4);
+            let mut is_elsewhere = true;
+            for ip in carried.chain(Some(ip)) {
+                is_elsewhere = is_elsewhere && !is_near(ip) && !is_here(ip)?;
+            }
+            if is_elsewhere {
                 others.push(address);
             }
         }
@@ -77,13 +82,63 @@ fn in_order_with(
 }
 
 /// Loopback, the unspecified address, at which a connection arrives at loopback, and the link's
-/// own addresses: a cloud tells its machines their secrets there.
+/// own addresses: a cloud tells its machines their secrets there, or at an address of its own.
 fn is_near(ip: IpAddr) -> bool {
     let is_link_local = match ip {
         IpAddr::V4(v4) => v4.is_link_local(),
         IpAddr::V6(v6) => v6.segments()[0] & 0xffc0 == 0xfe80,
     };
-    is_link_local || ip.is_loopback() || ip.is_unspecified()
+    is_link_local || ip.is_loopback() || ip.is_unspecified() || METADATA.contains(&ip)
+}
+
+/// Where clouds answer their machines that isn't link-local.
+const METADATA: &[IpAddr] = &[
+    // Alibaba Cloud
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    // Azure
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    // Oracle Cloud
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    // AWS
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    // Google Cloud
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// The IPv4 addresses that an IPv6 address may lead to, through a gateway that translates or
+/// unwraps it. Where in it that stands depends on the gateway's prefix (RFC 6052 §2.2): each place
+/// counts in the prefix that is for any length.
+fn carried(ip: IpAddr) -> Vec<Ipv4Addr> {
+    let v6 = match ip {
+        IpAddr::V6(v6) => v6,
+        IpAddr::V4(_) => return Vec::new(),
+    };
+    let o = v6.octets();
+    let at_end = Ipv4Addr::new(o[12], o[13], o[14], o[15]);
+    match v6.segments() {
+        // NAT64 (RFC 6052 §2.1)
+        [0x64, 0xff9b, 0, 0, 0, 0, _, _] => vec![at_end],
+        // NAT64 of a network's own (RFC 8215): of 48, 56, 64 and 96 bits
+        [0x64, 0xff9b, 1, ..] => {
+            let places = vec![
+                Ipv4Addr::new(o[6], o[7], o[9], o[10]),
+                Ipv4Addr::new(o[7], o[9], o[10], o[11]),
+                Ipv4Addr::new(o[9], o[10], o[11], o[12]),
+                at_end,
+            ];
+            // Nothing stands where there are zeros, unless there are no others.
+            let is_empty = |ip: &Ipv4Addr| ip.is_unspecified();
+            if places.iter().all(is_empty) {
+                return places;
+            }
+            places.into_iter().filter(|ip| !is_empty(ip)).collect()
+        }
+        // 6to4 (RFC 3056 §2)
+        [0x2002, ..] => vec![Ipv4Addr::new(o[2], o[3], o[4], o[5])],
+        // IPv4-compatible (RFC 4291 §2.5.5.1)
+        [0, 0, 0, 0, 0, 0, _, _] => vec![at_end],
+        _ => Vec::new(),
+    }
 }
 
 /// Whether this machine has the address: it talks to its own from the same one. To connect a UDP
@@ -140,11 +195,39 @@ mod tests {
             "[::]:1",
             "[fe80::1]:1",
             "[febf::1]:1",
+            "100.100.100.200:1",
+            "168.63.129.16:1",
+            "192.0.0.192:1",
+            "[fd00:ec2::254]:1",
+            "[fd20:ce::254]:1",
+            "[64:ff9b::169.254.169.254]:1",
+            "[64:ff9b::7f00:1]:1",
+            "[64:ff9b::192.0.2.7]:1",
+            "[64:ff9b::100.100.100.200]:1",
+            "[64:ff9b:1:7f00:0:100::]:1",
+            "[64:ff9b:1:7f:0:1::]:1",
+            "[64:ff9b:1::a9:fea9:fe00:0]:1",
+            "[64:ff9b:1::a9fe:a9fe]:1",
+            "[64:ff9b:1::]:1",
+            "[2002:7f00:1::]:1",
+            "[2002:a9fe:a9fe::1]:1",
+            "[2002:c000:207:1::9]:1",
+            "[::127.0.0.1]:1",
+            "[::192.0.2.7]:1",
         ] {
             let refused = elsewhere(&[text]).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{}", text);
             let others = elsewhere(&["192.0.2.8:1", text]).unwrap();
             assert_eq!(others, addresses(&["192.0.2.8:1"]));
+        }
+        for text in &[
+            "100.100.100.201:1",
+            "[fd00:ec2::253]:1",
+            "[64:ff9b::192.0.2.8]:1",
+            "[64:ff9b:1::c000:208]:1",
+            "[2002:c000:208::1]:1",
+        ] {
+            assert_eq!(elsewhere(&[text]).unwrap(), addresses(&[text]), "{}", text);
         }
         let none = elsewhere(&[]).unwrap_err();
         assert_eq!(none.kind(), io::ErrorKind::NotFound);
