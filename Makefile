@@ -63,11 +63,12 @@ test-compat: ## run the tests of the bridge, on both generations of tokio-core
 
 # By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The root's
 # tests ask for the folder they are in and for sockets, so that they need the system; the other flag
-# is for futures 0.1, whose task handles break today's aliasing rules.
-miri: ## run the root's pure part, and those tests of the bridge that do no I/O, under Miri; needs a nightly toolchain
+# is for futures 0.1's own task handles, which break today's aliasing rules; ours are held to them.
+miri: ## run the root's pure part, its task handles, and those tests of the bridge that do no I/O, under Miri; needs a nightly toolchain
 	@$(CARGO) +nightly miri --version >/dev/null 2>&1 || { \
 		echo 'Miri is missing; with rustup: rustup toolchain install nightly --component miri,rust-src' >&2; exit 1; }
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test --locked --lib --no-default-features
+	$(CARGO) +nightly miri test --locked --lib --no-default-features --features legacy -- sys::notify
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(CARGO) +nightly miri test --locked \
 		--manifest-path compat/Cargo.toml --test contract_wakers --test sink --test time --test spawn
 

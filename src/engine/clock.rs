@@ -81,13 +81,13 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::Arc;
 
     use futures::executor::{spawn, Notify, Spawn};
     use futures::future::{poll_fn, PollFn};
     use futures::{Async, Poll};
 
     use super::*;
+    use crate::sys::Notifier;
 
     #[derive(Default)]
     struct Counter(AtomicUsize);
@@ -111,13 +111,14 @@ mod tests {
     #[test]
     fn a_task_is_notified_when_its_time_is_over() {
         let period = Duration::from_millis(100);
-        let (clock, counter, start) = (Clock::new(period), Arc::default(), Instant::now());
+        let (clock, start) = (Clock::new(period), Instant::now());
+        let counter = Notifier::new(Counter::default());
         let mut watched = None;
         let mut task = task(|| {
             let watched = watched.get_or_insert_with(|| clock.watch(period * 5));
             watched.is_over()
         });
-        let counted = |counter: &Arc<Counter>| counter.0.load(Ordering::SeqCst);
+        let counted = |counter: &Notifier<Counter>| counter.0.load(Ordering::SeqCst);
         assert_eq!(task.poll_future_notify(&counter, 0), Ok(Async::NotReady));
         for tick in 0..=5 {
             clock.tick(start + period * tick);

@@ -2,10 +2,8 @@
 
 use std::thread;
 
-use futures::sync::oneshot;
-use futures::Future;
-
 use super::server::Reactor;
+use super::shutdown::Leader;
 use super::{Permits, Settings};
 use crate::config::Config;
 use crate::demo;
@@ -19,14 +17,14 @@ use crate::error::Error;
 pub(super) fn run(config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
     demo::run(|posts| {
-        let (stop, stopped) = oneshot::channel();
+        let (leader, stop) = Leader::new();
         let reactor = thread::spawn(move || {
-            let reactor = Reactor::new(settings, Permits::new(None), &stopped.shared())?;
+            let reactor = Reactor::new(settings, Permits::new(None), &stop)?;
             reactor.accept(posts)?;
             reactor.follow().map(drop)
         });
         move || {
-            let _ = stop.send(()); // it is gone if it has failed; then joining it tells why
+            drop(leader);
             reactor
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

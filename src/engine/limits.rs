@@ -172,6 +172,7 @@ mod tests {
     use futures::future::poll_fn;
 
     use super::*;
+    use crate::sys::Notifier;
 
     struct Deaf;
 
@@ -187,7 +188,7 @@ mod tests {
         let mut task = spawn(poll_fn(move || -> Poll<(), ()> {
             Ok(asking.poll_take().map(drop))
         }));
-        let deaf = Arc::new(Deaf);
+        let deaf = Notifier::new(Deaf);
         for _ in 0..2 {
             let answer = task.poll_future_notify(&deaf, 0);
             assert_eq!(answer, Ok(Async::NotReady));

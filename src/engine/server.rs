@@ -4,15 +4,15 @@ use std::io;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::thread;
 
-use futures::future::{self, Either, Shared};
-use futures::sync::{mpsc, oneshot};
+use futures::future::{self, Either};
+use futures::sync::mpsc;
 use futures::{Future, Stream};
 use log::{error, info, warn};
 use tokio_core::reactor::{Core, Timeout};
 
 use super::proxy::Proxy;
 use super::reload::{begun, over};
-use super::shutdown::Caught;
+use super::shutdown::{Caught, Leader, Stop};
 use super::{Client, Engine, Listener, Permits, Settings, Visit};
 use crate::config::Config;
 use crate::duty::Terms;
@@ -62,9 +62,6 @@ pub(super) fn run(config: &Config, source: Option<Source>) -> Result<(), Error> 
 /// The posts of one thread, and those that come when it runs.
 type Share = (Vec<Post>, mpsc::UnboundedReceiver<Delivery>);
 
-/// Tells every thread to stop accepting.
-pub(super) type Stop = Shared<oneshot::Receiver<()>>;
-
 /// How a reactor came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -85,8 +82,7 @@ fn serve_on_all(
 ) -> Result<(), Error> {
     let settings = Settings::of(config);
     let permits = Permits::new(config.max_connections);
-    let (leader, stop) = oneshot::channel();
-    let stop = stop.shared();
+    let (leader, stop) = Leader::new();
     let (ended, ends) = mpsc::unbounded();
     let mut pulses = supervisor.pulses(threads.len());
     let others = threads.drain(1..).zip(pulses.drain(1..));
@@ -172,21 +168,21 @@ impl Reactor {
         let stop = &self.stop;
         posts
             .into_iter()
-            .try_for_each(|post| self.engine.accept(post, &self.permits, stopped(stop)))
+            .try_for_each(|post| self.engine.accept(post, &self.permits, stop.wait()))
     }
 
     /// What makes it one of several: further posts, and a watchdog.
     fn join(&self, later: mpsc::UnboundedReceiver<Delivery>, pulse: Pulse) -> Result<(), Error> {
         let stop = self.stop.clone();
         self.engine
-            .accept_each(later, &self.permits, move || stopped(&stop));
+            .accept_each(later, &self.permits, move || stop.wait());
         self.engine.beat(pulse)
     }
 
     /// Runs until the leader says stop and the tunnels have ended.
     pub(super) fn follow(mut self) -> Result<End, Error> {
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
-        let end = stopped(&self.stop).then(move |_| drain(&engine, &permits));
+        let end = self.stop.wait().then(move |_| drain(&engine, &permits));
         let failed = |e| Error::other("cannot set a timer", e);
         self.engine
             .handle()
@@ -198,7 +194,7 @@ impl Reactor {
         mut self,
         caught: Caught,
         supervisor: Supervisor,
-        leader: oneshot::Sender<()>,
+        leader: Leader,
         others: impl Future<Item = (), Error = Error> + 'static,
     ) -> Result<(), Error> {
         let failed = |e| Error::other("cannot hear signals", e);
@@ -212,7 +208,7 @@ impl Reactor {
                 let limit = Seconds(engine.settings().timeouts.drain);
                 info!("stopping; {} clients have {} to end", permits.held(), limit);
                 supervisor.stopping();
-                let _ = leader.send(()); // fails when there are no others
+                drop(leader);
                 let hurried = signals.into_future().map(|_| End::Hurried);
                 drain(&engine, &permits)
                     .select(hurried.map_err(|(e, _)| e))
@@ -228,12 +224,6 @@ impl Reactor {
             .handle()
             .run(&mut self.core, together(end.map_err(failed), others))
     }
-}
-
-/// Resolves when it is time to stop.
-fn stopped(stop: &Stop) -> impl Future<Item = (), Error = ()> {
-    // A leader that is gone without a word is a word, too.
-    stop.clone().then(|_| Ok(()))
 }
 
 impl Engine {

@@ -142,6 +142,13 @@ impl Engine {
             .settings()
             .resolver_for(tunnel)
             .run(move || asked.answer(limit));
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(e) => {
+                let e = Error::other("cannot start a thread to evaluate the PAC file", e);
+                return Either::A(future::err(e));
+            }
+        };
         let answer = answer.then(move |answer| {
             drop(spare);
             answer

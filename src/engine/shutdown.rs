@@ -3,9 +3,10 @@
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::{Async, Poll, Stream};
+use futures::sync::oneshot::{self, Sender};
+use futures::{Async, Future, Poll, Stream};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
@@ -63,6 +64,50 @@ impl Stream for Signals {
     }
 }
 
+/// Tells every thread to stop accepting, by being dropped: a leader that fails has stopped, too.
+pub struct Leader(Stop);
+
+impl Leader {
+    /// A leader, and what it stops.
+    pub fn new() -> (Leader, Stop) {
+        let stop = Stop {
+            waiting: Arc::new(Mutex::new(Some(Vec::new()))),
+        };
+        (Leader(stop.clone()), stop)
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        let waiting = self.0.lock().take();
+        drop(waiting); // tells them, outside of the lock
+    }
+}
+
+/// Whether it is time to stop; cloned freely, to other threads too.
+#[derive(Clone)]
+pub struct Stop {
+    /// Nothing from when on it is time.
+    waiting: Arc<Mutex<Option<Vec<Sender<()>>>>>,
+}
+
+impl Stop {
+    /// Resolves when it is time to stop.
+    pub fn wait(&self) -> impl Future<Item = (), Error = ()> {
+        let (tell, told) = oneshot::channel();
+        if let Some(waiting) = &mut *self.lock() {
+            waiting.retain(|tell| !tell.is_canceled()); // listeners that a reload has closed
+            waiting.push(tell);
+        }
+        told.then(|_| Ok(()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<Sender<()>>>> {
+        // Nothing under this lock can panic half-way.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Leaves SIGINT to whoever shares the terminal with us.
 ///
 /// # Errors
@@ -70,4 +115,35 @@ impl Stream for Signals {
 /// None that a process which may have signal handlers can meet.
 pub fn ignore_interrupt() -> io::Result<()> {
     signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_leader_that_is_gone_stops_those_who_wait_and_those_who_come_later() {
+        let (leader, stop) = Leader::new();
+        let waiting: Vec<_> = (0..3)
+            .map(|_| stop.wait())
+            .map(|wait| thread::spawn(|| wait.wait()))
+            .collect();
+        drop(stop.wait()); // a listener that a reload has closed
+        drop(leader);
+        for thread in waiting {
+            assert_eq!(thread.join().unwrap(), Ok(()));
+        }
+        assert_eq!(stop.wait().wait(), Ok(()));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_those_who_wait_no_more() {
+        let (_leader, stop) = Leader::new();
+        for _ in 0..100 {
+            drop(stop.wait());
+        }
+        assert_eq!(stop.lock().as_ref().map(Vec::len), Some(1));
+    }
 }

@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
 
 use futures::executor::{self, Notify};
 use futures::{task, Async, Future, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::Transport;
+use crate::sys::Notifier;
 
 /// What the next read, or write, meets.
 #[derive(Clone, Debug)]
@@ -140,7 +140,7 @@ pub(crate) fn drive<F: Future>(future: F) -> Result<F::Item, F::Error> {
         }
     }
 
-    let notified = Arc::new(Notified::default());
+    let notified = Notifier::new(Notified::default());
     let mut spawn = executor::spawn(future);
     loop {
         if let Async::Ready(item) = spawn.poll_future_notify(&notified, 0)? {

@@ -1,10 +1,13 @@
-//! System calls that no crate for this toolchain wraps: the only unsafe code of the project.
+//! What no crate for this toolchain does safely, system calls above all: the only unsafe code of the
+//! program.
 
 #[cfg(feature = "cli")]
 mod arguments;
 mod inherited;
 #[cfg(feature = "legacy")]
 mod linux;
+#[cfg(feature = "legacy")]
+mod notify;
 #[cfg(feature = "cli")]
 mod user;
 
@@ -13,5 +16,7 @@ pub use self::arguments::rewrite_arguments;
 pub use self::inherited::{is_inherited, Inherited};
 #[cfg(feature = "legacy")]
 pub use self::linux::*;
+#[cfg(feature = "legacy")]
+pub use self::notify::Notifier;
 #[cfg(feature = "cli")]
 pub use self::user::effective_user;

@@ -18,6 +18,8 @@ use futures01::executor::{self, Notify, Spawn};
 use futures01::future;
 use futures01::task::{self, Task};
 
+use super::notify::Notifier;
+
 thread_local! {
     /// The innermost driver that is polling on this thread.
     static DRIVING: Cell<Option<Box<Current>>> = const { Cell::new(None) };
@@ -54,7 +56,7 @@ impl Current {
 pub(crate) struct Driver {
     /// Holds what the polled code keeps in 0.1's `task_local!`.
     task: Spawn<()>,
-    notify: Arc<WakerCell>,
+    notify: Notifier<Bell>,
     /// What `notify` holds, to be compared without its lock.
     latest: Waker,
     /// `None` only while it lies in [`DRIVING`].
@@ -63,7 +65,8 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new() -> Driver {
-        let notify = Arc::new(WakerCell(Box::new(Mutex::new(Waker::noop().clone()))));
+        let cell = Arc::new(WakerCell(Mutex::new(Waker::noop().clone())));
+        let notify = Notifier::new(Bell(cell.clone()));
         // The one way to a `Task` is to ask for it from within.
         let task = match executor::spawn(future::lazy(|| Ok::<_, ()>(task::current())))
             .poll_future_notify(&notify, 0)
@@ -71,7 +74,7 @@ impl Driver {
             Ok(futures01::Async::Ready(task)) => task,
             _ => unreachable!("lazy is ready at once"),
         };
-        let waker = Waker::from(notify.clone());
+        let waker = Waker::from(cell);
         Driver {
             task: executor::spawn(()),
             notify,
@@ -84,7 +87,7 @@ impl Driver {
     pub(crate) fn enter<R>(&mut self, cx: &Context<'_>, poll: impl FnOnce() -> R) -> R {
         if !self.latest.will_wake(cx.waker()) {
             self.latest = cx.waker().clone();
-            self.notify.replace(cx.waker().clone());
+            self.notify.0.replace(cx.waker().clone());
         }
         self.enter_again(poll)
     }
@@ -115,7 +118,7 @@ impl Driver {
     /// longer keep the std task's memory alive.
     pub(crate) fn silence(&mut self) {
         self.latest = Waker::noop().clone();
-        self.notify.replace(Waker::noop().clone());
+        self.notify.0.replace(Waker::noop().clone());
     }
 }
 
@@ -126,11 +129,7 @@ impl Drop for Driver {
 }
 
 /// Where all wake-ups go: to the `Waker` of the latest poll.
-///
-/// In a box, because futures 0.1 makes the `&self` of [`Notify`] from a reference to a type without
-/// size: the compiler may take what lies behind that for read-only, and under link-time
-/// optimisation it has been seen to (rustc 1.95). A lock of its own allocation is out of reach.
-struct WakerCell(Box<Mutex<Waker>>);
+struct WakerCell(Mutex<Waker>);
 
 impl WakerCell {
     fn replace(&self, waker: Waker) {
@@ -151,9 +150,12 @@ impl WakerCell {
     }
 }
 
-impl Notify for WakerCell {
+/// The same, for 0.1 tasks.
+struct Bell(Arc<WakerCell>);
+
+impl Notify for Bell {
     fn notify(&self, _id: usize) {
-        self.ring();
+        self.0.ring();
     }
 }
 

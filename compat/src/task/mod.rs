@@ -26,6 +26,8 @@
 mod crossing;
 mod driver;
 mod future;
+#[allow(unsafe_code)] // here and nowhere else
+mod notify;
 mod sink;
 
 pub use self::future::{As01, AsStd};

@@ -32,7 +32,6 @@ use std::io;
 use std::os::unix::io::AsRawFd;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::executor::{self, Spawn};
@@ -47,7 +46,7 @@ use self::source::Source;
 pub(super) use self::source::{Readiness, Registration};
 use self::vital::{Panic, Vital};
 use crate::panics::message;
-use crate::sys::{Epoll, Events, Spare};
+use crate::sys::{Epoll, Events, Notifier, Spare};
 
 /// Events taken in one wait.
 const EVENTS: usize = 512;
@@ -75,7 +74,7 @@ struct Inner {
     epoll: Epoll,
     sources: RefCell<Slab<Rc<Source>>>,
     tasks: RefCell<Slab<Option<BoxedTask>>>,
-    queue: Arc<Queue>,
+    queue: Notifier<Queue>,
     batch: RefCell<Batch>,
     /// `Handle::run` looks after each turn; the driver needn't be woken by our epoll set.
     turned: Cell<bool>,
@@ -102,7 +101,7 @@ impl Handle {
             epoll: Epoll::new()?,
             sources: RefCell::new(Slab::new()),
             tasks: RefCell::new(Slab::new()),
-            queue: Arc::new(Queue::default()),
+            queue: Notifier::new(Queue::default()),
             batch: RefCell::new(Batch {
                 events: Events::with_capacity(EVENTS),
                 ready: Vec::new(),

@@ -6,19 +6,10 @@ use std::sync::{Mutex, MutexGuard};
 use futures::executor::Notify;
 use futures::task::AtomicTask;
 
-/// Tasks that want to be polled. Notified from any thread.
-///
-/// One pointer away from what it changes, on purpose: futures 0.1 makes the `&self` of
-/// [`Notify`] from a reference to a type without size, so that the compiler may take what lies
-/// behind it for read-only. It did: with link-time optimisation (rustc 1.95) what `notify` had
-/// written into its own fields was gone.
+/// Tasks that want to be polled. Notified from any thread, through a
+/// [`Notifier`](crate::sys::Notifier).
 #[derive(Default)]
 pub(super) struct Queue {
-    shared: Box<Due>,
-}
-
-#[derive(Default)]
-struct Due {
     waiting: Mutex<Waiting>,
     running: AtomicBool,
     driver: AtomicTask,
@@ -33,22 +24,21 @@ struct Waiting {
 impl Queue {
     /// Notifies the current task, the driver's, of what becomes due while it doesn't run.
     pub(super) fn register_driver(&self) {
-        self.shared.driver.register();
+        self.driver.register();
     }
 
     pub(super) fn notify_driver(&self) {
-        self.shared.driver.notify();
+        self.driver.notify();
     }
 
     /// Whether somebody works the queue and will look at it again: nobody need be woken.
     pub(super) fn set_running(&self, running: bool) {
-        self.shared.running.store(running, Ordering::SeqCst);
+        self.running.store(running, Ordering::SeqCst);
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         // Nothing under this lock can panic half-way.
-        self.shared
-            .waiting
+        self.waiting
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -79,8 +69,8 @@ impl Notify for Queue {
         waiting.queued[id] = true;
         waiting.ready.push(id);
         drop(waiting);
-        if !self.shared.running.load(Ordering::SeqCst) {
-            self.shared.driver.notify();
+        if !self.running.load(Ordering::SeqCst) {
+            self.driver.notify();
         }
     }
 }
