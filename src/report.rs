@@ -5,8 +5,8 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
-use log::debug;
-use log::Level::{Info, Warn};
+use log::Level::{Debug, Info, Warn};
+use log::{debug, Level};
 
 use crate::config::Destination;
 use crate::error::{Cause, Error, Seconds, LEFT};
@@ -30,6 +30,25 @@ impl Traffic {
     pub(crate) fn add(&mut self, other: Traffic) {
         self.upload += other.upload;
         self.download += other.download;
+    }
+}
+
+/// A relay that carried both directions to their end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Closed {
+    /// What it has carried.
+    pub traffic: Traffic,
+    /// Whether the upstream answered the client's end with its own, without a byte in between.
+    pub is_unanswered: bool,
+}
+
+impl From<Traffic> for Closed {
+    /// An end that nothing is to be said of.
+    fn from(traffic: Traffic) -> Closed {
+        Closed {
+            traffic,
+            is_unanswered: false,
+        }
     }
 }
 
@@ -202,7 +221,7 @@ impl Line {
     }
 
     /// Logs how its relay went: once, here.
-    pub fn log(self, end: Result<Traffic, Cut>) -> Carried {
+    pub fn log(self, end: Result<Closed, Cut>) -> Carried {
         let Visit {
             context,
             start,
@@ -221,11 +240,23 @@ impl Line {
                 Info,
                 format_args!("{} to {} {}: {}", context, destination, via, carried),
                 || carried.fields(via.path_to(destination), Cause::Cut.label()),
-            )
+            );
+            if let Some(level) = carried.unanswered() {
+                field::log(
+                    level,
+                    format_args!("{} to {} {}: {}", context, destination, via, UNANSWERED),
+                    || via.path_to(destination).fields(),
+                );
+            }
         });
         carried
     }
 }
+
+/// For a user who sees no reply: most proxies close both directions at a half-close.
+const UNANSWERED: &str = "the upstream closed the connection when the client's end was passed on, \
+     without sending another byte; if a reply is missing, the upstream closes both directions at a \
+     half-close: use --half-close-delay with more seconds, or never";
 
 /// Logs, and counts, why a client couldn't be served. That it left is none of ours to mend: who
 /// checks whether somebody listens here does it every few seconds.
@@ -250,7 +281,7 @@ pub fn unserved(context: &LogContext, tally: Option<&Tally>, error: &Error) {
 #[derive(Debug)]
 pub struct Carried {
     /// What was carried to both ends, or what was and why it went no further.
-    pub end: Result<Traffic, Cut>,
+    pub end: Result<Closed, Cut>,
     /// Since the client came.
     pub lasted: Duration,
 }
@@ -259,7 +290,7 @@ impl Carried {
     /// The bytes that were carried, whatever the end.
     pub fn traffic(&self) -> Traffic {
         match &self.end {
-            Ok(traffic) => *traffic,
+            Ok(closed) => closed.traffic,
             Err(cut) => cut.traffic,
         }
     }
@@ -276,6 +307,18 @@ impl Carried {
             fields.push(("cause", Value::Text(cause.into())));
         }
         fields
+    }
+
+    /// At which level to report that the upstream answered the client's end with its own, without a
+    /// byte in between; `None` when it didn't. Clients that have got their reply end so, too: what
+    /// is worth a warning is one that sent something and got nothing at all.
+    fn unanswered(&self) -> Option<Level> {
+        let Traffic { upload, download } = self.traffic();
+        match &self.end {
+            Ok(closed) if closed.is_unanswered && upload > 0 && download == 0 => Some(Warn),
+            Ok(closed) if closed.is_unanswered => Some(Debug),
+            _ => None,
+        }
     }
 }
 

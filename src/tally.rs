@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use crate::config::Destination;
 use crate::error::{Cause, Error};
 use crate::log_context::Origin;
-use crate::report::{Cut, Side, Traffic};
+use crate::report::{Closed, Cut, Side, Traffic};
 use crate::route::Via;
 
 /// The upper bounds of the classes by which the times to open a tunnel are counted, in seconds; one
@@ -29,7 +29,7 @@ const CLASSES: usize = BOUNDS.len() + 1;
 /// The ends of a tunnel that stood, by what they are called.
 pub(crate) const ENDS: [&str; 4] = ["closed", "client", "upstream", "silence"];
 
-fn place(end: &Result<Traffic, Cut>) -> usize {
+fn place(end: &Result<Closed, Cut>) -> usize {
     match end.as_ref().map_err(Cut::side) {
         Ok(_) => 0,
         Err(Some(Side::Client)) => 1,
@@ -39,7 +39,7 @@ fn place(end: &Result<Traffic, Cut>) -> usize {
 }
 
 /// What an end is called.
-pub(crate) fn end_label(end: &Result<Traffic, Cut>) -> &'static str {
+pub(crate) fn end_label(end: &Result<Closed, Cut>) -> &'static str {
     ENDS[place(end)]
 }
 
@@ -255,9 +255,9 @@ impl Arrival {
     }
 
     /// The tunnel has ended.
-    pub(crate) fn ended(&self, end: &Result<Traffic, Cut>) {
+    pub(crate) fn ended(&self, end: &Result<Closed, Cut>) {
         let carried = match end {
-            Ok(carried) => *carried,
+            Ok(closed) => closed.traffic,
             Err(cut) => cut.traffic,
         };
         self.tally.lock().totals.ends[place(end)] += 1;
@@ -383,7 +383,7 @@ mod tests {
         meter.note(traffic(5, 7));
         assert_eq!(tally.totals().carried, traffic(5, 7));
         meter.note(traffic(6, 70));
-        arrival.ended(&Ok(traffic(6, 100)));
+        arrival.ended(&Ok(traffic(6, 100).into()));
         assert_eq!(tally.totals().carried, traffic(6, 100));
         drop(arrival);
         let totals = tally.totals();
@@ -433,7 +433,7 @@ mod tests {
         let tally = Tally::default();
         let error = || io::Error::from(io::ErrorKind::ConnectionReset);
         let ends = [
-            Ok(traffic(0, 0)),
+            Ok(Closed::default()),
             Err(Cut::failed(traffic(0, 0), Side::Client, error())),
             Err(Cut::failed(traffic(0, 0), Side::Upstream, error())),
             Err(Cut::silent(traffic(0, 0), Duration::from_secs(1))),

@@ -230,6 +230,12 @@ pub(super) fn app() -> App<'static, 'static> {
             "For a half-closed tunnel in which nothing moves [default: 60]; 0 is never",
         ))
         .arg(value(
+            "half-close-delay",
+            "SECONDS",
+            "Hold the client's end back until the server has ended or was silent for this time; \
+             never: until it has ended [default: 0, with -W 5]",
+        ))
+        .arg(value(
             "drain-timeout",
             "SECONDS",
             "For live tunnels to end after a signal [default: 30]",
@@ -356,6 +362,7 @@ pub(super) fn app() -> App<'static, 'static> {
 pub(super) fn suggestions(name: &str) -> &'static [&'static str] {
     match name {
         "log-to" => LogTarget::NAMES,
+        "half-close-delay" => &["never"],
         "proxy-auth" => Schemes::NAMES,
         "failover-on" => FailoverOn::NAMES,
         _ => &[],

@@ -717,6 +717,10 @@ fn no_proxy_given(env: &Environment<'_>, is_needed_by_via: bool) -> Error {
     ))
 }
 
+/// What stdin's end waits for a reply, unless it is given: longer than most proxies and servers
+/// take to send the next byte of one.
+const STDIO_HALF_CLOSE_DELAY: Duration = Duration::from_secs(5);
+
 fn timeouts(matches: &ArgMatches<'_>) -> Result<Timeouts, Error> {
     let usual = Timeouts::default();
     let limit = |name| one::<Span>(matches, name).map(|span| span.map(|span| span.0));
@@ -739,6 +743,11 @@ fn timeouts(matches: &ArgMatches<'_>) -> Result<Timeouts, Error> {
         handshake: some("handshake-timeout", usual.handshake)?,
         idle: maybe("idle-timeout", usual.idle)?,
         linger: maybe("linger-timeout", usual.linger)?,
+        half_close_delay: match one::<Delay>(matches, "half-close-delay")? {
+            Some(delay) => delay.0,
+            None if matches.is_present("stdio") => Some(STDIO_HALF_CLOSE_DELAY),
+            None => usual.half_close_delay,
+        },
         drain: limit("drain-timeout")?.unwrap_or(usual.drain),
     })
 }
@@ -759,6 +768,27 @@ impl FromStr for Span {
             }
             _ => Err(Error::usage(format!(
                 "invalid time '{}': it is a number of seconds up to {}; e.g. 2.5",
+                Escaped(text.as_bytes()),
+                LONGEST
+            ))),
+        }
+    }
+}
+
+/// Seconds, or `never`, which is `None`.
+struct Delay(Option<Duration>);
+
+impl FromStr for Delay {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Delay, Error> {
+        if text == "never" {
+            return Ok(Delay(None));
+        }
+        match text.parse() {
+            Ok(Span(span)) => Ok(Delay(Some(span))),
+            Err(_) => Err(Error::usage(format!(
+                "invalid time '{}': it is a number of seconds up to {}, or never; e.g. 2.5",
                 Escaped(text.as_bytes()),
                 LONGEST
             ))),

@@ -278,6 +278,25 @@ fn the_usual_limits_and_others() {
 }
 
 #[test]
+fn the_clients_end_is_held_back_on_request_and_for_stdin() {
+    let delay = |line: &str| config(line).timeouts.half_close_delay;
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    assert_eq!(delay("-p p:1 1:a:1"), seconds(0));
+    assert_eq!(delay("-p p:1 -W a:1"), seconds(5));
+    for tunnel in &["1:a:1", "-W a:1", "-D 1"] {
+        let with = |value: &str| delay(&format!("-p p:1 {} --half-close-delay {}", tunnel, value));
+        assert_eq!(with("0"), seconds(0));
+        assert_eq!(with("2.5"), Some(Duration::from_millis(2500)));
+        assert_eq!(with("never"), None);
+    }
+    for bad in &["-1", "x", "Never", "inf", "''"] {
+        let complaint = complaint(&format!("-p p:1 1:a:1 --half-close-delay {}", bad));
+        assert!(complaint.contains("--half-close-delay"), "{}", complaint);
+        assert!(complaint.contains("or never; e.g. 2.5"), "{}", complaint);
+    }
+}
+
+#[test]
 fn a_dynamic_listener_is_for_those_who_are_named() {
     let ports = |line: &str| -> Vec<u16> {
         let entrances = config(line).dynamic;

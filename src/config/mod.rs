@@ -144,6 +144,9 @@ pub struct Timeouts {
     pub idle: Option<Duration>,
     /// A half-closed tunnel in which nothing moves.
     pub linger: Option<Duration>,
+    /// How long the upstream may be silent before the client's end is passed on; zero passes it on
+    /// at once, `None` waits for the upstream's end.
+    pub half_close_delay: Option<Duration>,
     /// What live tunnels get to end in, once a signal came; zero is at once.
     pub drain: Duration,
 }
@@ -155,6 +158,7 @@ impl Default for Timeouts {
             handshake: Duration::from_secs(30),
             idle: None,
             linger: Some(Duration::from_secs(60)),
+            half_close_delay: Some(Duration::default()),
             drain: Duration::from_secs(30),
         }
     }

@@ -72,7 +72,7 @@ pub use self::session::{Opened, Opening};
 pub use self::shutdown::{Caught, Signals};
 pub use self::ticker::Ticker;
 
-pub use crate::report::{Carried, Cut, LogContext, Origin, Side, Traffic, Visit};
+pub use crate::report::{Carried, Closed, Cut, LogContext, Origin, Side, Traffic, Visit};
 pub use crate::route::{Builder, Gateway, Tunnel, Via};
 
 use crate::config::{Config, Splice, Timeouts};
@@ -142,6 +142,7 @@ struct Shared {
     handle: Handle,
     clock: Clock,
     settings: Settings,
+    patience: Rc<Patience>,
 }
 
 impl Engine {
@@ -160,6 +161,7 @@ impl Engine {
             shared: Rc::new(Shared {
                 handle,
                 clock,
+                patience: Rc::new(Patience::from(&settings.timeouts)),
                 settings,
             }),
         })
@@ -196,14 +198,9 @@ impl Engine {
         U: Transport,
         G: Gauge,
     {
-        let timeouts = &self.settings().timeouts;
-        let patience = Patience {
-            idle: timeouts.idle,
-            linger: timeouts.linger,
-        };
         Relay::gauged(client, upstream, gauge)
             .splice(self.settings().splice)
-            .patience(patience, &self.shared.clock)
+            .patience(&self.shared.patience, &self.shared.clock)
     }
 }
 
@@ -213,7 +210,9 @@ fn tick(timeouts: &Timeouts) -> Duration {
         .idle
         .iter()
         .chain(timeouts.linger.iter())
+        .chain(timeouts.half_close_delay.iter())
         .chain(&[timeouts.connect, timeouts.handshake])
+        .filter(|limit| **limit > Duration::default())
         .min()
         .copied()
         .unwrap_or_default();

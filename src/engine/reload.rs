@@ -6,7 +6,7 @@ use std::rc::Rc;
 use futures::sync::oneshot;
 use futures::{Future, Stream};
 
-use super::{Delivery, Engine, Permits, Settings, Shared};
+use super::{Delivery, Engine, Patience, Permits, Settings, Shared};
 use crate::duty::{Duty, Limits};
 
 impl Engine {
@@ -40,6 +40,7 @@ impl Engine {
             shared: Rc::new(Shared {
                 handle: self.handle().clone(),
                 clock: self.clock().clone(),
+                patience: Rc::new(Patience::from(&settings.timeouts)),
                 settings,
             }),
         }

@@ -12,8 +12,9 @@ use crate::support::{Finished, Pattern, Peer, Ptunnel, Running, TempDir};
 
 const MIB: u64 = 1 << 20;
 
+/// The end of input is passed on at once: `half_close` has the tests of what holds it back.
 fn through(gate: &Gate) -> Ptunnel {
-    Ptunnel::through(gate.address()).args(&["-W", "example.org:22"])
+    Ptunnel::through(gate.address()).args(&["-W", "example.org:22", "--half-close-delay", "0"])
 }
 
 #[test]
@@ -27,6 +28,7 @@ fn takes_the_destination_in_one_word_or_two() {
         let proxy = Peer::echoing();
         let finished = Ptunnel::through(proxy.address())
             .args(words)
+            .args(&["--half-close-delay", "0"])
             .run_with(b"hello");
         finished.expect_code(0);
         assert_eq!(finished.text(), "hello", "{:?}", words);
@@ -48,6 +50,7 @@ fn takes_ipv6_in_one_word_or_two() {
         let proxy = Peer::echoing();
         let finished = Ptunnel::through(proxy.address())
             .args(words)
+            .args(&["--half-close-delay", "0"])
             .run_with(b"hello");
         finished.expect_code(0);
         assert!(
@@ -161,6 +164,7 @@ fn input_and_output_may_be_files() {
     let output = folder.at("out");
     let proxy = Peer::echoing();
     let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22"]);
+    let program = program.args(&["--half-close-delay", "0"]);
     let mut command = program.command();
     command.stdin(std::fs::File::open(input).unwrap());
     command.stdout(std::fs::File::create(&output).unwrap());
@@ -287,7 +291,13 @@ fn a_connection_that_breaks_midway_is_a_failure() {
 #[test]
 fn says_nothing_on_stdout_of_its_own() {
     let proxy = Peer::echoing();
-    let program = Ptunnel::through(proxy.address()).args(&["-W", "example.org:22", "-vv"]);
+    let program = Ptunnel::through(proxy.address()).args(&[
+        "-W",
+        "example.org:22",
+        "-vv",
+        "--half-close-delay",
+        "0",
+    ]);
     let finished = program.run_with(b"hello");
     finished.expect_code(0);
     assert_eq!(finished.text(), "hello");

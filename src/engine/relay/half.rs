@@ -3,10 +3,13 @@
 //! ```text
 //!             stays full                     end of the stream
 //!   Copying ─────────────▶ Splicing    either ───────────────▶ Ending ──▶ Ended
-//!      ▲                      │           (what is owned is written, then FIN)
-//!      └──────────────────────┘
-//!             runs dry
+//!      ▲                      │           │                       ▲
+//!      └──────────────────────┘           └──────▶ Holding ───────┘
+//!             runs dry                  if it holds       released
 //! ```
+//!
+//! In `Ending` what is owned is written, then FIN. A direction that holds keeps its reader's end to
+//! itself until the relay releases it: see `--half-close-delay`.
 
 use std::io;
 
@@ -36,14 +39,27 @@ pub(super) struct HalfDuplex {
     splice: Splice,
     /// Full scratch buffers in a row, up to [`FULL`].
     full: u8,
+    /// Whether the reader's end waits for [`release`](HalfDuplex::release).
+    holds: bool,
 }
 
 #[derive(Debug)]
 enum State {
     Copying,
     Splicing(Loan),
+    Holding,
     Ending,
-    Ended,
+    /// With what the other direction had carried by then, if that one went on.
+    Ended(Option<u64>),
+}
+
+/// What has become of the reader's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The writer has got everything but the end.
+    Held,
+    /// The writer has got that, too.
+    Passed,
 }
 
 /// What a round came to.
@@ -71,6 +87,24 @@ impl HalfDuplex {
             carried: 0,
             splice,
             full: 0,
+            holds: false,
+        }
+    }
+
+    /// Sets whether bulk is spliced.
+    pub(super) fn set_splice(&mut self, splice: Splice) {
+        self.splice = splice;
+    }
+
+    /// Sets whether the reader's end waits for [`release`](HalfDuplex::release).
+    pub(super) fn set_holds(&mut self, holds: bool) {
+        self.holds = holds;
+    }
+
+    /// Lets the reader's end go on to the writer, at the next poll.
+    pub(super) fn release(&mut self) {
+        if let State::Holding = self.state {
+            self.state = State::Ending;
         }
     }
 
@@ -81,11 +115,27 @@ impl HalfDuplex {
 
     /// Whether the end was passed on.
     pub(super) fn has_ended(&self) -> bool {
-        matches!(self.state, State::Ended)
+        matches!(self.state, State::Ended(_))
     }
 
-    /// Ready once the end was passed on, and from then on.
-    pub(super) fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<(), Broken>
+    /// Notes that the other direction, which has carried this much, outlasts this one. The first
+    /// note counts.
+    pub(super) fn note_outlasted(&mut self, by: u64) {
+        if let State::Ended(other @ None) = &mut self.state {
+            *other = Some(by);
+        }
+    }
+
+    /// What the other direction had carried at this one's end, if it outlasted this one.
+    pub(super) fn outlasted_by(&self) -> Option<u64> {
+        match self.state {
+            State::Ended(other) => other,
+            _ => None,
+        }
+    }
+
+    /// Ready once the reader has ended, and from then on.
+    pub(super) fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<End, Broken>
     where
         R: Transport,
         W: Transport,
@@ -110,12 +160,13 @@ impl HalfDuplex {
                     Some(round) => round,
                     None => copy::round(reader, writer, &mut self.backlog, &mut self.carried)?,
                 },
+                State::Holding => return ended(reader, End::Held),
                 State::Ending => {
                     try_ready!(writer.shutdown().map_err(Broken::Write));
-                    self.state = State::Ended;
+                    self.state = State::Ended(None);
                     continue; // `Ended` looks for an error: there may be no other poll
                 }
-                State::Ended => return stalled(reader).map(|_| Async::Ready(())),
+                State::Ended(_) => return ended(reader, End::Passed),
             };
             match round {
                 Round::Moved { filled: true } => self.full = FULL.min(self.full + 1),
@@ -127,6 +178,7 @@ impl HalfDuplex {
                         _ => Ok(Async::NotReady),
                     };
                 }
+                Round::End if self.holds => self.state = State::Holding,
                 Round::End => self.state = State::Ending,
             }
             if self.carried >= enough {
@@ -171,7 +223,12 @@ impl HalfDuplex {
 }
 
 /// Nothing is read for now, so a reader that was reset wouldn't be noticed by its reads.
-fn stalled<R: Transport>(reader: &mut R) -> Poll<(), Broken> {
+fn stalled<R: Transport>(reader: &mut R) -> Poll<End, Broken> {
     reader.check().map_err(Broken::Read)?;
     Ok(Async::NotReady)
+}
+
+/// The same of a reader that has ended.
+fn ended<R: Transport>(reader: &mut R, end: End) -> Poll<End, Broken> {
+    stalled(reader).map(|_| Async::Ready(end))
 }

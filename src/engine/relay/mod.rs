@@ -3,7 +3,8 @@
 //! Each direction copies through a scratch buffer that all tunnels of a thread share, owns
 //! memory only for what its reader couldn't take yet, and moves to splice(2) while it stays
 //! full (see [`half`], [`copy`], [`splice`]). One direction's end is passed on while the other
-//! still carries data. What can't be carried to its end is cut, with RST on both sides, so that
+//! still carries data; the client's end can be held back until the upstream has ended or fallen
+//! silent, since many proxies end both directions at a half-close. What can't be carried to its end is cut, with RST on both sides, so that
 //! nobody takes a torn stream for a whole one.
 
 mod copy;
@@ -11,21 +12,23 @@ mod half;
 mod patience;
 mod splice;
 
-use futures::{Async, Future, Poll};
+use std::rc::Rc;
+
+use futures::{task, Async, Future, Poll};
 
 pub use self::patience::Patience;
 
-use self::half::{Broken, HalfDuplex};
-use self::patience::Watch;
+use self::half::{Broken, End, HalfDuplex};
+use self::patience::{Over, Phase, Watch};
 use super::clock::Clock;
 use crate::config::Splice;
 use crate::net::Transport;
-use crate::report::{Cut, Side, Traffic};
+use crate::report::{Closed, Cut, Side, Traffic};
 use crate::tally::Gauge;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
-/// Resolves to the [`Traffic`]; to a [`Cut`] when it couldn't go on. Both streams are dropped
+/// Resolves to [`Closed`]; to a [`Cut`] when it couldn't go on. Both streams are dropped
 /// with the future; unless both directions had ended, their peers see a reset.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
@@ -60,13 +63,15 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
 
     /// Whether to splice; [`Splice::Auto`] if not said.
     pub fn splice(mut self, splice: Splice) -> Relay<C, U, G> {
-        self.upload = HalfDuplex::new(splice);
-        self.download = HalfDuplex::new(splice);
+        self.upload.set_splice(splice);
+        self.download.set_splice(splice);
         self
     }
 
-    /// Ends tunnels in which nothing moves; `clock` must be ticking.
-    pub fn patience(mut self, patience: Patience, clock: &Clock) -> Relay<C, U, G> {
+    /// Ends tunnels in which nothing moves, and holds the client's end back; `clock` must be
+    /// ticking. Shared, so that a tunnel weighs no more for each limit that there is.
+    pub fn patience(mut self, patience: &Rc<Patience>, clock: &Clock) -> Relay<C, U, G> {
+        self.upload.set_holds(patience.holds_end());
         self.watch = Watch::new(patience, clock);
         self
     }
@@ -79,6 +84,24 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
         }
     }
 
+    /// How it went, both directions having ended; `before` is from before they did.
+    fn closed(&self, before: Traffic) -> Closed {
+        let traffic = self.traffic();
+        let at_end = self.upload.outlasted_by().unwrap_or(before.download);
+        let is_upstream_first = self.download.outlasted_by().is_some();
+        Closed {
+            traffic,
+            is_unanswered: !is_upstream_first && traffic.download == at_end,
+        }
+    }
+
+    /// Has the client's end passed on by another poll, which comes at once.
+    fn release(&mut self) -> Poll<Closed, Cut> {
+        self.upload.release();
+        task::current().notify();
+        Ok(Async::NotReady)
+    }
+
     /// `reader` is the side that the broken direction reads from, `writer` the other one.
     fn broken(&self, broken: Broken, reader: Side, writer: Side) -> Cut {
         match broken {
@@ -89,10 +112,10 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
 }
 
 impl<C: Transport, U: Transport, G: Gauge> Future for Relay<C, U, G> {
-    type Item = Traffic;
+    type Item = Closed;
     type Error = Cut;
 
-    fn poll(&mut self) -> Poll<Traffic, Cut> {
+    fn poll(&mut self) -> Poll<Closed, Cut> {
         let before = self.traffic();
         let upload = match self.upload.poll(&mut self.client, &mut self.upstream) {
             Ok(upload) => upload,
@@ -102,16 +125,32 @@ impl<C: Transport, U: Transport, G: Gauge> Future for Relay<C, U, G> {
             Ok(download) => download,
             Err(broken) => return Err(self.broken(broken, Side::Upstream, Side::Client)),
         };
-        if upload.is_ready() && download.is_ready() {
-            return Ok(Async::Ready(self.traffic()));
-        }
-        let half_closed = upload.is_ready() || download.is_ready();
+        let phase = match (upload, download) {
+            (Async::NotReady, Async::NotReady) => Phase::Open,
+            (Async::Ready(End::Held), Async::NotReady) => Phase::Held,
+            (Async::Ready(End::Passed), Async::NotReady) => {
+                self.upload.note_outlasted(before.download);
+                Phase::HalfClosed
+            }
+            (Async::NotReady, Async::Ready(_)) => {
+                self.download.note_outlasted(before.upload);
+                Phase::HalfClosed
+            }
+            (Async::Ready(End::Held), Async::Ready(_)) => {
+                self.download.note_outlasted(before.upload);
+                return self.release();
+            }
+            (Async::Ready(End::Passed), Async::Ready(_)) => {
+                return Ok(Async::Ready(self.closed(before)));
+            }
+        };
         let moved = self.traffic() != before;
         self.gauge.note(self.traffic());
         match &mut self.watch {
-            Some(watch) => match watch.look(moved, half_closed) {
-                Some(limit) => Err(Cut::silent(self.traffic(), limit)),
+            Some(watch) => match watch.look(moved, phase) {
                 None => Ok(Async::NotReady),
+                Some(Over::Hold) => self.release(),
+                Some(Over::Silence(limit)) => Err(Cut::silent(self.traffic(), limit)),
             },
             None => Ok(Async::NotReady),
         }

@@ -1,47 +1,113 @@
 //! How long a tunnel may stand still.
 
 use std::fmt;
+use std::rc::Rc;
 use std::time::Duration;
 
+use crate::config::Timeouts;
 use crate::engine::clock::{Clock, Watched};
 
 /// How long a relay waits while nothing moves; `None` is for ever.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// With both directions open.
     pub idle: Option<Duration>,
     /// Once one direction has ended.
     pub linger: Option<Duration>,
+    /// Before the client's end is passed on, if the upstream doesn't end first. Zero passes it on
+    /// at once.
+    pub half_close_delay: Option<Duration>,
+}
+
+impl Default for Patience {
+    /// No limit, and the client's end is passed on at once.
+    fn default() -> Patience {
+        Patience {
+            idle: None,
+            linger: None,
+            half_close_delay: Some(Duration::default()),
+        }
+    }
+}
+
+impl From<&Timeouts> for Patience {
+    fn from(timeouts: &Timeouts) -> Patience {
+        Patience {
+            idle: timeouts.idle,
+            linger: timeouts.linger,
+            half_close_delay: timeouts.half_close_delay,
+        }
+    }
+}
+
+impl Patience {
+    /// Whether the client's end isn't passed on at once.
+    pub(super) fn holds_end(&self) -> bool {
+        self.half_close_delay != Some(Duration::default())
+    }
+
+    fn has_limit(&self) -> bool {
+        let ends_hold = self.holds_end() && self.half_close_delay.is_some();
+        self.idle.is_some() || self.linger.is_some() || ends_hold
+    }
+
+    /// The limit in this phase.
+    fn limit(&self, phase: Phase) -> Option<Duration> {
+        let once_ended = match phase {
+            Phase::Open => return self.idle,
+            Phase::Held => self.half_close_delay.or(self.linger),
+            Phase::HalfClosed => self.linger,
+        };
+        match (self.idle, once_ended) {
+            (Some(idle), Some(other)) => Some(idle.min(other)),
+            (idle, other) => idle.or(other),
+        }
+    }
+}
+
+/// How far a tunnel has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Both directions are open.
+    Open,
+    /// The client has ended, which the upstream doesn't know yet.
+    Held,
+    /// One direction has ended.
+    HalfClosed,
+}
+
+/// What follows from nothing having moved for long enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// The client's end is passed on.
+    Hold,
+    /// The tunnel is cut: nothing moved for so long.
+    Silence(Duration),
 }
 
 /// One relay's eye on the clock. Watched only while it has a limit.
 pub(super) struct Watch {
-    patience: Patience,
+    patience: Rc<Patience>,
     clock: Clock,
     watched: Option<Watched>,
 }
 
 impl Watch {
     /// `None` when there is nothing to wait for.
-    pub(super) fn new(patience: Patience, clock: &Clock) -> Option<Watch> {
-        if patience == Patience::default() {
+    pub(super) fn new(patience: &Rc<Patience>, clock: &Clock) -> Option<Watch> {
+        if !patience.has_limit() {
             return None;
         }
         Some(Watch {
-            patience,
+            patience: patience.clone(),
             clock: clock.clone(),
             watched: None,
         })
     }
 
-    /// Called at the end of each poll; returns the limit that was exceeded, if one was.
-    pub(super) fn look(&mut self, moved: bool, half_closed: bool) -> Option<Duration> {
-        let limit = match (self.patience.idle, self.patience.linger) {
-            (Some(idle), Some(linger)) if half_closed => Some(idle.min(linger)),
-            (None, linger) if half_closed => linger,
-            (idle, _) => idle,
-        };
-        let limit = match limit {
+    /// Called at the end of each poll; returns what follows when a limit was exceeded.
+    pub(super) fn look(&mut self, moved: bool, phase: Phase) -> Option<Over> {
+        let limit = match self.patience.limit(phase) {
             Some(limit) => limit,
             None => {
                 self.watched = None;
@@ -53,10 +119,14 @@ impl Watch {
         if moved || watched.limit() != limit {
             watched.restart(limit);
         }
-        if watched.is_over() {
-            Some(limit)
+        if !watched.is_over() {
+            return None;
+        }
+        if phase == Phase::Held && self.patience.half_close_delay.is_some() {
+            watched.restart(limit); // the next phase has all of its time
+            Some(Over::Hold)
         } else {
-            None
+            Some(Over::Silence(limit))
         }
     }
 }

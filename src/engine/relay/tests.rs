@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
@@ -10,7 +11,7 @@ use super::*;
 use crate::net::script::{drive, Script, Step};
 
 fn run(client: Script, upstream: Script) -> Result<Traffic, Cut> {
-    drive(Relay::new(client, upstream))
+    drive(Relay::new(client, upstream)).map(|closed| closed.traffic)
 }
 
 #[test]
@@ -119,6 +120,150 @@ fn a_stream_that_is_always_ready_yields() {
     );
 }
 
+const PERIOD: Duration = Duration::from_millis(100);
+
+fn held_for(delay: Option<Duration>) -> Rc<Patience> {
+    Rc::new(Patience {
+        half_close_delay: delay,
+        ..Patience::default()
+    })
+}
+
+/// A client that sends and ends, and an upstream that sends these pieces, with a wait before each
+/// and before its end.
+fn asking(answers: &[&str]) -> (Script, Script) {
+    let client = Script::new(vec![Step::Bytes(b"request".to_vec())], Vec::new());
+    let mut reads = Vec::new();
+    for answer in answers {
+        reads.extend(vec![Step::Wait, Step::Bytes(answer.as_bytes().to_vec())]);
+    }
+    reads.push(Step::Wait);
+    (client, Script::new(reads, Vec::new()))
+}
+
+/// The relay is polled once; whether it has come to its end.
+fn poll_once<C: Transport, U: Transport, G: Gauge>(relay: &mut Relay<C, U, G>) -> bool {
+    let once = futures::future::poll_fn(|| relay.poll().map(|end| Async::Ready(end.is_ready())));
+    drive(once).unwrap()
+}
+
+/// Fails when the upstream has seen an end before it sent all of its own.
+struct Unended(Rc<std::cell::RefCell<crate::net::script::Seen>>);
+
+impl Gauge for Unended {
+    fn note(&self, carried: Traffic) {
+        assert!(!self.0.borrow().ended, "after {} bytes", carried.download);
+    }
+}
+
+/// squid and most other proxies end both directions when one side half-closes: the reply was lost.
+#[test]
+fn an_end_that_is_held_back_is_passed_on_after_the_upstreams() {
+    let (client, upstream) = asking(&["an ", "answer"]);
+    let (to_client, to_upstream) = (client.seen(), upstream.seen());
+    let clock = Clock::new(PERIOD);
+    let relay = Relay::gauged(client, upstream, Unended(to_upstream.clone()));
+    let closed = drive(relay.patience(&held_for(None), &clock)).unwrap();
+    assert_eq!((closed.traffic.upload, closed.traffic.download), (7, 9));
+    assert!(!closed.is_unanswered);
+    assert_eq!(to_client.borrow().written, b"an answer");
+    for seen in &[to_client, to_upstream] {
+        assert!(seen.borrow().ended && !seen.borrow().reset);
+    }
+}
+
+#[test]
+fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
+    let client = Script::new(vec![Step::Bytes(b"request".to_vec())], Vec::new());
+    let mut reads = vec![Step::Wait; 9];
+    reads.extend(vec![Step::Bytes(b"late".to_vec()), Step::Wait]);
+    reads.extend(vec![Step::Wait; 20]);
+    let upstream = Script::new(reads, Vec::new());
+    let to_upstream = upstream.seen();
+    let clock = Clock::new(PERIOD);
+    let start = Instant::now();
+    let relay = Relay::new(client, upstream);
+    let mut relay = relay.patience(&held_for(Some(PERIOD * 10)), &clock);
+    // The byte comes in the tenth period: from then on it takes as long again.
+    let mut ended_in = None;
+    for tick in 0..28 {
+        assert!(!poll_once(&mut relay));
+        if to_upstream.borrow().ended {
+            ended_in = ended_in.or(Some(tick));
+        }
+        clock.tick(start + PERIOD * tick);
+    }
+    let ended_in = ended_in.expect("it is passed on");
+    assert!((19..24).contains(&ended_in), "{}", ended_in);
+    assert_eq!(relay.traffic().download, 4);
+}
+
+/// The limit of the next phase may be the same.
+#[test]
+fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
+    let client = Script::new(Vec::new(), Vec::new());
+    let upstream = Script::new(vec![Step::Wait; 100], Vec::new());
+    let to_upstream = upstream.seen();
+    let (clock, start) = (Clock::new(PERIOD), Instant::now());
+    let patience = Rc::new(Patience {
+        linger: Some(PERIOD * 5),
+        half_close_delay: Some(PERIOD * 5),
+        ..Patience::default()
+    });
+    let mut relay = Relay::new(client, upstream).patience(&patience, &clock);
+    let mut tick = 0;
+    while !to_upstream.borrow().ended {
+        assert!(!poll_once(&mut relay));
+        clock.tick(start + PERIOD * tick);
+        tick += 1;
+    }
+    for _ in 0..4 {
+        assert!(!poll_once(&mut relay), "cut too early");
+        clock.tick(start + PERIOD * tick);
+        tick += 1;
+    }
+}
+
+#[test]
+fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
+    let client = Script::new(Vec::new(), Vec::new());
+    let upstream = Script::new(vec![Step::Wait; 100], Vec::new());
+    let to_upstream = upstream.seen();
+    let (clock, start) = (Clock::new(PERIOD), Instant::now());
+    let patience = Rc::new(Patience {
+        linger: Some(PERIOD * 5),
+        half_close_delay: None,
+        ..Patience::default()
+    });
+    let mut relay = Relay::new(client, upstream).patience(&patience, &clock);
+    let mut tick = 0;
+    let relaying = futures::future::poll_fn(|| {
+        clock.tick(start + PERIOD * tick);
+        tick += 1;
+        relay.poll()
+    });
+    let cut = drive(relaying).unwrap_err();
+    assert_eq!(cut.to_string(), "nothing moved for 0.5s");
+    assert!(!to_upstream.borrow().ended);
+}
+
+#[test]
+fn an_end_that_an_end_alone_answers_is_told_from_others() {
+    let run = |(client, upstream)| drive(Relay::new(client, upstream)).unwrap();
+    assert!(run(asking(&[])).is_unanswered);
+    assert!(!run(asking(&["answer"])).is_unanswered);
+    // The upstream's end may have come while the client's was passed on.
+    let at_once = Script::new(Vec::new(), Vec::new());
+    assert!(run((asking(&[]).0, at_once)).is_unanswered);
+    let both_at_once = (
+        Script::saying(vec!["request"]),
+        Script::saying(vec!["answer"]),
+    );
+    assert!(!run(both_at_once).is_unanswered);
+    let upstream_first = (Script::saying(vec!["a", "b"]), Script::saying(vec!["c"]));
+    assert!(!run(upstream_first).is_unanswered);
+}
+
 /// Waits and pieces of all sizes around the scratch buffer's.
 fn reads() -> impl Strategy<Value = Vec<Step>> {
     let piece = prop_oneof![1..64_usize, 32_000..33_000_usize, 60_000..70_000_usize];
@@ -155,12 +300,15 @@ proptest! {
         mut down in reads(),
         client_takes in writes(),
         upstream_takes in writes(),
+        holds in any::<bool>(),
     ) {
         let (sent_up, sent_down) = (number(&mut up), number(&mut down));
         let client = Script::new(up, client_takes);
         let upstream = Script::new(down, upstream_takes);
         let (to_client, to_upstream) = (client.seen(), upstream.seen());
-        let traffic = run(client, upstream).unwrap();
+        let delay = if holds { None } else { Some(Duration::default()) };
+        let relay = Relay::new(client, upstream).patience(&held_for(delay), &Clock::new(PERIOD));
+        let traffic = drive(relay).unwrap().traffic;
         prop_assert_eq!(traffic.upload, sent_up.len() as u64);
         prop_assert_eq!(traffic.download, sent_down.len() as u64);
         prop_assert!(to_upstream.borrow().written == sent_up);

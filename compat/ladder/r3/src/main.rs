@@ -15,10 +15,10 @@ use std::rc::Rc;
 
 use futures01::Future as Future01;
 use log::error;
-use ptunnel::config::{Splice, Timeouts};
+use ptunnel::config::Splice;
 use ptunnel::engine::{forwarding, Clock, Patience, Relay, Ticker};
 use ptunnel::net::{Rewind, Transport as Transport01, Upstream};
-use ptunnel::report::{Carried, Cut, Traffic, Visit};
+use ptunnel::report::{Carried, Closed, Cut, Visit};
 use ptunnel::route::Tunnel;
 use ptunnel::tally::{Gauge, Meter};
 use ptunnel::wire::Passage;
@@ -37,7 +37,7 @@ fn main() {
 /// What the 0.1 links of a thread share: what the root's `Engine` held.
 struct Rung3 {
     splice: Splice,
-    patience: Patience,
+    patience: Rc<Patience>,
     clock: Clock,
 }
 
@@ -45,8 +45,7 @@ impl Links for Rung3 {
     type Way = chain::Stream;
 
     fn start(settings: &Settings, vital: &mut Vital) -> Rung3 {
-        let Timeouts { idle, linger, .. } = settings.timeouts;
-        let period = ptunnel_r5::relay::Patience { idle, linger }.period();
+        let period = ptunnel_r5::relay::Patience::of(&settings.timeouts).period();
         let clock = Clock::new(period);
         let ticker = Ticker::new(clock.clone(), |period| Interval::new(period, &Current));
         vital.spawn(async {
@@ -56,16 +55,15 @@ impl Links for Rung3 {
         });
         Rung3 {
             splice: settings.splice,
-            patience: Patience { idle, linger },
+            patience: Rc::new(Patience::from(&settings.timeouts)),
             clock,
         }
     }
 
     fn within(&self, settings: &Settings) -> Rung3 {
-        let Timeouts { idle, linger, .. } = settings.timeouts;
         Rung3 {
             splice: settings.splice,
-            patience: Patience { idle, linger },
+            patience: Rc::new(Patience::from(&settings.timeouts)),
             clock: self.clock.clone(),
         }
     }
@@ -96,7 +94,7 @@ impl Links for Rung3 {
         client: C,
         way: chain::Stream,
         meter: Option<Meter>,
-    ) -> Result<Traffic, Cut> {
+    ) -> Result<Closed, Cut> {
         let client = Bridged::new(client);
         match (Upstream::bare(way), meter) {
             (Ok(stream), None) => AsStd::new(self.relay_01(client, stream, ())).await,
@@ -116,7 +114,7 @@ impl Links for Rung3 {
         client: C,
         upstream: U,
         gauge: G,
-    ) -> Result<Traffic, Cut> {
+    ) -> Result<Closed, Cut> {
         let (client, upstream) = (Bridged::new(client), Bridged::new(upstream));
         AsStd::new(self.relay_01(client, upstream, gauge)).await
     }
@@ -129,7 +127,7 @@ impl Rung3 {
         client: C,
         upstream: U,
         gauge: G,
-    ) -> impl Future01<Item = Traffic, Error = Cut>
+    ) -> impl Future01<Item = Closed, Error = Cut>
     where
         C: Transport01,
         U: Transport01,
@@ -137,6 +135,6 @@ impl Rung3 {
     {
         Relay::gauged(client, upstream, gauge)
             .splice(self.splice)
-            .patience(self.patience, &self.clock)
+            .patience(&self.patience, &self.clock)
     }
 }

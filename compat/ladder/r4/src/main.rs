@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use ptunnel::cli;
 use ptunnel::engine::Connect as Connect01;
-use ptunnel::report::{Carried, Cut, Traffic, Visit};
+use ptunnel::report::{Carried, Closed, Cut, Visit};
 use ptunnel::route::{Leg, Tunnel};
 use ptunnel::tally::{Gauge, Meter};
 use ptunnel::wire::{Exchange, Outcome, Passage};
@@ -86,7 +86,7 @@ impl Links for Rung4 {
         client: C,
         way: Rewind<Upstream>,
         meter: Option<Meter>,
-    ) -> impl Future<Output = Result<Traffic, Cut>> {
+    ) -> impl Future<Output = Result<Closed, Cut>> {
         self.0.carry_opened(client, way, meter)
     }
 
@@ -95,7 +95,7 @@ impl Links for Rung4 {
         client: C,
         upstream: U,
         gauge: G,
-    ) -> impl Future<Output = Result<Traffic, Cut>> {
+    ) -> impl Future<Output = Result<Closed, Cut>> {
         self.0.relay(client, upstream, gauge)
     }
 }

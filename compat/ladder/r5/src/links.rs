@@ -7,7 +7,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use ptunnel::config::Splice;
-use ptunnel::report::{Carried, Cut, Traffic, Visit};
+use ptunnel::report::{Carried, Closed, Cut, Visit};
 use ptunnel::route::{Leg, Tunnel};
 use ptunnel::tally::{Gauge, Meter};
 use ptunnel::wire::{Exchange, Outcome, Passage};
@@ -53,7 +53,7 @@ pub trait Links: Sized + 'static {
         client: C,
         way: Self::Way,
         meter: Option<Meter>,
-    ) -> impl Future<Output = Result<Traffic, Cut>>;
+    ) -> impl Future<Output = Result<Closed, Cut>>;
 
     /// The same, over any stream: carries bytes until both directions have ended.
     fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + Unpin + 'static>(
@@ -61,7 +61,7 @@ pub trait Links: Sized + 'static {
         client: C,
         upstream: U,
         gauge: G,
-    ) -> impl Future<Output = Result<Traffic, Cut>>;
+    ) -> impl Future<Output = Result<Closed, Cut>>;
 }
 
 /// The link before that: asks the proxy of `leg` for its target, over a stream that it takes.
@@ -78,7 +78,7 @@ pub trait Connect: Links {
 /// The links of this rung.
 pub struct Native {
     splice: Splice,
-    patience: Patience,
+    patience: Rc<Patience>,
     clock: Clock,
 }
 
@@ -91,7 +91,7 @@ impl Links for Native {
         vital.spawn(clock.clone().run());
         Native {
             splice: settings.splice,
-            patience,
+            patience: Rc::new(patience),
             clock,
         }
     }
@@ -99,7 +99,7 @@ impl Links for Native {
     fn within(&self, settings: &Settings) -> Native {
         Native {
             splice: settings.splice,
-            patience: Patience::of(&settings.timeouts),
+            patience: Rc::new(Patience::of(&settings.timeouts)),
             clock: self.clock.clone(),
         }
     }
@@ -126,7 +126,7 @@ impl Links for Native {
         client: C,
         way: Rewind<Upstream>,
         meter: Option<Meter>,
-    ) -> Result<Traffic, Cut> {
+    ) -> Result<Closed, Cut> {
         match (Upstream::bare(way), meter) {
             (Ok(stream), None) => self.relay(client, stream, ()).await,
             (stream, meter) => relay_boxed(self, client, stream, meter).await,
@@ -138,8 +138,8 @@ impl Links for Native {
         client: C,
         upstream: U,
         gauge: G,
-    ) -> impl Future<Output = Result<Traffic, Cut>> {
-        let (splice, patience) = (self.splice, self.patience);
+    ) -> impl Future<Output = Result<Closed, Cut>> {
+        let (splice, patience) = (self.splice, &self.patience);
         Relay::new(client, upstream, gauge, splice, patience, &self.clock)
     }
 }

@@ -66,7 +66,7 @@ mod tests {
     use ptunnel::cli::{parse, Command};
     use ptunnel::config::Config;
     use ptunnel::env::Environment;
-    use ptunnel::report::{Carried, Cut, Traffic, Visit};
+    use ptunnel::report::{Carried, Closed, Cut, Visit};
     use ptunnel::roster::Roster;
     use ptunnel::route::Tunnel;
     use ptunnel::service::Listen;
@@ -120,7 +120,7 @@ mod tests {
             _client: C,
             _way: (),
             _meter: Option<Meter>,
-        ) -> Result<Traffic, Cut> {
+        ) -> Result<Closed, Cut> {
             unreachable!("no way was opened")
         }
 
@@ -129,7 +129,7 @@ mod tests {
             _client: C,
             _upstream: U,
             _gauge: G,
-        ) -> Result<Traffic, Cut> {
+        ) -> Result<Closed, Cut> {
             unreachable!("no tunnel stands")
         }
     }

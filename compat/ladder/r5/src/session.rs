@@ -11,7 +11,7 @@ use std::pin::{pin, Pin};
 
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
-use ptunnel::report::{Carried, Cut, LogContext, Traffic, Visit};
+use ptunnel::report::{Carried, Closed, Cut, LogContext, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::tally::Meter;
 use ptunnel::wire::{Outcome, Passage};
@@ -168,7 +168,7 @@ pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
     client: C,
     stream: Result<Rewind<TcpStream>, Rewind<Upstream>>,
     meter: Option<Meter>,
-) -> Pin<Box<dyn Future<Output = Result<Traffic, Cut>> + 'a>> {
+) -> Pin<Box<dyn Future<Output = Result<Closed, Cut>> + 'a>> {
     match stream {
         Ok(stream) => Box::pin(links.relay(Rewind::new(client, Vec::new()), stream, meter)),
         Err(stream) => Box::pin(links.relay(client, stream, meter)),

@@ -3,10 +3,13 @@
 //! ```text
 //!             stays full                     end of the stream
 //!   Copying ─────────────▶ Splicing    either ───────────────▶ Ending ──▶ Ended
-//!      ▲                      │           (what is owned is written, then FIN)
-//!      └──────────────────────┘
-//!             runs dry
+//!      ▲                      │           │                       ▲
+//!      └──────────────────────┘           └──────▶ Holding ───────┘
+//!             runs dry                  if it holds       released
 //! ```
+//!
+//! In `Ending` what is owned is written, then FIN. A direction that holds keeps its reader's end to
+//! itself until the relay releases it: see `--half-close-delay`.
 
 use std::future::Future;
 use std::io;
@@ -41,6 +44,8 @@ pub(super) struct HalfDuplex {
     splice: Splice,
     /// Full scratch buffers in a row, up to [`FULL`].
     full: u8,
+    /// Whether the reader's end waits for [`release`](HalfDuplex::release).
+    holds: bool,
     checkup: Checkup,
 }
 
@@ -48,8 +53,19 @@ pub(super) struct HalfDuplex {
 enum State {
     Copying,
     Splicing(Loan),
+    Holding,
     Ending,
-    Ended,
+    /// With what the other direction had carried by then, if that one went on.
+    Ended(Option<u64>),
+}
+
+/// What has become of the reader's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The writer has got everything but the end.
+    Held,
+    /// The writer has got that, too.
+    Passed,
 }
 
 /// What a round came to; that nothing was there is `Poll::Pending`.
@@ -68,13 +84,15 @@ pub(super) enum Broken {
 }
 
 impl HalfDuplex {
-    pub(super) fn new(splice: Splice) -> HalfDuplex {
+    /// One that `holds` its reader's end until it is released, or passes it on at once.
+    pub(super) fn new(splice: Splice, holds: bool) -> HalfDuplex {
         HalfDuplex {
             state: State::Copying,
             backlog: Backlog::default(),
             carried: 0,
             splice,
             full: 0,
+            holds,
             checkup: Checkup::default(),
         }
     }
@@ -86,16 +104,39 @@ impl HalfDuplex {
 
     /// Whether the end was passed on.
     pub(super) fn has_ended(&self) -> bool {
-        matches!(self.state, State::Ended)
+        matches!(self.state, State::Ended(_))
     }
 
-    /// Ready once the end was passed on, and from then on.
+    /// Lets the reader's end go on to the writer, at the next poll.
+    pub(super) fn release(&mut self) {
+        if let State::Holding = self.state {
+            self.state = State::Ending;
+        }
+    }
+
+    /// Notes that the other direction, which has carried this much, outlasts this one. The first
+    /// note counts.
+    pub(super) fn note_outlasted(&mut self, by: u64) {
+        if let State::Ended(other @ None) = &mut self.state {
+            *other = Some(by);
+        }
+    }
+
+    /// What the other direction had carried at this one's end, if it outlasted this one.
+    pub(super) fn outlasted_by(&self) -> Option<u64> {
+        match self.state {
+            State::Ended(other) => other,
+            _ => None,
+        }
+    }
+
+    /// Ready once the reader has ended, and from then on.
     pub(super) fn poll<R, W>(
         &mut self,
         cx: &mut Context<'_>,
         reader: &mut R,
         writer: &mut W,
-    ) -> Poll<Result<(), Broken>>
+    ) -> Poll<Result<End, Broken>>
     where
         R: Transport,
         W: Transport,
@@ -132,19 +173,16 @@ impl HalfDuplex {
                         Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
                         answer => answer.map_err(Broken::Write)?,
                     }
-                    self.state = State::Ended;
+                    self.state = State::Ended(None);
                     continue; // `Ended` arms the checkup: there may be no other poll
                 }
-                State::Ended => {
-                    return match self.poll_stalled(cx, reader) {
-                        Poll::Pending => Poll::Ready(Ok(())),
-                        failed => failed,
-                    }
-                }
+                State::Holding => return self.poll_ended(cx, reader, End::Held),
+                State::Ended(_) => return self.poll_ended(cx, reader, End::Passed),
             };
             match round? {
                 Poll::Ready(Round::Moved { filled: true }) => self.full = FULL.min(self.full + 1),
                 Poll::Ready(Round::Moved { filled: false }) => self.full = 0,
+                Poll::Ready(Round::End) if self.holds => self.state = State::Holding,
                 Poll::Ready(Round::End) => self.state = State::Ending,
                 Poll::Pending => {
                     return match self.give_back_pipe() {
@@ -162,7 +200,8 @@ impl HalfDuplex {
             }
         }
         // Not by the waker: its task would be polled again 61 times before tokio looks for events.
-        pin!(yield_now()).poll(cx).map(Ok)
+        let _ = pin!(yield_now()).poll(cx); // pending: it is polled once
+        Poll::Pending
     }
 
     fn poll_copy<R, W>(
@@ -218,10 +257,23 @@ impl HalfDuplex {
         &mut self,
         cx: &mut Context<'_>,
         reader: &R,
-    ) -> Poll<Result<(), Broken>> {
+    ) -> Poll<Result<End, Broken>> {
         self.checkup
             .poll(cx, reader)
             .map(|error| Err(Broken::Read(error)))
+    }
+
+    /// The same of a reader that has ended.
+    fn poll_ended<R: Transport>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &R,
+        end: End,
+    ) -> Poll<Result<End, Broken>> {
+        match self.poll_stalled(cx, reader) {
+            Poll::Pending => Poll::Ready(Ok(end)),
+            failed => failed,
+        }
     }
 }
 
@@ -240,7 +292,7 @@ mod tests {
         runtime.block_on(async {
             let (source, mut reader) = UnixStream::pair().unwrap();
             let (mut writer, sink) = UnixStream::pair().unwrap();
-            let mut half = HalfDuplex::new(Splice::Never);
+            let mut half = HalfDuplex::new(Splice::Never, false);
             let (mut sent, mut received) = (0, 0);
             poll_fn(|cx| {
                 sent += source.try_write(&[0; 4096]).unwrap_or(0);

@@ -5,6 +5,7 @@
 //! moves only notes its last tick, without a system call. While nothing is watched nothing ticks.
 
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -13,12 +14,26 @@ use ptunnel::config::Timeouts;
 use tokio::time::{interval_at, MissedTickBehavior};
 
 /// How long a relay waits while nothing moves; `None` is for ever.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// With both directions open.
     pub idle: Option<Duration>,
     /// Once one direction has ended.
     pub linger: Option<Duration>,
+    /// Before the client's end is passed on, if the upstream doesn't end first. Zero passes it on
+    /// at once.
+    pub half_close_delay: Option<Duration>,
+}
+
+impl Default for Patience {
+    /// No limit, and the client's end is passed on at once.
+    fn default() -> Patience {
+        Patience {
+            idle: None,
+            linger: None,
+            half_close_delay: Some(Duration::ZERO),
+        }
+    }
 }
 
 impl Patience {
@@ -27,23 +42,55 @@ impl Patience {
         Patience {
             idle: timeouts.idle,
             linger: timeouts.linger,
+            half_close_delay: timeouts.half_close_delay,
         }
     }
 
     /// A small part of the shortest limit, but no more often than costs nothing.
     pub fn period(&self) -> Duration {
-        let shortest = self.idle.into_iter().chain(self.linger).min();
-        let shortest = shortest.unwrap_or(Duration::from_secs(60));
+        let shortest = self.limits().min().unwrap_or(Duration::from_secs(60));
         (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
     }
 
-    fn limit(&self, half_closed: bool) -> Option<Duration> {
-        if half_closed {
-            self.idle.into_iter().chain(self.linger).min()
-        } else {
-            self.idle
-        }
+    /// Whether the client's end isn't passed on at once.
+    pub(super) fn holds_end(&self) -> bool {
+        self.half_close_delay != Some(Duration::ZERO)
     }
+
+    fn limits(&self) -> impl Iterator<Item = Duration> {
+        let delay = self.half_close_delay.filter(|delay| !delay.is_zero());
+        self.idle.into_iter().chain(self.linger).chain(delay)
+    }
+
+    /// The limit in this phase.
+    fn limit(&self, phase: Phase) -> Option<Duration> {
+        let once_ended = match phase {
+            Phase::Open => return self.idle,
+            Phase::Held => self.half_close_delay.or(self.linger),
+            Phase::HalfClosed => self.linger,
+        };
+        self.idle.into_iter().chain(once_ended).min()
+    }
+}
+
+/// How far a tunnel has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Both directions are open.
+    Open,
+    /// The client has ended, which the upstream doesn't know yet.
+    Held,
+    /// One direction has ended.
+    HalfClosed,
+}
+
+/// What follows from nothing having moved for long enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// The client's end is passed on.
+    Hold,
+    /// The tunnel is cut: nothing moved for so long.
+    Silence(Duration),
 }
 
 /// The root's clock for tasks of today. Cheap to clone.
@@ -84,30 +131,25 @@ impl Clock {
 /// One relay's eye on the clock. Watched only while it has a limit.
 #[derive(Debug)]
 pub(super) struct Watch {
-    patience: Patience,
+    patience: Rc<Patience>,
     clock: Clock,
     watched: Option<Watched<Waker>>,
 }
 
 impl Watch {
     /// `None` when there is nothing to wait for.
-    pub(super) fn new(patience: Patience, clock: &Clock) -> Option<Watch> {
-        let watch = Watch {
-            patience,
+    pub(super) fn new(patience: &Rc<Patience>, clock: &Clock) -> Option<Watch> {
+        patience.limits().next()?;
+        Some(Watch {
+            patience: patience.clone(),
             clock: clock.clone(),
             watched: None,
-        };
-        Some(watch).filter(|_| patience != Patience::default())
+        })
     }
 
-    /// Called at the end of each poll; returns the limit that was exceeded, if one was.
-    pub(super) fn look(
-        &mut self,
-        cx: &Context<'_>,
-        moved: bool,
-        half_closed: bool,
-    ) -> Option<Duration> {
-        let Some(limit) = self.patience.limit(half_closed) else {
+    /// Called at the end of each poll; returns what follows when a limit was exceeded.
+    pub(super) fn look(&mut self, cx: &Context<'_>, moved: bool, phase: Phase) -> Option<Over> {
+        let Some(limit) = self.patience.limit(phase) else {
             self.watched = None;
             return None;
         };
@@ -119,7 +161,15 @@ impl Watch {
         if moved || watched.limit() != limit {
             watched.restart(limit);
         }
-        watched.is_over().then_some(limit)
+        if !watched.is_over() {
+            return None;
+        }
+        if phase == Phase::Held && self.patience.half_close_delay.is_some() {
+            watched.restart(limit); // the next phase has all of its time
+            Some(Over::Hold)
+        } else {
+            Some(Over::Silence(limit))
+        }
     }
 }
 
@@ -131,9 +181,12 @@ mod tests {
 
     fn watched() -> (Clock, Watch) {
         let idle = Some(LIMIT);
-        let patience = Patience { idle, linger: None };
-        let clock = Clock::new(patience);
-        let watch = Watch::new(patience, &clock).expect("it has a limit");
+        let patience = Rc::new(Patience {
+            idle,
+            ..Patience::default()
+        });
+        let clock = Clock::new(*patience);
+        let watch = Watch::new(&patience, &clock).expect("it has a limit");
         (clock, watch)
     }
 
@@ -143,13 +196,16 @@ mod tests {
         let ((clock, mut watch), start) = (watched(), Instant::now());
         let period = clock.0.period();
         let cx = Context::from_waker(Waker::noop());
-        assert_eq!(watch.look(&cx, false, false), None);
+        assert_eq!(watch.look(&cx, false, Phase::Open), None);
         clock.0.tick(start);
-        assert_eq!(watch.look(&cx, true, false), None); // as late as just before the next tick
+        assert_eq!(watch.look(&cx, true, Phase::Open), None); // as late as just before the next tick
         clock.0.tick(start + LIMIT * 5);
-        assert_eq!(watch.look(&cx, false, false), None);
+        assert_eq!(watch.look(&cx, false, Phase::Open), None);
         clock.0.tick(start + LIMIT * 5 + period);
-        assert_eq!(watch.look(&cx, false, false), Some(LIMIT));
+        assert_eq!(
+            watch.look(&cx, false, Phase::Open),
+            Some(Over::Silence(LIMIT))
+        );
     }
 
     #[test]
@@ -158,9 +214,9 @@ mod tests {
         let period = clock.0.period();
         let cx = Context::from_waker(Waker::noop());
         clock.0.tick(start - LIMIT * 2);
-        assert_eq!(watch.look(&cx, false, false), None);
+        assert_eq!(watch.look(&cx, false, Phase::Open), None);
         clock.0.tick(start);
         clock.0.tick(start + period);
-        assert_eq!(watch.look(&cx, false, false), None);
+        assert_eq!(watch.look(&cx, false, Phase::Open), None);
     }
 }

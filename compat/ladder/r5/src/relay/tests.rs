@@ -12,7 +12,7 @@ use tokio::task::{spawn_local, JoinHandle, LocalSet};
 use super::splice::close_kept;
 use super::*;
 
-type Ended = JoinHandle<Result<Traffic, Cut>>;
+type Ended = JoinHandle<Result<Closed, Cut>>;
 
 /// The far ends of a relay's two streams, and the relay.
 async fn start(splice: Splice, patience: Patience) -> (UnixStream, UnixStream, Ended) {
@@ -28,7 +28,8 @@ async fn start(splice: Splice, patience: Patience) -> (UnixStream, UnixStream, E
     let ((client, far_client), (upstream, far_upstream)) = (pair(), pair());
     let clock = Clock::new(patience);
     spawn_local(clock.clone().run());
-    let relay = Relay::new(client, upstream, (), splice, patience, &clock);
+    let patience = Rc::new(patience);
+    let relay = Relay::new(client, upstream, (), splice, &patience, &clock);
     (far_client, far_upstream, spawn_local(relay))
 }
 
@@ -56,7 +57,7 @@ fn one_direction_goes_on_after_the_other_has_ended() {
         let mut answer = Vec::new();
         client.read_to_end(&mut answer).await.unwrap();
         assert_eq!(answer, b"answer");
-        let traffic = relay.await.unwrap().unwrap();
+        let traffic = relay.await.unwrap().unwrap().traffic;
         assert_eq!((traffic.upload, traffic.download), (8, 6));
     });
 }
@@ -76,7 +77,7 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
             upstream.read_to_end(&mut received).await.unwrap();
             assert!(received == sent, "{splice:?}");
             drop(upstream);
-            assert_eq!(relay.await.unwrap().unwrap().upload, 4_000_000);
+            assert_eq!(relay.await.unwrap().unwrap().traffic.upload, 4_000_000);
         });
         // Without a pipe to be had the same bytes would have been copied.
         let spliced = close_kept() > 0;
@@ -88,7 +89,10 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
 fn a_tunnel_that_moves_is_not_cut_and_one_that_stands_still_is() {
     run(async {
         let idle = Some(Duration::from_millis(400));
-        let patience = Patience { idle, linger: None };
+        let patience = Patience {
+            idle,
+            ..Patience::default()
+        };
         let (mut client, mut upstream, relay) = start(Splice::Auto, patience).await;
         let start = tokio::time::Instant::now();
         while start.elapsed() < Duration::from_millis(900) {
