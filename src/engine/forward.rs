@@ -1,5 +1,5 @@
-//! The way of a request that is sent on: to its destination goes that request, and nothing behind
-//! it.
+//! The stream of a request that is forwarded: to its destination goes that request, back comes the
+//! reply to it, and nothing behind either.
 
 use std::io::{self, Read, Write};
 
@@ -7,14 +7,15 @@ use futures::{Async, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use crate::net::{Rewind, Transport, Upstream};
-use crate::wire::Passage;
+use crate::wire::{Passage, Reply};
 
-/// The stream to which one request goes.
+/// The stream that carries one request and its reply.
 ///
-/// What is written behind the request is swallowed, as if it had been sent. An end there waits for
-/// that of the answer: the request has one of its own, and squid for one takes the answer away with
-/// a FIN. Everything else is the stream's: the end of a request that isn't whole, and what it
-/// answers, however late. Writing fails when the request has no end that could be found.
+/// What is written behind the request is swallowed, as if it had been sent. Reads end behind the
+/// reply, whether the server ends the connection or keeps it open. Once both are complete, the
+/// server gets the end; the client's own end, if it comes before, isn't passed on: squid for one
+/// would take the reply away with it. Everything else is the stream's, the end of a request that
+/// isn't complete among it. Reads and writes fail when the message has no end that could be found.
 pub fn forwarding<S>(stream: Rewind<Upstream<S>>, passage: Passage) -> Rewind<Upstream<S>>
 where
     S: Transport + 'static,
@@ -26,10 +27,11 @@ where
 struct Forwarding<S> {
     stream: S,
     passage: Passage,
-    /// The client has ended, which the stream doesn't know yet.
-    owes_end: bool,
-    /// The answer has come to its end.
-    is_answered: bool,
+    reply: Reply,
+    /// The last read of the stream didn't fill its buffer.
+    is_short: bool,
+    /// The stream has got its end, or can't be written to any more.
+    has_ended: bool,
 }
 
 impl<S> Forwarding<S> {
@@ -37,38 +39,61 @@ impl<S> Forwarding<S> {
         Forwarding {
             stream,
             passage,
-            owes_end: false,
-            is_answered: false,
+            reply: passage.reply(),
+            is_short: false,
+            has_ended: false,
+        }
+    }
+}
+
+impl<S: AsyncWrite> Forwarding<S> {
+    /// Ends the stream when request and reply are complete.
+    fn settle(&mut self) {
+        if self.reply.has_ended() && self.passage.has_ended() && !self.has_ended {
+            self.has_ended = true;
+            // Nobody waits for it: where it has no room, the connection ends without.
+            let _ = self.stream.shutdown();
         }
     }
 }
 
 impl<S: AsyncWrite + Read> Read for Forwarding<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.stream.read(buffer)?;
-        if count == 0 && !buffer.is_empty() {
-            self.is_answered = true;
-            if self.owes_end {
-                // Nobody waits for it: where it has no room, the connection ends without.
-                let _ = self.stream.shutdown();
+        while !buffer.is_empty() {
+            if let Some(count) = self.reply.take(buffer)? {
+                return Ok(count);
+            }
+            let count = self.stream.read(buffer)?;
+            self.is_short = count < buffer.len();
+            let count = self.reply.feed(&buffer[..count]);
+            self.settle();
+            if count > 0 {
+                return Ok(count);
             }
         }
-        Ok(count)
+        Ok(0)
     }
 }
 
-impl<S: Write> Write for Forwarding<S> {
+impl<S: AsyncWrite> Write for Forwarding<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut passage = self.passage;
         let count = passage.take(bytes)?;
-        if count > 0 {
-            let written = self.stream.write(&bytes[..count])?;
-            if written < count {
-                self.passage.take(&bytes[..written])?;
-                return Ok(written);
+        if count > 0 && !self.has_ended {
+            match self.stream.write(&bytes[..count]) {
+                Ok(written) if written < count => {
+                    self.passage.take(&bytes[..written])?;
+                    return Ok(written);
+                }
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Err(e),
+                // The server has answered and doesn't want the rest of the request.
+                Err(_) if self.reply.has_ended() => self.has_ended = true,
+                Err(e) => return Err(e),
             }
         }
         self.passage = passage;
+        self.settle();
         Ok(bytes.len())
     }
 
@@ -81,11 +106,12 @@ impl<S: AsyncRead + AsyncWrite> AsyncRead for Forwarding<S> {}
 
 impl<S: AsyncWrite> AsyncWrite for Forwarding<S> {
     fn shutdown(&mut self) -> Poll<(), io::Error> {
-        if self.passage.has_ended() && !self.is_answered {
-            self.owes_end = true;
-            Ok(Async::Ready(()))
-        } else {
-            self.stream.shutdown()
+        if self.has_ended || self.passage.has_ended() {
+            return Ok(Async::Ready(()));
+        }
+        match self.stream.shutdown() {
+            Err(_) if self.reply.has_ended() => Ok(Async::Ready(())),
+            ended => ended,
         }
     }
 }
@@ -93,14 +119,17 @@ impl<S: AsyncWrite> AsyncWrite for Forwarding<S> {
 /// Not to be spliced: what goes through has to be seen.
 impl<S: Transport> Transport for Forwarding<S> {
     fn is_blocked(&mut self) -> bool {
-        self.stream.is_blocked()
+        !self.reply.is_ready() && self.stream.is_blocked()
     }
 
     fn is_drained(&mut self) -> bool {
-        self.stream.is_drained()
+        !self.reply.is_ready() && self.is_short && self.stream.is_drained()
     }
 
     fn check(&mut self) -> io::Result<()> {
+        if self.reply.has_ended() {
+            return Ok(());
+        }
         self.stream.check()
     }
 
@@ -123,10 +152,19 @@ mod tests {
         (Forwarding::new(stream, passage), head)
     }
 
+    const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    const CLOSED: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+
+    fn rest<R: Read>(mut stream: R) -> Vec<u8> {
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        all
+    }
+
     /// Another request came behind the first one, and went to its destination, too.
     #[test]
     fn what_is_behind_the_request_is_swallowed() {
-        let stream = Script::new(Vec::new(), Vec::new());
+        let stream = Script::new(vec![Step::Bytes(OK.to_vec())], Vec::new());
         let seen = stream.seen();
         let (mut forwarding, head) = forwarding_to(stream);
         let all = [&head[..], b"abcde", b"GET /"].concat();
@@ -135,22 +173,111 @@ mod tests {
         assert_eq!(seen.borrow().written, [&head[..], b"abcde"].concat());
         assert!(forwarding.shutdown().unwrap().is_ready());
         assert!(!seen.borrow().ended);
-        assert_eq!(forwarding.read(&mut [0; 9]).unwrap(), 0);
+        assert_eq!(rest(&mut forwarding), CLOSED);
         assert!(seen.borrow().ended);
     }
 
+    /// What a server sent behind its reply was taken for the answer of another server, and one that
+    /// didn't close the connection kept the client waiting.
     #[test]
-    fn an_end_behind_the_answers_is_passed_on() {
-        let stream = Script::new(Vec::new(), Vec::new());
+    fn reads_end_behind_the_reply() {
+        let reads = vec![
+            Step::Bytes([OK, b"HTTP/1.1 200 OK\r\n\r\n"].concat()),
+            Step::Fail(io::ErrorKind::ConnectionReset),
+        ];
+        let stream = Script::new(reads, Vec::new());
         let seen = stream.seen();
         let (mut forwarding, head) = forwarding_to(stream);
         forwarding
             .write_all(&[&head[..], b"abcde"].concat())
             .unwrap();
-        assert_eq!(forwarding.read(&mut [0; 9]).unwrap(), 0);
-        assert!(!seen.borrow().ended);
-        assert!(forwarding.shutdown().unwrap().is_ready());
+        assert_eq!(rest(&mut forwarding), CLOSED);
         assert!(seen.borrow().ended);
+        assert!(!forwarding.is_drained() && !forwarding.is_blocked());
+        assert_eq!(forwarding.write(b"GET /").unwrap(), 5);
+        assert!(forwarding.shutdown().unwrap().is_ready());
+        assert_eq!(seen.borrow().written, [&head[..], b"abcde"].concat());
+    }
+
+    /// It has answered before the request was complete, and closed the connection.
+    #[test]
+    fn a_server_that_takes_no_more_of_a_request_takes_no_reply_away() {
+        let reads = vec![Step::Bytes(OK.to_vec())];
+        let writes = vec![Step::Take(999), Step::Fail(io::ErrorKind::BrokenPipe)];
+        let (mut forwarding, head) = forwarding_to(Script::new(reads, writes));
+        forwarding.write_all(&head).unwrap();
+        assert_eq!(rest(&mut forwarding), CLOSED);
+        assert_eq!(forwarding.write(b"ab").unwrap(), 2);
+        assert_eq!(forwarding.write(b"cde").unwrap(), 3);
+        assert!(forwarding.shutdown().unwrap().is_ready());
+    }
+
+    #[test]
+    fn a_reply_that_can_not_be_read_is_an_error_behind_a_502() {
+        let (mut forwarding, _) = forwarding_to(Script::new(
+            vec![Step::Bytes(b"220 mail\r\n".to_vec())],
+            Vec::new(),
+        ));
+        let mut got = Vec::new();
+        let fault = loop {
+            let mut buffer = [0; 9];
+            match forwarding.read(&mut buffer) {
+                Ok(count) => got.extend_from_slice(&buffer[..count]),
+                Err(e) => break e,
+            }
+        };
+        assert_eq!(fault.kind(), io::ErrorKind::InvalidData);
+        assert!(got.starts_with(b"HTTP/1.1 502 "));
+    }
+
+    /// A stream that was read to its last byte, or believes so.
+    struct Drained(Script);
+
+    impl Read for Drained {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+
+    impl Write for Drained {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+
+    impl AsyncRead for Drained {}
+
+    impl AsyncWrite for Drained {
+        fn shutdown(&mut self) -> Poll<(), io::Error> {
+            self.0.shutdown()
+        }
+    }
+
+    impl Transport for Drained {
+        fn is_drained(&mut self) -> bool {
+            true
+        }
+    }
+
+    /// A head grows: what had filled one buffer was given out in two, and the stream, asked behind the
+    /// second, was taken for drained.
+    #[test]
+    fn a_short_read_of_what_was_kept_says_nothing_of_the_stream() {
+        let head = b"HTTP/1.1 200 OK\r\n\r\n";
+        let reads = vec![Step::Bytes([&head[..], b"abcd"].concat())];
+        let stream = Drained(Script::new(reads, Vec::new()));
+        let request = Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
+        let mut forwarding = Forwarding::new(stream, request.passage);
+        let mut buffer = [0; 22];
+        assert_eq!(forwarding.read(&mut buffer).unwrap(), 22);
+        assert_eq!(forwarding.read(&mut buffer).unwrap(), 19);
+        assert!(!forwarding.is_drained());
+        assert_eq!(forwarding.read(&mut buffer).unwrap(), 1);
+        assert!(forwarding.is_drained());
     }
 
     #[test]
@@ -181,13 +308,10 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_and_a_reset_are_the_streams() {
-        let stream = Script::new(vec![Step::Bytes(b"reply".to_vec())], Vec::new());
+    fn a_reset_is_the_streams() {
+        let stream = Script::new(Vec::new(), Vec::new());
         let seen = stream.seen();
         let (mut forwarding, _) = forwarding_to(stream);
-        let mut buffer = [0; 9];
-        assert_eq!(forwarding.read(&mut buffer).unwrap(), 5);
-        assert_eq!(&buffer[..5], b"reply");
         forwarding.reset();
         assert!(seen.borrow().reset);
         assert!(!forwarding.can_splice());

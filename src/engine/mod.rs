@@ -18,9 +18,9 @@
 //!   links, hand-written futures; `ask` goes from one connection to the next when a proxy wants
 //!   that; `ticker` keeps the `clock`.
 //! - `stdio` makes standard input and output a client, `dynamic` hears clients who name their
-//!   destination themselves, `forward` lets one request of theirs through and no other, `proxy` is
-//!   the other side of CONNECT, `parting` says no for both,
-//!   `demo` shows all of it in one process.
+//!   destination themselves, `forward` lets one request of theirs and its reply through and no
+//!   other, `proxy` is the other side of CONNECT, `parting` says no for both, `demo` shows all of it
+//!   in one process.
 //!
 //! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
 //! threads but the list of failed proxies, the count of clients, the resolver's answers and what a

@@ -1,5 +1,12 @@
 //! Bodies, of which nobody here wants to know more than where they end: a challenge's, behind which
-//! the next reply begins, and that of a request on its way to its destination.
+//! the next reply begins, and those of a request and its reply on their way through.
+
+use std::fmt;
+
+use crate::escape::Escaped;
+
+/// Digits that the size of a chunk can have: as many as 64 bits fill.
+const SIZE_DIGITS: u8 = 16;
 
 /// Bytes of a body that are skipped for the sake of its connection; a new one is cheaper than more.
 const LIMIT: u64 = 64 * 1024;
@@ -14,9 +21,40 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// As the fields of a reply have it; `None` when the connection ends with the body, or when
-    /// there are two opinions on where that is.
-    pub(super) fn read<'a, I>(
+    /// Reads the framing that the fields of a message state; `None` when they state none.
+    ///
+    /// Only `chunked` is a transfer coding here: no other was negotiated (`TE` isn't sent on), and
+    /// programs disagree on what `identity, chunked` means.
+    ///
+    /// # Errors
+    ///
+    /// When two readers could find two ends (RFC 9112 §6.1, §6.3, §11.2).
+    pub(super) fn stated<'a, I>(
+        is_modern: bool,
+        values: impl Fn(&'static str) -> I,
+    ) -> Result<Option<Framing>, FramingFault>
+    where
+        I: Iterator<Item = &'a [u8]>,
+    {
+        let codings = words(values("transfer-encoding"));
+        let lengths = words(values("content-length"));
+        match (&codings[..], &lengths[..]) {
+            ([], []) => Ok(None),
+            ([], [length]) if length.bytes().all(|b| b.is_ascii_digit()) => match length.parse() {
+                Ok(length) => Ok(Some(Framing::Length(length))),
+                Err(_) => Err(FramingFault::Length(length.clone())),
+            },
+            ([], _) => Err(FramingFault::Length(lengths.join(", "))),
+            (_, [_, ..]) => Err(FramingFault::Two),
+            _ if !is_modern => Err(FramingFault::CodedTooEarly),
+            ([coding], []) if coding == "chunked" => Ok(Some(Framing::Chunked)),
+            (_, []) => Err(FramingFault::Coding(codings.join(", "))),
+        }
+    }
+
+    /// Reads the framing of a reply behind which another one can follow; `None` when the connection
+    /// ends with the body, or when its end is in doubt.
+    pub(super) fn of_kept<'a, I>(
         is_modern: bool,
         values: impl Fn(&'static str) -> I,
     ) -> Option<Framing>
@@ -30,15 +68,40 @@ impl Framing {
         if has("close") || !is_modern && !has("keep-alive") {
             return None;
         }
-        match (
-            &names("transfer-encoding")[..],
-            &names("content-length")[..],
-        ) {
-            ([], [length]) if length.bytes().all(|b| b.is_ascii_digit()) => {
-                length.parse().ok().map(Framing::Length)
+        Framing::stated(is_modern, values).unwrap_or(None)
+    }
+}
+
+/// Why the fields of a message don't state one end of its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FramingFault {
+    /// `Content-Length` isn't one number.
+    Length(String),
+    /// `Content-Length` beside `Transfer-Encoding`.
+    Two,
+    /// `Transfer-Encoding` isn't exactly `chunked`.
+    Coding(String),
+    /// A transfer coding in HTTP/1.0 (RFC 9112 §6.1).
+    CodedTooEarly,
+}
+
+impl fmt::Display for FramingFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FramingFault::Length(text) => write!(
+                f,
+                "its Content-Length isn't one number: '{}'",
+                Escaped(text.as_bytes())
+            ),
+            FramingFault::Two => {
+                f.write_str("it has both a Content-Length and a Transfer-Encoding")
             }
-            ([coding], []) if coding == "chunked" => Some(Framing::Chunked),
-            _ => None,
+            FramingFault::Coding(text) => write!(
+                f,
+                "its Transfer-Encoding isn't 'chunked': '{}'",
+                Escaped(text.as_bytes())
+            ),
+            FramingFault::CodedTooEarly => f.write_str("HTTP/1.0 has no Transfer-Encoding"),
         }
     }
 }
@@ -72,8 +135,8 @@ pub(super) struct Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Length(u64),
-    /// The size of a chunk so far, and whether a digit of it came.
-    Size(u64, bool),
+    /// The size of a chunk so far, and the number of its digits.
+    Size(u64, u8),
     /// The rest of the line behind the size, and whether its last byte so far is CR.
     Extension(u64, bool),
     /// So many bytes of a chunk.
@@ -95,7 +158,7 @@ impl Body {
             state: match framing {
                 Framing::Length(0) => State::End,
                 Framing::Length(length) => State::Length(length),
-                Framing::Chunked => State::Size(0, false),
+                Framing::Chunked => State::Size(0, 0),
             },
         }
     }
@@ -135,12 +198,13 @@ impl Body {
                 };
                 (next, &bytes[count as usize..])
             }
-            State::Size(size, has_digit) => match (byte as char).to_digit(16) {
+            State::Size(size, digits) => match (byte as char).to_digit(16) {
+                Some(_) if digits == SIZE_DIGITS => return Err(Endless),
                 Some(digit) => {
-                    let size = size.checked_mul(16).ok_or(Endless)?;
-                    (State::Size(size + u64::from(digit), true), rest)
+                    let size = size << 4 | u64::from(digit);
+                    (State::Size(size, digits + 1), rest)
                 }
-                None if has_digit && b";\r \t".contains(&byte) => {
+                None if digits > 0 && b";\r".contains(&byte) => {
                     (State::Extension(size, false), bytes)
                 }
                 None => return Err(Endless),
@@ -148,14 +212,15 @@ impl Body {
             State::Extension(0, true) if byte == b'\n' => (State::Trailer(true, false), rest),
             State::Extension(size, true) if byte == b'\n' => (State::Data(size), rest),
             State::Edge(false) if byte == b'\r' => (State::Edge(true), rest),
-            State::Edge(true) if byte == b'\n' => (State::Size(0, false), rest),
+            State::Edge(true) if byte == b'\n' => (State::Size(0, 0), rest),
             State::Trailer(true, true) if byte == b'\n' => (State::End, rest),
             State::Trailer(false, true) if byte == b'\n' => (State::Trailer(true, false), rest),
             // Who takes one of the two for a line's end finds the body's end elsewhere.
             State::Extension(_, true) | State::Trailer(_, true) | State::Edge(_) => {
                 return Err(Endless)
             }
-            State::Extension(..) | State::Trailer(..) if byte == b'\n' => return Err(Endless),
+            // Some end a line at such a byte, too, or the whole text (NUL).
+            State::Extension(..) | State::Trailer(..) if is_control(byte) => return Err(Endless),
             State::Extension(size, false) => (State::Extension(size, byte == b'\r'), rest),
             State::Trailer(is_blank, false) => {
                 let is_cr = byte == b'\r';
@@ -166,6 +231,11 @@ impl Body {
         self.state = next;
         Ok(rest)
     }
+}
+
+/// Whether neither an extension nor a trailer has such a byte, apart from the CR before LF.
+fn is_control(byte: u8) -> bool {
+    byte.is_ascii_control() && !matches!(byte, b'\r' | b'\t')
 }
 
 /// A body that is passed over, as long as that is worth it.
@@ -203,7 +273,7 @@ mod tests {
     use super::*;
 
     fn framing(version: &str, fields: &[(&str, &str)]) -> Option<Framing> {
-        Framing::read(version == "1.1", |name| {
+        Framing::of_kept(version == "1.1", |name| {
             let named = fields.iter().filter(move |(field, _)| *field == name);
             named.map(|(_, value)| value.as_bytes())
         })
@@ -274,6 +344,8 @@ mod tests {
         assert_eq!(chunked(b"x\r\n"), Err(Endless));
         assert_eq!(chunked(b"\r\n"), Err(Endless));
         assert_eq!(chunked(b"fffffffffffffffff"), Err(Endless));
+        assert_eq!(chunked(b"00000000000000001"), Err(Endless));
+        assert_eq!(chunked(b"0000000000000001\r\na\r\n"), Ok(None));
         assert_eq!(chunked(b"3g\r\nabc\r\n"), Err(Endless));
         assert_eq!(chunked(b"3\r\nabcd\n0\r\n\r\n"), Err(Endless));
         assert_eq!(chunked(b"3\r\nabcXX0\r\n\r\n"), Err(Endless));
@@ -298,6 +370,39 @@ mod tests {
             let text = String::from_utf8_lossy(bytes);
             assert_eq!(behind(Framing::Chunked, bytes), Err(Endless), "{:?}", text);
         }
+    }
+
+    /// What servers make of them differs: the next chunk begins elsewhere for some.
+    #[test]
+    fn a_size_is_followed_by_an_extension_or_the_end_of_its_line() {
+        let chunked = |line: &str| {
+            let body = format!("{}\r\nabcde\r\n0\r\n\r\n", line);
+            behind(Framing::Chunked, body.as_bytes())
+        };
+        for line in &["5", "05", "5;a", "5;\ta=\"\u{e9} b\"", "5;a ; b=c"] {
+            assert_eq!(chunked(line), Ok(Some(Vec::new())), "{:?}", line);
+        }
+        for line in &[
+            "5 5",
+            "5 x",
+            "5 ",
+            "5\t",
+            "5 ;a",
+            " 5",
+            "0x5",
+            "+5",
+            "5_",
+            "5,5",
+            "5;a\0b",
+            "5;\u{1}",
+            "5;a\u{7f}",
+            "5;\u{b}",
+            ";a",
+        ] {
+            assert_eq!(chunked(line), Err(Endless), "{:?}", line);
+        }
+        let trailer = b"0\r\nA: \0b\r\n\r\n";
+        assert_eq!(behind(Framing::Chunked, trailer), Err(Endless));
     }
 
     #[test]

@@ -28,6 +28,16 @@ impl<T> Decoded<T> {
             Decoded::Complete(value, length) => Decoded::Complete(f(value), length),
         }
     }
+
+    /// The same, with the bytes of the head, the first of `bytes`.
+    pub(super) fn with_bytes(self, bytes: &[u8]) -> Decoded<(T, Vec<u8>)> {
+        match self {
+            Decoded::Partial => Decoded::Partial,
+            Decoded::Complete(value, length) => {
+                Decoded::Complete((value, bytes[..length].to_vec()), length)
+            }
+        }
+    }
 }
 
 /// Why a head is none.

@@ -6,7 +6,7 @@
 //! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] and [`Socks4`] are
 //! one with a proxy that speaks that instead of HTTP; clients of ours may speak it as well, and
 //! [`Socks5Server`] and [`Socks4Server`] hear them. A [`Forward`] is a request of theirs that is
-//! sent on.
+//! sent on, and a [`Reply`] what comes back.
 //!
 //! ```
 //! use ptunnel::wire::{Decoded, Request, Response, Verdict};
@@ -38,9 +38,9 @@ mod request;
 mod response;
 mod socks;
 
-pub use self::body::Framing;
+pub use self::body::{Framing, FramingFault};
 pub use self::exchange::{Exchange, Outcome, Proof, Step};
-pub use self::forward::{BrokenChunk, Forward, ForwardFault, Passage};
+pub use self::forward::{BrokenChunk, Forward, ForwardFault, Passage, Reply, ReplyFault};
 pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::refusal::{HttpRefusal, Refusal, Remedy, SocksRefusal};
 pub use self::request::{Inbound, Request};

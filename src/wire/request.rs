@@ -138,12 +138,7 @@ impl Inbound {
         bytes: &[u8],
         limit: usize,
     ) -> Result<Decoded<(Inbound, Vec<u8>)>, Malformed> {
-        Ok(match Inbound::decode(bytes, limit)? {
-            Decoded::Partial => Decoded::Partial,
-            Decoded::Complete(request, length) => {
-                Decoded::Complete((request, bytes[..length].to_vec()), length)
-            }
-        })
+        Ok(Inbound::decode(bytes, limit)?.with_bytes(bytes))
     }
 }
 

@@ -4,6 +4,9 @@ use super::auth::{self, Challenge};
 use super::body::Framing;
 use super::head::{is_alert, is_http2, within, Decoded, Malformed, FIELD_LIMIT};
 
+/// Interim replies (1xx) that are skipped; whoever sends more never answers.
+pub(super) const INTERIM_LIMIT: u8 = 8;
+
 /// The head of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
@@ -81,13 +84,21 @@ impl Response {
             if head.wants_credentials() {
                 head.challenges = Challenge::read_all(values("proxy-authenticate"));
                 let is_modern = response.version == Some(1);
-                head.framing = Framing::read(is_modern, values);
+                head.framing = Framing::of_kept(is_modern, values);
             } else {
                 let mut infos = values("proxy-authentication-info");
                 head.next_nonce = infos.find_map(|info| auth::parameter(info, "nextnonce"));
             }
             Ok(head)
         })
+    }
+
+    /// Decodes as [`decode`](Response::decode) does, and returns the bytes of the head as well.
+    pub(super) fn decode_whole(
+        bytes: &[u8],
+        limit: usize,
+    ) -> Result<Decoded<(Response, Vec<u8>)>, Malformed> {
+        Ok(Response::decode(bytes, limit)?.with_bytes(bytes))
     }
 
     /// Whether it is about who we are (407), so that (other) credentials may help.

@@ -4,18 +4,19 @@
 use std::io::Read;
 use std::net::SocketAddr;
 use std::thread;
+use std::time::Duration;
 
 use crate::dynamic::{answered, listening, of_joe};
 use crate::ends::Gate;
 use crate::status::eventually_is;
-use crate::support::parts::{command, curl, Nginx, Squid, Tinyproxy, SMALL};
+use crate::support::parts::{command, curl, run, Nginx, Squid, Tinyproxy, SMALL};
 use crate::support::tls::{Authority, Stunnel};
 use crate::support::{closed_address, Blackhole, Connection, Pattern, Peer, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
 
 /// What the destination gets behind the fields of a request.
-const OURS: &str = "Connection: close\r\nVia: 1.1 ptunnel\r\n\r\n";
+const OURS: &str = "Connection: close\r\n\r\n";
 
 /// A listener that connects directly.
 fn direct() -> Running {
@@ -184,9 +185,9 @@ fn a_second_request_reaches_nobody() {
             }
             let mut server = gate.accept();
             server.expect(expected);
+            server.send("HTTP/1.1 200 OK\r\n\r\n");
+            client.read_head();
             if manner == 1 {
-                server.send("HTTP/1.1 200 OK\r\n\r\n");
-                client.read_head();
                 client.send(&next);
             }
             // Its end reaches nobody, either.
@@ -215,12 +216,12 @@ fn the_destination_hears_what_is_for_it_and_nothing_else() {
     let mut server = gate.accept();
     server.expect(format!(
         "PUT /?q HTTP/1.0\r\nHost: {}\r\nX-A: 1\r\nAuthorization: Basic am9lOng=\r\n\
-         Content-Length: 2\r\nVia: 1.1 before\r\nConnection: close\r\nVia: 1.0 ptunnel\r\n\r\nab",
+         Content-Length: 2\r\nVia: 1.1 before\r\nConnection: close\r\n\r\nab",
         gate.address()
     ));
-    // What it answers, and ends with, is its own.
-    server.send("any\nthing");
-    client.expect("any\nthing");
+    // What its reply says, and ends with, is its own.
+    server.send("HTTP/1.0 200 OK\r\nContent-Type: a\r\n\r\nany\nthing");
+    client.expect("HTTP/1.0 200 OK\r\nContent-Type: a\r\nConnection: close\r\n\r\nany\nthing");
     server.reset();
     client.expect_reset();
 }
@@ -240,7 +241,7 @@ fn a_proxy_is_asked_for_a_tunnel_to_port_80() {
     assert!(server.is_quiet());
     server.send("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 early\r\n\r\n");
     server.expect(format!("GET /x HTTP/1.1\r\nHost: a.example\r\n{}", OURS));
-    client.expect("HTTP/1.1 200 early\r\n\r\n");
+    client.expect("HTTP/1.1 200 early\r\nConnection: close\r\n\r\n");
     eventually_is(&program, "ptunnel_clients", &["destination=\"*\""], 1.0);
 }
 
@@ -308,6 +309,7 @@ fn bulk_goes_both_ways_at_once() {
             Pattern::new(1).check(MIB, &rest);
             reader
         });
+        connection.send("HTTP/1.1 200 OK\r\n\r\n");
         Pattern::new(2).write(&mut connection, 32 * MIB).unwrap();
         // Only now, as in `tls`: at both ends stunnel leaves what it hasn't read yet.
         let mut reader = reading.join().unwrap();
@@ -335,6 +337,7 @@ fn bulk_goes_both_ways_at_once() {
             writer.send("GET http://192.0.2.1/ HTTP/1.1\r\n\r\n");
             writer
         });
+        client.read_head();
         Pattern::new(2).read(&mut client, 32 * MIB);
         writing.join().unwrap().finish_sending();
         client.expect_end();
@@ -345,18 +348,249 @@ fn bulk_goes_both_ways_at_once() {
 fn a_body_whose_end_can_not_be_found_is_cut() {
     let gate = Gate::open();
     let program = direct();
+    for chunk in &[
+        "five\r\n",
+        "5 5\r\n",
+        "5 x\r\n",
+        "5;a\0b\r\n",
+        "00000000000000005\r\n",
+    ] {
+        let mut client = program.connect();
+        client.send(format!(
+            "PUT http://{}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            gate.address()
+        ));
+        let mut server = gate.accept();
+        server.read_head();
+        server.expect("5\r\nhello\r\n");
+        client.send(chunk);
+        server.expect_reset();
+        client.expect_reset();
+        program.says(&["info", "cut: client: its request has a chunk"]);
+    }
+}
+
+/// A server that answers one request of a connection with this body, and doesn't close it until the
+/// other side has; then, or when nothing has come for a moment, it says more.
+fn keeping(body: &'static str) -> Peer {
+    Peer::proxy(move |mut connection| {
+        let reply = |body: &str| {
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}",
+                body.len(),
+                body
+            )
+        };
+        connection.send(reply(body));
+        let moment = Some(Duration::from_millis(500));
+        connection.stream().set_read_timeout(moment).unwrap();
+        let _ = connection.read(&mut [0]);
+        let _ = connection.try_send(reply("of another server"));
+        connection.stream().set_read_timeout(None).unwrap();
+        connection.drain();
+    })
+}
+
+/// Asks for URLs on one connection, as long as that lasts.
+const REUSE: &str = "
+import http.client, sys
+connection = http.client.HTTPConnection(sys.argv[1], timeout=20)
+for url in sys.argv[2:]:
+    connection.request('GET', url)
+    print(connection.getresponse().read().decode())
+";
+
+/// A client sent its next request, to another host, on the connection of the first: it was
+/// swallowed, and what the first server said next passed for the answer.
+#[test]
+fn no_server_answers_for_another() {
+    let (first, second) = (keeping("first"), keeping("second"));
+    let program = direct();
+    let at = program.address().to_string();
+    let url = |server: &Peer| format!("http://{}/", server.address());
+    let (a, b) = (url(&first), url(&second));
+    let proxy = format!("http://{}", at);
+    let urls = ["--noproxy", "", "-x", &proxy, "-w", "\n", &a, &b, &a];
+    let said = String::from_utf8(curl(&urls)).unwrap();
+    assert_eq!(said, "first\nsecond\nfirst\n");
+    let said = run("python3", &["-c", REUSE, &at, &a, &b, &a]);
+    assert_eq!(String::from_utf8(said).unwrap(), "first\nsecond\nfirst\n");
+    assert_eq!((first.accepted(), second.accepted()), (4, 2));
+}
+
+/// A page of 30 images took 25 s: each request waited for the end of the connection before.
+#[test]
+fn an_origin_that_ignores_close_delays_nobody() {
+    let origin = Peer::proxy(|mut connection| {
+        connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nimage");
+        connection.drain();
+    });
+    let program = direct();
+    let at = program.address().to_string();
+    let urls: Vec<String> = (0..30)
+        .map(|number| format!("http://{}/{}", origin.address(), number))
+        .collect();
+    let mut args = vec!["-c", REUSE, &at];
+    args.extend(urls.iter().map(String::as_str));
+    let said = run("python3", &args);
+    assert_eq!(String::from_utf8(said).unwrap(), "image\n".repeat(30));
+    assert_eq!(origin.accepted(), 30);
+    let heads = origin.heads();
+    let paths: Vec<&str> = heads
+        .iter()
+        .filter_map(|head| head.split(' ').nth(1))
+        .collect();
+    let expected: Vec<String> = (0..30).map(|number| format!("/{}", number)).collect();
+    assert_eq!(paths, expected);
+}
+
+#[test]
+fn a_reply_ends_where_its_framing_says() {
+    let (gate, program) = (Gate::open(), direct());
+    let length = "Content-Length: 5\r\n";
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    let chunks = "5;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n";
+    let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n";
+    for (method, interim, status, fields, body) in &[
+        ("GET", "", "200 OK", length, "hello"),
+        ("GET", "", "200 OK", "Content-Length: 0\r\n", ""),
+        ("GET", "", "404 No", chunked, chunks),
+        ("GET", interim, "200 OK", length, "hello"),
+        ("HEAD", "", "200 OK", length, ""),
+        ("HEAD", interim, "200 OK", chunked, ""),
+        ("GET", "", "204 No Content", "", ""),
+        ("GET", "", "304 Not Modified", length, ""),
+    ] {
+        for is_cut in &[false, true] {
+            let mut client = program.connect();
+            client.send(format!(
+                "{} http://{}/ HTTP/1.1\r\n\r\n",
+                method,
+                gate.address()
+            ));
+            let mut server = gate.accept();
+            server.read_head();
+            let next = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret";
+            let hops = "Connection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=9\r\n";
+            let head = format!("HTTP/1.1 {}\r\nX-A: b\r\n{}", status, fields);
+            let said = format!("{}{}{}\r\n{}", interim, head, hops, body);
+            if *is_cut {
+                server.send_apart(said.as_bytes().chunks(23));
+                let _ = server.try_send(next);
+            } else {
+                server.send(said + next);
+            }
+            // The connection of both ends, though neither has ended it.
+            let expected = format!("{}{}Connection: close\r\n\r\n{}", interim, head, body);
+            assert_eq!(String::from_utf8(client.rest()).unwrap(), expected);
+            server.expect_end();
+        }
+    }
+}
+
+/// A client that speaks HTTP/1.0 takes an interim reply for the last one (RFC 9110 §15.2).
+#[test]
+fn an_old_client_gets_no_interim_reply() {
+    let (gate, program) = (Gate::open(), direct());
+    let mut client = program.connect();
+    client.send(format!("GET http://{}/ HTTP/1.0\r\n\r\n", gate.address()));
+    let mut server = gate.accept();
+    server.read_head();
+    server.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n");
+    let expected = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+    assert_eq!(String::from_utf8(client.rest()).unwrap(), expected);
+}
+
+#[test]
+fn a_reply_that_can_not_be_read_is_a_bad_gateway() {
+    let (gate, program) = (Gate::open(), direct());
+    for (said, words) in &[
+        ("220 mail.example ESMTP\r\n", "not HTTP/1"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+            "'5, 6'",
+        ),
+        ("HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n", "(101)"),
+        ("HTTP/1.1 200 OK\r\nContent-", "ended before"),
+        ("", "ended before"),
+    ] {
+        let mut client = program.connect();
+        client.send(get(gate.address(), "/"));
+        let mut server = gate.accept();
+        server.read_head();
+        server.send(said);
+        server.finish_sending();
+        let reply = String::from_utf8(client.rest_or_reset()).unwrap();
+        let status = reply.lines().next();
+        assert_eq!(status, Some("HTTP/1.1 502 Bad Gateway"), "{}", reply);
+        let told = "cannot forward the server's reply: ";
+        assert!(reply.contains(told) && reply.contains(words), "{}", reply);
+        program.says(&["info", "cut: upstream: ", told, words]);
+    }
+}
+
+#[test]
+fn a_reply_whose_end_can_not_be_found_is_cut() {
+    let (gate, program) = (Gate::open(), direct());
+    let mut client = program.connect();
+    client.send(get(gate.address(), "/"));
+    let mut server = gate.accept();
+    server.read_head();
+    server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    client.read_head();
+    client.expect("5\r\nhello\r\n");
+    server.send("5 5\r\nhello");
+    client.expect_reset();
+    server.expect_reset();
+    program.says(&[
+        "info",
+        "cut: upstream: ",
+        "it has a chunk that can't be read",
+    ]);
+}
+
+/// It says no to an upload and closes the connection, while the client is still sending.
+#[test]
+fn an_answer_before_the_end_of_the_request_arrives() {
+    let (gate, program) = (Gate::open(), direct());
     let mut client = program.connect();
     client.send(format!(
-        "PUT http://{}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
-        gate.address()
+        "PUT http://{}/ HTTP/1.1\r\nContent-Length: {}\r\n\r\n",
+        gate.address(),
+        8 * MIB
     ));
     let mut server = gate.accept();
     server.read_head();
-    server.expect("5\r\nhello\r\n");
-    client.send("five\r\n");
-    server.expect_reset();
-    client.expect_reset();
-    program.says(&["info", "cut: client: its request has a chunk"]);
+    server.send("HTTP/1.1 413 Too much\r\nContent-Length: 0\r\n\r\n");
+    client.read_head();
+    client.expect_end();
+    server.reset();
+    client.send(vec![0; 8 * MIB as usize]);
+    client.finish_sending();
+    program.says(&["info", "closed by both sides"]);
+}
+
+/// nginx compresses no reply to a request that has `Via`.
+#[test]
+fn the_server_compresses_as_it_does_without_a_proxy() {
+    let (nginx, program) = (Nginx::compressing(), direct());
+    let at = format!("http://{}", program.address());
+    let url = format!("http://{}/small", nginx.address());
+    let encoding = |way: &[&str]| {
+        let asked = [
+            "-o",
+            "/dev/null",
+            "-D",
+            "-",
+            "-H",
+            "Accept-Encoding: gzip",
+            &url,
+        ];
+        let head = String::from_utf8(curl(&[way, &asked].concat())).unwrap();
+        head.contains("\r\nContent-Encoding: gzip\r\n")
+    };
+    assert!(encoding(&["--noproxy", "*"]));
+    assert!(encoding(&["--noproxy", "", "-x", &at]));
 }
 
 /// A reply that is ours.
@@ -403,6 +637,11 @@ fn says_why_it_is_not_sent_on() {
         ),
         (fields("Content-Length: 1\r\nContent-Length: 2"), "'1, 2'"),
         (fields("Transfer-Encoding: gzip"), "'gzip'"),
+        (
+            fields("Transfer-Encoding: identity, chunked"),
+            "'identity, chunked'",
+        ),
+        (fields("Transfer_Encoding: chunked"), "'Transfer_Encoding'"),
         (fields("A: b\r\n folded"), "not HTTP/1"),
         (fields("Host: a\r\nHost: b"), "more than one Host"),
     ] {

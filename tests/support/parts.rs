@@ -362,6 +362,11 @@ impl Nginx {
         ))
     }
 
+    /// One that compresses what it may.
+    pub fn compressing() -> Nginx {
+        Nginx::start_with("gzip on;\ngzip_min_length 1;\ngzip_types *;\n")
+    }
+
     fn start_with(options: &str) -> Nginx {
         let program = find("nginx");
         let folder = TempDir::new();

@@ -6,13 +6,11 @@ use std::mem;
 use super::super::auth::{Answer, Dialogue, Identity};
 use super::super::body::Skip;
 use super::super::refusal::Attempt;
+use super::super::response::INTERIM_LIMIT;
 use super::super::HEAD_LIMIT;
 use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, Verdict};
 use super::Step;
 use crate::config::Scheme;
-
-/// Interim replies (1xx) that are skipped before a proxy is found to be talking nonsense.
-const INTERIM: u8 = 8;
 
 /// Asks a proxy for a tunnel, with as many requests as it takes to say who we are.
 ///
@@ -116,7 +114,7 @@ impl Http {
                     return Ok(Step::Granted(self.take_rest()));
                 }
                 Verdict::Refused => return self.refused(response),
-                Verdict::Interim if self.interim == INTERIM => {
+                Verdict::Interim if self.interim == INTERIM_LIMIT => {
                     return Err(Malformed::TooManyInterim)
                 }
                 Verdict::Interim => self.interim += 1,

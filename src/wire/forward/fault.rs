@@ -3,6 +3,7 @@
 use std::error;
 use std::fmt;
 
+use super::super::FramingFault;
 use crate::escape::{shown, Escaped};
 
 /// Why a request isn't sent on.
@@ -22,14 +23,10 @@ pub enum ForwardFault {
     Fragment,
     /// Its host or its port is none: why.
     Destination(String),
-    /// Not one number.
-    Length(String),
-    /// `Content-Length` beside `Transfer-Encoding`.
-    TwoFramings,
-    /// Another transfer coding than chunked is the last one, or chunked comes twice.
-    Coding(String),
-    /// A transfer coding in HTTP/1.0 (RFC 9112 §6.1).
-    CodedTooEarly,
+    /// Two readers could find its end in two places.
+    Framing(FramingFault),
+    /// A field that some servers take for one that states where the request ends.
+    Imitation(String),
     /// It may not be sent on, by its own `Max-Forwards`.
     LastHop,
     /// A `Max-Forwards` that is no number.
@@ -63,20 +60,12 @@ impl fmt::Display for ForwardFault {
             }
             ForwardFault::Fragment => f.write_str("the URL of a request has no '#' in it"),
             ForwardFault::Destination(why) => f.write_str(why),
-            ForwardFault::Length(text) => write!(
+            ForwardFault::Framing(fault) => fault.fmt(f),
+            ForwardFault::Imitation(name) => write!(
                 f,
-                "its Content-Length isn't one number: '{}'",
-                Escaped(text.as_bytes())
+                "some servers take its field '{}' for one that states the length of its body",
+                Escaped(name.as_bytes())
             ),
-            ForwardFault::TwoFramings => {
-                f.write_str("it has both a Content-Length and a Transfer-Encoding")
-            }
-            ForwardFault::Coding(text) => write!(
-                f,
-                "its Transfer-Encoding doesn't end in one 'chunked': '{}'",
-                Escaped(text.as_bytes())
-            ),
-            ForwardFault::CodedTooEarly => f.write_str("HTTP/1.0 has no Transfer-Encoding"),
             ForwardFault::LastHop => f.write_str("its Max-Forwards is 0: it ends at this proxy"),
             ForwardFault::Hops(text) => write!(
                 f,
@@ -88,3 +77,9 @@ impl fmt::Display for ForwardFault {
 }
 
 impl error::Error for ForwardFault {}
+
+impl From<FramingFault> for ForwardFault {
+    fn from(fault: FramingFault) -> ForwardFault {
+        ForwardFault::Framing(fault)
+    }
+}

@@ -5,20 +5,32 @@ use std::fmt;
 use std::io;
 
 use super::super::body::{Body, Framing};
+use super::Reply;
 
 /// Lets one request through, its head and its body, and nothing behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     head: usize,
     body: Body,
+    /// Its method is HEAD.
+    is_head: bool,
+    /// Its client speaks HTTP/1.1.
+    is_modern: bool,
 }
 
 impl Passage {
-    pub(super) fn new(head: usize, framing: Framing) -> Passage {
+    pub(super) fn new(head: usize, framing: Framing, is_head: bool, is_modern: bool) -> Passage {
         Passage {
             head,
             body: Body::new(framing),
+            is_head,
+            is_modern,
         }
+    }
+
+    /// The reply to this request, of which nothing has come yet.
+    pub fn reply(&self) -> Reply {
+        Reply::new(self.is_head, self.is_modern)
     }
 
     /// How many bytes of this piece, from its first, are of the request.

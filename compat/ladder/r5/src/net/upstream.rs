@@ -196,7 +196,10 @@ impl AsyncWrite for Upstream {
 /// As far as it is true of both: the relay asks the bare one itself.
 impl Transport for Upstream {
     fn error(&self) -> Option<io::Error> {
-        self.socket().error()
+        match self {
+            Upstream::Forwarding(stream) if stream.is_answered() => None,
+            _ => self.socket().error(),
+        }
     }
 
     async fn failed(&self) -> io::Error {
