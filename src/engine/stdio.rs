@@ -2,6 +2,8 @@
 
 use std::os::unix::net::UnixStream;
 
+use futures::sync::oneshot;
+use futures::Future;
 use tokio_core::reactor::Core;
 
 use super::{shutdown, Engine, Gateway, Origin, Settings, Tunnel};
@@ -16,7 +18,8 @@ use crate::sys;
 ///
 /// # Errors
 ///
-/// When the tunnel can't be opened or is cut.
+/// When the tunnel can't be opened or is cut, and when stdin or stdout fails: the upstream is reset
+/// then, and what came from it is still written.
 pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     let tunnel = Tunnel::new(destination.clone(), &Gateway::new(config.route.clone()));
@@ -25,16 +28,22 @@ pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Erro
     shutdown::ignore_interrupt().map_err(failed)?;
     let (client, ours) = UnixStream::pair().map_err(failed)?;
     let client = Socket::from_unix(client, engine.handle()).map_err(failed)?;
-    let output = stdio::pump(ours, sys::close_stdout).map_err(failed)?;
+    let (tell, told) = oneshot::channel();
+    let on_failure = || {
+        let _ = tell.send(());
+    };
+    let pump = stdio::pump(ours, sys::close_stdout, on_failure).map_err(failed)?;
 
-    let carried = engine
-        .handle()
-        .run(&mut core, engine.carry(client, Origin::Stdio, &tunnel))?;
-    output
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    carried
-        .end
-        .map(drop)
-        .map_err(|cut| Error::cut(destination, cut))
+    // The tunnel is dropped, and with that reset, when stdin or stdout fails first.
+    let carried = engine.carry(client, Origin::Stdio, &tunnel).map(Some);
+    let first = carried.select(told.then(|_| Ok(None)));
+    let first = first.map(|(end, _)| end).map_err(|(e, _)| e);
+    let carried = engine.handle().run(&mut core, first)?;
+    pump.finish()
+        .map_err(|failure| Error::cut(destination, failure))?;
+    match carried {
+        Some(carried) => carried.end.map(drop),
+        None => Ok(()), // not without a failure
+    }
+    .map_err(|cut| Error::cut(destination, cut))
 }

@@ -10,6 +10,7 @@ mod linux;
 mod notify;
 #[cfg(feature = "cli")]
 mod user;
+mod wait;
 
 #[cfg(feature = "cli")]
 pub use self::arguments::rewrite_arguments;
@@ -20,3 +21,4 @@ pub use self::linux::*;
 pub use self::notify::Notifier;
 #[cfg(feature = "cli")]
 pub use self::user::effective_user;
+pub(crate) use self::wait::{wait_readable, wait_writable};

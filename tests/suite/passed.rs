@@ -350,3 +350,18 @@ fn the_servers_end_reaches_inetds_client_while_it_goes_on() {
     client.finish_sending();
     assert_eq!(server.rest(), b"not quite");
 }
+
+/// It looked like an end, and the destination took what it had got for all there was.
+#[test]
+fn the_reset_of_inetds_client_resets_the_server() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address()).args(&["-W", "a.example:1"]);
+    let program = program.args(&["--half-close-delay", "0"]);
+    let inetd = Inetd::start(&program);
+    let mut client = inetd.connect();
+    client.send("half of it");
+    let mut server = gate.grant();
+    server.expect("half of it");
+    client.reset();
+    server.expect_reset();
+}

@@ -172,6 +172,104 @@ fn input_and_output_may_be_files() {
     Pattern::new(4).read_all(&mut std::fs::File::open(output).unwrap(), MIB);
 }
 
+/// Starts the program with this change to its streams, which whoever shares them may have made.
+fn started_after(program: Ptunnel, change: &str) -> Running {
+    let become_it = format!(
+        "import os, sys; {}; os.execv(sys.argv[1], sys.argv[1:])",
+        change
+    );
+    program.started_by(&["python3", "-c", &become_it]).spawn()
+}
+
+/// It was taken for an end at the first wait: what came later was lost, with exit code 0.
+#[test]
+fn input_and_output_may_be_non_blocking() {
+    let gate = Gate::open();
+    let change = "os.set_blocking(0, False); os.set_blocking(1, False)";
+    let mut program = started_after(through(&gate), change);
+    let mut server = gate.grant();
+    let quiet = || server.is_quiet();
+    steadily("no end", Duration::from_millis(300), quiet);
+    let mut input = program.stdin();
+    for piece in &["first", "second"] {
+        input.write_all(piece.as_bytes()).unwrap();
+        server.expect(piece);
+        let quiet = || server.is_quiet();
+        steadily("no end", Duration::from_millis(100), quiet);
+    }
+    drop(input);
+    server.expect_end();
+    let mut output = program.stdout();
+    let writing = thread::spawn(move || Pattern::new(6).write(&mut server, 3 * MIB).unwrap());
+    // More than a pipe holds: it waits for room.
+    let at_work = || !program.has_ended();
+    steadily("at work", Duration::from_millis(300), at_work);
+    Pattern::new(6).read_all(&mut output, 3 * MIB);
+    writing.join().unwrap();
+    let finished = program.finish();
+    finished.expect_code(0);
+    assert_eq!(finished.stderr, "");
+}
+
+#[test]
+fn an_input_that_cannot_be_read_resets_the_destination() {
+    let gate = Gate::open();
+    // The first read waits, and the one after that fails: a terminal or a socket can do so, too.
+    let folder = TempDir::new();
+    let library = parts::preloadable(&folder, FAILING_READ);
+    let mut program = through(&gate).env("LD_PRELOAD", &library[..]).spawn();
+    let mut input = program.stdin();
+    input.write_all(b"first").unwrap();
+    let mut server = gate.grant();
+    server.expect("first");
+    server.send("answer");
+    let mut output = program.stdout();
+    let mut answer = [0; 6];
+    output.read_exact(&mut answer).unwrap();
+    input.write_all(b"second").unwrap();
+    server.expect_reset();
+    let finished = program.finish();
+    assert_eq!(&answer, b"answer");
+    finished.expect_code(1);
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    for word in &[
+        "the tunnel to example.org:22 was cut",
+        "cannot read stdin",
+        "os error 5",
+    ] {
+        assert!(finished.stderr.contains(word), "{}", finished.stderr);
+    }
+}
+
+/// Stdin fails with EIO from the second read on.
+const FAILING_READ: &str = "
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <unistd.h>
+ssize_t read(int fd, void *bytes, size_t most) {
+    static int reads;
+    ssize_t (*real)(int, void *, size_t) = dlsym(RTLD_NEXT, \"read\");
+    ssize_t count = real(fd, bytes, most);
+    if (fd == 0 && ++reads > 1) {
+        errno = EIO;
+        return -1;
+    }
+    return count;
+}
+";
+
+#[test]
+fn an_input_that_is_no_stream_is_a_failure_at_once() {
+    let gate = Gate::open();
+    let finished = through(&gate).after("exec </").run();
+    assert_failed(
+        &finished,
+        1,
+        &["example.org:22", "cannot read stdin", "os error 21"],
+    );
+}
+
 /// Ctrl-C in a session belongs to what runs in it (proxytunnel#61).
 #[test]
 fn leaves_sigint_to_the_session() {

@@ -2,6 +2,8 @@
 
 use std::os::unix::net::UnixStream;
 
+use futures01::sync::oneshot;
+use futures01::Future as _;
 use ptunnel::config::{Config, Destination};
 use ptunnel::engine::Settings;
 use ptunnel::net::Socket;
@@ -19,25 +21,33 @@ use crate::hosted::{core, on_core};
 ///
 /// # Errors
 ///
-/// When the tunnel can't be opened or is cut.
+/// When the tunnel can't be opened or is cut, and when stdin or stdout fails: the upstream is reset
+/// then, and what came from it is still written.
 pub(crate) async fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     ignore_interrupt().map_err(failed)?;
     let (client, ours) = UnixStream::pair().map_err(failed)?;
-    let output = pump(ours, close_stdout).map_err(failed)?;
+    let (tell, told) = oneshot::channel();
+    let on_failure = || {
+        let _ = tell.send(());
+    };
+    let pump = pump(ours, close_stdout, on_failure).map_err(failed)?;
 
     let tunnel = Tunnel::new(destination.clone(), &Gateway::new(config.route.clone()));
     let carried = on_core(core("reactor-1")?, Settings::of(config), move |engine| {
         let client = Socket::from_unix(client, engine.handle()).map_err(failed)?;
-        Ok(engine.carry(client, Origin::Stdio, &tunnel))
+        // The tunnel is dropped, and with that reset, when stdin or stdout fails first.
+        let carried = engine.carry(client, Origin::Stdio, &tunnel).map(Some);
+        let first = carried.select(told.then(|_| Ok(None)));
+        Ok(first.map(|(end, _)| end).map_err(|(e, _)| e))
     })
     .await?;
     // Nobody else is on this thread who could mind that it blocks.
-    output
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    carried
-        .end
-        .map(drop)
-        .map_err(|cut| Error::cut(destination, cut))
+    pump.finish()
+        .map_err(|failure| Error::cut(destination, failure))?;
+    match carried {
+        Some(carried) => carried.end.map(drop),
+        None => Ok(()), // not without a failure
+    }
+    .map_err(|cut| Error::cut(destination, cut))
 }

@@ -9,6 +9,7 @@ use ptunnel::route::{Gateway, Tunnel};
 use ptunnel::stdio::pump;
 use ptunnel::Error;
 use tokio::net::UnixStream;
+use tokio::sync::oneshot;
 
 use crate::panics::Vital;
 use crate::server::on_this_thread;
@@ -21,7 +22,8 @@ use crate::{Engine, Links, Settings};
 ///
 /// # Errors
 ///
-/// When the tunnel can't be opened or is cut.
+/// When the tunnel can't be opened or is cut, and when stdin or stdout fails: the upstream is reset
+/// then, and what came from it is still written.
 pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     let tunnel = Tunnel::new(destination.clone(), &Gateway::new(config.route.clone()));
@@ -30,19 +32,27 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Resul
         let (client, ours) = StdStream::pair().map_err(failed)?;
         client.set_nonblocking(true).map_err(failed)?;
         let client = UnixStream::from_std(client).map_err(failed)?;
-        let output = pump(ours, close_stdout).map_err(failed)?;
+        let (tell, told) = oneshot::channel();
+        let on_failure = || {
+            let _ = tell.send(());
+        };
+        let pump = pump(ours, close_stdout, on_failure).map_err(failed)?;
         let mut vital = Vital::default();
         let engine = Engine::<L>::new(Settings::of(config), &mut vital);
         let carried = tokio::select! {
-            carried = L::carry(&engine, client, Origin::Stdio.into(), &tunnel) => carried?,
+            carried = L::carry(&engine, client, Origin::Stdio.into(), &tunnel) => Some(carried?),
+            // The tunnel is dropped, and with that reset, when stdin or stdout fails first.
+            Ok(()) = told => None,
             panic = vital.panicked() => resume_unwind(panic),
         };
         // Nobody else is on this thread who could mind that it blocks.
-        output.join().unwrap_or_else(|panic| resume_unwind(panic));
+        pump.finish()
+            .map_err(|failure| Error::cut(destination, failure))?;
         Ok(carried)
     })?;
-    carried?
-        .end
-        .map(drop)
-        .map_err(|cut| Error::cut(destination, cut))
+    match carried? {
+        Some(carried) => carried.end.map(drop),
+        None => Ok(()), // not without a failure
+    }
+    .map_err(|cut| Error::cut(destination, cut))
 }
