@@ -365,6 +365,10 @@ mod tests {
             unreachable!("there is no Unix socket")
         }
 
+        fn listen(&self) -> io::Result<()> {
+            unreachable!("there is no Unix socket")
+        }
+
         fn adopt(_: Inherited) -> io::Result<Paper> {
             unreachable!("nothing is passed")
         }

@@ -130,12 +130,19 @@ pub trait Listen: Sized {
     /// Those of the system.
     fn bind(address: &SocketAddr, shared: bool) -> io::Result<Self>;
 
-    /// Binds a Unix socket to which its owner alone may connect, and listens.
+    /// Binds a Unix socket to which its owner alone may connect.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system: then there is no file.
+    fn bind_path(path: &Path) -> io::Result<Self>;
+
+    /// Listens on a Unix socket that is bound.
     ///
     /// # Errors
     ///
     /// Those of the system.
-    fn bind_path(path: &Path) -> io::Result<Self>;
+    fn listen(&self) -> io::Result<()>;
 
     /// Takes over a socket that listens already.
     ///
@@ -324,6 +331,7 @@ fn bind_at<L: Listen>(path: &Path, count: usize) -> Result<Bound<L>, Error> {
     let name = Escaped(path.as_os_str().as_bytes()).to_string();
     let bind = || {
         let (file, listening) = SocketFile::create(path, L::bind_path)?;
+        listening.listen()?;
         Ok((file, share(listening, count)?))
     };
     match bind() {

@@ -247,7 +247,7 @@ impl Listening {
         Ok(Listening { io, path: None })
     }
 
-    /// Binds a Unix socket to which its owner alone may connect, and listens.
+    /// Binds a Unix socket to which its owner alone may connect.
     ///
     /// # Errors
     ///
@@ -258,7 +258,6 @@ impl Listening {
         // Before there is a file: nobody gets in meanwhile.
         sys::set_mode(&io, 0o600)?;
         io.bind(&SockAddr::unix(path)?)?;
-        io.listen(BACKLOG)?;
         Ok(Listening {
             io,
             path: Some(path.to_path_buf()),
@@ -303,6 +302,10 @@ impl Listen for Listening {
 
     fn bind_path(path: &Path) -> io::Result<Listening> {
         Listening::bind_path(path)
+    }
+
+    fn listen(&self) -> io::Result<()> {
+        self.io.listen(BACKLOG)
     }
 
     fn adopt(socket: Inherited) -> io::Result<Listening> {

@@ -9,6 +9,8 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod bytes;
+#[cfg(target_arch = "x86_64")]
+pub mod faults;
 pub mod parts;
 pub mod peer;
 pub mod process;

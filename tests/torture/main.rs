@@ -25,3 +25,5 @@ mod faults;
 mod network;
 mod restarts;
 mod secrets;
+#[cfg(target_arch = "x86_64")]
+mod syscalls;

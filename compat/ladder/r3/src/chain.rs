@@ -17,16 +17,15 @@ use ptunnel::report::{Carried, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
-use ptunnel_r5::net::Transport;
+use ptunnel_r5::net::{Tcp, Transport};
 use ptunnel_r5::Resolver;
-use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::bridged::Bridged;
 use crate::Rung3;
 
 type Engine = Rc<ptunnel_r5::Engine<Rung3>>;
-type Upstream = Upstream01<Bridged<TcpStream>>;
+type Upstream = Upstream01<Bridged<Tcp>>;
 /// A way to a destination.
 pub(crate) type Stream = Rewind<Upstream>;
 type Opened = (Stream, Via);
@@ -173,10 +172,7 @@ fn locate(engine: &Engine, leg: Leg) -> impl Future<Item = Leg, Error = Error> {
     As01::pin(async move { engine.locate(leg).await })
 }
 
-fn dial_proxy(
-    engine: &Engine,
-    way: &Candidate,
-) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
+fn dial_proxy(engine: &Engine, way: &Candidate) -> impl Future<Item = Bridged<Tcp>, Error = Error> {
     let resolver = &engine.settings.resolver;
     let address = &way.spec().address;
     dial(engine, resolver, way.peer(), address, way.family())
@@ -202,13 +198,13 @@ fn dial(
     peer: Peer,
     address: &HostPort,
     family: Family,
-) -> impl Future<Item = Bridged<TcpStream>, Error = Error> {
+) -> impl Future<Item = Bridged<Tcp>, Error = Error> {
     let (engine, resolver, address) = (engine.clone(), resolver.clone(), address.clone());
     As01::pin(async move { engine.dial_by(&resolver, &peer, &address, family).await })
         .map(Bridged::new)
 }
 
-fn bare(socket: Bridged<TcpStream>) -> Rewind<Upstream> {
+fn bare(socket: Bridged<Tcp>) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 

@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use ptunnel::config::{Family, HostPort};
 use ptunnel::{shortage, Error, Peer};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::net;
+use crate::net::{self, Tcp};
 use crate::Resolver;
 
 /// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
@@ -30,16 +29,16 @@ pub async fn dial(
     address: &HostPort,
     family: Family,
     resolver: &Resolver,
-) -> Result<TcpStream, Error> {
+) -> Result<Tcp, Error> {
     match resolver.lookup(address, family).await {
         Ok(addresses) => race(addresses).await.map_err(|e| Error::connect(peer, e)),
         Err(e) => Err(Error::resolve(peer, e)),
     }
 }
 
-type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
+type Attempt = Pin<Box<dyn Future<Output = io::Result<Tcp>>>>;
 
-async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+async fn race(addresses: Vec<SocketAddr>) -> io::Result<Tcp> {
     let mut waiting = addresses.into_iter();
     let mut attempts: Vec<Attempt> = Vec::new();
     let mut error = io::ErrorKind::NotFound.into();
@@ -65,13 +64,13 @@ async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     }
 }
 
-async fn attempt(address: SocketAddr) -> io::Result<TcpStream> {
+async fn attempt(address: SocketAddr) -> io::Result<Tcp> {
     let connected = net::connect(address).await;
     connected.map_err(|e| shortage::of_attempt(&address, e))
 }
 
 /// What the first attempt to end came to; it is no longer among them then.
-async fn next_answer(attempts: &mut Vec<Attempt>) -> io::Result<TcpStream> {
+async fn next_answer(attempts: &mut Vec<Attempt>) -> io::Result<Tcp> {
     poll_fn(|cx| {
         for index in 0..attempts.len() {
             if let Poll::Ready(answer) = attempts[index].as_mut().poll(cx) {

@@ -15,10 +15,9 @@ use ptunnel::route::Via;
 use ptunnel::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
 use ptunnel::{Error, Peer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use crate::limits::within;
-use crate::net::{Rewind, Transport};
+use crate::net::{Rewind, Tcp, Transport};
 use crate::parting::tell;
 use crate::session::unless_left;
 use crate::{Engine, Links};
@@ -65,7 +64,7 @@ impl<L: Links> Engine<L> {
         client: C,
         visit: Visit,
         policy: &Policy,
-    ) -> Result<Option<(Rewind<C>, TcpStream, Line)>, Error> {
+    ) -> Result<Option<(Rewind<C>, Tcp, Line)>, Error> {
         let limit = self.settings.timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
         let (mut client, request) = within(limit, late, read_request(client)).await?;

@@ -16,10 +16,9 @@ use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::tally::Meter;
 use ptunnel::wire::{Outcome, Passage};
 use ptunnel::{Error, Peer, Phase};
-use tokio::net::TcpStream;
 
 use crate::limits::within;
-use crate::net::{Forwarding, Rewind, Transport, Upstream};
+use crate::net::{Forwarding, Rewind, Tcp, Transport, Upstream};
 use crate::{secure, Connect, Engine, Links, Resolver};
 
 /// A way to the destination, opened for one client.
@@ -143,7 +142,7 @@ impl<L: Connect> Engine<L> {
         }
     }
 
-    async fn dial_proxy(&self, way: &Candidate) -> Result<TcpStream, Error> {
+    async fn dial_proxy(&self, way: &Candidate) -> Result<Tcp, Error> {
         let address = &way.spec().address;
         self.dial(&way.peer(), address, way.family()).await
     }
@@ -166,7 +165,7 @@ type Reach<'a> = Pin<Box<dyn Future<Output = Result<Rewind<Upstream>, Error>> + 
 pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
     links: &'a L,
     client: C,
-    stream: Result<Rewind<TcpStream>, Rewind<Upstream>>,
+    stream: Result<Rewind<Tcp>, Rewind<Upstream>>,
     meter: Option<Meter>,
 ) -> Pin<Box<dyn Future<Output = Result<Closed, Cut>> + 'a>> {
     match stream {
@@ -175,7 +174,7 @@ pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
     }
 }
 
-fn bare(socket: TcpStream) -> Rewind<Upstream> {
+fn bare(socket: Tcp) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 
@@ -217,7 +216,7 @@ impl<L: Links> Engine<L> {
         peer: &Peer,
         address: &HostPort,
         family: Family,
-    ) -> Result<TcpStream, Error> {
+    ) -> Result<Tcp, Error> {
         self.dial_by(&self.settings.resolver, peer, address, family)
             .await
     }
@@ -233,7 +232,7 @@ impl<L: Links> Engine<L> {
         peer: &Peer,
         address: &HostPort,
         family: Family,
-    ) -> Result<TcpStream, Error> {
+    ) -> Result<Tcp, Error> {
         debug!("{peer}: connecting");
         let limit = self.settings.timeouts.connect;
         let late = || Error::timed_out(Phase::Connecting, peer.clone(), limit);

@@ -2,6 +2,7 @@
 //!
 //! - [`Listening`]: bound, not on any reactor yet; [`Accept`]: on one.
 //! - [`connect`]: one address, one socket.
+//! - [`Restarting`]: a socket whose calls a signal may interrupt.
 //! - [`Transport`]: splice and reset, besides reading and writing.
 //! - [`Rewind`]: a stream with bytes put back in front of it.
 //! - [`Forwarding`]: one to which a single request goes.
@@ -11,13 +12,15 @@
 //! a short read couldn't be trusted. tokio 1 does what it was written for, and it is gone.
 
 mod forwarding;
+mod restarting;
 mod rewind;
 mod socket;
 mod transport;
 mod upstream;
 
 pub use self::forwarding::Forwarding;
+pub use self::restarting::Restarting;
 pub use self::rewind::Rewind;
-pub use self::socket::{connect, Accept, Listening};
+pub use self::socket::{connect, Accept, Listening, Tcp};
 pub use self::transport::Transport;
 pub use self::upstream::{Below, Upstream};

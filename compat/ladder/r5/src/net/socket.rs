@@ -19,7 +19,7 @@ use ptunnel::Escaped;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::Transport;
+use super::{Restarting, Transport};
 
 /// Clients that the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -27,6 +27,9 @@ const BACKLOG: i32 = 1024;
 /// Asks a peer that has been quiet for five minutes whether it is still there: one that went
 /// away without a word would hold its tunnel for ever.
 const KEEPALIVE: TcpKeepalive = TcpKeepalive::new().with_time(Duration::from_secs(300));
+
+/// A TCP connection.
+pub type Tcp = Restarting<TcpStream>;
 
 /// A listening socket, bound but not yet on any reactor, so that it may go to a thread.
 #[derive(Debug)]
@@ -79,8 +82,14 @@ impl Listen for Listening {
         socket.set_permissions(Permissions::from_mode(0o600))?;
         let socket = Socket::from(OwnedFd::from(socket));
         socket.bind(&SockAddr::unix(path)?)?;
-        socket.listen(BACKLOG)?;
         Ok(Listening::Unix(socket.into()))
+    }
+
+    fn listen(&self) -> io::Result<()> {
+        match self {
+            Listening::Tcp(listener) => SockRef::from(listener).listen(BACKLOG),
+            Listening::Unix(listener) => SockRef::from(listener).listen(BACKLOG),
+        }
     }
 
     fn adopt(socket: Inherited) -> io::Result<Listening> {
@@ -136,12 +145,12 @@ pub trait Accept: AsFd {
 }
 
 impl Accept for TcpListener {
-    type Stream = TcpStream;
+    type Stream = Tcp;
 
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, Origin)>> {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Tcp, Origin)>> {
         let (socket, address) = ready!(self.poll_accept(cx))?;
         socket.set_nodelay(true)?;
-        Poll::Ready(Ok((socket, Origin::Address(address))))
+        Poll::Ready(Ok((Restarting::new(socket), Origin::Address(address))))
     }
 
     fn name(&self) -> String {
@@ -150,11 +159,11 @@ impl Accept for TcpListener {
 }
 
 impl Accept for UnixListener {
-    type Stream = UnixStream;
+    type Stream = Restarting<UnixStream>;
 
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, Origin)>> {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Self::Stream, Origin)>> {
         let (socket, _) = ready!(self.poll_accept(cx))?;
-        Poll::Ready(Ok((socket, Origin::Unix)))
+        Poll::Ready(Ok((Restarting::new(socket), Origin::Unix)))
     }
 
     fn name(&self) -> String {
@@ -180,9 +189,9 @@ fn name_of_path(path: Option<&Path>) -> String {
 /// # Errors
 ///
 /// Those of connect(2).
-pub async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+pub async fn connect(address: SocketAddr) -> io::Result<Tcp> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE)?;
-    Ok(stream)
+    Ok(Restarting::new(stream))
 }

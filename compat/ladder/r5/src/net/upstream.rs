@@ -8,10 +8,9 @@ use openssl::ssl::{self, ErrorCode};
 use ptunnel::config::TlsPeer;
 use ptunnel::tls::{explain, is_alert};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_openssl::SslStream;
 
-use super::{Forwarding, Rewind, Transport};
+use super::{Forwarding, Rewind, Tcp, Transport};
 
 /// A bare socket, or TLS over one, or over TLS: each proxy of a chain may speak its own. And what
 /// lets one request through to any of these.
@@ -22,7 +21,7 @@ use super::{Forwarding, Rewind, Transport};
 /// The root drives OpenSSL itself; here tokio-openssl does.
 pub enum Upstream {
     /// The socket itself.
-    Bare(TcpStream),
+    Bare(Tcp),
     /// TLS over it, or over another such stream, after its handshake.
     Secure(Box<Secured>),
     /// Any of these, for one request.
@@ -84,14 +83,14 @@ impl Upstream {
     /// # Errors
     ///
     /// The stream as it was, if it isn't.
-    pub fn bare(stream: Rewind<Upstream>) -> Result<Rewind<TcpStream>, Rewind<Upstream>> {
+    pub fn bare(stream: Rewind<Upstream>) -> Result<Rewind<Tcp>, Rewind<Upstream>> {
         match stream.into_parts() {
             (Upstream::Bare(socket), front) => Ok(Rewind::new(socket, front)),
             (other, front) => Err(Rewind::new(other, front)),
         }
     }
 
-    fn socket(&self) -> &TcpStream {
+    fn socket(&self) -> &Tcp {
         match self {
             Upstream::Bare(socket) => socket,
             Upstream::Secure(stream) => stream.get_ref().stream.get_ref().socket(),

@@ -1,0 +1,158 @@
+//! System calls of the program that fail when a test says so; see faults.c.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+
+use super::parts::preloadable;
+use super::program::Ptunnel;
+use super::temp::TempDir;
+
+/// Rules that there is room for.
+const RULES: usize = 16;
+/// Words of a rule, of four bytes each.
+const WORDS: usize = 8;
+/// Where in a rule the calls that failed are counted.
+const HITS: usize = 7;
+
+/// A kind of system call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Call {
+    Read = 1,
+    Write,
+    Accept,
+    Connect,
+    Splice,
+    Pipe,
+    EpollAdd,
+    EpollWait,
+    Dup,
+    Socket,
+    Listen,
+    Option,
+    Shutdown,
+    PipeSize,
+}
+
+/// Which calls fail, and with what.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    call: Call,
+    error: i32,
+    every: u32,
+    skip: u32,
+    limit: u32,
+    any: bool,
+}
+
+impl Fault {
+    /// Each call of this kind, on sockets with an IP address where it is about one.
+    pub fn new(call: Call, error: i32) -> Fault {
+        let any = matches!(
+            call,
+            Call::Splice | Call::Pipe | Call::EpollWait | Call::Dup | Call::Socket | Call::PipeSize
+        );
+        Fault {
+            call,
+            error,
+            every: 1,
+            skip: 0,
+            limit: 0,
+            any,
+        }
+    }
+
+    /// Only each call with this number.
+    pub fn every(self, every: u32) -> Fault {
+        Fault { every, ..self }
+    }
+
+    /// So many go well before.
+    pub fn after(self, skip: u32) -> Fault {
+        Fault { skip, ..self }
+    }
+
+    /// So many at most.
+    pub fn at_most(self, limit: u32) -> Fault {
+        Fault { limit, ..self }
+    }
+
+    /// On whatever descriptor.
+    pub fn on_all(self) -> Fault {
+        Fault { any: true, ..self }
+    }
+}
+
+/// What fails in the programs that were started with it.
+pub struct Faults {
+    file: File,
+    library: String,
+    path: String,
+    _folder: TempDir,
+}
+
+impl Faults {
+    /// Nothing fails yet.
+    pub fn none() -> Faults {
+        let folder = TempDir::new();
+        let library = preloadable(&folder, include_str!("faults.c"));
+        let path = folder.file("faults", [0; RULES * WORDS * 4]);
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        Faults {
+            file: file.expect("a file of the test"),
+            library,
+            path,
+            _folder: folder,
+        }
+    }
+
+    /// A program whose calls can fail; nothing may stand before it on its command line.
+    pub fn of(&self, program: Ptunnel) -> Ptunnel {
+        program
+            .env("LD_PRELOAD", &self.library)
+            .env("PTUNNEL_FAULTS", &self.path)
+    }
+
+    /// From now on these fail, and no others.
+    pub fn set(&self, faults: &[Fault]) {
+        self.clear();
+        assert!(faults.len() <= RULES);
+        for (place, fault) in faults.iter().enumerate() {
+            let words = [
+                fault.error as u32,
+                fault.every,
+                fault.skip,
+                fault.limit,
+                fault.any as u32,
+                0,
+                0,
+            ];
+            for (word, value) in words.iter().enumerate() {
+                self.write(place, 1 + word, *value);
+            }
+            // Last: it is in force from here on.
+            self.write(place, 0, fault.call as u32);
+        }
+    }
+
+    /// Nothing fails any more.
+    pub fn clear(&self) {
+        (0..RULES).for_each(|place| self.write(place, 0, 0));
+    }
+
+    /// How many calls each of the faults has met.
+    pub fn hits(&self, count: usize) -> Vec<u32> {
+        let hits = |place| {
+            let mut word = [0; 4];
+            let at = (place * WORDS + HITS) * 4;
+            self.file.read_exact_at(&mut word, at as u64).expect("it");
+            u32::from_ne_bytes(word)
+        };
+        (0..count).map(hits).collect()
+    }
+
+    fn write(&self, place: usize, word: usize, value: u32) {
+        let at = (place * WORDS + word) * 4;
+        let written = self.file.write_all_at(&value.to_ne_bytes(), at as u64);
+        written.expect("a file of the test");
+    }
+}

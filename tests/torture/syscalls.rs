@@ -1,0 +1,348 @@
+//! System calls that fail, as they do on a machine that is short of something: nothing is lost
+//! without a word, nothing hangs, no descriptor is left behind.
+
+use std::fs;
+use std::net::TcpListener;
+use std::thread;
+
+use libc::{
+    EADDRNOTAVAIL, ECONNABORTED, ECONNREFUSED, ECONNRESET, EHOSTUNREACH, EINTR, EMFILE,
+    ENETUNREACH, ENFILE, ENOBUFS, ENOMEM, ENOSPC, EPERM, EPIPE, EPROTO,
+};
+
+use crate::ends::Gate;
+use crate::support::faults::Call::{
+    Accept, Connect, EpollAdd, EpollWait, Option as SetOption, Pipe, PipeSize, Read, Socket,
+    Splice, Write,
+};
+use crate::support::faults::{Call, Fault, Faults};
+use crate::support::process::{is_listening, listeners};
+use crate::support::temp::free_port;
+use crate::support::traffic::{self, Dice, End, Outcome, Plan};
+use crate::support::{eventually, sys, Connection, Pattern, Process, Ptunnel, Running, TempDir};
+
+/// A tunnel through the embedded proxy of another process; both can fail.
+struct Stage {
+    faults: Faults,
+    origin: Gate,
+    proxy: Running,
+    program: Running,
+    descriptors: Vec<usize>,
+}
+
+impl Stage {
+    fn start(args: &[&str]) -> Stage {
+        let faults = Faults::none();
+        let origin = Gate::open();
+        let proxy = faults.of(Ptunnel::new().serving().args(args)).start();
+        let program = Ptunnel::through(proxy.proxy()).to(origin.address());
+        let program = faults.of(program.args(args)).start();
+        let mut stage = Stage {
+            faults,
+            origin,
+            proxy,
+            program,
+            descriptors: Vec::new(),
+        };
+        // Whatever is made once is there afterwards, but for pipes.
+        stage.check();
+        stage.processes().iter().for_each(|one| one.settle());
+        stage.descriptors = stage.open();
+        stage
+    }
+
+    fn processes(&self) -> [Process; 2] {
+        [self.proxy.process(), self.program.process()]
+    }
+
+    /// How many descriptors each process has but for pipes, which are kept for the next tunnel.
+    fn open(&self) -> Vec<usize> {
+        let open = |one: &Process| one.descriptors().saturating_sub(one.pipe_ends());
+        self.processes().iter().map(open).collect()
+    }
+
+    fn join(&self) -> (Connection, Connection) {
+        (self.program.connect(), self.origin.accept())
+    }
+
+    /// One more tunnel carries a word each way.
+    fn check(&self) {
+        let (mut client, mut server) = self.join();
+        client.send("ping");
+        server.expect("ping");
+        server.send("pong");
+        client.expect("pong");
+    }
+
+    /// Tunnels side by side, each full of random traffic that must arrive whole.
+    fn exchange(&self, seed: u64) {
+        let mut dice = Dice::new(seed);
+        let runs: Vec<_> = (0..3)
+            .map(|number| {
+                let (sides, mut dice) = (self.join(), dice.fork());
+                let plans = (plan(number, &mut dice), plan(number + 1, &mut dice));
+                thread::spawn(move || traffic::exchange(number, sides, plans, &mut dice))
+            })
+            .collect();
+        runs.into_iter().for_each(traffic::joined);
+    }
+
+    /// The same, where a tunnel may be cut: then both sides know.
+    fn expect_whole_or_told(&self, seed: u64) {
+        let mut dice = Dice::new(seed);
+        let runs: Vec<_> = (0..3)
+            .map(|number| {
+                let (sides, mut dice) = (self.join(), dice.fork());
+                let plans = (plan(number, &mut dice), plan(number + 1, &mut dice));
+                thread::spawn(move || {
+                    let streams = (Pattern::new(number * 2), Pattern::new(number * 2 + 1));
+                    let (client, server) = traffic::play(streams, sides, plans, &mut dice);
+                    expect_all_or_told(plans.0.bytes, &server);
+                    expect_all_or_told(plans.1.bytes, &client);
+                })
+            })
+            .collect();
+        runs.into_iter().for_each(traffic::joined);
+    }
+
+    /// It goes on as if nothing had been, and nothing is left of what was.
+    #[track_caller]
+    fn expect_recovered(&self) {
+        self.faults.clear();
+        self.exchange(1);
+        eventually("as few descriptors as before", || {
+            let open = self.open();
+            let mut pairs = open.iter().zip(&self.descriptors);
+            pairs.all(|(now, before)| now <= before)
+        });
+    }
+}
+
+/// The first fills pipes.
+fn plan(number: u64, dice: &mut Dice) -> Plan {
+    let bytes = match number {
+        0 => 6 << 20,
+        _ => dice.below(300_000),
+    };
+    Plan {
+        bytes,
+        end: End::Orderly,
+    }
+}
+
+/// All that was to be sent to this side has arrived there, or it knows that something is missing.
+fn expect_all_or_told(bytes: u64, outcome: &Outcome) {
+    if outcome.seen != bytes {
+        traffic::expect_told(outcome);
+    }
+}
+
+/// Runs `check` with one fault after the other, each of which must be met.
+fn with_each(stage: &Stage, faults: &[Fault], check: impl Fn(u64)) {
+    for (number, fault) in faults.iter().enumerate() {
+        println!("{:?}", fault);
+        stage.faults.set(&[*fault]);
+        check(number as u64 + 2);
+        let hits = stage.faults.hits(1)[0];
+        assert!(hits > 0, "{:?}: no such call", fault);
+        stage.expect_recovered();
+    }
+}
+
+#[test]
+fn what_can_be_tried_again_or_done_without_is_not_noticed() {
+    let stage = Stage::start(&[]);
+    let mut faults = vec![
+        Fault::new(Read, EINTR).every(2).on_all(),
+        // On sockets alone: tokio panics when its own eventfd is interrupted, which the kernel
+        // never does.
+        Fault::new(Write, EINTR).every(2),
+        Fault::new(Splice, EINTR).every(2),
+        Fault::new(EpollWait, EINTR).every(2),
+    ];
+    for error in &[EINTR, ECONNABORTED, EPROTO, EPERM] {
+        faults.push(Fault::new(Accept, *error).every(2));
+    }
+    for error in &[EMFILE, ENFILE, ENOBUFS, ENOMEM] {
+        faults.push(Fault::new(Accept, *error).at_most(2));
+    }
+    with_each(&stage, &faults, |seed| stage.exchange(seed));
+}
+
+/// Each with programs that have no pipe yet.
+#[test]
+fn without_a_pipe_it_copies() {
+    let mut faults = vec![Fault::new(PipeSize, EPERM), Fault::new(PipeSize, ENOMEM)];
+    for error in &[EMFILE, ENFILE, ENOMEM] {
+        faults.push(Fault::new(Pipe, *error));
+        faults.push(Fault::new(Pipe, *error).every(2));
+    }
+    for fault in faults {
+        let stage = Stage::start(&[]);
+        with_each(&stage, &[fault], |seed| stage.exchange(seed));
+    }
+}
+
+#[test]
+fn a_tunnel_that_cannot_go_on_is_cut_for_both_sides() {
+    let stage = Stage::start(&[]);
+    let mut faults = Vec::new();
+    for call in &[Read, Write] {
+        for error in &[ENOMEM, ENOBUFS, ECONNRESET, EPIPE] {
+            // Behind what opens the three tunnels.
+            faults.push(Fault::new(*call, *error).after(20).every(7));
+        }
+    }
+    with_each(&stage, &faults, |seed| stage.expect_whole_or_told(seed));
+}
+
+/// What opens a tunnel: the client learns at once that there is none.
+#[test]
+fn a_tunnel_that_cannot_be_opened_is_refused() {
+    let stage = Stage::start(&[]);
+    let mut faults = Vec::new();
+    for error in &[
+        EADDRNOTAVAIL,
+        ECONNREFUSED,
+        EHOSTUNREACH,
+        EINTR,
+        ENETUNREACH,
+        ENOBUFS,
+        ENOMEM,
+    ] {
+        faults.push(Fault::new(Connect, *error));
+        // The tunnel's own goes well, the proxy's doesn't.
+        faults.push(Fault::new(Connect, *error).after(1));
+    }
+    for error in &[EMFILE, ENFILE, ENOBUFS, ENOMEM] {
+        faults.push(Fault::new(Socket, *error));
+        faults.push(Fault::new(Socket, *error).after(1));
+    }
+    for error in &[ENOMEM, ENOSPC] {
+        // Each client's own goes well, that of its other side doesn't.
+        faults.push(Fault::new(EpollAdd, *error).after(1).every(2));
+    }
+    with_each(&stage, &faults, |_| {
+        let mut client = stage.program.connect();
+        client.send("hello");
+        assert_eq!(client.rest_or_reset(), b"");
+        // A connection that was begun and given up.
+        let given_up = stage.origin.try_accept();
+        given_up
+            .into_iter()
+            .for_each(|mut server| server.expect_nothing());
+    });
+}
+
+/// A client that can't be watched is turned away, and the next one served.
+#[test]
+fn a_client_that_cannot_be_watched_is_closed_and_the_listener_goes_on() {
+    let stage = Stage::start(&[]);
+    let faults: Vec<Fault> = [ENOMEM, ENOSPC]
+        .iter()
+        .map(|error| Fault::new(EpollAdd, *error).at_most(2))
+        .collect();
+    with_each(&stage, &faults, |_| {
+        for _ in 0..2 {
+            let mut client = stage.program.connect();
+            client.send("hello");
+            assert_eq!(client.rest_or_reset(), b"");
+        }
+    });
+}
+
+/// Whatever fails while a reload opens its listeners, on whichever thread: the old ones go on.
+#[test]
+fn a_reload_that_fails_anywhere_changes_nothing() {
+    let calls: &[(Call, i32, u32)] = &[
+        (EpollAdd, ENOSPC, 0),
+        (EpollAdd, ENOMEM, 1),
+        (Socket, EMFILE, 0),
+        (Socket, ENOBUFS, 1),
+        (Call::Listen, libc::EADDRINUSE, 0),
+        (SetOption, ENOMEM, 0),
+    ];
+    for threads in &[1, 2] {
+        let faults = Faults::none();
+        let origin = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let destination = origin.local_addr().expect("an address");
+        let (old, new) = (free_port(), free_port());
+        let folder = TempDir::new();
+        let path = folder.at("new");
+        let text = |tunnels: &[String]| {
+            let tunnels = tunnels.join("', '");
+            format!(
+                "no-proxy = '*'\nthreads = {}\ntunnels = ['{}']\n",
+                threads, tunnels
+            )
+        };
+        let before = format!("{}:{}", old, destination);
+        let kinds = [
+            format!("{}:{}", new, destination),
+            format!("{}:{}", path, destination),
+        ];
+        let file = folder.file_with_mode("ptunnel.toml", 0o600, text(&[before]));
+        let program = faults.of(Ptunnel::new().args(&["--config", &file]));
+        let program = program.more_lines(1).start();
+        let process = program.process();
+        let sockets = listeners(program.address());
+        process.settle();
+        let descriptors = process.descriptors();
+        for (call, error, skip) in calls {
+            for kind in &kinds {
+                let is_path = kind.starts_with('/');
+                // One thread watches one socket; a path has one socket and no options.
+                if *skip >= *threads
+                    || is_path && (*skip > 0 && *call == Socket || *call == SetOption)
+                {
+                    continue;
+                }
+                println!(
+                    "{:?} {} after {} for {}, {} threads",
+                    call, error, skip, kind, threads
+                );
+                let fault = Fault::new(*call, *error).after(*skip).on_all().at_most(1);
+                fs::write(&file, text(&[kind.clone()])).expect("the file");
+                let told = program.stderr().matches("not reloaded").count();
+                faults.set(&[fault]);
+                program.signal(sys::SIGHUP);
+                eventually("it says why not", || {
+                    program.stderr().matches("not reloaded").count() > told
+                });
+                assert_eq!(faults.hits(1), [1]);
+                faults.clear();
+                let stderr = program.stderr();
+                let mut lines = stderr.lines().rev();
+                let line = lines.find(|line| line.contains("not reloaded"));
+                let line = line.expect("waited for");
+                let name = if is_path {
+                    path.clone()
+                } else {
+                    new.to_string()
+                };
+                let why = std::io::Error::from_raw_os_error(*error).to_string();
+                assert!(line.contains(&name) && line.contains(&why), "{}", line);
+                assert!(!is_listening(([127, 0, 0, 1], new).into()));
+                assert!(fs::symlink_metadata(&path).is_err(), "its file");
+                assert_eq!(listeners(program.address()), sockets);
+                eventually("as few descriptors as before", || {
+                    process.descriptors() <= descriptors
+                });
+                let mut client = program.connect();
+                let (mut server, _) = origin
+                    .accept()
+                    .map(|(s, a)| (Connection::new(s, 0), a))
+                    .unwrap();
+                client.send("ping");
+                server.expect("ping");
+            }
+        }
+        // What it failed to do it can do.
+        fs::write(&file, text(&kinds)).expect("the file");
+        program.signal(sys::SIGHUP);
+        eventually("the new one is open", || {
+            is_listening(([127, 0, 0, 1], new).into())
+        });
+        eventually("the old one is closed", || !is_listening(program.address()));
+    }
+}
