@@ -57,6 +57,15 @@ struct Record {
     /// Of the live tunnels, by how many there had been with each: those open longest come first.
     flows: BTreeMap<u64, Arc<Flow>>,
     last_failure: Option<Failure>,
+    /// How it went for the last client to whom a tunnel was opened, or could not be.
+    last_outcome: Option<Outcome>,
+}
+
+/// What became of a client that wanted a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Opened,
+    Failed,
 }
 
 /// Why a client wasn't served, and when.
@@ -81,10 +90,14 @@ impl Tally {
         self.lock().totals.left += 1;
     }
 
-    /// Counts one that got no tunnel.
+    /// Counts one that got no tunnel. That one was denied what it asked for says nothing of how
+    /// others will fare.
     pub(crate) fn failed(&self, error: &Error) {
         let mut record = self.lock();
         record.totals.failures[error.cause() as usize] += 1;
+        if error.cause() != Cause::Denied {
+            record.last_outcome = Some(Outcome::Failed);
+        }
         record.last_failure = Some(Failure {
             when: SystemTime::now(),
             why: error.to_string(),
@@ -107,6 +120,10 @@ impl Tally {
         let eldest: Vec<Arc<Flow>> = record.flows.values().take(most).cloned().collect();
         let others = record.flows.len() - eldest.len();
         (eldest, others)
+    }
+
+    pub(crate) fn last_outcome(&self) -> Option<Outcome> {
+        self.lock().last_outcome
     }
 
     pub(crate) fn last_failure(&self) -> Option<Failure> {
@@ -243,6 +260,7 @@ impl Arrival {
         let flow = Arc::new(flow);
         let mut record = self.tally.lock();
         record.totals.opening.note(after);
+        record.last_outcome = Some(Outcome::Opened);
         let place = record.totals.opened();
         record.flows.insert(place, flow.clone());
         self.tunnel = Some((place, flow));

@@ -9,7 +9,7 @@ const AVOIDED: u64 = 30_000;
 /// What is remembered of one proxy, whichever lists it is in.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    /// A time in milliseconds, or 0 when it isn't avoided.
+    /// A time in milliseconds; 0 unless it failed and hasn't answered since.
     avoided_until: AtomicU64,
     /// How often it could be used.
     answers: AtomicU64,
@@ -22,6 +22,8 @@ pub(super) struct Record {
 pub(crate) struct Standing {
     /// New tunnels go through it, as far as is known.
     pub(crate) is_in_use: bool,
+    /// It failed, and hasn't answered since.
+    pub(crate) is_down: bool,
     /// It isn't asked first for now.
     pub(crate) is_avoided: bool,
     /// How often it answered, be it with a no.
@@ -127,10 +129,12 @@ impl Memory {
     pub(super) fn standing(&self, place: usize, now: u64) -> Standing {
         let record = &self.records[place];
         let answers = record.answers.load(Ordering::Relaxed);
-        let is_avoided = record.avoided_until() > now;
+        let avoided_until = record.avoided_until();
+        let (is_down, is_avoided) = (avoided_until > 0, avoided_until > now);
         let worked_last = answers > 0 && self.in_use.load(Ordering::Relaxed) == place;
         Standing {
-            is_in_use: worked_last && !is_avoided,
+            is_in_use: worked_last && !is_down,
+            is_down,
             is_avoided,
             answers,
             failures: record.failures.load(Ordering::Relaxed),
@@ -182,25 +186,34 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_in_use_once_it_has_answered_and_until_it_fails() {
+    fn a_proxy_is_in_use_once_it_has_answered_and_down_from_a_failure_to_its_next_answer() {
         let memory = of(2);
         let standing = |proxy, now| {
+            let standing = memory.standing(proxy, now);
             let Standing {
-                is_in_use,
-                is_avoided,
-                answers,
-                failures,
-            } = memory.standing(proxy, now);
-            (is_in_use, is_avoided, answers, failures)
+                answers, failures, ..
+            } = standing;
+            let state = match (standing.is_in_use, standing.is_down, standing.is_avoided) {
+                (true, false, false) => "in use",
+                (false, false, false) => "standby",
+                (false, true, true) => "avoided",
+                (false, true, false) => "down",
+                other => panic!("{:?}", other),
+            };
+            (state, answers, failures)
         };
-        assert_eq!(standing(0, 0), (false, false, 0, 0));
+        assert_eq!(standing(0, 0), ("standby", 0, 0));
         memory.worked(0);
-        assert_eq!(standing(0, 1), (true, false, 1, 0));
+        assert_eq!(standing(0, 1), ("in use", 1, 0));
         memory.failed(0, 5);
         memory.worked(1);
-        assert_eq!(standing(0, 6), (false, true, 1, 1));
-        assert_eq!(standing(1, 6), (true, false, 1, 0));
-        assert_eq!(standing(0, 5 + AVOIDED), (false, false, 1, 1));
+        assert_eq!(standing(0, 6), ("avoided", 1, 1));
+        assert_eq!(standing(1, 6), ("in use", 1, 0));
+        // Its time is over, but nobody has asked it again.
+        assert_eq!(standing(0, 5 + AVOIDED), ("down", 1, 1));
+        memory.worked(0);
+        assert_eq!(standing(0, 6 + AVOIDED), ("in use", 2, 1));
+        assert_eq!(standing(1, 6 + AVOIDED), ("standby", 1, 0));
     }
 
     #[test]

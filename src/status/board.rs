@@ -6,6 +6,7 @@
 //! its last numbers are seen; then they are kept in the sum alone, which never falls.
 
 use std::collections::HashMap;
+use std::fs;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -19,6 +20,8 @@ use crate::tally::{Flow, Tally, Totals};
 /// Everything that can be looked at.
 #[derive(Debug)]
 pub(crate) struct Board {
+    /// What this machine is called, if that is known.
+    pub(super) host: Option<String>,
     pub(super) started: SystemTime,
     pub(super) turned_away: TurnedAway,
     scene: Mutex<Scene>,
@@ -33,9 +36,9 @@ pub(crate) struct Scene {
     pub(super) listeners: Vec<Listener>,
     /// Of those that are out of sight.
     past: Totals,
-    /// How often each way to a proxy that there was before the change that has made this answered,
-    /// and failed, until then.
-    earlier: HashMap<String, (u64, u64)>,
+    /// How each way to a proxy that there was before the change that has made this had done until
+    /// then.
+    earlier: HashMap<String, Standing>,
 }
 
 /// A listener, on all of its threads.
@@ -58,6 +61,7 @@ pub(crate) struct Next {
 impl Board {
     pub(crate) fn new(turned_away: TurnedAway) -> Board {
         Board {
+            host: host_name(),
             started: SystemTime::now(),
             turned_away,
             scene: Mutex::default(),
@@ -67,10 +71,7 @@ impl Board {
     /// Begins the scene that a configuration makes.
     pub(crate) fn next(&self, config: &Config, gateway: &Gateway) -> Next {
         let mut scene = self.scene();
-        let standings = scene.standings().into_iter();
-        scene.earlier = standings
-            .map(|(way, standing)| (way, (standing.answers, standing.failures)))
-            .collect();
+        scene.earlier = scene.standings().into_iter().collect();
         scene.timeouts = config.timeouts.clone();
         scene.gateway = Some(gateway.clone());
         Next {
@@ -168,9 +169,11 @@ impl Scene {
         standings
             .map(|(way, mut standing)| {
                 let way = way.to_string();
-                let (answers, failures) = self.earlier.get(&way).copied().unwrap_or_default();
-                standing.answers += answers;
-                standing.failures += failures;
+                if let Some(earlier) = self.earlier.get(&way) {
+                    standing.is_down |= earlier.is_down && standing.answers == 0;
+                    standing.answers += earlier.answers;
+                    standing.failures += earlier.failures;
+                }
                 (way, standing)
             })
             .collect()
@@ -200,6 +203,13 @@ impl Listener {
     pub(super) fn destination(&self) -> String {
         destination(&self.service)
     }
+}
+
+/// What the kernel calls this machine, or the container that this process is in.
+fn host_name() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    let name = name.trim();
+    Some(name.to_string()).filter(|_| !name.is_empty())
 }
 
 /// What its clients are connected to; `*` is what they ask for.

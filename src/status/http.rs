@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::seats::{Seat, Seats};
 use super::{json, metrics, spawn, Status};
 use crate::trial::{Stream, Timed};
-use crate::wire::{HeadReader, Inbound, Malformed};
+use crate::wire::{HeadReader, Inbound, Malformed, FIELD_LIMIT};
 
 /// Who has come has so long to ask.
 const HEARING: Duration = Duration::from_secs(2);
@@ -62,7 +62,10 @@ fn converse(seat: &Seat, status: &Status) -> io::Result<()> {
         return Ok(());
     }
     let answer = match question {
-        Ok(question) => status.answer(&question).encode(question.method != "HEAD"),
+        Ok((question, head)) => {
+            let answer = status.answer(&question, &head);
+            answer.encode(question.method != "HEAD")
+        }
         Err(_) => Answer::text(400, "this is no HTTP request").encode(true),
     };
     // A probe may have taken its time.
@@ -75,7 +78,10 @@ fn converse(seat: &Seat, status: &Status) -> io::Result<()> {
     Ok(())
 }
 
-fn read(stream: &mut impl Read) -> io::Result<Result<Inbound, Malformed>> {
+/// A question, with the bytes of its head.
+type Question = (Inbound, Vec<u8>);
+
+fn read(stream: &mut impl Read) -> io::Result<Result<Question, Malformed>> {
     let mut head = HeadReader::new(LONGEST);
     let mut piece = [0; 1024];
     loop {
@@ -83,7 +89,7 @@ fn read(stream: &mut impl Read) -> io::Result<Result<Inbound, Malformed>> {
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        match head.extend(&piece[..count], Inbound::decode) {
+        match head.extend(&piece[..count], Inbound::decode_whole) {
             Ok(None) => {}
             Ok(Some(question)) => return Ok(Ok(question)),
             Err(why) => return Ok(Err(why)),
@@ -92,7 +98,7 @@ fn read(stream: &mut impl Read) -> io::Result<Result<Inbound, Malformed>> {
 }
 
 impl Status {
-    fn answer(&self, question: &Inbound) -> Answer {
+    fn answer(&self, question: &Inbound, head: &[u8]) -> Answer {
         if !matches!(&question.method[..], "GET" | "HEAD") {
             let mut answer = Answer::text(405, "only GET and HEAD are served");
             answer.fields = "Allow: GET, HEAD\r\n".into();
@@ -123,6 +129,9 @@ impl Status {
                 fields: String::new(),
                 body: json::page(&self.board, &self.history),
             },
+            ("/healthz/probe", _) | ("/healthz", Some("probe=1")) if is_cross_site(head, host) => {
+                Answer::text(403, "a page of another site can't ask for a probe")
+            }
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) => self.probe(),
             ("/healthz", _) => Answer::text(200, "ok"),
             _ => Answer::text(
@@ -159,6 +168,30 @@ fn address(question: &Inbound) -> (Option<&str>, &str) {
         }
         _ => (question.host.as_deref(), target),
     }
+}
+
+/// Whether a browser says that a page of another site asks: such a page can't read the answer, but
+/// would have us connect. The page of another port is one, too, though Fetch calls it the same site.
+fn is_cross_site(head: &[u8], host: Option<&str>) -> bool {
+    let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
+    let mut request = httparse::Request::new(&mut fields);
+    if request.parse(head).is_err() {
+        return true;
+    }
+    let host = host.unwrap_or_default().trim();
+    let is_foreign = |field: &httparse::Header<'_>| {
+        let value = String::from_utf8_lossy(field.value);
+        let value = value.trim();
+        if field.name.eq_ignore_ascii_case("Sec-Fetch-Site") {
+            !matches!(value, "same-origin" | "none")
+        } else if field.name.eq_ignore_ascii_case("Origin") {
+            let origin = value.splitn(2, "://").nth(1);
+            !origin.map_or(false, |origin| origin.eq_ignore_ascii_case(host))
+        } else {
+            false
+        }
+    };
+    request.headers.iter().any(is_foreign)
 }
 
 /// Whether a question that came over loopback was meant for us: a page elsewhere may have its own
@@ -222,6 +255,35 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_is_cross_site_where_the_browser_says_so() {
+        let is_cross_site = |field: &str| {
+            let head = format!("GET / HTTP/1.1\r\nHost: localhost:9\r\n{}\r\n\r\n", field);
+            is_cross_site(head.as_bytes(), Some("localhost:9"))
+        };
+        for field in &[
+            "Accept: */*",
+            "Sec-Fetch-Site: none",
+            "sec-fetch-site: same-origin",
+            "Origin: http://localhost:9",
+            "Origin: http://LOCALHOST:9",
+        ] {
+            assert!(!is_cross_site(field), "{}", field);
+        }
+        for field in &[
+            "Sec-Fetch-Site: cross-site",
+            "SEC-FETCH-SITE: same-site",
+            "Sec-Fetch-Site: ",
+            "Origin: null",
+            "Origin: http://localhost:8",
+            "Origin: https://evil.example",
+            "Origin: http://localhost:9\r\nSec-Fetch-Site: cross-site",
+            "Sec-Fetch-Site: same-origin\r\nOrigin: null",
+        ] {
+            assert!(is_cross_site(field), "{}", field);
+        }
+    }
 
     #[test]
     fn a_name_that_somebody_else_made_lead_here_is_not_answered() {

@@ -2,16 +2,17 @@
 
 use std::fmt::{self, Display, Write};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::board::{Board, Listener};
+use super::board::{Board, Listener, Scene};
 use super::history::{History, Interval, STEP};
 use crate::error::Cause;
 use crate::escape::Quoted;
 use crate::report::Traffic;
 use crate::route::Standing;
+use crate::seconds::Decimal;
 use crate::service::Service;
-use crate::tally::{Failure, Flow, Histogram, ENDS};
+use crate::tally::{Failure, Flow, Histogram, Outcome, ENDS};
 
 /// So many tunnels are shown one by one, however many there are.
 const MOST: usize = 100;
@@ -28,8 +29,10 @@ pub(super) fn page(board: &Board, history: &History) -> String {
     }
     let mut object = Object::default();
     object.member("version", Quoted(env!("CARGO_PKG_VERSION")));
+    object.member("host", Maybe(board.host.as_deref().map(Quoted)));
+    object.member("state", Quoted(state(&scene, &steps)));
     object.member("time", seconds(SystemTime::now()));
-    object.member("uptime", board.uptime().as_secs_f64());
+    object.member("uptime", Decimal(board.uptime()));
     object.member("clients", totals.clients);
     object.member("opened", totals.opened());
     object.member("left", totals.left);
@@ -60,9 +63,36 @@ fn carried(traffic: Traffic) -> String {
 fn quantiles(times: &Histogram) -> String {
     let mut object = Object::default();
     object.member("count", times.count());
-    object.member("p50", Maybe(times.quantile(0.5)));
-    object.member("p95", Maybe(times.quantile(0.95)));
+    object.member("p50", Maybe(quantile(times, 0.5)));
+    object.member("p95", Maybe(quantile(times, 0.95)));
     object.end()
+}
+
+fn quantile(times: &Histogram, part: f64) -> Option<Decimal> {
+    let seconds = times.quantile(part)?;
+    Some(Decimal(Duration::from_secs_f64(seconds)))
+}
+
+/// How it goes, by what tunnels experience: `failing` where the last client of each listener that
+/// had any got no tunnel, `degraded` where one did, a proxy is down, or clients failed within the
+/// last minute; `unused` before the first client, and else `serving`.
+fn state(scene: &Scene, steps: &[Interval]) -> &'static str {
+    let outcomes = scene.open().filter_map(|one| one.tally.last_outcome());
+    let outcomes: Vec<Outcome> = outcomes.collect();
+    let failing = outcomes.iter().filter(|one| **one == Outcome::Failed);
+    let failing = failing.count();
+    let is_proxy_down = scene.standings().iter().any(|(_, one)| one.is_down);
+    let minute = (60 / STEP.as_secs()) as usize;
+    let failed_lately = steps.iter().rev().take(minute).any(|step| step.failed > 0);
+    if failing > 0 && failing == outcomes.len() {
+        "failing"
+    } else if failing > 0 || is_proxy_down || failed_lately {
+        "degraded"
+    } else if outcomes.is_empty() {
+        "unused"
+    } else {
+        "serving"
+    }
 }
 
 fn counts<'a>(counts: impl Iterator<Item = (&'static str, &'a u64)>) -> String {
@@ -93,6 +123,8 @@ fn listener(listener: &Listener) -> String {
     object.member("opened", totals.opened());
     object.member("failed", totals.failed());
     object.member("carried", carried(totals.carried));
+    let is_failing = listener.tally.last_outcome() == Some(Outcome::Failed);
+    object.member("failing", is_failing);
     object.member(
         "last_error",
         Maybe(listener.tally.last_failure().map(failure)),
@@ -121,8 +153,8 @@ fn tunnel((listener, flow): &(&Listener, Arc<Flow>)) -> String {
 }
 
 fn proxy((way, standing): &(String, Standing)) -> String {
-    let state = match (standing.is_avoided, standing.is_in_use) {
-        (true, _) => "avoided",
+    let state = match (standing.is_down, standing.is_in_use) {
+        (true, _) => "down",
         (_, true) => "in use",
         _ => "standby",
     };
@@ -154,8 +186,10 @@ fn timeline(steps: &[Interval]) -> String {
     });
     series("opened", &|step| Box::new(step.opening.count()));
     series("failed", &|step| Box::new(step.failed));
-    series("p50", &|step| Box::new(Maybe(step.opening.quantile(0.5))));
-    series("p95", &|step| Box::new(Maybe(step.opening.quantile(0.95))));
+    series("p50", &|step| Box::new(Maybe(quantile(&step.opening, 0.5))));
+    series("p95", &|step| {
+        Box::new(Maybe(quantile(&step.opening, 0.95)))
+    });
     object.end()
 }
 

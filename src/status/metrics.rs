@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 use super::board::{Board, Listener};
 use crate::error::Cause;
 use crate::route::Standing;
+use crate::seconds::Decimal;
 use crate::tally::{Totals, ENDS};
 
 /// Everything there is.
@@ -68,7 +69,7 @@ pub(super) fn page(board: &Board) -> String {
         }
         let count = totals.opening.count();
         page.sample(bucket, &format!("{},le=\"+Inf\"", labels), count);
-        let sum = totals.opening.sum.as_secs_f64();
+        let sum = Decimal(totals.opening.sum);
         page.sample("ptunnel_tunnel_open_seconds_sum", labels, sum);
         page.sample("ptunnel_tunnel_open_seconds_count", labels, count);
     }
@@ -123,9 +124,15 @@ pub(super) fn page(board: &Board) -> String {
         &|standing| standing.is_in_use as u64,
     );
     of_proxies(
+        "ptunnel_proxy_down",
+        "gauge",
+        "Whether the proxy failed and hasn't answered since.",
+        &|standing| standing.is_down as u64,
+    );
+    of_proxies(
         "ptunnel_proxy_avoided",
         "gauge",
-        "Whether the proxy failed lately and isn't asked first.",
+        "Whether the proxy failed in the last 30 seconds and isn't asked first.",
         &|standing| standing.is_avoided as u64,
     );
     of_proxies(
@@ -174,7 +181,7 @@ impl Page {
         let started = board.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = "process_start_time_seconds";
         self.head(name, "gauge", "Start of the process, in Unix time.");
-        self.line(format_args!("{} {}", name, started.as_secs_f64()));
+        self.line(format_args!("{} {}", name, Decimal(started)));
         if let Some(bytes) = resident() {
             let name = "process_resident_memory_bytes";
             self.head(name, "gauge", "Memory in use.");

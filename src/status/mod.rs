@@ -64,7 +64,7 @@ pub(crate) fn start(listening: TcpListener, board: &Arc<Board>) -> Result<String
     let status = Arc::new(Status {
         board: board.clone(),
         history: History::new(board.scene().totals()),
-        page: Page::new(),
+        page: Page::new(board.host.as_deref()),
         prober: Prober::default(),
         is_local: address.ip().is_loopback(),
     });

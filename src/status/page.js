@@ -93,6 +93,7 @@ class Chart {
     this.key = make('div', { className: 'key' });
     this.top = make('span');
     this.lines = names.map((_, place) => svg('path', { class: place ? 'two' : 'one' }));
+    this.dots = names.map((_, place) => svg('path', { class: `dot ${place ? 'two' : 'one'}` }));
     this.at = svg('path', { class: 'at' });
     this.drawing = svg('svg', {
       viewBox: `0 -3 ${WIDTH} ${HEIGHT + 6}`, preserveAspectRatio: 'none', role: 'img',
@@ -101,6 +102,7 @@ class Chart {
       svg('path', { class: 'grid', d: `M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}` }),
       this.at,
       ...this.lines,
+      ...this.dots,
     );
     this.title = title;
     this.element = make(
@@ -122,6 +124,7 @@ class Chart {
     this.top.textContent = this.show(most).replace(/\.0+(?!\d)/, '');
     series.forEach((values, place) => {
       let pen = 'M';
+      let alone = '';
       const path = values.map((value, index) => {
         if (value === null) {
           pen = 'M';
@@ -132,10 +135,12 @@ class Chart {
         const point = `${pen}${x} ${y}`;
         /* A length of none, so that a point alone is a dot. */
         const dot = pen === 'M' ? 'h0' : '';
+        if (dot && (values[index + 1] ?? null) === null) alone += `M${x} ${y}h0`;
         pen = 'L';
         return point + dot;
       });
       this.lines[place].setAttribute('d', path.join(''));
+      this.dots[place].setAttribute('d', alone);
     });
     this.tell();
   }
@@ -236,7 +241,7 @@ const show = (status) => {
   fill('proxies', status.proxies.length
     ? status.proxies.map((one) => [
       one.proxy,
-      { text: one.state, kind: { 'in use': 'good', avoided: 'bad' }[one.state] },
+      { text: one.state, kind: { 'in use': 'good', down: 'bad' }[one.state] },
       number(count(one.answers)),
       number(count(one.failures)),
     ])
@@ -269,18 +274,23 @@ const show = (status) => {
   )));
 
   const failed = sum(history.failed.slice(-lately));
-  const avoided = status.proxies.filter((one) => one.state === 'avoided').length;
+  const failing = status.listeners.filter((one) => one.open && one.failing);
+  const down = status.proxies.filter((one) => one.state === 'down').length;
   const complaints = [
+    failing.length === 1 ? `no tunnel for the last client at ${failing[0].listen}` : '',
+    failing.length > 1 ? `no tunnel for the last clients at ${failing.length} listeners` : '',
     failed ? `${count(failed)} failed in the last minute` : '',
-    avoided ? `${avoided} of ${status.proxies.length} proxies avoided` : '',
+    down ? `${down} of ${count(status.proxies.length)} proxies down` : '',
   ].filter(Boolean);
-  state(complaints.length ? 'warn' : 'good', complaints.join(', ') || 'serving');
+  state(STATES[status.state], complaints.join(', ') || (status.state === 'unused' ? 'no client yet' : 'serving'));
 };
 
-const state = (kind, text) => {
+const STATES = { failing: 'bad', degraded: 'warn', unused: '', serving: 'good' };
+
+const state = (kind, text, isStale = false) => {
   $('state').className = kind;
   if ($('state').textContent !== text) $('state').textContent = text;
-  document.body.classList.toggle('stale', kind === 'bad');
+  document.body.classList.toggle('stale', isStale);
 };
 
 const ask = async () => {
@@ -290,7 +300,7 @@ const ask = async () => {
     if (!answer.ok) throw new Error(answer.status);
     show(await answer.json());
   } catch (error) {
-    state('bad', `no answer (${error.message})`);
+    state('bad', `no answer (${error.message})`, true);
   }
 };
 

@@ -1,5 +1,7 @@
 //! The page: three files in one, so that nothing is fetched but the numbers.
 
+use std::fmt::{self, Write};
+
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
 use sha2::{Digest, Sha256};
@@ -16,9 +18,15 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn new() -> Page {
+    pub(super) fn new(host: Option<&str>) -> Page {
+        let host = host.map(Markup);
+        let (title, on) = match &host {
+            Some(host) => (format!("{} – ptunnel", host), format!("on {}", host)),
+            None => ("ptunnel".into(), String::new()),
+        };
+        let frame = FRAME.replace("{TITLE}", &title).replace("{ON}", &on);
         Page {
-            text: FRAME.replace("{STYLE}", STYLE).replace("{SCRIPT}", SCRIPT),
+            text: frame.replace("{STYLE}", STYLE).replace("{SCRIPT}", SCRIPT),
             policy: format!(
                 "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; \
                  img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -26,6 +34,23 @@ impl Page {
                 digest(SCRIPT)
             ),
         }
+    }
+}
+
+/// Text between tags.
+struct Markup<'a>(&'a str);
+
+impl fmt::Display for Markup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -41,8 +66,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn is_called_by_its_host() {
+        let text = Page::new(Some("a<b>&c")).text;
+        assert!(text.contains("<title>a&lt;b&gt;&amp;c – ptunnel</title>"));
+        assert!(text.contains(">on a&lt;b&gt;&amp;c</span>"));
+        assert!(Page::new(None).text.contains("<title>ptunnel</title>"));
+    }
+
+    #[test]
     fn is_one_file_that_asks_nobody_else() {
-        let text = Page::new().text;
+        let text = Page::new(Some("host")).text;
+        assert!(!text.contains("{TITLE}") && !text.contains("{ON}"));
         assert!(!text.contains("{STYLE}") && !text.contains("{SCRIPT}"));
         for outside in &["http:", "https:", "src=", "@import", "url("] {
             let found = text.find(outside).map(|at| &text[at..]);

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::Timeouts;
-use crate::error::Seconds;
 use crate::route::Tunnel;
+use crate::seconds::Took;
 use crate::trial::{Walk, Witness};
 use crate::turn::Turn;
 
@@ -60,13 +60,9 @@ fn knock(tunnel: &Tunnel, timeouts: &Timeouts) -> Outcome {
     let start = Instant::now();
     match Walk::new(&timeouts, &mut Nobody).open(tunnel) {
         Ok(opened) => {
-            let took = Duration::from_millis(start.elapsed().as_millis() as u64);
-            Ok(format!(
-                "ok: {} {} in {}",
-                tunnel.destination(),
-                opened.via,
-                Seconds(took)
-            ))
+            let took = Took(start.elapsed());
+            let (destination, via) = (tunnel.destination(), opened.via);
+            Ok(format!("ok: {} {} in {}", destination, via, took))
         }
         Err(e) => Err(e.to_string()),
     }

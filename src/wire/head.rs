@@ -9,7 +9,7 @@ use super::SocksFault;
 pub const HEAD_LIMIT: usize = 16 * 1024;
 
 /// Fields that a head may have.
-pub(super) const FIELD_LIMIT: usize = 256;
+pub(crate) const FIELD_LIMIT: usize = 256;
 
 /// What could be made of the bytes so far.
 #[derive(Clone, Debug, PartialEq, Eq)]

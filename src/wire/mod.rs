@@ -41,6 +41,7 @@ mod socks;
 pub use self::body::{Framing, FramingFault};
 pub use self::exchange::{Exchange, Outcome, Proof, Step};
 pub use self::forward::{BrokenChunk, Forward, ForwardFault, Passage, Reply, ReplyFault};
+pub(crate) use self::head::FIELD_LIMIT;
 pub use self::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::refusal::{HttpRefusal, Refusal, Remedy, SocksRefusal};
 pub use self::request::{Inbound, Request};

@@ -601,7 +601,7 @@ fn the_status_shows_the_proxies_that_it_has_named_and_who_got_no_way() {
         eventually_is(&program, "ptunnel_proxy_in_use", &[&label], 1.0);
         eventually_is(&program, "ptunnel_proxy_answers_total", &[&label], 1.0);
     }
-    eventually_is(&program, "ptunnel_proxy_avoided", &[], 1.0);
+    eventually_is(&program, "ptunnel_proxy_down", &[], 1.0);
     eventually_is(&program, "ptunnel_proxy_failures_total", &[], 1.0);
     eventually_is(
         &program,

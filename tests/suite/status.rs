@@ -356,15 +356,17 @@ fn the_proxies_are_shown_with_how_they_do() {
         "['standby', 'standby', 'standby']"
     );
     gate.join(&program).check();
-    assert_eq!(
-        evaluated(&program, states),
-        "['avoided', 'in use', 'standby']"
-    );
+    assert_eq!(evaluated(&program, states), "['down', 'in use', 'standby']");
     let of = |name: &str, place: &str| {
         let place = format!("place=\"{}\"", place);
         metric(&program, name, &[&place])
     };
     assert_eq!(of("ptunnel_proxy_failures_total", "1"), 1.0);
+    assert_eq!(of("ptunnel_proxy_down", "1"), 1.0);
+    assert_eq!(
+        of("ptunnel_proxy_down", "2") + of("ptunnel_proxy_down", "3"),
+        0.0
+    );
     assert_eq!(of("ptunnel_proxy_avoided", "1"), 1.0);
     assert_eq!(of("ptunnel_proxy_answers_total", "2"), 1.0);
     assert_eq!(of("ptunnel_proxy_in_use", "2"), 1.0);
@@ -375,6 +377,43 @@ fn the_proxies_are_shown_with_how_they_do() {
     let shown = evaluated(&program, "[p['proxy'] for p in s['proxies']]");
     let expected = format!("['{}', '{}', 'standby.invalid:1']", closed, gate.address());
     assert_eq!(shown, expected);
+}
+
+/// It was "standby" thirty seconds later, and after a reload at once, with a page in green.
+#[test]
+fn a_proxy_that_failed_is_down_until_it_answers() {
+    let folder = TempDir::new();
+    let port = free_port();
+    let proxy = SocketAddr::from(([127, 0, 0, 1], port));
+    let follow = |more: &str| {
+        let text = format!(
+            "proxy = '{}'\nstatus = 0\ntunnels = ['0:example.org:22']\n{}",
+            proxy, more
+        );
+        folder.file_with_mode("ptunnel.toml", 0o600, text)
+    };
+    let program = Ptunnel::new()
+        .args(&["--config", &follow("")])
+        .more_lines(2)
+        .start();
+    let is = |state: &str, proxy: &str, listener: &str| {
+        let all = "s['state'], s['proxies'][0]['state'], s['listeners'][0]['failing']";
+        let expected = format!("('{}', '{}', {})", state, proxy, listener);
+        eventually(&expected, || evaluated(&program, all) == expected);
+    };
+    is("unused", "standby", "False");
+    program.connect().expect_nothing();
+    is("failing", "down", "True");
+    eventually_is(&program, "ptunnel_proxy_down", &[], 1.0);
+    // A reload asks no proxy.
+    follow("header = 'X-A: b'\nthreads = 2\n");
+    program.signal(SIGHUP);
+    program.says(&["only a restart changes threads"]); // when all else is done
+    is("failing", "down", "True");
+    let gate = Gate::on(&proxy.to_string());
+    gate.join(&program).check();
+    is("degraded", "in use", "False"); // one failed in the last minute
+    eventually_is(&program, "ptunnel_proxy_down", &[], 0.0);
 }
 
 /// Each listener by itself, and all threads of it together.
@@ -1045,8 +1084,8 @@ fn nothing_is_there_without_the_option() {
     });
 }
 
-/// What a browser has made of the page there once its script has run.
-fn browsed(address: SocketAddr) -> String {
+/// What a browser has made of the page there once its script has run, and what it said of it.
+fn visited(address: SocketAddr) -> (String, String) {
     let folder = TempDir::new();
     let mut chromium = command("chromium");
     chromium.env("HOME", folder.path()).args(&[
@@ -1064,9 +1103,123 @@ fn browsed(address: SocketAddr) -> String {
     chromium.arg(format!("http://{}/", address));
     let output = chromium.stdin(Stdio::null()).output().expect("chromium");
     assert!(output.status.success(), "{}", described(&output));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (String::from_utf8(output.stdout).expect("text"), said)
+}
+
+/// The page, which its browser has no complaint of.
+fn browsed(address: SocketAddr) -> String {
+    let (page, said) = visited(address);
     assert!(!said.contains("CONSOLE"), "the page complains: {}", said);
-    String::from_utf8(output.stdout).expect("text")
+    page
+}
+
+/// Tabs of several machines looked the same.
+#[test]
+fn the_page_is_called_by_its_host() {
+    let program = Ptunnel::through("a:1").to("b:2").watched().start();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    let host = host.trim();
+    assert_eq!(evaluated(&program, "s['host']"), host);
+    let page = page(&program, "/");
+    let title = format!("<title>{} – ptunnel</title>", host);
+    assert!(page.contains(&title), "{}", page);
+}
+
+/// Digits that were never measured, and things that took no time.
+#[test]
+fn times_have_the_digits_that_were_measured() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .arg("-v")
+        .watched()
+        .start();
+    for _ in 0..9 {
+        let Ends { client, mut server } = gate.join(&program);
+        client.finish_sending();
+        server.expect_end();
+    }
+    program.says(&["closed by both sides"]);
+    assert!(!program.stderr().contains(" in 0s"), "{}", program.stderr());
+    let address = program.status();
+    let probing = std::thread::spawn(move || ask(address, "GET /healthz/probe HTTP/1.0\r\n\r\n").1);
+    let _server = gate.grant();
+    let probe = probing.join().unwrap();
+    assert!(
+        probe.starts_with("ok: ") && !probe.contains(" in 0s"),
+        "{}",
+        probe
+    );
+    eventually("a step", || {
+        evaluated(&program, "any(s['history']['p50'])") == "True"
+    });
+    for path in &["/status.json", "/metrics"] {
+        let page = page(&program, path);
+        let numbers = page.split(|c: char| !c.is_ascii_digit() && c != '.');
+        let long = numbers.clone().find(|number| {
+            let digits = number.splitn(2, '.').nth(1).unwrap_or_default();
+            digits.len() > 6 && !digits.contains('.')
+        });
+        assert_eq!(long, None, "{}", page);
+    }
+}
+
+/// A page that anybody wrote, in a browser on this machine, had us connect to the destination.
+#[test]
+fn a_page_of_another_site_can_not_ask_for_a_probe() {
+    let gate = Gate::open();
+    let program = Ptunnel::through(gate.address())
+        .to("example.org:22")
+        .watched()
+        .start();
+    let address = program.status();
+    let probe = |path: &str, field: &str| {
+        let question = format!(
+            "GET {} HTTP/1.1\r\nHost: {}\r\n{}\r\n\r\n",
+            path, address, field
+        );
+        ask(address, question).0
+    };
+    for path in &["/healthz/probe", "/healthz?probe=1"] {
+        for field in &[
+            "Sec-Fetch-Site: cross-site",
+            "Sec-Fetch-Site: same-site",
+            "Origin: null",
+            "Origin: http://evil.example",
+            "Origin: http://127.0.0.1:1",
+        ] {
+            let head = probe(path, field);
+            assert!(head.starts_with("HTTP/1.1 403 "), "{}: {}", field, head);
+        }
+    }
+    let evil = Peer::start(move |mut connection| {
+        connection.read_head();
+        let page = format!(
+            "<img src=http://{0}/healthz/probe><script>fetch('http://{0}/healthz/probe', \
+             {{ mode: 'no-cors' }})</script>",
+            address
+        );
+        connection.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{}",
+            page.len(),
+            page
+        ));
+    });
+    visited(evil.address());
+    assert!(gate.try_accept().is_none(), "it made a probe");
+    // What the page itself may ask, and who has no browser.
+    let own = format!("Sec-Fetch-Site: same-origin\r\nOrigin: http://{}", address);
+    let asking = std::thread::spawn({
+        let question = format!(
+            "GET /healthz/probe HTTP/1.1\r\nHost: {}\r\n{}\r\n\r\n",
+            address, own
+        );
+        move || ask(address, question).0
+    });
+    let _server = gate.grant();
+    assert!(asking.join().unwrap().starts_with("HTTP/1.1 200 "));
 }
 
 #[test]
@@ -1087,8 +1240,8 @@ fn the_page_shows_it_in_a_browser() {
         "not in --allow-from",
         &gate.address().to_string(),
         ">in use<",
-        ">avoided<",
-        "1 of 2 proxies avoided",
+        ">down<",
+        "1 of 2 proxies down",
         "2 tunnels opened",
         "<path class=\"one\" d=\"M",
         "only CONNECT is served",
@@ -1158,21 +1311,21 @@ fn the_page_shows_each_number_in_its_place() {
 }
 
 const NUMBERS: &str = r#"{
-    "version": "9.8.7", "time": 1000000.5, "uptime": 93784, "clients": 1234, "opened": 56789,
+    "version": "9.8.7", "state": "degraded", "time": 1000000.5, "uptime": 93784, "clients": 1234, "opened": 56789,
     "left": 7, "failed": 20, "turned_away": 4, "carried": {"upload": 1536, "download": 12345678},
     "open_seconds": {"count": 2, "p50": 0.0205, "p95": 1.5},
     "ends": {"closed": 1, "client": 2, "upstream": 3, "silence": 4},
     "errors": {"name": 0, "denied": 5, "refused": 15},
     "listeners": [
         {"listen": "127.0.0.1:8993", "kind": "tunnel", "destination": "imap.example.org:993",
-            "way": "", "open": true, "clients": 2, "opened": 10, "failed": 15,
+            "way": "", "open": true, "failing": true, "clients": 2, "opened": 10, "failed": 15,
             "carried": {"upload": 11, "download": 999500},
             "last_error": {"time": 999939.5, "text": "refused <b>"}},
         {"listen": "127.0.0.1:1080", "kind": "dynamic", "destination": "*",
-            "way": "", "open": false, "clients": 3, "opened": 12, "failed": 0,
+            "way": "", "open": false, "failing": true, "clients": 3, "opened": 12, "failed": 0,
             "carried": {"upload": 1000, "download": 12345}, "last_error": null},
         {"listen": "127.0.0.1:3128", "kind": "proxy", "destination": "*",
-            "way": "", "open": false, "clients": 0, "opened": 13, "failed": 1,
+            "way": "", "open": false, "failing": false, "clients": 0, "opened": 13, "failed": 1,
             "carried": {"upload": 0, "download": 1}, "last_error": null}
     ],
     "tunnels": [
@@ -1185,7 +1338,7 @@ const NUMBERS: &str = r#"{
     ],
     "more_tunnels": 1234,
     "proxies": [
-        {"proxy": "one.example:1", "state": "avoided", "answers": 21, "failures": 22},
+        {"proxy": "one.example:1", "state": "down", "answers": 21, "failures": 22},
         {"proxy": "two.example:2", "state": "in use", "answers": 23, "failures": 24},
         {"proxy": "three.example:3", "state": "standby", "answers": 25, "failures": 26}
     ],
@@ -1197,7 +1350,7 @@ const NUMBERS: &str = r#"{
 
 const SHOWN: &str = "\
 version: 9.8.7, up 1 d 2 h
-state: (warn) | 3 failed in the last minute, 1 of 3 proxies avoided
+state: (warn) | no tunnel for the last client at 127.0.0.1:8993, 3 failed in the last minute, 1 of 3 proxies down
 p: This page needs JavaScript. The numbers are at | /status.json | and | /metrics | .
 clients: 1,234
 clients-note: 56,789 tunnels opened
@@ -1232,7 +1385,7 @@ tr: 127.0.0.1:8993 | imap.example.org:993 | 2 | 10 | 15 | 1.00 MB | 11 B
 tr: 127.0.0.1:1080 | closed; its clients stay | what its clients ask for | in SOCKS or HTTP | 3 | 12 | 0 | 12.3 kB | 1.00 kB
 tr: 127.0.0.1:3128 | closed | what its clients ask for | of the embedded proxy | 0 | 13 | 1 | 1 B | 0 B
 tr: Proxy | State | Answers | Failures
-tr: one.example:1 | (bad) | avoided | 21 | 22
+tr: one.example:1 | (bad) | down | 21 | 22
 tr: two.example:2 | (good) | in use | 23 | 24
 tr: three.example:3 | standby | 25 | 26
 li: refused by the proxy | width: 100%; | 15
