@@ -246,6 +246,18 @@ impl Error {
         Error::new(Kind::TimedOut(phase, peer, limit))
     }
 
+    /// The same, and `why` that may be, with what to do.
+    pub(crate) fn late(phase: Phase, peer: Peer, limit: Duration, why: Option<&str>) -> Error {
+        let error = Error::timed_out(phase, peer, limit);
+        match why {
+            Some(why) => {
+                let why = Advised(why.into());
+                error.because(io::Error::new(io::ErrorKind::TimedOut, why))
+            }
+            None => error,
+        }
+    }
+
     /// The proxy answered, with a no.
     pub fn refused(proxy: Peer, destination: HostPort, refusal: Refusal) -> Error {
         Error::new(Kind::Refused(proxy, destination, Box::new(refusal)))

@@ -1,6 +1,7 @@
 //! One client from its arrival to its end, as a chain; each link is a future of its own file.
 
 use std::io;
+use std::time::Duration;
 
 use futures::future::{self, Either, Loop};
 use futures::{Async, Future, Poll};
@@ -16,7 +17,7 @@ use crate::config::{Destination, Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{Carried, LogContext, Visit};
-use crate::route::{Attempts, Candidate, Leg, Via, Ways};
+use crate::route::{Attempts, Candidate, Leg, Silence, Via, Ways};
 use crate::wire::Passage;
 
 /// A way to the destination, opened for one client.
@@ -220,10 +221,29 @@ impl Engine {
         reach_it: impl Fn() -> Reach + Clone,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         debug!("{}: connected, asking for {}", leg.peer(), leg.target());
-        let (limit, peer) = (self.settings().timeouts.handshake, leg.peer());
-        Deadline::new(ask(stream, leg, reach_it), limit, self.clock(), move || {
-            Error::timed_out(Phase::Handshaking, peer.clone(), limit)
-        })
+        let (limit, silence) = (self.settings().timeouts.handshake, leg.silence());
+        let asked = ask(stream, leg, reach_it);
+        let asked = match silence.suspicious_after() {
+            Some(time) => Either::A(self.warning_after(time, &silence, asked)),
+            None => Either::B(asked),
+        };
+        Deadline::new(asked, limit, self.clock(), move || silence.error(limit))
+    }
+
+    /// The same future; warns once when it isn't done after that time.
+    fn warning_after<T>(
+        &self,
+        time: Duration,
+        silence: &Silence,
+        future: impl Future<Item = T, Error = Error>,
+    ) -> impl Future<Item = T, Error = Error> {
+        let silence = silence.clone();
+        let warning = Deadline::new(future::empty(), time, self.clock(), move || {
+            silence.warn();
+            silence.error(time)
+        });
+        let either = future.select(warning.or_else(|_| future::empty()));
+        either.map(|(item, _)| item).map_err(|(error, _)| error)
     }
 
     /// Looks the target up, where the proxy shall be asked for an address.

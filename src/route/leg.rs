@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
-use super::Candidate;
+use super::{Candidate, Silence};
 use crate::config::{plain, Family, Host, HostPort, Names, Protocol, ProxySpec, Version};
 use crate::error::{Advised, Error, Peer};
 use crate::wire::auth::Identity;
@@ -18,16 +20,25 @@ pub struct Leg {
     target: HostPort,
     /// Of the target, where the proxy isn't to be told its name.
     address: Option<HostPort>,
+    /// Whether the proxy has said anything; where SOCKS is spoken.
+    has_spoken: Option<Arc<AtomicBool>>,
 }
 
 impl Leg {
     pub(super) fn new(candidate: Candidate, hop: usize, target: HostPort) -> Leg {
+        let is_http = candidate.proxy(hop).protocol == Protocol::Http;
         Leg {
             candidate,
             hop,
             target,
             address: None,
+            has_spoken: if is_http { None } else { Some(Arc::default()) },
         }
+    }
+
+    /// What is to be said of the proxy while it doesn't reply.
+    pub fn silence(&self) -> Silence {
+        Silence::of(self, self.has_spoken.clone())
     }
 
     /// The proxy.
@@ -122,13 +133,17 @@ impl Leg {
     pub fn exchange(&self) -> Exchange {
         let asked = self.asked();
         let identity = self.candidate.identity(self.hop).cloned();
-        match self.spec().protocol {
+        let exchange: Exchange = match self.spec().protocol {
             Protocol::Http => self.request(asked, identity),
             Protocol::Socks5(_) => Socks5::connect(asked, identity).into(),
             Protocol::Socks4(_) => {
                 let credentials = self.spec().credentials.clone();
                 Socks4::connect(asked, credentials).into()
             }
+        };
+        match &self.has_spoken {
+            Some(has_spoken) => exchange.noting(has_spoken.clone()),
+            None => exchange,
         }
     }
 

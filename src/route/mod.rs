@@ -11,6 +11,7 @@ mod leg;
 mod lineup;
 mod memory;
 mod named;
+mod silence;
 mod tunnel;
 
 use std::fmt;
@@ -21,6 +22,7 @@ pub use self::gateway::{Gateway, Question, Ways};
 pub use self::leg::Leg;
 pub use self::lineup::Candidate;
 pub(crate) use self::memory::Standing;
+pub use self::silence::Silence;
 pub use self::tunnel::{Builder, Tunnel};
 
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::support::parts::{curl, Nginx, SMALL};
+use crate::support::parts::{curl, Nginx, Squid, Tinyproxy, SMALL};
 use crate::support::socks::{Microsocks, SshSocks};
 use crate::support::{closed_address, Connection, Peer, Ptunnel};
 
@@ -52,6 +52,45 @@ fn curl_fetches_from_nginx_through_microsocks_and_openssh() {
             );
         }
     }
+}
+
+/// It waits for the end of a line, and the user waited for the handshake timeout, told nothing.
+#[test]
+fn an_http_proxy_that_is_named_as_socks_is_suspected() {
+    let (squid, tinyproxy) = (Squid::start(None), Tinyproxy::start(None));
+    for address in &[squid.address(), tinyproxy.address()] {
+        for scheme in &["socks5h", "socks4a"] {
+            let program = Ptunnel::through(format!("{}://{}", scheme, address));
+            let finished = program
+                .args(&["--handshake-timeout", "0.5", "-W", "example.org:22"])
+                .run();
+            finished.expect_code(1);
+            let told = &finished.stderr;
+            assert!(told.contains("within 0.5s: an HTTP proxy is"), "{}", told);
+            assert!(told.ends_with("write http://\n"), "{}", told);
+        }
+    }
+    let program = Ptunnel::through(url(squid.address()))
+        .to("example.org:22")
+        .start();
+    let client = program.connect();
+    let address = squid.address().to_string();
+    program.says(&["warning", &address, "for 3 s", "write http://"]);
+    assert!(client.is_quiet());
+}
+
+/// It may be the destination that takes so long.
+#[test]
+fn a_proxy_of_socks_that_has_spoken_is_not_suspected() {
+    let silent = proxy(|mut connection| connection.drain());
+    let program = Ptunnel::through(url(silent.address()));
+    let finished = program
+        .args(&["--handshake-timeout", "4", "-W", "example.org:22"])
+        .run();
+    finished.expect_code(1);
+    let told = &finished.stderr;
+    assert!(told.ends_with("within 4s\n"), "{}", told);
+    assert_eq!(told.lines().count(), 1, "{}", told);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 mod http;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 use self::http::Http;
 use super::auth::Identity;
@@ -16,7 +18,11 @@ use crate::config::Scheme;
 /// feeds it what comes, and does what the [`Step`] says. It outlives the connection when the
 /// proxy wants another one. The number of messages has a limit; time is for the driver to limit.
 #[derive(Debug)]
-pub struct Exchange(Talk);
+pub struct Exchange {
+    talk: Talk,
+    /// Where to note that the proxy has said something.
+    has_spoken: Option<Arc<AtomicBool>>,
+}
 
 #[derive(Debug)]
 enum Talk {
@@ -69,34 +75,51 @@ pub enum Outcome<S> {
     Redial(Box<Exchange>),
 }
 
+impl From<Talk> for Exchange {
+    fn from(talk: Talk) -> Exchange {
+        Exchange {
+            talk,
+            has_spoken: None,
+        }
+    }
+}
+
 impl From<Request> for Exchange {
     /// Takes the first answer, whatever it is.
     fn from(request: Request) -> Exchange {
-        Exchange(Talk::Http(request.into()))
+        Talk::Http(request.into()).into()
     }
 }
 
 impl From<Socks5> for Exchange {
     fn from(socks: Socks5) -> Exchange {
-        Exchange(Talk::Socks5(socks))
+        Talk::Socks5(socks).into()
     }
 }
 
 impl From<Socks4> for Exchange {
     fn from(socks: Socks4) -> Exchange {
-        Exchange(Talk::Socks4(socks))
+        Talk::Socks4(socks).into()
     }
 }
 
 impl Exchange {
     /// Will send `request`, and say who we are as the proxy wants it.
     pub fn new(request: Request, identity: Identity) -> Exchange {
-        Exchange(Talk::Http(Http::new(request, identity)))
+        Talk::Http(Http::new(request, identity)).into()
+    }
+
+    /// Notes there as soon as the proxy has said anything.
+    pub(crate) fn noting(self, has_spoken: Arc<AtomicBool>) -> Exchange {
+        Exchange {
+            has_spoken: Some(has_spoken),
+            ..self
+        }
     }
 
     /// What is sent first on a new connection.
     pub fn begin(&mut self) -> Vec<u8> {
-        match &mut self.0 {
+        match &mut self.talk {
             Talk::Http(http) => http.begin(),
             Talk::Socks5(socks) => socks.begin(),
             Talk::Socks4(socks) => socks.begin(),
@@ -109,7 +132,10 @@ impl Exchange {
     ///
     /// When that isn't a reply. No byte of the connection can be trusted any more.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
-        match &mut self.0 {
+        if let Some(has_spoken) = self.has_spoken.take() {
+            has_spoken.store(true, Ordering::Relaxed);
+        }
+        match &mut self.talk {
             Talk::Http(http) => http.feed(piece),
             Talk::Socks5(socks) => socks.feed(piece),
             Talk::Socks4(socks) => socks.feed(piece),
@@ -119,7 +145,7 @@ impl Exchange {
     /// How the message that goes next, or went last, says who we are; `None` where it doesn't, and
     /// once it was taken.
     pub fn proof(&self) -> Option<Proof> {
-        match &self.0 {
+        match &self.talk {
             Talk::Http(http) => http.scheme().map(Proof::Scheme),
             Talk::Socks5(socks) => socks.proof(),
             Talk::Socks4(socks) => socks.proof(),
@@ -128,7 +154,7 @@ impl Exchange {
 
     /// Whether the end of the connection is a reason to connect anew rather than to give up.
     pub fn may_redial(&self) -> bool {
-        match &self.0 {
+        match &self.talk {
             Talk::Http(http) => http.may_redial(),
             Talk::Socks5(_) | Talk::Socks4(_) => false,
         }

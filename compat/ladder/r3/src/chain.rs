@@ -160,10 +160,19 @@ fn ask_in_time(
     leg: Leg,
     reach_it: impl Fn() -> Reach + Clone,
 ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-    let peer = leg.peer();
-    debug!("{peer}: connected, asking for {}", leg.target());
-    let late = Error::timed_out(Phase::Handshaking, peer, limit);
-    in_time(limit, late, ask(stream, leg, reach_it))
+    debug!("{}: connected, asking for {}", leg.peer(), leg.target());
+    let silence = leg.silence();
+    let late = As01::pin(async move {
+        if let Some(time) = silence.suspicious_after().filter(|time| *time < limit) {
+            sleep(time).await;
+            silence.warn();
+            sleep(limit - time).await;
+        } else {
+            sleep(limit).await;
+        }
+        Err(silence.error(limit))
+    });
+    unless(late, ask(stream, leg, reach_it))
 }
 
 /// Looks the target up, where the proxy shall be asked for an address: r5's, with its own limit.
@@ -225,6 +234,14 @@ fn in_time<T>(
         sleep(limit).await;
         Err(late)
     });
+    unless(late, future)
+}
+
+/// What `future` resolves to, unless `late` fails first.
+fn unless<T>(
+    late: impl Future<Item = T, Error = Error>,
+    future: impl Future<Item = T, Error = Error>,
+) -> impl Future<Item = T, Error = Error> {
     future
         .select(late)
         .map(|(item, _)| item)

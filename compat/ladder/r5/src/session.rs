@@ -8,14 +8,16 @@
 use std::future::{poll_fn, Future};
 use std::io;
 use std::pin::{pin, Pin};
+use std::time::Duration;
 
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
 use ptunnel::report::{Carried, Closed, Cut, LogContext, Visit};
-use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
+use ptunnel::route::{Attempts, Candidate, Leg, Silence, Tunnel, Via, Ways};
 use ptunnel::tally::Meter;
 use ptunnel::wire::{Outcome, Passage};
 use ptunnel::{Error, Peer, Phase};
+use tokio::time::timeout;
 
 use crate::limits::within;
 use crate::net::{Forwarding, Rewind, Tcp, Transport, Upstream};
@@ -115,8 +117,16 @@ impl<L: Connect> Engine<L> {
             let stream = reach_it().await?;
             debug!("{}: connected, asking for {}", leg.peer(), leg.target());
             let limit = self.settings.timeouts.handshake;
-            let late = || Error::timed_out(Phase::Handshaking, leg.peer(), limit);
-            within(limit, late, self.ask(stream, &leg, reach_it)).await
+            let silence = leg.silence();
+            let late = || silence.error(limit);
+            let asked = self.ask(stream, &leg, reach_it);
+            match silence.suspicious_after() {
+                None => within(limit, late, asked).await,
+                Some(time) => {
+                    let asked = warning_after(time, &silence, Box::pin(asked));
+                    within(limit, late, asked).await
+                }
+            }
         })
     }
 
@@ -176,6 +186,21 @@ pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
 
 fn bare(socket: Tcp) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
+}
+
+/// What `asked` resolves to; warns once when that takes longer.
+async fn warning_after<T>(
+    time: Duration,
+    silence: &Silence,
+    mut asked: Pin<Box<impl Future<Output = T>>>,
+) -> T {
+    match timeout(time, &mut asked).await {
+        Ok(answer) => answer,
+        Err(_elapsed) => {
+            silence.warn();
+            asked.await
+        }
+    }
 }
 
 /// The stream, for one request that is sent on.
