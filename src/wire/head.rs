@@ -93,10 +93,10 @@ pub(super) fn is_handshake(bytes: &[u8]) -> bool {
 pub(super) fn is_http2(bytes: &[u8]) -> bool {
     const SETTINGS: u8 = 4;
     const GOODBYE: u8 = 7;
-    match bytes {
-        [0, _, _, SETTINGS, 0, 0, 0, 0, 0, ..] | [0, _, _, GOODBYE, 0, 0, 0, 0, 0, ..] => true,
-        _ => false,
-    }
+    matches!(
+        bytes,
+        [0, _, _, SETTINGS, 0, 0, 0, 0, 0, ..] | [0, _, _, GOODBYE, 0, 0, 0, 0, 0, ..]
+    )
 }
 
 impl Malformed {

@@ -127,6 +127,7 @@ impl Dialogue {
             Some(offer) => self.uses(offer.nonce()),
             None => 0,
         };
+        let repeats_again = is_stale && uses > 0 && mem::replace(&mut self.has_repeated, true);
         let tried = self.scheme();
         match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::NtlmNegotiate if self.offers(challenges, Scheme::Ntlm) => {
@@ -138,11 +139,7 @@ impl Dialogue {
                 return Err(self.refused(Scheme::Basic))
             }
             Sent::Digest(_) if !is_stale => return Err(self.refused(Scheme::Digest)),
-            Sent::Digest(_) | Sent::KnownDigest(_) if is_stale && uses > 0 => {
-                if mem::replace(&mut self.has_repeated, true) {
-                    return Err(Attempt::Stale);
-                }
-            }
+            Sent::Digest(_) | Sent::KnownDigest(_) if repeats_again => return Err(Attempt::Stale),
             // Its nonce is of another day, or the proxy wants another scheme now. What was learnt
             // stays until something else is taken: nobody shall fall back to Basic meanwhile.
             _ => {}

@@ -22,7 +22,7 @@ impl fmt::Display for Reason<'_> {
         let code = parts.next().and_then(|code| code.parse().ok());
         if let Some(code) = code.filter(|code| *code > 0) {
             let text = io::Error::from_raw_os_error(code).to_string();
-            let end = text.find(" (os error").unwrap_or_else(|| text.len());
+            let end = text.find(" (os error").unwrap_or(text.len());
             write!(f, ": {}", &text[..end])?;
         }
         write!(f, " (squid's {})", shown)
