@@ -58,6 +58,8 @@
 //! # fn main() {}
 //! ```
 //!
+//! PAC files need [`pac::enable`] at the beginning of `main`: they run in a process of their own.
+//!
 //! `examples/` holds a tunnel with a listener, and a proxy and a tunnel in one process.
 
 #![warn(missing_docs)]

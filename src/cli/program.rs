@@ -11,12 +11,14 @@ use crate::config::{Config, Secret};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::logging;
+use crate::pac;
 use crate::reload::Source;
 use crate::trial;
 
 /// Does what the arguments of this process say, with `engine` as what serves; returns the exit
 /// code. The engine is told, too, where it can read its configuration again.
 pub fn program(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> i32 {
+    pac::enable();
     match run(engine) {
         Ok(code) => code,
         Err(e) => {

@@ -5,19 +5,26 @@
 //! and a `Verdict` is what that said. `prelude.js` is what the file may call. Asking takes its
 //! time, since the file may look names up: engines do it where they resolve names. Whether a proxy
 //! that was named can be used, and which one is next, is [`route`](crate::route)'s.
+//!
+//! The file runs in a child process: `process` is what its parent sees of it, `child` what it is, and
+//! `interpreter` what it does. A program says with [`enable`] that it can be started as one.
 
 #[cfg(not(feature = "pac"))]
 mod absent;
+#[cfg(feature = "pac")]
+mod child;
+#[cfg(feature = "pac")]
+mod frame;
 #[cfg(feature = "pac")]
 mod interpreter;
 #[cfg(feature = "pac")]
 mod native;
 mod outfit;
 #[cfg(feature = "pac")]
+mod process;
+#[cfg(feature = "pac")]
 mod script;
 mod verdict;
-#[cfg(feature = "pac")]
-mod worker;
 
 use std::time::Duration;
 
@@ -34,6 +41,16 @@ use crate::escape::shown;
 
 /// No answer takes longer, however much time there is for connecting.
 pub const LONGEST: Duration = Duration::from_secs(5);
+
+/// Makes PAC files usable in this program; without it [`Pac::read`] fails. Call it first in `main`.
+///
+/// A PAC file runs in a child process, which is this program started again under another name, with
+/// nothing but a socket to its parent. In that process this function serves the parent and doesn't
+/// return; otherwise it returns at once.
+pub fn enable() {
+    #[cfg(feature = "pac")]
+    child::enable();
+}
 
 /// A file, and what the proxies that it names are spoken to with. Cheap to clone, and to send to
 /// another thread.

@@ -1,16 +1,14 @@
 // What a proxy auto-configuration file may call, after Netscape's "Navigator Proxy Auto-Config File
 // Format" and what browsers make of it, and what asks the file's FindProxyForURL.
 //
-// `native` is what this can't do itself: addresses(host) and own() are lists of addresses parted by
-// ';', within(address, block) and sorted(list) know addresses of both families, clock() is the time
-// in milliseconds, log(text) writes to the log, and source is the file's text.
-(function (native) {
+// `native` takes and returns texts, and does what this can't do itself: 'addresses' of a host name and
+// 'own' are lists of addresses separated by ';', 'within' (address, block) and 'sorted' (list) know
+// addresses of both families, 'clock' is the time in milliseconds, 'log' writes to the log.
+// `evaluate` runs a text as a script.
+(function (native, evaluate) {
   'use strict';
 
-  var global = Function('return this')();
-  // A file may put others in their place.
-  var evaluate = global.eval;
-  var source = native.source;
+  var global = globalThis;
 
   var DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
   var MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'];
@@ -83,8 +81,12 @@
     return found.length > 0 ? found[0] : null;
   }
 
+  function addresses(name) {
+    return native('addresses', String(name));
+  }
+
   global.dnsResolve = function (host) {
-    return first(native.addresses(String(host)));
+    return first(addresses(host));
   };
 
   global.isResolvable = function (host) {
@@ -92,7 +94,7 @@
   };
 
   global.myIpAddress = function () {
-    return first(native.own()) || '127.0.0.1';
+    return first(native('own')) || '127.0.0.1';
   };
 
   global.convert_addr = function (address) {
@@ -112,7 +114,7 @@
   // Microsoft's, for both families.
 
   global.dnsResolveEx = function (host) {
-    return native.addresses(String(host));
+    return addresses(host);
   };
 
   global.isResolvableEx = function (host) {
@@ -120,15 +122,15 @@
   };
 
   global.myIpAddressEx = function () {
-    return native.own();
+    return native('own');
   };
 
   global.isInNetEx = function (address, block) {
-    return native.within(String(address), String(block));
+    return native('within', String(address), String(block)) !== '';
   };
 
   global.sortIpAddressList = function (list) {
-    return native.sorted(String(list)) || false;
+    return native('sorted', String(list)) || false;
   };
 
   global.getClientVersion = function () {
@@ -143,7 +145,7 @@
     if (isGmt) {
       words.pop();
     }
-    var date = new Date(native.clock());
+    var date = new Date(Number(native('clock')));
     function get(what) {
       return date[(isGmt ? 'getUTC' : 'get') + what]();
     }
@@ -218,54 +220,43 @@
   };
 
   global.alert = function (text) {
-    native.log(String(text));
+    native('log', String(text));
   };
 
-  // An answer is told behind '=', a failure behind '!' and its line: nothing is thrown, whatever a
-  // file throws.
+  // An answer begins with '=', a failure with '!' and its line. Nothing is thrown, whatever a file
+  // throws.
   function told(error) {
     try {
-      var text = '' + error;
-      // The compiler tells it in the text. What is evaluated is called 'input'.
-      var place = / \(line (\d+)[^()]*\)$/.exec(text);
-      if (place) {
-        return '!' + place[1] + ' ' + text.slice(0, place.index);
+      // The engine does so where there isn't even memory for an error.
+      if (error === null) {
+        return '!0 it threw null, as it does when it needs too much memory';
       }
-      var line = error && error.fileName === 'input' ? error.lineNumber >>> 0 : 0;
-      return '!' + line + ' ' + text;
+      // The innermost place in the file, which is evaluated as 'input'.
+      var place = /\binput:(\d+)/.exec(error && error.stack);
+      return '!' + (place ? place[1] : 0) + ' ' + error;
     } catch (again) {
-      return '!0 an error that has no text';
+      return '!0 an error without a text';
     }
   }
 
-  // Whoever reads the error of a time that is over shall not run the file's code for it.
-  [Error, RangeError].forEach(function (type) { Object.freeze(type.prototype); });
+  // As a name rather than as a property of the global object, so that one made by `const` counts.
+  function isDefined() {
+    return typeof FindProxyForURL === 'function';
+  }
 
-  Object.defineProperty(global, ' ptunnel', {
-    value: Object.freeze({
-      load: function () {
-        try {
-          // Called by another name it runs as a script of its own.
-          evaluate(source);
-          source = null;
-          return typeof global.FindProxyForURL === 'function' ?
-            '=' : '!0 it defines no function FindProxyForURL(url, host)';
-        } catch (error) {
-          return told(error);
-        }
-      },
-      ask: function (url, host) {
-        try {
-          var answer = global.FindProxyForURL(url, host);
-          if (typeof answer === 'string') {
-            return '=' + answer;
-          }
-          return answer === null ?
-            '=DIRECT' : '!0 FindProxyForURL returned ' + typeof answer + ', and no text';
-        } catch (error) {
-          return told(error);
-        }
+  return function (what, text, host) {
+    try {
+      if (what === 'load') {
+        evaluate(text);
+        return isDefined() ? '=' : '!0 it defines no function FindProxyForURL(url, host)';
       }
-    })
-  });
+      var answer = FindProxyForURL(text, host);
+      if (answer === null) {
+        return '=DIRECT';
+      }
+      return typeof answer === 'string' ? '=' + answer : '=';
+    } catch (error) {
+      return told(error);
+    }
+  };
 })

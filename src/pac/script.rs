@@ -1,4 +1,4 @@
-//! A file's text, and the threads that run it.
+//! A file's text, and the processes that run it.
 
 use std::fmt;
 use std::fs::File;
@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::interpreter::Fault;
-use super::worker::{Call, Source, Worker};
+use super::frame::Kind;
+use super::interpreter::Thrown;
+use super::process::{Fault, Process};
 use super::{late, shown, LONGEST};
 use crate::config::{Host, HostPort};
 use crate::error::Error;
@@ -18,17 +19,27 @@ use crate::turn::Turn;
 /// No file is longer: 1 MiB, as for browsers.
 const MOST: u64 = 1024 * 1024;
 
-/// So many questions are under way at once, of which those that can't be cut take longer than anybody
-/// waits: more would be threads without end.
+/// Questions under way at once. One is until the last name is looked up for it, which can take longer
+/// than anybody waits: more would be threads without end.
 const AT_ONCE: usize = 64;
+
+/// Processes that wait for the next question.
+const IDLE: usize = 8;
 
 /// A file that was read, and ran.
 #[derive(Clone)]
 pub(super) struct Script {
     source: Arc<Source>,
-    /// Who have answered, and wait for the next question: as many as were asked at once.
-    idle: Arc<Mutex<Vec<Worker>>>,
+    /// They have answered, and keep the file's variables.
+    idle: Arc<Mutex<Vec<Process>>>,
     under_way: Arc<AtomicUsize>,
+}
+
+/// A file's name, and what it holds.
+#[derive(PartialEq, Eq)]
+struct Source {
+    name: String,
+    text: String,
 }
 
 /// As a text: who runs it is no part of it.
@@ -53,9 +64,10 @@ impl Script {
         }
         let text = read_text(path).map_err(fail)?;
         let script = Script::of(name.clone(), text);
-        script.call(Call::Load, LONGEST).map_err(fail)?;
-        // What it found out, such as our address, may have changed when it is asked.
-        script.idle().clear();
+        // What it found out, such as our address, may have changed when it is asked: the process isn't
+        // kept.
+        let answer = script.load(Instant::now() + LONGEST);
+        answer.map_err(|fault| fail(script.told(fault, LONGEST)))?;
         Ok(script)
     }
 
@@ -73,47 +85,74 @@ impl Script {
     }
 
     pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, String> {
-        let (url, host) = (url(destination), host(destination));
-        self.call(Call::Ask { url, host }, limit)
-    }
-
-    fn call(&self, call: Call, limit: Duration) -> Result<String, String> {
-        let until = Instant::now() + limit;
-        let turn = Turn::take(&self.under_way, AT_ONCE)
-            .ok_or_else(|| format!("{} earlier questions have not come to their end", AT_ONCE))?;
-        let answer = self.worker().and_then(|worker| {
-            let (answer, worker) = worker.ask(call, until, turn);
-            self.idle().extend(worker);
-            answer
-        });
+        let question = format!("{} {}", url(destination), host(destination));
+        let answer = self.answer(&question, Instant::now() + limit);
         answer.map_err(|fault| self.told(fault, limit))
     }
 
-    fn worker(&self) -> Result<Worker, Fault> {
-        let idle = self.idle().pop();
-        idle.map_or_else(|| Worker::start(&self.source), Ok)
+    fn answer(&self, question: &str, until: Instant) -> Result<String, Fault> {
+        let turn = self.turn()?;
+        let mut process = match self.idle_process() {
+            Some(process) => process,
+            None => self.loaded(until, &turn)?,
+        };
+        let answer = process.ask(self.name(), (Kind::Ask, question), until, &turn);
+        // Any other may still be at it: it is killed.
+        if matches!(answer, Ok(_) | Err(Fault::Thrown(_))) {
+            self.keep(process);
+        }
+        answer
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
+    fn load(&self, until: Instant) -> Result<(), Fault> {
+        self.loaded(until, &self.turn()?).map(drop)
+    }
+
+    /// A new process, in which the file has run.
+    fn loaded(&self, until: Instant, turn: &Arc<Turn>) -> Result<Process, Fault> {
+        let mut process = Process::start()?;
+        process.ask(self.name(), (Kind::Load, &self.source.text), until, turn)?;
+        Ok(process)
+    }
+
+    fn turn(&self) -> Result<Arc<Turn>, Fault> {
+        let turn = Turn::take(&self.under_way, AT_ONCE).map(Arc::new);
+        turn.ok_or(Fault::Busy)
+    }
+
+    fn idle_process(&self) -> Option<Process> {
+        let mut idle = self.idle();
+        while let Some(mut process) = idle.pop() {
+            if process.is_fit() {
+                return Some(process);
+            }
+        }
+        None
+    }
+
+    fn keep(&self, mut process: Process) {
+        let mut idle = self.idle();
+        if idle.len() < IDLE && process.is_fit() {
+            idle.push(process);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Process>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A fault in words, with the line as it stands in the file.
     fn told(&self, fault: Fault, limit: Duration) -> String {
-        let (line, text) = match fault {
+        let Thrown { line, text } = match fault {
             Fault::Late => return late(limit),
-            Fault::Thrown { line, text } => (line, shown(&text)),
+            Fault::Busy => return format!("{} earlier questions have not ended yet", AT_ONCE),
+            Fault::Failed(why) => return why,
+            Fault::Thrown(thrown) => thrown,
         };
+        let text = shown(&text);
         let place = line.checked_sub(1);
         match place.and_then(|place| self.source.text.lines().nth(place)) {
-            Some(code) => {
-                let language = if text.starts_with("SyntaxError") {
-                    " (ECMAScript 5: no let, no =>)"
-                } else {
-                    ""
-                };
-                format!("line {}: {}, in '{}'{}", line, text, shown(code), language)
-            }
+            Some(code) => format!("line {}: {}, in '{}'", line, text, shown(code)),
             None => text,
         }
     }
@@ -175,33 +214,78 @@ mod tests {
         Script::of("it".into(), text)
     }
 
-    /// The interpreter looks at the time between two of its steps, and this is one that takes
-    /// seconds: the start of the program waited for its end, and so did a thread of the resolver.
+    fn ask(script: &Script, limit: Duration) -> Result<String, String> {
+        script.ask(&"a:1".parse().unwrap(), limit)
+    }
+
+    /// Its processes' ids: those that are idle.
+    fn processes(script: &Script) -> Vec<u32> {
+        script.idle().iter().map(Process::id).collect()
+    }
+
+    /// One call of a built-in function could not be cut short: it held a thread for as long as it took.
     #[test]
-    fn what_cannot_be_cut_is_not_waited_for_and_counts_meanwhile() {
-        let long = "[].indexOf.call({ length: 20000000 }, 1);";
-        let ask = Call::Ask {
-            url: "https://a/".into(),
-            host: "a".into(),
-        };
-        for (script, call) in vec![
-            (Script::of("it".into(), long.into()), Call::Load),
-            (script(long), ask),
+    fn what_does_not_end_is_killed() {
+        for body in &[
+            "for (;;) {}",
+            "for (;;) { try { for (;;) {} } catch (e) {} finally {} }",
+            "[].indexOf.call({ length: 9e15 }, 1)",
+            "/^(a|a)*$/.test('a'.repeat(50) + 'b')",
+            "for (;;) alert('x'.repeat(1000))",
+            "for (;;) dnsResolve('127.0.0.1')",
         ] {
             let limit = Duration::from_millis(300);
-            assert_eq!(script.call(call, limit), Err(late(limit)));
-            assert_eq!(script.under_way.load(Ordering::SeqCst), 1);
-            assert!(script.idle().is_empty());
+            let asked = script(body);
+            assert_eq!(ask(&asked, limit), Err(late(limit)), "{}", body);
+            assert_eq!(asked.under_way.load(Ordering::SeqCst), 0);
+            assert!(asked.idle().is_empty());
+            let loaded = Script::of("it".into(), body.to_string());
+            let fault = loaded.load(Instant::now() + limit);
+            assert_eq!(fault, Err(Fault::Late), "{}", body);
         }
+    }
+
+    #[test]
+    fn what_nests_without_end_is_an_error_and_no_crash() {
+        for source in vec![
+            "function f() { return f() + 1 } f()".to_string(),
+            "function f() { return [1].map(f) } f()".to_string(),
+            "function f() { return 'a'.replace(/a/, f) } f()".to_string(),
+            format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000)),
+            format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)),
+            format!("{}{}", "function f() {".repeat(10_000), "}".repeat(10_000)),
+            "if (1) ".repeat(100_000),
+            "new RegExp(new Array(100000).join('('))".to_string(),
+            "JSON.parse(new Array(100000).join('['))".to_string(),
+        ] {
+            let script = Script::of("it".into(), source);
+            let fault = script.load(Instant::now() + LONGEST).unwrap_err();
+            let name = &script.source.text[..30];
+            assert!(matches!(fault, Fault::Thrown(_)), "{}: {:?}", name, fault);
+        }
+    }
+
+    /// As when the kernel is short of memory, or the engine is faulty.
+    #[test]
+    fn a_process_that_is_gone_is_replaced() {
+        let script = script("return 'PROXY ' + host + ':1'");
+        let said = || ask(&script, LONGEST).unwrap();
+        assert_eq!((said(), said()), ("PROXY a:1".into(), "PROXY a:1".into()));
+        let before = processes(&script);
+        assert_eq!(before.len(), 1);
+        script.idle()[0].end();
+        assert_eq!(said(), "PROXY a:1");
+        let after = processes(&script);
+        assert!(after.len() == 1 && after != before);
     }
 
     #[test]
     fn no_more_than_so_many_questions_are_under_way() {
         let script = script("return 'DIRECT'");
-        let said = || script.ask(&"a:1".parse().unwrap(), LONGEST);
+        let said = || ask(&script, LONGEST);
         let take = |_| Turn::take(&script.under_way, AT_ONCE).unwrap();
         let mut turns: Vec<Turn> = (0..AT_ONCE).map(take).collect();
-        let busy = "64 earlier questions have not come to their end";
+        let busy = "64 earlier questions have not ended yet";
         assert_eq!(said(), Err(busy.into()));
         turns.pop();
         for _ in 0..3 {

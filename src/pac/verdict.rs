@@ -18,99 +18,118 @@ pub struct Verdict {
     pub proxies: Vec<ProxySpec>,
     /// After so many of them the destination itself is tried.
     pub direct_after: Option<usize>,
-    /// What can't be used, and why.
-    pub passed_over: Vec<String>,
+    /// What of the answer can't be used, and why; what is done for want of anything else.
+    pub notes: Vec<String>,
 }
 
 impl Verdict {
-    /// Reads an answer; the outfit is what its proxies are spoken to with.
+    /// Reads an answer as browsers do: what isn't understood is skipped, and an answer that names
+    /// nothing else, or nothing at all, means DIRECT. The outfit is what its proxies are spoken to
+    /// with.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, with its text: an address that is none, or nothing that can be tried.
+    /// What is wrong with it, with its text: it is too long, or names only proxies that a browser
+    /// would use and that can't be used here.
     pub(super) fn read(text: &str, outfit: &Outfit) -> Result<Verdict, String> {
         let wrong = |why: &str| Err(format!("it said '{}': {}", shown(text), why));
         if text.len() > LONGEST {
             return wrong("that is too long");
         }
-        let is_alone = |element: &str| {
-            let is_between = |c: char| c == ';' || c.is_whitespace();
-            element == text.trim_matches(is_between)
-        };
         let mut verdict = Verdict::default();
-        let mut flaw = "a right answer is PROXY proxy.example:3128; DIRECT".to_string();
+        let mut unusable = None;
         for (place, element) in text.split(';').map(str::trim).enumerate() {
             if place == MOST {
                 return wrong("these are too many");
             }
-            if element.is_empty() {
-                continue;
-            }
-            let usable = match Element::read(element) {
-                Ok(Element::Proxy(url)) => outfit.complete(url).map_err(|e| e.to_string()),
+            // What precedes an '@' may be a password, with the ';' in it that ended the element.
+            let name = shown(if text.contains('@') { text } else { element });
+            let why = match Element::read(element) {
+                Ok(Element::Nothing) => continue,
                 Ok(Element::Direct) => {
                     let count = verdict.proxies.len();
                     verdict.direct_after.get_or_insert(count);
                     continue;
                 }
-                Ok(Element::Other(why)) => Err(why.into()),
-                // What stands before an '@' may be a password, with the ';' in it that parted this.
-                Err(why) if is_alone(element) || text.contains('@') => return wrong(&why),
-                Err(why) => return wrong(&format!("'{}': {}", shown(element), why)),
+                Ok(Element::Proxy(url)) => match outfit.complete(url) {
+                    Ok(proxy) if verdict.proxies.contains(&proxy) => continue,
+                    Ok(proxy) => {
+                        verdict.proxies.push(proxy);
+                        continue;
+                    }
+                    Err(e) => unusable.get_or_insert(e.to_string()).clone(),
+                },
+                Err(Flaw::Ours(why)) => unusable.get_or_insert(why).clone(),
+                Err(Flaw::Theirs(why)) => why,
             };
-            match usable {
-                Ok(proxy) if verdict.proxies.contains(&proxy) => {}
-                Ok(proxy) => verdict.proxies.push(proxy),
-                Err(why) => {
-                    let told = format!("'{}': {}", shown(element), why);
-                    verdict.passed_over.push(told);
-                    flaw = why;
-                }
-            }
+            verdict
+                .notes
+                .push(format!("passing over '{}': {}", name, why));
         }
-        if verdict.proxies.is_empty() && verdict.direct_after.is_none() {
-            return wrong(&flaw);
+        if !verdict.proxies.is_empty() || verdict.direct_after.is_some() {
+            return Ok(verdict);
         }
+        if let Some(why) = unusable {
+            return wrong(&why);
+        }
+        let name = shown(text);
+        let note = format!(
+            "'{}' names no proxy: connecting directly, as browsers do",
+            name
+        );
+        verdict.notes.push(note);
+        verdict.direct_after = Some(0);
         Ok(verdict)
     }
 }
 
+/// One part of an answer.
 enum Element {
     Proxy(ProxyUrl),
     Direct,
-    /// Nothing for us, and why.
-    Other(&'static str),
+    Nothing,
+}
+
+/// Why a part of an answer isn't used.
+enum Flaw {
+    /// Browsers skip it, too.
+    Theirs(String),
+    /// Only this build can't use it.
+    Ours(String),
 }
 
 impl Element {
-    fn read(text: &str) -> Result<Element, String> {
+    fn read(text: &str) -> Result<Element, Flaw> {
+        let theirs = |why: String| Err(Flaw::Theirs(why));
         let mut words = text.split_whitespace();
-        let kind = words.next().unwrap_or_default().to_ascii_uppercase();
+        let kind = match words.next() {
+            Some(kind) => kind.to_ascii_uppercase(),
+            None => return Ok(Element::Nothing),
+        };
         let (address, rest) = (words.next(), words.next());
         let scheme = match &kind[..] {
             "DIRECT" if address.is_none() => return Ok(Element::Direct),
-            "DIRECT" => return Err("DIRECT takes no address".into()),
+            "DIRECT" => return theirs("DIRECT takes no address".into()),
             "PROXY" | "HTTP" => "http",
-            "HTTPS" if cfg!(not(feature = "tls")) => {
-                return Ok(Element::Other("there is no TLS in this build"))
-            }
             "HTTPS" => "https",
-            // Browsers have it resolve the names, and do so themselves for an older one.
+            // With the newer version the proxy resolves the names.
             "SOCKS" | "SOCKS5" => "socks5h",
             "SOCKS4" => "socks4",
-            _ => return Ok(Element::Other("that kind of proxy isn't known here")),
+            _ => return theirs("that kind of proxy isn't known here".into()),
         };
         let address = match (address, rest) {
             (Some(address), None) if address.contains("://") => {
-                return Err(format!(
-                    "behind {} stands HOST:PORT, without a scheme",
-                    kind
-                ))
+                let why = format!("{} takes HOST:PORT, without a scheme", kind);
+                return theirs(why);
             }
             (Some(address), None) if !address.contains('@') => address,
-            _ => return Err(format!("behind {} stands HOST:PORT", kind)),
+            _ => return theirs(format!("{} takes HOST:PORT", kind)),
         };
-        ProxyUrl::read(&format!("{}://{}", scheme, address)).map(Element::Proxy)
+        if cfg!(not(feature = "tls")) && scheme == "https" {
+            return Err(Flaw::Ours("there is no TLS in this build".into()));
+        }
+        let url = ProxyUrl::read(&format!("{}://{}", scheme, address));
+        url.map(Element::Proxy).map_err(Flaw::Theirs)
     }
 }
 
@@ -182,7 +201,7 @@ mod tests {
         ] {
             let verdict = read(text);
             assert_eq!(verdict.to_string(), *shown);
-            assert!(verdict.passed_over.is_empty());
+            assert!(verdict.notes.is_empty());
         }
     }
 
@@ -213,7 +232,9 @@ mod tests {
     fn a_proxy_that_wants_tls_is_passed_over_where_there_is_none() {
         let verdict = read("HTTPS a:443; PROXY b:3128");
         assert_eq!(verdict.to_string(), "PROXY b:3128");
-        assert!(verdict.passed_over[0].contains("there is no TLS"));
+        assert!(verdict.notes[0].contains("there is no TLS"));
+        let why = attempt("HTTPS a:443").unwrap_err();
+        assert!(why.contains("there is no TLS"), "{}", why);
     }
 
     /// One password too long for SOCKS5 spoilt the whole answer.
@@ -226,76 +247,50 @@ mod tests {
         };
         let verdict = Verdict::read("SOCKS a:1; PROXY b:2; DIRECT; PROXY c:3", &outfit).unwrap();
         assert_eq!(verdict.to_string(), "PROXY b:2; DIRECT; PROXY c:3");
-        assert!(verdict.passed_over[0].starts_with("'SOCKS a:1': SOCKS5 has room for 255"));
+        let note = &verdict.notes[0];
+        assert!(note.starts_with("passing over 'SOCKS a:1': SOCKS5 has room for 255"));
         let why = Verdict::read("SOCKS a:1", &outfit).unwrap_err();
         assert!(why.starts_with("it said 'SOCKS a:1': SOCKS5 has room for 255"));
     }
 
+    /// Chromium and Firefox skip it, and so did ptunnel only where the kind of proxy wasn't known.
     #[test]
-    fn passes_over_what_it_does_not_speak() {
-        let verdict = read("SOCKS6 a:1; QUIC b:2; PROXY c:3");
-        assert_eq!(verdict.to_string(), "PROXY c:3");
-        assert_eq!(verdict.passed_over.len(), 2);
-        assert!(verdict.passed_over[0].starts_with("'SOCKS6 a:1': that kind"));
-        assert!(verdict.passed_over[1].starts_with("'QUIC b:2': that kind"));
-    }
-
-    #[test]
-    fn rubbish_is_told_with_its_text() {
-        for text in &[
-            "",
-            ";;",
-            "SOCKS6 a:1",
-            "SOCKS4",
-            "nonsense",
-            "PROXY",
-            "PROXY a:0",
-            "PROXY a:1 b:2",
-            "PROXY joe:x@a:1",
-            "PROXY http://a:1",
-            "DIRECT a:1",
-            "PROXY a:1; PROXY b:x",
-            "PROXY a\u{202e}:1",
+    fn what_is_not_understood_is_skipped_with_the_reason() {
+        for (text, why) in &[
+            ("SOCKS6 a:1", "that kind of proxy isn't known here"),
+            ("nonsense", "that kind of proxy isn't known here"),
+            ("PROXY", "PROXY takes HOST:PORT"),
+            ("PROXY a:1 b:2", "PROXY takes HOST:PORT"),
+            ("SOCKS4", "SOCKS4 takes HOST:PORT"),
+            ("DIRECT a:1", "DIRECT takes no address"),
+            (
+                "PROXY http://h:1",
+                "PROXY takes HOST:PORT, without a scheme",
+            ),
+            ("PROXY h:0", "port 0 can't be connected to"),
+            (
+                "PROXY b:x",
+                "a port is a number from 1 to 65535; names of services aren't looked up",
+            ),
+            ("PROXY a\u{202e}:1", ""),
         ] {
-            let why = attempt(text).unwrap_err();
-            assert!(
-                why.starts_with(&format!("it said '{}': ", shown(text))),
-                "{}",
-                why
-            );
+            let verdict = read(&format!("{}; PROXY c:3", text));
+            assert_eq!(verdict.to_string(), "PROXY c:3");
+            let note = format!("passing over '{}': {}", shown(text), why);
+            assert!(verdict.notes[0].starts_with(&note), "{:?}", verdict.notes);
+            assert_eq!(verdict.notes.len(), 1);
         }
     }
 
-    /// `'http://http://h:1'` had been found wrong, which the file doesn't say.
+    /// As in Chromium and Firefox. It failed the client's tunnel.
     #[test]
-    fn what_is_wrong_with_a_proxy_is_told_once_and_of_which() {
-        for (text, told) in &[
-            (
-                "PROXY http://h:1",
-                "it said 'PROXY http://h:1': behind PROXY stands HOST:PORT, without a scheme",
-            ),
-            (
-                " SOCKS5 socks5://h:1;",
-                "it said 'SOCKS5 socks5://h:1;': behind SOCKS5 stands HOST:PORT, without a scheme",
-            ),
-            (
-                "PROXY h:0",
-                "it said 'PROXY h:0': port 0 can't be connected to",
-            ),
-            (
-                "PROXY a:1; PROXY b:x; DIRECT",
-                "it said 'PROXY a:1; PROXY b:x; DIRECT': 'PROXY b:x': a port is a number from 1 to \
-                 65535; names of services aren't looked up",
-            ),
-            (
-                "PROXY joe:hun;ter2@h:1",
-                "it said '***@h:1': a port is a number from 1 to 65535; names of services aren't \
-                 looked up",
-            ),
-            ("PROXY h:1/", ""),
-        ] {
-            let why = attempt(text).err().unwrap_or_default();
-            assert_eq!(why, *told);
+    fn an_answer_that_names_nothing_means_direct() {
+        for text in &["", " ;; ", "nonsense", "PROXY", "PROXY b:x; QUIC c:1"] {
+            let verdict = read(text);
+            assert_eq!(verdict.to_string(), "DIRECT");
+            let note = format!("'{}' names no proxy: connecting directly", shown(text));
+            let last = verdict.notes.last().unwrap();
+            assert!(last.starts_with(&note), "{}", last);
         }
     }
 
@@ -304,16 +299,15 @@ mod tests {
         for text in &[
             "PROXY joe:hunter2@a:1; DIRECT",
             "PROXY joe:hun;hunter2@a:1; PROXY b:1",
+            "SOCKS9 joe:hunter2@a:1; DIRECT",
             "PROXY http://joe:hunter2@a:1",
             "PROXY http://joe:hunter2@a:1; PROXY http://b@c:1",
             "joe:hunter2 joe@a:1",
         ] {
-            let why = attempt(text).unwrap_err();
-            assert!(why.starts_with("it said '***@"), "{}", why);
-            assert!(!why.contains("hun"), "{}", why);
+            for note in read(text).notes {
+                assert!(note.contains("'***@") && !note.contains("hun"), "{}", note);
+            }
         }
-        let verdict = read("SOCKS9 joe:hunter2@a:1; DIRECT");
-        assert!(verdict.passed_over[0].starts_with("'***@a:1': "));
     }
 
     #[test]

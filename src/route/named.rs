@@ -1,6 +1,6 @@
 //! The proxies that a PAC file has named so far, in the lists in which it named them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use log::warn;
@@ -25,6 +25,8 @@ struct Register {
     lineups: HashMap<String, Arc<Lineup>>,
     /// By their specs, as they display.
     proxies: HashMap<String, Known>,
+    /// What was said of answers.
+    noted: HashSet<String>,
 }
 
 impl Named {
@@ -33,6 +35,7 @@ impl Named {
     pub(super) fn lineup(&self, common: &Arc<Common>, file: &str, verdict: Verdict) -> Arc<Lineup> {
         let name = verdict.to_string();
         let mut register = self.register();
+        register.note(file, &verdict.notes);
         if let Some(lineup) = register.lineups.get(&name) {
             return lineup.clone();
         }
@@ -45,11 +48,6 @@ impl Named {
         let proxies = proxies.map(|spec| register.known(spec, &common.route.schemes));
         let lineup = Arc::new(Lineup::new(common, proxies.collect(), direct_after));
         register.lineups.insert(name, lineup.clone());
-        drop(register);
-        // The list is new, so it is told once.
-        for what in &verdict.passed_over {
-            warn!("{}: passing over {}", file, what);
-        }
         lineup
     }
 
@@ -73,6 +71,15 @@ impl Named {
 }
 
 impl Register {
+    /// Reports what is odd about an answer, each thing once; a file may say new ones without end.
+    fn note(&mut self, file: &str, notes: &[String]) {
+        for note in notes {
+            if self.noted.len() < MOST && self.noted.insert(note.clone()) {
+                warn!("{}: {}", file, note);
+            }
+        }
+    }
+
     /// A proxy with what is remembered of it.
     fn known(&mut self, spec: ProxySpec, schemes: &Schemes) -> Known {
         let known = self.proxies.entry(spec.to_string());

@@ -3,22 +3,30 @@
 
 #[cfg(feature = "cli")]
 mod arguments;
+#[cfg(feature = "pac")]
+mod confine;
 mod inherited;
 #[cfg(feature = "legacy")]
 mod linux;
 #[cfg(feature = "legacy")]
 mod notify;
+#[cfg(feature = "pac")]
+mod quickjs;
 #[cfg(feature = "cli")]
 mod user;
 mod wait;
 
 #[cfg(feature = "cli")]
 pub use self::arguments::rewrite_arguments;
+#[cfg(feature = "pac")]
+pub(crate) use self::confine::{as_stdio, confine, die_in, stdin_socket, Limits};
 pub use self::inherited::{is_inherited, Inherited};
 #[cfg(feature = "legacy")]
 pub use self::linux::*;
 #[cfg(feature = "legacy")]
 pub use self::notify::Notifier;
+#[cfg(feature = "pac")]
+pub(crate) use self::quickjs::Engine;
 #[cfg(feature = "cli")]
 pub use self::user::effective_user;
 pub(crate) use self::wait::{wait_readable, wait_writable};

@@ -80,7 +80,8 @@ impl Advice {
             (_, Cause::Credentials) => return Advice::on_credentials(error),
             (_, Cause::Refused) => return Advice::on_refusal(is_secure, error),
             (_, Cause::Undecided) => {
-                "a browser with the same file gets the same answer: who wrote the file can mend it"
+                "a browser would connect directly here, ptunnel doesn't go round the proxy unasked: the \
+                 file's author can fix it"
             }
             (_, Cause::Denied) | (_, Cause::Cut) | (_, Cause::Other) => return None,
         };

@@ -72,8 +72,12 @@ impl<'a> Walk<'a> {
         let limit = question.limit(self.timeouts);
         let said = question.ask(limit)?;
         let attempts = question.attempts(&said)?;
+        let said = match said.trim() {
+            "" => "nothing, which means DIRECT".to_string(),
+            said => shown(said),
+        };
         self.witness
-            .is_done(&format_args!("{} says {}", question.file(), shown(&said)));
+            .is_done(&format_args!("{} says {}", question.file(), said));
         Ok(attempts)
     }
 

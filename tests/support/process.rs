@@ -1,7 +1,8 @@
 //! What the kernel tells of a running program, and of the sockets on this machine.
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -17,6 +18,66 @@ impl Process {
     fn read(self, name: &str) -> String {
         let path = format!("/proc/{}/{}", self.0, name);
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {}", path, e))
+    }
+
+    /// The processes that it has started and that have not ended.
+    pub fn children(self) -> Vec<Process> {
+        let all = fs::read_dir("/proc").expect("/proc");
+        let ids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let is_child = |process: &Process| {
+            // One may end meanwhile.
+            let stat = fs::read_to_string(format!("/proc/{}/stat", process.0)).unwrap_or_default();
+            let rest = stat.rfind(')').map_or("", |end| &stat[end..]);
+            let mut words = rest.split(' ').skip(1);
+            let is_alive = words.next().map_or(false, |state| state != "Z");
+            is_alive && words.next() == Some(&self.0.to_string())
+        };
+        ids.map(Process).filter(is_child).collect()
+    }
+
+    /// What a line of its status says.
+    pub fn status(self, name: &str) -> String {
+        let status = self.read("status");
+        let mut lines = status.lines().map(|line| line.splitn(2, ':'));
+        let mut value =
+            lines.find_map(|mut line| line.next().filter(|it| *it == name).and(line.next()));
+        value.take().expect("the status").trim().into()
+    }
+
+    /// Its limit on something, as `/proc` names it.
+    pub fn limit(self, name: &str) -> String {
+        let limits = self.read("limits");
+        let line = limits.lines().find_map(|line| line.strip_prefix(name));
+        let mut words = line.expect("the limit").split_whitespace();
+        words.next().expect("a value").into()
+    }
+
+    /// The environment that it was started with.
+    pub fn environment(self) -> String {
+        self.read("environ")
+    }
+
+    /// What it runs.
+    pub fn program(self) -> PathBuf {
+        fs::read_link(format!("/proc/{}/exe", self.0)).expect("the process lives")
+    }
+
+    /// Whether these bytes are anywhere in its memory.
+    pub fn remembers(self, bytes: &[u8]) -> bool {
+        let memory = File::open(format!("/proc/{}/mem", self.0)).expect("its memory");
+        let maps = self.read("maps");
+        maps.lines().any(|line| {
+            let mut ends = line.split(|c: char| !c.is_ascii_hexdigit());
+            let mut end = || u64::from_str_radix(ends.next().unwrap(), 16).unwrap();
+            let (begin, end) = (end(), end());
+            if end - begin > 1 << 30 {
+                return false;
+            }
+            let mut part = vec![0; (end - begin) as usize];
+            // The kernel's own pages can't be read.
+            memory.read_exact_at(&mut part, begin).is_ok()
+                && part.windows(bytes.len()).any(|window| window == bytes)
+        })
     }
 
     /// How many descriptors are open.
