@@ -76,7 +76,7 @@ impl Fault {
         Fault { limit, ..self }
     }
 
-    /// On whatever descriptor.
+    /// On whatever descriptor but an eventfd.
     pub fn on_all(self) -> Fault {
         Fault { any: true, ..self }
     }

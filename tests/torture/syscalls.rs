@@ -2,7 +2,8 @@
 //! without a word, nothing hangs, no descriptor is left behind.
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::{self, BufRead, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
 use libc::{
@@ -11,15 +12,18 @@ use libc::{
 };
 
 use crate::ends::Gate;
+use crate::scale::scale;
 use crate::support::faults::Call::{
-    Accept, Connect, EpollAdd, EpollWait, Option as SetOption, Pipe, PipeSize, Read, Socket,
+    Accept, Connect, Dup, EpollAdd, EpollWait, Option as SetOption, Pipe, PipeSize, Read, Socket,
     Splice, Write,
 };
 use crate::support::faults::{Call, Fault, Faults};
 use crate::support::process::{is_listening, listeners};
 use crate::support::temp::free_port;
 use crate::support::traffic::{self, Dice, End, Outcome, Plan};
-use crate::support::{eventually, sys, Connection, Pattern, Process, Ptunnel, Running, TempDir};
+use crate::support::{
+    eventually, sys, Connection, Pattern, Peer, Process, Ptunnel, Running, TempDir, PATIENCE,
+};
 
 /// A tunnel through the embedded proxy of another process; both can fail.
 struct Stage {
@@ -154,9 +158,7 @@ fn what_can_be_tried_again_or_done_without_is_not_noticed() {
     let stage = Stage::start(&[]);
     let mut faults = vec![
         Fault::new(Read, EINTR).every(2).on_all(),
-        // On sockets alone: tokio panics when its own eventfd is interrupted, which the kernel
-        // never does.
-        Fault::new(Write, EINTR).every(2),
+        Fault::new(Write, EINTR).every(2).on_all(),
         Fault::new(Splice, EINTR).every(2),
         Fault::new(EpollWait, EINTR).every(2),
     ];
@@ -167,6 +169,21 @@ fn what_can_be_tried_again_or_done_without_is_not_noticed() {
         faults.push(Fault::new(Accept, *error).at_most(2));
     }
     with_each(&stage, &faults, |seed| stage.exchange(seed));
+}
+
+#[test]
+fn standard_input_and_output_arrive_whole_though_signals_interrupt_them() {
+    let faults = Faults::none();
+    let proxy = Peer::echoing();
+    let input = Pattern::new(1).take(1 << 20);
+    for call in &[Read, Write] {
+        faults.set(&[Fault::new(*call, EINTR).every(2).on_all()]);
+        let program = Ptunnel::through(proxy.address()).args(&["-W", "a.example:1"]);
+        let finished = faults.of(program).run_with(&input);
+        finished.expect_code(0);
+        assert!(finished.stdout == input, "{} bytes", finished.stdout.len());
+        assert!(faults.hits(1)[0] > 0);
+    }
 }
 
 /// Each with programs that have no pipe yet.
@@ -345,4 +362,141 @@ fn a_reload_that_fails_anywhere_changes_nothing() {
         });
         eventually("the old one is closed", || !is_listening(program.address()));
     }
+}
+
+/// What a call of each kind may fail with.
+const EACH: &[(Call, i32)] = &[
+    (Read, ENOMEM),
+    (Write, ENOBUFS),
+    (Accept, EMFILE),
+    (Connect, ENOBUFS),
+    (Pipe, ENFILE),
+    (EpollAdd, ENOSPC),
+    (EpollWait, EINTR),
+    (Dup, EMFILE),
+    (Socket, ENOMEM),
+    (SetOption, ENOBUFS),
+];
+
+/// The client sends this and its end, and sees one, of whatever kind.
+#[track_caller]
+fn expect_end(mut client: Connection, text: &str) {
+    let _ = client.try_send(text); // it may have been cut
+    client.finish_sending();
+    client.rest_or_reset();
+}
+
+/// The first call of a kind fails, then the second, and so on: the program serves, or says why not
+/// and ends.
+#[test]
+fn a_start_that_fails_anywhere_says_why() {
+    let faults = Faults::none();
+    let origin = Peer::start(|mut connection| connection.echo());
+    let calls = EACH.iter().chain(&[(Call::Listen, libc::EADDRINUSE)]);
+    for ((call, error), number) in calls.flat_map(|one| (0..scale(6, 20)).map(move |n| (one, n))) {
+        println!("{:?} {} after {}", call, error, number);
+        let fault = Fault::new(*call, *error).after(number).at_most(1);
+        // No write to an eventfd fails for want of memory, and tokio panics at one.
+        faults.set(&[if *call == Write {
+            fault
+        } else {
+            fault.on_all()
+        }]);
+        let folder = TempDir::new();
+        let program = Ptunnel::new()
+            .args(&["--no-proxy", "*", "--threads", "2", "--status", "0"])
+            .arg(format!("{}:{}", folder.at("sock"), origin.address()))
+            .to(origin.address());
+        let mut program = faults.of(program).spawn();
+        let mut out = program.stdout();
+        let mut lines = String::new();
+        while lines.lines().count() < 3 && out.read_line(&mut lines).expect("text") > 0 {}
+        let of_tunnel = lines
+            .lines()
+            .find(|line| line.starts_with("listening on 127"));
+        let address = of_tunnel.and_then(|line| line.split(' ').nth(2));
+        let serves = address.map_or(false, |address| {
+            // The fault may still be to come: it is this client's then.
+            drop(answer(address));
+            faults.clear();
+            matches!(answer(address), Ok(answer) if answer == b"ping")
+        });
+        if serves {
+            assert!(
+                !program.stderr().contains("panicked"),
+                "{}",
+                program.stderr()
+            );
+        } else {
+            let finished = program.finish();
+            finished.expect_code(1);
+            assert!(finished.stderr.contains("ptunnel: "), "{}", finished.stderr);
+            assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+        }
+    }
+}
+
+/// What the echo behind this address answers.
+fn answer(address: &str) -> io::Result<Vec<u8>> {
+    let mut client = TcpStream::connect(address)?;
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.write_all(b"ping")?;
+    client.shutdown(Shutdown::Write)?;
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+/// The same of what a client does, with each way in: one client may be turned away or cut, and the
+/// next is served.
+#[test]
+fn whichever_call_fails_first_costs_one_client_at_most() {
+    let faults = Faults::none();
+    let origin = Peer::start(|mut connection| connection.echo());
+    let target = origin.address().to_string();
+    let proxy = faults.of(Ptunnel::new().serving()).start();
+    let program = Ptunnel::through(proxy.proxy()).to(&target);
+    let program = faults.of(program.args(&["-D", "0"]).more_lines(1)).start();
+    let connect = format!("CONNECT {} HTTP/1.1\r\n\r\n", target);
+    // Of which listener, and what is sent first.
+    let ways = [(0, ""), (1, &connect[..])];
+    let open = || {
+        let open = |one: &Running| one.process().descriptors() - one.process().pipe_ends();
+        (open(&proxy), open(&program))
+    };
+    let served = |way: &(usize, &str)| {
+        let mut client = Connection::open(program.address_of(way.0));
+        client.send(way.1);
+        if !way.1.is_empty() {
+            let head = String::from_utf8(client.read_head()).expect("text");
+            assert!(head.starts_with("HTTP/1.1 200 "), "{:?}", head);
+        }
+        client.send("ping");
+        client.expect("ping");
+    };
+    ways.iter().for_each(served);
+    let settled = || {
+        [&proxy, &program]
+            .iter()
+            .for_each(|one| one.process().settle())
+    };
+    settled();
+    let before = open();
+    for (call, error) in EACH {
+        for number in 0..scale(8, 40) {
+            for way in &ways {
+                println!("{:?} {} after {} for {:?}", call, error, number, way);
+                let fault = Fault::new(*call, *error).after(number).at_most(1);
+                faults.set(&[fault]);
+                let client = Connection::open(program.address_of(way.0));
+                expect_end(client, &format!("{}hello", way.1));
+                faults.clear();
+                served(way);
+            }
+        }
+    }
+    eventually("as few descriptors as before", || {
+        let (one, other) = open();
+        one <= before.0 && other <= before.1
+    });
 }
