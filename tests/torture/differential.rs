@@ -1,4 +1,4 @@
-//! What others make of the same: curl and Python's http.client beside ours.
+//! What others make of the same: curl, Python's http.client and squid beside ours.
 //!
 //! To differ is no defect by itself. But each difference has a reason that stands in a table here,
 //! and one without a reason fails: it is a head or a list of which two programs on one way think
@@ -9,6 +9,7 @@
 
 mod heads;
 mod no_proxy;
+mod requests;
 
 use std::process::Command;
 
