@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Host, HostPort};
 use ptunnel::dynamic::{Handshake, Language, Step};
 use ptunnel::wire::{Decoded, Inbound, Passage, HEAD_LIMIT};
+use ptunnel_fuzz::{chunked, elements, field};
 
 /// The longest greeting of SOCKS5, and the longest request.
 const SOCKS_LIMIT: usize = 2 + 255 + 4 + 1 + 255 + 2;
@@ -285,22 +286,6 @@ fn one_hop_less(method: &str, line: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The name of a field, in lower case, and its value.
-fn field(line: &[u8]) -> (String, String) {
-    let line = String::from_utf8_lossy(line);
-    let (name, value) = line.split_once(':').expect("a field");
-    (name.to_ascii_lowercase(), value.to_ascii_lowercase())
-}
-
-/// The elements of all fields of this name.
-fn list(fields: &[(String, String)], name: &str) -> Vec<String> {
-    let named = fields.iter().filter(|field| field.0 == name);
-    let elements = named.flat_map(|field| field.1.split(','));
-    elements
-        .map(|element| element.trim_matches([' ', '\t']).to_string())
-        .collect()
-}
-
 /// What a URL's authority, or a `Host`, leads to in plain HTTP.
 fn led_to(authority: &str) -> HostPort {
     let without_port = || format!("{}:80", authority.strip_suffix(':').unwrap_or(authority));
@@ -342,7 +327,7 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
 
     // No field is lost but those for the next hop, none is added but ours.
     let fields: Vec<(String, String)> = lines.iter().map(|line| field(line)).collect();
-    let options = list(&fields, "connection");
+    let options = elements(&fields, "connection");
     let stays = |name: &str| match name {
         "host" | "connection" | "proxy-connection" | "proxy-authorization" => false,
         "keep-alive" | "te" | "upgrade" => false,
@@ -363,8 +348,8 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
     }
 
     let end = match (
-        &list(&fields, "transfer-encoding")[..],
-        &list(&fields, "content-length")[..],
+        &elements(&fields, "transfer-encoding")[..],
+        &elements(&fields, "content-length")[..],
     ) {
         ([], []) => Ok(0),
         ([], [length]) => {
@@ -373,7 +358,7 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
         }
         ([coding], []) => {
             assert_eq!((&coding[..], version), ("chunked", "HTTP/1.1"));
-            chunked(&sent[sent_length..])
+            chunked(&sent[sent_length..]).map(|(count, _)| count)
         }
         two => panic!("{two:?}"),
     };
@@ -385,57 +370,4 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
     if of_it.is_ok_and(|count| count < sent.len()) {
         assert_eq!(passage.take(b"GET "), Ok(0));
     }
-}
-
-/// Read anew, from RFC 9112 §7.1: how many of these bytes are of a body that begins with them, all
-/// of them if it doesn't end there.
-fn chunked(body: &[u8]) -> Result<usize, ()> {
-    let all = Ok(body.len());
-    // CRLF, and no other control character before it but tabs.
-    let line_end = |at: usize| {
-        let is_control = |b: &u8| b.is_ascii_control() && *b != b'\t';
-        let end = body[at..].iter().position(is_control);
-        match end.map(|end| &body[at + end..]) {
-            None | Some([b'\r']) => Ok(None),
-            Some(&[b'\r', b'\n', ref behind @ ..]) => Ok(Some(body.len() - behind.len())),
-            Some(_) => Err(()),
-        }
-    };
-    let mut at = 0;
-    loop {
-        let digits = body[at..].iter().take_while(|b| b.is_ascii_hexdigit());
-        let digits = std::str::from_utf8(&body[at..at + digits.count()]).expect("digits");
-        at += digits.len();
-        let size = match (body.get(at), u64::from_str_radix(digits, 16)) {
-            (None, _) if digits.is_empty() => return all,
-            (_, Err(_)) => return Err(()),
-            (_, Ok(_)) if digits.len() > 16 => return Err(()),
-            (Some(b';' | b'\r') | None, Ok(size)) => size,
-            (Some(_), Ok(_)) => return Err(()),
-        };
-        let Some(end) = line_end(at)? else {
-            return all;
-        };
-        at = end;
-        if size == 0 {
-            break;
-        }
-        if size > (body.len() - at) as u64 {
-            return all;
-        }
-        at += size as usize;
-        match body[at..] {
-            [] | [b'\r'] => return all,
-            [b'\r', b'\n', ..] => at += 2,
-            _ => return Err(()),
-        }
-    }
-    while let Some(end) = line_end(at)? {
-        let is_blank = end - at == 2;
-        at = end;
-        if is_blank {
-            return Ok(at);
-        }
-    }
-    all
 }

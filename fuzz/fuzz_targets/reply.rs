@@ -75,7 +75,8 @@ fn answered(bytes: &[u8]) {
 /// The same of a SOCKS5 proxy: what it gets is who we are, once, and one request.
 fn answered_by_socks5(bytes: &[u8]) {
     for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
-        let mut exchange = Exchange::from(Socks5::connect(&destination(), Some(joe())));
+        let identity = Identity::new(joe(), Schemes::default());
+        let mut exchange = Exchange::from(Socks5::connect(&destination(), Some(identity)));
         let mut messages = vec![exchange.begin()];
         for piece in bytes.chunks(size) {
             match exchange.feed(piece) {

@@ -165,3 +165,72 @@ pub fn denied(why: &str, reply: &[u8], statuses: &[u16]) {
     );
     shown(body.strip_suffix('\n').expect("a line"));
 }
+
+/// The name of a field, in lower case, and its value.
+pub fn field(line: &[u8]) -> (String, String) {
+    let line = String::from_utf8_lossy(line);
+    let (name, value) = line.split_once(':').expect("a field");
+    (name.to_ascii_lowercase(), value.to_ascii_lowercase())
+}
+
+/// The elements of all fields of this name.
+pub fn elements(fields: &[(String, String)], name: &str) -> Vec<String> {
+    let named = fields.iter().filter(|field| field.0 == name);
+    let elements = named.flat_map(|field| field.1.split(','));
+    elements
+        .map(|element| element.trim_matches([' ', '\t']).to_string())
+        .collect()
+}
+
+/// Read anew, from RFC 9112 §7.1: how many of these bytes are of a body that begins with them, all
+/// of them if it doesn't end there.
+pub fn chunked(body: &[u8]) -> Result<(usize, bool), ()> {
+    let all = Ok((body.len(), false));
+    // CRLF, and no other control character before it but tabs.
+    let line_end = |at: usize| {
+        let is_control = |b: &u8| b.is_ascii_control() && *b != b'\t';
+        let end = body[at..].iter().position(is_control);
+        match end.map(|end| &body[at + end..]) {
+            None | Some([b'\r']) => Ok(None),
+            Some(&[b'\r', b'\n', ref behind @ ..]) => Ok(Some(body.len() - behind.len())),
+            Some(_) => Err(()),
+        }
+    };
+    let mut at = 0;
+    loop {
+        let digits = body[at..].iter().take_while(|b| b.is_ascii_hexdigit());
+        let digits = std::str::from_utf8(&body[at..at + digits.count()]).expect("digits");
+        at += digits.len();
+        let size = match (body.get(at), u64::from_str_radix(digits, 16)) {
+            (None, _) if digits.is_empty() => return all,
+            (_, Err(_)) => return Err(()),
+            (_, Ok(_)) if digits.len() > 16 => return Err(()),
+            (Some(b';' | b'\r') | None, Ok(size)) => size,
+            (Some(_), Ok(_)) => return Err(()),
+        };
+        let Some(end) = line_end(at)? else {
+            return all;
+        };
+        at = end;
+        if size == 0 {
+            break;
+        }
+        if size > (body.len() - at) as u64 {
+            return all;
+        }
+        at += size as usize;
+        match body[at..] {
+            [] | [b'\r'] => return all,
+            [b'\r', b'\n', ..] => at += 2,
+            _ => return Err(()),
+        }
+    }
+    while let Some(end) = line_end(at)? {
+        let is_blank = end - at == 2;
+        at = end;
+        if is_blank {
+            return Ok((at, true));
+        }
+    }
+    all
+}
