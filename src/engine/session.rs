@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use futures::future::{self, Either, Loop};
-use futures::{Async, Future, Poll};
+use futures::{task, Async, Future, Poll};
 use log::debug;
 
 use super::ask::ask;
@@ -209,7 +209,10 @@ impl Engine {
         };
         let engine = self.clone();
         Box::new(self.locate(leg).and_then(move |leg| {
-            reach_it().and_then(move |stream| engine.ask_in_time(stream, leg, reach_it))
+            reach_it().and_then(move |stream| {
+                let clear = engine.until_clear(&leg);
+                clear.and_then(move |()| engine.ask_in_time(stream, leg, reach_it))
+            })
         }))
     }
 
@@ -228,6 +231,29 @@ impl Engine {
             None => Either::B(asked),
         };
         Deadline::new(asked, limit, self.clock(), move || silence.error(limit))
+    }
+
+    /// Resolves once the proxy may be asked, or after a little patience.
+    fn until_clear(&self, leg: &Leg) -> impl Future<Item = (), Error = Error> {
+        let patience = match leg.patience() {
+            Some(patience) => patience,
+            None => return Either::A(future::ok(())),
+        };
+        let (leg, silence) = (leg.clone(), leg.silence());
+        let clear = future::poll_fn(move || {
+            let tell = || {
+                let task = task::current();
+                Box::new(move || task.notify()) as Box<dyn FnOnce() + Send>
+            };
+            Ok(match leg.is_clear(tell) {
+                true => Async::Ready(()),
+                false => Async::NotReady,
+            })
+        });
+        let clear = Deadline::new(clear, patience, self.clock(), move || {
+            silence.error(patience)
+        });
+        Either::B(clear.or_else(|_| Ok(())))
     }
 
     /// The same future; warns once when it isn't done after that time.

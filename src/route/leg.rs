@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Candidate, Silence};
 use crate::config::{plain, Family, Host, HostPort, Names, Protocol, ProxySpec, Version};
@@ -127,6 +128,21 @@ impl Leg {
 
     fn takes_ipv4_alone(&self) -> bool {
         self.spec().protocol == Protocol::Socks4(Names::Here)
+    }
+
+    /// How long a tunnel waits until it [is clear](Leg::is_clear), if that is worth asking. A proxy
+    /// refuses a wrong password at once; one that takes longer is connecting to the destination.
+    pub fn patience(&self) -> Option<Duration> {
+        let identity = self.candidate.identity(self.hop);
+        identity.map(|_| Duration::from_secs(1))
+    }
+
+    /// Whether the proxy may be asked now. While the first tunnel that sends a password has yet to
+    /// learn what the proxy makes of it, others wait: a wrong one would be sent for each of them.
+    /// What `tell` makes is called when it is time to ask again.
+    pub fn is_clear(&self, tell: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
+        let identity = self.candidate.identity(self.hop);
+        identity.map_or(true, |identity| identity.is_clear(tell))
     }
 
     /// What is said to the proxy: for HTTP with our headers, in the way that it took last.

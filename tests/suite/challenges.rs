@@ -280,6 +280,47 @@ fn a_refused_password_is_withheld_from_all_clients_until_a_reload() {
     }
 }
 
+/// A browser opens twenty at once, and some accounts are locked at the fifth.
+#[test]
+fn of_clients_that_come_at_once_one_alone_sends_the_password() {
+    let both = format!("{}{}", DIGEST, "Proxy-Authenticate: Basic\r\n");
+    for schemes in &["basic", "digest"] {
+        let proxy = Scripted::start(true, vec![kept(&both)]);
+        let program = proxy.through().args(&["--proxy-auth", schemes]);
+        let program = program.to("example.org:22").start();
+        let clients: Vec<Connection> = (0..20).map(|_| program.connect()).collect();
+        for mut client in clients {
+            client.expect_nothing();
+        }
+        let asked = proxy.asked.lock().unwrap().clone();
+        assert_eq!(credentials(&asked), 1, "{:?}", asked);
+    }
+}
+
+/// The first one's destination may take long: the others wait for it a second, and no longer.
+#[test]
+fn a_proxy_that_is_slow_for_one_client_is_not_for_the_others() {
+    let proxy = Peer::proxy(|mut connection| match connection.number {
+        0 => connection.drain(),
+        _ => {
+            connection.send(GRANTED);
+            connection.echo();
+        }
+    });
+    let program = Ptunnel::through(format!("http://joe:hunter2@{}", proxy.address()))
+        .args(&["--handshake-timeout", "600"])
+        .to("example.org:22")
+        .start();
+    let first = program.connect();
+    eventually("the first is asked for", || proxy.heads().len() == 1);
+    let mut clients: Vec<Connection> = (0..5).map(|_| program.connect()).collect();
+    for client in &mut clients {
+        client.send("hello");
+        client.expect("hello");
+    }
+    assert!(first.is_quiet());
+}
+
 #[test]
 fn a_password_that_squid_refused_is_withheld() {
     let squid = Squid::start(Some(("joe", "right")));

@@ -89,14 +89,11 @@ impl Dialogue {
     pub(in crate::wire) fn begin(&mut self, target: &HostPort) -> Option<Secret> {
         let identity = &self.identity;
         let mut learnt = identity.learnt();
+        // Also where nothing goes ahead: a challenge is answered without a look at the others.
+        self.withheld = self.clearance.ask().err();
         let sends = match *learnt {
             Learnt::Nothing => identity.schemes().send_basic_ahead(),
             _ => true,
-        };
-        self.withheld = if sends {
-            self.clearance.ask().err()
-        } else {
-            None
         };
         if !sends || self.withheld.is_some() {
             return None;
@@ -258,7 +255,7 @@ impl Dialogue {
     /// The proxy took what was sent; `next_nonce` is what it would like next.
     pub(in crate::wire) fn accepted(&mut self, next_nonce: Option<String>) {
         match self.sent {
-            Sent::Nothing | Sent::NtlmNegotiate => {}
+            Sent::Nothing | Sent::NtlmNegotiate => self.clearance.unwanted(),
             _ => self.clearance.accepted(),
         }
         let took = match mem::replace(&mut self.sent, Sent::Nothing) {

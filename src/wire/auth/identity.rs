@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::digest::Session;
-use super::restraint::{Permission, Restraint};
+use super::restraint::{Permission, Restraint, Tell};
 use crate::config::{Credentials, Schemes};
 
 /// The credentials for one proxy, for all tunnels and threads together. Cheap to clone.
@@ -61,8 +61,16 @@ impl Identity {
     pub(in crate::wire) fn clearance(&self) -> Clearance {
         Clearance {
             identity: self.clone(),
-            is_retry: false,
+            is_only_one: false,
+            is_decided: false,
         }
+    }
+
+    /// Whether a tunnel that begins now needn't wait: no other one is the first to send the
+    /// password, and has yet to learn what the proxy makes of it. If there is one, what `tell` makes
+    /// is called once that has changed.
+    pub(crate) fn is_clear(&self, tell: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
+        self.restraint().is_clear(tell)
     }
 
     fn restraint(&self) -> MutexGuard<'_, Restraint> {
@@ -75,8 +83,9 @@ impl Identity {
 #[derive(Debug)]
 pub(in crate::wire) struct Clearance {
     identity: Identity,
-    /// It is the one that tries a refused password again.
-    is_retry: bool,
+    /// It is the first that sends it, or the one that tries it again after a refusal.
+    is_only_one: bool,
+    is_decided: bool,
 }
 
 impl Clearance {
@@ -86,13 +95,13 @@ impl Clearance {
     ///
     /// How much longer the password is withheld, because the proxy refused it.
     pub(in crate::wire) fn ask(&mut self) -> Result<(), Duration> {
-        if self.is_retry {
+        if self.is_only_one {
             return Ok(());
         }
         match self.identity.restraint().permission(Instant::now()) {
             Permission::Granted => Ok(()),
-            Permission::Once => {
-                self.is_retry = true;
+            Permission::First | Permission::Once => {
+                self.is_only_one = true;
                 Ok(())
             }
             Permission::Withheld(left) => Err(left),
@@ -100,12 +109,41 @@ impl Clearance {
     }
 
     /// The proxy refused the password.
-    pub(in crate::wire) fn refused(&self) {
-        self.identity.restraint().refused(Instant::now());
+    pub(in crate::wire) fn refused(&mut self) {
+        self.is_decided = true;
+        let waiting = self.identity.restraint().refused(Instant::now());
+        tell_all(waiting);
     }
 
     /// The proxy took it.
-    pub(in crate::wire) fn accepted(&self) {
-        self.identity.restraint().accepted();
+    pub(in crate::wire) fn accepted(&mut self) {
+        self.is_decided = true;
+        let waiting = self.identity.restraint().accepted();
+        tell_all(waiting);
+    }
+
+    /// The proxy went on without it.
+    pub(in crate::wire) fn unwanted(&mut self) {
+        if self.is_only_one && !self.is_decided {
+            self.is_decided = true;
+            let waiting = self.identity.restraint().unwanted();
+            tell_all(waiting);
+        }
+    }
+}
+
+impl Drop for Clearance {
+    fn drop(&mut self) {
+        if self.is_only_one && !self.is_decided {
+            let waiting = self.identity.restraint().given_up();
+            tell_all(waiting);
+        }
+    }
+}
+
+/// Without the lock, since they may ask at once.
+fn tell_all(waiting: Vec<Tell>) {
+    for tell in waiting {
+        tell();
     }
 }

@@ -1,5 +1,7 @@
-//! When a password that a proxy has refused may be sent to it again.
+//! When a password may be sent to a proxy: by one tunnel first, and by which after it was refused.
 
+use std::fmt;
+use std::mem;
 use std::time::{Duration, Instant};
 
 /// The pause after the first refusal. Each further refusal doubles it: a directory counts wrong
@@ -9,10 +11,38 @@ const SHORTEST: Duration = Duration::from_secs(5 * 60);
 
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
-/// Keeps a refused password from being sent for every client that comes.
+/// Keeps a wrong password from being sent for every client that comes.
 #[derive(Debug, Default)]
 pub(super) struct Restraint {
+    first: First,
     pause: Option<Pause>,
+}
+
+/// The first time that the password is sent.
+enum First {
+    Ahead,
+    /// It was sent; these wait for the proxy's verdict.
+    UnderWay(Vec<Tell>),
+    Over,
+}
+
+/// Has a tunnel that waits ask again.
+pub(super) type Tell = Box<dyn FnOnce() + Send>;
+
+impl Default for First {
+    fn default() -> First {
+        First::Ahead
+    }
+}
+
+impl fmt::Debug for First {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            First::Ahead => f.write_str("Ahead"),
+            First::UnderWay(waiting) => write!(f, "UnderWay({})", waiting.len()),
+            First::Over => f.write_str("Over"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -26,6 +56,8 @@ struct Pause {
 pub(super) enum Permission {
     /// The proxy hasn't refused it.
     Granted,
+    /// Nobody has sent it yet: this caller is the first.
+    First,
     /// It did, and the pause is over: this caller alone tries it again.
     Once,
     /// It did, and the pause lasts so much longer.
@@ -36,6 +68,10 @@ impl Restraint {
     /// Asks on behalf of one tunnel.
     pub(super) fn permission(&mut self, now: Instant) -> Permission {
         let pause = match &mut self.pause {
+            None if matches!(self.first, First::Ahead) => {
+                self.first = First::UnderWay(Vec::new());
+                return Permission::First;
+            }
             None => return Permission::Granted,
             Some(pause) => pause,
         };
@@ -49,27 +85,66 @@ impl Restraint {
     }
 
     /// The proxy refused the password. Tunnels that had sent it at the same time prolong nothing.
-    pub(super) fn refused(&mut self, now: Instant) {
+    /// Returns who waits for that.
+    pub(super) fn refused(&mut self, now: Instant) -> Vec<Tell> {
         self.pause.get_or_insert(Pause {
             until: now + SHORTEST,
             length: SHORTEST,
         });
+        self.end_first(First::Over)
     }
 
-    /// The proxy took it.
-    pub(super) fn accepted(&mut self) {
+    /// The proxy took it. Returns who waits for that.
+    pub(super) fn accepted(&mut self) -> Vec<Tell> {
         self.pause = None;
+        self.end_first(First::Over)
+    }
+
+    /// The proxy went on without it. Returns who waits for a verdict.
+    pub(super) fn unwanted(&mut self) -> Vec<Tell> {
+        self.end_first(First::Over)
+    }
+
+    /// The tunnel that was the first has ended without a verdict. Returns who waits for one.
+    pub(super) fn given_up(&mut self) -> Vec<Tell> {
+        match self.first {
+            First::UnderWay(_) => self.end_first(First::Ahead),
+            First::Ahead | First::Over => Vec::new(),
+        }
+    }
+
+    /// Whether the first verdict is there, or nobody has asked for it; if not, has `tell` called
+    /// once that has changed.
+    pub(super) fn is_clear(&mut self, tell: impl FnOnce() -> Tell) -> bool {
+        match &mut self.first {
+            First::UnderWay(waiting) => {
+                waiting.push(tell());
+                false
+            }
+            First::Ahead | First::Over => true,
+        }
+    }
+
+    fn end_first(&mut self, next: First) -> Vec<Tell> {
+        match mem::replace(&mut self.first, next) {
+            First::UnderWay(waiting) => waiting,
+            First::Ahead | First::Over => Vec::new(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn one_tunnel_alone_tries_it_again_after_each_pause() {
         let mut restraint = Restraint::default();
         let mut now = Instant::now();
+        assert_eq!(restraint.permission(now), Permission::First);
         assert_eq!(restraint.permission(now), Permission::Granted);
         for minutes in &[5, 10, 20, 40, 60, 60] {
             restraint.refused(now);
@@ -88,5 +163,34 @@ mod tests {
         restraint.refused(now);
         let pause = Permission::Withheld(SHORTEST);
         assert_eq!(restraint.permission(now), pause);
+    }
+    #[test]
+    fn others_wait_for_the_first_verdict() {
+        let told = Arc::new(AtomicUsize::new(0));
+        let tell = || -> Tell {
+            let told = told.clone();
+            Box::new(move || {
+                told.fetch_add(1, Ordering::Relaxed);
+            })
+        };
+        let tell_all = |all: Vec<Tell>| all.into_iter().for_each(|tell| tell());
+        let now = Instant::now();
+        let mut restraint = Restraint::default();
+        assert!(restraint.is_clear(tell), "nobody has sent it");
+        assert_eq!(restraint.permission(now), Permission::First);
+        assert!(!restraint.is_clear(tell) && !restraint.is_clear(tell));
+        tell_all(restraint.given_up());
+        assert_eq!(told.load(Ordering::Relaxed), 2);
+        assert!(restraint.is_clear(tell));
+        assert_eq!(restraint.permission(now), Permission::First);
+        assert!(!restraint.is_clear(tell));
+        tell_all(restraint.refused(now));
+        assert_eq!(told.load(Ordering::Relaxed), 3);
+        assert!(restraint.is_clear(tell));
+        assert!(matches!(restraint.permission(now), Permission::Withheld(_)));
+        tell_all(restraint.given_up());
+        tell_all(restraint.accepted());
+        assert!(restraint.is_clear(tell));
+        assert_eq!(restraint.permission(now), Permission::Granted);
     }
 }

@@ -149,7 +149,22 @@ fn reach(engine: &Engine, way: &Candidate, hops: usize, destination: &HostPort) 
     };
     let limit = engine.settings.timeouts.handshake;
     Box::new(locate(engine, leg).and_then(move |leg| {
-        reach_it().and_then(move |stream| ask_in_time(limit, stream, leg, reach_it))
+        reach_it().and_then(move |stream| {
+            let clear = until_clear(&leg);
+            clear.and_then(move |()| ask_in_time(limit, stream, leg, reach_it))
+        })
+    }))
+}
+
+/// Resolves once the proxy may be asked, or after a little patience: r5's.
+fn until_clear(leg: &Leg) -> impl Future<Item = (), Error = Error> {
+    if leg.patience().is_none() {
+        return Either::A(future::ok(()));
+    }
+    let leg = leg.clone();
+    Either::B(As01::pin(async move {
+        ptunnel_r5::until_clear(&leg).await;
+        Ok(())
     }))
 }
 

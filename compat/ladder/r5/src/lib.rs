@@ -60,7 +60,7 @@ pub use self::pulse::beat;
 pub use self::resolve::Resolver;
 pub use self::secure::secure;
 pub use self::server::runtime;
-pub use self::session::Opened;
+pub use self::session::{until_clear, Opened};
 
 /// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
 /// source the listeners follow it at SIGHUP, which ends the program otherwise.

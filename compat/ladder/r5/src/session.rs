@@ -8,6 +8,7 @@
 use std::future::{poll_fn, Future};
 use std::io;
 use std::pin::{pin, Pin};
+use std::task::Poll;
 use std::time::Duration;
 
 use log::debug;
@@ -115,6 +116,7 @@ impl<L: Connect> Engine<L> {
             let leg = self.locate(way.leg(last, destination)).await?;
             let reach_it = || self.reach(way, last, destination);
             let stream = reach_it().await?;
+            until_clear(&leg).await;
             debug!("{}: connected, asking for {}", leg.peer(), leg.target());
             let limit = self.settings.timeouts.handshake;
             let silence = leg.silence();
@@ -186,6 +188,24 @@ pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
 
 fn bare(socket: Tcp) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
+}
+
+/// Resolves once the proxy may be asked, or after a little patience.
+pub async fn until_clear(leg: &Leg) {
+    let Some(patience) = leg.patience() else {
+        return;
+    };
+    let clear = poll_fn(|context| {
+        let tell = || {
+            let waker = context.waker().clone();
+            Box::new(move || waker.wake()) as Box<dyn FnOnce() + Send>
+        };
+        match leg.is_clear(tell) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    });
+    let _elapsed = timeout(patience, clear).await;
 }
 
 /// What `asked` resolves to; warns once when that takes longer.

@@ -99,13 +99,13 @@ impl Socks5 {
             (_, None) => Ok(Step::Read),
             (Stage::Choosing, Some(chosen)) => self.chosen(chosen),
             (Stage::Proving, Some(SUCCEEDED)) => {
-                if let Some(login) = &self.login {
+                if let Some(login) = &mut self.login {
                     login.clearance.accepted();
                 }
                 self.ask()
             }
             (Stage::Proving, Some(_)) => {
-                if let Some(login) = &self.login {
+                if let Some(login) = &mut self.login {
                     login.clearance.refused();
                 }
                 Ok(refused(SocksRefusal::Credentials))
@@ -126,6 +126,9 @@ impl Socks5 {
     }
 
     fn chosen(&mut self, chosen: u8) -> Result<Step, Malformed> {
+        if let (method::NOBODY, Some(login)) = (chosen, &mut self.login) {
+            login.clearance.unwanted();
+        }
         match (chosen, self.offered()) {
             (method::NOBODY, _) => self.ask(),
             (method::LOGIN, Some(offered)) => {
