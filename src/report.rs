@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use log::Level::{Debug, Info, Warn};
-use log::{debug, Level};
+use log::{debug, warn, Level};
 
 use crate::config::Destination;
 use crate::error::{Cause, Error, Seconds, LEFT};
@@ -274,6 +274,50 @@ pub fn unserved(context: &LogContext, tally: Option<&Tally>, error: &Error) {
         Some(tally) if is_departure => tally.left(),
         Some(tally) => tally.failed(error),
         None => {}
+    }
+}
+
+/// Reports, at a signal to stop, what is still open and how long it has. At the level of warnings,
+/// so that Ctrl-C never looks like nothing.
+pub fn stopping(open: usize, limit: Duration) {
+    match open {
+        0 => warn!("stopping: no connection is open"),
+        _ => warn!(
+            "stopping: {} open and {} {} to end; a second signal cuts {}",
+            Connections(open),
+            if open == 1 { "has" } else { "have" },
+            Seconds(limit),
+            if open == 1 { "it" } else { "them" },
+        ),
+    }
+}
+
+/// Reports what is cut because the drain time is over.
+pub fn cut_after(open: usize, limit: Duration) {
+    warn!(
+        "cutting: {} still open after {}",
+        Connections(open),
+        Seconds(limit)
+    );
+}
+
+/// Reports what is cut by a second signal.
+pub fn cut_by_signal(open: usize) {
+    warn!(
+        "cutting: {} still open at a second signal",
+        Connections(open)
+    );
+}
+
+/// So many of them, with their verb.
+struct Connections(usize);
+
+impl fmt::Display for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("1 connection is"),
+            count => write!(f, "{} connections are", count),
+        }
     }
 }
 

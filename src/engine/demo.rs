@@ -21,7 +21,7 @@ pub(super) fn run(config: &Config) -> Result<(), Error> {
         let reactor = thread::spawn(move || {
             let reactor = Reactor::new(settings, Permits::new(None), &stop)?;
             reactor.accept(posts)?;
-            reactor.follow().map(drop)
+            reactor.follow(&stop)
         });
         move || {
             drop(leader);

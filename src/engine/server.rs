@@ -16,7 +16,7 @@ use super::shutdown::{Caught, Leader, Stop};
 use super::{Client, Engine, Listener, Permits, Settings, Visit};
 use crate::config::Config;
 use crate::duty::Terms;
-use crate::error::{Error, Seconds};
+use crate::error::Error;
 use crate::net::Listening;
 use crate::reload::{self, Reload, Source};
 use crate::report::{self, LogContext};
@@ -83,17 +83,18 @@ fn serve_on_all(
     let settings = Settings::of(config);
     let permits = Permits::new(config.max_connections);
     let (leader, stop) = Leader::new();
+    let (ender, end) = Leader::new();
     let (ended, ends) = mpsc::unbounded();
     let mut pulses = supervisor.pulses(threads.len());
     let others = threads.drain(1..).zip(pulses.drain(1..));
     for (index, ((posts, later), pulse)) in others.enumerate() {
         let (settings, permits, stop) = (settings.clone(), permits.clone(), stop.clone());
-        let ended = ended.clone();
+        let (end, ended) = (end.clone(), ended.clone());
         let serve = move || {
             let reactor = Reactor::new(settings, permits, &stop)?;
             reactor.accept(posts)?;
             reactor.join(later, pulse)?;
-            reactor.follow()
+            reactor.follow(&end)
         };
         thread::Builder::new()
             .name(format!("reactor-{}", index + 2))
@@ -106,18 +107,18 @@ fn serve_on_all(
     let (posts, later) = threads.remove(0);
     reactor.accept(posts)?;
     reactor.join(later, pulses.remove(0))?;
-    reactor.lead(caught, supervisor, leader, all_ended(ends))
+    reactor.lead(caught, supervisor, (leader, ender), all_ended(ends))
 }
 
 /// How a thread ended, or with what it panicked.
-type Outcome = thread::Result<Result<End, Error>>;
+type Outcome = thread::Result<Result<(), Error>>;
 
 /// Resolves when each of the other threads has ended, and fails with the first that failed: who
 /// connects to its listeners would wait in vain. A panic of one is ours, as it is when a thread is
 /// joined.
 fn all_ended(ends: mpsc::UnboundedReceiver<Outcome>) -> impl Future<Item = (), Error = Error> {
     ends.then(|outcome| match outcome {
-        Ok(Ok(end)) => end.map(drop),
+        Ok(Ok(end)) => end,
         Ok(Err(panic)) => resume_unwind(panic),
         Err(()) => unreachable!("a receiver never fails"),
     })
@@ -179,22 +180,19 @@ impl Reactor {
         self.engine.beat(pulse)
     }
 
-    /// Runs until the leader says stop and the tunnels have ended.
-    pub(super) fn follow(mut self) -> Result<End, Error> {
-        let (engine, permits) = (self.engine.clone(), self.permits.clone());
-        let end = self.stop.wait().then(move |_| drain(&engine, &permits));
-        let failed = |e| Error::other("cannot set a timer", e);
-        self.engine
-            .handle()
-            .run(&mut self.core, end.map_err(failed))
+    /// Runs until the leader says that it is over, and cuts what is left.
+    pub(super) fn follow(mut self, end: &Stop) -> Result<(), Error> {
+        let end = end.wait().then(|_| Ok(()));
+        self.engine.handle().run(&mut self.core, end)
     }
 
-    /// Runs until a signal, tells the others, lets the tunnels end; a second signal is final.
+    /// Runs until a signal, tells the others to stop, lets the tunnels end, and tells the others that
+    /// it is over; a second signal is final.
     fn lead(
         mut self,
         caught: Caught,
         supervisor: Supervisor,
-        leader: Leader,
+        (leader, ender): (Leader, Leader),
         others: impl Future<Item = (), Error = Error> + 'static,
     ) -> Result<(), Error> {
         let failed = |e| Error::other("cannot hear signals", e);
@@ -205,8 +203,8 @@ impl Reactor {
             .into_future()
             .map_err(|(e, _)| e)
             .and_then(move |(_, signals)| {
-                let limit = Seconds(engine.settings().timeouts.drain);
-                info!("stopping; {} clients have {} to end", permits.held(), limit);
+                let limit = engine.settings().timeouts.drain;
+                report::stopping(permits.held(), limit);
                 supervisor.stopping();
                 drop(leader);
                 let hurried = signals.into_future().map(|_| End::Hurried);
@@ -214,9 +212,13 @@ impl Reactor {
                     .select(hurried.map_err(|(e, _)| e))
                     .map_err(|(e, _)| e)
                     .map(move |(end, _)| {
-                        if end == End::Late {
-                            warn!("cut {} clients still there after {}", permits.held(), limit);
+                        // Counted before another thread cuts its own.
+                        match end {
+                            End::Drained => {}
+                            End::Late => report::cut_after(permits.held(), limit),
+                            End::Hurried => report::cut_by_signal(permits.held()),
                         }
+                        drop(ender);
                         end
                     })
             });

@@ -111,7 +111,7 @@ impl Site {
             if finished.status.code() != Some(0) {
                 failures.push(format!("a program ended with {}", finished.status));
             }
-            for word in &["panicked", "still there"] {
+            for word in &["panicked", "still open"] {
                 if let Some(line) = told.lines().find(|line| line.contains(word)) {
                     failures.push(format!("a program says: {}", line));
                 }

@@ -108,7 +108,8 @@ fn json_escapes_what_comes_from_the_network() {
         program.signal(SIGTERM);
         let listen = program.address().to_string();
         let lines = read(&program.finish().stderr);
-        assert_eq!(lines.len(), 1, "{:?}", lines);
+        assert_eq!(lines.len(), 2, "{:?}", lines);
+        assert!(lines[1].contains("stopping: "), "{:?}", lines);
         let fields = format!(
             " | connection=1 client='{}' listen='{}' destination='example.org:22' proxy='{}' \
              via=[] cause=",

@@ -29,8 +29,11 @@ fn by_default_tunnels_that_work_leave_no_line() {
     let Ends { client, mut server } = gate.join(&program);
     client.reset();
     server.expect_nothing();
+    assert_eq!(program.stderr(), "");
     program.signal(crate::support::sys::SIGTERM);
-    assert_eq!(program.finish().stderr, "");
+    let told = program.finish().stderr;
+    assert_eq!(told.lines().count(), 1, "{}", told);
+    assert!(told.starts_with("warning: stopping: "), "{}", told);
 }
 
 #[test]

@@ -33,7 +33,8 @@ fn without_tunnels_a_signal_ends_it_with_0() {
             program.signal(*signal);
             let finished = program.finish();
             finished.expect_code(0);
-            assert_eq!(finished.stderr, "");
+            let told = "warning: stopping: no connection is open\n";
+            assert_eq!(finished.stderr, told);
         }
     }
 }
@@ -89,7 +90,9 @@ fn a_transfer_that_is_under_way_finishes() {
             receiving.join().unwrap();
             let finished = program.finish();
             finished.expect_code(0);
-            assert_eq!(finished.stderr, "");
+            let told = "warning: stopping: 1 connection is open and has 30s to end; \
+                        a second signal cuts it\n";
+            assert_eq!(finished.stderr, told);
         }
     }
 }
@@ -156,6 +159,10 @@ fn when_the_drain_time_is_over_it_cuts_what_is_left() {
         finished.expect_code(0);
         assert!(took >= Duration::from_millis(490), "{:?}", took);
         assert!(took < Duration::from_secs(20), "{:?}", took);
+        let told = "warning: stopping: 4 connections are open and have 0.5s to end; \
+                    a second signal cuts them\n\
+                    warning: cutting: 4 connections are still open after 0.5s\n";
+        assert_eq!(finished.stderr, told);
         for Ends {
             mut client,
             mut server,
@@ -197,6 +204,8 @@ fn a_second_signal_ends_it_at_once() {
             let mut ends = gate.join(&program);
             ends.check();
             program.signal(*first);
+            // Not after the end: a user who sees nothing sends another.
+            program.says(&["stopping: 1 connection is open and has 30s"]);
             stops_listening(&program);
             ends.check();
             assert!(!program.has_ended());
@@ -209,6 +218,10 @@ fn a_second_signal_ends_it_at_once() {
                 start.elapsed()
             );
             ends.client.expect_nothing();
+            let finished = program.finish();
+            finished.expect_code(0);
+            let told = "warning: cutting: 1 connection is still open at a second signal\n";
+            assert!(finished.stderr.ends_with(told), "{}", finished.stderr);
         }
     }
 }

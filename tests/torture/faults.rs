@@ -42,7 +42,7 @@ fn listening(row: Row) {
     let finished = program.finish();
     finished.expect_code(0);
     assert!(
-        !finished.stderr.contains("clients still there"),
+        !finished.stderr.contains("still open"),
         "{}",
         finished.stderr
     );

@@ -157,7 +157,7 @@ fn a_proxy_that_is_killed_and_restarted_loses_what_it_carried_and_nothing_else()
     finished.expect_code(0);
     assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
     assert!(
-        !finished.stderr.contains("still there"),
+        !finished.stderr.contains("still open"),
         "{}",
         finished.stderr
     );

@@ -7,9 +7,8 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use log::{info, warn};
+use ptunnel::report;
 use ptunnel::supervisor::Supervisor;
-use ptunnel::Seconds;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::watch;
 
@@ -106,20 +105,17 @@ pub async fn lead(
     phase.send_replace(Phase::Serving);
     supervisor.ready("listening");
     signals.next().await;
-    info!(
-        "stopping; {} clients have {} to end",
-        held(),
-        Seconds(limit)
-    );
+    report::stopping(held(), limit);
     supervisor.stopping();
     phase.send_replace(Phase::Draining);
     tokio::select! {
         biased;
         () = idle => {}
-        () = signals.next() => return End::Hurried,
-        () = tokio::time::sleep(limit) => {
-            warn!("cut {} clients still there after {}", held(), Seconds(limit));
+        () = signals.next() => {
+            report::cut_by_signal(held());
+            return End::Hurried;
         }
+        () = tokio::time::sleep(limit) => report::cut_after(held(), limit),
     }
     phase.send_replace(Phase::Ending);
     End::Orderly
