@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn listen(engine: &Engine) -> Result<(SocketAddr, Listener), Box<dyn Error>> {
-    let listening = Listening::bind(&"127.0.0.1:0".parse()?, false)?;
+    let listening = Listening::bind(&"127.0.0.1:0".parse()?, false, None)?;
     let address = listening.local_addr()?;
     let clients = Listener::new(listening, &Permits::new(None), engine.handle())?;
     Ok((address, clients))

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tunnel = Tunnel::to(destination.parse()?)
         .through(proxy.parse()?)
         .build();
-    let listening = Listening::bind(&"127.0.0.1:2222".parse()?, false)?;
+    let listening = Listening::bind(&"127.0.0.1:2222".parse()?, false, None)?;
     println!("listening on {} for {}", listening.local_addr()?, tunnel);
 
     let clients = Listener::new(listening, &Permits::new(None), engine.handle())?;

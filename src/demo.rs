@@ -79,7 +79,7 @@ fn tell(step: &str, what: fmt::Arguments<'_>) {
 }
 
 fn listen<L: Listen>() -> io::Result<(L, SocketAddr)> {
-    let listening = L::bind(&SocketAddr::from(([127, 0, 0, 1], 0)), false)?;
+    let listening = L::bind(&SocketAddr::from(([127, 0, 0, 1], 0)), false, None)?;
     let address = listening.local_addr()?;
     Ok((listening, address))
 }

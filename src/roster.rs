@@ -148,7 +148,10 @@ impl Roster {
         let new = wanted.iter().zip(&assigned);
         let new = new.filter(|(_, entry)| entry.is_none());
         let bound = new
-            .map(|((service, place), _)| bind(service, place, self.threads))
+            .map(|((service, place), _)| {
+                let keepalive = config.timeouts.tcp_keepalive;
+                bind(service, place, self.threads, keepalive)
+            })
             .collect::<Result<Vec<Bound<L>>, Error>>()?;
         let looks_names_up = wanted.iter().any(|(service, _)| service.looks_names_up());
         let access = Access::new(config.allow_from.clone(), &self.turned_away);
@@ -340,6 +343,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{parse, Command};
+    use crate::config::Keepalive;
     use crate::dynamic::Step;
     use crate::env::Environment;
     use crate::passed::Inherited;
@@ -350,7 +354,7 @@ mod tests {
     struct Paper(SocketAddr);
 
     impl Listen for Paper {
-        fn bind(address: &SocketAddr, _: bool) -> io::Result<Paper> {
+        fn bind(address: &SocketAddr, _: bool, _: Option<Keepalive>) -> io::Result<Paper> {
             thread_local!(static NEXT: Cell<u16> = Cell::new(50_000));
             let mut address = *address;
             match address.port() {
@@ -369,7 +373,7 @@ mod tests {
             unreachable!("there is no Unix socket")
         }
 
-        fn adopt(_: Inherited) -> io::Result<Paper> {
+        fn adopt(_: Inherited, _: Option<Keepalive>) -> io::Result<Paper> {
             unreachable!("nothing is passed")
         }
 

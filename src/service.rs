@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 
 use log::warn;
 
-use crate::config::{Bind, Config, Host, Passed};
+use crate::config::{Bind, Config, Host, Keepalive, Passed};
 use crate::duty::Duty;
 use crate::dynamic::Guests;
 use crate::entrance::{self, Purpose, Spot};
@@ -123,12 +123,13 @@ impl Closed {
 
 /// A listening socket that isn't on any reactor yet.
 pub trait Listen: Sized {
-    /// Binds and listens; `shared` lets other sockets of this user share the port's clients.
+    /// Binds and listens; `shared` lets other sockets of this user share the port's clients, whose
+    /// connections have this `keepalive`.
     ///
     /// # Errors
     ///
     /// Those of the system.
-    fn bind(address: &SocketAddr, shared: bool) -> io::Result<Self>;
+    fn bind(address: &SocketAddr, shared: bool, keepalive: Option<Keepalive>) -> io::Result<Self>;
 
     /// Binds a Unix socket to which its owner alone may connect.
     ///
@@ -144,12 +145,12 @@ pub trait Listen: Sized {
     /// Those of the system.
     fn listen(&self) -> io::Result<()>;
 
-    /// Takes over a socket that listens already.
+    /// Takes over a socket that listens already, whose clients' connections get this `keepalive`.
     ///
     /// # Errors
     ///
     /// When it doesn't.
-    fn adopt(socket: Inherited) -> io::Result<Self>;
+    fn adopt(socket: Inherited, keepalive: Option<Keepalive>) -> io::Result<Self>;
 
     /// The same socket once more, for another thread.
     ///
@@ -302,23 +303,29 @@ pub(crate) fn bind<L: Listen>(
     service: &Service,
     place: &Place,
     threads: usize,
+    keepalive: Option<Keepalive>,
 ) -> Result<Bound<L>, Error> {
     let bound = match place {
         Place::Port(bind, port) => {
-            let bound = bind_on(bind, *port, |address| bind_shared(&address, threads));
+            let bind_it = |address| bind_shared(&address, threads, keepalive);
+            let bound = bind_on(bind, *port, bind_it);
             bound.map(|(address, listening)| Bound::new(BoundSpot::Port(address), listening))
         }
         Place::Path(path) => bind_at(path, threads),
-        Place::Passed(socket) => adopt(socket, threads),
+        Place::Passed(socket) => adopt(socket, threads, keepalive),
     };
     bound.map_err(|e| e.listening_for(service.purpose()))
 }
 
 /// Takes over a socket.
-fn adopt<L: Listen>(socket: &Passed, threads: usize) -> Result<Bound<L>, Error> {
+fn adopt<L: Listen>(
+    socket: &Passed,
+    threads: usize,
+    keepalive: Option<Keepalive>,
+) -> Result<Bound<L>, Error> {
     let adopt = || {
         let (own, address) = passed::open(socket)?;
-        let listening = share(L::adopt(own)?, threads)?;
+        let listening = share(L::adopt(own, keepalive)?, threads)?;
         Ok(Bound::new(
             BoundSpot::Passed(address.to_string()),
             listening,
@@ -416,13 +423,17 @@ fn first_address(bind: &Bind, port: u16) -> Option<SocketAddr> {
 
 /// The first socket is bound alone, so that a port which somebody else has is an error; only
 /// then does a shared one take its place.
-fn bind_shared<L: Listen>(address: &SocketAddr, count: usize) -> io::Result<(SocketAddr, Vec<L>)> {
-    let alone = L::bind(address, false)?;
+fn bind_shared<L: Listen>(
+    address: &SocketAddr,
+    count: usize,
+    keepalive: Option<Keepalive>,
+) -> io::Result<(SocketAddr, Vec<L>)> {
+    let alone = L::bind(address, false, keepalive)?;
     let address = alone.local_addr()?;
     if count == 1 {
         return Ok((address, vec![alone]));
     }
     drop(alone);
-    let all = (0..count).map(|_| L::bind(&address, true));
+    let all = (0..count).map(|_| L::bind(&address, true, keepalive));
     Ok((address, all.collect::<io::Result<_>>()?))
 }

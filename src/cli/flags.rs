@@ -241,6 +241,12 @@ pub(super) fn app() -> App<'static, 'static> {
             "For live tunnels to end after a signal [default: 30]",
         ))
         .arg(value(
+            "tcp-keepalive",
+            "SECONDS",
+            "Time without traffic after which TCP asks whether the peer is still there; 0: never \
+             [default: 300]",
+        ))
+        .arg(value(
             "max-connections",
             "N",
             "Clients at once; further ones wait",

@@ -31,7 +31,9 @@ use self::outline::Outline;
 use self::password::{Missing, Named, Passwords, DYNAMIC_USER, SERVE_USER};
 use self::secrecy::Secretive;
 use crate::config::{Bind, Block, Blocks, Config, Credentials, DestinationUrl, Family};
-use crate::config::{Host, HostPort, ListenSpec, LogFormat, LogTarget, NoProxy, Pattern};
+use crate::config::{
+    Host, HostPort, Keepalive, ListenSpec, LogFormat, LogTarget, NoProxy, Pattern,
+};
 use crate::config::{Protocol, ProxySpec, ProxyUrl};
 use crate::config::{Route, Secret, ServeSpec, StatusSpec, Timeouts, TlsPeer, TunnelUrl};
 use crate::entrance::{self, Purpose, Spot};
@@ -749,6 +751,10 @@ fn timeouts(matches: &ArgMatches<'_>) -> Result<Timeouts, Error> {
             None => usual.half_close_delay,
         },
         drain: limit("drain-timeout")?.unwrap_or(usual.drain),
+        tcp_keepalive: match one::<KeepaliveSeconds>(matches, "tcp-keepalive")? {
+            Some(keepalive) => keepalive.0,
+            None => usual.tcp_keepalive,
+        },
     })
 }
 
@@ -791,6 +797,30 @@ impl FromStr for Delay {
                 "invalid time '{}': it is a number of seconds up to {}, or never; e.g. 2.5",
                 Escaped(text.as_bytes()),
                 LONGEST
+            ))),
+        }
+    }
+}
+
+/// Whole seconds, as the kernel takes them; 0 is `None`.
+struct KeepaliveSeconds(Option<Keepalive>);
+
+impl FromStr for KeepaliveSeconds {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<KeepaliveSeconds, Error> {
+        /// Linux's MAX_TCP_KEEPIDLE.
+        const MOST: u64 = 32_767;
+        match text.parse() {
+            Ok(0) => Ok(KeepaliveSeconds(None)),
+            Ok(seconds) if seconds <= MOST => Ok(KeepaliveSeconds(Some(Keepalive {
+                time: Duration::from_secs(seconds),
+            }))),
+            _ => Err(Error::usage(format!(
+                "invalid time '{}': it is a whole number of seconds up to {}, or 0 for no \
+                 keepalive; e.g. 60",
+                Escaped(text.as_bytes()),
+                MOST
             ))),
         }
     }

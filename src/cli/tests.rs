@@ -297,6 +297,24 @@ fn the_clients_end_is_held_back_on_request_and_for_stdin() {
 }
 
 #[test]
+fn a_quiet_peer_is_asked_after_this_time() {
+    let time = |line: &str| {
+        let keepalive = config(line).timeouts.tcp_keepalive;
+        keepalive.map(|it| (it.time.as_secs(), it.interval().as_secs()))
+    };
+    assert_eq!(time("-p p:1 1:a:1"), Some((300, 75)));
+    assert_eq!(time("-p p:1 1:a:1 --tcp-keepalive 20"), Some((20, 20)));
+    let longest = "-p p:1 1:a:1 --tcp-keepalive 32767";
+    assert_eq!(time(longest), Some((32_767, 75)));
+    assert_eq!(time("-p p:1 -W a:1 --tcp-keepalive 0"), None);
+    for bad in &["-1", "0.5", "32768", "never", "''"] {
+        let complaint = complaint(&format!("-p p:1 1:a:1 --tcp-keepalive {}", bad));
+        assert!(complaint.contains("--tcp-keepalive"), "{}", complaint);
+        assert!(complaint.contains("up to 32767, or 0"), "{}", complaint);
+    }
+}
+
+#[test]
 fn a_dynamic_listener_is_for_those_who_are_named() {
     let ports = |line: &str| -> Vec<u16> {
         let entrances = config(line).dynamic;

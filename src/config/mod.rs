@@ -149,6 +149,22 @@ pub struct Timeouts {
     pub half_close_delay: Option<Duration>,
     /// What live tunnels get to end in, once a signal came; zero is at once.
     pub drain: Duration,
+    /// When the kernel asks a peer that sends nothing whether it is still there.
+    pub tcp_keepalive: Option<Keepalive>,
+}
+
+/// TCP keepalive: a peer that went away without a word would hold its tunnel for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    /// How long a peer may send nothing before it is asked. Whole seconds, at least one.
+    pub time: Duration,
+}
+
+impl Keepalive {
+    /// How long until it is asked again, if it doesn't answer: the time, but at most Linux's default.
+    pub fn interval(self) -> Duration {
+        self.time.min(Duration::from_secs(75))
+    }
 }
 
 impl Default for Timeouts {
@@ -160,6 +176,9 @@ impl Default for Timeouts {
             linger: Some(Duration::from_secs(60)),
             half_close_delay: Some(Duration::default()),
             drain: Duration::from_secs(30),
+            tcp_keepalive: Some(Keepalive {
+                time: Duration::from_secs(300),
+            }),
         }
     }
 }

@@ -9,7 +9,7 @@ use futures::{Async, Future, Poll};
 use tokio_core::reactor::Timeout;
 
 use super::resolve::{Lookup, Resolver};
-use crate::config::{Family, HostPort};
+use crate::config::{Family, HostPort, Keepalive};
 use crate::error::{Error, Peer};
 use crate::net::{Connecting, Handle, Socket};
 use crate::shortage;
@@ -31,6 +31,7 @@ const HEAD_START: Duration = Duration::from_millis(250);
 #[must_use = "futures do nothing unless polled"]
 pub struct Dial {
     peer: Peer,
+    keepalive: Option<Keepalive>,
     handle: Handle,
     state: State,
 }
@@ -43,16 +44,19 @@ enum State {
 }
 
 impl Dial {
-    /// Begins to look `address` up; `peer` is how errors call it.
+    /// Begins to look `address` up; `peer` is how errors call it. The connection has this
+    /// `keepalive`.
     pub fn new(
         peer: Peer,
         address: &HostPort,
         family: Family,
         resolver: &Resolver,
+        keepalive: Option<Keepalive>,
         handle: &Handle,
     ) -> Dial {
         Dial {
             peer,
+            keepalive,
             handle: handle.clone(),
             state: State::Resolving(resolver.lookup(address, family), None),
         }
@@ -67,7 +71,9 @@ impl Future for Dial {
         loop {
             let next = match &mut self.state {
                 State::Resolving(lookup, spare) => match lookup.poll() {
-                    Ok(Async::Ready(addresses)) => State::Racing(Race::new(addresses)),
+                    Ok(Async::Ready(addresses)) => {
+                        State::Racing(Race::new(addresses, self.keepalive))
+                    }
                     Ok(Async::NotReady) => {
                         if spare.is_none() {
                             *spare = self.handle.spare().ok();
@@ -97,17 +103,19 @@ struct Race {
     waiting: Vec<SocketAddr>,
     connecting: Vec<Connecting>,
     head_start: Option<Timeout>,
+    keepalive: Option<Keepalive>,
     /// Of those that failed.
     error: io::Error,
 }
 
 impl Race {
-    fn new(mut addresses: Vec<SocketAddr>) -> Race {
+    fn new(mut addresses: Vec<SocketAddr>, keepalive: Option<Keepalive>) -> Race {
         addresses.reverse();
         Race {
             waiting: addresses,
             connecting: Vec::new(),
             head_start: None,
+            keepalive,
             error: io::ErrorKind::NotFound.into(),
         }
     }
@@ -157,7 +165,7 @@ impl Race {
     }
 
     fn begin(&mut self, address: &SocketAddr, handle: &Handle) -> io::Result<()> {
-        match Socket::connect(address, handle) {
+        match Socket::connect(address, self.keepalive, handle) {
             Ok(connecting) => self.connecting.push(connecting),
             Err(e) => {
                 self.failed(shortage::of_attempt(address, e));

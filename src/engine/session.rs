@@ -320,8 +320,16 @@ impl Engine {
         resolver: &Resolver,
     ) -> impl Future<Item = Socket, Error = Error> {
         debug!("{}: connecting", peer);
-        let limit = self.settings().timeouts.connect;
-        let dial = Dial::new(peer.clone(), address, family, resolver, self.handle());
+        let timeouts = &self.settings().timeouts;
+        let (limit, keepalive) = (timeouts.connect, timeouts.tcp_keepalive);
+        let dial = Dial::new(
+            peer.clone(),
+            address,
+            family,
+            resolver,
+            keepalive,
+            self.handle(),
+        );
         Deadline::new(dial, limit, self.clock(), move || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })

@@ -18,15 +18,20 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::reactor::{Readiness, Registration};
 use super::transport::poll_io;
 use super::{Handle, Transport};
+use crate::config::Keepalive;
 use crate::escape::Escaped;
 use crate::passed::{self, Inherited};
 use crate::service::Listen;
 use crate::sys::{self, Pipe};
 
-/// Asks a peer that has been quiet for five minutes whether it is still there: one that went
-/// away without a word would hold its tunnel for ever.
-fn keepalive() -> TcpKeepalive {
-    TcpKeepalive::new().with_time(Duration::from_secs(300))
+/// Has the kernel ask a quiet peer whether it is still there.
+fn set_keepalive(io: &socket2::Socket, keepalive: Option<Keepalive>) -> io::Result<()> {
+    let keepalive = match keepalive {
+        Some(keepalive) => keepalive,
+        None => return Ok(()),
+    };
+    let options = TcpKeepalive::new().with_time(keepalive.time);
+    io.set_tcp_keepalive(&options.with_interval(keepalive.interval()))
 }
 
 /// A connected TCP or Unix stream.
@@ -47,11 +52,15 @@ impl Socket {
     /// # Errors
     ///
     /// When there is no descriptor, or the kernel knows right away that there is no way.
-    pub fn connect(address: &SocketAddr, handle: &Handle) -> io::Result<Connecting> {
+    pub fn connect(
+        address: &SocketAddr,
+        keepalive: Option<Keepalive>,
+        handle: &Handle,
+    ) -> io::Result<Connecting> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let io = socket2::Socket::new(Domain::for_address(*address), kind, Some(Protocol::TCP))?;
         io.set_nodelay(true)?;
-        io.set_tcp_keepalive(&keepalive())?;
+        set_keepalive(&io, keepalive)?;
         match io.connect(&SockAddr::from(*address)) {
             Ok(()) => {}
             Err(ref e) if e.raw_os_error() == Some(libc::EINPROGRESS) => {}
@@ -231,7 +240,11 @@ impl Listening {
     /// # Errors
     ///
     /// Those of the system: in use, not permitted, no such address here.
-    pub fn bind(address: &SocketAddr, shared: bool) -> io::Result<Listening> {
+    pub fn bind(
+        address: &SocketAddr,
+        shared: bool,
+        keepalive: Option<Keepalive>,
+    ) -> io::Result<Listening> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let io = socket2::Socket::new(Domain::for_address(*address), kind, Some(Protocol::TCP))?;
         if address.is_ipv6() {
@@ -241,7 +254,7 @@ impl Listening {
         io.set_reuse_port(shared)?;
         // Accepted sockets inherit both.
         io.set_nodelay(true)?;
-        io.set_tcp_keepalive(&keepalive())?;
+        set_keepalive(&io, keepalive)?;
         io.bind(&SockAddr::from(*address))?;
         io.listen(BACKLOG)?;
         Ok(Listening { io, path: None })
@@ -296,8 +309,12 @@ impl Listening {
 }
 
 impl Listen for Listening {
-    fn bind(address: &SocketAddr, shared: bool) -> io::Result<Listening> {
-        Listening::bind(address, shared)
+    fn bind(
+        address: &SocketAddr,
+        shared: bool,
+        keepalive: Option<Keepalive>,
+    ) -> io::Result<Listening> {
+        Listening::bind(address, shared, keepalive)
     }
 
     fn bind_path(path: &Path) -> io::Result<Listening> {
@@ -308,7 +325,7 @@ impl Listen for Listening {
         self.io.listen(BACKLOG)
     }
 
-    fn adopt(socket: Inherited) -> io::Result<Listening> {
+    fn adopt(socket: Inherited, keepalive: Option<Keepalive>) -> io::Result<Listening> {
         let (socket, path) = match socket {
             Inherited::Tcp(tcp) => (socket2::Socket::from(tcp), None),
             Inherited::Unix(unix) => {
@@ -321,7 +338,7 @@ impl Listen for Listening {
         }
         if path.is_none() {
             socket.set_nodelay(true)?;
-            socket.set_tcp_keepalive(&keepalive())?;
+            set_keepalive(&socket, keepalive)?;
         }
         socket.set_nonblocking(true)?;
         Ok(Listening { io: socket, path })

@@ -14,7 +14,7 @@ fn the_help_names_every_option() {
             --proxy-insecure --no-proxy --direct-fallback --failover-on --user --password --password-file \
             --proxy-netrc --proxy-auth --header --ipv4 -4 --ipv6 -6 --listen --allow-from \
             --dynamic -D --dynamic-user --stdio -W --connect-timeout --handshake-timeout \
-            --idle-timeout --linger-timeout --half-close-delay --drain-timeout --max-connections --multithreaded \
+            --idle-timeout --linger-timeout --half-close-delay --drain-timeout --tcp-keepalive --max-connections --multithreaded \
             --threads --splice --serve-proxy --serve-user --serve-allow --status --demo --test \
             --config --check-config --generate --log-format --log-to --log-time --verbose --quiet --version \
             --help TUNNEL PTUNNEL_PASSWORD https_proxy";

@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
 fn serve(listen: SocketAddr) -> io::Result<()> {
     let mut core = Core::new()?;
     let handle = Handle::new(&core.handle())?;
-    let listening = Listening::bind(&listen, true)?;
+    let listening = Listening::bind(&listen, true, None)?;
     let clients = Listener::new(listening, &Permits::new(None), &handle)?;
     let (tasks, scratch) = (handle.clone(), scratch());
     let serve = clients.for_each(move |client| {

@@ -20,7 +20,7 @@ fn serve(listen: SocketAddr) -> io::Result<()> {
     let mut core = Core::new()?;
     let date = date(&core.handle())?;
     let handle = Handle::new(&core.handle())?;
-    let listening = Listening::bind(&listen, true)?;
+    let listening = Listening::bind(&listen, true, None)?;
     let clients = Listener::new(listening, &Permits::new(None), &handle)?;
     let tasks = handle.clone();
     let serve = clients.for_each(move |client| {

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use ptunnel::config::{Family, HostPort};
+use ptunnel::config::{Family, HostPort, Keepalive};
 use ptunnel::{shortage, Error, Peer};
 use tokio::time::timeout;
 
@@ -17,7 +17,8 @@ use crate::Resolver;
 /// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// Resolves a name and connects to one of its addresses; dropping it abandons every attempt.
+/// Resolves a name and connects to one of its addresses; dropping it abandons every attempt. The
+/// connection has this `keepalive`.
 ///
 /// It has no limit of its own: see [`within`](crate::limits::within).
 ///
@@ -29,22 +30,25 @@ pub async fn dial(
     address: &HostPort,
     family: Family,
     resolver: &Resolver,
+    keepalive: Option<Keepalive>,
 ) -> Result<Tcp, Error> {
     match resolver.lookup(address, family).await {
-        Ok(addresses) => race(addresses).await.map_err(|e| Error::connect(peer, e)),
+        Ok(addresses) => race(addresses, keepalive)
+            .await
+            .map_err(|e| Error::connect(peer, e)),
         Err(e) => Err(Error::resolve(peer, e)),
     }
 }
 
 type Attempt = Pin<Box<dyn Future<Output = io::Result<Tcp>>>>;
 
-async fn race(addresses: Vec<SocketAddr>) -> io::Result<Tcp> {
+async fn race(addresses: Vec<SocketAddr>, keepalive: Option<Keepalive>) -> io::Result<Tcp> {
     let mut waiting = addresses.into_iter();
     let mut attempts: Vec<Attempt> = Vec::new();
     let mut error = io::ErrorKind::NotFound.into();
     loop {
         match waiting.next() {
-            Some(address) => attempts.push(Box::pin(attempt(address))),
+            Some(address) => attempts.push(Box::pin(attempt(address, keepalive))),
             None if attempts.is_empty() => return Err(error),
             None => {}
         }
@@ -64,8 +68,8 @@ async fn race(addresses: Vec<SocketAddr>) -> io::Result<Tcp> {
     }
 }
 
-async fn attempt(address: SocketAddr) -> io::Result<Tcp> {
-    let connected = net::connect(address).await;
+async fn attempt(address: SocketAddr, keepalive: Option<Keepalive>) -> io::Result<Tcp> {
+    let connected = net::connect(address, keepalive).await;
     connected.map_err(|e| shortage::of_attempt(&address, e))
 }
 

@@ -279,12 +279,13 @@ impl<L: Links> Engine<L> {
         family: Family,
     ) -> Result<Tcp, Error> {
         debug!("{peer}: connecting");
-        let limit = self.settings.timeouts.connect;
+        let timeouts = &self.settings.timeouts;
+        let (limit, keepalive) = (timeouts.connect, timeouts.tcp_keepalive);
         let late = || Error::timed_out(Phase::Connecting, peer.clone(), limit);
         within(
             limit,
             late,
-            crate::dial(peer.clone(), address, family, resolver),
+            crate::dial(peer.clone(), address, family, resolver, keepalive),
         )
         .await
     }

@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::Path;
 use std::task::{ready, Context, Poll};
-use std::time::Duration;
 
+use ptunnel::config::Keepalive;
 use ptunnel::passed::{self, Inherited};
 use ptunnel::report::Origin;
 use ptunnel::service::Listen;
@@ -24,9 +24,14 @@ use super::{Restarting, Transport};
 /// Clients that the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 1024;
 
-/// Asks a peer that has been quiet for five minutes whether it is still there: one that went
-/// away without a word would hold its tunnel for ever.
-const KEEPALIVE: TcpKeepalive = TcpKeepalive::new().with_time(Duration::from_secs(300));
+/// Has the kernel ask a quiet peer whether it is still there.
+fn set_keepalive(socket: SockRef<'_>, keepalive: Option<Keepalive>) -> io::Result<()> {
+    let Some(keepalive) = keepalive else {
+        return Ok(());
+    };
+    let options = TcpKeepalive::new().with_time(keepalive.time);
+    socket.set_tcp_keepalive(&options.with_interval(keepalive.interval()))
+}
 
 /// A TCP connection.
 pub type Tcp = Restarting<TcpStream>;
@@ -55,7 +60,11 @@ impl Listening {
 
 impl Listen for Listening {
     /// An unspecified IPv6 address takes IPv4 clients too.
-    fn bind(address: &SocketAddr, shared: bool) -> io::Result<Listening> {
+    fn bind(
+        address: &SocketAddr,
+        shared: bool,
+        keepalive: Option<Keepalive>,
+    ) -> io::Result<Listening> {
         let socket = Socket::new(
             Domain::for_address(*address),
             Type::STREAM,
@@ -68,7 +77,7 @@ impl Listen for Listening {
         socket.set_reuse_port(shared)?;
         socket.set_nonblocking(true)?;
         // Accepted sockets inherit it.
-        socket.set_tcp_keepalive(&KEEPALIVE)?;
+        set_keepalive(SockRef::from(&socket), keepalive)?;
         socket.bind(&(*address).into())?;
         socket.listen(BACKLOG)?;
         Ok(Listening::Tcp(socket.into()))
@@ -92,7 +101,7 @@ impl Listen for Listening {
         }
     }
 
-    fn adopt(socket: Inherited) -> io::Result<Listening> {
+    fn adopt(socket: Inherited, keepalive: Option<Keepalive>) -> io::Result<Listening> {
         let is_listening = match &socket {
             Inherited::Tcp(tcp) => SockRef::from(tcp).is_listener()?,
             Inherited::Unix(unix) => SockRef::from(unix).is_listener()?,
@@ -103,7 +112,7 @@ impl Listen for Listening {
         match socket {
             Inherited::Tcp(tcp) => {
                 tcp.set_nonblocking(true)?;
-                SockRef::from(&tcp).set_tcp_keepalive(&KEEPALIVE)?;
+                set_keepalive(SockRef::from(&tcp), keepalive)?;
                 Ok(Listening::Tcp(tcp))
             }
             Inherited::Unix(unix) => {
@@ -189,9 +198,9 @@ fn name_of_path(path: Option<&Path>) -> String {
 /// # Errors
 ///
 /// Those of connect(2).
-pub async fn connect(address: SocketAddr) -> io::Result<Tcp> {
+pub async fn connect(address: SocketAddr, keepalive: Option<Keepalive>) -> io::Result<Tcp> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE)?;
+    set_keepalive(SockRef::from(&stream), keepalive)?;
     Ok(Restarting::new(stream))
 }
