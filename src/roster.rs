@@ -67,7 +67,7 @@ enum Planned {
     Kept {
         index: usize,
         place: Place,
-        terms: Terms,
+        terms: Box<Terms>,
     },
     /// Its duty hasn't begun.
     New(Entry),
@@ -173,7 +173,7 @@ impl Roster {
                     limits: limits.clone(),
                 };
                 if let Some(index) = index {
-                    let terms = terms(&self.entries[index].spot.to_string());
+                    let terms = Box::new(terms(&self.entries[index].spot.to_string()));
                     return Planned::Kept {
                         index,
                         place,
@@ -223,7 +223,7 @@ impl Roster {
                     terms,
                 } => {
                     let entry = former[index].take().expect("assigned once");
-                    change.keep(Entry { place, ..entry }, terms)
+                    change.keep(Entry { place, ..entry }, *terms)
                 }
                 Planned::New(entry) => change.open(entry),
             });

@@ -319,7 +319,7 @@ fn a_reload_that_fails_anywhere_changes_nothing() {
                     call, error, skip, kind, threads
                 );
                 let fault = Fault::new(*call, *error).after(*skip).on_all().at_most(1);
-                fs::write(&file, text(&[kind.clone()])).expect("the file");
+                fs::write(&file, text(std::slice::from_ref(kind))).expect("the file");
                 let told = program.stderr().matches("not reloaded").count();
                 faults.set(&[fault]);
                 program.signal(sys::SIGHUP);
