@@ -60,14 +60,15 @@ impl Silence {
         };
         let context = LogContext::current();
         let heading = Heading(context.as_ref(), Some(&suspect.path));
-        let text = format_args!(
-            "{}no reply from {} for {} s: {}",
-            heading,
-            self.peer,
-            SUSPICIOUS.as_secs(),
-            SUSPICION
+        let silent = SUSPICIOUS.as_secs();
+        field::log(
+            Warn,
+            format_args!(
+                "{}no reply from {} for {} s: {}",
+                heading, self.peer, silent, SUSPICION
+            ),
+            || suspect.path.fields(),
         );
-        field::log(Warn, text, || suspect.path.fields());
     }
 
     /// That it didn't reply within the limit.
