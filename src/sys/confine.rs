@@ -213,3 +213,68 @@ mod linux {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::env;
+    use std::io::{Read, Write};
+    use std::os::unix::process::CommandExt;
+    use std::process::{self, Command};
+
+    use super::*;
+
+    const NAME: &str = "confined";
+
+    /// What can't be done any more, and the error.
+    const CALLS: [libc::c_long; 9] = [
+        libc::SYS_openat,
+        libc::SYS_socket,
+        libc::SYS_kill,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_execve,
+        libc::SYS_prlimit64,
+        libc::SYS_recvmsg,
+        libc::SYS_dup,
+    ];
+
+    /// The other test's child.
+    #[test]
+    #[ignore]
+    fn entry() {
+        if env::args_os().next().map_or(true, |name| name != NAME) {
+            return;
+        }
+        let limits = Limits {
+            memory: 1 << 30,
+            time: 60,
+        };
+        let confined = confine(&limits);
+        let mut out = stdin_socket();
+        for call in &CALLS {
+            // SAFETY: null pointers and zeroes; signal 0 isn't sent.
+            let answer = unsafe { libc::syscall(*call, 0, 0, 0, 0, 0, 0) };
+            let error = io::Error::last_os_error().raw_os_error();
+            let _ = writeln!(out, "{} {:?} {} {:?}", call, confined, answer, error);
+        }
+        process::exit(0);
+    }
+
+    #[test]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn a_confined_process_reaches_nothing_but_its_socket() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let mut child = Command::new(env::current_exe().unwrap())
+            .arg0(NAME)
+            .args(&["--exact", "--ignored", "sys::confine::tests::entry"])
+            .stdin(as_stdio(theirs))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut told = String::new();
+        ours.read_to_string(&mut told).unwrap();
+        let line = |call| format!("{} Ok(()) -1 Some({})\n", call, libc::EPERM);
+        assert_eq!(told, CALLS.iter().map(line).collect::<String>());
+        assert!(child.wait().unwrap().success());
+    }
+}
