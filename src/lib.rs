@@ -13,7 +13,7 @@
 //!    judges the ways in, [`access`] knows who may connect, [`dynamic`] what those ask for who name
 //!    their destination themselves, [`route`] which way is next, [`pac`] what a PAC file says of it,
 //!    [`policy`] what the embedded proxy allows, [`clock`] whose time is over, [`report`] what the
-//!    log says of the end, `logging` where it goes, [`tally`] what is counted, [`lookup`] asks the
+//!    log says of the end, [`delivery`] what a relay goes by to lose nothing, `logging` where it goes, [`tally`] what is counted, [`lookup`] asks the
 //!    system for a name's addresses, `turn` bounds how many do a thing at once, [`tls`] says what
 //!    OpenSSL is told, `supervisor` what the service manager is; `status`, [`stdio`](mod@stdio),
 //!    [`demo`] and [`trial`] are plain threads.
@@ -70,6 +70,7 @@ pub mod access;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod delivery;
 pub mod demo;
 pub mod duty;
 pub mod dynamic;

@@ -75,12 +75,18 @@ enum Reason {
     Silent(Duration),
 }
 
+/// Whether the error is in the client's request, so that nothing more can be sent or expected.
+pub fn breaks_request(error: &io::Error) -> bool {
+    error.get_ref().map_or(false, |e| e.is::<BrokenChunk>())
+}
+
 impl Cut {
     /// One side's stream broke; or the client's request did, on its way to the other side.
     pub fn failed(traffic: Traffic, side: Side, error: io::Error) -> Cut {
-        let cause = error.get_ref();
-        let is_clients = cause.map_or(false, |cause| cause.is::<BrokenChunk>());
-        let side = if is_clients { Side::Client } else { side };
+        let side = match breaks_request(&error) {
+            true => Side::Client,
+            false => side,
+        };
         Cut {
             traffic,
             reason: Reason::Failed(side, error),

@@ -6,6 +6,7 @@
 //! holds nothing is called that an advisory names: see "Dependencies" in SECURITY.md, and the test
 //! below.
 
+use std::cell::Cell;
 use std::fmt::Write;
 use std::io;
 use std::mem;
@@ -19,9 +20,15 @@ use openssl::ssl::{self, ErrorCode, Ssl, SslVerifyMode};
 use openssl::x509::verify::X509CheckFlags;
 use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
 
-use crate::config::{Host, TlsPeer, TlsSpec};
+use log::{debug, warn};
+
+use crate::config::{Host, HostPort, TlsPeer, TlsSpec};
 use crate::error::Advised;
 use crate::escape::{excerpt, Escaped};
+
+/// Records without data that one read handles before other connections get their turn: a peer may
+/// send any number of session tickets.
+pub const ROUNDS: usize = 16;
 
 /// A connection's side of a handshake that hasn't begun.
 pub struct Session {
@@ -31,17 +38,19 @@ pub struct Session {
     pub doubt: Doubt,
     /// Who that is.
     pub peer: TlsPeer,
+    /// How its end is judged.
+    pub ending: Ending,
 }
 
 impl Session {
-    /// A session with the peer at `host`, as `spec` has it.
+    /// A session with the peer at `address`, as `spec` has it.
     ///
     /// # Errors
     ///
     /// When OpenSSL has no memory; `InvalidInput` for a host without a name, which it would take
     /// for any.
-    pub fn new(spec: &TlsSpec, host: &Host) -> io::Result<Session> {
-        let name = match host {
+    pub fn new(spec: &TlsSpec, address: &HostPort) -> io::Result<Session> {
+        let name = match &address.host {
             Host::Ip(ip) => ip.to_string(),
             Host::Name(name) => name.strip_suffix('.').unwrap_or(name).to_string(),
         };
@@ -76,7 +85,73 @@ impl Session {
             // To the end, where a fault ends nothing: who takes anybody shall know of each.
             is_good || goes_on
         });
-        Ok(Session { ssl, doubt, peer })
+        Ok(Session {
+            ssl,
+            doubt,
+            peer,
+            ending: Ending {
+                spec: spec.clone(),
+                address: address.clone(),
+                has_failed: Cell::new(false),
+            },
+        })
+    }
+}
+
+/// Judges whether a connection that ended without close_notify has ended.
+///
+/// A proxy's TLS protects the way to the proxy. How the destination's connection ended behind it
+/// nothing protects, and many proxies never send close_notify: such an end is as good as a plain
+/// proxy's FIN. A `tls://` destination's own TLS is all that tells a whole stream from a cut one.
+#[derive(Debug)]
+pub struct Ending {
+    spec: TlsSpec,
+    address: HostPort,
+    has_failed: Cell<bool>,
+}
+
+impl Ending {
+    /// Returns what a read that failed comes to: `Ok` is the end.
+    ///
+    /// # Errors
+    ///
+    /// The error in words, `WouldBlock` as it is.
+    pub fn judge(&self, error: ssl::Error) -> io::Result<()> {
+        if error.code() == ErrorCode::ZERO_RETURN {
+            return Ok(());
+        }
+        let is_ignored = self.spec.ignores_unexpected_eof() && !self.has_failed.get();
+        if !is_ignored || !is_end(&error) {
+            return Err(explain(error, self.spec.peer()));
+        }
+        match self.spec.peer() {
+            TlsPeer::Proxy if self.spec.is_to_report(&self.address) => warn!(
+                "proxy {}: closed a connection without TLS close_notify; ptunnel treats that as a \
+                 normal end (reported once per proxy)",
+                self.address
+            ),
+            _ => debug!(
+                "{}: closed a connection without TLS close_notify",
+                self.address
+            ),
+        }
+        Ok(())
+    }
+
+    /// Whether close_notify couldn't be sent because the peer has gone already: as with FIN, that is
+    /// no failure of its own, and what is read tells the rest.
+    pub fn is_moot(&self, error: &io::Error) -> bool {
+        let kind = error.kind();
+        let is_moot = kind == io::ErrorKind::BrokenPipe || kind == io::ErrorKind::ConnectionReset;
+        if is_moot {
+            self.note_failure();
+        }
+        is_moot
+    }
+
+    /// Notes that the connection has failed: an end that follows is a consequence of that.
+    pub fn note_failure(&self) {
+        self.has_failed.set(true);
     }
 }
 
@@ -296,7 +371,7 @@ pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
     if is_end(&error) {
         return io::Error::new(
             io::ErrorKind::UnexpectedEof,
-            "the connection ended without TLS's own end: something may be missing",
+            "the connection ended without TLS close_notify: something may be missing",
         );
     }
     let error = match error.into_io_error() {
@@ -318,6 +393,11 @@ fn is_end(error: &ssl::Error) -> bool {
         (_, Some(stack)) => reason(stack).map_or(false, |r| r.starts_with("unexpected eof")),
         _ => false,
     }
+}
+
+/// Whether a read or write met a record without data, such as a session ticket, and can go on.
+pub fn is_without_data(error: &ssl::Error) -> bool {
+    error.code() == ErrorCode::WANT_READ && error.io_error().is_none()
 }
 
 /// Whether it is an alert: the other side has said why it goes.
@@ -390,16 +470,20 @@ mod tests {
     use super::*;
     use crate::config::TlsOptions;
 
+    fn at(host: Host) -> HostPort {
+        HostPort { host, port: 443 }
+    }
+
     /// RUSTSEC-2023-0044: with an empty name the old crate read on behind it.
     #[test]
     fn an_empty_name_never_reaches_openssl() {
         let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
         for name in &["", "."] {
-            let empty = Session::new(&spec, &Host::Name(name.to_string()));
+            let empty = Session::new(&spec, &at(Host::Name(name.to_string())));
             let kind = empty.err().map(|e| e.kind());
             assert_eq!(kind, Some(io::ErrorKind::InvalidInput), "{:?}", name);
         }
-        assert!(Session::new(&spec, &Host::Name("proxy.example.".into())).is_ok());
+        assert!(Session::new(&spec, &at(Host::Name("proxy.example.".into()))).is_ok());
     }
 
     /// What of openssl 0.10.50, which the lock file holds for rustc 1.48, advisories name, and what
@@ -449,7 +533,7 @@ mod tests {
             (Host::Ip([127, 0, 0, 1].into()), None),
             (Host::Ip("::1".parse().unwrap()), None),
         ] {
-            let session = Session::new(&spec, host).unwrap();
+            let session = Session::new(&spec, &at(host.clone())).unwrap();
             let name = session.ssl.servername(ssl::NameType::HOST_NAME);
             assert_eq!(name, *told);
         }

@@ -110,6 +110,14 @@ pub(super) fn app() -> App<'static, 'static> {
                 .help("Take anybody's certificate for the destination's, with a warning each time"),
         )
         .arg(
+            Arg::with_name("ignore-unexpected-eof")
+                .long("ignore-unexpected-eof")
+                .help(
+                    "Accept the end of a tls:// destination's connection without close_notify; \
+                     data cut off on the way goes unnoticed",
+                ),
+        )
+        .arg(
             value(
                 "no-proxy",
                 "LIST",

@@ -105,6 +105,22 @@ fn tls_is_for_the_proxies_that_are_named_so() {
     assert!(complaint("-p https://q --proxy-key k 1:a:1").contains("--proxy-cert"));
 }
 
+/// A proxy's end without close_notify always counts, a destination's only by the option.
+#[cfg(feature = "tls")]
+#[test]
+fn an_unexpected_eof_is_ignored_where_that_is_said() {
+    for (option, is_ignored) in &[("", false), ("--ignore-unexpected-eof", true)] {
+        let config = config(&format!("-p https://q 1:tls://a:1 {}", option));
+        let proxy = config.route.proxies[0].tls.as_ref().unwrap();
+        assert!(proxy.ignores_unexpected_eof());
+        let destination = &config.tunnels[0].destination;
+        let tls = destination.tls.as_ref().unwrap();
+        assert_eq!(tls.ignores_unexpected_eof(), *is_ignored);
+    }
+    let (_, warnings) = warned("-p q:1 1:a:1 --ignore-unexpected-eof");
+    assert!(warnings[0].starts_with("--ignore-unexpected-eof is of no use"));
+}
+
 #[test]
 fn options_of_tls_without_a_proxy_that_speaks_it_are_warned_of() {
     for option in &["--proxy-insecure", "--proxy-cacert /no/file"] {

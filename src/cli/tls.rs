@@ -9,6 +9,8 @@ use crate::config::{TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::escape::Escaped;
 
+const IGNORE_EOF: &str = "ignore-unexpected-eof";
+
 /// What those of a kind are spoken to in; `None` when there are none of them.
 pub(super) fn tls(
     matches: &ArgMatches<'_>,
@@ -16,27 +18,27 @@ pub(super) fn tls(
     is_needed: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Option<TlsSpec>, Error> {
-    let ([cacert, cert, key, insecure], why) = match peer {
+    let (names, why): (&[&str], _) = match peer {
         TlsPeer::Proxy => (
-            ["proxy-cacert", "proxy-cert", "proxy-key", "proxy-insecure"],
+            &["proxy-cacert", "proxy-cert", "proxy-key", "proxy-insecure"],
             "no proxy is given as https://HOST",
         ),
         TlsPeer::Destination => (
-            ["cacert", "cert", "key", "insecure"],
+            &["cacert", "cert", "key", "insecure", IGNORE_EOF],
             "no destination is given as tls://HOST:PORT",
         ),
     };
-    let given = |name| matches.value_of(name).map(str::to_string);
+    let given = |index: usize| matches.value_of(names[index]).map(str::to_string);
     let options = TlsOptions {
         peer,
-        cacert: given(cacert),
-        cert: given(cert),
-        key: given(key),
-        insecure: matches.is_present(insecure),
+        cacert: given(0),
+        cert: given(1),
+        key: given(2),
+        insecure: matches.is_present(names[3]),
+        ignore_unexpected_eof: peer == TlsPeer::Destination && matches.is_present(IGNORE_EOF),
     };
     if !is_needed {
-        let names = [cacert, cert, key, insecure];
-        warnings.extend(of_no_use(matches, &names, why));
+        warnings.extend(of_no_use(matches, names, why));
         return Ok(None);
     }
     let spec = options.load()?;

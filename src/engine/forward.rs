@@ -133,6 +133,10 @@ impl<S: Transport> Transport for Forwarding<S> {
         self.stream.check()
     }
 
+    fn unacknowledged(&self) -> usize {
+        self.stream.unacknowledged()
+    }
+
     fn reset(&mut self) {
         self.stream.reset()
     }

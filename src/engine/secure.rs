@@ -46,7 +46,7 @@ mod tls {
         peer: Peer,
         spec: &TlsSpec,
     ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
-        let begun = Session::new(spec, &peer.address().host).and_then(|session| {
+        let begun = Session::new(spec, peer.address()).and_then(|session| {
             let doubt = session.doubt.clone();
             Ok((TlsStream::new(session, stream)?, doubt))
         });

@@ -100,6 +100,10 @@ impl<S: Transport> Transport for Rewind<S> {
         self.stream.check()
     }
 
+    fn unacknowledged(&self) -> usize {
+        self.stream.unacknowledged()
+    }
+
     fn can_splice(&self) -> bool {
         self.front.is_empty() && self.stream.can_splice()
     }

@@ -1,7 +1,7 @@
 //! Stream sockets on our reactor.
 //!
 //! tokio-core's `TcpStream` keeps its readiness and its descriptor to itself, and its
-//! `shutdown` does nothing. [`Socket`] trusts a short read, moves bytes by splice, and sends
+//! `shutdown` does nothing. [`Socket`] trusts a short read of TCP, moves bytes by splice, and sends
 //! FIN when it is told to shut down.
 
 use std::io::{self, Read, Write};
@@ -19,6 +19,7 @@ use super::reactor::{Readiness, Registration};
 use super::transport::poll_io;
 use super::{Handle, Transport};
 use crate::config::Keepalive;
+use crate::delivery::unacknowledged;
 use crate::escape::Escaped;
 use crate::passed::{self, Inherited};
 use crate::service::Listen;
@@ -43,6 +44,7 @@ pub struct Socket {
     // Dropped first: the descriptor is deregistered before it is closed.
     registration: Registration,
     io: socket2::Socket,
+    is_unix: bool,
 }
 
 impl Socket {
@@ -68,7 +70,11 @@ impl Socket {
         }
         let registration = handle.register(&io, Readiness::NONE)?;
         Ok(Connecting {
-            socket: Some(Socket { registration, io }),
+            socket: Some(Socket {
+                registration,
+                io,
+                is_unix: false,
+            }),
         })
     }
 
@@ -79,12 +85,16 @@ impl Socket {
     /// When it can't be made non-blocking or registered.
     pub fn from_unix(stream: UnixStream, handle: &Handle) -> io::Result<Socket> {
         stream.set_nonblocking(true)?;
-        Socket::new(stream.into(), handle)
+        Socket::new(stream.into(), true, handle)
     }
 
-    fn new(io: socket2::Socket, handle: &Handle) -> io::Result<Socket> {
+    fn new(io: socket2::Socket, is_unix: bool, handle: &Handle) -> io::Result<Socket> {
         let registration = handle.register(&io, Readiness::WRITE)?;
-        Ok(Socket { registration, io })
+        Ok(Socket {
+            registration,
+            io,
+            is_unix,
+        })
     }
 
     /// Runs `call` while the socket is ready for `wanted`, and parks when it isn't.
@@ -145,8 +155,10 @@ impl Transport for Socket {
         !self.registration.poll_ready(Readiness::READ).is_ready()
     }
 
+    /// A Unix socket can't tell: a read ends before a message with other credentials or with
+    /// descriptors (SCM_RIGHTS), and no event announces what is behind.
     fn is_drained(&mut self) -> bool {
-        self.registration.is_drained()
+        !self.is_unix && self.registration.is_drained()
     }
 
     fn check(&mut self) -> io::Result<()> {
@@ -156,6 +168,14 @@ impl Transport for Socket {
             }
         }
         Ok(())
+    }
+
+    /// What was written to a Unix socket lies with its reader, and stays there.
+    fn unacknowledged(&self) -> usize {
+        if self.is_unix {
+            return 0;
+        }
+        unacknowledged(&self.io).unwrap_or(0)
     }
 
     fn can_splice(&self) -> bool {
@@ -374,7 +394,8 @@ impl Accepting {
         }
         match sys::accept(&self.listening.io) {
             Ok((io, address)) => {
-                let socket = Socket::new(io, &self.handle)?;
+                let is_unix = self.listening.path.is_some();
+                let socket = Socket::new(io, is_unix, &self.handle)?;
                 Ok(Async::Ready((socket, address.as_socket())))
             }
             Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => {

@@ -39,6 +39,12 @@ pub trait Transport: AsyncRead + AsyncWrite {
         Ok(())
     }
 
+    /// How much of what was written hasn't arrived at the peer yet, so that a
+    /// [`reset`](Transport::reset) would take it away. 0 where nothing is lost so, or nobody knows.
+    fn unacknowledged(&self) -> usize {
+        0
+    }
+
     /// Whether bytes may go round this process: [`splice_from`](Transport::splice_from) and
     /// [`splice_into`](Transport::splice_into) work.
     fn can_splice(&self) -> bool {

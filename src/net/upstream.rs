@@ -78,6 +78,13 @@ impl<S: Transport> Transport for Upstream<S> {
         self.inner().check()
     }
 
+    fn unacknowledged(&self) -> usize {
+        match self {
+            Upstream::Bare(socket) => socket.unacknowledged(),
+            Upstream::Layered(stream) => stream.unacknowledged(),
+        }
+    }
+
     fn can_splice(&self) -> bool {
         match self {
             Upstream::Bare(socket) => socket.can_splice(),

@@ -206,6 +206,25 @@ impl Pipe {
     pub fn drain(&self, to: &impl AsRawFd, most: usize) -> io::Result<usize> {
         splice(self.reader.0, to.as_raw_fd(), most)
     }
+
+    /// Reads so many bytes, which are in the pipe.
+    pub(crate) fn read_exact(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let left = &mut bytes[done..];
+            // SAFETY: the kernel writes at most as many bytes as `left` has, which lives through the
+            // call.
+            let count =
+                unsafe { libc::read(self.reader.0, left.as_mut_ptr() as *mut _, left.len()) };
+            match check_size(count) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => done += count,
+                Err(ref e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
 }
 
 fn splice(from: RawFd, to: RawFd, most: usize) -> io::Result<usize> {

@@ -5,11 +5,14 @@
 mod arguments;
 #[cfg(feature = "pac")]
 mod confine;
+mod delivery;
 mod inherited;
 #[cfg(feature = "legacy")]
 mod linux;
 #[cfg(feature = "legacy")]
 mod notify;
+#[cfg(feature = "tls")]
+mod openssl;
 #[cfg(feature = "pac")]
 mod quickjs;
 #[cfg(feature = "cli")]
@@ -20,11 +23,14 @@ mod wait;
 pub use self::arguments::rewrite_arguments;
 #[cfg(feature = "pac")]
 pub(crate) use self::confine::{as_stdio, confine, die_in, stdin_socket, Limits};
+pub use self::delivery::unacknowledged;
 pub use self::inherited::{is_inherited, Inherited};
 #[cfg(feature = "legacy")]
 pub use self::linux::*;
 #[cfg(feature = "legacy")]
 pub use self::notify::Notifier;
+#[cfg(feature = "tls")]
+pub(crate) use self::openssl::clear_auto_retry;
 #[cfg(feature = "pac")]
 pub(crate) use self::quickjs::Engine;
 #[cfg(feature = "cli")]

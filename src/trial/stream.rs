@@ -123,14 +123,13 @@ pub(super) mod tls {
     use std::io::{self, Read, Write};
     use std::time::Duration;
 
-    use openssl::ssl::{self, ErrorCode, SslStream};
+    use openssl::ssl::{self, SslStream};
 
     use super::Stream;
-    use crate::config::TlsPeer;
-    use crate::tls::{explain, Session};
+    use crate::tls::{is_without_data, Ending, Session};
 
     /// The same in TLS.
-    pub(crate) struct Secured<S>(SslStream<S>, TlsPeer);
+    pub(crate) struct Secured<S>(SslStream<S>, Ending);
 
     impl<S: Stream> Secured<S> {
         /// Blocks until there is TLS.
@@ -139,10 +138,12 @@ pub(super) mod tls {
         ///
         /// Why there is none, in words.
         pub(crate) fn new(session: Session, stream: S) -> io::Result<Secured<S>> {
-            let Session { ssl, doubt, peer } = session;
+            let Session {
+                ssl, doubt, ending, ..
+            } = session;
             let mut stream = SslStream::new(ssl, stream)?;
             match stream.connect() {
-                Ok(()) => Ok(Secured(stream, peer)),
+                Ok(()) => Ok(Secured(stream, ending)),
                 Err(e) => Err(doubt.explain(e)),
             }
         }
@@ -161,9 +162,9 @@ pub(super) mod tls {
         ) -> io::Result<usize> {
             loop {
                 match call(&mut self.0) {
-                    Err(ref e) if e.code() == ErrorCode::WANT_READ && e.io_error().is_none() => {}
-                    Err(ref e) if e.code() == ErrorCode::ZERO_RETURN => return Ok(0),
-                    answer => return answer.map_err(|e| explain(e, self.1)),
+                    Ok(count) => return Ok(count),
+                    Err(ref e) if is_without_data(e) => {}
+                    Err(e) => return self.1.judge(e).map(|()| 0),
                 }
             }
         }

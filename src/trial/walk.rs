@@ -313,7 +313,7 @@ impl<'a> Walk<'a> {
             None => return Ok(bare),
         };
         self.witness.begins(Step::Tls);
-        let secured = Session::new(spec, host).and_then(|session| {
+        let secured = Session::new(spec, peer.address()).and_then(|session| {
             let doubt = session.doubt.clone();
             Ok((Secured::new(session, bare)?, doubt))
         });

@@ -2,7 +2,7 @@
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. Real proxies, servers and clients take part in `access`, `chains`, `challenges`,
-//! `dynamic`, `forward`, `half_close`, `pac`, `passed`, `serve`, `socks`, `socks4`, `status`, `stdio`, `real`,
+//! `delivery`, `dynamic`, `forward`, `half_close`, `pac`, `passed`, `serve`, `socks`, `socks4`, `status`, `stdio`, `real`,
 //! `tls`, `tls_behind`, `trial` and `unix`; everywhere else the peers are scripted and live in this
 //! process.
 
@@ -19,6 +19,7 @@ mod chains;
 mod challenges;
 mod config;
 mod connect;
+mod delivery;
 mod demo;
 mod denials;
 mod dynamic;

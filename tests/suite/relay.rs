@@ -358,12 +358,13 @@ fn passes_a_reset_on_while_the_other_side_stalls(setting: &str) {
     }
 }
 
-/// The client is gone, its destination doesn't read: nothing will ever move again.
+/// The client is gone, and its destination doesn't read what came before: it has the linger timeout
+/// to do so.
 fn passes_a_reset_on_although_its_bytes_still_wait(setting: &str) {
     let gate = Gate::narrow();
     let program = Ptunnel::through(gate.address())
         .to("example.org:22")
-        .args(&["--splice", setting, "-v"])
+        .args(&["--splice", setting, "--linger-timeout", "1", "-v"])
         .start();
     let Ends {
         mut client,

@@ -98,7 +98,9 @@ fn curl_fetches_from_nginx_through_squid_behind_nginx() {
         assert_eq!(get("small"), SMALL.as_bytes());
         Nginx::big().check(0, &get("big"));
     }
-    assert_eq!(program.stderr(), "");
+    let told = program.stderr();
+    assert!(told.lines().count() <= 1, "{}", told);
+    assert!(told.is_empty() || told.contains("close_notify"), "{}", told);
 }
 
 #[test]
@@ -290,19 +292,17 @@ pub(super) fn torn_after(address: SocketAddr, count: usize, by_reset: bool) -> P
     })
 }
 
-/// Whoever can cut the cable could otherwise make a short answer out of a long one.
+/// What comes by the proxy ends as its connection to the destination did, for all that is known: by
+/// a reset, or in order. TLS with the proxy says nothing of that.
 #[test]
-fn an_end_without_close_notify_is_a_reset_as_a_reset_is() {
+fn an_end_without_close_notify_is_an_end_and_a_reset_is_a_reset() {
     let authority = Authority::new();
     let peer = Peer::granting(|mut connection| {
         let _ = Pattern::new(4).write(&mut connection, MIB);
     });
     let stunnel = Stunnel::start(&authority.issue("proxy", RIGHT), peer.address());
     for (by_reset, told) in &[
-        (
-            false,
-            "cut: upstream: the connection ended without TLS's own end",
-        ),
+        (false, "closed a connection without TLS close_notify"),
         (true, "cut: upstream: Connection reset by peer"),
     ] {
         let torn = torn_after(stunnel.address(), 100_000, *by_reset);
@@ -313,7 +313,7 @@ fn an_end_without_close_notify_is_a_reset_as_a_reset_is() {
         let mut client = program.connect();
         let mut all = Vec::new();
         let end = client.read_to_end(&mut all);
-        assert!(end.is_err(), "an orderly end after {} bytes", all.len());
+        assert_eq!(end.is_err(), *by_reset, "{} bytes", all.len());
         program.says(&[told]);
     }
 }

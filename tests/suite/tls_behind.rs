@@ -171,7 +171,7 @@ fn an_end_without_close_notify_is_a_reset() {
     let mut all = Vec::new();
     let end = program.connect().read_to_end(&mut all);
     assert!(end.is_err(), "an orderly end after {} bytes", all.len());
-    program.says(&["cut: upstream: the connection ended without TLS's own end"]);
+    program.says(&["cut: upstream: the connection ended without TLS close_notify"]);
 }
 
 #[test]

@@ -327,3 +327,49 @@ fn curl_and_socat_come_in_by_it_through_squid() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.ends_with(SMALL), "{}", described(&output));
 }
+
+const SEND_A_DESCRIPTOR: &str = "
+import socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+client.sendall(b'before ')
+socket.send_fds(client, [b'with it '], [0])
+client.sendall(b'after')
+print('sent', flush=True)
+while True:
+    answer = client.recv(100)
+    if not answer:
+        break
+    print(answer.decode(), flush=True)
+";
+
+/// A message with a descriptor ends the read that takes it. What was behind it waited for ever.
+#[test]
+fn a_message_that_cuts_a_read_hides_nothing_behind_it() {
+    for splice in &["auto", "never", "always"] {
+        let (folder, gate) = (TempDir::new(), Gate::open());
+        let path = folder.at("sock");
+        let program = Ptunnel::through(gate.address()).args(&["--splice", splice]);
+        let _started = start(program, &path);
+        let mut client = command("python3");
+        client.args(&["-c", SEND_A_DESCRIPTOR, &path]);
+        let mut client = client
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3");
+        let mut said = BufReader::new(client.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert_eq!(line, "sent\n");
+        // All of it is there before the first read.
+        let mut server = gate.grant();
+        server.expect("before with it after");
+        server.send("heard");
+        server.finish_sending();
+        line.clear();
+        said.read_line(&mut line).unwrap();
+        assert_eq!(line, "heard\n");
+        client.wait().unwrap();
+    }
+}

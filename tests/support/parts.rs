@@ -15,7 +15,7 @@ use super::bytes::Pattern;
 use super::program::clean_command;
 use super::sys;
 use super::temp::{free_port, TempDir};
-use super::tls::Authority;
+use super::tls::{Authority, Identity};
 use super::wait::eventually;
 
 /// The path of an installed program; panics when it is missing.
@@ -140,6 +140,59 @@ impl Drop for Server {
 
 /// A user and a password, as a proxy is told of them.
 pub type Login<'a> = Option<(&'a str, &'a str)>;
+
+/// Apache as a proxy that is spoken to in TLS.
+pub struct Apache {
+    server: Server,
+    _folder: TempDir,
+}
+
+impl Apache {
+    pub fn start(identity: &Identity) -> Apache {
+        let folder = TempDir::new();
+        let server = Server::start("apache2", &folder.at("log"), |port| {
+            let modules = [
+                "mpm_event",
+                "authz_core",
+                "proxy",
+                "proxy_connect",
+                "socache_shmcb",
+                "ssl",
+            ];
+            let modules = modules.iter().map(|name| {
+                format!(
+                    "LoadModule {0}_module /usr/lib/apache2/modules/mod_{0}.so\n",
+                    name
+                )
+            });
+            let config = format!(
+                "{modules}ServerName localhost\nServerRoot {folder}\nPidFile {folder}/pid\n\
+                 DefaultRuntimeDir {folder}\nMutex posixsem\nErrorLog {folder}/errors\n\
+                 Listen 127.0.0.1:{port}\nServerLimit 1\nStartServers 1\nThreadsPerChild 10\n\
+                 MaxRequestWorkers 10\nMinSpareThreads 1\nMaxSpareThreads 10\n\
+                 SSLEngine on\nSSLCertificateFile {certificate}\nSSLCertificateKeyFile {key}\n\
+                 ProxyRequests On\nAllowCONNECT 1-65535\n",
+                modules = modules.collect::<String>(),
+                folder = folder.path().display(),
+                port = port,
+                certificate = identity.certificate,
+                key = identity.key
+            );
+            let config = folder.file("apache.conf", config);
+            let mut command = clean_command(find("apache2"));
+            command.args(&["-D", "FOREGROUND", "-f", &config]);
+            command
+        });
+        Apache {
+            server,
+            _folder: folder,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+}
 
 /// Squid, with one of its own helpers where it asks who its clients are.
 pub struct Squid {

@@ -67,6 +67,34 @@ const BECOME_THE_PROGRAM: &str = "
 os.execve(program, sys.argv[1:], os.environ)
 ";
 
+/// A filter of system calls that lets all through but splice(2) with this length, or with any other.
+const REFUSE_SPLICE: &str = "
+import ctypes, os, struct, sys
+LOAD, SAME, RETURN, ALLOW, FAIL = 0x20, 0x15, 0x06, 0x7fff0000, 0x00050000
+equal, other = (FAIL | ERRNO, ALLOW) if FILLING else (ALLOW, FAIL | ERRNO)
+program = b''.join(struct.pack('HBBI', *step) for step in [
+    (LOAD, 0, 0, 0), (SAME, 1, 0, SPLICE), (RETURN, 0, 0, ALLOW),
+    (LOAD, 0, 0, 48), (SAME, 0, 1, LENGTH), (RETURN, 0, 0, equal), (RETURN, 0, 0, other)])
+memory = ctypes.create_string_buffer(program)
+filter = struct.pack('HxxxxxxP', len(program) // 8, ctypes.addressof(memory))
+libc = ctypes.CDLL(None, use_errno=True)
+for words in (38, 1, 0, 0, 0), (22, 2, ctypes.create_string_buffer(filter), 0, 0):
+    if libc.prctl(*words):
+        sys.exit(os.strerror(ctypes.get_errno()))
+os.execv(sys.argv[1], sys.argv[1:])
+";
+
+/// What the program moves from a socket into an empty pipe at most; what it moves out of one is
+/// mostly less.
+const FILL: usize = 256 * 1024;
+
+/// Which half of the splicing is refused.
+#[derive(Clone, Copy, Debug)]
+pub enum Refused {
+    FillingPipes,
+    DrainingPipes,
+}
+
 /// A command line of the program, with an environment without proxies.
 pub struct Ptunnel {
     before: Vec<OsString>,
@@ -178,6 +206,18 @@ impl Ptunnel {
     fn by_nobody_after(mut self, script: &str) -> Ptunnel {
         let become_nobody = BECOME_NOBODY.replace("NOBODY", &NOBODY.to_string());
         let script = [&become_nobody[..], script, BECOME_THE_PROGRAM].concat();
+        self.before = vec!["python3".into(), "-c".into(), script.into()];
+        self
+    }
+
+    /// Runs the program where splice(2) fails so.
+    pub fn refusing_splice(mut self, refused: Refused, errno: i32) -> Ptunnel {
+        let filling = matches!(refused, Refused::FillingPipes);
+        let script = REFUSE_SPLICE
+            .replace("FILLING", &(filling as i32).to_string())
+            .replace("ERRNO", &errno.to_string())
+            .replace("LENGTH", &FILL.to_string())
+            .replace("SPLICE", &libc::SYS_splice.to_string());
         self.before = vec!["python3".into(), "-c".into(), script.into()];
         self
     }

@@ -85,6 +85,15 @@ pub fn readable(stream: &TcpStream) -> usize {
     count as usize
 }
 
+/// How many bytes were written that the other side hasn't acknowledged.
+pub fn unacknowledged(stream: &TcpStream) -> usize {
+    let mut count: i32 = 0;
+    // SAFETY: TIOCOUTQ writes an int through the pointer, and it points at one.
+    check(unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &mut count) })
+        .expect("SIOCOUTQ");
+    count as usize
+}
+
 /// Waits until a read from `file` has something to return: bytes, the end or an error.
 pub fn wait_readable(file: &impl AsRawFd, limit: Duration) -> io::Result<()> {
     let mut wanted = libc::pollfd {

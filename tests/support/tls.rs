@@ -188,6 +188,77 @@ impl Reverser {
     }
 }
 
+/// A server on Python's `ssl`, which never sends close_notify: it ends the connection when it has
+/// sent its content.
+pub struct PythonTls {
+    server: Server,
+    folder: TempDir,
+}
+
+/// Writes a file when the content was sent.
+const PYTHON_TLS: &str = "
+import socket, ssl, sys, threading
+port, certificate, key, content, sent, is_proxy, tickets = sys.argv[1:]
+content = open(content, 'rb').read()
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(certificate, key)
+context.num_tickets = int(tickets)
+def serve(raw):
+    try:
+        with context.wrap_socket(raw, server_side=True) as tls:
+            head = b'' if is_proxy == 'proxy' else b'\\r\\n\\r\\n'
+            while not head.endswith(b'\\r\\n\\r\\n'):
+                head += tls.recv(1)
+            if is_proxy == 'proxy':
+                tls.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\n')
+            tls.sendall(content)
+            open(sent, 'w').close()
+    except (OSError, ValueError):
+        pass
+listener = socket.create_server(('127.0.0.1', int(port)))
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+";
+
+impl PythonTls {
+    /// A proxy that grants each tunnel, and sends this as its destination.
+    pub fn proxy(identity: &Identity, content: &[u8]) -> PythonTls {
+        PythonTls::start(identity, content, "proxy", 2)
+    }
+
+    /// A server that speaks first.
+    pub fn origin(identity: &Identity, content: &[u8]) -> PythonTls {
+        PythonTls::start(identity, content, "origin", 2)
+    }
+
+    /// The same, with so many session tickets before it says `done`.
+    pub fn with_tickets(identity: &Identity, tickets: usize) -> PythonTls {
+        PythonTls::start(identity, b"done", "origin", tickets)
+    }
+
+    fn start(identity: &Identity, content: &[u8], kind: &str, tickets: usize) -> PythonTls {
+        let folder = TempDir::new();
+        let content = folder.file("content", content);
+        let server = Server::start("python3", &folder.at("log"), |port| {
+            let mut command = clean_command(find("python3"));
+            command.args(&["-c", PYTHON_TLS, &port.to_string()]);
+            command.args(&[&identity.certificate, &identity.key, &content]);
+            command.args(&[&folder.at("sent"), kind, &tickets.to_string()]);
+            command
+        });
+        PythonTls { server, folder }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Whether one client's content was sent.
+    pub fn has_sent(&self) -> bool {
+        self.folder.path().join("sent").exists()
+    }
+}
+
 /// nginx as a server of TLS in front of any other: its stream module.
 pub struct NginxStream {
     server: Server,

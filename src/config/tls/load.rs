@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
@@ -15,8 +15,10 @@ use openssl::x509::X509;
 
 use super::terms::TlsTerms;
 use super::{TlsOptions, TlsPeer};
+use crate::config::HostPort;
 use crate::error::Error;
 use crate::escape::Escaped;
+use crate::sys;
 
 /// Whether there is TLS in this build; why not, if there isn't.
 pub(in crate::config) fn available() -> Result<(), String> {
@@ -32,14 +34,23 @@ struct Loaded {
     peer: TlsPeer,
     connector: SslConnector,
     insecure: bool,
+    ignore_unexpected_eof: bool,
     has_key: bool,
     /// Of what the files held.
     digest: [u8; 32],
+    /// Peers whose ends without close_notify were reported.
+    reported: Mutex<Vec<HostPort>>,
 }
+
+/// Peers of which a report is remembered: a PAC file can name any number of proxies.
+const REPORTED: usize = 1000;
 
 impl PartialEq for TlsSpec {
     fn eq(&self, other: &TlsSpec) -> bool {
-        let said = |it: &Loaded| (it.peer, it.insecure, it.has_key, it.digest);
+        let said = |it: &Loaded| {
+            let eof = it.ignore_unexpected_eof;
+            (it.peer, it.insecure, eof, it.has_key, it.digest)
+        };
         said(&self.0) == said(&other.0)
     }
 }
@@ -65,6 +76,21 @@ impl TlsSpec {
     /// Whether there is a secret in it.
     pub fn has_key(&self) -> bool {
         self.0.has_key
+    }
+
+    /// Whether the end of a connection counts as its end where TLS's own is missing.
+    pub fn ignores_unexpected_eof(&self) -> bool {
+        self.0.peer == TlsPeer::Proxy || self.0.ignore_unexpected_eof
+    }
+
+    /// Whether to report that this peer ends its connections so: once for each.
+    pub(crate) fn is_to_report(&self, peer: &HostPort) -> bool {
+        let mut reported = self.0.reported.lock().unwrap_or_else(|e| e.into_inner());
+        let is_new = reported.len() < REPORTED && !reported.contains(peer);
+        if is_new {
+            reported.push(peer.clone());
+        }
+        is_new
     }
 }
 
@@ -110,8 +136,10 @@ impl TlsOptions {
             peer: self.peer,
             connector: builder.build(),
             insecure: self.insecure,
+            ignore_unexpected_eof: self.ignore_unexpected_eof,
             has_key: key.is_some(),
             digest: files.0.finish(),
+            reported: Mutex::default(),
         })))
     }
 }
@@ -125,6 +153,7 @@ fn builder(peer: TlsPeer) -> Result<SslConnectorBuilder, ErrorStack> {
     builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
     // Without it a write never has to wait for something to read.
     builder.set_options(SslOptions::NO_RENEGOTIATION);
+    sys::clear_auto_retry(&mut builder);
     // What a destination speaks isn't known here.
     if peer == TlsPeer::Proxy {
         builder.set_alpn_protos(HTTP_1_1)?;

@@ -41,6 +41,8 @@ pub struct TlsOptions {
     pub key: Option<String>,
     /// Whoever answers is taken for the peer.
     pub insecure: bool,
+    /// An end without close_notify is an end. Behind a proxy it always is.
+    pub ignore_unexpected_eof: bool,
 }
 
 impl TlsOptions {
@@ -52,6 +54,7 @@ impl TlsOptions {
             cert: None,
             key: None,
             insecure: false,
+            ignore_unexpected_eof: false,
         }
     }
 }

@@ -10,13 +10,16 @@
 //!
 //! In `Ending` what is owned is written, then FIN. A direction that holds keeps its reader's end to
 //! itself until the relay releases it: see `--half-close-delay`.
+//!
+//! A reader that fails has no end to pass on. What it sent before is delivered all the same: what is
+//! owned is written, and then the writer's peer gets the time to take it (`Delivering`).
 
 use std::io;
 
 use futures::{task, try_ready, Async, Poll};
 
 use super::copy::{self, Backlog};
-use super::splice::Loan;
+use super::splice::{Loan, Spliced};
 use crate::config::Splice;
 use crate::net::Transport;
 
@@ -41,6 +44,8 @@ pub(super) struct HalfDuplex {
     full: u8,
     /// Whether the reader's end waits for [`release`](HalfDuplex::release).
     holds: bool,
+    /// The reader's stream has failed: its end is none.
+    torn: bool,
 }
 
 #[derive(Debug)]
@@ -51,6 +56,8 @@ enum State {
     Ending,
     /// With what the other direction had carried by then, if that one went on.
     Ended(Option<u64>),
+    /// So much was written that the writer's peer hasn't acknowledged.
+    Delivering(usize),
 }
 
 /// What has become of the reader's end.
@@ -75,7 +82,10 @@ pub(super) enum Round {
 /// Which half of the work failed.
 #[derive(Debug)]
 pub(super) enum Broken {
+    /// There is nothing more to read.
     Read(io::Error),
+    /// The reader has failed, and what it received before may still be read.
+    Noticed(io::Error),
     Write(io::Error),
 }
 
@@ -88,6 +98,7 @@ impl HalfDuplex {
             splice,
             full: 0,
             holds: false,
+            torn: false,
         }
     }
 
@@ -134,8 +145,52 @@ impl HalfDuplex {
         }
     }
 
-    /// Ready once the reader has ended, and from then on.
+    /// How many bytes the writer's peer hasn't acknowledged, while that is what it waits for: no
+    /// event tells.
+    pub(super) fn undelivered(&self) -> Option<usize> {
+        match self.state {
+            State::Delivering(count) => Some(count),
+            _ => None,
+        }
+    }
+
+    /// The reader's stream has failed: from now on this delivers what came before.
+    pub(super) fn tear(&mut self) {
+        self.torn = true;
+        if let State::Holding | State::Ending | State::Ended(_) = self.state {
+            self.state = State::Delivering(0);
+        }
+    }
+
+    /// Ready once the reader has ended, and from then on; once all is delivered if it has failed,
+    /// which is returned once.
     pub(super) fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<End, Broken>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        loop {
+            let was_torn = self.torn;
+            match self.advance(reader, writer) {
+                Err(Broken::Read(e)) => {
+                    self.torn = true;
+                    self.state = State::Delivering(0);
+                    if !was_torn {
+                        return Err(Broken::Read(e));
+                    }
+                }
+                Err(Broken::Noticed(e)) => {
+                    self.tear();
+                    if !was_torn {
+                        return Err(Broken::Noticed(e));
+                    }
+                }
+                polled => return polled,
+            }
+        }
+    }
+
+    fn advance<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<End, Broken>
     where
         R: Transport,
         W: Transport,
@@ -157,8 +212,16 @@ impl HalfDuplex {
                     copy::round(reader, writer, &mut self.backlog, &mut self.carried)?
                 }
                 State::Splicing(loan) => match loan.round(reader, writer, &mut self.carried)? {
-                    Some(round) => round,
-                    None => copy::round(reader, writer, &mut self.backlog, &mut self.carried)?,
+                    Spliced::Round(round) => round,
+                    Spliced::Copy => {
+                        copy::round(reader, writer, &mut self.backlog, &mut self.carried)?
+                    }
+                    Spliced::Refused => {
+                        loan.take(&mut self.backlog).map_err(Broken::Write)?;
+                        self.splice = Splice::Never;
+                        self.state = State::Copying;
+                        continue;
+                    }
                 },
                 State::Holding => return ended(reader, End::Held),
                 State::Ending => {
@@ -167,6 +230,14 @@ impl HalfDuplex {
                     continue; // `Ended` looks for an error: there may be no other poll
                 }
                 State::Ended(_) => return ended(reader, End::Passed),
+                State::Delivering(count) => {
+                    writer.check().map_err(Broken::Write)?;
+                    *count = writer.unacknowledged();
+                    return Ok(match count {
+                        0 => Async::Ready(End::Held),
+                        _ => Async::NotReady,
+                    });
+                }
             };
             match round {
                 Round::Moved { filled: true } => self.full = FULL.min(self.full + 1),
@@ -178,6 +249,7 @@ impl HalfDuplex {
                         _ => Ok(Async::NotReady),
                     };
                 }
+                Round::End if self.torn => self.state = State::Delivering(0),
                 Round::End if self.holds => self.state = State::Holding,
                 Round::End => self.state = State::Ending,
             }
@@ -224,7 +296,7 @@ impl HalfDuplex {
 
 /// Nothing is read for now, so a reader that was reset wouldn't be noticed by its reads.
 fn stalled<R: Transport>(reader: &mut R) -> Poll<End, Broken> {
-    reader.check().map_err(Broken::Read)?;
+    reader.check().map_err(Broken::Noticed)?;
     Ok(Async::NotReady)
 }
 

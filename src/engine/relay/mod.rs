@@ -4,15 +4,18 @@
 //! memory only for what its reader couldn't take yet, and moves to splice(2) while it stays
 //! full (see [`half`], [`copy`], [`splice`]). One direction's end is passed on while the other
 //! still carries data; the client's end can be held back until the upstream has ended or fallen
-//! silent, since many proxies end both directions at a half-close. What can't be carried to its end is cut, with RST on both sides, so that
-//! nobody takes a torn stream for a whole one.
+//! silent, since many proxies end both directions at a half-close. What can't be carried to its end
+//! is cut, with RST on both sides, so that nobody takes a torn stream for a whole one. A reset destroys what its peer hasn't received: so
+//! when one side fails, all that came from it is delivered to the other one first.
 
 mod copy;
 mod half;
 mod patience;
 mod splice;
 
+use std::io;
 use std::rc::Rc;
+use std::time::Instant;
 
 use futures::{task, Async, Future, Poll};
 
@@ -23,7 +26,7 @@ use self::patience::{Over, Phase, Watch};
 use super::clock::Clock;
 use crate::config::Splice;
 use crate::net::Transport;
-use crate::report::{Closed, Cut, Side, Traffic};
+use crate::report::{breaks_request, Closed, Cut, Side, Traffic};
 use crate::tally::Gauge;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
@@ -38,7 +41,20 @@ pub struct Relay<C: Transport, U: Transport, G: Gauge = ()> {
     upload: HalfDuplex,
     download: HalfDuplex,
     watch: Option<Watch>,
+    /// Boxed: no tunnel shall weigh more for it.
+    failure: Option<Box<Failure>>,
     gauge: G,
+}
+
+/// A side that has failed, while what came from it is delivered to the other one.
+#[derive(Debug)]
+struct Failure {
+    side: Side,
+    error: io::Error,
+    /// See [`HalfDuplex::undelivered`].
+    undelivered: Option<usize>,
+    /// Since when nothing has moved.
+    since: Instant,
 }
 
 impl<C: Transport, U: Transport> Relay<C, U> {
@@ -57,6 +73,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
             upload: HalfDuplex::new(Splice::Auto),
             download: HalfDuplex::new(Splice::Auto),
             watch: None,
+            failure: None,
             gauge,
         }
     }
@@ -72,7 +89,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
     /// ticking. Shared, so that a tunnel weighs no more for each limit that there is.
     pub fn patience(mut self, patience: &Rc<Patience>, clock: &Clock) -> Relay<C, U, G> {
         self.upload.set_holds(patience.holds_end());
-        self.watch = Watch::new(patience, clock);
+        self.watch = Some(Watch::new(patience, clock));
         self
     }
 
@@ -102,12 +119,72 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
         Ok(Async::NotReady)
     }
 
-    /// `reader` is the side that the broken direction reads from, `writer` the other one.
-    fn broken(&self, broken: Broken, reader: Side, writer: Side) -> Cut {
-        match broken {
-            Broken::Read(e) => Cut::failed(self.traffic(), reader, e),
-            Broken::Write(e) => Cut::failed(self.traffic(), writer, e),
+    /// Polls both directions.
+    fn poll_both(&mut self) -> Result<(Async<End>, Async<End>), Box<Failure>> {
+        let upload = self.upload.poll(&mut self.client, &mut self.upstream);
+        let upload = upload.map_err(|e| Failure::of(e, Side::Client, Side::Upstream))?;
+        let download = self.download.poll(&mut self.upstream, &mut self.client);
+        let download = download.map_err(|e| Failure::of(e, Side::Upstream, Side::Client))?;
+        Ok((upload, download))
+    }
+
+    /// Polls the direction that reads from the side, and returns how much waits to be acknowledged,
+    /// if that is all it waits for.
+    fn poll_from(&mut self, side: Side) -> (Poll<End, Broken>, Option<usize>) {
+        let (polled, half) = match side {
+            Side::Client => (
+                self.upload.poll(&mut self.client, &mut self.upstream),
+                &self.upload,
+            ),
+            Side::Upstream => (
+                self.download.poll(&mut self.upstream, &mut self.client),
+                &self.download,
+            ),
+        };
+        (polled, half.undelivered())
+    }
+
+    /// Delivers what came from the side that has failed, and nothing to that side, for as long as
+    /// something moves; then the tunnel is cut.
+    fn poll_delivery(&mut self, mut failure: Box<Failure>) -> Poll<Closed, Cut> {
+        let before = self.traffic();
+        let (delivered, undelivered) = self.poll_from(failure.side);
+        if self.traffic() != before || undelivered != failure.undelivered {
+            failure.since = Instant::now();
+            failure.undelivered = undelivered;
         }
+        self.gauge.note(self.traffic());
+        let waits = match (delivered, &mut self.watch) {
+            (Ok(Async::NotReady), Some(watch)) => {
+                watch.tick();
+                let limit = watch.delivery_limit();
+                limit.map_or(true, |limit| failure.since.elapsed() < limit)
+            }
+            // Without a clock nothing but events can be waited for.
+            (Ok(Async::NotReady), None) => undelivered.is_none(),
+            _ => false,
+        };
+        if !waits || breaks_request(&failure.error) {
+            return Err(Cut::failed(self.traffic(), failure.side, failure.error));
+        }
+        self.failure = Some(failure);
+        Ok(Async::NotReady)
+    }
+}
+
+impl Failure {
+    /// `reader` is the side that the broken direction reads from, `writer` the other one.
+    fn of(broken: Broken, reader: Side, writer: Side) -> Box<Failure> {
+        let (side, error) = match broken {
+            Broken::Read(e) | Broken::Noticed(e) => (reader, e),
+            Broken::Write(e) => (writer, e),
+        };
+        Box::new(Failure {
+            side,
+            error,
+            undelivered: None,
+            since: Instant::now(),
+        })
     }
 }
 
@@ -116,16 +193,21 @@ impl<C: Transport, U: Transport, G: Gauge> Future for Relay<C, U, G> {
     type Error = Cut;
 
     fn poll(&mut self) -> Poll<Closed, Cut> {
+        if let Some(failure) = self.failure.take() {
+            return self.poll_delivery(failure);
+        }
         let before = self.traffic();
-        let upload = match self.upload.poll(&mut self.client, &mut self.upstream) {
-            Ok(upload) => upload,
-            Err(broken) => return Err(self.broken(broken, Side::Client, Side::Upstream)),
+        let polled = match self.poll_both() {
+            Ok(polled) => polled,
+            Err(failure) => {
+                match failure.side {
+                    Side::Client => self.upload.tear(),
+                    Side::Upstream => self.download.tear(),
+                }
+                return self.poll_delivery(failure);
+            }
         };
-        let download = match self.download.poll(&mut self.upstream, &mut self.client) {
-            Ok(download) => download,
-            Err(broken) => return Err(self.broken(broken, Side::Upstream, Side::Client)),
-        };
-        let phase = match (upload, download) {
+        let phase = match polled {
             (Async::NotReady, Async::NotReady) => Phase::Open,
             (Async::Ready(End::Held), Async::NotReady) => Phase::Held,
             (Async::Ready(End::Passed), Async::NotReady) => {

@@ -46,11 +46,6 @@ impl Patience {
         self.half_close_delay != Some(Duration::default())
     }
 
-    fn has_limit(&self) -> bool {
-        let ends_hold = self.holds_end() && self.half_close_delay.is_some();
-        self.idle.is_some() || self.linger.is_some() || ends_hold
-    }
-
     /// The limit in this phase.
     fn limit(&self, phase: Phase) -> Option<Duration> {
         let once_ended = match phase {
@@ -93,16 +88,26 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// `None` when there is nothing to wait for.
-    pub(super) fn new(patience: &Rc<Patience>, clock: &Clock) -> Option<Watch> {
-        if !patience.has_limit() {
-            return None;
-        }
-        Some(Watch {
+    pub(super) fn new(patience: &Rc<Patience>, clock: &Clock) -> Watch {
+        Watch {
             patience: patience.clone(),
             clock: clock.clone(),
             watched: None,
-        })
+        }
+    }
+
+    /// How long what came from a side that has failed may wait to be delivered.
+    pub(super) fn delivery_limit(&self) -> Option<Duration> {
+        self.patience.limit(Phase::HalfClosed)
+    }
+
+    /// Has the current task polled again at the next tick, and no longer when its time is over.
+    pub(super) fn tick(&mut self) {
+        let at_once = Duration::from_secs(0);
+        let clock = &self.clock;
+        let watched = self.watched.get_or_insert_with(|| clock.watch(at_once));
+        watched.restart(at_once);
+        watched.is_over(); // the current task is the one that is notified
     }
 
     /// Called at the end of each poll; returns what follows when a limit was exceeded.

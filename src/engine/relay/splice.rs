@@ -2,14 +2,17 @@
 //! never enter this process.
 //!
 //! Pipes are lent, not owned: a thread keeps a few and has a bound on how many it makes. A
-//! direction that finds none goes on copying, without a loss.
+//! direction that finds none goes on copying, without a loss; so does one for which splice(2) itself
+//! doesn't work, with what its pipe holds.
 
 use std::cell::RefCell;
 use std::io;
 
 use futures::Async;
 
+use super::copy::Backlog;
 use super::half::{Broken, Round};
+use crate::delivery::is_splice_failure;
 use crate::net::Transport;
 use crate::sys::Pipe;
 
@@ -45,6 +48,15 @@ pub(super) struct Loan {
     carried: u64,
 }
 
+/// What an attempt to splice came to.
+pub(super) enum Spliced {
+    Round(Round),
+    /// What comes next has to be copied.
+    Copy,
+    /// All has to be copied from now on, first what the pipe holds.
+    Refused,
+}
+
 impl Loan {
     /// A pipe, unless all are lent or the system has none.
     pub(super) fn new() -> Option<Loan> {
@@ -77,14 +89,13 @@ impl Loan {
     /// One move into the empty pipe, and as much out of it as the writer takes.
     ///
     /// The pipe is filled only when it is empty: so a fill that would block means that the
-    /// reader has nothing, and an end is seen with nothing left in the pipe. `None` when what comes
-    /// next has to be copied.
+    /// reader has nothing, and an end is seen with nothing left in the pipe.
     pub(super) fn round<R, W>(
         &mut self,
         reader: &mut R,
         writer: &mut W,
         carried: &mut u64,
-    ) -> Result<Option<Round>, Broken>
+    ) -> Result<Spliced, Broken>
     where
         R: Transport,
         W: Transport,
@@ -95,25 +106,43 @@ impl Loan {
             .expect("a loan holds its pipe until drop");
         if self.held == 0 {
             match reader.splice_from(pipe, FILL) {
-                Ok(Async::Ready(0)) => return Ok(Some(Round::End)),
+                Ok(Async::Ready(0)) => return Ok(Spliced::Round(Round::End)),
                 Ok(Async::Ready(count)) => self.held = count,
-                Ok(Async::NotReady) => return Ok(Some(Round::Blocked)),
-                Err(ref e) if e.kind() == io::ErrorKind::InvalidInput => return Ok(None),
+                Ok(Async::NotReady) => return Ok(Spliced::Round(Round::Blocked)),
+                Err(ref e) if is_splice_failure(e) => return Ok(Spliced::Refused),
+                Err(ref e) if e.kind() == io::ErrorKind::InvalidInput => return Ok(Spliced::Copy),
                 Err(e) => return Err(Broken::Read(e)),
             }
         }
         while self.held > 0 {
-            match writer.splice_into(pipe, self.held).map_err(Broken::Write)? {
-                Async::Ready(0) => return Err(Broken::Write(io::ErrorKind::WriteZero.into())),
-                Async::Ready(count) => {
+            match writer.splice_into(pipe, self.held) {
+                Ok(Async::Ready(0)) => return Err(Broken::Write(io::ErrorKind::WriteZero.into())),
+                Ok(Async::Ready(count)) => {
                     self.held -= count;
                     self.carried += count as u64;
                     *carried += count as u64;
                 }
-                Async::NotReady => return Ok(Some(Round::Blocked)),
+                Ok(Async::NotReady) => return Ok(Spliced::Round(Round::Blocked)),
+                Err(ref e) if is_splice_failure(e) => return Ok(Spliced::Refused),
+                Err(e) => return Err(Broken::Write(e)),
             }
         }
-        Ok(Some(Round::Moved { filled: true }))
+        Ok(Spliced::Round(Round::Moved { filled: true }))
+    }
+
+    /// Moves what the pipe holds into the empty backlog.
+    pub(super) fn take(&mut self, backlog: &mut Backlog) -> io::Result<()> {
+        let pipe = self
+            .pipe
+            .as_ref()
+            .expect("a loan holds its pipe until drop");
+        if self.held > 0 {
+            let mut bytes = vec![0; self.held];
+            pipe.read_exact(&mut bytes)?;
+            self.held = 0;
+            backlog.own(bytes);
+        }
+        Ok(())
     }
 }
 

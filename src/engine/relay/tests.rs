@@ -92,6 +92,38 @@ fn an_error_on_one_side_resets_both() {
     }
 }
 
+/// What has come before the failure goes first, also if the writer has no room for it yet.
+#[test]
+fn all_that_was_read_before_an_error_is_delivered() {
+    let upstream = vec![
+        Step::Bytes(vec![7; 100_000]),
+        Step::Fail(io::ErrorKind::ConnectionReset),
+    ];
+    let takes = vec![Step::Wait, Step::Take(1), Step::Wait, Step::Take(40_000)];
+    let client = Script::new(vec![Step::Wait; 10], takes);
+    let (to_client, upstream) = (client.seen(), Script::new(upstream, Vec::new()));
+    let cut = run(client, upstream).unwrap_err();
+    assert_eq!(cut.side(), Some(Side::Upstream));
+    assert_eq!(cut.traffic.download, 100_000);
+    let to_client = to_client.borrow();
+    assert_eq!(to_client.written, vec![7; 100_000]);
+    assert!(to_client.reset && !to_client.ended);
+}
+
+/// A server that answers and leaves without reading all: its reset is met by a write.
+#[test]
+fn all_that_a_side_has_sent_is_delivered_when_writing_to_it_fails() {
+    let answer = vec![Step::Wait, Step::Bytes(vec![7; 100_000])];
+    let broken = vec![Step::Fail(io::ErrorKind::BrokenPipe)];
+    let client = Script::new(vec![Step::Bytes(vec![1; 3]), Step::Wait], Vec::new());
+    let (to_client, upstream) = (client.seen(), Script::new(answer, broken));
+    let cut = run(client, upstream).unwrap_err();
+    assert_eq!(cut.side(), Some(Side::Upstream));
+    let to_client = to_client.borrow();
+    assert_eq!(to_client.written, vec![7; 100_000]);
+    assert!(to_client.reset && !to_client.ended);
+}
+
 #[test]
 fn a_write_error_names_the_side_that_was_written_to() {
     let client = Script::new(vec![Step::Bytes(vec![1; 3])], Vec::new());

@@ -3,22 +3,23 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use futures::{try_ready, Async, Poll};
+use futures::{task, try_ready, Async, Poll};
 use openssl::ssl::{self, ErrorCode, SslStream};
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::transport::poll_io;
 use super::Transport;
 use crate::config::TlsPeer;
-use crate::tls::{explain, is_alert, Session};
+use crate::tls::{explain, is_alert, is_without_data, Ending, Session, ROUNDS};
 
 /// The client's side of a TLS connection; [`handshake`](TlsStream::poll_handshake) first.
 ///
-/// The peer's close_notify is its end. A connection that ends without one is an error: something
-/// may be missing, and nobody shall take it for whole.
+/// The peer's close_notify is its end. Whether that of the connection alone is one, too,
+/// [`Ending`] judges; otherwise it is an error, since something may be missing.
 pub struct TlsStream<S> {
     stream: SslStream<S>,
     peer: TlsPeer,
+    ending: Ending,
     /// The last read has something to answer to the peer (a KeyUpdate), and no room for it.
     answers: bool,
     /// Our close_notify is on its way.
@@ -35,6 +36,7 @@ impl<S: Read + Write> TlsStream<S> {
         Ok(TlsStream {
             stream: SslStream::new(session.ssl, stream)?,
             peer: session.peer,
+            ending: session.ending,
             answers: false,
             ended: false,
         })
@@ -62,6 +64,7 @@ impl<S: Read + Write> TlsStream<S> {
     /// (TLS 1.3) and resets the connection: then the write fails, and the alert is still unread.
     fn last_word(&mut self, error: ssl::Error) -> io::Error {
         if !would_block(&error) {
+            self.ending.note_failure();
             match self.stream.ssl_read(&mut [0]) {
                 Err(alert) if is_alert(&alert) => return explain(alert, self.peer),
                 _ => {}
@@ -70,17 +73,20 @@ impl<S: Read + Write> TlsStream<S> {
         explain(error, self.peer)
     }
 
-    /// Again, as long as OpenSSL has only met a record without content, such as a session ticket.
+    /// Repeats the call while OpenSSL meets records without data, such as session tickets. A peer
+    /// that sends nothing else has to wait until others had their turn.
     fn attempt(
         &mut self,
         mut call: impl FnMut(&mut SslStream<S>) -> Result<usize, ssl::Error>,
-    ) -> Result<usize, ssl::Error> {
-        loop {
+    ) -> Result<Option<usize>, ssl::Error> {
+        for _ in 0..ROUNDS {
             match call(&mut self.stream) {
-                Err(ref e) if e.code() == ErrorCode::WANT_READ && e.io_error().is_none() => {}
-                answer => return answer,
+                Err(ref e) if is_without_data(e) => {}
+                answer => return answer.map(Some),
             }
         }
+        task::current().notify();
+        Ok(None)
     }
 }
 
@@ -94,8 +100,9 @@ impl<S: Read + Write> Read for TlsStream<S> {
         let answer = self.attempt(|stream| stream.ssl_read(buffer));
         self.answers = matches!(&answer, Err(e) if e.code() == ErrorCode::WANT_WRITE);
         match answer {
-            Err(ref e) if e.code() == ErrorCode::ZERO_RETURN => Ok(0),
-            answer => answer.map_err(|e| explain(e, self.peer)),
+            Ok(Some(count)) => Ok(count),
+            Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(e) => self.ending.judge(e).map(|()| 0),
         }
     }
 }
@@ -104,8 +111,11 @@ impl<S: Read + Write> Write for TlsStream<S> {
     /// After `WouldBlock` the next write must begin with the same bytes: they are encrypted
     /// already. The relay's backlog, and whoever else writes what he has in order, does so.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.attempt(|stream| stream.ssl_write(bytes))
-            .map_err(|e| self.last_word(e))
+        match self.attempt(|stream| stream.ssl_write(bytes)) {
+            Ok(Some(count)) => Ok(count),
+            Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(e) => Err(self.last_word(e)),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -128,8 +138,11 @@ impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
                 Ok(_) => {}
                 Err(ref e) if e.code() == ErrorCode::ZERO_RETURN => {}
                 Err(e) => {
-                    // Only a poll that would block comes back to this.
-                    try_ready!(poll_io(Err(explain(e, self.peer))));
+                    let error = explain(e, self.peer);
+                    if !self.ending.is_moot(&error) {
+                        // Only a poll that would block comes back to this.
+                        try_ready!(poll_io(Err(error)));
+                    }
                 }
             }
             self.ended = true;
@@ -151,7 +164,15 @@ impl<S: Transport> Transport for TlsStream<S> {
     }
 
     fn check(&mut self) -> io::Result<()> {
-        self.stream.get_mut().check()
+        let checked = self.stream.get_mut().check();
+        if checked.is_err() {
+            self.ending.note_failure();
+        }
+        checked
+    }
+
+    fn unacknowledged(&self) -> usize {
+        self.stream.get_ref().unacknowledged()
     }
 
     fn reset(&mut self) {

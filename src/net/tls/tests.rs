@@ -10,8 +10,11 @@ use openssl::pkey::PKey;
 use openssl::ssl::{Ssl, SslAcceptor, SslMethod, SslVerifyMode};
 use openssl::x509::{X509Builder, X509NameBuilder};
 
+use futures::future::poll_fn;
+
 use super::*;
-use crate::config::{Host, TlsOptions, TlsPeer};
+use crate::config::{Host, HostPort, TlsOptions, TlsPeer};
+use crate::net::script::drive;
 
 /// One end of a connection in memory.
 struct End {
@@ -21,6 +24,8 @@ struct End {
     stutters: bool,
     /// The other end has reset it.
     is_reset: bool,
+    /// The next check tells of a failure.
+    has_failed: bool,
     has_stuttered: bool,
 }
 
@@ -37,6 +42,7 @@ fn connection(stutters: bool) -> (End, End) {
         outgoing: pipes[1 - incoming].clone(),
         stutters,
         is_reset: false,
+        has_failed: false,
         has_stuttered: false,
     };
     (end(0), end(1))
@@ -88,10 +94,22 @@ impl Transport for End {
         let pipe = self.incoming.borrow();
         pipe.bytes.is_empty() && pipe.ends == 0
     }
+
+    fn check(&mut self) -> io::Result<()> {
+        match self.has_failed {
+            true => Err(io::ErrorKind::ConnectionReset.into()),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A server with a certificate that vouches for itself, and what it asks of clients.
 fn server(end: End, asks: SslVerifyMode) -> SslStream<End> {
+    server_with(2, end, asks)
+}
+
+/// One that sends so many session tickets behind its handshake.
+fn server_with(tickets: usize, end: End, asks: SslVerifyMode) -> SslStream<End> {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
     let key = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
     let mut name = X509NameBuilder::new().unwrap();
@@ -111,6 +129,7 @@ fn server(end: End, asks: SslVerifyMode) -> SslStream<End> {
     acceptor.set_verify(asks);
     acceptor.set_private_key(&key).unwrap();
     acceptor.set_certificate(&certificate.build()).unwrap();
+    acceptor.set_num_tickets(tickets).unwrap();
     let ssl = Ssl::new(acceptor.build().context()).unwrap();
     SslStream::new(ssl, end).unwrap()
 }
@@ -121,12 +140,19 @@ fn client(end: End) -> TlsStream<End> {
 }
 
 fn client_of(peer: TlsPeer, end: End) -> TlsStream<End> {
+    client_with(TlsOptions::of(peer), end)
+}
+
+fn client_with(options: TlsOptions, end: End) -> TlsStream<End> {
     let options = TlsOptions {
         insecure: true,
-        ..TlsOptions::of(peer)
+        ..options
     };
-    let host = Host::Name("proxy.test".into());
-    let session = Session::new(&options.load().unwrap(), &host).unwrap();
+    let address = HostPort {
+        host: Host::Name("proxy.test".into()),
+        port: 443,
+    };
+    let session = Session::new(&options.load().unwrap(), &address).unwrap();
     TlsStream::new(session, end).unwrap()
 }
 
@@ -137,7 +163,13 @@ fn connected(stutters: bool) -> (TlsStream<End>, SslStream<End>) {
 
 fn connected_to(peer: TlsPeer, stutters: bool) -> (TlsStream<End>, SslStream<End>) {
     let (near, far) = connection(stutters);
-    let (mut client, mut server) = (client_of(peer, near), server(far, SslVerifyMode::NONE));
+    shake(client_of(peer, near), server(far, SslVerifyMode::NONE))
+}
+
+fn shake(
+    mut client: TlsStream<End>,
+    mut server: SslStream<End>,
+) -> (TlsStream<End>, SslStream<End>) {
     for _ in 0..100_000 {
         let is_ready = client.poll_handshake().unwrap().is_ready();
         match server.accept() {
@@ -183,20 +215,70 @@ fn a_handshake_and_records_may_come_byte_by_byte() {
 }
 
 #[test]
-fn only_close_notify_is_an_end() {
+fn close_notify_is_an_end() {
     let (mut client, mut server) = connected(false);
     server.write_all(b"all").unwrap();
     server.shutdown().unwrap();
     let mut buffer = [0; 10];
     assert_eq!(client.read(&mut buffer).unwrap(), 3);
     assert_eq!(client.read(&mut buffer).unwrap(), 0);
+}
 
-    let (mut client, mut server) = connected(false);
-    server.write_all(b"not all").unwrap();
-    AsyncWrite::shutdown(server.get_mut()).unwrap();
-    assert_eq!(client.read(&mut buffer).unwrap(), 7);
-    let torn = client.read(&mut buffer);
-    assert_eq!(kind(torn), Some(io::ErrorKind::UnexpectedEof));
+/// A proxy's is one, a destination's only where that is accepted; and none is once the connection
+/// has failed.
+#[test]
+fn an_end_without_close_notify_is_judged_by_whose_it_is() {
+    let lenient = TlsOptions {
+        ignore_unexpected_eof: true,
+        ..TlsOptions::of(TlsPeer::Destination)
+    };
+    for (options, has_failed, is_end) in vec![
+        (TlsOptions::of(TlsPeer::Proxy), false, true),
+        (TlsOptions::of(TlsPeer::Proxy), true, false),
+        (TlsOptions::of(TlsPeer::Destination), false, false),
+        (lenient, false, true),
+    ] {
+        let (near, far) = connection(false);
+        let client = client_with(options, near);
+        let (mut client, mut server) = shake(client, server(far, SslVerifyMode::NONE));
+        server.write_all(b"not all").unwrap();
+        AsyncWrite::shutdown(server.get_mut()).unwrap();
+        client.stream.get_mut().has_failed = has_failed;
+        assert_eq!(client.check().is_err(), has_failed);
+        let mut buffer = [0; 10];
+        assert_eq!(client.read(&mut buffer).unwrap(), 7);
+        let torn = kind(client.read(&mut buffer).map(|count| assert_eq!(count, 0)));
+        assert_eq!(torn.is_none(), is_end);
+        assert!(is_end || torn == Some(io::ErrorKind::UnexpectedEof));
+        // What goes the other way isn't over with it.
+        client.write_all(b"still here").unwrap();
+        let mut answer = [0; 10];
+        server.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"still here");
+    }
+}
+
+/// 200,000 of them were handled in one read, while all other tunnels of the thread waited.
+#[test]
+fn a_read_handles_a_few_records_without_data_and_has_itself_polled_again() {
+    let (near, far) = connection(false);
+    let server = server_with(10 * ROUNDS, far, SslVerifyMode::NONE);
+    let (mut client, mut server) = shake(client(near), server);
+    server.write_all(b"data").unwrap();
+    let mut reads = 0;
+    let all = poll_fn(|| {
+        reads += 1;
+        match client.read(&mut [0; 10]) {
+            Ok(count) => Ok(Async::Ready(count)),
+            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => {
+                assert!(!client.is_blocked(), "it would wait for an event");
+                Ok(Async::NotReady)
+            }
+            Err(e) => Err(e),
+        }
+    });
+    assert_eq!(drive(all).unwrap(), 4);
+    assert_eq!(reads, 11);
 }
 
 #[test]
@@ -224,6 +306,16 @@ fn to_a_destination_close_notify_alone_is_an_end() {
     let mut answer = [0; 10];
     client.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"still here");
+}
+
+/// A server that had said all and gone made an orderly end look cut.
+#[test]
+fn a_peer_that_has_gone_needs_no_close_notify() {
+    let (mut client, mut server) = connected(false);
+    server.shutdown().unwrap();
+    assert_eq!(client.read(&mut [0; 10]).unwrap(), 0);
+    client.stream.get_mut().is_reset = true;
+    assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
 }
 
 /// It depended on who was quicker whether the user was told of the certificate or of a reset.

@@ -58,6 +58,10 @@ impl<S: Transport1> Transport for Bridged<S> {
         }
     }
 
+    fn unacknowledged(&self) -> usize {
+        self.io.get_ref().unacknowledged()
+    }
+
     fn can_splice(&self) -> bool {
         self.io.get_ref().can_splice()
     }
@@ -149,6 +153,7 @@ impl<S: Transport1> AsyncWrite for Bridged<S> {
 mod tests {
     use futures01::future;
     use ptunnel_compat::task::{As01, AsStd};
+    use ptunnel_r5::net::UnixSocket;
     use tokio::net::UnixStream;
     use tokio::task::consume_budget;
 
@@ -169,7 +174,7 @@ mod tests {
     fn a_read_without_budget_does_not_count_as_waiting() {
         let read = future::lazy(|| {
             let (near, _far) = UnixStream::pair()?;
-            let mut near = Bridged::new(near);
+            let mut near = Bridged::new(UnixSocket::from(near));
             spend_the_budget();
             let blocked = near.read(&mut [0]).unwrap_err();
             assert_eq!(blocked.kind(), io::ErrorKind::WouldBlock);
@@ -185,7 +190,7 @@ mod tests {
     fn a_stream_holds_a_timer_only_until_it_is_read_from_again() {
         let read = future::lazy(|| {
             let (near, _far) = UnixStream::pair()?;
-            let (mut near, pipe) = (Bridged::new(near), Pipe::new(4096)?);
+            let (mut near, pipe) = (Bridged::new(UnixSocket::from(near)), Pipe::new(4096)?);
             near.check()?;
             assert!(near.checkup.has_timer());
             assert!(near.read(&mut [0]).is_err());
@@ -204,7 +209,7 @@ mod tests {
         let runtime = ptunnel_r5::runtime().unwrap();
         let _inside = runtime.enter();
         let (near, far) = UnixStream::pair().unwrap();
-        let (mut near, mut polls) = (Bridged::new(near), 0);
+        let (mut near, mut polls) = (Bridged::new(UnixSocket::from(near)), 0);
         let read = future::poll_fn(move || {
             let answer = near.read(&mut [0; 8]);
             polls += 1;

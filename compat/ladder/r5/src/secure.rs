@@ -27,8 +27,8 @@ pub async fn secure(
         return Ok(stream);
     };
     let failed = |e| Error::secure(peer.clone(), e);
-    let session = Session::new(spec, &peer.address().host).map_err(failed)?;
-    let below = Below::new(stream, session.peer);
+    let session = Session::new(spec, peer.address()).map_err(failed)?;
+    let below = Below::new(stream, session.peer, session.ending);
     let stream = SslStream::new(session.ssl, below).map_err(|e| failed(io::Error::other(e)))?;
     let doubt = session.doubt;
     let mut stream = Box::new(stream);

@@ -11,7 +11,7 @@ use ptunnel::Error;
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
-use crate::net::Restarting;
+use crate::net::{Restarting, UnixSocket};
 use crate::panics::Vital;
 use crate::server::on_this_thread;
 use crate::shutdown::ignore_interrupt;
@@ -32,7 +32,8 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Resul
         ignore_interrupt().map_err(failed)?;
         let (client, ours) = StdStream::pair().map_err(failed)?;
         client.set_nonblocking(true).map_err(failed)?;
-        let client = Restarting::new(UnixStream::from_std(client).map_err(failed)?);
+        let client = UnixStream::from_std(client).map_err(failed)?;
+        let client = Restarting::new(UnixSocket::from(client));
         let (tell, told) = oneshot::channel();
         let on_failure = || {
             let _ = tell.send(());

@@ -1,7 +1,7 @@
 //! Sockets, and what the relay asks of them.
 //!
 //! - [`Listening`]: bound, not on any reactor yet; [`Accept`]: on one.
-//! - [`connect`]: one address, one socket.
+//! - [`connect`]: one address, one socket; [`UnixSocket`]: a client on this machine.
 //! - [`Restarting`]: a socket whose calls a signal may interrupt.
 //! - [`Transport`]: splice and reset, besides reading and writing.
 //! - [`Rewind`]: a stream with bytes put back in front of it.
@@ -16,6 +16,7 @@ mod restarting;
 mod rewind;
 mod socket;
 mod transport;
+mod unix;
 mod upstream;
 
 pub use self::forwarding::Forwarding;
@@ -23,4 +24,5 @@ pub use self::restarting::Restarting;
 pub use self::rewind::Rewind;
 pub use self::socket::{connect, Accept, Listening, Tcp};
 pub use self::transport::Transport;
+pub use self::unix::UnixSocket;
 pub use self::upstream::{Below, Upstream};

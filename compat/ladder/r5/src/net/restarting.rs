@@ -113,6 +113,10 @@ impl<S: Transport> Transport for Restarting<S> {
         self.0.failed()
     }
 
+    fn unacknowledged(&self) -> usize {
+        self.0.unacknowledged()
+    }
+
     fn reset(&self) {
         self.0.reset();
     }

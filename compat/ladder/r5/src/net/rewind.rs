@@ -139,6 +139,10 @@ impl<S: Transport> Transport for Rewind<S> {
         self.stream.error()
     }
 
+    fn unacknowledged(&self) -> usize {
+        self.stream.unacknowledged()
+    }
+
     fn failed(&self) -> impl Future<Output = io::Error> {
         self.stream.failed()
     }

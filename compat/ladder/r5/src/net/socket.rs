@@ -17,9 +17,9 @@ use ptunnel::report::Origin;
 use ptunnel::service::Listen;
 use ptunnel::Escaped;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 
-use super::{Restarting, Transport};
+use super::{Restarting, Transport, UnixSocket};
 
 /// Clients that the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -168,11 +168,11 @@ impl Accept for TcpListener {
 }
 
 impl Accept for UnixListener {
-    type Stream = Restarting<UnixStream>;
+    type Stream = Restarting<UnixSocket>;
 
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Self::Stream, Origin)>> {
         let (socket, _) = ready!(self.poll_accept(cx))?;
-        Poll::Ready(Ok((Restarting::new(socket), Origin::Unix)))
+        Poll::Ready(Ok((Restarting::new(socket.into()), Origin::Unix)))
     }
 
     fn name(&self) -> String {

@@ -6,10 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
+use ptunnel::delivery::unacknowledged;
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
+
+use super::UnixSocket;
 
 /// A byte stream that can be relayed.
 ///
@@ -79,6 +82,12 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
         pending()
     }
 
+    /// How much of what was written hasn't arrived at the peer yet, so that a
+    /// [`reset`](Transport::reset) would take it away. 0 where nothing is lost so, or nobody knows.
+    fn unacknowledged(&self) -> usize {
+        0
+    }
+
     /// Makes dropping this stream tell the peer that it was cut off (TCP's RST), instead of an
     /// orderly end.
     fn reset(&self) {}
@@ -86,7 +95,7 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
 
 /// The two kinds of tokio's sockets have the same methods, but no trait that says so.
 macro_rules! transport {
-    ($($Stream:ty),*) => {$(
+    ($($Stream:ty: $short_read_drains:literal, $unacknowledged:expr;)*) => {$(
         impl Transport for $Stream {
             fn can_splice(&self) -> bool {
                 true
@@ -126,8 +135,9 @@ macro_rules! transport {
                 // Its own answer is nothing new: that of the call, or that there was none.
                 let _ = self.try_io(Interest::READABLE, || {
                     let most = buffer.len();
-                    let received = recv(self, buffer, RecvFlags::empty());
+                    let received = recv(self.as_fd(), buffer, RecvFlags::empty());
                     let received = received.map(|(_, count)| count).map_err(io::Error::from);
+                    let most = if $short_read_drains { most } else { 0 };
                     readiness_after(answer.insert(received), most)
                 });
                 answer
@@ -136,7 +146,8 @@ macro_rules! transport {
             fn write_now(&self, bytes: &[u8]) -> Option<io::Result<usize>> {
                 let mut answer = None;
                 let _ = self.try_io(Interest::WRITABLE, || {
-                    let sent = send(self, bytes, SendFlags::NOSIGNAL).map_err(io::Error::from);
+                    let sent = send(self.as_fd(), bytes, SendFlags::NOSIGNAL);
+                    let sent = sent.map_err(io::Error::from);
                     readiness_after(answer.insert(sent), bytes.len())
                 });
                 answer
@@ -160,19 +171,27 @@ macro_rules! transport {
                 }
             }
 
+            fn unacknowledged(&self) -> usize {
+                $unacknowledged(self)
+            }
+
             fn reset(&self) {
                 // Fails on a Unix stream, which knows no RST: there the end has to do.
-                let _ = SockRef::from(self).set_linger(Some(Duration::ZERO));
+                let _ = SockRef::from(&self.as_fd()).set_linger(Some(Duration::ZERO));
             }
         }
     )*};
 }
 
-transport!(TcpStream, UnixStream);
+transport! {
+    TcpStream: true, |socket| unacknowledged(socket).unwrap_or(0);
+    // What was written to one lies with its reader, and stays there.
+    UnixSocket: false, |_| 0;
+}
 
 /// What `try_io` is told of a call that was to move `most` bytes.
 ///
-/// One that moves less leaves nothing to do for the next: as in tokio's own `poll_read` and
+/// One that moves less leaves nothing to do for the next, unless `most` is 0: as in tokio's own `poll_read` and
 /// `poll_write`, the readiness is taken back.
 fn readiness_after(answer: &io::Result<usize>, most: usize) -> io::Result<()> {
     match answer {

@@ -1,13 +1,15 @@
 //! The stream to a proxy or a destination: mostly a bare socket, which the relay knows best.
 
+use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{pin, Pin};
 use std::task::{ready, Context, Poll};
 
-use openssl::ssl::{self, ErrorCode};
+use openssl::ssl;
 use ptunnel::config::TlsPeer;
-use ptunnel::tls::{explain, is_alert};
+use ptunnel::tls::{explain, is_alert, Ending, ROUNDS};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::yield_now;
 use tokio_openssl::SslStream;
 
 use super::{Forwarding, Rewind, Tcp, Transport};
@@ -37,12 +39,20 @@ type Secured = SslStream<Below>;
 pub struct Below {
     stream: Rewind<Upstream>,
     peer: TlsPeer,
+    ending: Ending,
+    /// The task is woken once what was tried last can go on.
+    waits: bool,
 }
 
 impl Below {
-    /// This stream, for TLS with such a peer.
-    pub fn new(stream: Rewind<Upstream>, peer: TlsPeer) -> Below {
-        Below { stream, peer }
+    /// This stream, for TLS with such a peer, whose end is judged so.
+    pub fn new(stream: Rewind<Upstream>, peer: TlsPeer, ending: Ending) -> Below {
+        Below {
+            stream,
+            peer,
+            ending,
+            waits: false,
+        }
     }
 }
 
@@ -52,7 +62,9 @@ impl AsyncRead for Below {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.waits |= polled.is_pending();
+        polled
     }
 }
 
@@ -62,7 +74,9 @@ impl AsyncWrite for Below {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.waits |= polled.is_pending();
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -107,15 +121,28 @@ fn explained(error: io::Error, peer: TlsPeer) -> io::Error {
     }
 }
 
-/// Whether an end is TLS's own: tokio-openssl reads that of the connection as one too, where
-/// something may be missing.
-fn poll_end(stream: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-    match ready!(Pin::new(&mut *stream).poll_peek(cx, &mut [0])) {
-        Err(e) if e.code() != ErrorCode::ZERO_RETURN => {
-            Poll::Ready(Err(explain(e, stream.get_ref().peer)))
+/// Ready once there is data to be read, or the end: whether it is that.
+///
+/// tokio-openssl's `poll_read` takes the connection's end for TLS's own, and goes on for as long as
+/// records without data come, such as session tickets. A peek does neither; what it meets without
+/// data is the same as having to wait, but nobody will be woken.
+fn poll_data(stream: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    for _ in 0..ROUNDS {
+        if stream.ssl().pending() > 0 {
+            return Poll::Ready(Ok(true));
         }
-        _ => Poll::Ready(Ok(())),
+        stream.get_mut().waits = false;
+        match Pin::new(&mut *stream).poll_peek(cx, &mut [0]) {
+            Poll::Ready(Ok(_)) => return Poll::Ready(Ok(true)),
+            Poll::Ready(Err(e)) => {
+                return Poll::Ready(stream.get_ref().ending.judge(e).map(|()| false))
+            }
+            Poll::Pending if stream.get_ref().waits => return Poll::Pending,
+            Poll::Pending => {}
+        }
     }
+    // Others have their turn first. Not by the waker: see the relay.
+    pin!(yield_now()).poll(cx).map(|()| Ok(true))
 }
 
 /// What a peer said before it reset the connection, so that a write failed: TLS 1.3's answer to our
@@ -140,13 +167,11 @@ impl AsyncRead for Upstream {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_read(cx, buffer),
             Upstream::Secure(stream) => {
-                let before = buffer.filled().len();
-                let read = ready!(Pin::new(&mut **stream).poll_read(cx, buffer));
-                read.map_err(|e| explained(e, stream.get_ref().peer))?;
-                if buffer.filled().len() == before {
-                    return poll_end(stream, cx);
+                if !ready!(poll_data(stream, cx))? {
+                    return Poll::Ready(Ok(()));
                 }
-                Poll::Ready(Ok(()))
+                let read = ready!(Pin::new(&mut **stream).poll_read(cx, buffer));
+                Poll::Ready(read.map_err(|e| explained(e, stream.get_ref().peer)))
             }
             Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_read(cx, buffer),
         }
@@ -164,6 +189,7 @@ impl AsyncWrite for Upstream {
             Upstream::Secure(stream) => {
                 let written = Pin::new(&mut **stream).poll_write(cx, bytes);
                 written.map_err(|e| {
+                    stream.get_ref().ending.note_failure();
                     let last = last_word(stream, cx);
                     last.unwrap_or_else(|| explained(e, stream.get_ref().peer))
                 })
@@ -183,10 +209,10 @@ impl AsyncWrite for Upstream {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Bare(socket) => Pin::new(socket).poll_shutdown(cx),
-            Upstream::Secure(stream) => {
-                let ended = Pin::new(&mut **stream).poll_shutdown(cx);
-                ended.map_err(|e| explained(e, stream.get_ref().peer))
-            }
+            Upstream::Secure(stream) => match ready!(Pin::new(&mut **stream).poll_shutdown(cx)) {
+                Err(e) if stream.get_ref().ending.is_moot(&e) => Poll::Ready(Ok(())),
+                ended => Poll::Ready(ended.map_err(|e| explained(e, stream.get_ref().peer))),
+            },
             Upstream::Forwarding(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
         }
     }
@@ -196,9 +222,21 @@ impl AsyncWrite for Upstream {
 impl Transport for Upstream {
     fn error(&self) -> Option<io::Error> {
         match self {
+            Upstream::Bare(socket) => socket.error(),
+            Upstream::Secure(stream) => {
+                let error = stream.get_ref().stream.error();
+                if error.is_some() {
+                    stream.get_ref().ending.note_failure();
+                }
+                error
+            }
             Upstream::Forwarding(stream) if stream.is_answered() => None,
-            _ => self.socket().error(),
+            Upstream::Forwarding(stream) => stream.get_ref().error(),
         }
+    }
+
+    fn unacknowledged(&self) -> usize {
+        self.socket().unacknowledged()
     }
 
     async fn failed(&self) -> io::Error {

@@ -62,8 +62,13 @@ pub(super) struct Backlog {
 
 impl Backlog {
     fn keep(&mut self, bytes: &[u8]) {
+        self.own(bytes.to_vec());
+    }
+
+    /// It must be empty.
+    pub(super) fn own(&mut self, bytes: Vec<u8>) {
         debug_assert!(self.bytes.is_empty());
-        self.bytes = bytes.to_vec();
+        self.bytes = bytes;
         self.written = 0;
     }
 

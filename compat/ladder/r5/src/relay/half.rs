@@ -10,6 +10,9 @@
 //!
 //! In `Ending` what is owned is written, then FIN. A direction that holds keeps its reader's end to
 //! itself until the relay releases it: see `--half-close-delay`.
+//!
+//! A reader that fails has no end to pass on. What it sent before is delivered all the same: what is
+//! owned is written, and then the writer's peer gets the time to take it (`Delivering`).
 
 use std::future::Future;
 use std::io;
@@ -21,7 +24,7 @@ use tokio::task::yield_now;
 
 use super::checkup::Checkup;
 use super::copy::{self, Backlog};
-use super::splice::Loan;
+use super::splice::{Loan, Spliced};
 use crate::net::Transport;
 
 /// Rounds in one poll before other tunnels get their turn. tokio's own budget (128 operations a
@@ -46,6 +49,8 @@ pub(super) struct HalfDuplex {
     full: u8,
     /// Whether the reader's end waits for [`release`](HalfDuplex::release).
     holds: bool,
+    /// The reader's stream has failed: its end is none.
+    torn: bool,
     checkup: Checkup,
 }
 
@@ -57,6 +62,8 @@ enum State {
     Ending,
     /// With what the other direction had carried by then, if that one went on.
     Ended(Option<u64>),
+    /// So much was written that the writer's peer hasn't acknowledged.
+    Delivering(usize),
 }
 
 /// What has become of the reader's end.
@@ -79,7 +86,10 @@ pub(super) enum Round {
 /// Which half of the work failed.
 #[derive(Debug)]
 pub(super) enum Broken {
+    /// There is nothing more to read.
     Read(io::Error),
+    /// The reader has failed, and what it received before may still be read.
+    Noticed(io::Error),
     Write(io::Error),
 }
 
@@ -93,6 +103,7 @@ impl HalfDuplex {
             splice,
             full: 0,
             holds,
+            torn: false,
             checkup: Checkup::default(),
         }
     }
@@ -130,8 +141,56 @@ impl HalfDuplex {
         }
     }
 
-    /// Ready once the reader has ended, and from then on.
+    /// How many bytes the writer's peer hasn't acknowledged, while that is what it waits for.
+    pub(super) fn undelivered(&self) -> Option<usize> {
+        match self.state {
+            State::Delivering(count) => Some(count),
+            _ => None,
+        }
+    }
+
+    /// The reader's stream has failed: from now on this delivers what came before.
+    pub(super) fn tear(&mut self) {
+        self.torn = true;
+        if let State::Holding | State::Ending | State::Ended(_) = self.state {
+            self.state = State::Delivering(0);
+        }
+    }
+
+    /// Ready once the reader has ended, and from then on; once all is delivered if it has failed,
+    /// which is returned once.
     pub(super) fn poll<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &mut R,
+        writer: &mut W,
+    ) -> Poll<Result<End, Broken>>
+    where
+        R: Transport,
+        W: Transport,
+    {
+        loop {
+            let was_torn = self.torn;
+            match self.advance(cx, reader, writer) {
+                Poll::Ready(Err(Broken::Read(e))) => {
+                    self.torn = true;
+                    self.state = State::Delivering(0);
+                    if !was_torn {
+                        return Poll::Ready(Err(Broken::Read(e)));
+                    }
+                }
+                Poll::Ready(Err(Broken::Noticed(e))) => {
+                    self.tear();
+                    if !was_torn {
+                        return Poll::Ready(Err(Broken::Noticed(e)));
+                    }
+                }
+                polled => return polled,
+            }
+        }
+    }
+
+    fn advance<R, W>(
         &mut self,
         cx: &mut Context<'_>,
         reader: &mut R,
@@ -162,8 +221,14 @@ impl HalfDuplex {
                 }
                 State::Splicing(loan) => {
                     match loan.poll_round(cx, reader, writer, &mut self.carried)? {
-                        Poll::Ready(Some(round)) => Poll::Ready(Ok(round)),
-                        Poll::Ready(None) => self.poll_copy(cx, reader, writer),
+                        Poll::Ready(Spliced::Round(round)) => Poll::Ready(Ok(round)),
+                        Poll::Ready(Spliced::Copy) => self.poll_copy(cx, reader, writer),
+                        Poll::Ready(Spliced::Refused) => {
+                            loan.take(&mut self.backlog).map_err(Broken::Write)?;
+                            self.splice = Splice::Never;
+                            self.state = State::Copying;
+                            continue;
+                        }
                         Poll::Pending => Poll::Pending,
                     }
                 }
@@ -178,10 +243,20 @@ impl HalfDuplex {
                 }
                 State::Holding => return self.poll_ended(cx, reader, End::Held),
                 State::Ended(_) => return self.poll_ended(cx, reader, End::Passed),
+                State::Delivering(count) => {
+                    *count = writer.unacknowledged();
+                    if *count == 0 {
+                        return Poll::Ready(Ok(End::Held));
+                    }
+                    // Looks again, now and then: no event tells. And has it failed, too?
+                    let failed = self.checkup.poll(cx, writer);
+                    return failed.map(|error| Err(Broken::Write(error)));
+                }
             };
             match round? {
                 Poll::Ready(Round::Moved { filled: true }) => self.full = FULL.min(self.full + 1),
                 Poll::Ready(Round::Moved { filled: false }) => self.full = 0,
+                Poll::Ready(Round::End) if self.torn => self.state = State::Delivering(0),
                 Poll::Ready(Round::End) if self.holds => self.state = State::Holding,
                 Poll::Ready(Round::End) => self.state = State::Ending,
                 Poll::Pending => {
@@ -260,7 +335,7 @@ impl HalfDuplex {
     ) -> Poll<Result<End, Broken>> {
         self.checkup
             .poll(cx, reader)
-            .map(|error| Err(Broken::Read(error)))
+            .map(|error| Err(Broken::Noticed(error)))
     }
 
     /// The same of a reader that has ended.
@@ -284,14 +359,16 @@ mod tests {
     use tokio::net::UnixStream;
 
     use super::*;
+    use crate::net::UnixSocket;
 
     /// The timer outlived the stall: a spare wake-up, and its memory for as long as the tunnel.
     #[test]
     fn a_direction_holds_a_timer_only_while_it_stalls() {
         let runtime = crate::runtime().unwrap();
         runtime.block_on(async {
-            let (source, mut reader) = UnixStream::pair().unwrap();
-            let (mut writer, sink) = UnixStream::pair().unwrap();
+            let (source, reader) = UnixStream::pair().unwrap();
+            let (writer, sink) = UnixStream::pair().unwrap();
+            let (mut reader, mut writer) = (UnixSocket::from(reader), UnixSocket::from(writer));
             let mut half = HalfDuplex::new(Splice::Never, false);
             let (mut sent, mut received) = (0, 0);
             poll_fn(|cx| {

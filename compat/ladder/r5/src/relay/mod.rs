@@ -5,6 +5,9 @@
 //! hundred bytes, and the first error stops both. Line by line it differs from its ancestor in
 //! three things: a `Context` is handed down, `Poll` has its `Result` inside, and the state is
 //! `Unpin`, since nothing in here is an `async` block.
+//!
+//! A reset destroys what its peer hasn't received: so when one side fails, all that came from it is
+//! delivered to the other one first.
 
 mod checkup;
 mod copy;
@@ -16,12 +19,14 @@ mod splice;
 mod tests;
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use ptunnel::config::Splice;
-use ptunnel::report::{Closed, Cut, Side, Traffic};
+use ptunnel::report::{breaks_request, Closed, Cut, Side, Traffic};
 use ptunnel::tally::Gauge;
 
 pub use self::checkup::Checkup;
@@ -45,7 +50,20 @@ pub struct Relay<C: Transport, U: Transport, G: Gauge = ()> {
     upload: HalfDuplex,
     download: HalfDuplex,
     watch: Option<Watch>,
+    /// Boxed: no tunnel shall weigh more for it.
+    failure: Option<Box<Failure>>,
     gauge: G,
+}
+
+/// A side that has failed, while what came from it is delivered to the other one.
+#[derive(Debug)]
+struct Failure {
+    side: Side,
+    error: io::Error,
+    /// See [`HalfDuplex::undelivered`].
+    undelivered: Option<usize>,
+    /// Since when nothing has moved.
+    since: Instant,
 }
 
 impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
@@ -65,6 +83,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
             upload: HalfDuplex::new(splice, patience.holds_end()),
             download: HalfDuplex::new(splice, false),
             watch: Watch::new(patience, clock),
+            failure: None,
             gauge,
         }
     }
@@ -94,12 +113,73 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
         Poll::Pending
     }
 
-    /// `reader` is the side that the broken direction reads from, `writer` the other one.
-    fn broken(&self, broken: Broken, reader: Side, writer: Side) -> Cut {
-        match broken {
-            Broken::Read(e) => Cut::failed(self.traffic(), reader, e),
-            Broken::Write(e) => Cut::failed(self.traffic(), writer, e),
+    /// Polls both directions: what has become of their ends.
+    fn poll_both(&mut self, cx: &mut Context<'_>) -> Result<Ends, Box<Failure>> {
+        let upload = match self.upload.poll(cx, &mut self.client, &mut self.upstream) {
+            Poll::Ready(Err(e)) => return Err(Failure::of(e, Side::Client, Side::Upstream)),
+            Poll::Ready(Ok(end)) => Some(end),
+            Poll::Pending => None,
+        };
+        let download = match self.download.poll(cx, &mut self.upstream, &mut self.client) {
+            Poll::Ready(Err(e)) => return Err(Failure::of(e, Side::Upstream, Side::Client)),
+            Poll::Ready(Ok(end)) => Some(end),
+            Poll::Pending => None,
+        };
+        Ok((upload, download))
+    }
+
+    /// Delivers what came from the side that has failed, and nothing to that side, for as long as
+    /// something moves; then the tunnel is cut.
+    fn poll_delivery(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut failure: Box<Failure>,
+    ) -> Poll<Result<Closed, Cut>> {
+        let before = self.traffic();
+        let (client, upstream) = (&mut self.client, &mut self.upstream);
+        let (polled, undelivered) = match failure.side {
+            Side::Client => {
+                let polled = self.upload.poll(cx, client, upstream);
+                (polled, self.upload.undelivered())
+            }
+            Side::Upstream => {
+                let polled = self.download.poll(cx, upstream, client);
+                (polled, self.download.undelivered())
+            }
+        };
+        let traffic = self.traffic();
+        if traffic != before || undelivered != failure.undelivered {
+            failure.since = Instant::now();
+            failure.undelivered = undelivered;
         }
+        self.gauge.note(traffic);
+        let limit = self.watch.as_ref().and_then(Watch::delivery_limit);
+        // A direction that waits looks at its streams now and then, and so we are polled.
+        let is_late = limit.is_some_and(|limit| failure.since.elapsed() >= limit);
+        if polled.is_ready() || is_late || breaks_request(&failure.error) {
+            return Poll::Ready(Err(Cut::failed(traffic, failure.side, failure.error)));
+        }
+        self.failure = Some(failure);
+        Poll::Pending
+    }
+}
+
+/// Those of the upload and of the download, as far as there is one.
+type Ends = (Option<End>, Option<End>);
+
+impl Failure {
+    /// `reader` is the side that the broken direction reads from, `writer` the other one.
+    fn of(broken: Broken, reader: Side, writer: Side) -> Box<Failure> {
+        let (side, error) = match broken {
+            Broken::Read(e) | Broken::Noticed(e) => (reader, e),
+            Broken::Write(e) => (writer, e),
+        };
+        Box::new(Failure {
+            side,
+            error,
+            undelivered: None,
+            since: Instant::now(),
+        })
     }
 }
 
@@ -108,22 +188,21 @@ impl<C: Transport, U: Transport, G: Gauge + Unpin> Future for Relay<C, U, G> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        if let Some(failure) = this.failure.take() {
+            return this.poll_delivery(cx, failure);
+        }
         let before = this.traffic();
-        let upload = match this.upload.poll(cx, &mut this.client, &mut this.upstream) {
-            Poll::Ready(Err(broken)) => {
-                return Poll::Ready(Err(this.broken(broken, Side::Client, Side::Upstream)))
+        let polled = match this.poll_both(cx) {
+            Ok(polled) => polled,
+            Err(failure) => {
+                match failure.side {
+                    Side::Client => this.upload.tear(),
+                    Side::Upstream => this.download.tear(),
+                }
+                return this.poll_delivery(cx, failure);
             }
-            Poll::Ready(Ok(end)) => Some(end),
-            Poll::Pending => None,
         };
-        let download = match this.download.poll(cx, &mut this.upstream, &mut this.client) {
-            Poll::Ready(Err(broken)) => {
-                return Poll::Ready(Err(this.broken(broken, Side::Upstream, Side::Client)))
-            }
-            Poll::Ready(Ok(end)) => Some(end),
-            Poll::Pending => None,
-        };
-        let phase = match (upload, download) {
+        let phase = match polled {
             (None, None) => Phase::Open,
             (Some(End::Held), None) => Phase::Held,
             (Some(End::Passed), None) => {

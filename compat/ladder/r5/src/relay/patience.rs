@@ -147,6 +147,11 @@ impl Watch {
         })
     }
 
+    /// How long what came from a side that has failed may wait to be delivered.
+    pub(super) fn delivery_limit(&self) -> Option<Duration> {
+        self.patience.limit(Phase::HalfClosed)
+    }
+
     /// Called at the end of each poll; returns what follows when a limit was exceeded.
     pub(super) fn look(&mut self, cx: &Context<'_>, moved: bool, phase: Phase) -> Option<Over> {
         let Some(limit) = self.patience.limit(phase) else {

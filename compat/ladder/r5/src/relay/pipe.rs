@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::io::{retry_on_intr, Result};
+use rustix::io::{read, retry_on_intr, Result};
 use rustix::pipe::{fcntl_setpipe_size, pipe_with, splice, PipeFlags, SpliceFlags};
 
 /// A pipe that never blocks.
@@ -45,6 +45,18 @@ impl Pipe {
     /// Those of splice(2).
     pub fn drain(&self, to: &impl AsFd, most: usize) -> io::Result<usize> {
         Ok(move_bytes(&self.reader, to, most)?)
+    }
+
+    /// Reads so many bytes, which are in the pipe.
+    pub(super) fn read_exact(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match retry_on_intr(|| read(&self.reader, &mut bytes[done..]))? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => done += count,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -2,16 +2,19 @@
 //! never enter this process.
 //!
 //! Pipes are lent, not owned: a thread keeps a few and has a bound on how many it makes. A
-//! direction that finds none goes on copying, without a loss.
+//! direction that finds none goes on copying, without a loss; so does one for which splice(2) itself
+//! doesn't work, with what its pipe holds.
 
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::task::{ready, Context, Poll};
 
+use ptunnel::delivery::is_splice_failure;
 use rustix::io::Errno;
 use rustix::net::{recv, RecvFlags};
 
+use super::copy::Backlog;
 use super::half::{Broken, Round};
 use super::Pipe;
 use crate::net::Transport;
@@ -46,6 +49,15 @@ pub(super) struct Loan {
     carried: u64,
 }
 
+/// What an attempt to splice came to.
+pub(super) enum Spliced {
+    Round(Round),
+    /// What comes next has to be copied.
+    Copy,
+    /// All has to be copied from now on, first what the pipe holds.
+    Refused,
+}
+
 impl Loan {
     /// A pipe, unless all are lent or the system has none.
     pub(super) fn new() -> Option<Loan> {
@@ -74,8 +86,7 @@ impl Loan {
         self.carried >= WORTH
     }
 
-    /// One move into the empty pipe, and as much out of it as the writer takes; `None` when what
-    /// comes next has to be copied.
+    /// One move into the empty pipe, and as much out of it as the writer takes.
     ///
     /// The pipe is filled only when it is empty: so a fill that would block means that the
     /// reader has nothing to splice, and an end is seen with nothing left in the pipe.
@@ -85,7 +96,7 @@ impl Loan {
         reader: &R,
         writer: &W,
         carried: &mut u64,
-    ) -> Poll<Result<Option<Round>, Broken>>
+    ) -> Poll<Result<Spliced, Broken>>
     where
         R: Transport,
         W: Transport,
@@ -99,24 +110,43 @@ impl Loan {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock && is_urgent(from)? => Ok(None),
                 filled => filled.map(Some),
             };
-            match ready!(reader.poll_readable(cx, fill)).map_err(Broken::Read)? {
-                Some(0) => return Poll::Ready(Ok(Some(Round::End))),
-                Some(count) => self.held = count,
-                None => return Poll::Ready(Ok(None)),
+            match ready!(reader.poll_readable(cx, fill)) {
+                Ok(Some(0)) => return Poll::Ready(Ok(Spliced::Round(Round::End))),
+                Ok(Some(count)) => self.held = count,
+                Ok(None) => return Poll::Ready(Ok(Spliced::Copy)),
+                Err(e) if is_splice_failure(&e) => return Poll::Ready(Ok(Spliced::Refused)),
+                Err(e) => return Poll::Ready(Err(Broken::Read(e))),
             }
         }
         while self.held > 0 {
             let drain = |to: BorrowedFd<'_>| pipe.drain(&to, self.held);
-            match ready!(writer.poll_writable(cx, drain)).map_err(Broken::Write)? {
-                0 => return Poll::Ready(Err(Broken::Write(io::ErrorKind::WriteZero.into()))),
-                count => {
+            match ready!(writer.poll_writable(cx, drain)) {
+                Ok(0) => return Poll::Ready(Err(Broken::Write(io::ErrorKind::WriteZero.into()))),
+                Ok(count) => {
                     self.held -= count;
                     self.carried += count as u64;
                     *carried += count as u64;
                 }
+                Err(e) if is_splice_failure(&e) => return Poll::Ready(Ok(Spliced::Refused)),
+                Err(e) => return Poll::Ready(Err(Broken::Write(e))),
             }
         }
-        Poll::Ready(Ok(Some(Round::Moved { filled: true })))
+        Poll::Ready(Ok(Spliced::Round(Round::Moved { filled: true })))
+    }
+
+    /// Moves what the pipe holds into the empty backlog.
+    pub(super) fn take(&mut self, backlog: &mut Backlog) -> io::Result<()> {
+        let pipe = self
+            .pipe
+            .as_ref()
+            .expect("a loan holds its pipe until drop");
+        if self.held > 0 {
+            let mut bytes = vec![0; self.held];
+            pipe.read_exact(&mut bytes)?;
+            self.held = 0;
+            backlog.own(bytes);
+        }
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::task::{spawn_local, JoinHandle, LocalSet};
 
 use super::splice::close_kept;
 use super::*;
+use crate::net::UnixSocket;
 
 type Ended = JoinHandle<Result<Closed, Cut>>;
 
@@ -28,6 +29,7 @@ async fn start(splice: Splice, patience: Patience) -> (UnixStream, UnixStream, E
     let ((client, far_client), (upstream, far_upstream)) = (pair(), pair());
     let clock = Clock::new(patience);
     spawn_local(clock.clone().run());
+    let (client, upstream) = (UnixSocket::from(client), UnixSocket::from(upstream));
     let patience = Rc::new(patience);
     let relay = Relay::new(client, upstream, (), splice, &patience, &clock);
     (far_client, far_upstream, spawn_local(relay))
