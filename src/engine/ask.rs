@@ -1,6 +1,6 @@
 //! One proxy asked for one target, on as many connections as it wants for that.
 
-use futures::future::{self, Either, Loop};
+use futures::future::{self, Either};
 use futures::Future;
 use log::debug;
 
@@ -8,7 +8,7 @@ use super::{secure, Connect};
 use crate::error::Error;
 use crate::net::{Rewind, Transport, Upstream};
 use crate::route::Leg;
-use crate::wire::Outcome;
+use crate::wire::{Exchange, Outcome};
 
 /// Asks over `stream` first, and over what `reach` resolves to when the proxy wants its challenge
 /// answered on another connection; each in TLS where the proxy speaks that.
@@ -23,30 +23,51 @@ pub fn ask<S, R, F>(
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
 where
     S: Transport + 'static,
-    R: Fn() -> F + Clone,
-    F: Future<Item = Rewind<Upstream<S>>, Error = Error>,
+    R: Fn() -> F + 'static,
+    F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
     let exchange = leg.exchange();
-    future::loop_fn((stream, exchange, leg), move |(stream, exchange, leg)| {
-        let reach = reach.clone();
-        secure(stream, leg.peer(), &leg.spec().tls).and_then(move |stream| {
-            Connect::new(stream, exchange).then(move |outcome| match outcome {
-                Ok(Outcome::Granted(stream)) => {
-                    Either::A(future::ok(Loop::Break(stream.flatten())))
-                }
+    ask_on(stream, exchange, leg, reach)
+}
+
+/// One connection of it; the next one is a box behind its end, since it is hardly ever needed.
+fn ask_on<S, R, F>(
+    stream: Rewind<Upstream<S>>,
+    exchange: Exchange,
+    leg: Leg,
+    reach: R,
+) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
+where
+    S: Transport + 'static,
+    R: Fn() -> F + 'static,
+    F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
+{
+    secure(stream, leg.peer(), &leg.spec().tls).and_then(move |stream| {
+        Connect::new(stream, exchange).then(move |outcome| {
+            Either::A(future::result(match outcome {
+                Ok(Outcome::Granted(stream)) => Ok(stream.flatten()),
                 Ok(Outcome::Redial(exchange)) => {
                     debug!("{}: answering on a new connection", leg.peer());
-                    let reached = reach().then(move |reached| {
-                        let stream = reached.map_err(|e| Error::redial(leg.peer(), e))?;
-                        Ok(Loop::Continue((stream, *exchange, leg)))
-                    });
-                    Either::B(reached)
+                    return Either::B(ask_again(*exchange, leg, reach));
                 }
-                Err(failure) => {
-                    let error = failure.at(leg.peer(), leg.target().clone());
-                    Either::A(future::err(error))
-                }
-            })
+                Err(failure) => Err(failure.at(leg.peer(), leg.target().clone())),
+            }))
         })
     })
 }
+
+/// The same on another connection.
+fn ask_again<S, R, F>(exchange: Exchange, leg: Leg, reach: R) -> Asking<S>
+where
+    S: Transport + 'static,
+    R: Fn() -> F + 'static,
+    F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
+{
+    Box::new(reach().then(move |reached| match reached {
+        Ok(stream) => Either::A(ask_on(stream, exchange, leg, reach)),
+        Err(e) => Either::B(future::err(Error::redial(leg.peer(), e))),
+    }))
+}
+
+/// See [`ask_again`].
+type Asking<S> = Box<dyn Future<Item = Rewind<Upstream<S>>, Error = Error>>;

@@ -166,9 +166,9 @@ impl Engine {
         via: &Via,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-        let Destination { address, tls } = tunnel.destination();
+        let tls = &tunnel.destination().tls;
         let reached = match via.proxy() {
-            Some(way) => Either::A(self.reach(way, way.hops(), address)),
+            Some(way) => Either::A(self.ask_last(way, way.hops() - 1, tunnel)),
             None => Either::B(self.open_directly(tunnel)),
         };
         if tls.is_none() {
@@ -196,33 +196,51 @@ impl Engine {
     }
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
-    /// is the first proxy. Boxed, since it is a part of itself.
-    fn reach(&self, way: &Candidate, hops: usize, destination: &HostPort) -> Reach {
-        let last = match hops.checked_sub(1) {
-            Some(last) => last,
-            None => return Box::new(self.dial_proxy(way).map(bare)),
-        };
-        let leg = way.leg(last, destination);
+    /// is the first proxy. Boxed where it is a part of itself.
+    fn reach(
+        &self,
+        way: &Candidate,
+        hops: usize,
+        tunnel: &Tunnel,
+    ) -> Either<impl Future<Item = Rewind<Upstream>, Error = Error>, Reach> {
+        match hops.checked_sub(1) {
+            None => Either::A(self.dial_proxy(way).map(bare)),
+            Some(last) => Either::B(Box::new(self.ask_last(way, last, tunnel))),
+        }
+    }
+
+    /// Goes through all proxies of a way up to `last`, and asks that one for the next, or for the
+    /// destination.
+    fn ask_last(
+        &self,
+        way: &Candidate,
+        last: usize,
+        tunnel: &Tunnel,
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+        let leg = way.leg(last, &tunnel.destination().address);
         let reach_it = {
-            let (engine, way, destination) = (self.clone(), way.clone(), destination.clone());
-            move || engine.reach(&way, last, &destination)
+            let (engine, way, tunnel) = (self.clone(), way.clone(), tunnel.clone());
+            move || engine.reach(&way, last, &tunnel)
         };
         let engine = self.clone();
-        Box::new(self.locate(leg).and_then(move |leg| {
+        self.locate(leg).and_then(move |leg| {
             reach_it().and_then(move |stream| {
                 let clear = engine.until_clear(&leg);
                 clear.and_then(move |()| engine.ask_in_time(stream, leg, reach_it))
             })
-        }))
+        })
     }
 
     /// Asks one proxy, over a stream that has come to it.
-    fn ask_in_time(
+    fn ask_in_time<F>(
         &self,
         stream: Rewind<Upstream>,
         leg: Leg,
-        reach_it: impl Fn() -> Reach + Clone,
-    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+        reach_it: impl Fn() -> F + 'static,
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error>
+    where
+        F: Future<Item = Rewind<Upstream>, Error = Error> + 'static,
+    {
         debug!("{}: connected, asking for {}", leg.peer(), leg.target());
         let (limit, silence) = (self.settings().timeouts.handshake, leg.silence());
         let asked = ask(stream, leg, reach_it);

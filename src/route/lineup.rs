@@ -101,15 +101,17 @@ impl Lineup {
     /// fared, and so shall not take the turn of a client who does.
     pub(super) fn ways(self: &Arc<Lineup>, is_onlooker: bool) -> Vec<Via> {
         let now = self.common.now();
-        let order = if is_onlooker {
-            self.memory.sorted(now)
-        } else {
-            self.memory.order(now)
-        };
-        let order = order.into_iter();
-        let mut ways: Vec<Via> = order
-            .map(|place| Via::through(self.candidate(place)))
+        let mut proxies: Vec<Candidate> = (0..self.hops.len())
+            .map(|place| self.candidate(place))
             .collect();
+        let place = |proxy: &Candidate| proxy.place;
+        if is_onlooker {
+            self.memory.sort(&mut proxies, place, now);
+        } else {
+            self.memory.order(&mut proxies, place, now);
+        }
+        // In the same memory.
+        let mut ways: Vec<Via> = proxies.into_iter().map(Via::through).collect();
         if let Some(count) = self.memory.direct_after() {
             ways.insert(count, Via::DIRECTLY);
         }

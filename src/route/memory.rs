@@ -72,34 +72,35 @@ impl Memory {
         }
     }
 
-    /// The order in which one client shall ask them: the list's own, but those that failed lately
-    /// last, and among these the one that worked before the others. None passes the destination.
-    pub(super) fn order(&self, now: u64) -> Vec<usize> {
+    /// Puts them into the order in which one client shall ask them: the list's own, but those that
+    /// failed lately last, and among these the one that worked before the others. None passes the
+    /// destination. `place` is that of a proxy in the list.
+    pub(super) fn order<P>(&self, proxies: &mut [P], place: impl Fn(&P) -> usize, now: u64) {
         loop {
-            let order = self.sorted(now);
+            self.sort(proxies, &place, now);
             let first = match self.direct_after {
                 Some(0) => None,
-                _ => order.first(),
+                _ => proxies.first(),
             };
-            if first.map_or(true, |first| self.records[*first].may_be_first(now)) {
-                return order;
+            if first.map_or(true, |first| self.records[place(first)].may_be_first(now)) {
+                return;
             }
         }
     }
 
     /// The same for somebody of whom nobody learns what they answered: it takes no one's turn.
-    pub(super) fn sorted(&self, now: u64) -> Vec<usize> {
+    pub(super) fn sort<P>(&self, proxies: &mut [P], place: impl Fn(&P) -> usize, now: u64) {
         let in_use = self.in_use.load(Ordering::Relaxed);
-        let mut order: Vec<usize> = (0..self.records.len()).collect();
         // Each is read once: others write.
-        order.sort_by_cached_key(|place| {
-            let is_behind = self.direct_after.map_or(false, |count| *place >= count);
-            let is_avoided = self.records[*place].avoided_until() > now;
-            let is_last = is_avoided && *place != in_use;
+        proxies.sort_by_cached_key(|proxy| {
+            let place = place(proxy);
+            let is_behind = self.direct_after.map_or(false, |count| place >= count);
+            let is_avoided = self.records[place].avoided_until() > now;
+            let is_last = is_avoided && place != in_use;
             // As one number: valgrind takes what the optimiser makes of three for uninitialised.
-            u8::from(is_behind) << 2 | u8::from(is_avoided) << 1 | u8::from(is_last)
+            let rank = u8::from(is_behind) << 2 | u8::from(is_avoided) << 1 | u8::from(is_last);
+            (rank, place)
         });
-        order
     }
 
     /// After how many of the proxies the destination itself is tried.
@@ -150,15 +151,25 @@ mod tests {
         Memory::of((0..count).map(|_| Arc::default()).collect(), None)
     }
 
+    fn order(memory: &Memory, takes_turns: bool, now: u64) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..memory.records.len()).collect();
+        if takes_turns {
+            memory.order(&mut places, |place| *place, now);
+        } else {
+            memory.sort(&mut places, |place| *place, now);
+        }
+        places
+    }
+
     #[test]
     fn the_lists_order_holds_until_one_fails() {
         let memory = of(3);
-        assert_eq!(memory.order(0), [0, 1, 2]);
+        assert_eq!(order(&memory, true, 0), [0, 1, 2]);
         assert!(!memory.worked(0));
         memory.failed(0, 5);
-        assert_eq!(memory.order(6), [1, 2, 0]);
+        assert_eq!(order(&memory, true, 6), [1, 2, 0]);
         memory.failed(1, 7);
-        assert_eq!(memory.order(8), [2, 0, 1]);
+        assert_eq!(order(&memory, true, 8), [2, 0, 1]);
     }
 
     #[test]
@@ -167,13 +178,13 @@ mod tests {
         memory.failed(0, 5);
         assert!(memory.worked(1), "it takes over");
         assert!(!memory.worked(1), "that is no news any more");
-        assert_eq!(memory.order(5 + AVOIDED - 1), [1, 0]);
-        assert_eq!(memory.order(5 + AVOIDED), [0, 1]);
-        assert_eq!(memory.order(5 + AVOIDED), [1, 0], "another client");
+        assert_eq!(order(&memory, true, 5 + AVOIDED - 1), [1, 0]);
+        assert_eq!(order(&memory, true, 5 + AVOIDED), [0, 1]);
+        assert_eq!(order(&memory, true, 5 + AVOIDED), [1, 0], "another client");
         // Nobody tells how that one fared: he may have left.
-        assert_eq!(memory.order(5 + AVOIDED * 2), [0, 1]);
+        assert_eq!(order(&memory, true, 5 + AVOIDED * 2), [0, 1]);
         assert!(memory.worked(0), "it is back");
-        assert_eq!(memory.order(6 + AVOIDED * 2), [0, 1]);
+        assert_eq!(order(&memory, true, 6 + AVOIDED * 2), [0, 1]);
     }
 
     /// As a probe does.
@@ -181,8 +192,8 @@ mod tests {
     fn who_tells_nobody_of_the_answer_takes_no_ones_turn() {
         let memory = of(2);
         memory.failed(0, 5);
-        assert_eq!(memory.sorted(5 + AVOIDED), [0, 1]);
-        assert_eq!(memory.order(5 + AVOIDED), [0, 1]);
+        assert_eq!(order(&memory, false, 5 + AVOIDED), [0, 1]);
+        assert_eq!(order(&memory, true, 5 + AVOIDED), [0, 1]);
     }
 
     #[test]
@@ -220,9 +231,9 @@ mod tests {
     fn the_time_of_one_behind_the_first_is_not_used_up() {
         let memory = of(3);
         memory.failed(1, 0);
-        assert_eq!(memory.order(AVOIDED), [0, 1, 2]);
+        assert_eq!(order(&memory, true, AVOIDED), [0, 1, 2]);
         memory.failed(0, AVOIDED);
-        assert_eq!(memory.order(AVOIDED), [1, 2, 0]);
+        assert_eq!(order(&memory, true, AVOIDED), [1, 2, 0]);
     }
 
     #[test]
@@ -232,7 +243,7 @@ mod tests {
         memory.failed(1, 2);
         assert!(memory.worked(2));
         memory.failed(2, 3);
-        assert_eq!(memory.order(4), [2, 0, 1]);
+        assert_eq!(order(&memory, true, 4), [2, 0, 1]);
     }
 
     /// Its tunnel was asked for while the first one was down.
@@ -253,10 +264,10 @@ mod tests {
         let memory = Memory::of(records, Some(2));
         memory.failed(0, 1);
         memory.failed(1, 2);
-        assert_eq!(memory.order(3), [0, 1, 2]);
+        assert_eq!(order(&memory, true, 3), [0, 1, 2]);
         assert!(memory.worked(1));
         memory.failed(1, 4);
-        assert_eq!(memory.order(5), [1, 0, 2]);
+        assert_eq!(order(&memory, true, 5), [1, 0, 2]);
     }
 
     #[test]
@@ -266,7 +277,7 @@ mod tests {
         let one = Memory::of(vec![a.clone(), b.clone()], None);
         let other = Memory::of(vec![a.clone(), c.clone()], None);
         one.failed(0, 1);
-        assert_eq!(other.order(2), [1, 0]);
+        assert_eq!(order(&other, true, 2), [1, 0]);
         assert!(other.worked(1), "for this list that is news");
         assert!(one.worked(1), "and for the other one");
     }
