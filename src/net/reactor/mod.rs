@@ -101,7 +101,7 @@ impl Handle {
             epoll: Epoll::new()?,
             sources: RefCell::new(Slab::new()),
             tasks: RefCell::new(Slab::new()),
-            queue: Notifier::new(Queue::default()),
+            queue: Notifier::new(Queue::new()),
             batch: RefCell::new(Batch {
                 events: Events::with_capacity(EVENTS),
                 ready: Vec::new(),
@@ -214,7 +214,6 @@ impl Inner {
         let queue = &self.queue;
         queue.set_running(true);
         let idle = (0..ROUNDS).any(|_| {
-            self.run_ready();
             let count = self.dispatch();
             self.run_ready();
             count < BUSY && queue.is_empty()
@@ -227,7 +226,8 @@ impl Inner {
         idle && queue.is_empty()
     }
 
-    /// Polls each task that is due, once.
+    /// Polls each task that is due, once; of those that did their share and want more, one: the
+    /// others wait until the kernel was asked again who has something small to do.
     fn run_ready(&self) {
         let mut ready = std::mem::take(&mut self.batch.borrow_mut().ready);
         self.queue.take(&mut ready);
@@ -244,7 +244,9 @@ impl Inner {
             None => return, // it ended, and was notified once more
         };
         let queue = &self.queue;
-        let poll = panic::catch_unwind(AssertUnwindSafe(|| task.poll_future_notify(queue, id)));
+        let poll = queue.while_polled(id, || {
+            panic::catch_unwind(AssertUnwindSafe(|| task.poll_future_notify(queue, id)))
+        });
         match poll {
             Ok(Ok(Async::NotReady)) => self.tasks.borrow_mut()[id] = Some(task),
             Ok(_) => {

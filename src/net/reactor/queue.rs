@@ -1,6 +1,7 @@
 //! The tasks that are due.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use futures::executor::Notify;
@@ -8,20 +9,34 @@ use futures::task::AtomicTask;
 
 /// Tasks that want to be polled. Notified from any thread, through a
 /// [`Notifier`](crate::sys::Notifier).
-#[derive(Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     running: AtomicBool,
+    /// The task that is being polled, and [`NONE`] otherwise.
+    polled: AtomicUsize,
     driver: AtomicTask,
 }
+
+const NONE: usize = usize::MAX;
 
 #[derive(Default)]
 struct Waiting {
     ready: Vec<usize>,
+    /// Those that notified themselves: they have had their share, and want more.
+    yielded: VecDeque<usize>,
     queued: Vec<bool>,
 }
 
 impl Queue {
+    pub(super) fn new() -> Queue {
+        Queue {
+            waiting: Mutex::default(),
+            running: AtomicBool::new(false),
+            polled: AtomicUsize::new(NONE),
+            driver: AtomicTask::new(),
+        }
+    }
+
     /// Notifies the current task, the driver's, of what becomes due while it doesn't run.
     pub(super) fn register_driver(&self) {
         self.driver.register();
@@ -43,17 +58,28 @@ impl Queue {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Exchanges the tasks that are due with an empty list.
+    /// Exchanges an empty list with the tasks that are due: all that others have notified, and
+    /// behind them one of those that notified themselves, which may be at work for long.
     pub(super) fn take(&self, ready: &mut Vec<usize>) {
-        let mut waiting = self.lock();
+        let waiting = &mut *self.lock();
         std::mem::swap(&mut waiting.ready, ready);
+        ready.extend(waiting.yielded.pop_front());
         for &id in ready.iter() {
             waiting.queued[id] = false;
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().ready.is_empty()
+        let waiting = self.lock();
+        waiting.ready.is_empty() && waiting.yielded.is_empty()
+    }
+
+    /// Runs `poll`, which polls this task, maybe from within another one's.
+    pub(super) fn while_polled<T>(&self, id: usize, poll: impl FnOnce() -> T) -> T {
+        let outer = self.polled.swap(id, Ordering::Relaxed);
+        let result = poll();
+        self.polled.store(outer, Ordering::Relaxed);
+        result
     }
 }
 
@@ -67,7 +93,11 @@ impl Notify for Queue {
             return;
         }
         waiting.queued[id] = true;
-        waiting.ready.push(id);
+        if self.polled.load(Ordering::Relaxed) == id {
+            waiting.yielded.push_back(id);
+        } else {
+            waiting.ready.push(id);
+        }
         drop(waiting);
         if !self.running.load(Ordering::SeqCst) {
             self.driver.notify();

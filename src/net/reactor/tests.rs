@@ -1,11 +1,13 @@
-//! What the panic of one tunnel leaves of the others.
+//! What one tunnel leaves of the others: when it panics, and when it has much to do.
 
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use futures::future::{self, Either};
 use futures::sync::oneshot;
+use futures::task;
 use log::{LevelFilter, Log, Metadata, Record};
 use tokio_core::reactor::Timeout;
 use tokio_io::io::{read_exact, write_all};
@@ -96,4 +98,44 @@ fn a_vital_task_that_panics_ends_the_run() {
         let end = panic::catch_unwind(AssertUnwindSafe(|| run(&mut core, &handle, limit)));
         assert_eq!(message(&*end.unwrap_err()), "vital, and broken on purpose");
     }
+}
+
+/// Each bulk tunnel was polled twice before the kernel was asked again: a small message beside four
+/// of them waited for eight of their turns.
+#[test]
+fn a_small_message_goes_before_those_who_want_more() {
+    let mut core = Core::new().unwrap();
+    let handle = Handle::new(&core.handle()).unwrap();
+    let (small, mut client) = connection(&handle);
+    let turns = Rc::new(Cell::new(0));
+    for _ in 0..4 {
+        let turns = turns.clone();
+        handle.spawn(future::poll_fn(move || {
+            turns.set(turns.get() + 1);
+            task::current().notify();
+            Ok(Async::NotReady)
+        }));
+    }
+    // One of those turns, with the others behind it.
+    let mut sent = false;
+    let turns_when_sent = Rc::new(Cell::new(0));
+    handle.spawn(future::poll_fn({
+        let (turns, turns_when_sent) = (turns.clone(), turns_when_sent.clone());
+        move || {
+            if !sent && turns.get() > 40 {
+                client.write_all(b"x").unwrap();
+                turns_when_sent.set(turns.get());
+                sent = true;
+            }
+            task::current().notify();
+            Ok(Async::NotReady)
+        }
+    }));
+    let got = read_exact(small, [0]).map(move |_| turns.get() - turns_when_sent.get());
+    let limit = Timeout::new(PATIENCE, &core.handle()).unwrap();
+    let waited = match handle.run(&mut core, got.select2(limit)) {
+        Ok(Either::A((waited, _))) => waited,
+        _ => panic!("it never came"),
+    };
+    assert_eq!(waited, 0, "turns of others that it waited for");
 }
