@@ -173,7 +173,7 @@ fn ask_in_time(
     limit: Duration,
     stream: Rewind<Upstream>,
     leg: Leg,
-    reach_it: impl Fn() -> Reach + Clone,
+    reach_it: impl Fn() -> Reach + 'static,
 ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
     debug!("{}: connected, asking for {}", leg.peer(), leg.target());
     let silence = leg.silence();
