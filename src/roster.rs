@@ -122,11 +122,10 @@ impl Roster {
     ///
     /// What may not be, the first bind that fails, or the error of `register`; everything is as it
     /// was then.
-    pub fn follow<L: Listen>(
-        &mut self,
-        config: &Config,
-        register: impl FnOnce(Posts<L>) -> Result<(), Error>,
-    ) -> Result<Change, Error> {
+    pub fn follow<L: Listen, R>(&mut self, config: &Config, register: R) -> Result<Change, Error>
+    where
+        R: FnOnce(Posts<L>) -> Result<(), Error>,
+    {
         let (plan, threads) = self.prepare(config, Some(Limits::of(config)))?;
         if let Err(e) = register(threads) {
             plan.abandon();
@@ -420,7 +419,9 @@ mod tests {
             threads = posts;
             Ok(())
         };
-        let change = roster.follow::<Paper>(&config(tunnels), register).unwrap();
+        let change = roster
+            .follow::<Paper, _>(&config(tunnels), register)
+            .unwrap();
         for posts in threads {
             let opened: Vec<String> = posts
                 .iter()
@@ -515,7 +516,7 @@ mod tests {
         let (by_address, by_user) = (config(by_address), config(by_user));
         while told.try_recv() == Err(TryRecvError::Empty) {
             for config in &[&by_address, &by_user] {
-                roster.follow::<Paper>(config, |_| Ok(())).unwrap();
+                roster.follow::<Paper, _>(config, |_| Ok(())).unwrap();
             }
         }
         watching.join().unwrap();
@@ -525,7 +526,7 @@ mod tests {
     fn a_bind_that_fails_changes_nothing() {
         let (mut roster, duties) = open(&["1:a:1", "2:b:2"]);
         let wrong = config(&["1:c:3", "4:d:4", "9:e:5"]);
-        let failed = roster.follow::<Paper>(&wrong, |_| unreachable!("one can't be bound"));
+        let failed = roster.follow::<Paper, _>(&wrong, |_| unreachable!("one can't be bound"));
         let text = failed.unwrap_err().to_string();
         assert!(
             text.starts_with("cannot listen on 127.0.0.1:9 for e:5: "),
@@ -542,7 +543,7 @@ mod tests {
     fn a_thread_that_cannot_watch_a_new_listener_changes_nothing() {
         let (mut roster, duties) = open(&["1:a:1", "2:b:2"]);
         let mut new = Vec::new();
-        let failed = roster.follow::<Paper>(&config(&["1:c:3", "4:d:4"]), |threads| {
+        let failed = roster.follow::<Paper, _>(&config(&["1:c:3", "4:d:4"]), |threads| {
             let posts = threads.into_iter().flatten();
             new = posts.map(|post| post.duty).collect();
             Err(Error::usage("no room"))
