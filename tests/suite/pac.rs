@@ -14,9 +14,7 @@ use crate::support::parts::{curl, run, Nginx, Squid, SMALL};
 use crate::support::socks::{Microsocks, SshSocks};
 use crate::support::temp::free_port;
 use crate::support::tls::{Authority, Stunnel};
-use crate::support::{
-    closed_address, eventually, sys, Blackhole, Connection, Finished, Peer, Process,
-};
+use crate::support::{closed_address, eventually, sys, Blackhole, Connection, Finished, Peer};
 use crate::support::{Ptunnel, Running, TempDir};
 
 /// A file that says what `body` returns; `url` and `host` are the destination's.
