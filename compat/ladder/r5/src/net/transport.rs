@@ -191,8 +191,8 @@ transport! {
 
 /// What `try_io` is told of a call that was to move `most` bytes.
 ///
-/// One that moves less leaves nothing to do for the next, unless `most` is 0: as in tokio's own `poll_read` and
-/// `poll_write`, the readiness is taken back.
+/// One that moves less leaves nothing to do for the next, unless `most` is 0: as in tokio's own
+/// `poll_read` and `poll_write`, the readiness is taken back.
 fn readiness_after(answer: &io::Result<usize>, most: usize) -> io::Result<()> {
     match answer {
         Ok(count) if (1..most).contains(count) => Err(io::ErrorKind::WouldBlock.into()),
