@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -66,8 +67,7 @@ impl LogContext {
 
     /// Runs `work`, whose log lines are about this connection.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _entered = Entered(CURRENT.with(|current| current.replace(Some(self.clone()))));
-        work()
+        LogScope::of(self).enter(work)
     }
 
     /// The context of the lines that this thread logs now.
@@ -101,14 +101,36 @@ impl fmt::Display for LogContext {
     }
 }
 
-/// Restores the former context, after a panic too.
-struct Entered(Option<LogContext>);
+/// A context that is entered again and again, as at each poll of a future: that moves it to where
+/// the logger looks for it and back, and clones nothing.
+#[derive(Debug)]
+pub struct LogScope(Option<LogContext>);
 
-impl Drop for Entered {
-    fn drop(&mut self) {
-        let former = self.0.take();
-        CURRENT.with(|current| current.replace(former));
+impl LogScope {
+    /// The scope of this connection.
+    pub fn of(context: &LogContext) -> LogScope {
+        LogScope(Some(context.clone()))
     }
+
+    /// Runs `work`, whose log lines are about this connection.
+    pub fn enter<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        swap(&mut self.0);
+        let _entered = Entered(&mut self.0);
+        work()
+    }
+}
+
+/// Restores the former context, after a panic too.
+struct Entered<'a>(&'a mut Option<LogContext>);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        swap(self.0);
+    }
+}
+
+fn swap(context: &mut Option<LogContext>) {
+    CURRENT.with(|current| mem::swap(&mut *current.borrow_mut(), context));
 }
 
 #[cfg(test)]

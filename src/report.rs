@@ -6,12 +6,12 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use log::Level::{Debug, Info, Warn};
-use log::{debug, warn, Level};
+use log::{log_enabled, warn, Level};
 
 use crate::config::Destination;
 use crate::error::{Cause, Error, Seconds, LEFT};
 use crate::field::{self, Fields, Heading, TunnelPath, Value};
-pub use crate::log_context::{LogContext, Origin};
+pub use crate::log_context::{LogContext, LogScope, Origin};
 use crate::route::Via;
 use crate::seconds::Took;
 use crate::tally::{end_label, Arrival, Flow, Meter, Tally};
@@ -148,7 +148,12 @@ impl From<Origin> for Visit {
 impl Visit {
     /// A client has come just now, and is counted in the listener's tally, if it has one.
     pub fn new(context: LogContext, tally: Option<&Tally>) -> Visit {
-        context.scope(|| debug!("{}: accepted", context));
+        tell(
+            &context,
+            Debug,
+            format_args!("{}: accepted", context),
+            Vec::new,
+        );
         Visit {
             context,
             start: Instant::now(),
@@ -170,13 +175,12 @@ impl Visit {
     pub fn opened(mut self, destination: impl Into<Destination>, via: Via) -> Line {
         let destination = destination.into();
         let context = &self.context;
-        context.scope(|| {
-            field::log(
-                log::Level::Debug,
-                format_args!("{} to {}: open {}", context, destination, via),
-                || via.path_to(&destination).fields(),
-            )
-        });
+        tell(
+            context,
+            Debug,
+            format_args!("{} to {}: open {}", context, destination, via),
+            || via.path_to(&destination).fields(),
+        );
         if let Some(arrival) = &mut self.arrival {
             let flow = Flow::new(context.client(), destination.clone(), via.clone());
             arrival.opened(self.start.elapsed(), flow);
@@ -198,13 +202,12 @@ impl Visit {
             lasted: self.start.elapsed(),
         };
         let context = &self.context;
-        context.scope(|| {
-            field::log(
-                Info,
-                format_args!("{} to {}: {}", context, destination, carried),
-                || carried.fields(TunnelPath::to(destination), LEFT),
-            )
-        });
+        tell(
+            context,
+            Info,
+            format_args!("{} to {}: {}", context, destination, carried),
+            || carried.fields(TunnelPath::to(destination), LEFT),
+        );
         carried
     }
 }
@@ -241,20 +244,20 @@ impl Line {
             lasted: start.elapsed(),
         };
         let (destination, via) = (&self.destination, &self.via);
-        context.scope(|| {
-            field::log(
-                Info,
-                format_args!("{} to {} {}: {}", context, destination, via, carried),
-                || carried.fields(via.path_to(destination), Cause::Cut.label()),
+        tell(
+            &context,
+            Info,
+            format_args!("{} to {} {}: {}", context, destination, via, carried),
+            || carried.fields(via.path_to(destination), Cause::Cut.label()),
+        );
+        if let Some(level) = carried.unanswered() {
+            tell(
+                &context,
+                level,
+                format_args!("{} to {} {}: {}", context, destination, via, UNANSWERED),
+                || via.path_to(destination).fields(),
             );
-            if let Some(level) = carried.unanswered() {
-                field::log(
-                    level,
-                    format_args!("{} to {} {}: {}", context, destination, via, UNANSWERED),
-                    || via.path_to(destination).fields(),
-                );
-            }
-        });
+        }
         carried
     }
 }
@@ -264,18 +267,29 @@ const UNANSWERED: &str = "the upstream closed the connection when the client's e
      without sending another byte; if a reply is missing, the upstream closes both directions at a \
      half-close: use --half-close-delay with more seconds, or never";
 
+/// Logs a line about a connection; where nobody wants it, that costs a comparison.
+fn tell(
+    context: &LogContext,
+    level: Level,
+    text: fmt::Arguments<'_>,
+    fields: impl FnOnce() -> Fields,
+) {
+    if log_enabled!(level) {
+        context.scope(|| field::log(level, text, fields));
+    }
+}
+
 /// Logs, and counts, why a client couldn't be served. That it left is none of ours to mend: who
 /// checks whether somebody listens here does it every few seconds.
 pub fn unserved(context: &LogContext, tally: Option<&Tally>, error: &Error) {
     let is_departure = error.is_departure();
     let level = if is_departure { Info } else { Warn };
-    context.scope(|| {
-        field::log(
-            level,
-            format_args!("{}{}", Heading(Some(context), error.path()), error),
-            || error.fields(),
-        )
-    });
+    tell(
+        context,
+        level,
+        format_args!("{}{}", Heading(Some(context), error.path()), error),
+        || error.fields(),
+    );
     match tally {
         Some(tally) if is_departure => tally.left(),
         Some(tally) => tally.failed(error),

@@ -70,7 +70,7 @@ fn open(
     // client shall be told.
     let opening: Box<dyn Future<Item = Result<Opened, Error>, Error = Error>> =
         Box::new(engine.open(&tunnel).then(Ok));
-    let opening = Opening::new(client, visit.context().clone(), opening);
+    let opening = Opening::new(client, visit.context(), opening);
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
             aio::write_all(client, language.granted())

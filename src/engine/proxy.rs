@@ -102,7 +102,7 @@ fn open(
     // client shall be told.
     let dial: Box<dyn Future<Item = Result<Socket, Error>, Error = Error>> =
         Box::new(dial.then(Ok));
-    let opening = Opening::new(client, visit.context().clone(), dial);
+    let opening = Opening::new(client, visit.context(), dial);
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(upstream))) => Either::A(
             aio::write_all(client, GRANTED)

@@ -16,7 +16,7 @@ use super::{secure, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
-use crate::report::{Carried, LogContext, Visit};
+use crate::report::{Carried, LogContext, LogScope, Visit};
 use crate::route::{Attempts, Candidate, Leg, Silence, Via, Ways};
 use crate::wire::Passage;
 
@@ -58,7 +58,7 @@ impl Engine {
         let visit = visit.into();
         // Boxed: an idle tunnel shall not weigh what opening it took.
         let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(self.open(tunnel));
-        Opening::new(client, visit.context().clone(), open).and_then(move |outcome| {
+        Opening::new(client, visit.context(), open).and_then(move |outcome| {
             let (client, opened) = match outcome {
                 Ok(opened) => opened,
                 Err(e) => {
@@ -377,16 +377,16 @@ pub(super) fn boxed(
 #[must_use = "futures do nothing unless polled"]
 pub struct Opening<C, F> {
     client: Option<C>,
-    context: LogContext,
+    scope: LogScope,
     open: F,
 }
 
 impl<C: Transport, F: Future> Opening<C, F> {
     /// Opens while `client` is there, in the scope of its connection.
-    pub fn new(client: C, context: LogContext, open: F) -> Opening<C, F> {
+    pub fn new(client: C, context: &LogContext, open: F) -> Opening<C, F> {
         Opening {
             client: Some(client),
-            context,
+            scope: LogScope::of(context),
             open,
         }
     }
@@ -397,8 +397,8 @@ impl<C: Transport, F: Future> Future for Opening<C, F> {
     type Error = F::Error;
 
     fn poll(&mut self) -> Poll<Self::Item, F::Error> {
-        let Opening { context, open, .. } = self;
-        let opened = context.scope(|| open.poll())?;
+        let Opening { scope, open, .. } = self;
+        let opened = scope.enter(|| open.poll())?;
         let mut client = self.client.take().expect("Opening polled after it ended");
         if let Async::Ready(opened) = opened {
             return Ok(Async::Ready(Ok((client, opened))));

@@ -42,7 +42,7 @@ pub(crate) fn carry<C: Transport + 'static>(
     let destination = tunnel.destination().clone();
     // Boxed: an idle tunnel shall not weigh what opening it took.
     let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(open(&engine, tunnel));
-    Opening::new(client, visit.context().clone(), open).and_then(move |outcome| {
+    Opening::new(client, visit.context(), open).and_then(move |outcome| {
         let (client, (stream, via)) = match outcome {
             Ok(opened) => opened,
             Err(e) => {

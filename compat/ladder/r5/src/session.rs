@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
-use ptunnel::report::{Carried, Closed, Cut, LogContext, Visit};
+use ptunnel::report::{Carried, Closed, Cut, LogContext, LogScope, Visit};
 use ptunnel::route::{Attempts, Candidate, Leg, Silence, Tunnel, Via, Ways};
 use ptunnel::tally::Meter;
 use ptunnel::wire::{Outcome, Passage};
@@ -242,7 +242,8 @@ pub(crate) async fn unless_left<T>(
     opening: impl Future<Output = T>,
 ) -> io::Result<T> {
     let mut opening = pin!(opening);
-    let scoped = poll_fn(|cx| context.scope(|| opening.as_mut().poll(cx)));
+    let mut scope = LogScope::of(context);
+    let scoped = poll_fn(|cx| scope.enter(|| opening.as_mut().poll(cx)));
     tokio::select! {
         biased;
         opened = scoped => Ok(opened),
