@@ -782,14 +782,16 @@ fn a_test_without_a_destination_is_a_usage_error() {
     let nowhere = test(Ptunnel::through("a:1").args(&["--serve-proxy", "0"]));
     nowhere.expect_code(2);
     assert!(
-        nowhere.stderr.contains("--test has nowhere to go"),
+        nowhere
+            .stderr
+            .contains("--test needs a destination, and -D and --serve-proxy have none"),
         "{}",
         nowhere.stderr
     );
     let open = || Ptunnel::through(closed_address()).args(&["-D", "0"]);
     let nowhere = test(open());
     nowhere.expect_code(2);
-    let remedy = "-W HOST:PORT beside them";
+    let remedy = "add a tunnel or -W HOST:PORT";
     assert!(nowhere.stderr.contains(remedy), "{}", nowhere.stderr);
     test(open().args(&["-W", "b:2"])).expect_code(1);
     for other in &["--demo", "--check-config"] {

@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
 use libc::{
-    EADDRNOTAVAIL, ECONNABORTED, ECONNREFUSED, ECONNRESET, EHOSTUNREACH, EINTR, EMFILE,
+    EADDRNOTAVAIL, ECONNABORTED, ECONNREFUSED, ECONNRESET, EHOSTUNREACH, EINTR, EINVAL, EMFILE,
     ENETUNREACH, ENFILE, ENOBUFS, ENOMEM, ENOSPC, EPERM, EPIPE, EPROTO,
 };
 
@@ -160,6 +160,8 @@ fn what_can_be_tried_again_or_done_without_is_not_noticed() {
         Fault::new(Read, EINTR).every(2).on_all(),
         Fault::new(Write, EINTR).every(2).on_all(),
         Fault::new(Splice, EINTR).every(2),
+        Fault::new(Splice, EINVAL).every(5),
+        Fault::new(Splice, ENOMEM).every(5),
         Fault::new(EpollWait, EINTR).every(2),
     ];
     for error in &[EINTR, ECONNABORTED, EPROTO, EPERM] {
