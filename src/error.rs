@@ -24,7 +24,7 @@ pub struct Error {
     path: Option<Box<TunnelPath>>,
 }
 
-/// What the log calls the cause where a client left: nobody failed.
+/// What the log calls the cause where a client left, which is no failure.
 pub(crate) const LEFT: &str = "left";
 
 /// A cause that says by itself what to do.

@@ -33,7 +33,7 @@ thread_local! {
     static FIELDS: RefCell<Fields> = RefCell::new(Vec::new());
 }
 
-/// Logs a line with its parts, which nobody makes unless they are wanted.
+/// Logs a line with its parts, which are made only if they are wanted.
 pub(crate) fn log(level: Level, text: fmt::Arguments<'_>, fields: impl FnOnce() -> Fields) {
     if !log_enabled!(level) {
         return;

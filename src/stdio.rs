@@ -54,7 +54,7 @@ pub fn pump(
     let on_stdout = failures.clone();
     let output = thread::Builder::new().name("stdout".into());
     let output = output.spawn(move || match copy(&mut tunnel, &mut io::stdout().lock()) {
-        // Its reader shall see the end, even while our stdin stays open.
+        // Its reader must see the end, even while our stdin stays open.
         Ok(()) => close_stdout(is_one_socket()),
         Err(Broken::Write(e)) => on_stdout.report("cannot write to stdout", e),
         // Our own socket pair: nothing that could happen to it says more than its end.

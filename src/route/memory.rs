@@ -72,7 +72,7 @@ impl Memory {
         }
     }
 
-    /// Puts them into the order in which one client shall ask them: the list's own, but those that
+    /// Puts them into the order in which one client must ask them: the list's own, but those that
     /// failed lately last, and among these the one that worked before the others. None passes the
     /// destination. `place` is that of a proxy in the list.
     pub(super) fn order<P>(&self, proxies: &mut [P], place: impl Fn(&P) -> usize, now: u64) {

@@ -1,7 +1,7 @@
-//! What the engine asks of Linux: a thin, safe face over it. That is an epoll set whose events tell a half-close
-//! (`EPOLLRDHUP`, which mio 0.6 doesn't ask for), `accept4`, `splice` between a socket and a
-//! pipe, the limit on descriptors, and the clock that a service manager goes by. Policy is left to the callers: nothing here retries,
-//! waits or logs.
+//! What the engine asks of Linux: a thin, safe face over it. That is an epoll set whose events tell a
+//! half-close (`EPOLLRDHUP`, which mio 0.6 doesn't ask for), `accept4`, `splice` between a socket and
+//! a pipe, the limit on descriptors, and the clock that a service manager goes by. Policy is left to
+//! the callers: nothing here retries, waits or logs.
 
 use std::io;
 use std::mem;

@@ -1,4 +1,4 @@
-//! Waiting for a descriptor that somebody else has made non-blocking.
+//! Waiting for a descriptor that another process has made non-blocking.
 
 use std::io;
 use std::os::unix::io::{AsRawFd, RawFd};

@@ -5,8 +5,9 @@
 //! full (see [`half`], [`copy`], [`splice`]). One direction's end is passed on while the other
 //! still carries data; the client's end can be held back until the upstream has ended or fallen
 //! silent, since many proxies end both directions at a half-close. What can't be carried to its end
-//! is cut, with RST on both sides, so that nobody takes a torn stream for a whole one. A reset destroys what its peer hasn't received: so
-//! when one side fails, all that came from it is delivered to the other one first.
+//! is cut, with RST on both sides, so that a torn stream doesn't look like a whole one. A reset
+//! destroys what its peer hasn't received: so when one side fails, all that came from it is delivered
+//! to the other one first.
 
 mod copy;
 mod half;
@@ -41,7 +42,7 @@ pub struct Relay<C: Transport, U: Transport, G: Gauge = ()> {
     upload: HalfDuplex,
     download: HalfDuplex,
     watch: Option<Watch>,
-    /// Boxed: no tunnel shall weigh more for it.
+    /// Boxed, since most tunnels never need it.
     failure: Option<Box<Failure>>,
     gauge: G,
 }

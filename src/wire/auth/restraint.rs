@@ -56,7 +56,7 @@ struct Pause {
 pub(super) enum Permission {
     /// The proxy hasn't refused it.
     Granted,
-    /// Nobody has sent it yet: this caller is the first.
+    /// It hasn't been sent yet: this caller is the first.
     First,
     /// It did, and the pause is over: this caller alone tries it again.
     Once,

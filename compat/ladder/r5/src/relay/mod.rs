@@ -50,7 +50,7 @@ pub struct Relay<C: Transport, U: Transport, G: Gauge = ()> {
     upload: HalfDuplex,
     download: HalfDuplex,
     watch: Option<Watch>,
-    /// Boxed: no tunnel shall weigh more for it.
+    /// Boxed, since most tunnels never need it.
     failure: Option<Box<Failure>>,
     gauge: G,
 }
