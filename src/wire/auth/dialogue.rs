@@ -177,6 +177,14 @@ impl Dialogue {
         }
     }
 
+    /// The proxy refused the request for a reason other than the password. It has accepted the
+    /// password if it had asked for it; what was sent ahead it may not have looked at.
+    pub(in crate::wire) fn refused_otherwise(&mut self) {
+        if self.answers > 0 {
+            self.accepted(None);
+        }
+    }
+
     /// The proxy refused the password in this scheme.
     fn refused(&mut self, scheme: Scheme) -> Attempt {
         self.clearance.refused();

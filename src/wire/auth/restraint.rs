@@ -4,10 +4,14 @@ use std::fmt;
 use std::mem;
 use std::time::{Duration, Instant};
 
-/// The pause after the first refusal. Each further refusal doubles it: a directory counts wrong
-/// passwords until there was none for a while, mostly half an hour, and locks the account at the
-/// fifth or tenth.
+/// The pause after a password that was never accepted is refused. Each further refusal doubles it:
+/// a directory counts wrong passwords until there was none for a while, mostly half an hour, and
+/// locks the account at the fifth or tenth.
 const SHORTEST: Duration = Duration::from_secs(5 * 60);
+
+/// The first pause after a password that was accepted before is refused: the directory may have
+/// failed rather than the password. The next pause is the shortest of the others.
+const AFTER_SUCCESS: Duration = Duration::from_secs(30);
 
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
@@ -15,6 +19,7 @@ const LONGEST: Duration = Duration::from_secs(60 * 60);
 #[derive(Debug, Default)]
 pub(super) struct Restraint {
     first: First,
+    was_accepted: bool,
     pause: Option<Pause>,
 }
 
@@ -49,6 +54,8 @@ impl fmt::Debug for First {
 struct Pause {
     until: Instant,
     length: Duration,
+    /// One tunnel has sent the password since, and has no verdict yet.
+    is_retried: bool,
 }
 
 /// Whether the password may be sent.
@@ -79,24 +86,35 @@ impl Restraint {
             return Permission::Withheld(pause.until - now);
         }
         // Until that tunnel has its answer, and if it never gets one.
-        pause.length = LONGEST.min(pause.length * 2);
         pause.until = now + pause.length;
+        pause.is_retried = true;
         Permission::Once
     }
 
     /// The proxy refused the password. Tunnels that had sent it at the same time prolong nothing.
     /// Returns who waits for that.
     pub(super) fn refused(&mut self, now: Instant) -> Vec<Tell> {
-        self.pause.get_or_insert(Pause {
-            until: now + SHORTEST,
-            length: SHORTEST,
-        });
+        let length = match &self.pause {
+            None if self.was_accepted => Some(AFTER_SUCCESS),
+            None => Some(SHORTEST),
+            Some(pause) if pause.is_retried => Some((pause.length * 2).max(SHORTEST)),
+            Some(_) => None,
+        };
+        if let Some(length) = length {
+            let length = length.min(LONGEST);
+            self.pause = Some(Pause {
+                until: now + length,
+                length,
+                is_retried: false,
+            });
+        }
         self.end_first(First::Over)
     }
 
     /// The proxy took it. Returns who waits for that.
     pub(super) fn accepted(&mut self) -> Vec<Tell> {
         self.pause = None;
+        self.was_accepted = true;
         self.end_first(First::Over)
     }
 
@@ -160,10 +178,37 @@ mod tests {
         }
         restraint.accepted();
         assert_eq!(restraint.permission(now), Permission::Granted);
-        restraint.refused(now);
-        let pause = Permission::Withheld(SHORTEST);
-        assert_eq!(restraint.permission(now), pause);
     }
+
+    /// A directory that fails once stopped every tunnel for five minutes.
+    #[test]
+    fn a_password_that_was_accepted_before_is_tried_again_soon_and_then_as_rarely() {
+        let mut restraint = Restraint::default();
+        let mut now = Instant::now();
+        restraint.accepted();
+        for seconds in &[30, 300, 600] {
+            restraint.refused(now);
+            let pause = Duration::from_secs(*seconds);
+            assert_eq!(restraint.permission(now), Permission::Withheld(pause));
+            now += pause;
+            assert_eq!(restraint.permission(now), Permission::Once);
+        }
+    }
+
+    /// Each try without a verdict doubled the pause.
+    #[test]
+    fn a_try_without_a_verdict_prolongs_nothing() {
+        let mut restraint = Restraint::default();
+        let mut now = Instant::now();
+        restraint.refused(now);
+        for _ in 0..3 {
+            now += SHORTEST;
+            assert_eq!(restraint.permission(now), Permission::Once);
+            restraint.given_up();
+            assert_eq!(restraint.permission(now), Permission::Withheld(SHORTEST));
+        }
+    }
+
     #[test]
     fn others_wait_for_the_first_verdict() {
         let told = Arc::new(AtomicUsize::new(0));

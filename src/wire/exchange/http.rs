@@ -147,7 +147,9 @@ impl Http {
                 None => Attempt::Nameless,
             }),
             _ => {
-                self.accepted(None);
+                if let Some(dialogue) = &mut self.dialogue {
+                    dialogue.refused_otherwise();
+                }
                 Err(Attempt::Nameless)
             }
         };
