@@ -402,6 +402,11 @@ impl Error {
         self.is_refusal() || self.is_of_destinations_tls()
     }
 
+    /// It is about this destination: the next client may ask for one that can be reached.
+    pub(crate) fn is_of_destination(&self) -> bool {
+        self.is_answer() && !self.wants_credentials() || self.without_a_way().is_some()
+    }
+
     /// There is no TLS with the destination, or not in time.
     pub(crate) fn is_of_destinations_tls(&self) -> bool {
         matches!(

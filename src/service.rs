@@ -285,8 +285,8 @@ pub(crate) fn services(config: &Config, gateway: &Gateway) -> Result<Vec<(Servic
     }
     for socket in sockets.others() {
         if is_inherited(socket.descriptor).unwrap_or(false) {
-            // Who connects to it waits in vain.
-            warn!("{} was passed to us, and nothing is for it", socket);
+            // Its clients would wait in vain.
+            warn!("inherited socket {} is not used by any listener", socket);
         } else {
             warn!("LISTEN_FDS counts {}, which was not passed", socket);
         }

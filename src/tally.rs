@@ -65,6 +65,8 @@ struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Opened,
+    /// The way worked as far as the proxy or the destination itself, which said no or isn't there.
+    Answered,
     Failed,
 }
 
@@ -96,7 +98,11 @@ impl Tally {
         let mut record = self.lock();
         record.totals.failures[error.cause() as usize] += 1;
         if error.cause() != Cause::Denied {
-            record.last_outcome = Some(Outcome::Failed);
+            record.last_outcome = Some(if error.is_of_destination() {
+                Outcome::Answered
+            } else {
+                Outcome::Failed
+            });
         }
         record.last_failure = Some(Failure {
             when: SystemTime::now(),

@@ -15,7 +15,7 @@ use crate::access::TurnedAway;
 use crate::config::{Config, Timeouts};
 use crate::route::{Gateway, Standing, Tunnel};
 use crate::service::Service;
-use crate::tally::{Flow, Tally, Totals};
+use crate::tally::{Flow, Outcome, Tally, Totals};
 
 /// Everything that can be looked at.
 #[derive(Debug)]
@@ -49,6 +49,18 @@ pub(super) struct Listener {
     pub(super) tally: Tally,
     /// It takes clients; otherwise those that it has stay.
     pub(super) is_open: bool,
+}
+
+impl Listener {
+    /// Whether its last client got no tunnel, for a reason that the next one will meet, too. Where
+    /// clients name their destinations, that one of them can't be reached isn't such a reason.
+    pub(super) fn is_failing(&self) -> bool {
+        match self.tally.last_outcome() {
+            Some(Outcome::Failed) => true,
+            Some(Outcome::Answered) => matches!(self.service, Service::Tunnel(_)),
+            Some(Outcome::Opened) | None => false,
+        }
+    }
 }
 
 /// A scene in the making.

@@ -12,7 +12,7 @@ use crate::report::Traffic;
 use crate::route::Standing;
 use crate::seconds::Decimal;
 use crate::service::Service;
-use crate::tally::{Failure, Flow, Histogram, Outcome, ENDS};
+use crate::tally::{Failure, Flow, Histogram, ENDS};
 
 /// So many tunnels are shown one by one, however many there are.
 const MOST: usize = 100;
@@ -77,18 +77,19 @@ fn quantile(times: &Histogram, part: f64) -> Option<Decimal> {
 /// had any got no tunnel, `degraded` where one did, a proxy is down, or clients failed within the
 /// last minute; `unused` before the first client, and else `serving`.
 fn state(scene: &Scene, steps: &[Interval]) -> &'static str {
-    let outcomes = scene.open().filter_map(|one| one.tally.last_outcome());
-    let outcomes: Vec<Outcome> = outcomes.collect();
-    let failing = outcomes.iter().filter(|one| **one == Outcome::Failed);
-    let failing = failing.count();
+    let used = scene
+        .open()
+        .filter(|one| one.tally.last_outcome().is_some());
+    let used: Vec<&Listener> = used.collect();
+    let failing = used.iter().filter(|one| one.is_failing()).count();
     let is_proxy_down = scene.standings().iter().any(|(_, one)| one.is_down);
     let minute = (60 / STEP.as_secs()) as usize;
     let failed_lately = steps.iter().rev().take(minute).any(|step| step.failed > 0);
-    if failing > 0 && failing == outcomes.len() {
+    if failing > 0 && failing == used.len() {
         "failing"
     } else if failing > 0 || is_proxy_down || failed_lately {
         "degraded"
-    } else if outcomes.is_empty() {
+    } else if used.is_empty() {
         "unused"
     } else {
         "serving"
@@ -123,8 +124,7 @@ fn listener(listener: &Listener) -> String {
     object.member("opened", totals.opened());
     object.member("failed", totals.failed());
     object.member("carried", carried(totals.carried));
-    let is_failing = listener.tally.last_outcome() == Some(Outcome::Failed);
-    object.member("failing", is_failing);
+    object.member("failing", listener.is_failing());
     object.member(
         "last_error",
         Maybe(listener.tally.last_failure().map(failure)),

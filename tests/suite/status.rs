@@ -416,6 +416,35 @@ fn a_proxy_that_failed_is_down_until_it_answers() {
     eventually_is(&program, "ptunnel_proxy_down", &[], 0.0);
 }
 
+/// One client of `-D` that asked for a name which doesn't exist turned the whole page red.
+#[test]
+fn a_destination_that_cannot_be_reached_is_no_failure_of_a_dynamic_listener() {
+    let proxy = Peer::start(|mut client| {
+        client.read_head();
+        client.send("HTTP/1.1 503 Service Unavailable\r\n\r\n");
+    });
+    for (listener, state, failing) in &[("-D", "degraded", "False"), ("-L", "failing", "True")] {
+        let at = if *listener == "-D" {
+            "0"
+        } else {
+            "0:nowhere.example:1"
+        };
+        let program = Ptunnel::through(proxy.address())
+            .args(&[listener, at])
+            .more_lines(1)
+            .watched()
+            .start();
+        let mut client = program.connect();
+        if *listener == "-D" {
+            client.send("CONNECT nowhere.example:1 HTTP/1.1\r\n\r\n");
+        }
+        client.rest_or_reset();
+        let all = "s['state'], s['listeners'][0]['failing']";
+        let expected = format!("('{}', {})", state, failing);
+        eventually(&expected, || evaluated(&program, all) == expected);
+    }
+}
+
 /// Each listener by itself, and all threads of it together.
 #[test]
 fn listeners_are_counted_apart_and_threads_together() {
