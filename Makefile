@@ -13,7 +13,7 @@ BRIDGES := compat/Cargo.toml compat/generations/0.1.18/Cargo.toml compat/faults/
 MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run build test torture soak deb check-packaging test-compat miri ladder test-ladder test-ladder-full memcheck lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run build test torture soak deb check-packaging test-compat miri ladder test-ladder test-ladder-full memcheck gate gate-update lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -130,6 +130,14 @@ memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, an
 		passed::the_servers_end_reaches_inetds_client_while_it_goes_on \
 		unix::says_where_it_listens_and_carries_both_ways
 	@if find $(MEMCHECK) -name 'log.*' -size +0 -exec cat {} + | grep .; then exit 1; fi
+
+gate: ## compare the instructions and allocations of a request, a tunnel and a MiB with tests/gate/counts
+	tests/setup valgrind=valgrind
+	$(CARGO) test --release --locked --test gate
+
+gate-update: ## write tests/gate/counts anew: a change that moves them does so knowingly
+	tests/setup valgrind=valgrind
+	$(CARGO) test --release --locked --test gate -- --update
 
 lint: fmt clippy doc pure ## look at the code without running it: fmt, clippy, doc, pure
 

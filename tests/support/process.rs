@@ -146,6 +146,14 @@ impl Process {
         Duration::from_nanos(nanoseconds.sum())
     }
 
+    /// Whether its first thread waits for something.
+    pub fn is_waiting(self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
+        stat.rsplit(") ")
+            .next()
+            .map_or(false, |rest| rest.starts_with('S'))
+    }
+
     /// Waits until it has done what there was to do.
     pub fn settle(self) {
         eventually("at rest", || {
