@@ -115,6 +115,10 @@ impl Server {
         )
     }
 
+    pub(super) fn signal(&self, signal: i32) {
+        sys::signal(self.child.id(), signal);
+    }
+
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -192,13 +192,12 @@ impl Reverser {
 /// sent its content.
 pub struct PythonTls {
     server: Server,
-    folder: TempDir,
+    _folder: TempDir,
 }
 
-/// Writes a file when the content was sent.
 const PYTHON_TLS: &str = "
 import socket, ssl, sys, threading
-port, certificate, key, content, sent, is_proxy, tickets = sys.argv[1:]
+port, certificate, key, content, is_proxy, tickets = sys.argv[1:]
 content = open(content, 'rb').read()
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(certificate, key)
@@ -212,7 +211,6 @@ def serve(raw):
             if is_proxy == 'proxy':
                 tls.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\n')
             tls.sendall(content)
-            open(sent, 'w').close()
     except (OSError, ValueError):
         pass
 listener = socket.create_server(('127.0.0.1', int(port)))
@@ -243,19 +241,21 @@ impl PythonTls {
             let mut command = clean_command(find("python3"));
             command.args(&["-c", PYTHON_TLS, &port.to_string()]);
             command.args(&[&identity.certificate, &identity.key, &content]);
-            command.args(&[&folder.at("sent"), kind, &tickets.to_string()]);
+            command.args(&[kind, &tickets.to_string()]);
             command
         });
-        PythonTls { server, folder }
+        PythonTls {
+            server,
+            _folder: folder,
+        }
     }
 
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// Whether one client's content was sent.
-    pub fn has_sent(&self) -> bool {
-        self.folder.path().join("sent").exists()
+    pub fn signal(&self, signal: i32) {
+        self.server.signal(signal);
     }
 }
 
