@@ -18,7 +18,8 @@ use crate::wire::{Malformed, Refusal, Remedy};
 /// Anything that ends a tunnel before it stands, or the program before it serves.
 #[derive(Debug)]
 pub struct Error {
-    kind: Kind,
+    /// Boxed: no future shall weigh what it hardly ever fails with.
+    kind: Box<Kind>,
     cause: Option<Box<dyn error::Error + Send + Sync>>,
     /// The tunnel that it was about.
     path: Option<Box<TunnelPath>>,
@@ -176,7 +177,7 @@ impl Error {
 
     /// The same, naming what the listener was for; any other error stays as it is.
     pub(crate) fn listening_for(mut self, purpose: impl fmt::Display) -> Error {
-        if let Kind::Listen(address, _) = &mut self.kind {
+        if let Kind::Listen(address, _) = &mut *self.kind {
             *address = format!("{} for {}", address, purpose);
         }
         self
@@ -184,7 +185,7 @@ impl Error {
 
     /// What helps when a port can't be listened on.
     fn listening_hint(&self) -> Option<&'static str> {
-        let port = match self.kind {
+        let port = match *self.kind {
             Kind::Listen(_, Some(port)) => port,
             _ => return None,
         };
@@ -305,7 +306,7 @@ impl Error {
 
     fn new(kind: Kind) -> Error {
         Error {
-            kind,
+            kind: Box::new(kind),
             cause: None,
             path: None,
         }
@@ -346,7 +347,7 @@ impl Error {
 
     /// The user's input is wrong; nothing was tried.
     pub fn is_usage(&self) -> bool {
-        matches!(self.kind, Kind::Usage(_))
+        matches!(*self.kind, Kind::Usage(_))
     }
 
     /// No connection to the peer could be made: its name, its address, or time ran out; and not
@@ -354,7 +355,7 @@ impl Error {
     ///
     /// The only kind of failure after which `--direct-fallback` applies.
     pub fn is_unreachable(&self) -> bool {
-        match self.kind {
+        match *self.kind {
             Kind::Resolve(_) | Kind::Connect(_) => !self.is_shortage(),
             Kind::TimedOut(phase, ..) => phase == Phase::Connecting,
             _ => false,
@@ -368,7 +369,7 @@ impl Error {
     }
 
     fn shortage(&self) -> Option<Shortage> {
-        match self.kind {
+        match *self.kind {
             Kind::Resolve(_) | Kind::Locate(_) | Kind::Connect(_) => {
                 self.io_cause().and_then(Shortage::of)
             }
@@ -378,7 +379,7 @@ impl Error {
 
     /// It came about before a proxy had anything to do with it.
     pub fn is_no_proxys_fault(&self) -> bool {
-        match self.kind {
+        match *self.kind {
             Kind::Locate(_) => true,
             Kind::TimedOut(phase, ..) => phase == Phase::Locating,
             _ => self.is_shortage(),
@@ -387,12 +388,12 @@ impl Error {
 
     /// The client was gone before it could be served: nobody failed.
     pub fn is_departure(&self) -> bool {
-        matches!(self.kind, Kind::Left)
+        matches!(*self.kind, Kind::Left)
     }
 
     /// The proxy answered and said no, for whatever reason.
     pub fn is_refusal(&self) -> bool {
-        matches!(self.kind, Kind::Refused(..))
+        matches!(*self.kind, Kind::Refused(..))
     }
 
     /// A way led to its end, and what is there won't do: the proxy said no, or the destination has no
@@ -410,7 +411,7 @@ impl Error {
     /// There is no TLS with the destination, or not in time.
     pub(crate) fn is_of_destinations_tls(&self) -> bool {
         matches!(
-            self.kind,
+            *self.kind,
             Kind::Secure(Peer::Destination(_))
                 | Kind::TimedOut(Phase::Handshaking, Peer::Destination(_), _)
         )
@@ -418,23 +419,23 @@ impl Error {
 
     /// The proxy wants credentials, or others than it was given.
     pub fn wants_credentials(&self) -> bool {
-        matches!(&self.kind, Kind::Refused(_, _, refusal) if refusal.wants_credentials())
+        matches!(&*self.kind, Kind::Refused(_, _, refusal) if refusal.wants_credentials())
     }
 
     /// A phase took longer than it may.
     pub fn is_timeout(&self) -> bool {
-        matches!(self.kind, Kind::TimedOut(..))
+        matches!(*self.kind, Kind::TimedOut(..))
     }
 
     /// The peer's name only has addresses that aren't allowed.
     pub(crate) fn is_forbidden(&self) -> bool {
         let is_denied = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
-        matches!(self.kind, Kind::Resolve(_)) && self.io_cause().map_or(false, is_denied)
+        matches!(*self.kind, Kind::Resolve(_)) && self.io_cause().map_or(false, is_denied)
     }
 
     /// Why there is no way to the destination itself, where it was tried.
     pub(crate) fn without_a_way(&self) -> Option<&io::Error> {
-        match self.kind {
+        match *self.kind {
             Kind::Resolve(Peer::Destination(_)) | Kind::Connect(Peer::Destination(_)) => {
                 self.io_cause().filter(|_| !self.is_shortage())
             }
@@ -444,7 +445,7 @@ impl Error {
 
     /// What went wrong, in one word.
     pub fn cause(&self) -> Cause {
-        match self.kind {
+        match *self.kind {
             _ if self.is_shortage() => Cause::Shortage,
             Kind::Resolve(_) | Kind::Locate(_) => Cause::Name,
             Kind::Connect(_) => Cause::Connection,
@@ -466,7 +467,7 @@ impl Error {
 
     /// Where our user says who we are to the proxy that refused.
     pub(crate) fn account(&self) -> Option<Account> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Refused(proxy, _, refusal) => Some(Account::with(proxy, refusal)),
             _ => None,
         }
@@ -474,7 +475,7 @@ impl Error {
 
     /// With whom there was no TLS.
     pub(crate) fn without_tls(&self) -> Option<&HostPort> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Secure(peer) => Some(peer.address()),
             _ => None,
         }
@@ -502,7 +503,7 @@ impl Error {
 
     /// The status of the refusal, where it is an HTTP reply of this proxy.
     pub(crate) fn http_status_of(&self, proxy: &Peer) -> Option<u16> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Refused(peer, _, refusal) if peer == proxy => match &**refusal {
                 Refusal::Http(refusal) => Some(refusal.status()),
                 Refusal::Socks(_) => None,
@@ -513,7 +514,7 @@ impl Error {
 
     /// The reply of the proxy, when there was one.
     pub fn refusal(&self) -> Option<&Refusal> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Refused(_, _, refusal) => Some(refusal),
             _ => None,
         }
@@ -535,7 +536,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
+        match &*self.kind {
             Kind::Usage(message) => f.write_str(message)?,
             Kind::Listen(address, _) => write!(f, "cannot listen on {}", address)?,
             Kind::Resolve(peer) | Kind::Locate(peer) => write!(f, "cannot resolve {}", peer)?,

@@ -4,6 +4,7 @@ use futures::future::{self, Either};
 use futures::Future;
 use log::debug;
 
+use super::session::boxed;
 use super::{secure, Connect};
 use crate::error::Error;
 use crate::net::{Rewind, Transport, Upstream};
@@ -42,17 +43,37 @@ where
     R: Fn() -> F + 'static,
     F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
-    secure(stream, leg.peer(), &leg.spec().tls).and_then(move |stream| {
-        Connect::new(stream, exchange).then(move |outcome| {
-            Either::A(future::result(match outcome {
-                Ok(Outcome::Granted(stream)) => Ok(stream.flatten()),
-                Ok(Outcome::Redial(exchange)) => {
-                    debug!("{}: answering on a new connection", leg.peer());
-                    return Either::B(ask_again(*exchange, leg, reach));
-                }
-                Err(failure) => Err(failure.at(leg.peer(), leg.target().clone())),
-            }))
-        })
+    match &leg.spec().tls {
+        None => Either::A(ask_over(stream, exchange, leg, reach)),
+        Some(_) => {
+            let secured = secure(stream, leg.peer(), &leg.spec().tls);
+            let ask = move |stream| ask_over(stream, exchange, leg, reach);
+            Either::B(boxed(secured.and_then(ask)))
+        }
+    }
+}
+
+/// The same, over the stream that the proxy is spoken to on.
+fn ask_over<S, R, F>(
+    stream: Rewind<Upstream<S>>,
+    exchange: Exchange,
+    leg: Leg,
+    reach: R,
+) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
+where
+    S: Transport + 'static,
+    R: Fn() -> F + 'static,
+    F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
+{
+    Connect::new(stream, exchange).then(move |outcome| {
+        Either::A(future::result(match outcome {
+            Ok(Outcome::Granted(stream)) => Ok(stream.flatten()),
+            Ok(Outcome::Redial(exchange)) => {
+                debug!("{}: answering on a new connection", leg.peer());
+                return Either::B(ask_again(*exchange, leg, reach));
+            }
+            Err(failure) => Err(failure.at(leg.peer(), leg.target().clone())),
+        }))
     })
 }
 

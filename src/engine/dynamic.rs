@@ -13,7 +13,7 @@ use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::Deadline;
-use super::{Engine, Opened, Opening};
+use super::{Engine, Opening};
 use crate::dynamic::{Asked, Denied, Guests, Handshake, Step};
 use crate::error::Error;
 use crate::net::{poll_io, Rewind, Socket};
@@ -66,11 +66,8 @@ fn open(
         language,
     } = asked;
     let tunnel = guests.tunnel(destination.clone());
-    // Boxed: an idle tunnel shall not weigh what opening it took. No answer of it is an error: the
-    // client shall be told.
-    let opening: Box<dyn Future<Item = Result<Opened, Error>, Error = Error>> =
-        Box::new(engine.open(&tunnel).then(Ok));
-    let opening = Opening::new(client, visit.context(), opening);
+    // No answer of it is an error: the client shall be told.
+    let opening = Opening::new(client, visit.context(), || engine.open(&tunnel).then(Ok));
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
             aio::write_all(client, language.granted())

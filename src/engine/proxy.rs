@@ -92,16 +92,12 @@ fn open(
     visit: Visit,
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
-    let dial = engine.dial(
-        Peer::Destination(target.clone()),
-        &target,
-        family,
-        &engine.settings().guests,
-    );
-    // Boxed: an idle tunnel shall not weigh what opening it took. No answer of it is an error: the
-    // client shall be told.
-    let dial: Box<dyn Future<Item = Result<Socket, Error>, Error = Error>> =
-        Box::new(dial.then(Ok));
+    let dial = || {
+        let peer = Peer::Destination(target.clone());
+        let dial = engine.dial(peer, &target, family, &engine.settings().guests);
+        // No answer of it is an error: the client shall be told.
+        dial.then(Ok)
+    };
     let opening = Opening::new(client, visit.context(), dial);
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(upstream))) => Either::A(

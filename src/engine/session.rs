@@ -17,7 +17,7 @@ use crate::config::{Destination, Family, HostPort};
 use crate::error::{Error, Peer, Phase};
 use crate::net::{Rewind, Socket, Transport, Upstream};
 use crate::report::{Carried, LogContext, LogScope, Visit};
-use crate::route::{Attempts, Candidate, Leg, Silence, Via, Ways};
+use crate::route::{Attempts, Candidate, Leg, Question, Silence, Via, Ways};
 use crate::wire::Passage;
 
 /// A way to the destination, opened for one client.
@@ -56,9 +56,8 @@ impl Engine {
         let engine = self.clone();
         let destination = tunnel.destination().clone();
         let visit = visit.into();
-        // Boxed: an idle tunnel shall not weigh what opening it took.
-        let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(self.open(tunnel));
-        Opening::new(client, visit.context(), open).and_then(move |outcome| {
+        let opening = Opening::new(client, visit.context(), || self.open(tunnel));
+        opening.and_then(move |outcome| {
             let (client, opened) = match outcome {
                 Ok(opened) => opened,
                 Err(e) => {
@@ -107,34 +106,48 @@ impl Engine {
     /// Resolves to a connected stream, which belongs to the caller; dropping the future closes
     /// whatever it had opened so far.
     pub fn open(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
+        let (engine, tunnel) = (self.clone(), tunnel.clone());
+        match tunnel.gateway().ways(&tunnel.destination().address) {
+            Ways::Known(attempts) => Either::A(engine.open_by_any(attempts, tunnel)),
+            Ways::Asked(question) => {
+                let known = self.ask_file(question, &tunnel);
+                let open = move |attempts| engine.open_by_any(attempts, tunnel);
+                Either::B(boxed(known.and_then(open)))
+            }
+        }
+    }
+
+    /// Tries one way after the other.
+    fn open_by_any(
+        &self,
+        attempts: Attempts,
+        tunnel: Tunnel,
+    ) -> impl Future<Item = Opened, Error = Error> {
         let engine = self.clone();
-        let tunnel = tunnel.clone();
-        self.attempts(&tunnel).and_then(move |attempts| {
-            future::loop_fn(attempts, move |mut attempts| {
-                let via = match attempts.next() {
-                    Some(via) => via,
-                    None => return Either::A(future::err(attempts.give_up())),
-                };
-                let attempt = engine.open_by(&via, &tunnel);
-                let tunnel = tunnel.clone();
-                Either::B(attempt.then(move |answer| match answer {
-                    Ok(stream) => {
-                        via.worked();
-                        Ok(Loop::Break(Opened { stream, via }))
-                    }
-                    Err(error) => attempts.failed(&tunnel, &via, error).map(Loop::Continue),
-                }))
-            })
+        future::loop_fn(attempts, move |mut attempts| {
+            let via = match attempts.next() {
+                Some(via) => via,
+                None => return Either::A(future::err(attempts.give_up())),
+            };
+            let attempt = engine.open_by(&via, &tunnel);
+            let tunnel = tunnel.clone();
+            Either::B(attempt.then(move |answer| match answer {
+                Ok(stream) => {
+                    via.worked();
+                    Ok(Loop::Break(Opened { stream, via }))
+                }
+                Err(error) => attempts.failed(&tunnel, &via, error).map(Loop::Continue),
+            }))
         })
     }
 
-    /// The ways to try, for which a PAC file may have to be asked: where names are looked up, since
-    /// the file looks some up, too.
-    fn attempts(&self, tunnel: &Tunnel) -> impl Future<Item = Attempts, Error = Error> {
-        let question = match tunnel.gateway().ways(&tunnel.destination().address) {
-            Ways::Known(attempts) => return Either::A(future::ok(attempts)),
-            Ways::Asked(question) => question,
-        };
+    /// The ways that a PAC file names: it is asked where names are looked up, since it looks some
+    /// up, too.
+    fn ask_file(
+        &self,
+        question: Question,
+        tunnel: &Tunnel,
+    ) -> impl Future<Item = Attempts, Error = Error> {
         let limit = question.limit(&self.settings().timeouts);
         let asked = question.clone();
         // Clients who come meanwhile shall not take the last descriptor.
@@ -175,7 +188,8 @@ impl Engine {
             return Either::A(reached);
         }
         let (engine, tunnel) = (self.clone(), tunnel.clone());
-        Either::B(reached.and_then(move |stream| engine.secure_in_time(stream, &tunnel)))
+        let secured = reached.and_then(move |stream| engine.secure_in_time(stream, &tunnel));
+        Either::B(boxed(secured))
     }
 
     /// TLS with the destination itself, over whatever way has led there.
@@ -222,12 +236,34 @@ impl Engine {
             let (engine, way, tunnel) = (self.clone(), way.clone(), tunnel.clone());
             move || engine.reach(&way, last, &tunnel)
         };
+        match leg.target_to_locate().cloned() {
+            None => Either::A(self.reach_and_ask(leg, reach_it)),
+            Some(target) => {
+                let engine = self.clone();
+                let located = self.locate(leg, &target);
+                let ask = move |leg| engine.reach_and_ask(leg, reach_it);
+                Either::B(boxed(located.and_then(ask)))
+            }
+        }
+    }
+
+    /// Has one proxy reached, and asks it once it may be asked.
+    fn reach_and_ask<F>(
+        &self,
+        leg: Leg,
+        reach_it: impl Fn() -> F + 'static,
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error>
+    where
+        F: Future<Item = Rewind<Upstream>, Error = Error> + 'static,
+    {
         let engine = self.clone();
-        self.locate(leg).and_then(move |leg| {
-            reach_it().and_then(move |stream| {
-                let clear = engine.until_clear(&leg);
-                clear.and_then(move |()| engine.ask_in_time(stream, leg, reach_it))
-            })
+        reach_it().and_then(move |stream| match leg.patience() {
+            None => Either::A(engine.ask_in_time(stream, leg, reach_it)),
+            Some(patience) => {
+                let clear = engine.until_clear(&leg, patience);
+                let ask = move |()| engine.ask_in_time(stream, leg, reach_it);
+                Either::B(boxed(clear.and_then(ask)))
+            }
         })
     }
 
@@ -245,18 +281,14 @@ impl Engine {
         let (limit, silence) = (self.settings().timeouts.handshake, leg.silence());
         let asked = ask(stream, leg, reach_it);
         let asked = match silence.suspicious_after() {
-            Some(time) => Either::A(self.warning_after(time, &silence, asked)),
+            Some(time) => Either::A(boxed(self.warning_after(time, &silence, asked))),
             None => Either::B(asked),
         };
         Deadline::new(asked, limit, self.clock(), move || silence.error(limit))
     }
 
     /// Resolves once the proxy may be asked, or after a little patience.
-    fn until_clear(&self, leg: &Leg) -> impl Future<Item = (), Error = Error> {
-        let patience = match leg.patience() {
-            Some(patience) => patience,
-            None => return Either::A(future::ok(())),
-        };
+    fn until_clear(&self, leg: &Leg, patience: Duration) -> impl Future<Item = (), Error = Error> {
         let (leg, silence) = (leg.clone(), leg.silence());
         let clear = future::poll_fn(move || {
             let tell = || {
@@ -271,7 +303,7 @@ impl Engine {
         let clear = Deadline::new(clear, patience, self.clock(), move || {
             silence.error(patience)
         });
-        Either::B(clear.or_else(|_| Ok(())))
+        clear.or_else(|_| Ok(()))
     }
 
     /// The same future; warns once when it isn't done after that time.
@@ -291,13 +323,9 @@ impl Engine {
     }
 
     /// Looks the target up, where the proxy shall be asked for an address.
-    fn locate(&self, leg: Leg) -> impl Future<Item = Leg, Error = Error> {
-        let target = match leg.target_to_locate() {
-            Some(target) => target.clone(),
-            None => return Either::A(future::ok(leg)),
-        };
+    fn locate(&self, leg: Leg, target: &HostPort) -> impl Future<Item = Leg, Error = Error> {
         let (limit, peer) = (self.settings().timeouts.connect, leg.target_peer());
-        let found = self.settings().resolver.lookup(&target, leg.family());
+        let found = self.settings().resolver.lookup(target, leg.family());
         let located = found.then({
             let peer = peer.clone();
             move |found| match found {
@@ -305,9 +333,9 @@ impl Engine {
                 Err(e) => Err(Error::locate(peer, e)),
             }
         });
-        Either::B(Deadline::new(located, limit, self.clock(), move || {
+        Deadline::new(located, limit, self.clock(), move || {
             Error::timed_out(Phase::Locating, peer.clone(), limit)
-        }))
+        })
     }
 
     fn dial_proxy(&self, way: &Candidate) -> impl Future<Item = Socket, Error = Error> {
@@ -361,11 +389,11 @@ fn bare(socket: Socket) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 
-/// The rarer ends of [`carry`](Engine::carry), so that they take no room in every tunnel.
-pub(super) fn boxed(
-    end: impl Future<Item = Carried, Error = Error> + 'static,
-) -> Box<dyn Future<Item = Carried, Error = Error>> {
-    Box::new(end)
+/// What is rare, so that it takes no room in every tunnel.
+pub(super) fn boxed<T>(
+    rare: impl Future<Item = T, Error = Error> + 'static,
+) -> Box<dyn Future<Item = T, Error = Error>> {
+    Box::new(rare)
 }
 
 /// The opening of a way, for as long as its client is there.
@@ -375,28 +403,33 @@ pub(super) fn boxed(
 /// is read from the client, and its mere end (FIN) ends nothing: who has said all waits for the
 /// answer. Both are dropped with the future.
 #[must_use = "futures do nothing unless polled"]
-pub struct Opening<C, F> {
+pub struct Opening<C, T> {
     client: Option<C>,
     scope: LogScope,
-    open: F,
+    /// Boxed: an idle tunnel shall not weigh what opening it took.
+    open: Box<dyn Future<Item = T, Error = Error>>,
 }
 
-impl<C: Transport, F: Future> Opening<C, F> {
-    /// Opens while `client` is there, in the scope of its connection.
-    pub fn new(client: C, context: &LogContext, open: F) -> Opening<C, F> {
+impl<C: Transport, T> Opening<C, T> {
+    /// Begins what `open` makes, and goes on while `client` is there, in the scope of its connection.
+    pub fn new<F>(client: C, context: &LogContext, open: impl FnOnce() -> F) -> Opening<C, T>
+    where
+        F: Future<Item = T, Error = Error> + 'static,
+    {
+        let mut scope = LogScope::of(context);
         Opening {
             client: Some(client),
-            scope: LogScope::of(context),
-            open,
+            open: Box::new(scope.enter(open)),
+            scope,
         }
     }
 }
 
-impl<C: Transport, F: Future> Future for Opening<C, F> {
-    type Item = Result<(C, F::Item), io::Error>;
-    type Error = F::Error;
+impl<C: Transport, T> Future for Opening<C, T> {
+    type Item = Result<(C, T), io::Error>;
+    type Error = Error;
 
-    fn poll(&mut self) -> Poll<Self::Item, F::Error> {
+    fn poll(&mut self) -> Poll<Self::Item, Error> {
         let Opening { scope, open, .. } = self;
         let opened = scope.enter(|| open.poll())?;
         let mut client = self.client.take().expect("Opening polled after it ended");

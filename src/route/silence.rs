@@ -22,7 +22,7 @@ const SUSPICION: &str =
 pub struct Silence {
     peer: Peer,
     /// Where SOCKS is spoken.
-    suspect: Option<Suspect>,
+    suspect: Option<Box<Suspect>>,
 }
 
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ impl Silence {
         let suspect = has_spoken.map(|has_spoken| {
             let proxies = leg.before().chain(Some(leg.spec()));
             let proxies = proxies.map(ToString::to_string).collect();
-            Suspect {
+            Box::new(Suspect {
                 has_spoken,
                 path: TunnelPath::to(leg.target()).through(proxies),
-            }
+            })
         });
         Silence {
             peer: leg.peer(),
@@ -78,7 +78,7 @@ impl Silence {
     }
 
     fn unheard(&self) -> Option<&Suspect> {
-        let suspect = self.suspect.as_ref();
+        let suspect = self.suspect.as_deref();
         suspect.filter(|suspect| !suspect.has_spoken.load(Ordering::Relaxed))
     }
 }

@@ -3,7 +3,6 @@
 use std::error;
 use std::fmt;
 use std::io;
-use std::mem;
 
 use futures::{Async, Future, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
@@ -34,30 +33,32 @@ const CHUNK: usize = 2 * 1024;
 /// [`Deadline`](super::limits::Deadline).
 #[must_use = "futures do nothing unless polled"]
 pub struct Connect<S> {
-    state: State<S>,
+    /// Until it is done.
+    talk: Option<Talk<S>>,
 }
 
-enum State<S> {
-    Sending {
-        stream: S,
-        exchange: Exchange,
-        bytes: Vec<u8>,
-        sent: usize,
-    },
-    Awaiting {
-        stream: S,
-        exchange: Exchange,
-    },
-    Done,
+struct Talk<S> {
+    stream: S,
+    exchange: Exchange,
+    /// What is being sent; empty while a reply is awaited.
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+/// What a talk without a failure ends with.
+enum End {
+    /// The tunnel stands; these are the first bytes of the destination.
+    Granted(Vec<u8>),
+    Redial,
 }
 
 impl<S> fmt::Debug for Connect<S> {
     /// Where it stands, not what it sends: the request may hold our credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.state {
-            State::Sending { .. } => "Connect(sending)",
-            State::Awaiting { .. } => "Connect(awaiting)",
-            State::Done => "Connect(done)",
+        f.write_str(match &self.talk {
+            Some(talk) if talk.bytes.is_empty() => "Connect(awaiting)",
+            Some(_) => "Connect(sending)",
+            None => "Connect(done)",
         })
     }
 }
@@ -69,12 +70,12 @@ impl<S: AsyncRead + AsyncWrite> Connect<S> {
         let mut exchange = exchange.into();
         let bytes = exchange.begin();
         Connect {
-            state: State::Sending {
+            talk: Some(Talk {
                 stream,
                 exchange,
                 bytes,
                 sent: 0,
-            },
+            }),
         }
     }
 }
@@ -84,80 +85,62 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
     type Error = Failure;
 
     fn poll(&mut self) -> Poll<Outcome<Rewind<S>>, Failure> {
+        const DONE: &str = "Connect polled after it was done";
+        let end = match self.talk.as_mut().expect(DONE).poll() {
+            Ok(Async::NotReady) => return Ok(Async::NotReady),
+            Ok(Async::Ready(end)) => Ok(end),
+            Err(failure) => Err(failure),
+        };
+        let Talk {
+            stream, exchange, ..
+        } = self.talk.take().expect(DONE);
+        Ok(Async::Ready(match end? {
+            End::Granted(rest) => Outcome::Granted(Rewind::new(stream, rest)),
+            End::Redial => Outcome::Redial(Box::new(exchange)),
+        }))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite> Talk<S> {
+    fn poll(&mut self) -> Poll<End, Failure> {
         loop {
-            let next = match mem::replace(&mut self.state, State::Done) {
-                State::Sending {
-                    mut stream,
-                    exchange,
-                    bytes,
-                    mut sent,
-                } => {
-                    while sent < bytes.len() {
-                        match poll_io(stream.write(&bytes[sent..])) {
-                            Ok(Async::Ready(0)) => return lost(exchange, Failure::Ended),
-                            Ok(Async::Ready(count)) => sent += count,
-                            Ok(Async::NotReady) => {
-                                self.state = State::Sending {
-                                    stream,
-                                    exchange,
-                                    bytes,
-                                    sent,
-                                };
-                                return Ok(Async::NotReady);
-                            }
-                            Err(e) => return lost(exchange, e.into()),
-                        }
-                    }
-                    State::Awaiting { stream, exchange }
+            while self.sent < self.bytes.len() {
+                match poll_io(self.stream.write(&self.bytes[self.sent..])) {
+                    Ok(Async::Ready(0)) => return self.lost(Failure::Ended),
+                    Ok(Async::Ready(count)) => self.sent += count,
+                    Ok(Async::NotReady) => return Ok(Async::NotReady),
+                    Err(e) => return self.lost(e.into()),
                 }
-                State::Awaiting {
-                    mut stream,
-                    mut exchange,
-                } => {
-                    let mut chunk = [0; CHUNK];
-                    let count = match poll_io(stream.read(&mut chunk)) {
-                        Ok(Async::Ready(0)) => return lost(exchange, Failure::Ended),
-                        Ok(Async::Ready(count)) => count,
-                        Ok(Async::NotReady) => {
-                            self.state = State::Awaiting { stream, exchange };
-                            return Ok(Async::NotReady);
-                        }
-                        Err(e) => return lost(exchange, e.into()),
-                    };
-                    match exchange.feed(&chunk[..count])? {
-                        Step::Read => State::Awaiting { stream, exchange },
-                        Step::Send(bytes) => State::Sending {
-                            stream,
-                            exchange,
-                            bytes,
-                            sent: 0,
-                        },
-                        Step::Redial => return redial(exchange),
-                        Step::Granted(rest) => {
-                            let stream = Rewind::new(stream, rest);
-                            return Ok(Async::Ready(Outcome::Granted(stream)));
-                        }
-                        Step::Refused(refusal) => return Err(Failure::Refused(refusal)),
-                    }
-                }
-                State::Done => panic!("Connect polled after it was done"),
+            }
+            self.bytes = Vec::new();
+            let mut chunk = [0; CHUNK];
+            let count = match poll_io(self.stream.read(&mut chunk)) {
+                Ok(Async::Ready(0)) => return self.lost(Failure::Ended),
+                Ok(Async::Ready(count)) => count,
+                Ok(Async::NotReady) => return Ok(Async::NotReady),
+                Err(e) => return self.lost(e.into()),
             };
-            self.state = next;
+            match self.exchange.feed(&chunk[..count])? {
+                Step::Read => {}
+                Step::Send(bytes) => {
+                    self.bytes = bytes;
+                    self.sent = 0;
+                }
+                Step::Redial => return Ok(Async::Ready(End::Redial)),
+                Step::Granted(rest) => return Ok(Async::Ready(End::Granted(rest))),
+                Step::Refused(refusal) => return Err(Failure::Refused(refusal)),
+            }
         }
     }
-}
 
-/// The connection is gone: that is the end, unless the proxy may be asked on another one.
-fn lost<S>(exchange: Exchange, failure: Failure) -> Poll<Outcome<S>, Failure> {
-    if exchange.may_redial() {
-        redial(exchange)
-    } else {
-        Err(failure)
+    /// The connection is gone: that is the end, unless the proxy may be asked on another one.
+    fn lost(&self, failure: Failure) -> Poll<End, Failure> {
+        if self.exchange.may_redial() {
+            Ok(Async::Ready(End::Redial))
+        } else {
+            Err(failure)
+        }
     }
-}
-
-fn redial<S>(exchange: Exchange) -> Poll<Outcome<S>, Failure> {
-    Ok(Async::Ready(Outcome::Redial(Box::new(exchange))))
 }
 
 /// Why there is no tunnel.

@@ -40,9 +40,8 @@ pub(crate) fn carry<C: Transport + 'static>(
 ) -> impl Future<Item = Carried, Error = Error> {
     let engine = engine.clone();
     let destination = tunnel.destination().clone();
-    // Boxed: an idle tunnel shall not weigh what opening it took.
-    let open: Box<dyn Future<Item = Opened, Error = Error>> = Box::new(open(&engine, tunnel));
-    Opening::new(client, visit.context(), open).and_then(move |outcome| {
+    let opening = Opening::new(client, visit.context(), || open(&engine, tunnel));
+    opening.and_then(move |outcome| {
         let (client, (stream, via)) = match outcome {
             Ok(opened) => opened,
             Err(e) => {
