@@ -115,10 +115,6 @@ impl Server {
         )
     }
 
-    pub(super) fn signal(&self, signal: i32) {
-        sys::signal(self.child.id(), signal);
-    }
-
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }

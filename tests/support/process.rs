@@ -214,20 +214,6 @@ pub fn unread(at: SocketAddr, from: SocketAddr) -> Option<u64> {
     u64::from_str_radix(&queues[queues.find(':')? + 1..], 16).ok()
 }
 
-/// How many bytes of what `from` has sent were not read yet, on all connections to it.
-pub fn unread_from(from: SocketAddr) -> u64 {
-    let (table, from) = (table_for(from), in_hex(from));
-    let unread = |line: &str| {
-        let mut fields = line.split_whitespace().skip(2);
-        let queues = fields
-            .next()
-            .filter(|remote| *remote == from)
-            .and(fields.nth(1))?;
-        u64::from_str_radix(&queues[queues.find(':')? + 1..], 16).ok()
-    };
-    table.lines().filter_map(unread).sum()
-}
-
 /// When the kernel asks the other side of the socket `at`, whose other end is `from`, whether it
 /// is still there, if nothing comes until then; `None` when it won't, or while it waits for an
 /// acknowledgement.

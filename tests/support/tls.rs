@@ -197,11 +197,10 @@ pub struct PythonTls {
 
 const PYTHON_TLS: &str = "
 import socket, ssl, sys, threading
-port, certificate, key, content, is_proxy, tickets = sys.argv[1:]
+port, certificate, key, content, is_proxy = sys.argv[1:]
 content = open(content, 'rb').read()
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(certificate, key)
-context.num_tickets = int(tickets)
 def serve(raw):
     try:
         with context.wrap_socket(raw, server_side=True) as tls:
@@ -221,27 +220,22 @@ while True:
 impl PythonTls {
     /// A proxy that grants each tunnel, and sends this as its destination.
     pub fn proxy(identity: &Identity, content: &[u8]) -> PythonTls {
-        PythonTls::start(identity, content, "proxy", 2)
+        PythonTls::start(identity, content, "proxy")
     }
 
     /// A server that speaks first.
     pub fn origin(identity: &Identity, content: &[u8]) -> PythonTls {
-        PythonTls::start(identity, content, "origin", 2)
+        PythonTls::start(identity, content, "origin")
     }
 
-    /// The same, with so many session tickets before it says `done`.
-    pub fn with_tickets(identity: &Identity, tickets: usize) -> PythonTls {
-        PythonTls::start(identity, b"done", "origin", tickets)
-    }
-
-    fn start(identity: &Identity, content: &[u8], kind: &str, tickets: usize) -> PythonTls {
+    fn start(identity: &Identity, content: &[u8], kind: &str) -> PythonTls {
         let folder = TempDir::new();
         let content = folder.file("content", content);
         let server = Server::start("python3", &folder.at("log"), |port| {
             let mut command = clean_command(find("python3"));
             command.args(&["-c", PYTHON_TLS, &port.to_string()]);
             command.args(&[&identity.certificate, &identity.key, &content]);
-            command.args(&[kind, &tickets.to_string()]);
+            command.args(&[kind]);
             command
         });
         PythonTls {
@@ -252,10 +246,6 @@ impl PythonTls {
 
     pub fn address(&self) -> SocketAddr {
         self.server.address()
-    }
-
-    pub fn signal(&self, signal: i32) {
-        self.server.signal(signal);
     }
 }
 

@@ -49,6 +49,7 @@ impl Rig {
             let program = Ptunnel::through(proxy.proxy()).args(&patient);
             program
                 .tunnel(&format!("10.77.0.1:0:{}", origin.address()))
+                .args(&["--allow-from", "10.77.0.2"])
                 .start()
         });
         Rig {

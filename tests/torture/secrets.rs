@@ -68,12 +68,13 @@ fn fickle_proxy() -> Peer {
             0 => "HTTP/1.1 200 OK\r\n\r\n".to_string(),
             1 => format!("HTTP/1.1 403 No\r\n\r\n{}", head),
             2 => format!("HTTP/1.1 403 {}\r\n\r\n", in_line),
-            3 => format!(
+            3 => head,
+            4 => return connection.reset(),
+            // The last: the password isn't sent for a while after it.
+            _ => format!(
                 "HTTP/1.1 407 {}\r\nProxy-Authenticate: Basic\r\n\r\n",
                 in_line
             ),
-            4 => head,
-            _ => return connection.reset(),
         };
         let _ = connection.try_send(reply);
         connection.finish_sending();
