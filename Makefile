@@ -118,7 +118,7 @@ MEMCHECK := $(abspath $(TARGET))/memcheck
 # The demo raises no limit, resolves no name, closes no stdout and has no Unix socket: four tests of
 # the suite reach the rest of src/sys. Their program is killed or ends as it should, so its log tells.
 memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, and what of sys it leaves out
-	PROPTEST_CASES=16 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"'
+	PROPTEST_CASES=16 RUST_TEST_THREADS=2 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"'
 	$(CARGO) build --release --locked
 	@set -e; for splice in never always; do (set -x; $(VALGRIND) $(TARGET)/release/ptunnel --splice $$splice --demo); done
 	@rm -rf $(MEMCHECK) && mkdir -p $(MEMCHECK)

@@ -88,6 +88,12 @@ fn is_address_lacking(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EADDRNOTAVAIL)
 }
 
+/// Whether this machine lacked memory or the like: of the connection such an error says nothing, so
+/// that it may live on.
+pub fn is_shortage(error: &io::Error) -> bool {
+    Shortage::of(error).is_some()
+}
+
 /// Which error of two attempts is told: the later one, unless the earlier one was for want of
 /// something of ours. Then nobody knows what that address would have said.
 pub fn telling(earlier: io::Error, later: io::Error) -> io::Error {

@@ -22,6 +22,7 @@ use super::copy::{self, Backlog};
 use super::splice::{Loan, Spliced};
 use crate::config::Splice;
 use crate::net::Transport;
+use crate::shortage::is_shortage;
 
 /// Rounds in one poll before other tunnels get their turn.
 const ROUNDS: usize = 16;
@@ -46,6 +47,8 @@ pub(super) struct HalfDuplex {
     holds: bool,
     /// The reader's stream has failed: its end is none.
     torn: bool,
+    /// What the reader may still send isn't waited for: its connection lives, and tells no end.
+    is_abandoned: bool,
 }
 
 #[derive(Debug)]
@@ -99,6 +102,7 @@ impl HalfDuplex {
             full: 0,
             holds: false,
             torn: false,
+            is_abandoned: false,
         }
     }
 
@@ -154,9 +158,10 @@ impl HalfDuplex {
         }
     }
 
-    /// The reader's stream has failed: from now on this delivers what came before.
-    pub(super) fn tear(&mut self) {
+    /// The reader's stream has failed with `error`: from now on this delivers what came before.
+    pub(super) fn tear(&mut self, error: &io::Error) {
         self.torn = true;
+        self.is_abandoned = is_shortage(error);
         if let State::Holding | State::Ending | State::Ended(_) = self.state {
             self.state = State::Delivering(0);
         }
@@ -180,7 +185,7 @@ impl HalfDuplex {
                     }
                 }
                 Err(Broken::Noticed(e)) => {
-                    self.tear();
+                    self.tear(&e);
                     if !was_torn {
                         return Err(Broken::Noticed(e));
                     }
@@ -244,10 +249,11 @@ impl HalfDuplex {
                 Round::Moved { filled: false } => self.full = 0,
                 Round::Blocked => {
                     self.give_back_pipe();
-                    return match &self.state {
-                        State::Splicing(_) => stalled(reader), // the pipe isn't empty
-                        _ => Ok(Async::NotReady),
-                    };
+                    match &self.state {
+                        State::Splicing(_) => return stalled(reader), // the pipe isn't empty
+                        _ if self.is_abandoned => self.state = State::Delivering(0),
+                        _ => return Ok(Async::NotReady),
+                    }
                 }
                 Round::End if self.torn => self.state = State::Delivering(0),
                 Round::End if self.holds => self.state = State::Holding,

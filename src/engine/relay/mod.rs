@@ -202,8 +202,8 @@ impl<C: Transport, U: Transport, G: Gauge> Future for Relay<C, U, G> {
             Ok(polled) => polled,
             Err(failure) => {
                 match failure.side {
-                    Side::Client => self.upload.tear(),
-                    Side::Upstream => self.download.tear(),
+                    Side::Client => self.upload.tear(&failure.error),
+                    Side::Upstream => self.download.tear(&failure.error),
                 }
                 return self.poll_delivery(failure);
             }

@@ -20,6 +20,7 @@ use std::pin::{pin, Pin};
 use std::task::{ready, Context, Poll};
 
 use ptunnel::config::Splice;
+use ptunnel::shortage::is_shortage;
 use tokio::task::yield_now;
 
 use super::checkup::Checkup;
@@ -51,6 +52,8 @@ pub(super) struct HalfDuplex {
     holds: bool,
     /// The reader's stream has failed: its end is none.
     torn: bool,
+    /// What the reader may still send isn't waited for: its connection lives, and tells no end.
+    is_abandoned: bool,
     checkup: Checkup,
 }
 
@@ -104,6 +107,7 @@ impl HalfDuplex {
             full: 0,
             holds,
             torn: false,
+            is_abandoned: false,
             checkup: Checkup::default(),
         }
     }
@@ -149,9 +153,10 @@ impl HalfDuplex {
         }
     }
 
-    /// The reader's stream has failed: from now on this delivers what came before.
-    pub(super) fn tear(&mut self) {
+    /// The reader's stream has failed with `error`: from now on this delivers what came before.
+    pub(super) fn tear(&mut self, error: &io::Error) {
         self.torn = true;
+        self.is_abandoned = is_shortage(error);
         if let State::Holding | State::Ending | State::Ended(_) = self.state {
             self.state = State::Delivering(0);
         }
@@ -180,7 +185,7 @@ impl HalfDuplex {
                     }
                 }
                 Poll::Ready(Err(Broken::Noticed(e))) => {
-                    self.tear();
+                    self.tear(&e);
                     if !was_torn {
                         return Poll::Ready(Err(Broken::Noticed(e)));
                     }
@@ -260,14 +265,15 @@ impl HalfDuplex {
                 Poll::Ready(Round::End) if self.holds => self.state = State::Holding,
                 Poll::Ready(Round::End) => self.state = State::Ending,
                 Poll::Pending => {
-                    return match self.give_back_pipe() {
-                        true => self.poll_stalled(cx, reader),
-                        false => {
-                            // Not at each move: bulk to a slow writer stalls again at once.
-                            self.checkup.stop();
-                            Poll::Pending
-                        }
-                    };
+                    if self.give_back_pipe() {
+                        return self.poll_stalled(cx, reader);
+                    }
+                    if !self.is_abandoned {
+                        // Not at each move: bulk to a slow writer stalls again at once.
+                        self.checkup.stop();
+                        return Poll::Pending;
+                    }
+                    self.state = State::Delivering(0);
                 }
             }
             if self.carried >= enough {

@@ -196,8 +196,8 @@ impl<C: Transport, U: Transport, G: Gauge + Unpin> Future for Relay<C, U, G> {
             Ok(polled) => polled,
             Err(failure) => {
                 match failure.side {
-                    Side::Client => this.upload.tear(),
-                    Side::Upstream => this.download.tear(),
+                    Side::Client => this.upload.tear(&failure.error),
+                    Side::Upstream => this.download.tear(&failure.error),
                 }
                 return this.poll_delivery(cx, failure);
             }
