@@ -40,7 +40,7 @@ pub trait Transport: AsyncRead + AsyncWrite {
     }
 
     /// How much of what was written hasn't arrived at the peer yet, so that a
-    /// [`reset`](Transport::reset) would take it away. 0 where nothing is lost so, or nobody knows.
+    /// [`reset`](Transport::reset) would take it away. 0 where nothing is lost so, or that is unknown.
     fn unacknowledged(&self) -> usize {
         0
     }

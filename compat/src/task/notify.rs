@@ -25,7 +25,7 @@ pub(super) struct Notifier<T: Notify + 'static> {
 /// What every reference points to.
 ///
 /// The `UnsafeCell` is around all of it, so that a `&Node` promises nothing about its memory:
-/// neither that nobody writes there, nor that it outlives the call that it is passed to. The
+/// neither that it is never written, nor that it outlives the call that it is passed to. The
 /// latter is what `drop_raw(&self)` needs.
 struct Node<T>(UnsafeCell<Counted<T>>);
 
@@ -45,7 +45,7 @@ unsafe impl<T: Notify + 'static> Sync for Notifier<T> {}
 
 impl<T> Node<T> {
     fn counted(&self) -> &Counted<T> {
-        // SAFETY: nobody makes a `&mut` of it but the last reference, when it frees it.
+        // SAFETY: only the last reference makes a `&mut` of it, when it frees it.
         unsafe { &*self.0.get() }
     }
 
