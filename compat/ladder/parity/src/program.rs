@@ -205,9 +205,10 @@ impl Program {
 fn anonymous(line: &str) -> String {
     let words = line.split(' ').map(|word| {
         let bare = word.trim_end_matches([',', ':', ';']);
-        let is_time = bare
-            .strip_suffix('s')
-            .is_some_and(|n| n.parse::<f64>().is_ok());
+        let is_time = ["ms", "s"].iter().any(|unit| {
+            let number = bare.strip_suffix(unit);
+            number.is_some_and(|number| number.parse::<f64>().is_ok())
+        });
         match bare {
             _ if bare.starts_with("127.0.0.1:") => word.replace(bare, "ADDRESS"),
             _ if is_time => word.replace(bare, "TIME"),

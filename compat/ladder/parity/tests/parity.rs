@@ -101,7 +101,7 @@ fn the_client_ends_first() {
         "  client sees FIN",
         "0 sockets more than before, and no pipe too many",
         "exit code Some(0)",
-        "log: info: ADDRESS to example.org:22 through ADDRESS: 8 bytes up, 6 down in TIME, closed by both sides",
+        "log: info: ADDRESS on ADDRESS to example.org:22 through ADDRESS: 8 bytes up, 6 down in TIME, closed by both sides",
         "log: warning: stopping: no connection is open",
     ];
     assert_eq!(portable(&transcript), expected);
@@ -196,7 +196,7 @@ fn a_reset_after_the_own_end() {
         "0 sockets more than before, and no pipe too many",
         "0 sockets more than before, and no pipe too many",
         "exit code Some(0)",
-        "log: info: ADDRESS to example.org:22 through ADDRESS: 10 bytes up, 0 down in TIME, cut: client: Broken pipe (os error 32)",
+        "log: info: ADDRESS on ADDRESS to example.org:22 through ADDRESS: 10 bytes up, 0 down in TIME, cut: client: Broken pipe (os error 32)",
         "log: warning: stopping: no connection is open",
     ];
     assert_eq!(portable(&by_client), expected);
