@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use crate::ends::{Ends, Gate};
 use crate::support::process::is_listening;
+use crate::support::temp::free_port;
 use crate::support::{eventually, steadily, sys, Connection, Pattern, Peer, Ptunnel, Running};
 
 const MIB: u64 = 1 << 20;
 
+/// On a port that no other test had before: a client that belongs to one of them would be counted.
 fn start(gate: &Gate, args: &[&str]) -> Running {
     Ptunnel::through(gate.address())
-        .to("example.org:22")
+        .tunnel(&format!("{}:example.org:22", free_port()))
         .args(args)
         .start()
 }

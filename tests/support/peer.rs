@@ -289,6 +289,8 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 /// A script that panics fails the test when the peer is dropped.
 pub struct Peer {
     address: SocketAddr,
+    /// Keeps the port until the last: nobody else gets what is sent there to end the thread.
+    _listener: TcpListener,
     accepted: Arc<AtomicUsize>,
     heads: Arc<Mutex<Vec<String>>>,
     failures: Arc<Mutex<Vec<String>>>,
@@ -320,6 +322,7 @@ impl Peer {
         S: Fn(Connection) + Send + Sync + 'static,
     {
         let address = listener.local_addr().expect("an address");
+        let held = listener.try_clone().expect("a descriptor");
         let accepted = Arc::new(AtomicUsize::new(0));
         let failures = Arc::new(Mutex::new(Vec::new()));
         let stop = Arc::new(AtomicBool::new(false));
@@ -351,6 +354,7 @@ impl Peer {
         };
         Peer {
             address,
+            _listener: held,
             accepted,
             heads: Arc::new(Mutex::new(Vec::new())),
             failures,
