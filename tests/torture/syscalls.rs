@@ -49,7 +49,7 @@ impl Stage {
             descriptors: Vec::new(),
         };
         // Whatever is made once is there afterwards, but for pipes.
-        stage.check();
+        stage.open_tunnel();
         stage.processes().iter().for_each(|one| one.settle());
         stage.descriptors = stage.open();
         stage
@@ -69,13 +69,14 @@ impl Stage {
         (self.program.connect(), self.origin.accept())
     }
 
-    /// One more tunnel carries a word each way.
-    fn check(&self) {
+    /// One more tunnel, which carries a word each way: then all that opens it is done.
+    fn open_tunnel(&self) -> (Connection, Connection) {
         let (mut client, mut server) = self.join();
         client.send("ping");
         server.expect("ping");
         server.send("pong");
         client.expect("pong");
+        (client, server)
     }
 
     /// Tunnels side by side, each full of random traffic that must arrive whole.
@@ -91,12 +92,16 @@ impl Stage {
         runs.into_iter().for_each(traffic::joined);
     }
 
-    /// The same, where a tunnel may be cut: then both sides know.
-    fn expect_whole_or_told(&self, seed: u64) {
+    /// The same, where a call fails from when the tunnels are open, and may cut them: then both
+    /// sides know.
+    fn expect_whole_or_told(&self, fault: Fault, seed: u64) {
         let mut dice = Dice::new(seed);
-        let runs: Vec<_> = (0..3)
-            .map(|number| {
-                let (sides, mut dice) = (self.join(), dice.fork());
+        let tunnels: Vec<_> = (0..3).map(|_| self.open_tunnel()).collect();
+        self.faults.set(&[fault]);
+        let runs: Vec<_> = (0..)
+            .zip(tunnels)
+            .map(|(number, sides)| {
+                let mut dice = dice.fork();
                 let plans = (plan(number, &mut dice), plan(number + 1, &mut dice));
                 thread::spawn(move || {
                     let streams = (Pattern::new(number * 2), Pattern::new(number * 2 + 1));
@@ -204,15 +209,20 @@ fn without_a_pipe_it_copies() {
 
 #[test]
 fn a_tunnel_that_cannot_go_on_is_cut_for_both_sides() {
-    let stage = Stage::start(&[]);
-    let mut faults = Vec::new();
+    // A side to which writing failed is read until it ends. These are still there, and don't end.
+    let stage = Stage::start(&["--linger-timeout", "3"]);
+    let mut seed = 1;
     for call in &[Read, Write] {
         for error in &[ENOMEM, ENOBUFS, ECONNRESET, EPIPE] {
-            // Behind what opens the three tunnels.
-            faults.push(Fault::new(*call, *error).after(20).every(7));
+            let fault = Fault::new(*call, *error).every(7);
+            println!("{:?}", fault);
+            seed += 1;
+            stage.expect_whole_or_told(fault, seed);
+            let hits = stage.faults.hits(1)[0];
+            assert!(hits > 0, "{:?}: no such call", fault);
+            stage.expect_recovered();
         }
     }
-    with_each(&stage, &faults, |seed| stage.expect_whole_or_told(seed));
 }
 
 /// What opens a tunnel: the client learns at once that there is none.
