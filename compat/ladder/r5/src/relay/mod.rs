@@ -154,10 +154,12 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
         }
         self.gauge.note(traffic);
         let limit = self.watch.as_ref().and_then(Watch::delivery_limit);
-        // A direction that waits looks at its streams now and then, and so we are polled.
         let is_late = limit.is_some_and(|limit| failure.since.elapsed() >= limit);
         if polled.is_ready() || is_late || breaks_request(&failure.error) {
             return Poll::Ready(Err(Cut::failed(traffic, failure.side, failure.error)));
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.tick(cx);
         }
         self.failure = Some(failure);
         Poll::Pending

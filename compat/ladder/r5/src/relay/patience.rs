@@ -152,6 +152,17 @@ impl Watch {
         self.patience.limit(Phase::HalfClosed)
     }
 
+    /// Has the task polled again at the next tick.
+    pub(super) fn tick(&mut self, cx: &Context<'_>) {
+        let clock = &self.clock;
+        let watched = self
+            .watched
+            .get_or_insert_with(|| clock.0.watch(Duration::ZERO, cx.waker().clone()));
+        watched.update(|waker| waker.clone_from(cx.waker()));
+        watched.restart(Duration::ZERO);
+        watched.is_over(); // watches again
+    }
+
     /// Called at the end of each poll; returns what follows when a limit was exceeded.
     pub(super) fn look(&mut self, cx: &Context<'_>, moved: bool, phase: Phase) -> Option<Over> {
         let Some(limit) = self.patience.limit(phase) else {
