@@ -68,7 +68,7 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	@$(CARGO) +nightly miri --version >/dev/null 2>&1 || { \
 		echo 'Miri is missing; with rustup: rustup toolchain install nightly --component miri,rust-src' >&2; exit 1; }
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test --locked --lib --no-default-features
-	$(CARGO) +nightly miri test --locked --lib --no-default-features --features legacy -- sys::notify
+	$(CARGO) +nightly miri test --locked --lib --no-default-features --features legacy -- os::sys::notify
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(CARGO) +nightly miri test --locked \
 		--manifest-path compat/Cargo.toml --test contract_wakers --test sink --test time --test spawn
 
@@ -116,7 +116,7 @@ VALGRIND := valgrind -q --fair-sched=yes --error-exitcode=9 --leak-check=full --
 MEMCHECK := $(abspath $(TARGET))/memcheck
 
 # The demo raises no limit, resolves no name, closes no stdout and has no Unix socket: four tests of
-# the suite reach the rest of src/sys. Their program is killed or ends as it should, so its log tells.
+# the suite reach the rest of src/os/sys. Their program is killed or ends as it should, so its log tells.
 memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, and what of sys it leaves out
 	PROPTEST_CASES=16 RUST_TEST_THREADS=2 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"'
 	$(CARGO) build --release --locked

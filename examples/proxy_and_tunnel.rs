@@ -13,8 +13,8 @@ use std::thread;
 
 use futures::{Future, Stream};
 use ptunnel::config::{Bind, HostPort, ProxySpec, ServeSpec};
+use ptunnel::engine::io::Listening;
 use ptunnel::engine::{Engine, Listener, Permits, Proxy, Settings, Tunnel};
-use ptunnel::net::Listening;
 use tokio_core::reactor::Core;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -10,11 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::config::{Bind, Host, HostPort, ProxySpec, ServeSpec};
-use crate::duty::Duty;
 use crate::error::Error;
-use crate::policy::Policy;
-use crate::route::Tunnel;
-use crate::service::{Listen, Post, Service};
+use crate::inbound::policy::Policy;
+use crate::listener::bind::{Listen, Post, Service};
+use crate::listener::settings::Duty;
+use crate::upstream::Tunnel;
 
 /// Bytes carried in each direction.
 const BULK: usize = 64 << 20;

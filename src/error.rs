@@ -11,9 +11,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::config::HostPort;
-use crate::field::{Fields, TunnelPath, Value};
-use crate::shortage::Shortage;
-use crate::wire::{Malformed, Refusal, Remedy};
+use crate::observe::logging::field::{Fields, TunnelPath, Value};
+use crate::os::exhaustion::Shortage;
+use crate::proto::{Malformed, Refusal, Remedy};
 
 /// Anything that ends a tunnel before it stands, or the program before it serves.
 #[derive(Debug)]

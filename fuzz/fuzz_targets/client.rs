@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Host, HostPort};
-use ptunnel::dynamic::{Handshake, Language, Step};
-use ptunnel::wire::{Decoded, Inbound, Passage, HEAD_LIMIT};
+use ptunnel::inbound::{Handshake, Language, Step};
+use ptunnel::proto::{Decoded, Inbound, Passage, HEAD_LIMIT};
 use ptunnel_fuzz::{chunked, elements, field};
 
 /// The longest greeting of SOCKS5, and the longest request.

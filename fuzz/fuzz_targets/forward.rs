@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::dynamic::{Asked, Handshake, Step};
-use ptunnel::wire::Passage;
+use ptunnel::inbound::{Asked, Handshake, Step};
+use ptunnel::proto::Passage;
 use ptunnel_fuzz::{chunked, elements, field};
 
 /// The second request.

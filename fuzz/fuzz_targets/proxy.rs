@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, Login, Names, Protocol, ProxySpec, ProxyUrl};
-use ptunnel::wire::{auth, Request};
+use ptunnel::proto::{auth, Request};
 
 /// The password of the seeds.
 const CANARY: &str = "hunter2";

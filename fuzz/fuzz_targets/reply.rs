@@ -3,9 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
-use ptunnel::wire::auth::Identity;
-use ptunnel::wire::{Decoded, Exchange, Inbound, Socks4, Socks5, Step};
-use ptunnel::wire::{HttpRefusal, Malformed, Request, Response, Verdict, HEAD_LIMIT};
+use ptunnel::proto::auth::Identity;
+use ptunnel::proto::{Decoded, Exchange, Inbound, Socks4, Socks5, Step};
+use ptunnel::proto::{HttpRefusal, Malformed, Request, Response, Verdict, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
     answered_by_socks5(bytes);

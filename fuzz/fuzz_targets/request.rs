@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Bind, Credentials, Secret, ServeSpec};
-use ptunnel::policy::{Denial, Policy};
-use ptunnel::wire::{Inbound, HEAD_LIMIT};
+use ptunnel::inbound::policy::{Denial, Policy};
+use ptunnel::proto::{Inbound, HEAD_LIMIT};
 
 /// `joe:x`.
 const JOE: &str = "am9lOng=";

@@ -8,7 +8,7 @@
 use std::fmt::Debug;
 
 use ptunnel::config::HostPort;
-use ptunnel::wire::{Decoded, HeadReader, Inbound, Malformed, Request, Response, HEAD_LIMIT};
+use ptunnel::proto::{Decoded, HeadReader, Inbound, Malformed, Request, Response, HEAD_LIMIT};
 
 /// A limit that inputs of a fuzzer reach.
 const NARROW: usize = 64;

@@ -1,15 +1,16 @@
 //! The command line: the only place that knows clap. From words to a [`Config`].
 
-mod again;
-mod definition;
+mod argv;
+pub mod env;
 mod file;
+mod file_mode;
+mod flag_table;
 mod flags;
 mod generate;
-mod outline;
 mod password;
-mod privacy;
 mod program;
-mod secrecy;
+mod reload;
+mod summary;
 mod tls;
 
 use std::cell::RefCell;
@@ -26,21 +27,21 @@ use log::LevelFilter;
 pub use self::file::words_of_text;
 pub use self::program::program;
 
+use self::argv::Secretive;
 use self::file::ConfigFile;
-use self::outline::Outline;
 use self::password::{Missing, Named, Passwords, DYNAMIC_USER, SERVE_USER};
-use self::secrecy::Secretive;
+use self::summary::Outline;
+use crate::cli::env::Environment;
 use crate::config::{Bind, Block, Blocks, Config, Credentials, DestinationUrl, Family};
 use crate::config::{
     Host, HostPort, Keepalive, ListenSpec, LogFormat, LogTarget, NoProxy, Pattern,
 };
 use crate::config::{Protocol, ProxySpec, ProxyUrl};
 use crate::config::{Route, Secret, ServeSpec, StatusSpec, Timeouts, TlsPeer, TunnelUrl};
-use crate::entrance::{self, Purpose, Spot};
-use crate::env::Environment;
 use crate::error::Error;
-use crate::escape::Escaped;
-use crate::pac::Pac;
+use crate::listener::exposure::{self, Purpose, Spot};
+use crate::text::escape::Escaped;
+use crate::upstream::pac::Pac;
 
 /// No limit in time is longer: a year, in seconds.
 const LONGEST: f64 = 31_536_000.0;
@@ -126,7 +127,7 @@ impl Words {
     /// The passwords that stand in it as they are written there.
     fn secrets(&self) -> Vec<Secretive<'_>> {
         match self {
-            Words::Given(given) => secrecy::OPTIONS
+            Words::Given(given) => argv::OPTIONS
                 .iter()
                 .flat_map(|option| secrets(&given.typed, option))
                 .collect(),
@@ -190,7 +191,7 @@ where
 
 /// clap 2 leaves such a value out in silence, and takes `--insecure=no` for `--insecure`.
 fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
-    let switches: Vec<_> = definition::options()
+    let switches: Vec<_> = flag_table::options()
         .into_iter()
         .filter(|option| option.value.is_none())
         .flat_map(|switch| switch.long)
@@ -272,7 +273,7 @@ fn secrets<'a>(
 
 /// Other users of the machine see its command lines.
 fn exposures(typed: &ArgMatches<'_>) -> Vec<String> {
-    let options = secrecy::OPTIONS.iter();
+    let options = argv::OPTIONS.iter();
     options
         .filter(|option| secrets(typed, option).next().is_some())
         .map(|option| {
@@ -309,7 +310,7 @@ fn complaint(e: &clap::Error) -> Error {
         },
         (ErrorKind::EmptyValue, [option]) => format!("--{} needs a value; {}", option, RIGHT),
         (ErrorKind::InvalidValue, [option, value]) => {
-            let options = definition::options();
+            let options = flag_table::options();
             let choices = options.iter().find(|known| known.name == option);
             let choices = choices.map_or(String::new(), |known| known.choices.join(", "));
             format!("--{}: '{}' isn't one of {}", option, value, choices)
@@ -411,9 +412,9 @@ fn configure(
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
     };
     // Before anybody is asked for a password.
-    entrance::check(&config)?;
+    exposure::check(&config)?;
     // What is passed to us may be anything.
-    if !demo && entrance::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
+    if !demo && exposure::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
         let why = "no client has an address";
         warnings.extend(of_no_use(matches, &["allow-from"], why));
     }
@@ -445,8 +446,8 @@ fn exposed_tunnels(config: &Config) -> Option<String> {
     if config.demo || config.test || !config.allow_from.is_empty() {
         return None;
     }
-    let exposed = entrance::entrances(config).filter_map(|(purpose, spot)| match (purpose, spot) {
-        (Purpose::Tunnel(_), Spot::Port(bind, port)) => entrance::exposed_port(bind, port),
+    let exposed = exposure::entrances(config).filter_map(|(purpose, spot)| match (purpose, spot) {
+        (Purpose::Tunnel(_), Spot::Port(bind, port)) => exposure::exposed_port(bind, port),
         _ => None,
     });
     let listeners: Vec<String> = exposed.collect();

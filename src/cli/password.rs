@@ -8,12 +8,12 @@ use std::io::Read;
 
 use clap::ArgMatches;
 
-use super::{one, privacy, Prompt};
+use super::{file_mode, one, Prompt};
+use crate::cli::env::Environment;
 use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret, TlsSpec};
-use crate::env::Environment;
 use crate::error::Error;
-use crate::escape::Escaped;
-use crate::pac::Outfit;
+use crate::text::escape::Escaped;
+use crate::upstream::pac::Outfit;
 
 /// No password, and no netrc file, is longer.
 const LONGEST: u64 = 64 * 1024;
@@ -288,5 +288,5 @@ fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String>
     if text.len() as u64 > LONGEST {
         return Err(format!("it has more than {} bytes", LONGEST));
     }
-    Ok((text, privacy::remedy(path, &metadata)))
+    Ok((text, file_mode::remedy(path, &metadata)))
 }

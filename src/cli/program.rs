@@ -5,15 +5,15 @@ use std::io::{self, ErrorKind, Write};
 
 use log::warn;
 
-use super::again::Answers;
-use super::{read, secrecy, Command};
+use super::reload::Answers;
+use super::{argv, read, Command};
+use crate::cli::env::Environment;
 use crate::config::{Config, Secret};
-use crate::env::Environment;
 use crate::error::Error;
-use crate::logging;
-use crate::pac;
-use crate::reload::Source;
-use crate::trial;
+use crate::listener::reload::Source;
+use crate::observe::diagnose;
+use crate::observe::logging;
+use crate::upstream::pac;
 
 /// Does what the arguments of this process say, with `engine` as what serves; returns the exit
 /// code. The engine is told, too, where it can read its configuration again.
@@ -32,10 +32,10 @@ pub fn program(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>
 /// The exit code, when what there was to say was said.
 fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Result<i32, Error> {
     // Before the first password is read; that they are wanted at all is known only afterwards.
-    let filter = secrecy::leave_out_of_core_dumps();
+    let filter = argv::leave_out_of_core_dumps();
     let words = read(env::args_os())?;
     // At once: a person who is asked for a password may take a while.
-    secrecy::conceal(&words.secrets());
+    argv::conceal(&words.secrets());
     let answers = Answers::default();
     let prompt = |whose: &str| answers.ask(whose, ask);
     match words.command(&Environment::of_process(), &prompt)? {
@@ -57,9 +57,9 @@ fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Res
             for warning in warnings {
                 warn!("{}", warning);
             }
-            secrecy::settle(filter, config.has_credentials());
+            argv::settle(filter, config.has_credentials());
             if config.test {
-                return trial::run(&config);
+                return diagnose::run(&config);
             }
             Ok(match engine(&config, words.source(answers)) {
                 Ok(()) => 0,

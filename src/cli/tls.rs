@@ -4,10 +4,10 @@ use std::fs;
 
 use clap::ArgMatches;
 
-use super::{of_no_use, privacy};
+use super::{file_mode, of_no_use};
 use crate::config::{TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
-use crate::escape::Escaped;
+use crate::text::escape::Escaped;
 
 const IGNORE_EOF: &str = "ignore-unexpected-eof";
 
@@ -48,7 +48,7 @@ pub(super) fn tls(
 
 /// A key that others than its owner may read.
 fn exposed(path: &str) -> Option<String> {
-    let remedy = privacy::remedy(path, &fs::metadata(path).ok()?)?;
+    let remedy = file_mode::remedy(path, &fs::metadata(path).ok()?)?;
     Some(format!(
         "others can read the key in '{}'; {} keeps it from them",
         Escaped(path.as_bytes()),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
-use crate::escape::Escaped;
+use crate::text::escape::Escaped;
 
 /// Text that is never shown: `Debug` prints `***`, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::host::{split_scheme, Host};
 use super::tls::available;
 use super::{wrong, HostPort, TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
-use crate::escape::Escaped;
+use crate::text::escape::Escaped;
 
 const RIGHT: &str = "example.org:22 or tls://mail.example:993";
 

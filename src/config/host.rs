@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::wrong;
 use crate::error::Error;
-use crate::escape::Escaped;
+use crate::text::escape::Escaped;
 
 /// A host as the user named it: an address, or a name that is resolved at each connect.
 ///

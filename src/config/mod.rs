@@ -6,18 +6,18 @@
 //! [`Error`] that shows the offending text and a right example.
 //! What flags exist, and which of them depend on each other, is left to `cli`.
 
-mod block;
+mod auth_schemes;
+mod cidr;
 mod credentials;
 mod destination;
 mod failover;
 mod header;
 mod host;
+mod inherited_socket;
 mod log;
 mod netrc;
-mod passed;
 mod pattern;
 mod proxy;
-mod schemes;
 mod tls;
 mod tunnel;
 
@@ -28,22 +28,22 @@ use std::time::Duration;
 use ::log::LevelFilter;
 
 use crate::error::Error;
-use crate::escape::Escaped;
-use crate::pac::Pac;
+use crate::text::escape::Escaped;
+use crate::upstream::pac::Pac;
 
-pub use self::block::{Block, Blocks};
+pub use self::auth_schemes::{Scheme, Schemes};
+pub use self::cidr::{Block, Blocks};
 pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};
 pub use self::failover::FailoverOn;
 pub use self::header::Header;
 pub(crate) use self::host::plain;
 pub use self::host::{Bind, Host, HostPort, ListenSpec};
+pub use self::inherited_socket::Passed;
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
-pub use self::passed::Passed;
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{Names, Protocol, ProxySpec, ProxyUrl};
-pub use self::schemes::{Scheme, Schemes};
 pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
 pub use self::tunnel::{Entrance, TunnelSpec, TunnelUrl};
 

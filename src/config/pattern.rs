@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::block::Block;
+use super::cidr::Block;
 use super::host::{read_port, split_port, Host};
 use super::{wrong, HostPort};
 use crate::error::Error;
-use crate::escape::Escaped;
+use crate::text::escape::Escaped;
 
 const RIGHT: &str = "example.org, 10.0.0.0/8 or example.org:443";
 

@@ -8,7 +8,7 @@ use super::destination::{redact, split_tls};
 use super::host::{read_port, refuse_scheme, Host};
 use super::{wrong, Bind, Destination, DestinationUrl, HostPort, ListenSpec, TlsSpec};
 use crate::error::Error;
-use crate::escape::Escaped;
+use crate::text::escape::Escaped;
 
 /// Bytes that the path of a Unix socket may have (unix(7): 108 with the NUL behind it).
 const PATH_LIMIT: usize = 107;

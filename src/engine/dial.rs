@@ -10,10 +10,10 @@ use tokio_core::reactor::Timeout;
 
 use super::resolve::{Lookup, Resolver};
 use crate::config::{Family, HostPort, Keepalive};
+use crate::engine::io::{Connecting, Handle, Socket};
 use crate::error::{Error, Peer};
-use crate::net::{Connecting, Handle, Socket};
-use crate::shortage;
-use crate::sys::Spare;
+use crate::os::exhaustion;
+use crate::os::sys::Spare;
 
 /// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -161,14 +161,14 @@ impl Race {
 
     fn failed(&mut self, error: io::Error) {
         let earlier = mem::replace(&mut self.error, io::ErrorKind::Other.into());
-        self.error = shortage::telling(earlier, error);
+        self.error = exhaustion::telling(earlier, error);
     }
 
     fn begin(&mut self, address: &SocketAddr, handle: &Handle) -> io::Result<()> {
         match Socket::connect(address, self.keepalive, handle) {
             Ok(connecting) => self.connecting.push(connecting),
             Err(e) => {
-                self.failed(shortage::of_attempt(address, e));
+                self.failed(exhaustion::of_attempt(address, e));
                 return Ok(());
             }
         }

@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use futures::{Async, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
 
-use crate::net::{Rewind, Transport, Upstream};
-use crate::wire::{Passage, Reply};
+use crate::engine::io::{Rewind, Transport, Upstream};
+use crate::proto::{Passage, Reply};
 
 /// The stream that carries one request and its reply.
 ///
@@ -145,8 +145,8 @@ impl<S: Transport> Transport for Forwarding<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::script::{Script, Step};
-    use crate::wire::Forward;
+    use crate::engine::io::mock_io::{Script, Step};
+    use crate::proto::Forward;
 
     const HEAD: &[u8] = b"POST http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
 

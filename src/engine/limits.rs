@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::task::{self, Task};
 use futures::{Async, Future, Poll};
 
-use super::clock::{Clock, Watched};
+use super::timer::{Clock, Watched};
 use crate::error::Error;
 
 /// A bound on clients at once, over all listeners and threads; also counts them.
@@ -172,7 +172,7 @@ mod tests {
     use futures::future::poll_fn;
 
     use super::*;
-    use crate::sys::Notifier;
+    use crate::os::sys::Notifier;
 
     struct Deaf;
 

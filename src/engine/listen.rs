@@ -8,11 +8,11 @@ use log::{info, warn};
 use tokio_core::reactor::Timeout;
 
 use super::limits::{Permit, Permits};
-use crate::lookup;
-use crate::net::{Accepting, Handle, Listening, Socket};
-use crate::report::Origin;
-use crate::shortage::{is_gone, plenty};
-use crate::sys::{self, Spare};
+use crate::engine::io::{Accepting, Handle, Listening, Socket};
+use crate::observe::access_log::Origin;
+use crate::os::exhaustion::{is_gone, plenty};
+use crate::os::resolver;
+use crate::os::sys::{self, Spare};
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -113,7 +113,7 @@ impl Listener {
     /// A descriptor, where there are others for look-ups.
     fn spare(&self) -> io::Result<Spare> {
         let spare = self.handle.spare()?;
-        (0..lookup::room())
+        (0..resolver::room())
             .map(|_| self.handle.spare())
             .collect::<io::Result<Vec<_>>>()?;
         Ok(spare)

@@ -12,8 +12,8 @@
 //! - `server` binds, starts the reactors and drains them; `shutdown` hears the signals,
 //!   `pulse` shows that a loop turns, `reload` changes what a running one does.
 //! - `listen` accepts, `limits` says how many and how long.
-//! - `session` is the chain; [`route`](crate::route) knows which proxy is next and what is
-//!   asked for, [`report`](crate::report) what is said of the end.
+//! - `session` is the chain; [`upstream`](crate::upstream) knows which proxy is next and what is
+//!   asked for, [`access_log`](crate::observe::access_log) what is said of the end.
 //! - `resolve`, `dial`, `secure` (TLS, where the peer speaks it), `connect` and `relay` are its
 //!   links, hand-written futures; `ask` goes from one connection to the next when a proxy wants
 //!   that; `ticker` keeps the `clock`.
@@ -26,29 +26,30 @@
 //! threads but the list of failed proxies, the count of clients, the resolver's answers and what a
 //! reload brings.
 
-mod ask;
-mod clock;
 mod connect;
 mod demo;
 mod dial;
-mod dynamic;
 mod forward;
+mod inbound;
+pub mod io;
 mod limits;
+mod lingering_close;
 mod listen;
-mod parting;
+mod negotiate;
 mod proxy;
-mod pulse;
 mod relay;
 mod reload;
 mod resolve;
-mod secure;
 mod server;
 mod session;
 mod shutdown;
 mod stdio;
 mod ticker;
+mod timer;
+mod tls;
+mod watchdog;
 
-use std::io;
+use std::io as std_io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -56,30 +57,32 @@ use futures::Future;
 use log::error;
 use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
-pub use self::ask::ask;
-pub use self::clock::Clock;
 pub use self::connect::{Connect, Failure};
 pub use self::dial::Dial;
 pub use self::forward::forwarding;
 pub use self::limits::{Deadline, Idle, Permit, Permits};
 pub use self::listen::{Client, Listener};
+pub use self::negotiate::negotiate;
 pub use self::proxy::Proxy;
 pub use self::relay::{Patience, Relay};
 pub use self::resolve::{Lookup, Resolver};
-pub use self::secure::secure;
 pub use self::server::{Delivery, Post};
 pub use self::session::{Opened, Opening};
 pub use self::shutdown::{Caught, Signals};
 pub use self::ticker::Ticker;
+pub use self::timer::Clock;
+pub use self::tls::secure;
 
-pub use crate::report::{Carried, Closed, Cut, LogContext, Origin, Side, Traffic, Visit};
-pub use crate::route::{Builder, Gateway, Tunnel, Via};
+pub use crate::observe::access_log::{
+    Carried, Closed, Cut, LogContext, Origin, Side, Traffic, Visit,
+};
+pub use crate::upstream::{Builder, Gateway, Tunnel, Via};
 
 use crate::config::{Config, Splice, Timeouts};
+use crate::engine::io::{Handle, Transport};
 use crate::error::Error;
-use crate::net::{Handle, Transport};
-use crate::reload::Source;
-use crate::tally::Gauge;
+use crate::listener::reload::Source;
+use crate::observe::stats::Gauge;
 
 /// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
 /// source the listeners follow it at SIGHUP, which ends the program otherwise.
@@ -151,7 +154,7 @@ impl Engine {
     /// # Errors
     ///
     /// When there is no descriptor for its epoll set.
-    pub fn new(core: &CoreHandle, settings: Settings) -> io::Result<Engine> {
+    pub fn new(core: &CoreHandle, settings: Settings) -> std_io::Result<Engine> {
         let handle = Handle::new(core)?;
         let clock = Clock::new(tick(&settings.timeouts));
         let core = core.clone();

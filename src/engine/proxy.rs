@@ -16,13 +16,13 @@ use super::limits::Deadline;
 use super::session::boxed;
 use super::{Engine, Opening};
 use crate::config::{Family, HostPort, ServeSpec};
+use crate::engine::io::{poll_io, Rewind, Socket};
 use crate::error::{Error, Peer};
-use crate::net::{poll_io, Rewind, Socket};
-use crate::policy::{Denial, Policy, GRANTED};
-use crate::report::Visit;
-use crate::route::Via;
-use crate::sys::Spare;
-use crate::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
+use crate::inbound::policy::{Denial, Policy, GRANTED};
+use crate::observe::access_log::Visit;
+use crate::os::sys::Spare;
+use crate::proto::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
+use crate::upstream::Via;
 
 /// What one read asks for: most requests come in one.
 const CHUNK: usize = 2 * 1024;

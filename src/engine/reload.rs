@@ -7,7 +7,7 @@ use futures::sync::oneshot;
 use futures::{Future, Stream};
 
 use super::{Delivery, Engine, Patience, Permits, Settings, Shared};
-use crate::duty::{Duty, Limits};
+use crate::listener::settings::{Duty, Limits};
 
 impl Engine {
     /// Starts to serve the clients of each post that is delivered, as [`accept`](Engine::accept)

@@ -15,8 +15,8 @@ use futures::sync::oneshot;
 use futures::{Async, Future, Poll};
 
 use crate::config::{Family, Host, HostPort};
-use crate::lookup::{look_up, THREADS};
-use crate::route;
+use crate::os::resolver::{look_up, THREADS};
+use crate::upstream;
 
 /// Resolves names; cloned freely, to other threads too.
 #[derive(Clone, Default)]
@@ -38,12 +38,12 @@ impl Resolver {
         let port = address.port;
         match &address.host {
             Host::Ip(ip) => {
-                let found = route::in_order(vec![SocketAddr::new(*ip, port)], family);
+                let found = upstream::in_order(vec![SocketAddr::new(*ip, port)], family);
                 Lookup(Either::A(future::result(found)))
             }
             Host::Name(name) => {
                 let name = name.clone();
-                let found = self.run(move || route::in_order(look_up(&name, port)?, family));
+                let found = self.run(move || upstream::in_order(look_up(&name, port)?, family));
                 Lookup(match found {
                     Ok(found) => Either::B(found),
                     Err(e) => Either::A(future::err(e)),

@@ -15,18 +15,18 @@ use super::reload::{begun, over};
 use super::shutdown::{Caught, Leader, Stop};
 use super::{Client, Engine, Listener, Permits, Settings, Visit};
 use crate::config::Config;
-use crate::duty::Terms;
+use crate::engine::io::Listening;
 use crate::error::Error;
-use crate::net::Listening;
-use crate::reload::{self, Reload, Source};
-use crate::report::{self, LogContext};
-use crate::roster::Roster;
-use crate::service::{self, Service};
-use crate::supervisor::{Pulse, Supervisor};
-use crate::sys;
+use crate::listener::bind::{self, Service};
+use crate::listener::reload::{self, Reload, Source};
+use crate::listener::set::Roster;
+use crate::listener::settings::Terms;
+use crate::observe::access_log::{self, LogContext};
+use crate::os::sd_notify::{Pulse, Supervisor};
+use crate::os::sys;
 
 /// A listener of one thread, and what it is for.
-pub type Post = service::Post<Listening>;
+pub type Post = bind::Post<Listening>;
 
 /// The listeners that a reload brings to one thread.
 pub type Delivery = reload::Delivery<Listening>;
@@ -204,7 +204,7 @@ impl Reactor {
             .map_err(|(e, _)| e)
             .and_then(move |(_, signals)| {
                 let limit = engine.settings().timeouts.drain;
-                report::stopping(permits.held(), limit);
+                access_log::stopping(permits.held(), limit);
                 supervisor.stopping();
                 drop(leader);
                 let hurried = signals.into_future().map(|_| End::Hurried);
@@ -215,8 +215,8 @@ impl Reactor {
                         // Counted before another thread cuts its own.
                         match end {
                             End::Drained => {}
-                            End::Late => report::cut_after(permits.held(), limit),
-                            End::Hurried => report::cut_by_signal(permits.held()),
+                            End::Late => access_log::cut_after(permits.held(), limit),
+                            End::Hurried => access_log::cut_by_signal(permits.held()),
                         }
                         drop(ender);
                         end
@@ -312,7 +312,7 @@ impl Engine {
         session.then(move |end| {
             drop(permit);
             if let Err(e) = end {
-                report::unserved(&context, tally.as_ref(), &e);
+                access_log::unserved(&context, tally.as_ref(), &e);
             }
             Ok(())
         })

@@ -7,18 +7,18 @@ use futures::future::{self, Either, Loop};
 use futures::{task, Async, Future, Poll};
 use log::debug;
 
-use super::ask::ask;
 use super::dial::Dial;
 use super::forward::forwarding;
 use super::limits::Deadline;
+use super::negotiate::negotiate;
 use super::resolve::Resolver;
 use super::{secure, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
+use crate::engine::io::{Rewind, Socket, Transport, Upstream};
 use crate::error::{Error, Peer, Phase};
-use crate::net::{Rewind, Socket, Transport, Upstream};
-use crate::report::{Carried, LogContext, LogScope, Visit};
-use crate::route::{Attempts, Candidate, Leg, Question, Silence, Via, Ways};
-use crate::wire::Passage;
+use crate::observe::access_log::{Carried, LogContext, LogScope, Visit};
+use crate::proto::Passage;
+use crate::upstream::{Attempts, Candidate, Leg, Question, Silence, Via, Ways};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -279,7 +279,7 @@ impl Engine {
     {
         debug!("{}: connected, asking for {}", leg.peer(), leg.target());
         let (limit, silence) = (self.settings().timeouts.handshake, leg.silence());
-        let asked = ask(stream, leg, reach_it);
+        let asked = negotiate(stream, leg, reach_it);
         let asked = match silence.suspicious_after() {
             Some(time) => Either::A(boxed(self.warning_after(time, &silence, asked))),
             None => Either::B(asked),

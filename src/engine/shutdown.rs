@@ -10,7 +10,7 @@ use futures::{Async, Future, Poll, Stream};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
-use crate::net::{Handle, Socket};
+use crate::engine::io::{Handle, Socket};
 
 /// The signals are caught; nobody hears them yet.
 ///

@@ -8,10 +8,10 @@ use tokio_core::reactor::Core;
 
 use super::{shutdown, Engine, Gateway, Origin, Settings, Tunnel};
 use crate::config::{Config, Destination};
+use crate::engine::io::Socket;
 use crate::error::Error;
-use crate::net::Socket;
-use crate::stdio;
-use crate::sys;
+use crate::os::stdio;
+use crate::os::sys;
 
 /// Carries stdin to `destination` and its answer to stdout, until both have ended or SIGTERM
 /// comes. SIGINT is left to whoever shares the terminal.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::{Async, Future, Poll, Stream};
 
-use super::clock::Clock;
+use super::timer::Clock;
 
 /// Ticks a clock, and never ends but by an error of its timer.
 ///

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use ptunnel::pac::{Outfit, Pac};
+use ptunnel::upstream::pac::{Outfit, Pac};
 
 use crate::route::{origin, proxy};
 use crate::serve::granted;
@@ -651,7 +651,7 @@ fn a_program_that_is_not_prepared_for_it_is_told_how() {
     let folder = TempDir::new();
     let file = folder.file("corp.pac", saying("return 'DIRECT'"));
     let why = Pac::read(&file, Outfit::default()).unwrap_err().to_string();
-    assert!(why.contains("ptunnel::pac::enable()"), "{}", why);
+    assert!(why.contains("ptunnel::upstream::pac::enable()"), "{}", why);
 }
 
 #[test]

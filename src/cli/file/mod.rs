@@ -4,7 +4,7 @@
 //! is one definition of what exists and one judgement of what is right: clap's and `configure`'s.
 //! What was typed goes before what is written: see `yields`.
 
-mod depth;
+mod nesting;
 mod toml;
 
 use std::collections::HashMap;
@@ -15,11 +15,11 @@ use std::io::Read;
 use clap::ArgMatches;
 
 use self::toml::{Item, Value};
-use super::definition::{self, Flag};
-use super::privacy;
-use super::secrecy::Secretive;
+use super::argv::Secretive;
+use super::file_mode;
+use super::flag_table::{self, Flag};
 use crate::error::Error;
-use crate::escape::Escaped;
+use crate::text::escape::Escaped;
 
 /// The name of the tunnels in a file: on the command line they have none.
 const TUNNELS: &str = "tunnels";
@@ -95,13 +95,13 @@ impl ConfigFile {
         Ok(ConfigFile {
             path: path.to_string(),
             entries,
-            remedy: privacy::remedy(path, &metadata),
+            remedy: file_mode::remedy(path, &metadata),
         })
     }
 
     /// Leaves out what was typed, too, or can't be had together with what was.
     pub(super) fn yield_to(&mut self, typed: &ArgMatches<'_>) {
-        let options = definition::options();
+        let options = flag_table::options();
         self.entries
             .retain(|entry| !yields(entry.name, typed, &options));
     }
@@ -203,8 +203,8 @@ pub fn words_of_text(text: &str) -> Result<Vec<(usize, String)>, (usize, String)
 
 /// The words of a file's text.
 fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
-    depth::check(text)?;
-    let options = definition::options();
+    nesting::check(text)?;
+    let options = flag_table::options();
     let mut entries = Vec::new();
     let mut lines = HashMap::new();
     for Item { line, key, value } in toml::items(text)? {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
-use crate::escape::Escaped;
+use crate::text::escape::Escaped;
 
 /// `key = value`, and where it begins.
 pub(super) struct Item {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::cli::definition::Flag;
+use crate::cli::flag_table::Flag;
 
 /// What a shell can know of a value.
 enum Guess<'a> {

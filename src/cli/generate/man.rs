@@ -1,6 +1,6 @@
 //! The manual page, in the macros of man(7).
 
-use crate::cli::definition::Flag;
+use crate::cli::flag_table::Flag;
 use crate::cli::flags::{ABOUT, AFTER};
 
 /// Every page has one: when the flags last changed.

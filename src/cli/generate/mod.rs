@@ -6,7 +6,7 @@
 mod completions;
 mod man;
 
-use super::definition::options;
+use super::flag_table::options;
 
 /// The values of `--generate`.
 pub(super) const KINDS: &[&str] = &["man", "complete-bash", "complete-zsh", "complete-fish"];

@@ -13,12 +13,12 @@ use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::X509;
 
-use super::terms::TlsTerms;
+use super::messages::TlsTerms;
 use super::{TlsOptions, TlsPeer};
 use crate::config::HostPort;
 use crate::error::Error;
-use crate::escape::Escaped;
-use crate::sys;
+use crate::os::sys;
+use crate::text::escape::Escaped;
 
 /// Whether there is TLS in this build; why not, if there isn't.
 pub(in crate::config) fn available() -> Result<(), String> {

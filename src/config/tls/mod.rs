@@ -2,19 +2,19 @@
 //! good.
 
 #[cfg(not(feature = "tls"))]
-mod absent;
+mod disabled;
 #[cfg(feature = "tls")]
 mod load;
 #[cfg(feature = "tls")]
-mod terms;
+mod messages;
 
 #[cfg(not(feature = "tls"))]
-pub use self::absent::TlsSpec;
+pub use self::disabled::TlsSpec;
 #[cfg(feature = "tls")]
 pub use self::load::TlsSpec;
 
 #[cfg(not(feature = "tls"))]
-pub(super) use self::absent::{available, MISSING};
+pub(super) use self::disabled::{available, MISSING};
 #[cfg(feature = "tls")]
 pub(super) use self::load::available;
 

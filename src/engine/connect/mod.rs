@@ -8,9 +8,9 @@ use futures::{Async, Future, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use crate::config::HostPort;
+use crate::engine::io::{poll_io, Rewind};
 use crate::error::{Error, Peer};
-use crate::net::{poll_io, Rewind};
-use crate::wire::{Exchange, Malformed, Outcome, Refusal, Step};
+use crate::proto::{Exchange, Malformed, Outcome, Refusal, Step};
 
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;
@@ -64,7 +64,7 @@ impl<S> fmt::Debug for Connect<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite> Connect<S> {
-    /// Will ask over `stream` when it is polled: a [`Request`](crate::wire::Request), or an
+    /// Will ask over `stream` when it is polled: a [`Request`](crate::proto::Request), or an
     /// exchange that was begun on another connection.
     pub fn new(stream: S, exchange: impl Into<Exchange>) -> Connect<S> {
         let mut exchange = exchange.into();

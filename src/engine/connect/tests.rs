@@ -1,8 +1,8 @@
 //! The exchange over scripted streams: every way in which a reply can arrive.
 
 use super::*;
-use crate::net::script::{drive, Script, Step as Wire};
-use crate::wire::{Request, HEAD_LIMIT};
+use crate::engine::io::mock_io::{drive, Script, Step as Wire};
+use crate::proto::{Request, HEAD_LIMIT};
 
 const REQUEST: &[u8] = b"CONNECT example.org:22 HTTP/1.1\r\nHost: example.org:22\r\n\r\n";
 const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\nX-Tag: a\r\n\r\n";
@@ -139,7 +139,7 @@ fn is_not_polled_after_its_end() {
 #[test]
 fn its_debug_text_holds_no_credential() {
     let proxy: crate::config::ProxySpec = "http://joe:hunter2@h".parse().unwrap();
-    let value = crate::wire::auth::basic(&proxy.credentials.unwrap());
+    let value = crate::proto::auth::basic(&proxy.credentials.unwrap());
     let request = Request::connect(&"a:1".parse().unwrap()).authorization(value.clone());
     let connect = Connect::new(Script::saying(vec![GRANTED]), request);
     let token = value.reveal().trim_start_matches("Basic ").to_string();

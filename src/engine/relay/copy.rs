@@ -7,7 +7,7 @@ use std::io;
 use futures::{Async, Poll};
 
 use super::half::{Broken, Round};
-use crate::net::Transport;
+use crate::engine::io::Transport;
 
 /// The scratch buffer's size: the most that a blocked direction can come to own.
 const SCRATCH: usize = 32 * 1024;

@@ -21,8 +21,8 @@ use futures::{task, try_ready, Async, Poll};
 use super::copy::{self, Backlog};
 use super::splice::{Loan, Spliced};
 use crate::config::Splice;
-use crate::net::Transport;
-use crate::shortage::is_shortage;
+use crate::engine::io::Transport;
+use crate::os::exhaustion::is_shortage;
 
 /// Rounds in one poll before other tunnels get their turn.
 const ROUNDS: usize = 16;

@@ -11,7 +11,7 @@
 
 mod copy;
 mod half;
-mod patience;
+mod idle;
 mod splice;
 
 use std::io;
@@ -20,15 +20,15 @@ use std::time::Instant;
 
 use futures::{task, Async, Future, Poll};
 
-pub use self::patience::Patience;
+pub use self::idle::Patience;
 
 use self::half::{Broken, End, HalfDuplex};
-use self::patience::{Over, Phase, Watch};
-use super::clock::Clock;
+use self::idle::{Over, Phase, Watch};
+use super::timer::Clock;
 use crate::config::Splice;
-use crate::net::Transport;
-use crate::report::{breaks_request, Closed, Cut, Side, Traffic};
-use crate::tally::Gauge;
+use crate::engine::io::Transport;
+use crate::observe::access_log::{breaks_request, Closed, Cut, Side, Traffic};
+use crate::observe::stats::Gauge;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///

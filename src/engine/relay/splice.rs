@@ -12,9 +12,9 @@ use futures::Async;
 
 use super::copy::Backlog;
 use super::half::{Broken, Round};
-use crate::delivery::is_splice_failure;
-use crate::net::Transport;
-use crate::sys::Pipe;
+use crate::engine::io::Transport;
+use crate::os::delivery::is_splice_failure;
+use crate::os::sys::Pipe;
 
 /// What a pipe is asked to hold.
 const CAPACITY: usize = 256 * 1024;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::net::script::{drive, Script, Step};
+use crate::engine::io::mock_io::{drive, Script, Step};
 
 fn run(client: Script, upstream: Script) -> Result<Traffic, Cut> {
     drive(Relay::new(client, upstream)).map(|closed| closed.traffic)
@@ -185,7 +185,7 @@ fn poll_once<C: Transport, U: Transport, G: Gauge>(relay: &mut Relay<C, U, G>) -
 }
 
 /// Fails when the upstream has seen an end before it sent all of its own.
-struct Unended(Rc<std::cell::RefCell<crate::net::script::Seen>>);
+struct Unended(Rc<std::cell::RefCell<crate::engine::io::mock_io::Seen>>);
 
 impl Gauge for Unended {
     fn note(&self, carried: Traffic) {

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use futures::{Future, Stream};
 use openssl::ssl::SslAcceptor;
+use ptunnel::engine::io::{Handle, Listening};
 use ptunnel::engine::{Listener, Permits};
-use ptunnel::net::{Handle, Listening};
 use ptunnel_benches_legacy::plaintext::{connection, date, Opaque};
 use ptunnel_benches_legacy::serving::Serving;
 use ptunnel_benches_legacy::tls::acceptor;

@@ -6,8 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use futures::Stream;
+use ptunnel::engine::io::{Handle, Listening};
 use ptunnel::engine::{Listener, Permits};
-use ptunnel::net::{Handle, Listening};
 use ptunnel_benches_legacy::plaintext::{connection, date};
 use ptunnel_benches_legacy::serving::Serving;
 use tokio_core::reactor::Core;

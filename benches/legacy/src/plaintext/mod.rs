@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures::future::{self, FutureResult};
 use futures::{Async, Future, Poll, Stream};
-use ptunnel::net::Transport;
+use ptunnel::engine::io::Transport;
 use tokio_core::reactor::{Handle, Interval};
 
 use crate::http::{self, Date, Response, Route};

@@ -104,15 +104,15 @@ const TABLE: &[(&str, Share)] = &[
     ("pipe2", Share::Calls),
     ("syscall", Share::Calls),
     // Ours.
-    ("ptunnel::wire::*", Share::Parsing),
+    ("ptunnel::proto::*", Share::Parsing),
     ("ptunnel::config::*", Share::Parsing),
-    ("ptunnel::report::*", Share::Formatting),
-    ("ptunnel::logging::*", Share::Formatting),
-    ("ptunnel::escape::*", Share::Formatting),
-    ("ptunnel::net::*", Share::Reactor),
-    ("ptunnel::engine::clock::*", Share::Reactor),
+    ("ptunnel::observe::access_log::*", Share::Formatting),
+    ("ptunnel::observe::logging::*", Share::Formatting),
+    ("ptunnel::text::escape::*", Share::Formatting),
+    ("ptunnel::engine::io::*", Share::Reactor),
+    ("ptunnel::engine::timer::*", Share::Reactor),
     ("ptunnel::engine::ticker::*", Share::Reactor),
-    ("ptunnel::sys::*", Share::Calls),
+    ("ptunnel::os::sys::*", Share::Calls),
     ("ptunnel_compat::*", Share::Bridge),
     ("ptunnel_r3::bridged::*", Share::Bridge),
     ("profile_work::work::*", Share::Load),
@@ -274,7 +274,7 @@ mod tests {
                 Share::Reactor,
             ),
             (
-                "<ptunnel::net::reactor::Queue as futures::task_impl::Notify>::notify",
+                "<ptunnel::engine::io::reactor::Queue as futures::task_impl::Notify>::notify",
                 Share::Reactor,
             ),
             (
@@ -282,7 +282,10 @@ mod tests {
                 Share::Program,
             ),
             ("ptunnel_r5::server::serve::{{closure}}", Share::Program),
-            ("ptunnel::wire::response::Response::decode", Share::Parsing),
+            (
+                "ptunnel::proto::http::response::Response::decode",
+                Share::Parsing,
+            ),
             (
                 "<ptunnel_compat::task::crossing::PutBack as core::ops::drop::Drop>::drop",
                 Share::Bridge,
@@ -305,7 +308,7 @@ mod tests {
                 Share::Calls,
             ),
             (
-                "core::ptr::drop_in_place<core::option::Option<ptunnel::engine::clock::Watched>>",
+                "core::ptr::drop_in_place<core::option::Option<ptunnel::engine::timer::Watched>>",
                 Share::Reactor,
             ),
             (

@@ -3,7 +3,7 @@
 use futures01::sync::mpsc;
 use futures01::{Future as Future01, IntoFuture};
 use ptunnel::engine::{Delivery, Engine, Permits, Post, Settings};
-use ptunnel::supervisor::Pulse;
+use ptunnel::os::sd_notify::Pulse;
 use ptunnel::Error;
 use ptunnel_compat::core::CoreThread;
 use ptunnel_compat::spawn::Lost;

@@ -13,7 +13,7 @@ mod stdio;
 use std::process;
 
 use ptunnel::config::Config;
-use ptunnel::reload::Source;
+use ptunnel::listener::reload::Source;
 use ptunnel::{cli, Error};
 
 fn main() {

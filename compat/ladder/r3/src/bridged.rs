@@ -7,10 +7,10 @@ use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll};
 
 use futures01::{Async, Future, Poll as Poll01};
-use ptunnel::net::{Pipe, Transport};
+use ptunnel::engine::io::{Pipe, Transport};
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task;
-use ptunnel_r5::net::Transport as Transport1;
+use ptunnel_r5::io::Transport as Transport1;
 use ptunnel_r5::relay::{is_urgent, Checkup};
 use tokio::task::coop::has_budget_remaining;
 use tokio_io::{AsyncRead, AsyncWrite};
@@ -153,7 +153,7 @@ impl<S: Transport1> AsyncWrite for Bridged<S> {
 mod tests {
     use futures01::future;
     use ptunnel_compat::task::{As01, AsStd};
-    use ptunnel_r5::net::UnixSocket;
+    use ptunnel_r5::io::UnixSocket;
     use tokio::net::UnixStream;
     use tokio::task::consume_budget;
 

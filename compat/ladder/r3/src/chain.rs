@@ -11,13 +11,13 @@ use futures01::future::{self, Either, Loop};
 use futures01::Future;
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
-use ptunnel::engine::{ask, secure, Opening};
-use ptunnel::net::{Rewind, Upstream as Upstream01};
-use ptunnel::report::{Carried, Visit};
-use ptunnel::route::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
+use ptunnel::engine::io::{Rewind, Upstream as Upstream01};
+use ptunnel::engine::{negotiate, secure, Opening};
+use ptunnel::observe::access_log::{Carried, Visit};
+use ptunnel::upstream::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
-use ptunnel_r5::net::{Tcp, Transport};
+use ptunnel_r5::io::{Tcp, Transport};
 use ptunnel_r5::Resolver;
 use tokio::time::sleep;
 
@@ -186,7 +186,7 @@ fn ask_in_time(
         }
         Err(silence.error(limit))
     });
-    unless(late, ask(stream, leg, reach_it))
+    unless(late, negotiate(stream, leg, reach_it))
 }
 
 /// Looks the target up, where the proxy shall be asked for an address: r5's, with its own limit.

@@ -13,14 +13,14 @@ use std::rc::Rc;
 
 use ptunnel::cli;
 use ptunnel::engine::Connect as Connect01;
-use ptunnel::report::{Carried, Closed, Cut, Visit};
-use ptunnel::route::{Leg, Tunnel};
-use ptunnel::tally::{Gauge, Meter};
-use ptunnel::wire::{Exchange, Outcome, Passage};
+use ptunnel::observe::access_log::{Carried, Closed, Cut, Visit};
+use ptunnel::observe::stats::{Gauge, Meter};
+use ptunnel::proto::{Exchange, Outcome, Passage};
+use ptunnel::upstream::{Leg, Tunnel};
 use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task::AsStd;
-use ptunnel_r5::net::{Rewind, Transport, Upstream};
+use ptunnel_r5::io::{Rewind, Transport, Upstream};
 use ptunnel_r5::{Connect, Engine, Links, Native, Opened, Settings, Vital};
 
 fn main() {

@@ -1,11 +1,11 @@
 //! The CONNECT exchange over one connection: an [`Exchange`] driven by a stream.
 
-use ptunnel::route::Leg;
-use ptunnel::wire::{Exchange, Outcome, Step};
+use ptunnel::proto::{Exchange, Outcome, Step};
+use ptunnel::upstream::Leg;
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::net::{Rewind, Upstream};
+use crate::io::{Rewind, Upstream};
 
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;

@@ -3,7 +3,7 @@
 use std::thread;
 
 use ptunnel::config::Config;
-use ptunnel::supervisor::Pulse;
+use ptunnel::os::sd_notify::Pulse;
 use ptunnel::Error;
 use tokio::sync::mpsc;
 

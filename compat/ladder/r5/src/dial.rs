@@ -8,10 +8,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ptunnel::config::{Family, HostPort, Keepalive};
-use ptunnel::{shortage, Error, Peer};
+use ptunnel::os::exhaustion;
+use ptunnel::{Error, Peer};
 use tokio::time::timeout;
 
-use crate::net::{self, Tcp};
+use crate::io::{connect, Tcp};
 use crate::Resolver;
 
 /// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
@@ -63,14 +64,14 @@ async fn race(addresses: Vec<SocketAddr>, keepalive: Option<Keepalive>) -> io::R
         match answer {
             Ok(stream) => return Ok(stream),
             // No reason to let the next one wait any longer (RFC 8305 §5).
-            Err(e) => error = shortage::telling(error, e),
+            Err(e) => error = exhaustion::telling(error, e),
         }
     }
 }
 
 async fn attempt(address: SocketAddr, keepalive: Option<Keepalive>) -> io::Result<Tcp> {
-    let connected = net::connect(address, keepalive).await;
-    connected.map_err(|e| shortage::of_attempt(&address, e))
+    let connected = connect(address, keepalive).await;
+    connected.map_err(|e| exhaustion::of_attempt(&address, e))
 }
 
 /// What the first attempt to end came to; it is no longer among them then.

@@ -11,8 +11,8 @@
 //!
 //! What waits for one thing after the other has become an `async fn`: `listen`, `session`,
 //! `dial`, `secure`, `connect`, `dynamic`, `proxy`. What waits for two directions at once, millions of times, is still
-//! written by hand: [`relay`]. What never polled ([`ptunnel::config`], [`ptunnel::wire`],
-//! [`ptunnel::route`], [`ptunnel::report`] and their like) isn't here at all: it is used as it
+//! written by hand: [`relay`]. What never polled ([`ptunnel::config`], [`ptunnel::proto`],
+//! [`ptunnel::upstream`], [`ptunnel::observe::access_log`] and their like) isn't here at all: it is used as it
 //! was.
 //!
 //! Lower rungs of the ladder (r2 to r4) take from here what they have already; [`Links`] is where
@@ -22,45 +22,45 @@
 #![warn(missing_docs)]
 
 mod connect;
+mod critical;
 mod demo;
 mod dial;
-mod dynamic;
+mod inbound;
+pub mod io;
 mod limits;
+mod lingering_close;
 mod links;
 mod listen;
-pub mod net;
-mod panics;
-mod parting;
 mod proxy;
-mod pulse;
 pub mod relay;
 mod resolve;
-mod secure;
 mod server;
 mod session;
 pub mod shutdown;
 mod stdio;
 pub mod system;
+mod tls;
+mod watchdog;
 
 use std::rc::Rc;
 
 use ptunnel::config::{Config, Splice, Timeouts};
-use ptunnel::duty::Terms;
-use ptunnel::reload::Source;
-use ptunnel::route::Tunnel;
+use ptunnel::listener::reload::Source;
+use ptunnel::listener::settings::Terms;
+use ptunnel::upstream::Tunnel;
 use ptunnel::Error;
 
 pub use self::connect::connect;
+pub use self::critical::Vital;
 pub use self::dial::dial;
 pub use self::limits::{within, Permit, Permits};
 pub use self::links::{Connect, Links, Native};
 pub use self::listen::{Client, Listener};
-pub use self::panics::Vital;
-pub use self::pulse::beat;
 pub use self::resolve::Resolver;
-pub use self::secure::secure;
 pub use self::server::runtime;
 pub use self::session::{until_clear, Opened};
+pub use self::tls::secure;
+pub use self::watchdog::beat;
 
 /// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
 /// source the listeners follow it at SIGHUP, which ends the program otherwise.

@@ -7,13 +7,13 @@ use std::future::Future;
 use std::rc::Rc;
 
 use ptunnel::config::Splice;
-use ptunnel::report::{Carried, Closed, Cut, Visit};
-use ptunnel::route::{Leg, Tunnel};
-use ptunnel::tally::{Gauge, Meter};
-use ptunnel::wire::{Exchange, Outcome, Passage};
+use ptunnel::observe::access_log::{Carried, Closed, Cut, Visit};
+use ptunnel::observe::stats::{Gauge, Meter};
+use ptunnel::proto::{Exchange, Outcome, Passage};
+use ptunnel::upstream::{Leg, Tunnel};
 use ptunnel::Error;
 
-use crate::net::{Rewind, Transport, Upstream};
+use crate::io::{Rewind, Transport, Upstream};
 use crate::relay::{Clock, Patience, Relay};
 use crate::session::{forwarding, relay_boxed};
 use crate::{Engine, Opened, Settings, Vital};

@@ -9,15 +9,15 @@ use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
 use log::{info, warn};
-use ptunnel::lookup;
-use ptunnel::report::Origin;
-use ptunnel::shortage::{is_gone, plenty};
+use ptunnel::observe::access_log::Origin;
+use ptunnel::os::exhaustion::{is_gone, plenty};
+use ptunnel::os::resolver;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{getrlimit, Resource};
 use tokio::time::{sleep, Sleep};
 
+use crate::io::Accept;
 use crate::limits::{Permit, Permits};
-use crate::net::Accept;
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -186,7 +186,7 @@ impl<A: Accept> Listener<A> {
     /// A descriptor, where there are others for look-ups.
     fn spare(&self) -> io::Result<OwnedFd> {
         let spare = fcntl_dupfd_cloexec(&self.listener, 0)?;
-        (0..lookup::room())
+        (0..resolver::room())
             .map(|_| fcntl_dupfd_cloexec(&self.listener, 0))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(spare)

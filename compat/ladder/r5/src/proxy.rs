@@ -9,16 +9,16 @@
 
 use std::os::fd::OwnedFd;
 
-use ptunnel::policy::{Denial, Policy, GRANTED};
-use ptunnel::report::{Line, Visit};
-use ptunnel::route::Via;
-use ptunnel::wire::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
+use ptunnel::inbound::policy::{Denial, Policy, GRANTED};
+use ptunnel::observe::access_log::{Line, Visit};
+use ptunnel::proto::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
+use ptunnel::upstream::Via;
 use ptunnel::{Error, Peer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::io::{Rewind, Tcp, Transport};
 use crate::limits::within;
-use crate::net::{Rewind, Tcp, Transport};
-use crate::parting::tell;
+use crate::lingering_close::tell;
 use crate::session::unless_left;
 use crate::{Engine, Links};
 

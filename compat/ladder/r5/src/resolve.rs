@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ptunnel::config::{Family, Host, HostPort};
-use ptunnel::lookup::{look_up, THREADS};
-use ptunnel::route;
+use ptunnel::os::resolver::{look_up, THREADS};
+use ptunnel::upstream;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::stderr;
 use tokio::sync::Semaphore;
@@ -38,11 +38,11 @@ impl Resolver {
     pub async fn lookup(&self, address: &HostPort, family: Family) -> io::Result<Vec<SocketAddr>> {
         let port = address.port;
         let name = match &address.host {
-            Host::Ip(ip) => return route::in_order(vec![SocketAddr::new(*ip, port)], family),
+            Host::Ip(ip) => return upstream::in_order(vec![SocketAddr::new(*ip, port)], family),
             Host::Name(name) => name.clone(),
         };
         let found = self.run(move || look_up(&name, port)).await;
-        route::in_order(found??, family)
+        upstream::in_order(found??, family)
     }
 
     /// Does what blocks on the same threads.

@@ -8,27 +8,27 @@ use std::sync::Arc;
 use std::thread;
 
 use ptunnel::config::Config;
-use ptunnel::duty::{Duty, Terms};
-use ptunnel::lookup;
-use ptunnel::reload::{Delivery, Reload, Source};
-use ptunnel::report::{self, LogContext, Visit};
-use ptunnel::roster::Roster;
-use ptunnel::service::{Open, Post, Service};
-use ptunnel::supervisor::{Pulse, Supervisor};
+use ptunnel::listener::bind::{Open, Post, Service};
+use ptunnel::listener::reload::{Delivery, Reload, Source};
+use ptunnel::listener::set::Roster;
+use ptunnel::listener::settings::{Duty, Terms};
+use ptunnel::observe::access_log::{self, LogContext, Visit};
+use ptunnel::os::resolver;
+use ptunnel::os::sd_notify::{Pulse, Supervisor};
 use ptunnel::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{spawn_local, yield_now, LocalSet};
 
-use crate::net::{Accept, Listening, Transport};
-use crate::panics::{contained, Vital};
+use crate::critical::{contained, Vital};
+use crate::io::{Accept, Listening, Transport};
 use crate::shutdown::{lead, End, Phase, Phases, Signals};
 use crate::system::{monotonic, raise_descriptor_limit};
-use crate::{beat, dynamic, Client, Engine, Links, Listener, Permits, Settings};
+use crate::{beat, inbound, Client, Engine, Links, Listener, Permits, Settings};
 
 /// Per thread: for our names, and for those of the embedded proxy's guests.
-const BLOCKING_THREADS: usize = 2 * lookup::THREADS;
+const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 
 /// Binds every listener of the configuration, tells of each on stdout, and serves until a
 /// signal comes and the live tunnels have ended.
@@ -257,13 +257,13 @@ async fn serve<L: Links, S: Transport + 'static>(
         }
         // Boxed: the others' idle tunnels shall not weigh what its own do.
         Service::Dynamic(guests) => {
-            Box::pin(dynamic::serve(&engine, spare, socket, visit, guests)).await
+            Box::pin(inbound::serve(&engine, spare, socket, visit, guests)).await
         }
         Service::Proxy(policy) => engine.serve_proxy(spare, socket, visit, policy).await,
     };
     drop(permit);
     if let Err(e) = end {
-        report::unserved(&context, terms.tally.as_ref(), &e);
+        access_log::unserved(&context, terms.tally.as_ref(), &e);
     }
 }
 

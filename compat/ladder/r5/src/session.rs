@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
-use ptunnel::report::{Carried, Closed, Cut, LogContext, LogScope, Visit};
-use ptunnel::route::{Attempts, Candidate, Leg, Silence, Tunnel, Via, Ways};
-use ptunnel::tally::Meter;
-use ptunnel::wire::{Outcome, Passage};
+use ptunnel::observe::access_log::{Carried, Closed, Cut, LogContext, LogScope, Visit};
+use ptunnel::observe::stats::Meter;
+use ptunnel::proto::{Outcome, Passage};
+use ptunnel::upstream::{Attempts, Candidate, Leg, Silence, Tunnel, Via, Ways};
 use ptunnel::{Error, Peer, Phase};
 use tokio::time::timeout;
 
+use crate::io::{Forwarding, Rewind, Tcp, Transport, Upstream};
 use crate::limits::within;
-use crate::net::{Forwarding, Rewind, Tcp, Transport, Upstream};
 use crate::{secure, Connect, Engine, Links, Resolver};
 
 /// A way to the destination, opened for one client.

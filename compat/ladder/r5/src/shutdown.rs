@@ -7,8 +7,8 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use ptunnel::report;
-use ptunnel::supervisor::Supervisor;
+use ptunnel::observe::access_log;
+use ptunnel::os::sd_notify::Supervisor;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::watch;
 
@@ -105,17 +105,17 @@ pub async fn lead(
     phase.send_replace(Phase::Serving);
     supervisor.ready("listening");
     signals.next().await;
-    report::stopping(held(), limit);
+    access_log::stopping(held(), limit);
     supervisor.stopping();
     phase.send_replace(Phase::Draining);
     tokio::select! {
         biased;
         () = idle => {}
         () = signals.next() => {
-            report::cut_by_signal(held());
+            access_log::cut_by_signal(held());
             return End::Hurried;
         }
-        () = tokio::time::sleep(limit) => report::cut_after(held(), limit),
+        () = tokio::time::sleep(limit) => access_log::cut_after(held(), limit),
     }
     phase.send_replace(Phase::Ending);
     End::Orderly

@@ -4,15 +4,15 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::panic::resume_unwind;
 
 use ptunnel::config::{Config, Destination};
-use ptunnel::report::Origin;
-use ptunnel::route::{Gateway, Tunnel};
-use ptunnel::stdio::pump;
+use ptunnel::observe::access_log::Origin;
+use ptunnel::os::stdio::pump;
+use ptunnel::upstream::{Gateway, Tunnel};
 use ptunnel::Error;
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
-use crate::net::{Restarting, UnixSocket};
-use crate::panics::Vital;
+use crate::critical::Vital;
+use crate::io::{Restarting, UnixSocket};
 use crate::server::on_this_thread;
 use crate::shutdown::ignore_interrupt;
 use crate::system::close_stdout;

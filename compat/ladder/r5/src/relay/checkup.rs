@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::time::{sleep, Instant, Sleep};
 
-use crate::net::Transport;
+use crate::io::Transport;
 
 /// How long a reset may go unnoticed.
 const PERIOD: Duration = Duration::from_millis(500);

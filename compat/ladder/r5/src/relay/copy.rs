@@ -9,7 +9,7 @@ use std::task::{ready, Context, Poll};
 use tokio::io::{AsyncWrite, ReadBuf};
 
 use super::half::{Broken, Round};
-use crate::net::Transport;
+use crate::io::Transport;
 
 /// The scratch buffer's size: the most that a blocked direction can come to own.
 const SCRATCH: usize = 32 * 1024;

@@ -20,13 +20,13 @@ use std::pin::{pin, Pin};
 use std::task::{ready, Context, Poll};
 
 use ptunnel::config::Splice;
-use ptunnel::shortage::is_shortage;
+use ptunnel::os::exhaustion::is_shortage;
 use tokio::task::yield_now;
 
 use super::checkup::Checkup;
 use super::copy::{self, Backlog};
 use super::splice::{Loan, Spliced};
-use crate::net::Transport;
+use crate::io::Transport;
 
 /// Rounds in one poll before other tunnels get their turn. tokio's own budget (128 operations a
 /// poll) would end it too, but later, and not between two splices.
@@ -365,7 +365,7 @@ mod tests {
     use tokio::net::UnixStream;
 
     use super::*;
-    use crate::net::UnixSocket;
+    use crate::io::UnixSocket;
 
     /// The timer outlived the stall: a spare wake-up, and its memory for as long as the tunnel.
     #[test]

@@ -12,7 +12,7 @@
 mod checkup;
 mod copy;
 mod half;
-mod patience;
+mod idle;
 mod pipe;
 mod splice;
 #[cfg(test)]
@@ -26,17 +26,17 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use ptunnel::config::Splice;
-use ptunnel::report::{breaks_request, Closed, Cut, Side, Traffic};
-use ptunnel::tally::Gauge;
+use ptunnel::observe::access_log::{breaks_request, Closed, Cut, Side, Traffic};
+use ptunnel::observe::stats::Gauge;
 
 pub use self::checkup::Checkup;
-pub use self::patience::{Clock, Patience};
+pub use self::idle::{Clock, Patience};
 pub use self::pipe::Pipe;
 pub use self::splice::is_urgent;
 
 use self::half::{Broken, End, HalfDuplex};
-use self::patience::{Over, Phase, Watch};
-use crate::net::Transport;
+use self::idle::{Over, Phase, Watch};
+use crate::io::Transport;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///

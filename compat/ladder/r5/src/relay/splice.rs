@@ -10,14 +10,14 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::task::{ready, Context, Poll};
 
-use ptunnel::delivery::is_splice_failure;
+use ptunnel::os::delivery::is_splice_failure;
 use rustix::io::Errno;
 use rustix::net::{recv, RecvFlags};
 
 use super::copy::Backlog;
 use super::half::{Broken, Round};
 use super::Pipe;
-use crate::net::Transport;
+use crate::io::Transport;
 
 /// What a pipe is asked to hold, and the most that one fill is asked to move.
 const CAPACITY: usize = 256 * 1024;

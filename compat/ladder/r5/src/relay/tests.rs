@@ -11,7 +11,7 @@ use tokio::task::{spawn_local, JoinHandle, LocalSet};
 
 use super::splice::close_kept;
 use super::*;
-use crate::net::UnixSocket;
+use crate::io::UnixSocket;
 
 type Ended = JoinHandle<Result<Closed, Cut>>;
 

@@ -1,0 +1,207 @@
+//! Panics of tasks, which tokio 1 keeps in a `JoinHandle` that nobody may look at.
+//!
+//! A panic of one tunnel ends that tunnel and is logged, as the root's reactor has it. A panic of a
+//! task that the others count on, such as a listener's, ends the program.
+
+use std::any::Any;
+use std::future::{pending, poll_fn, Future};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::task::Poll;
+
+use log::error;
+use ptunnel::os::panics::message;
+use tokio::task::JoinSet;
+
+/// What a panic was called with, for [`resume_unwind`](std::panic::resume_unwind).
+pub(crate) type Panic = Box<dyn Any + Send>;
+
+/// The tasks of a thread without which it would only seem to serve.
+#[derive(Default)]
+pub struct Vital(JoinSet<()>);
+
+impl Vital {
+    /// Starts one of them, inside the thread's `LocalSet`. It may end; it is dropped with this.
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
+        self.0.spawn_local(task);
+    }
+
+    /// Resolves to the first panic of one of them.
+    pub(crate) async fn panicked(&mut self) -> Panic {
+        while let Some(end) = self.0.join_next().await {
+            if let Err(Ok(panic)) = end.map_err(|e| e.try_into_panic()) {
+                return panic;
+            }
+        }
+        pending().await
+    }
+}
+
+/// Runs one task of many: a panic of it is logged, and ends nothing else.
+///
+/// In a box: an argument of an `async fn` that is pinned inside has room twice.
+pub(crate) async fn contained(mut task: Pin<Box<dyn Future<Output = ()>>>) {
+    let end = poll_fn(|cx| {
+        let poll = || task.as_mut().poll(cx);
+        match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    });
+    if let Err(panic) = end.await {
+        error!("a task panicked and was ended: {}", message(&*panic));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpStream;
+    use std::rc::Rc;
+    use std::sync::{Mutex, Once};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use log::{LevelFilter, Log, Metadata, Record};
+    use ptunnel::cli::env::Environment;
+    use ptunnel::cli::{parse, Command};
+    use ptunnel::config::Config;
+    use ptunnel::listener::bind::Listen;
+    use ptunnel::listener::set::Roster;
+    use ptunnel::observe::access_log::{Carried, Closed, Cut, Visit};
+    use ptunnel::observe::stats::{Gauge, Meter};
+    use ptunnel::os::sd_notify::Pulse;
+    use ptunnel::proto::Passage;
+    use ptunnel::upstream::Tunnel;
+    use ptunnel::Error;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::io::{Listening, Transport};
+    use crate::server::{self, Worker};
+    use crate::shutdown::{Phase, Phases};
+    use crate::{Engine, Links, Opened, Permits, Settings};
+
+    /// Every client's tunnel panics; if `CLOCK`, so does a task that all of them share.
+    struct Broken<const CLOCK: bool>;
+
+    impl<const CLOCK: bool> Links for Broken<CLOCK> {
+        type Way = ();
+
+        fn start(_: &Settings, vital: &mut Vital) -> Self {
+            vital.spawn(async { assert!(!CLOCK, "the clock panics on purpose") });
+            Broken
+        }
+
+        fn within(&self, _: &Settings) -> Self {
+            Broken
+        }
+
+        async fn carry<C: Transport + 'static>(
+            _: &Rc<Engine<Self>>,
+            _client: C,
+            visit: Visit,
+            _: &Tunnel,
+        ) -> Result<Carried, Error> {
+            panic!("the tunnel of {} panics on purpose", visit.origin());
+        }
+
+        async fn open(_: &Rc<Engine<Self>>, tunnel: &Tunnel) -> Result<Opened<()>, Error> {
+            panic!("the way to {tunnel} panics on purpose");
+        }
+
+        fn forwarding(_way: (), _: Passage) {
+            unreachable!("no way was opened")
+        }
+
+        async fn carry_opened<C: Transport + 'static>(
+            &self,
+            _client: C,
+            _way: (),
+            _meter: Option<Meter>,
+        ) -> Result<Closed, Cut> {
+            unreachable!("no way was opened")
+        }
+
+        async fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + 'static>(
+            &self,
+            _client: C,
+            _upstream: U,
+            _gauge: G,
+        ) -> Result<Closed, Cut> {
+            unreachable!("no tunnel stands")
+        }
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    struct Logger;
+
+    impl Log for Logger {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn log(&self, record: &Record<'_>) {
+            LOGGED.lock().unwrap().push(record.args().to_string());
+        }
+
+        fn flush(&self) {}
+    }
+
+    fn config() -> Config {
+        let words = ["ptunnel", "--no-proxy", "*", "127.0.0.1:0:127.0.0.1:9"];
+        let ask = |_: &str| unreachable!("there is no password");
+        match parse(words, &Environment::new(&|_| None), &ask) {
+            Ok(Command::Run(config, _)) => *config,
+            _ => panic!("a command line that is right"),
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_tunnel_is_logged_and_the_next_client_is_served() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| log::set_logger(&Logger).expect("there is no other"));
+        log::set_max_level(LevelFilter::Error);
+        let config = config();
+        let (_roster, mut threads) = Roster::open::<Listening>(&config).unwrap();
+        let posts = threads.remove(0);
+        let address = posts[0].listening.local_addr().unwrap();
+        let (phase, phases) = Phases::new();
+        let worker = Worker {
+            posts,
+            later: mpsc::unbounded_channel().1,
+            settings: Settings::of(&config),
+            pulse: Pulse::default(),
+            permits: Permits::new(Some(1)),
+            phases,
+        };
+        let thread = thread::spawn(move || worker.run::<Broken<false>>());
+        phase.send_replace(Phase::Serving);
+        for _ in 0..2 {
+            let mut client = TcpStream::connect(address).unwrap();
+            assert_eq!(client.read(&mut [0]).unwrap(), 0, "it is closed");
+            let of_it = format!("the tunnel of {} panics", client.local_addr().unwrap());
+            let told = |line: &String| {
+                line.starts_with("a task panicked and was ended: ") && line.contains(&of_it)
+            };
+            let start = Instant::now();
+            while !LOGGED.lock().unwrap().iter().any(told) {
+                assert!(start.elapsed() < PATIENCE, "nobody was told");
+                thread::yield_now();
+            }
+        }
+        phase.send_replace(Phase::Ending);
+        thread.join().expect("it has not panicked").unwrap();
+    }
+
+    /// It went on before, with nobody left to tick its clock.
+    #[test]
+    fn a_panic_of_a_task_that_others_count_on_ends_the_program() {
+        let panic = catch_unwind(|| server::run::<Broken<true>>(&config(), None)).unwrap_err();
+        assert_eq!(message(&*panic), "the clock panics on purpose");
+    }
+}

@@ -1,0 +1,196 @@
+//! The stream of a request that is forwarded: to its destination goes that request, back comes the
+//! reply to it, and nothing behind either.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+
+use ptunnel::proto::{Passage, Reply};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The stream that carries one request and its reply.
+///
+/// What is written behind the request is swallowed, as if it had been sent. Reads end behind the
+/// reply, whether the server ends the connection or keeps it open. Once both are complete, the
+/// server gets the end; the client's own end, if it comes before, isn't passed on: squid for one
+/// would take the reply away with it. Everything else is the stream's, the end of a request that
+/// isn't complete among it. Reads and writes fail when the message has no end that could be found.
+#[derive(Debug)]
+pub struct Forwarding<S> {
+    stream: S,
+    passage: Passage,
+    reply: Reply,
+    /// The stream has got its end, or can't be written to any more.
+    has_ended: bool,
+}
+
+impl<S> Forwarding<S> {
+    /// Lets through to `stream` what the passage does, and back the reply to it.
+    pub fn new(stream: S, passage: Passage) -> Forwarding<S> {
+        Forwarding {
+            stream,
+            passage,
+            reply: passage.reply(),
+            has_ended: false,
+        }
+    }
+
+    /// The stream.
+    pub fn get_ref(&self) -> &S {
+        &self.stream
+    }
+
+    /// Whether all of the reply has come: how the server ends is of no interest.
+    pub fn is_answered(&self) -> bool {
+        self.reply.has_ended()
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Forwarding<S> {
+    /// Ends the stream when request and reply are complete.
+    fn settle(&mut self, cx: &mut Context<'_>) {
+        if self.reply.has_ended() && self.passage.has_ended() && !self.has_ended {
+            self.has_ended = true;
+            // Nobody waits for it: where it has no room, the connection ends without.
+            let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Forwarding<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while buffer.remaining() > 0 {
+            if let Some(count) = self.reply.take(buffer.initialize_unfilled())? {
+                buffer.advance(count);
+                return Poll::Ready(Ok(()));
+            }
+            let before = buffer.filled().len();
+            ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+            let count = self.reply.feed(&buffer.filled()[before..]);
+            buffer.set_filled(before + count);
+            self.settle(cx);
+            if count > 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Forwarding<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut passage = self.passage;
+        let count = passage.take(bytes)?;
+        if count > 0 && !self.has_ended {
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, &bytes[..count])) {
+                Ok(written) if written < count => {
+                    self.passage.take(&bytes[..written])?;
+                    return Poll::Ready(Ok(written));
+                }
+                Ok(_) => {}
+                // The server has answered and doesn't want the rest of the request.
+                Err(_) if self.reply.has_ended() => self.has_ended = true,
+                Err(e) => return Poll::Ready(Err(e)),
+            }
+        }
+        self.passage = passage;
+        self.settle(cx);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.has_ended || self.passage.has_ended() {
+            return Poll::Ready(Ok(()));
+        }
+        match ready!(Pin::new(&mut self.stream).poll_shutdown(cx)) {
+            Err(_) if self.reply.has_ended() => Poll::Ready(Ok(())),
+            ended => Poll::Ready(ended),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ptunnel::proto::Forward;
+    use tokio::io::{duplex, AsyncReadExt, AsyncWriteExt};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Over a stream that takes a few bytes at a time, what is behind the request in the same piece.
+    #[test]
+    fn nothing_is_lost_of_the_request_and_nothing_behind_it_is_sent() {
+        let head = b"POST http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
+        let Forward { head, passage, .. } = Forward::rewrite(head).unwrap();
+        let request = [&head[..], b"abcde"].concat();
+        let said = [&request[..], b"GET http://b/ HTTP/1.1\r\n\r\n"].concat();
+        let sent = crate::runtime().unwrap().block_on(async {
+            let (near, mut far) = duplex(7);
+            let mut forwarding = Forwarding::new(near, passage);
+            let mut sent = Vec::new();
+            let send = async {
+                forwarding.write_all(&said).await?;
+                forwarding.write_all(b"more").await?;
+                forwarding.shutdown().await?;
+                io::Result::Ok(forwarding)
+            };
+            let mut received = vec![0; request.len()];
+            let (written, read) = tokio::join!(send, far.read_exact(&mut received));
+            let forwarding = written.unwrap();
+            read.unwrap();
+            let end = timeout(Duration::from_millis(50), far.read_to_end(&mut sent)).await;
+            assert!(end.is_err(), "its end was passed on");
+            drop(forwarding);
+            far.read_to_end(&mut sent).await.unwrap();
+            [received, sent].concat()
+        });
+        assert_eq!(sent, request);
+    }
+
+    /// What a server sent behind its reply was taken for the answer of another server, and one that
+    /// didn't close the connection kept the client waiting.
+    #[test]
+    fn reads_end_behind_the_reply() {
+        let Forward { head, passage, .. } =
+            Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
+        let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        let (got, sent) = crate::runtime().unwrap().block_on(async {
+            let (near, mut far) = duplex(7);
+            let mut forwarding = Forwarding::new(near, passage);
+            let (mut got, mut sent) = (Vec::new(), Vec::new());
+            let client = async {
+                forwarding.write_all(&head).await?;
+                forwarding.read_to_end(&mut got).await?;
+                forwarding.shutdown().await
+            };
+            let server = async {
+                // It gets an end, and keeps the connection open.
+                sent.resize(head.len(), 0);
+                far.read_exact(&mut sent).await?;
+                far.write_all(reply).await?;
+                far.read_to_end(&mut sent).await
+            };
+            let both = async { tokio::try_join!(client, server) };
+            let limit = Duration::from_secs(20);
+            timeout(limit, both).await.expect("an end").unwrap();
+            (String::from_utf8(got).unwrap(), sent)
+        });
+        let closed = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+        assert_eq!(got, closed);
+        assert_eq!(sent, head);
+    }
+}

@@ -1,0 +1,206 @@
+//! What the relay asks of a stream besides reading and writing.
+
+use std::future::{pending, Future};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::task::{ready, Context, Poll};
+use std::time::Duration;
+
+use ptunnel::os::delivery::unacknowledged;
+use rustix::net::{recv, send, RecvFlags, SendFlags};
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest};
+use tokio::net::TcpStream;
+
+use super::UnixSocket;
+
+/// A byte stream that can be relayed.
+///
+/// The root's trait of this name also asks whether a short read has drained the stream. tokio
+/// answers by itself: after a short read it takes the readiness back, unless the peer's end was
+/// reported with it, so that one read more costs no system call.
+///
+/// That is wrong for urgent data, and a known limit of the rungs from r3 on: recv(2) stops at the
+/// urgent mark once it has copied something, and these sockets don't ask for `EPOLLPRI`, as the
+/// root's do. So what is behind the mark may wait for the next event.
+pub trait Transport: AsyncRead + AsyncWrite + Unpin {
+    /// Whether bytes may go round this process, by system calls on the descriptor.
+    fn can_splice(&self) -> bool {
+        false
+    }
+
+    /// Runs `call` on the descriptor when it is readable, again after each `WouldBlock`.
+    ///
+    /// # Errors
+    ///
+    /// Those of `call`; `Unsupported` when this stream can't be spliced.
+    fn poll_readable<T>(
+        &self,
+        cx: &mut Context<'_>,
+        call: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        let _ = (cx, call);
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+    }
+
+    /// The same, when it is writable.
+    ///
+    /// # Errors
+    ///
+    /// Those of `call`; `Unsupported` when this stream can't be spliced.
+    fn poll_writable<T>(
+        &self,
+        cx: &mut Context<'_>,
+        call: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        let _ = (cx, call);
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+    }
+
+    /// Reads, if the stream is known to be readable; `None` when nothing was tried. Nobody is woken
+    /// afterwards: for who has no `Context` at hand.
+    fn read_now(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        let _ = buffer;
+        None
+    }
+
+    /// Writes, if the stream is known to be writable, likewise.
+    fn write_now(&self, bytes: &[u8]) -> Option<io::Result<usize>> {
+        let _ = bytes;
+        None
+    }
+
+    /// The error that the stream is known to have met, for those who don't read from it now; told
+    /// once.
+    fn error(&self) -> Option<io::Error> {
+        None
+    }
+
+    /// Resolves to such an error once the stream meets one; its mere end is none, and nothing is
+    /// read. For ever pending where there is no way to know.
+    fn failed(&self) -> impl Future<Output = io::Error> {
+        pending()
+    }
+
+    /// How much of what was written hasn't arrived at the peer yet, so that a
+    /// [`reset`](Transport::reset) would take it away. 0 where nothing is lost so, or nobody knows.
+    fn unacknowledged(&self) -> usize {
+        0
+    }
+
+    /// Makes dropping this stream tell the peer that it was cut off (TCP's RST), instead of an
+    /// orderly end.
+    fn reset(&self) {}
+}
+
+/// The two kinds of tokio's sockets have the same methods, but no trait that says so.
+macro_rules! transport {
+    ($($Stream:ty: $short_read_drains:literal, $unacknowledged:expr;)*) => {$(
+        impl Transport for $Stream {
+            fn can_splice(&self) -> bool {
+                true
+            }
+
+            fn poll_readable<T>(
+                &self,
+                cx: &mut Context<'_>,
+                mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+            ) -> Poll<io::Result<T>> {
+                loop {
+                    ready!(self.poll_read_ready(cx))?;
+                    let tried = self.try_io(Interest::READABLE, || call(self.as_fd()));
+                    // `try_io` has taken the readiness back: the next look registers us.
+                    if !would_block(&tried) {
+                        return Poll::Ready(tried);
+                    }
+                }
+            }
+
+            fn poll_writable<T>(
+                &self,
+                cx: &mut Context<'_>,
+                mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+            ) -> Poll<io::Result<T>> {
+                loop {
+                    ready!(self.poll_write_ready(cx))?;
+                    let tried = self.try_io(Interest::WRITABLE, || call(self.as_fd()));
+                    if !would_block(&tried) {
+                        return Poll::Ready(tried);
+                    }
+                }
+            }
+
+            fn read_now(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+                let mut answer = None;
+                // Its own answer is nothing new: that of the call, or that there was none.
+                let _ = self.try_io(Interest::READABLE, || {
+                    let most = buffer.len();
+                    let received = recv(self.as_fd(), buffer, RecvFlags::empty());
+                    let received = received.map(|(_, count)| count).map_err(io::Error::from);
+                    let most = if $short_read_drains { most } else { 0 };
+                    readiness_after(answer.insert(received), most)
+                });
+                answer
+            }
+
+            fn write_now(&self, bytes: &[u8]) -> Option<io::Result<usize>> {
+                let mut answer = None;
+                let _ = self.try_io(Interest::WRITABLE, || {
+                    let sent = send(self.as_fd(), bytes, SendFlags::NOSIGNAL);
+                    let sent = sent.map_err(io::Error::from);
+                    readiness_after(answer.insert(sent), bytes.len())
+                });
+                answer
+            }
+
+            fn error(&self) -> Option<io::Error> {
+                self.take_error().unwrap_or_else(Some)
+            }
+
+            async fn failed(&self) -> io::Error {
+                loop {
+                    if let Err(e) = self.ready(Interest::ERROR).await {
+                        return e;
+                    }
+                    if let Some(e) = self.error() {
+                        return e;
+                    }
+                    // Told already: the next event, please.
+                    let told = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                    let _ = self.try_io(Interest::ERROR, told);
+                }
+            }
+
+            fn unacknowledged(&self) -> usize {
+                $unacknowledged(self)
+            }
+
+            fn reset(&self) {
+                // Fails on a Unix stream, which knows no RST: there the end has to do.
+                let _ = SockRef::from(&self.as_fd()).set_linger(Some(Duration::ZERO));
+            }
+        }
+    )*};
+}
+
+transport! {
+    TcpStream: true, |socket| unacknowledged(socket).unwrap_or(0);
+    // What was written to one lies with its reader, and stays there.
+    UnixSocket: false, |_| 0;
+}
+
+/// What `try_io` is told of a call that was to move `most` bytes.
+///
+/// One that moves less leaves nothing to do for the next, unless `most` is 0: as in tokio's own
+/// `poll_read` and `poll_write`, the readiness is taken back.
+fn readiness_after(answer: &io::Result<usize>, most: usize) -> io::Result<()> {
+    match answer {
+        Ok(count) if (1..most).contains(count) => Err(io::ErrorKind::WouldBlock.into()),
+        _ if would_block(answer) => Err(io::ErrorKind::WouldBlock.into()),
+        _ => Ok(()),
+    }
+}
+
+fn would_block<T>(tried: &io::Result<T>) -> bool {
+    matches!(tried, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+}

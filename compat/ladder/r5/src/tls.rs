@@ -1,0 +1,42 @@
+//! The stream to a proxy or a destination as that wants to be spoken to: in the clear, or in TLS;
+//! over a socket, or over what the proxy before it granted.
+
+use std::io;
+use std::pin::Pin;
+
+use log::{debug, warn};
+use ptunnel::config::TlsSpec;
+use ptunnel::upstream::tls::Session;
+use ptunnel::{Error, Peer};
+use tokio_openssl::SslStream;
+
+use crate::io::{Below, Rewind, Upstream};
+
+/// Returns `stream` itself for a peer that is spoken to in the clear, otherwise TLS over it, once
+/// the handshake is done. It has no limit in time of its own.
+///
+/// # Errors
+///
+/// Why there is no TLS; the connection is closed then.
+pub async fn secure(
+    stream: Rewind<Upstream>,
+    peer: &Peer,
+    tls: &Option<TlsSpec>,
+) -> Result<Rewind<Upstream>, Error> {
+    let Some(spec) = tls else {
+        return Ok(stream);
+    };
+    let failed = |e| Error::secure(peer.clone(), e);
+    let session = Session::new(spec, peer.address()).map_err(failed)?;
+    let below = Below::new(stream, session.peer, session.ending);
+    let stream = SslStream::new(session.ssl, below).map_err(|e| failed(io::Error::other(e)))?;
+    let doubt = session.doubt;
+    let mut stream = Box::new(stream);
+    let shaken = Pin::new(&mut *stream).connect().await;
+    shaken.map_err(|e| failed(doubt.explain(e)))?;
+    debug!("{peer}: speaks {}", stream.ssl().version_str());
+    if let Some(warning) = doubt.warning() {
+        warn!("{peer}: {warning}");
+    }
+    Ok(Rewind::new(Upstream::Secure(stream), Vec::new()))
+}

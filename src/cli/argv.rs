@@ -1,0 +1,172 @@
+//! What others on this machine could learn of passwords from the process itself.
+//!
+//! Its command line can be read by every user, so passwords are overwritten there as soon as they
+//! are read. Its memory is for its own user and root; a core dump, which outlives it, leaves that
+//! memory out. Both are best effort: without /proc nothing is lost but this.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+
+use log::info;
+
+use crate::os::sys;
+
+/// A value on the command line, and where in it the password stands.
+pub(super) struct Secretive<'a> {
+    value: &'a str,
+    password: Range<usize>,
+}
+
+/// The options whose values may hold a password.
+pub(super) const OPTIONS: &[&str] = &[
+    "password",
+    "user",
+    "dynamic-user",
+    "serve-user",
+    "proxy",
+    "via",
+];
+
+impl<'a> Secretive<'a> {
+    /// The password in the value of an option, if there is one.
+    pub(super) fn of(option: &str, value: &'a str) -> Option<Secretive<'a>> {
+        match option {
+            "password" => Some(Secretive::password(value)),
+            "user" | "dynamic-user" | "serve-user" => Secretive::login(value),
+            "proxy" | "via" => Secretive::url(value),
+            _ => None,
+        }
+    }
+
+    /// Nothing but a password.
+    fn password(value: &'a str) -> Secretive<'a> {
+        let password = 0..value.len();
+        Secretive { value, password }
+    }
+
+    /// `USER:PASSWORD`, if there is one.
+    fn login(value: &'a str) -> Option<Secretive<'a>> {
+        let password = value.find(':')? + 1..value.len();
+        Some(Secretive { value, password })
+    }
+
+    /// `[http://]USER:PASSWORD@…`, if there is one.
+    fn url(value: &'a str) -> Option<Secretive<'a>> {
+        let user = value.find("://").map_or(0, |end| end + 3);
+        let end = value.rfind('@').filter(|at| *at > user)?;
+        let password = user + value[user..end].find(':')? + 1..end;
+        Some(Secretive { value, password })
+    }
+
+    /// Where the password stands in `word`, when it is this value, by itself or behind its flag.
+    fn place_in(&self, word: &[u8]) -> Option<Range<usize>> {
+        let before = word.len().checked_sub(self.value.len())?;
+        let is_value = before == 0 || word[0] == b'-';
+        if is_value && word.ends_with(self.value.as_bytes()) {
+            Some(before + self.password.start..before + self.password.end)
+        } else {
+            None
+        }
+    }
+}
+
+/// Overwrites passwords in `/proc/PID/cmdline`.
+pub(super) fn conceal(secrets: &[Secretive<'_>]) {
+    if !secrets.is_empty() {
+        let _ = sys::rewrite_arguments(|words| star_out(words, secrets));
+    }
+}
+
+/// Puts stars over the passwords in `words`, each of which ends in a NUL.
+fn star_out(words: &mut [u8], secrets: &[Secretive<'_>]) {
+    for word in words.split_mut(|byte| *byte == 0) {
+        for secret in secrets {
+            for byte in secret.place_in(word).into_iter().flatten() {
+                word[byte] = b'*';
+            }
+        }
+    }
+}
+
+/// Which parts of the memory a core dump has (core(5)).
+const FILTER: &str = "/proc/self/coredump_filter";
+
+/// What a core dump had before.
+pub(super) struct Filter(String);
+
+/// Leaves all memory out of a core dump: every connection needs the password anew, so it is kept.
+///
+/// Whoever wants a whole one writes to the same file of the running process.
+///
+/// # Errors
+///
+/// Without /proc, or a kernel that has core dumps.
+pub(super) fn leave_out_of_core_dumps() -> io::Result<Filter> {
+    let before = fs::read_to_string(FILTER)?;
+    fs::write(FILTER, "0")?;
+    Ok(Filter(before))
+}
+
+/// Keeps to that where there are passwords, and tells when it wasn't to be had; else a core dump is
+/// as it was.
+pub(super) fn settle(filter: io::Result<Filter>, has_credentials: bool) {
+    match filter {
+        Err(e) if has_credentials => {
+            info!("core dumps may show passwords: coredump_filter: {}", e)
+        }
+        Ok(before) if !has_credentials => before.restore(),
+        _ => {}
+    }
+}
+
+impl Filter {
+    fn restore(self) {
+        // It is read without a prefix, and written with one: else it is octal.
+        let _ = fs::write(FILTER, format!("0x{}", self.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn concealed(words: &str, secrets: &[Secretive<'_>]) -> String {
+        let mut bytes = words.replace(' ', "\0").into_bytes();
+        star_out(&mut bytes, secrets);
+        String::from_utf8(bytes).unwrap().replace('\0', " ")
+    }
+
+    #[test]
+    fn a_password_is_found_behind_its_flag_and_by_itself() {
+        let secret = [Secretive::password("pw")];
+        for (words, shown) in &[
+            ("x -P pw 1:a:1", "x -P ** 1:a:1"),
+            ("x -Ppw", "x -P**"),
+            ("x --password=pw", "x --password=**"),
+            (
+                "x --password pw 1:pw:1 1:a:pw",
+                "x --password ** 1:pw:1 1:a:pw",
+            ),
+        ] {
+            assert_eq!(concealed(words, &secret), *shown);
+        }
+    }
+
+    #[test]
+    fn users_and_hosts_stay_in_sight() {
+        let login = Secretive::login("joe:a:b").into_iter().collect::<Vec<_>>();
+        assert_eq!(concealed("x -U joe:a:b", &login), "x -U joe:***");
+        for (url, shown) in &[
+            ("http://joe:a:b@h:1", "http://joe:***@h:1"),
+            ("joe:p@q@h:1", "joe:***@h:1"),
+        ] {
+            let secret = Secretive::url(url).into_iter().collect::<Vec<_>>();
+            assert_eq!(concealed(url, &secret), *shown);
+        }
+        for open in &["h:1", "http://h:1", "http://joe@h:1"] {
+            assert!(Secretive::url(open).is_none(), "{}", open);
+        }
+        assert!(Secretive::login("joe").is_none());
+    }
+}

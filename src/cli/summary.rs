@@ -1,0 +1,108 @@
+//! What a configuration would do, in a few lines: for `--check-config`.
+
+use std::fmt;
+
+use crate::config::{Config, Entrance, Pattern, ProxySpec, ServeSpec};
+use crate::inbound;
+use crate::listener::exposure::Spot;
+
+/// Displays as one line for each listener, and for stdin and stdout.
+pub(super) struct Outline<'a>(pub(super) &'a Config);
+
+impl fmt::Display for Outline<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let config = self.0;
+        for tunnel in &config.tunnels {
+            self.write_entrance(&tunnel.entrance, f)?;
+            write!(f, " for {}", tunnel.destination)?;
+            self.write_way(config.route.is_direct(&tunnel.destination.address), f)?;
+        }
+        for entrance in &config.dynamic {
+            self.write_entrance(entrance, f)?;
+            let user = config.dynamic_user.as_ref();
+            write!(f, " for {}", inbound::languages(user))?;
+            if let Some(user) = user {
+                write!(f, " by {}", user.user())?;
+            }
+            self.write_way(config.route.no_proxy.covers_everything(), f)?;
+        }
+        if let Some(destination) = &config.stdio {
+            write!(f, "would connect stdin and stdout to {}", destination)?;
+            self.write_way(config.route.is_direct(&destination.address), f)?;
+        }
+        if let Some(serve) = &config.serve {
+            write_proxy(serve, f)?;
+        }
+        let mut blocks = config.allow_from.iter();
+        if let Some(first) = blocks.next() {
+            write!(f, "would take clients from {}", first)?;
+            blocks.try_for_each(|block| write!(f, ", {}", block))?;
+            writeln!(f, " alone")?;
+        }
+        if let Some(status) = &config.status {
+            let spot = Spot::Port(&status.bind, status.port);
+            writeln!(f, "would show how it goes on http://{}/", spot)?;
+        }
+        if config.demo {
+            writeln!(f, "would show the demo")?;
+        }
+        Ok(())
+    }
+}
+
+impl Outline<'_> {
+    fn write_entrance(&self, entrance: &Entrance, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spot = Spot::of(entrance, &self.0.listen);
+        write!(f, "would listen on {}", spot)
+    }
+
+    fn write_way(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let route = &self.0.route;
+        if is_direct || route.proxies.is_empty() && route.pac.is_none() {
+            return writeln!(f, " directly");
+        }
+        if let Some(pac) = &route.pac {
+            write!(f, " as {} says", pac.name())?;
+        }
+        for (place, proxy) in route.proxies.iter().enumerate() {
+            let before = if place == 0 { " through" } else { ", then" };
+            write_hop(before, proxy, f)?;
+        }
+        if route.proxies.len() > 1 && !route.via.is_empty() {
+            f.write_str(", each")?;
+        }
+        for proxy in &route.via {
+            write_hop(" via", proxy, f)?;
+        }
+        let last = if route.direct_fallback {
+            ", else directly"
+        } else {
+            ""
+        };
+        writeln!(f, "{}", last)
+    }
+}
+
+fn write_hop(before: &str, proxy: &ProxySpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{} {}", before, proxy)?;
+    match &proxy.credentials {
+        Some(credentials) => write!(f, " as {}", credentials.user()),
+        None => Ok(()),
+    }
+}
+
+fn write_proxy(serve: &ServeSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let spot = Spot::Port(&serve.bind, serve.port);
+    write!(f, "would serve a proxy on {}", spot)?;
+    if let Some(credentials) = &serve.credentials {
+        write!(f, " for {}", credentials.user())?;
+    }
+    let is_list = !serve.allow.iter().any(Pattern::covers_everything);
+    match serve.allow.len() {
+        0 if serve.bind.is_loopback() => writeln!(f, " to all destinations"),
+        0 => writeln!(f, " to all destinations on other machines"),
+        _ if !is_list => writeln!(f, " to all destinations"),
+        1 => writeln!(f, " to 1 destination"),
+        count => writeln!(f, " to {} destinations", count),
+    }
+}

@@ -1,0 +1,152 @@
+//! A stream that follows a script, and a driver that finds lost wake-ups: for tests of the
+//! futures over streams.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::executor::{self, Notify};
+use futures::{task, Async, Future, Poll};
+use tokio_io::{AsyncRead, AsyncWrite};
+
+use super::Transport;
+use crate::os::sys::Notifier;
+
+/// What the next read, or write, meets.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// A read gets these bytes, or as many of them as it has room for.
+    Bytes(Vec<u8>),
+    /// A write is taken up to so many bytes.
+    Take(usize),
+    /// Not now; the task is notified at once.
+    Wait,
+    /// An error.
+    Fail(io::ErrorKind),
+}
+
+/// A stream whose reads follow one script and whose writes follow another. After the last step
+/// reads are at the end, and writes are taken whole.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    reads: VecDeque<Step>,
+    writes: VecDeque<Step>,
+    seen: Rc<RefCell<Seen>>,
+}
+
+/// What was done to a script's stream.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) written: Vec<u8>,
+    pub(crate) reads: usize,
+    pub(crate) ended: bool,
+    pub(crate) reset: bool,
+}
+
+impl Script {
+    pub(crate) fn new(reads: Vec<Step>, writes: Vec<Step>) -> Script {
+        Script {
+            reads: reads.into(),
+            writes: writes.into(),
+            seen: Rc::default(),
+        }
+    }
+
+    /// One read for each piece, with a wait between any two.
+    pub(crate) fn saying<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Script {
+        let reads = pieces.into_iter();
+        let reads = reads.flat_map(|p| vec![Step::Wait, Step::Bytes(p.as_ref().to_vec())]);
+        Script::new(reads.collect(), Vec::new())
+    }
+
+    pub(crate) fn seen(&self) -> Rc<RefCell<Seen>> {
+        self.seen.clone()
+    }
+}
+
+fn wait() -> io::Error {
+    task::current().notify();
+    io::ErrorKind::WouldBlock.into()
+}
+
+impl Read for Script {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.seen.borrow_mut().reads += 1;
+        match self.reads.pop_front() {
+            Some(Step::Bytes(mut bytes)) => {
+                let count = bytes.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&bytes[..count]);
+                if count < bytes.len() {
+                    self.reads.push_front(Step::Bytes(bytes.split_off(count)));
+                }
+                Ok(count)
+            }
+            Some(Step::Wait) => Err(wait()),
+            Some(Step::Fail(kind)) => Err(kind.into()),
+            Some(Step::Take(_)) => panic!("a step for writes among the reads"),
+            None => Ok(0),
+        }
+    }
+}
+
+impl Write for Script {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut seen = self.seen.borrow_mut();
+        assert!(!seen.ended, "written after the end");
+        let count = match self.writes.pop_front() {
+            Some(Step::Take(most)) => most.min(bytes.len()),
+            Some(Step::Wait) => return Err(wait()),
+            Some(Step::Fail(kind)) => return Err(kind.into()),
+            Some(Step::Bytes(_)) => panic!("a step for reads among the writes"),
+            None => bytes.len(),
+        };
+        seen.written.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsyncRead for Script {}
+
+impl AsyncWrite for Script {
+    fn shutdown(&mut self) -> Poll<(), io::Error> {
+        let mut seen = self.seen.borrow_mut();
+        assert!(!seen.ended, "ended twice");
+        seen.ended = true;
+        Ok(Async::Ready(()))
+    }
+}
+
+impl Transport for Script {
+    fn reset(&mut self) {
+        self.seen.borrow_mut().reset = true;
+    }
+}
+
+/// Polls until the future is done. One that isn't, and didn't see to being notified, never will
+/// be: that panics.
+pub(crate) fn drive<F: Future>(future: F) -> Result<F::Item, F::Error> {
+    #[derive(Default)]
+    struct Notified(AtomicBool);
+
+    impl Notify for Notified {
+        fn notify(&self, _: usize) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    let notified = Notifier::new(Notified::default());
+    let mut spawn = executor::spawn(future);
+    loop {
+        if let Async::Ready(item) = spawn.poll_future_notify(&notified, 0)? {
+            return Ok(item);
+        }
+        let again = notified.0.swap(false, Ordering::SeqCst);
+        assert!(again, "not ready, and nobody will ever say more");
+    }
+}

@@ -1,0 +1,173 @@
+//! What is known of a registered descriptor: what it is ready for, and whom to tell.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io;
+use std::os::unix::io::{AsRawFd, RawFd};
+use std::rc::{Rc, Weak};
+
+use futures::task::{self, Task};
+use futures::Async;
+
+use super::Inner;
+use crate::os::sys::Event;
+
+/// What a source is known to be ready for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine::io) struct Readiness(u8);
+
+impl Readiness {
+    pub(in crate::engine::io) const NONE: Readiness = Readiness(0);
+    pub(in crate::engine::io) const READ: Readiness = Readiness(1);
+    pub(in crate::engine::io) const WRITE: Readiness = Readiness(2);
+    /// Read on until the end or an error: see [`Event::more`](crate::os::sys::Event).
+    const MORE: Readiness = Readiness(4);
+    /// There is an error to be taken from the descriptor.
+    const FAILED: Readiness = Readiness(8);
+
+    fn has(self, other: Readiness) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// One registered descriptor, shared by its owner and the reactor.
+pub(super) struct Source {
+    key: usize,
+    fd: RawFd,
+    ready: Cell<Readiness>,
+    // Stays when it is notified: a tunnel's two sockets belong to one task for all its life,
+    // so parking is a comparison and not a clone.
+    task: RefCell<Option<Task>>,
+}
+
+impl Source {
+    /// Adds what the kernel reports, and notifies whom it concerns.
+    pub(super) fn report(&self, event: &Event) {
+        let mut ready = self.ready.get().0;
+        if event.readable {
+            ready |= Readiness::READ.0;
+        }
+        if event.writable {
+            ready |= Readiness::WRITE.0;
+        }
+        if event.more {
+            ready |= Readiness::MORE.0;
+        }
+        if event.failed {
+            ready |= Readiness::FAILED.0;
+        }
+        self.ready.set(Readiness(ready));
+        if let Some(task) = &*self.task.borrow() {
+            task.notify();
+        }
+    }
+}
+
+/// The owner's half of a [`Source`]: what is ready, and whom to tell when that changes.
+///
+/// Dropped before the descriptor is closed: closing it doesn't end the kernel's reports while
+/// another descriptor has the same socket open.
+pub(in crate::engine::io) struct Registration {
+    source: Rc<Source>,
+    reactor: Weak<Inner>,
+}
+
+impl Registration {
+    /// Starts to report on `io`, whose first readiness the caller knows.
+    pub(super) fn new(
+        reactor: &Rc<Inner>,
+        io: &impl AsRawFd,
+        ready: Readiness,
+    ) -> io::Result<Registration> {
+        let mut sources = reactor.sources.borrow_mut();
+        let entry = sources.vacant_entry();
+        reactor.epoll.add(io, entry.key() as u64)?;
+        let source = Rc::new(Source {
+            key: entry.key(),
+            fd: io.as_raw_fd(),
+            ready: Cell::new(ready),
+            task: RefCell::new(None),
+        });
+        entry.insert(source.clone());
+        Ok(Registration {
+            source,
+            reactor: Rc::downgrade(reactor),
+        })
+    }
+
+    /// Whether to try now. If not, the current task is notified when to try again.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a task, when it isn't ready.
+    pub(in crate::engine::io) fn poll_ready(&self, wanted: Readiness) -> Async<()> {
+        if self.source.ready.get().has(wanted) {
+            Async::Ready(())
+        } else {
+            self.park();
+            Async::NotReady
+        }
+    }
+
+    /// The descriptor just said that it would block.
+    pub(in crate::engine::io) fn would_block(&self, tried: Readiness) {
+        let ready = self.source.ready.get();
+        self.source.ready.set(Readiness(ready.0 & !tried.0));
+        self.park();
+    }
+
+    /// Whether an end, an error or urgent data may be waiting, that a short read doesn't tell of.
+    pub(in crate::engine::io) fn has_more(&self) -> bool {
+        self.source.ready.get().has(Readiness::MORE)
+    }
+
+    /// Whether an error was reported that nobody was told of here; if not, the current task is
+    /// notified of one that comes.
+    pub(in crate::engine::io) fn take_failed(&self) -> bool {
+        let ready = self.source.ready.get();
+        let failed = ready.has(Readiness::FAILED);
+        if failed {
+            let rest = Readiness(ready.0 & !Readiness::FAILED.0);
+            self.source.ready.set(rest);
+        } else {
+            self.park();
+        }
+        failed
+    }
+
+    /// Whether a read that didn't fill its buffer took everything there was; if so, the current
+    /// task is notified of what comes next.
+    pub(in crate::engine::io) fn is_drained(&self) -> bool {
+        if self.has_more() {
+            return false;
+        }
+        self.would_block(Readiness::READ);
+        true
+    }
+
+    fn park(&self) {
+        let mut parked = self.source.task.borrow_mut();
+        match &*parked {
+            Some(task) if task.will_notify_current() => {}
+            _ => *parked = Some(task::current()),
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if let Some(reactor) = self.reactor.upgrade() {
+            // Fails for a descriptor that isn't registered, which this one is.
+            let _ = reactor.epoll.remove(self.source.fd);
+            reactor.sources.borrow_mut().remove(self.source.key);
+        }
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Registration")
+            .field(&self.source.ready.get())
+            .finish()
+    }
+}

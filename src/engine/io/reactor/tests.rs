@@ -1,0 +1,141 @@
+//! What one tunnel leaves of the others: when it panics, and when it has much to do.
+
+use std::cell::RefCell;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use futures::future::{self, Either};
+use futures::sync::oneshot;
+use futures::task;
+use log::{LevelFilter, Log, Metadata, Record};
+use tokio_core::reactor::Timeout;
+use tokio_io::io::{read_exact, write_all};
+
+use super::*;
+use crate::engine::io::Socket;
+
+thread_local! {
+    static LOGGED: RefCell<Vec<String>> = RefCell::new(Vec::new());
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Keeps what each thread logs for its own test.
+struct Keeping;
+
+impl Log for Keeping {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        LOGGED.with(|all| all.borrow_mut().push(record.args().to_string()));
+    }
+
+    fn flush(&self) {}
+}
+
+/// One end of a connection on the reactor, the other in the hands of the test.
+fn connection(handle: &Handle) -> (Socket, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    theirs.set_read_timeout(Some(PATIENCE)).unwrap();
+    (Socket::from_unix(ours, handle).unwrap(), theirs)
+}
+
+#[test]
+fn a_tunnel_that_panics_is_logged_and_ends_alone() {
+    log::set_logger(&Keeping).expect("no other test has one");
+    log::set_max_level(LevelFilter::Error);
+    let mut core = Core::new().unwrap();
+    let handle = Handle::new(&core.handle()).unwrap();
+    let (broken, mut its_client) = connection(&handle);
+    let (whole, mut client) = connection(&handle);
+    let (tell, told) = oneshot::channel();
+
+    let panics = read_exact(broken, [0]).map(|_| panic!("broken on purpose"));
+    handle.spawn(panics.map_err(drop));
+    let echo = read_exact(whole, [0]).and_then(|(stream, byte)| write_all(stream, byte));
+    handle.spawn(
+        echo.map_err(drop)
+            .and_then(|end| tell.send(end).map_err(drop)),
+    );
+    // Both are due in the same batch, the broken one first.
+    its_client.write_all(b"x").unwrap();
+    client.write_all(b"y").unwrap();
+
+    let whole = handle.run(&mut core, told).expect("it goes on");
+    let mut byte = [0];
+    client.read_exact(&mut byte).unwrap();
+    assert_eq!(&byte, b"y");
+    assert_eq!(
+        its_client.read(&mut byte).unwrap(),
+        0,
+        "its socket is closed"
+    );
+    let logged = LOGGED.with(|all| all.borrow().clone());
+    assert_eq!(logged, ["a task panicked and was ended: broken on purpose"]);
+    drop(whole);
+}
+
+/// A listener that had panicked was gone for good, and the program went on without it.
+#[test]
+fn a_vital_task_that_panics_ends_the_run() {
+    type Run = fn(&mut Core, &Handle, Timeout) -> io::Result<()>;
+    // The second is how a Core is run that another thread's reactor wakes.
+    let runs: [Run; 2] = [
+        |core, handle, limit| handle.run(core, limit),
+        |core, _, limit| core.run(limit),
+    ];
+    for run in &runs {
+        let mut core = Core::new().unwrap();
+        let handle = Handle::new(&core.handle()).unwrap();
+        let (broken, mut client) = connection(&handle);
+        let panics = read_exact(broken, [0]).map(|_| panic!("vital, and broken on purpose"));
+        handle.spawn_vital(panics.map_err(drop));
+        client.write_all(b"x").unwrap();
+        let limit = Timeout::new(PATIENCE, &core.handle()).unwrap();
+        let end = panic::catch_unwind(AssertUnwindSafe(|| run(&mut core, &handle, limit)));
+        assert_eq!(message(&*end.unwrap_err()), "vital, and broken on purpose");
+    }
+}
+
+/// Each bulk tunnel was polled twice before the kernel was asked again: a small message beside four
+/// of them waited for eight of their turns.
+#[test]
+fn a_small_message_goes_before_those_who_want_more() {
+    let mut core = Core::new().unwrap();
+    let handle = Handle::new(&core.handle()).unwrap();
+    let (small, mut client) = connection(&handle);
+    let turns = Rc::new(Cell::new(0));
+    for _ in 0..4 {
+        let turns = turns.clone();
+        handle.spawn(future::poll_fn(move || {
+            turns.set(turns.get() + 1);
+            task::current().notify();
+            Ok(Async::NotReady)
+        }));
+    }
+    // One of those turns, with the others behind it.
+    let mut sent = false;
+    let turns_when_sent = Rc::new(Cell::new(0));
+    handle.spawn(future::poll_fn({
+        let (turns, turns_when_sent) = (turns.clone(), turns_when_sent.clone());
+        move || {
+            if !sent && turns.get() > 40 {
+                client.write_all(b"x").unwrap();
+                turns_when_sent.set(turns.get());
+                sent = true;
+            }
+            task::current().notify();
+            Ok(Async::NotReady)
+        }
+    }));
+    let got = read_exact(small, [0]).map(move |_| turns.get() - turns_when_sent.get());
+    let limit = Timeout::new(PATIENCE, &core.handle()).unwrap();
+    let waited = match handle.run(&mut core, got.select2(limit)) {
+        Ok(Either::A((waited, _))) => waited,
+        _ => panic!("it never came"),
+    };
+    assert_eq!(waited, 0, "turns of others that it waited for");
+}

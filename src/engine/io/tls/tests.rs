@@ -1,0 +1,346 @@
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use openssl::asn1::Asn1Time;
+use openssl::ec::{EcGroup, EcKey};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::PKey;
+use openssl::ssl::{Ssl, SslAcceptor, SslMethod, SslVerifyMode};
+use openssl::x509::{X509Builder, X509NameBuilder};
+
+use futures::future::poll_fn;
+
+use super::*;
+use crate::config::{Host, HostPort, TlsOptions, TlsPeer};
+use crate::engine::io::mock_io::drive;
+
+/// One end of a connection in memory.
+struct End {
+    incoming: Rc<RefCell<Pipe>>,
+    outgoing: Rc<RefCell<Pipe>>,
+    /// A read gets one byte, and the next one nothing.
+    stutters: bool,
+    /// The other end has reset it.
+    is_reset: bool,
+    /// The next check tells of a failure.
+    has_failed: bool,
+    has_stuttered: bool,
+}
+
+#[derive(Default)]
+struct Pipe {
+    bytes: VecDeque<u8>,
+    ends: usize,
+}
+
+fn connection(stutters: bool) -> (End, End) {
+    let pipes = <[Rc<RefCell<Pipe>>; 2]>::default();
+    let end = |incoming: usize| End {
+        incoming: pipes[incoming].clone(),
+        outgoing: pipes[1 - incoming].clone(),
+        stutters,
+        is_reset: false,
+        has_failed: false,
+        has_stuttered: false,
+    };
+    (end(0), end(1))
+}
+
+impl Read for End {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.has_stuttered = self.stutters && !self.has_stuttered;
+        let mut pipe = self.incoming.borrow_mut();
+        if self.has_stuttered || (pipe.bytes.is_empty() && pipe.ends == 0) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let most = if self.stutters { 1 } else { buffer.len() };
+        let count = pipe.bytes.len().min(most);
+        for (place, byte) in buffer.iter_mut().zip(pipe.bytes.drain(..count)) {
+            *place = byte;
+        }
+        Ok(count)
+    }
+}
+
+impl Write for End {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_reset {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        let mut pipe = self.outgoing.borrow_mut();
+        assert_eq!(pipe.ends, 0, "written after the end");
+        pipe.bytes.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsyncRead for End {}
+
+impl AsyncWrite for End {
+    fn shutdown(&mut self) -> Poll<(), io::Error> {
+        self.outgoing.borrow_mut().ends += 1;
+        Ok(Async::Ready(()))
+    }
+}
+
+impl Transport for End {
+    fn is_blocked(&mut self) -> bool {
+        let pipe = self.incoming.borrow();
+        pipe.bytes.is_empty() && pipe.ends == 0
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        match self.has_failed {
+            true => Err(io::ErrorKind::ConnectionReset.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A server with a certificate that vouches for itself, and what it asks of clients.
+fn server(end: End, asks: SslVerifyMode) -> SslStream<End> {
+    server_with(2, end, asks)
+}
+
+/// One that sends so many session tickets behind its handshake.
+fn server_with(tickets: usize, end: End, asks: SslVerifyMode) -> SslStream<End> {
+    let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+    let key = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
+    let mut name = X509NameBuilder::new().unwrap();
+    name.append_entry_by_text("CN", "test").unwrap();
+    let name = name.build();
+    let mut certificate = X509Builder::new().unwrap();
+    certificate.set_version(2).unwrap();
+    certificate.set_subject_name(&name).unwrap();
+    certificate.set_issuer_name(&name).unwrap();
+    certificate.set_pubkey(&key).unwrap();
+    let day = |n| Asn1Time::days_from_now(n).unwrap();
+    certificate.set_not_before(&day(0)).unwrap();
+    certificate.set_not_after(&day(1)).unwrap();
+    certificate.sign(&key, MessageDigest::sha256()).unwrap();
+
+    let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls()).unwrap();
+    acceptor.set_verify(asks);
+    acceptor.set_private_key(&key).unwrap();
+    acceptor.set_certificate(&certificate.build()).unwrap();
+    acceptor.set_num_tickets(tickets).unwrap();
+    let ssl = Ssl::new(acceptor.build().context()).unwrap();
+    SslStream::new(ssl, end).unwrap()
+}
+
+/// A client that takes anybody's certificate.
+fn client(end: End) -> TlsStream<End> {
+    client_of(TlsPeer::Proxy, end)
+}
+
+fn client_of(peer: TlsPeer, end: End) -> TlsStream<End> {
+    client_with(TlsOptions::of(peer), end)
+}
+
+fn client_with(options: TlsOptions, end: End) -> TlsStream<End> {
+    let options = TlsOptions {
+        insecure: true,
+        ..options
+    };
+    let address = HostPort {
+        host: Host::Name("proxy.test".into()),
+        port: 443,
+    };
+    let session = Session::new(&options.load().unwrap(), &address).unwrap();
+    TlsStream::new(session, end).unwrap()
+}
+
+/// Both sides after their handshake.
+fn connected(stutters: bool) -> (TlsStream<End>, SslStream<End>) {
+    connected_to(TlsPeer::Proxy, stutters)
+}
+
+fn connected_to(peer: TlsPeer, stutters: bool) -> (TlsStream<End>, SslStream<End>) {
+    let (near, far) = connection(stutters);
+    shake(client_of(peer, near), server(far, SslVerifyMode::NONE))
+}
+
+fn shake(
+    mut client: TlsStream<End>,
+    mut server: SslStream<End>,
+) -> (TlsStream<End>, SslStream<End>) {
+    for _ in 0..100_000 {
+        let is_ready = client.poll_handshake().unwrap().is_ready();
+        match server.accept() {
+            Ok(()) if is_ready => return (client, server),
+            Ok(()) => {}
+            Err(e) => assert!(would_block(&e), "{}", e),
+        }
+    }
+    panic!("the handshake doesn't end");
+}
+
+fn kind<T>(answer: io::Result<T>) -> Option<io::ErrorKind> {
+    answer.err().map(|e| e.kind())
+}
+
+/// The socket had nothing more to say, and the rest of the record lay in OpenSSL for ever.
+#[test]
+fn what_is_decrypted_already_waits_for_no_event() {
+    let (mut client, mut server) = connected(false);
+    server.write_all(&[7; 10_000]).unwrap();
+    let mut seen = client.read(&mut [0; 10]).unwrap();
+    assert!(client.stream.get_mut().is_blocked(), "the test is none");
+    while !client.is_blocked() {
+        assert!(!client.is_drained());
+        seen += client.read(&mut [0; 3_000]).unwrap();
+    }
+    assert_eq!(seen, 10_000);
+    let blocked = client.read(&mut [0; 10]);
+    assert_eq!(kind(blocked), Some(io::ErrorKind::WouldBlock));
+}
+
+#[test]
+fn a_handshake_and_records_may_come_byte_by_byte() {
+    let (mut client, mut server) = connected(true);
+    server.write_all(&[7; 20_000]).unwrap();
+    let (mut seen, mut buffer) = (0, [0; 32_768]);
+    while seen < 20_000 {
+        match client.read(&mut buffer) {
+            Ok(count) => seen += count,
+            Err(e) => assert_eq!(e.kind(), io::ErrorKind::WouldBlock),
+        }
+    }
+}
+
+#[test]
+fn close_notify_is_an_end() {
+    let (mut client, mut server) = connected(false);
+    server.write_all(b"all").unwrap();
+    server.shutdown().unwrap();
+    let mut buffer = [0; 10];
+    assert_eq!(client.read(&mut buffer).unwrap(), 3);
+    assert_eq!(client.read(&mut buffer).unwrap(), 0);
+}
+
+/// A proxy's is one, a destination's only where that is accepted; and none is once the connection
+/// has failed.
+#[test]
+fn an_end_without_close_notify_is_judged_by_whose_it_is() {
+    let lenient = TlsOptions {
+        ignore_unexpected_eof: true,
+        ..TlsOptions::of(TlsPeer::Destination)
+    };
+    for (options, has_failed, is_end) in vec![
+        (TlsOptions::of(TlsPeer::Proxy), false, true),
+        (TlsOptions::of(TlsPeer::Proxy), true, false),
+        (TlsOptions::of(TlsPeer::Destination), false, false),
+        (lenient, false, true),
+    ] {
+        let (near, far) = connection(false);
+        let client = client_with(options, near);
+        let (mut client, mut server) = shake(client, server(far, SslVerifyMode::NONE));
+        server.write_all(b"not all").unwrap();
+        AsyncWrite::shutdown(server.get_mut()).unwrap();
+        client.stream.get_mut().has_failed = has_failed;
+        assert_eq!(client.check().is_err(), has_failed);
+        let mut buffer = [0; 10];
+        assert_eq!(client.read(&mut buffer).unwrap(), 7);
+        let torn = kind(client.read(&mut buffer).map(|count| assert_eq!(count, 0)));
+        assert_eq!(torn.is_none(), is_end);
+        assert!(is_end || torn == Some(io::ErrorKind::UnexpectedEof));
+        // What goes the other way isn't over with it.
+        client.write_all(b"still here").unwrap();
+        let mut answer = [0; 10];
+        server.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"still here");
+    }
+}
+
+/// 200,000 of them were handled in one read, while all other tunnels of the thread waited.
+#[test]
+fn a_read_handles_a_few_records_without_data_and_has_itself_polled_again() {
+    let (near, far) = connection(false);
+    let server = server_with(10 * ROUNDS, far, SslVerifyMode::NONE);
+    let (mut client, mut server) = shake(client(near), server);
+    server.write_all(b"data").unwrap();
+    let mut reads = 0;
+    let all = poll_fn(|| {
+        reads += 1;
+        match client.read(&mut [0; 10]) {
+            Ok(count) => Ok(Async::Ready(count)),
+            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => {
+                assert!(!client.is_blocked(), "it would wait for an event");
+                Ok(Async::NotReady)
+            }
+            Err(e) => Err(e),
+        }
+    });
+    assert_eq!(drive(all).unwrap(), 4);
+    assert_eq!(reads, 11);
+}
+
+#[test]
+fn an_end_goes_through_both_layers_and_reading_goes_on() {
+    let (mut client, mut server) = connected(false);
+    assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
+    assert_eq!(server.read(&mut [0; 10]).unwrap(), 0, "close_notify");
+    assert_eq!(server.get_ref().incoming.borrow().ends, 1, "FIN");
+    server.write_all(b"still here").unwrap();
+    let mut answer = [0; 10];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"still here");
+}
+
+/// squid ends a tunnel when one side of it ends: a FIN behind the question took the answer away.
+#[test]
+fn to_a_destination_close_notify_alone_is_an_end() {
+    let (mut client, mut server) = connected_to(TlsPeer::Destination, false);
+    for _ in 0..2 {
+        assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
+    }
+    assert_eq!(server.read(&mut [0; 10]).unwrap(), 0, "close_notify");
+    assert_eq!(server.get_ref().incoming.borrow().ends, 0, "FIN");
+    server.write_all(b"still here").unwrap();
+    let mut answer = [0; 10];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"still here");
+}
+
+/// A server that had said all and gone made an orderly end look cut.
+#[test]
+fn a_peer_that_has_gone_needs_no_close_notify() {
+    let (mut client, mut server) = connected(false);
+    server.shutdown().unwrap();
+    assert_eq!(client.read(&mut [0; 10]).unwrap(), 0);
+    client.stream.get_mut().is_reset = true;
+    assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
+}
+
+/// It depended on who was quicker whether the user was told of the certificate or of a reset.
+#[test]
+fn an_alert_is_told_rather_than_the_reset_behind_it() {
+    let (near, far) = connection(false);
+    let demand = SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT;
+    let (mut client, mut server) = (client(near), server(far, demand));
+    let mut accepted = Ok(());
+    for _ in 0..10 {
+        let _ = client.poll_handshake();
+        accepted = server.accept();
+    }
+    assert!(accepted.is_err(), "a certificate is demanded");
+    client.stream.get_mut().is_reset = true;
+    let why = client.write(b"CONNECT").unwrap_err().to_string();
+    assert!(why.contains("--proxy-cert"), "{}", why);
+}
+
+#[test]
+fn a_peer_that_does_not_speak_tls_is_told_of() {
+    let (near, mut far) = connection(false);
+    let mut client = client(near);
+    assert!(!client.poll_handshake().unwrap().is_ready());
+    far.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    let why = explain(client.poll_handshake().unwrap_err(), TlsPeer::Proxy).to_string();
+    assert!(why.contains("try http://"), "{}", why);
+}

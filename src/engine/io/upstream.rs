@@ -1,0 +1,115 @@
+//! The stream to a proxy or a destination: mostly a bare socket, which the relay knows best.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use futures::Poll;
+use tokio_io::{AsyncRead, AsyncWrite};
+
+use super::{Rewind, Socket, Transport};
+use crate::os::sys::Pipe;
+
+/// A bare socket, or anything that speaks over one.
+///
+/// Good as it is for the few bytes of an opening. A tunnel's millions go over what
+/// [`bare`](Upstream::bare) makes of it, so that the usual case costs nothing for the others.
+pub enum Upstream<S = Socket> {
+    /// The socket itself.
+    Bare(S),
+    /// A stream of another kind over it, such as TLS.
+    Layered(Box<dyn Transport>),
+}
+
+impl<S: Transport> Upstream<S> {
+    /// The socket, if it is bare, with what was put back in front of it.
+    ///
+    /// # Errors
+    ///
+    /// The stream as it was, if it isn't.
+    pub fn bare(stream: Rewind<Upstream<S>>) -> Result<Rewind<S>, Rewind<Upstream<S>>> {
+        match stream.into_parts() {
+            (Upstream::Bare(socket), front) => Ok(Rewind::new(socket, front)),
+            (layered, front) => Err(Rewind::new(layered, front)),
+        }
+    }
+
+    fn inner(&mut self) -> &mut dyn Transport {
+        match self {
+            Upstream::Bare(socket) => socket,
+            Upstream::Layered(stream) => &mut **stream,
+        }
+    }
+}
+
+impl<S: Transport> Read for Upstream<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner().read(buffer)
+    }
+}
+
+impl<S: Transport> Write for Upstream<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.inner().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner().flush()
+    }
+}
+
+impl<S: Transport> AsyncRead for Upstream<S> {}
+
+impl<S: Transport> AsyncWrite for Upstream<S> {
+    fn shutdown(&mut self) -> Poll<(), io::Error> {
+        self.inner().shutdown()
+    }
+}
+
+impl<S: Transport> Transport for Upstream<S> {
+    fn is_blocked(&mut self) -> bool {
+        self.inner().is_blocked()
+    }
+
+    fn is_drained(&mut self) -> bool {
+        self.inner().is_drained()
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.inner().check()
+    }
+
+    fn unacknowledged(&self) -> usize {
+        match self {
+            Upstream::Bare(socket) => socket.unacknowledged(),
+            Upstream::Layered(stream) => stream.unacknowledged(),
+        }
+    }
+
+    fn can_splice(&self) -> bool {
+        match self {
+            Upstream::Bare(socket) => socket.can_splice(),
+            Upstream::Layered(stream) => stream.can_splice(),
+        }
+    }
+
+    fn splice_from(&mut self, pipe: &Pipe, most: usize) -> Poll<usize, io::Error> {
+        self.inner().splice_from(pipe, most)
+    }
+
+    fn splice_into(&mut self, pipe: &Pipe, most: usize) -> Poll<usize, io::Error> {
+        self.inner().splice_into(pipe, most)
+    }
+
+    fn reset(&mut self) {
+        self.inner().reset()
+    }
+}
+
+impl<S> fmt::Debug for Upstream<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Upstream::Bare(_) => "Upstream(bare)",
+            Upstream::Layered(_) => "Upstream(layered)",
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! How long a tunnel may stand still.
+
+use std::fmt;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::config::Timeouts;
+use crate::engine::timer::{Clock, Watched};
+
+/// How long a relay waits while nothing moves; `None` is for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// With both directions open.
+    pub idle: Option<Duration>,
+    /// Once one direction has ended.
+    pub linger: Option<Duration>,
+    /// Before the client's end is passed on, if the upstream doesn't end first. Zero passes it on
+    /// at once.
+    pub half_close_delay: Option<Duration>,
+}
+
+impl Default for Patience {
+    /// No limit, and the client's end is passed on at once.
+    fn default() -> Patience {
+        Patience {
+            idle: None,
+            linger: None,
+            half_close_delay: Some(Duration::default()),
+        }
+    }
+}
+
+impl From<&Timeouts> for Patience {
+    fn from(timeouts: &Timeouts) -> Patience {
+        Patience {
+            idle: timeouts.idle,
+            linger: timeouts.linger,
+            half_close_delay: timeouts.half_close_delay,
+        }
+    }
+}
+
+impl Patience {
+    /// Whether the client's end isn't passed on at once.
+    pub(super) fn holds_end(&self) -> bool {
+        self.half_close_delay != Some(Duration::default())
+    }
+
+    /// The limit in this phase.
+    fn limit(&self, phase: Phase) -> Option<Duration> {
+        let once_ended = match phase {
+            Phase::Open => return self.idle,
+            Phase::Held => self.half_close_delay.or(self.linger),
+            Phase::HalfClosed => self.linger,
+        };
+        match (self.idle, once_ended) {
+            (Some(idle), Some(other)) => Some(idle.min(other)),
+            (idle, other) => idle.or(other),
+        }
+    }
+}
+
+/// How far a tunnel has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Both directions are open.
+    Open,
+    /// The client has ended, which the upstream doesn't know yet.
+    Held,
+    /// One direction has ended.
+    HalfClosed,
+}
+
+/// What follows from nothing having moved for long enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// The client's end is passed on.
+    Hold,
+    /// The tunnel is cut: nothing moved for so long.
+    Silence(Duration),
+}
+
+/// One relay's eye on the clock. Watched only while it has a limit.
+pub(super) struct Watch {
+    patience: Rc<Patience>,
+    clock: Clock,
+    watched: Option<Watched>,
+}
+
+impl Watch {
+    pub(super) fn new(patience: &Rc<Patience>, clock: &Clock) -> Watch {
+        Watch {
+            patience: patience.clone(),
+            clock: clock.clone(),
+            watched: None,
+        }
+    }
+
+    /// How long what came from a side that has failed may wait to be delivered.
+    pub(super) fn delivery_limit(&self) -> Option<Duration> {
+        self.patience.limit(Phase::HalfClosed)
+    }
+
+    /// Has the current task polled again at the next tick, and no longer when its time is over.
+    pub(super) fn tick(&mut self) {
+        let at_once = Duration::from_secs(0);
+        let clock = &self.clock;
+        let watched = self.watched.get_or_insert_with(|| clock.watch(at_once));
+        watched.restart(at_once);
+        watched.is_over(); // the current task is the one that is notified
+    }
+
+    /// Called at the end of each poll; returns what follows when a limit was exceeded.
+    pub(super) fn look(&mut self, moved: bool, phase: Phase) -> Option<Over> {
+        let limit = match self.patience.limit(phase) {
+            Some(limit) => limit,
+            None => {
+                self.watched = None;
+                return None;
+            }
+        };
+        let clock = &self.clock;
+        let watched = self.watched.get_or_insert_with(|| clock.watch(limit));
+        if moved || watched.limit() != limit {
+            watched.restart(limit);
+        }
+        if !watched.is_over() {
+            return None;
+        }
+        if phase == Phase::Held && self.patience.half_close_delay.is_some() {
+            watched.restart(limit); // the next phase has all of its time
+            Some(Over::Hold)
+        } else {
+            Some(Over::Silence(limit))
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("patience", &self.patience)
+            .finish()
+    }
+}

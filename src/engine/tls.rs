@@ -1,0 +1,108 @@
+//! The stream to a proxy or a destination as that wants to be spoken to: in the clear, or in TLS;
+//! over a socket, or over what the proxy before it granted.
+
+use futures::future::{self, Either};
+use futures::Future;
+
+use crate::config::TlsSpec;
+use crate::engine::io::{Rewind, Transport, Upstream};
+use crate::error::{Error, Peer};
+
+/// Resolves to `stream` itself for a peer that is spoken to in the clear, otherwise to one in TLS
+/// over it, once the handshake is done.
+///
+/// Fails with the reason why there is no TLS; the connection is closed then, as when this is
+/// dropped early. It has no limit in time of its own: wrap it in a
+/// [`Deadline`](super::limits::Deadline).
+pub fn secure<S: Transport + 'static>(
+    stream: Rewind<Upstream<S>>,
+    peer: Peer,
+    tls: &Option<TlsSpec>,
+) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error> {
+    let spec = match tls {
+        None => return Either::A(future::ok(stream)),
+        Some(spec) => spec,
+    };
+    let secured = match Upstream::bare(stream) {
+        Ok(socket) => Either::A(tls::secure(socket, peer, spec)),
+        Err(layered) => Either::B(tls::secure(layered, peer, spec)),
+    };
+    Either::B(secured.map(|stream| Rewind::new(Upstream::Layered(stream), Vec::new())))
+}
+
+#[cfg(feature = "tls")]
+mod tls {
+    use futures::future::{self, Either};
+    use futures::{Async, Future, Poll};
+    use log::{debug, warn};
+
+    use crate::config::TlsSpec;
+    use crate::engine::io::{TlsStream, Transport};
+    use crate::error::{Error, Peer};
+    use crate::upstream::tls::{Doubt, Session};
+
+    pub(super) fn secure<S: Transport + 'static>(
+        stream: S,
+        peer: Peer,
+        spec: &TlsSpec,
+    ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
+        let begun = Session::new(spec, peer.address()).and_then(|session| {
+            let doubt = session.doubt.clone();
+            Ok((TlsStream::new(session, stream)?, doubt))
+        });
+        match begun {
+            Ok((stream, doubt)) => {
+                let handshake = Handshake {
+                    stream: Some(stream),
+                    doubt,
+                    peer,
+                };
+                Either::A(handshake.map(|stream| Box::new(stream) as Box<dyn Transport>))
+            }
+            Err(e) => Either::B(future::err(Error::secure(peer, e))),
+        }
+    }
+
+    /// TLS's handshake; resolves to the stream that may be read and written.
+    struct Handshake<S> {
+        stream: Option<TlsStream<S>>,
+        doubt: Doubt,
+        peer: Peer,
+    }
+
+    impl<S: Transport> Future for Handshake<S> {
+        type Item = TlsStream<S>;
+        type Error = Error;
+
+        fn poll(&mut self) -> Poll<TlsStream<S>, Error> {
+            let mut stream = self.stream.take().expect("Handshake polled after it ended");
+            match stream.poll_handshake() {
+                Ok(Async::NotReady) => {
+                    self.stream = Some(stream);
+                    Ok(Async::NotReady)
+                }
+                Ok(Async::Ready(())) => {
+                    debug!("{}: speaks {}", self.peer, stream.version());
+                    if let Some(warning) = self.doubt.warning() {
+                        warn!("{}: {}", self.peer, warning);
+                    }
+                    Ok(Async::Ready(stream))
+                }
+                Err(e) => Err(Error::secure(self.peer.clone(), self.doubt.explain(e))),
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+mod tls {
+    use futures::future::Empty;
+
+    use crate::config::TlsSpec;
+    use crate::engine::io::Transport;
+    use crate::error::{Error, Peer};
+
+    pub(super) fn secure<S>(_: S, _: Peer, spec: &TlsSpec) -> Empty<Box<dyn Transport>, Error> {
+        match *spec {}
+    }
+}

@@ -1,0 +1,62 @@
+//! SOCKS5.
+
+use super::{Dialogue, Language, Step};
+use crate::error::Error;
+use crate::proto::{Refusal, Socks5Reply, Socks5Server, Socks5Step, SocksRefusal};
+
+impl Dialogue for Socks5Server {
+    fn feed(&mut self, piece: &[u8]) -> Step {
+        match self.feed(piece) {
+            Ok(Socks5Step::Read) => Step::Read,
+            Ok(Socks5Step::Send(answer)) => Step::Send(answer),
+            Ok(Socks5Step::Asked(destination)) => Language::Socks5.asked(destination),
+            Err(denial) => Step::denied(denial.reply(), denial),
+        }
+    }
+
+    fn into_rest(self: Box<Self>) -> Vec<u8> {
+        (*self).into_rest()
+    }
+}
+
+pub(super) fn granted() -> Vec<u8> {
+    Socks5Reply::Succeeded.encode()
+}
+
+pub(super) fn failed(error: &Error) -> Vec<u8> {
+    reply(error).encode()
+}
+
+/// As near as SOCKS5 comes to it. Which of the ways to a proxy failed is none of the client's
+/// business: what it learns is about its destination.
+fn reply(error: &Error) -> Socks5Reply {
+    match error.refusal() {
+        Some(Refusal::Http(refusal)) => {
+            return match refusal.status() {
+                403 => Socks5Reply::NotAllowed,
+                502 | 503 => Socks5Reply::HostUnreachable,
+                504 => Socks5Reply::TimedOut,
+                _ => Socks5Reply::Failed,
+            }
+        }
+        Some(Refusal::Socks(SocksRefusal::Reply { code, .. })) => {
+            return Socks5Reply::passed_on(*code)
+        }
+        Some(Refusal::Socks(_)) => return Socks5Reply::Failed,
+        None => {}
+    }
+    if error.is_timeout() {
+        return Socks5Reply::TimedOut;
+    }
+    if error.is_forbidden() {
+        return Socks5Reply::NotAllowed;
+    }
+    match error.without_a_way() {
+        Some(cause) => match cause.raw_os_error() {
+            Some(libc::ECONNREFUSED) => Socks5Reply::Refused,
+            Some(libc::ENETUNREACH) => Socks5Reply::NetworkUnreachable,
+            _ => Socks5Reply::HostUnreachable,
+        },
+        None => Socks5Reply::Failed,
+    }
+}

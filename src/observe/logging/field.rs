@@ -1,0 +1,152 @@
+//! What a log line says, as data beside its text.
+//!
+//! A line is written once, as people read it. A logger that also wants its parts by name calls
+//! [`want`] at its start; from then on [`log`](fn@log) puts them aside, and the logger takes them with
+//! [`take`]. Nothing from outside becomes a field: the text is never read again.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use log::{log, log_enabled, Level};
+
+use crate::observe::logging::context::LogContext;
+
+/// One part of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Number(u64),
+    Duration(Duration),
+    List(Vec<String>),
+    /// There is none, and that is known.
+    Null,
+}
+
+/// The parts of a line by name, in their order.
+pub(crate) type Fields = Vec<(&'static str, Value)>;
+
+static ARE_WANTED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static FIELDS: RefCell<Fields> = RefCell::new(Vec::new());
+}
+
+/// Logs a line with its parts, which are made only if they are wanted.
+pub(crate) fn log(level: Level, text: fmt::Arguments<'_>, fields: impl FnOnce() -> Fields) {
+    if !log_enabled!(level) {
+        return;
+    }
+    if ARE_WANTED.load(Ordering::Relaxed) {
+        FIELDS.with(|kept| kept.replace(fields()));
+    }
+    log!(level, "{}", text);
+    FIELDS.with(|kept| kept.borrow_mut().clear());
+}
+
+/// Has every later line bring its parts: for the logger of a program.
+#[cfg(feature = "cli")]
+pub(crate) fn want() {
+    ARE_WANTED.store(true, Ordering::Relaxed);
+}
+
+/// The parts of the line that is being logged, those of its connection first: for the logger.
+#[cfg(feature = "cli")]
+pub(crate) fn take() -> Fields {
+    let mut fields = Fields::new();
+    if let Some(context) = LogContext::current() {
+        fields.push(("connection", Value::Number(context.connection())));
+        fields.push(("client", Value::Text(context.client().to_string())));
+        if let Some(listener) = context.listener() {
+            fields.push(("listen", Value::Text(listener.to_string())));
+        }
+    }
+    fields.append(&mut FIELDS.with(|kept| kept.replace(Vec::new())));
+    fields
+}
+
+/// The beginning of a line about a tunnel: the connection that it is for, if there is one, and its
+/// way.
+pub(crate) struct Heading<'a>(
+    pub(crate) Option<&'a LogContext>,
+    pub(crate) Option<&'a TunnelPath>,
+);
+
+impl fmt::Display for Heading<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Heading(Some(context), Some(path)) => write!(f, "{} {}: ", context, path),
+            Heading(Some(context), None) => write!(f, "{}: ", context),
+            Heading(None, Some(path)) => write!(f, "{}: ", path),
+            Heading(None, None) => Ok(()),
+        }
+    }
+}
+
+/// Where a tunnel leads, and which way, as far as that is known; displays as
+/// `to example.org:22 through proxy.example:3128 via second.example:3128`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TunnelPath {
+    destination: String,
+    /// The first proxy and those behind it; without any it is direct.
+    proxies: Option<Vec<String>>,
+}
+
+impl TunnelPath {
+    pub(crate) fn to(destination: impl fmt::Display) -> TunnelPath {
+        TunnelPath {
+            destination: destination.to_string(),
+            proxies: None,
+        }
+    }
+
+    pub(crate) fn through(self, proxies: Vec<String>) -> TunnelPath {
+        TunnelPath {
+            proxies: Some(proxies),
+            ..self
+        }
+    }
+
+    pub(crate) fn fields(&self) -> Fields {
+        let mut fields = vec![("destination", Value::Text(self.destination.clone()))];
+        if let Some(proxies) = &self.proxies {
+            let first = proxies.first().cloned();
+            fields.push(("proxy", first.map_or(Value::Null, Value::Text)));
+            let behind = proxies.iter().skip(1).cloned();
+            fields.push(("via", Value::List(behind.collect())));
+        }
+        fields
+    }
+}
+
+impl fmt::Display for TunnelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "to {}", self.destination)?;
+        match &self.proxies {
+            None => Ok(()),
+            Some(proxies) if proxies.is_empty() => f.write_str(" directly"),
+            Some(proxies) => write!(f, " through {}", proxies.join(" via ")),
+        }
+    }
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_text_for_people_and_data_for_programs() {
+        let path = TunnelPath::to("d:4");
+        assert_eq!(path.to_string(), "to d:4");
+        assert_eq!(path.fields(), [("destination", Value::Text("d:4".into()))]);
+        let direct = path.clone().through(Vec::new());
+        assert_eq!(direct.to_string(), "to d:4 directly");
+        assert_eq!(direct.fields()[1], ("proxy", Value::Null));
+        let chain = path.through(vec!["p:1".into(), "q:2".into()]);
+        assert_eq!(chain.to_string(), "to d:4 through p:1 via q:2");
+        assert_eq!(chain.fields()[1], ("proxy", Value::Text("p:1".into())));
+        let behind = Value::List(vec!["q:2".into()]);
+        assert_eq!(chain.fields()[2], ("via", behind));
+    }
+}

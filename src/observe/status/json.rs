@@ -1,0 +1,261 @@
+//! The same numbers as one JSON object, with the last minutes: what the page shows.
+
+use std::fmt::{self, Display, Write};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::history::{History, Interval, STEP};
+use super::registry::{Board, Listener, Scene};
+use crate::error::Cause;
+use crate::listener::bind::Service;
+use crate::observe::access_log::Traffic;
+use crate::observe::stats::{Failure, Flow, Histogram, ENDS};
+use crate::text::escape::Quoted;
+use crate::text::seconds::Decimal;
+use crate::upstream::Standing;
+
+/// So many tunnels are shown one by one, however many there are.
+const MOST: usize = 100;
+
+/// Everything there is.
+pub(super) fn page(board: &Board, history: &History) -> String {
+    let steps = history.steps();
+    let scene = board.scene();
+    let totals = scene.totals();
+    let (tunnels, more_tunnels) = scene.eldest(MOST);
+    let mut lately = Histogram::default();
+    for step in &steps {
+        lately.add(&step.opening);
+    }
+    let mut object = Object::default();
+    object.member("version", Quoted(env!("CARGO_PKG_VERSION")));
+    object.member("host", Maybe(board.host.as_deref().map(Quoted)));
+    object.member("state", Quoted(state(&scene, &steps)));
+    object.member("time", seconds(SystemTime::now()));
+    object.member("uptime", Decimal(board.uptime()));
+    object.member("clients", totals.clients);
+    object.member("opened", totals.opened());
+    object.member("left", totals.left);
+    object.member("failed", totals.failed());
+    object.member("turned_away", board.turned_away.count());
+    object.member("carried", carried(totals.carried));
+    object.member("open_seconds", quantiles(&lately));
+    object.member("ends", counts(ENDS.iter().copied().zip(&totals.ends)));
+    let causes = Cause::ALL.iter().map(|cause| cause.label());
+    object.member("errors", counts(causes.zip(&totals.failures)));
+    object.member("listeners", list(scene.listeners.iter().map(listener)));
+    object.member("tunnels", list(tunnels.iter().map(tunnel)));
+    object.member("more_tunnels", more_tunnels);
+    object.member("proxies", list(scene.standings().iter().map(proxy)));
+    object.member("history", timeline(&steps));
+    let mut text = object.end();
+    text.push('\n');
+    text
+}
+
+fn carried(traffic: Traffic) -> String {
+    let mut object = Object::default();
+    object.member("upload", traffic.upload);
+    object.member("download", traffic.download);
+    object.end()
+}
+
+fn quantiles(times: &Histogram) -> String {
+    let mut object = Object::default();
+    object.member("count", times.count());
+    object.member("p50", Maybe(quantile(times, 0.5)));
+    object.member("p95", Maybe(quantile(times, 0.95)));
+    object.end()
+}
+
+fn quantile(times: &Histogram, part: f64) -> Option<Decimal> {
+    let seconds = times.quantile(part)?;
+    Some(Decimal(Duration::from_secs_f64(seconds)))
+}
+
+/// How it goes, by what tunnels experience: `failing` where the last client of each listener that
+/// had any got no tunnel, `degraded` where one did, a proxy is down, or clients failed within the
+/// last minute; `unused` before the first client, and else `serving`.
+fn state(scene: &Scene, steps: &[Interval]) -> &'static str {
+    let used = scene
+        .open()
+        .filter(|one| one.tally.last_outcome().is_some());
+    let used: Vec<&Listener> = used.collect();
+    let failing = used.iter().filter(|one| one.is_failing()).count();
+    let is_proxy_down = scene.standings().iter().any(|(_, one)| one.is_down);
+    let minute = (60 / STEP.as_secs()) as usize;
+    let failed_lately = steps.iter().rev().take(minute).any(|step| step.failed > 0);
+    if failing > 0 && failing == used.len() {
+        "failing"
+    } else if failing > 0 || is_proxy_down || failed_lately {
+        "degraded"
+    } else if used.is_empty() {
+        "unused"
+    } else {
+        "serving"
+    }
+}
+
+fn counts<'a>(counts: impl Iterator<Item = (&'static str, &'a u64)>) -> String {
+    let mut object = Object::default();
+    for (name, count) in counts {
+        object.member(name, count);
+    }
+    object.end()
+}
+
+fn listener(listener: &Listener) -> String {
+    let totals = listener.tally.totals();
+    let (kind, way) = match &listener.service {
+        Service::Tunnel(tunnel) => ("tunnel", tunnel.to_string()),
+        Service::Dynamic(guests) => {
+            let way = format!("what its clients ask for, {}", guests.gateway());
+            ("dynamic", way)
+        }
+        Service::Proxy(_) => ("proxy", "what its clients ask for, directly".into()),
+    };
+    let mut object = Object::default();
+    object.member("listen", Quoted(&listener.name));
+    object.member("kind", Quoted(kind));
+    object.member("destination", Quoted(&listener.destination()));
+    object.member("way", Quoted(&way));
+    object.member("open", listener.is_open);
+    object.member("clients", totals.clients);
+    object.member("opened", totals.opened());
+    object.member("failed", totals.failed());
+    object.member("carried", carried(totals.carried));
+    object.member("failing", listener.is_failing());
+    object.member(
+        "last_error",
+        Maybe(listener.tally.last_failure().map(failure)),
+    );
+    object.end()
+}
+
+fn failure(failure: Failure) -> String {
+    let mut object = Object::default();
+    object.member("time", seconds(failure.when));
+    object.member("text", Quoted(&failure.why));
+    object.end()
+}
+
+/// `null` is no proxy: the way is direct.
+fn tunnel((listener, flow): &(&Listener, Arc<Flow>)) -> String {
+    let proxy = flow.via.proxy().map(|proxy| proxy.to_string());
+    let mut object = Object::default();
+    object.member("client", Quoted(&flow.client.to_string()));
+    object.member("listen", Quoted(&listener.name));
+    object.member("destination", Quoted(&flow.destination.to_string()));
+    object.member("proxy", Maybe(proxy.as_deref().map(Quoted)));
+    object.member("since", seconds(flow.since));
+    object.member("carried", carried(flow.read()));
+    object.end()
+}
+
+fn proxy((way, standing): &(String, Standing)) -> String {
+    let state = match (standing.is_down, standing.is_in_use) {
+        (true, _) => "down",
+        (_, true) => "in use",
+        _ => "standby",
+    };
+    let mut object = Object::default();
+    object.member("proxy", Quoted(way));
+    object.member("state", Quoted(state));
+    object.member("answers", standing.answers);
+    object.member("failures", standing.failures);
+    object.end()
+}
+
+/// One list for each number, the latest last.
+fn timeline(steps: &[Interval]) -> String {
+    let per_second = |count: u64, step: &Interval| {
+        let lasted = step.lasted.as_secs_f64();
+        (count as f64 / lasted.max(0.001)).round()
+    };
+    let mut object = Object::default();
+    object.member("step", STEP.as_secs_f64());
+    let mut series = |name, value: &dyn Fn(&Interval) -> Box<dyn Display>| {
+        object.member(name, list(steps.iter().map(value)));
+    };
+    series("clients", &|step| Box::new(step.clients));
+    series("upload", &|step| {
+        Box::new(per_second(step.carried.upload, step))
+    });
+    series("download", &|step| {
+        Box::new(per_second(step.carried.download, step))
+    });
+    series("opened", &|step| Box::new(step.opening.count()));
+    series("failed", &|step| Box::new(step.failed));
+    series("p50", &|step| Box::new(Maybe(quantile(&step.opening, 0.5))));
+    series("p95", &|step| {
+        Box::new(Maybe(quantile(&step.opening, 0.95)))
+    });
+    object.end()
+}
+
+/// Unix time, with a fraction.
+fn seconds(time: SystemTime) -> f64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_secs_f64() * 1e3).round() / 1e3
+}
+
+/// An object in the making; its values are JSON already.
+#[derive(Default)]
+struct Object(String);
+
+impl Object {
+    fn member(&mut self, name: &str, value: impl Display) {
+        let before = if self.0.is_empty() { '{' } else { ',' };
+        // Writing to a String does not fail.
+        let _ = write!(self.0, "{}{}:{}", before, Quoted(name), value);
+    }
+
+    fn end(mut self) -> String {
+        if self.0.is_empty() {
+            self.0.push('{');
+        }
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// A value, or `null`.
+struct Maybe<T>(Option<T>);
+
+impl<T: Display> Display for Maybe<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(value) => value.fmt(f),
+            None => f.write_str("null"),
+        }
+    }
+}
+
+fn list(items: impl Iterator<Item = impl Display>) -> String {
+    let mut text = String::from("[");
+    for (place, item) in items.enumerate() {
+        let before = if place == 0 { "" } else { "," };
+        // Writing to a String does not fail.
+        let _ = write!(text, "{}{}", before, item);
+    }
+    text.push(']');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stand_as_json_has_them() {
+        let mut object = Object::default();
+        object.member("a", list([1, 2].iter()));
+        object.member("b", Maybe::<u64>(None));
+        object.member("c", Quoted("\"\n\u{1}"));
+        object.member("d", Object::default().end());
+        assert_eq!(
+            object.end(),
+            r#"{"a":[1,2],"b":null,"c":"\"\n\u0001","d":{}}"#
+        );
+    }
+}

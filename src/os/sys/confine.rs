@@ -1,0 +1,282 @@
+//! Takes from this process what it doesn't need any more: descriptors, processes, memory, system
+//! calls. For one thread alone; what others do meanwhile isn't confined.
+
+use std::fs;
+use std::io;
+use std::mem;
+use std::os::raw::c_int;
+use std::os::unix::io::{FromRawFd, IntoRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
+/// What is left to a confined process.
+pub(crate) struct Limits {
+    /// Address space, in bytes.
+    pub(crate) memory: u64,
+    /// Processor time in seconds; then it is killed.
+    pub(crate) time: u64,
+}
+
+/// Confines this process, for good. Of its descriptors stdin stays.
+///
+/// # Errors
+///
+/// Which step failed: then the process must not go on.
+pub(crate) fn confine(limits: &Limits) -> io::Result<()> {
+    ignore_signals();
+    read_time_zone();
+    close_descriptors()?;
+    limit(libc::RLIMIT_AS as c_int, limits.memory)?;
+    limit(libc::RLIMIT_CPU as c_int, limits.time)?;
+    for resource in &[
+        libc::RLIMIT_CORE as c_int,
+        libc::RLIMIT_FSIZE as c_int,
+        libc::RLIMIT_NPROC as c_int,
+        libc::RLIMIT_NOFILE as c_int,
+    ] {
+        limit(*resource, 0)?;
+    }
+    #[cfg(target_os = "linux")]
+    linux::forbid()?;
+    Ok(())
+}
+
+/// The socket that is this process's stdin. To be called once.
+pub(crate) fn stdin_socket() -> UnixStream {
+    // SAFETY: stdin is open, or reads fail; nothing else in this process uses it.
+    unsafe { UnixStream::from_raw_fd(libc::STDIN_FILENO) }
+}
+
+/// A socket as the stdin of a child.
+pub(crate) fn as_stdio(socket: UnixStream) -> Stdio {
+    // SAFETY: the descriptor has just been given up by its owner.
+    unsafe { Stdio::from_raw_fd(socket.into_raw_fd()) }
+}
+
+/// Has this process killed in so many seconds; 0 calls it off.
+pub(crate) fn die_in(seconds: u32) {
+    // SAFETY: no pointers. Nobody handles SIGALRM here, so it ends the process.
+    unsafe { libc::alarm(seconds) };
+}
+
+/// What a terminal or a service manager sends to the whole group is for the parent, at whose end
+/// this process ends.
+fn ignore_signals() {
+    for signal in &[
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+    ] {
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(*signal, libc::SIG_IGN) };
+    }
+    // SAFETY: as above. It ends this process at its deadline, also where the parent ignores it.
+    unsafe { libc::signal(libc::SIGALRM, libc::SIG_DFL) };
+}
+
+/// It is a file, which can't be opened later.
+fn read_time_zone() {
+    let now: libc::time_t = 0;
+    // SAFETY: all zeroes are a time in parts, and both pointers are valid for the call.
+    unsafe {
+        let mut parts: libc::tm = mem::zeroed();
+        libc::localtime_r(&now, &mut parts);
+    }
+}
+
+fn close_descriptors() -> io::Result<()> {
+    let list = if cfg!(target_os = "linux") {
+        "/proc/self/fd"
+    } else {
+        "/dev/fd"
+    };
+    let mut open: Vec<RawFd> = Vec::new();
+    for entry in fs::read_dir(list)? {
+        let name = entry?.file_name();
+        open.extend(name.to_str().and_then(|name| name.parse::<RawFd>().ok()));
+    }
+    for number in open {
+        if number != libc::STDIN_FILENO {
+            // SAFETY: no pointers. Nobody uses them: this process has just begun, and a number that
+            // was closed meanwhile is an error.
+            unsafe { libc::close(number) };
+        }
+    }
+    Ok(())
+}
+
+fn limit(resource: c_int, most: u64) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: most as libc::rlim_t,
+        rlim_max: most as libc::rlim_t,
+    };
+    // SAFETY: the kernel reads the struct that it is handed.
+    match unsafe { libc::setrlimit(resource as _, &limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::*;
+
+    /// No new privileges, and no system calls but those for memory, time and open descriptors: not
+    /// even `ptrace` or `process_vm_readv`, which need no descriptor to reach another process.
+    pub(super) fn forbid() -> io::Result<()> {
+        let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
+        // SAFETY: takes a terminated name, then numbers alone, of the size that the kernel reads.
+        let answer = unsafe {
+            libc::prctl(libc::PR_SET_NAME, b"ptunnel-pac\0".as_ptr());
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused)
+        };
+        if answer != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        forbid_calls()
+    }
+
+    /// As `AUDIT_ARCH_X86_64` and `AUDIT_ARCH_AARCH64` of linux/audit.h, which libc doesn't have.
+    #[cfg(target_arch = "x86_64")]
+    const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
+    #[cfg(target_arch = "aarch64")]
+    const ARCHITECTURE: Option<u32> = Some(0xc000_00b7);
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    const ARCHITECTURE: Option<u32> = None;
+
+    const ALLOWED: [libc::c_long; 21] = [
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_recvfrom,
+        libc::SYS_sendto,
+        libc::SYS_brk,
+        libc::SYS_mmap,
+        libc::SYS_mremap,
+        libc::SYS_munmap,
+        libc::SYS_madvise,
+        libc::SYS_mprotect,
+        libc::SYS_futex,
+        libc::SYS_clock_gettime,
+        libc::SYS_gettimeofday,
+        libc::SYS_setitimer,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        libc::SYS_sched_yield,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+    ];
+
+    /// By a filter (seccomp(2)) that answers EPERM to the others.
+    fn forbid_calls() -> io::Result<()> {
+        let architecture = match ARCHITECTURE {
+            Some(architecture) => architecture,
+            None => return Ok(()),
+        };
+        // Of `struct seccomp_data`: its number comes first, the architecture next.
+        let (number, machine) = (0, 4);
+        let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+        let equals = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        let answer = (libc::BPF_RET | libc::BPF_K) as u16;
+        let step = |code, k, jt, jf| libc::sock_filter { code, jt, jf, k };
+        let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+        let count = ALLOWED.len() as u8;
+        let mut program = vec![
+            step(load, machine, 0, 0),
+            // Another architecture's numbers mean other calls: to the refusal.
+            step(equals, architecture, 0, count + 1),
+            step(load, number, 0, 0),
+        ];
+        for (place, call) in ALLOWED.iter().enumerate() {
+            // Over the rest of them and the refusal.
+            program.push(step(equals, *call as u32, count - place as u8, 0));
+        }
+        program.push(step(answer, refusal, 0, 0));
+        program.push(step(answer, libc::SECCOMP_RET_ALLOW, 0, 0));
+        let program = libc::sock_fprog {
+            len: program.len() as u16,
+            filter: program.as_mut_ptr(),
+        };
+        let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
+        let filter: *const libc::sock_fprog = &program;
+        // SAFETY: the program and what it points to live through the call, which copies them.
+        let answer = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, filter) };
+        match answer {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                // A kernel without it.
+                ref e if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+                e => Err(e),
+            },
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::env;
+    use std::io::{Read, Write};
+    use std::os::unix::process::CommandExt;
+    use std::process::{self, Command};
+
+    use super::*;
+
+    const NAME: &str = "confined";
+
+    /// What can't be done any more, and the error.
+    const CALLS: [libc::c_long; 9] = [
+        libc::SYS_openat,
+        libc::SYS_socket,
+        libc::SYS_kill,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_execve,
+        libc::SYS_prlimit64,
+        libc::SYS_recvmsg,
+        libc::SYS_dup,
+    ];
+
+    /// The other test's child.
+    #[test]
+    #[ignore]
+    fn entry() {
+        if env::args_os().next().map_or(true, |name| name != NAME) {
+            return;
+        }
+        let limits = Limits {
+            memory: 1 << 30,
+            time: 60,
+        };
+        let confined = confine(&limits);
+        let mut out = stdin_socket();
+        for call in &CALLS {
+            // SAFETY: null pointers and zeroes; signal 0 isn't sent.
+            let answer = unsafe { libc::syscall(*call, 0, 0, 0, 0, 0, 0) };
+            let error = io::Error::last_os_error().raw_os_error();
+            let _ = writeln!(out, "{} {:?} {} {:?}", call, confined, answer, error);
+        }
+        process::exit(0);
+    }
+
+    #[test]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn a_confined_process_reaches_nothing_but_its_socket() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let mut child = Command::new(env::current_exe().unwrap())
+            .arg0(NAME)
+            .args(&["--exact", "--ignored", "os::sys::confine::tests::entry"])
+            .stdin(as_stdio(theirs))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut told = String::new();
+        ours.read_to_string(&mut told).unwrap();
+        let line = |call| format!("{} Ok(()) -1 Some({})\n", call, libc::EPERM);
+        assert_eq!(told, CALLS.iter().map(line).collect::<String>());
+        assert!(child.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,322 @@
+//! A request for an `http://` URL that a client has a proxy send: rewritten for the destination that
+//! the URL names; and the reply to it.
+//!
+//! One connection carries one request. A [`Passage`] lets nothing through behind the request, and a
+//! [`Reply`] nothing behind the reply: the server's next bytes would pass for the answer of another.
+//!
+//! `Via` isn't added, although RFC 9110 §7.6.3 asks proxies for it: nginx compresses no reply to a
+//! request that has one (`gzip_proxied`). No loop is missed without it, since what is forwarded is
+//! no request to a proxy.
+
+mod error;
+mod field;
+mod reply;
+mod request_boundary;
+mod url;
+
+use std::fmt;
+
+pub use self::error::ForwardFault;
+pub use self::reply::{Reply, ReplyFault};
+pub use self::request_boundary::{BrokenChunk, Passage};
+
+use self::field::{end_to_end, split, values, Field};
+use self::url::Url;
+use super::body::Framing;
+use crate::config::HostPort;
+
+/// Fields of a request that are for the next hop alone (RFC 9110 §7.6.1, and what it says of older
+/// ones), whether `Connection` names them or not. `Transfer-Encoding` isn't among them, since the
+/// body stays as it is; `Host` is written anew.
+const HOP_BY_HOP: [&str; 7] = [
+    "connection",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "upgrade",
+];
+
+/// Methods whose `Max-Forwards` says by how many a request may be sent on; with others it says nothing
+/// (RFC 9110 §7.6.2).
+const COUNTED: [&str; 2] = ["OPTIONS", "TRACE"];
+
+/// A request to be sent on.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Forward {
+    /// Whom its URL names.
+    pub destination: HostPort,
+    /// What the destination gets instead of the head that came.
+    pub head: Vec<u8>,
+    /// Lets that head and its body through.
+    pub passage: Passage,
+}
+
+impl Forward {
+    /// Rewrites a whole head, which [`Inbound`](crate::proto::Inbound) has decoded, for the server that its
+    /// URL names (RFC 9112 §3.2.2, RFC 9110 §7.6).
+    ///
+    /// Method, version and all fields that aren't for the next hop stay, in their order and byte for
+    /// byte; lines end in CRLF.
+    ///
+    /// # Errors
+    ///
+    /// When it asks for something else, or when two readers could find its end in two places.
+    pub fn rewrite(head: &[u8]) -> Result<Forward, ForwardFault> {
+        let (first, fields) = split(head);
+        let first = String::from_utf8_lossy(first);
+        let mut parts = first.splitn(3, ' ');
+        let mut part = || parts.next().unwrap_or_default();
+        let (method, target, version) = (part(), part(), part());
+        let version = version.trim_start_matches("HTTP/");
+
+        let url = Url::read(method, target)?;
+        if let Some(name) = fields.iter().find_map(Field::imitates_framing) {
+            return Err(ForwardFault::Imitation(
+                String::from_utf8_lossy(name).into(),
+            ));
+        }
+        let is_modern = version == "1.1";
+        let framing = Framing::stated(is_modern, |name| values(&fields, name))?;
+        // A request that states nothing has no body (RFC 9112 §6.3).
+        let framing = framing.unwrap_or(Framing::Length(0));
+
+        let mut head = format!("{} {} HTTP/{}\r\n", method, url.path, version).into_bytes();
+        head.extend(format!("Host: {}\r\n", url.host).bytes());
+        for field in end_to_end(&fields, &HOP_BY_HOP) {
+            if COUNTED.contains(&method) && field.is("max-forwards") {
+                head.extend(format!("Max-Forwards: {}", hops_behind(field)?).bytes());
+            } else {
+                head.extend_from_slice(field.line);
+            }
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"Connection: close\r\n\r\n");
+        Ok(Forward {
+            destination: url.destination,
+            passage: Passage::new(head.len(), framing, method == "HEAD", is_modern),
+            head,
+        })
+    }
+}
+
+impl fmt::Debug for Forward {
+    /// To where, and how much: there may be credentials in the head.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Forward")
+            .field("destination", &self.destination)
+            .field("head", &self.head.len())
+            .finish()
+    }
+}
+
+/// By how many hops a request with this `Max-Forwards` may still be forwarded by the next one.
+fn hops_behind(field: &Field) -> Result<u64, ForwardFault> {
+    let value = String::from_utf8_lossy(field.value);
+    let value = value.trim_matches(|c| matches!(c, ' ' | '\t'));
+    let hops = Some(value).filter(|value| value.bytes().all(|b| b.is_ascii_digit()));
+    let hops: Option<u64> = hops.and_then(|value| value.parse().ok());
+    let hops = hops.ok_or_else(|| ForwardFault::Hops(value.into()))?;
+    hops.checked_sub(1).ok_or(ForwardFault::LastHop)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::proto::{Decoded, FramingFault, Inbound, HEAD_LIMIT};
+
+    /// What becomes of a request for this target with these fields, which end in CRLF each.
+    fn rewritten(method: &str, target: &str, fields: &str) -> Result<Forward, ForwardFault> {
+        let head = format!("{} {} HTTP/1.1\r\n{}\r\n", method, target, fields);
+        Forward::rewrite(head.as_bytes())
+    }
+
+    fn text(forward: &Forward) -> &str {
+        std::str::from_utf8(&forward.head).unwrap()
+    }
+
+    #[test]
+    fn the_destination_is_asked_as_a_server_is() {
+        let forward = rewritten(
+            "GET",
+            "http://Example.org/a%20b?c=d",
+            "Host: other.example\r\nAccept:  */*\r\nx-odd:\t \"\u{e9}\" \r\nCookie: a=b\r\n",
+        );
+        let forward = forward.unwrap();
+        assert_eq!(forward.destination.to_string(), "Example.org:80");
+        assert!(
+            !format!("{:?}", forward).contains("71, 69, 84"),
+            "its bytes"
+        );
+        assert_eq!(
+            text(&forward),
+            "GET /a%20b?c=d HTTP/1.1\r\nHost: Example.org\r\nAccept:  */*\r\nx-odd:\t \"\u{e9}\" \r\n\
+             Cookie: a=b\r\nConnection: close\r\n\r\n"
+        );
+        let old = Forward::rewrite(b"\r\nGET HTTP://a:8080 HTTP/1.0\nA: b\n\n").unwrap();
+        assert_eq!(old.destination.to_string(), "a:8080");
+        assert_eq!(
+            text(&old),
+            "GET / HTTP/1.0\r\nHost: a:8080\r\nA: b\r\nConnection: close\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn what_is_for_the_next_hop_stays_here() {
+        let forward = rewritten(
+            "POST",
+            "http://a/",
+            "connection: X-One, \tx-two,Content-Length, close\r\nX-One: 1\r\nKeep-Alive: 5\r\n\
+             X-Three: 3\r\nProxy-Connection: keep-alive\r\nX-TWO:2\r\nTE: trailers\r\n\
+             Proxy-Authorization: Basic am9lOng=\r\nUpgrade: h2c\r\nContent-Length: 5\r\n\
+             Connection: X-Four\r\nX-Four: 4\r\nTrailer: A\r\nExpect: 100-continue\r\n\
+             Via: 1.0 before\r\n",
+        );
+        assert_eq!(
+            text(&forward.unwrap()),
+            "POST / HTTP/1.1\r\nHost: a\r\nX-Three: 3\r\nContent-Length: 5\r\nTrailer: A\r\n\
+             Expect: 100-continue\r\nVia: 1.0 before\r\nConnection: close\r\n\r\n"
+        );
+    }
+
+    /// A request that comes back to us, or goes round, ends so.
+    #[test]
+    fn hops_are_counted_where_they_are() {
+        let counted = |method: &str, value: &str| -> Result<bool, ForwardFault> {
+            let fields = format!("MAX-Forwards:{}\r\n", value);
+            let forward = rewritten(method, "http://a/", &fields)?;
+            Ok(text(&forward).contains("\r\nMax-Forwards: 9\r\n"))
+        };
+        for method in &["OPTIONS", "TRACE"] {
+            assert_eq!(counted(method, " 10 "), Ok(true));
+            assert_eq!(counted(method, "0"), Err(ForwardFault::LastHop));
+            for value in &["", "+1", "1, 1", "18446744073709551616"] {
+                let fault = ForwardFault::Hops(value.to_string());
+                assert_eq!(counted(method, value), Err(fault));
+            }
+        }
+        assert_eq!(counted("GET", "10"), Ok(false));
+        assert_eq!(counted("GET", "0"), Ok(false));
+        assert_eq!(counted("options", "0"), Ok(false));
+    }
+
+    #[test]
+    fn refuses_what_two_readers_would_end_elsewhere() {
+        let coded = "Transfer-Encoding: chunked\r\n";
+        for (fields, words) in &[
+            ("Content-Length: 5\r\nContent-Length: 6\r\n", "'5, 6'"),
+            ("Content-Length: 5\r\nContent-length: 5\r\n", "'5, 5'"),
+            ("Content-Length: 5, 5\r\n", "'5, 5'"),
+            ("Content-Length: +5\r\n", "'+5'"),
+            ("Content-Length: 0x5\r\n", "'0x5'"),
+            ("Content-Length:\r\n", "''"),
+            (
+                "Content-Length: 18446744073709551616\r\n",
+                "'18446744073709551616'",
+            ),
+            (
+                "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+                "both",
+            ),
+            ("Transfer-Encoding: gzip\r\nContent-Length: 5\r\n", "both"),
+            ("Transfer-Encoding: gzip\r\n", "'gzip'"),
+            ("Transfer-Encoding: chunked, gzip\r\n", "'chunked, gzip'"),
+            (
+                "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                "'chunked, chunked'",
+            ),
+            ("Transfer-Encoding: , chunked\r\n", "', chunked'"),
+            ("Transfer-Encoding: chunked,\r\n", "'chunked, '"),
+            (
+                "Transfer-Encoding: identity, chunked\r\n",
+                "'identity, chunked'",
+            ),
+            ("Transfer-Encoding: gzip,\tChunked\r\n", "'gzip, chunked'"),
+            ("Transfer-Encoding: identity\r\n", "'identity'"),
+            ("Transfer_Encoding: chunked\r\n", "'Transfer_Encoding'"),
+            ("transfer.encoding: x\r\n", "'transfer.encoding'"),
+            ("CONTENT_LENGTH: 5\r\n", "'CONTENT_LENGTH'"),
+            ("Transfer-Encoding: xchunked\r\n", "'xchunked'"),
+            ("Transfer-Encoding: \u{a0}chunked\r\n", "chunked'"),
+            ("Transfer-Encoding:\r\n", "''"),
+        ] {
+            let told = rewritten("POST", "http://a/", fields).unwrap_err();
+            let told = told.to_string();
+            assert!(told.contains(words), "{}: {}", fields, told);
+        }
+        let old = format!("POST http://a/ HTTP/1.0\r\n{}\r\n", coded);
+        let told = Forward::rewrite(old.as_bytes()).unwrap_err();
+        assert_eq!(told, FramingFault::CodedTooEarly.into());
+        for fields in &[
+            coded,
+            "Transfer-Encoding:\tChunked \r\n",
+            "Content-Length: 0\r\n",
+            "X_Transfer_Encoding: x\r\nContentLength: 5\r\nContent_Type: a\r\n",
+        ] {
+            assert!(rewritten("POST", "http://a/", fields).is_ok(), "{}", fields);
+        }
+    }
+
+    /// Names of fields, some of which are for the next hop.
+    fn names() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "Accept",
+            "X-A",
+            "x-b",
+            "TE",
+            "Upgrade",
+            "keep-alive",
+            "Proxy-Connection",
+            "Trailer",
+            "Via",
+        ])
+    }
+
+    proptest! {
+        /// Those that `Connection` names, and those that are always for the next hop, are the only
+        /// ones that are lost; how the head comes makes no difference.
+        #[test]
+        fn no_field_is_lost_but_those_for_the_next_hop(
+            fields in prop::collection::vec((names(), "[ -~\u{e9}]{0,9}"), 0..9),
+            named in prop::collection::vec(names(), 0..3),
+            is_crlf in any::<bool>(),
+        ) {
+            let end = if is_crlf { "\r\n" } else { "\n" };
+            let lines: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{}:{}", name, value))
+                .collect();
+            let mut head = vec!["GET http://a/ HTTP/1.1".to_string()];
+            head.extend(lines.iter().cloned());
+            head.push(format!("Connection: {}", named.join(",")));
+            let bytes = (head.join(end) + end + end).into_bytes();
+            let decoded = Inbound::decode_whole(&bytes, HEAD_LIMIT);
+            let whole = match decoded {
+                Ok(Decoded::Complete((_, whole), length)) if length == bytes.len() => whole,
+                other => panic!("{:?} of {:?}", other, String::from_utf8_lossy(&bytes)),
+            };
+            let forward = Forward::rewrite(&whole).unwrap();
+            let text = text(&forward);
+            let sent: Vec<&str> = text.trim_end().split("\r\n").collect();
+            let stays = |name: &str| {
+                let name = name.to_lowercase();
+                let always = ["te", "upgrade", "keep-alive", "proxy-connection"];
+                !always.contains(&name.as_str())
+                    && !named.iter().any(|other| other.to_lowercase() == name)
+            };
+            let kept = fields.iter().zip(&lines).filter(|((name, _), _)| stays(name));
+            let mut expected = vec!["GET / HTTP/1.1", "Host: a"];
+            expected.extend(kept.map(|(_, line)| line.as_str()));
+            expected.push("Connection: close");
+            prop_assert_eq!(sent, expected);
+        }
+
+        #[test]
+        fn no_head_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Forward::rewrite(&bytes);
+        }
+    }
+}

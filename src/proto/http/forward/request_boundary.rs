@@ -1,0 +1,130 @@
+//! One request and no other: how far what a client says belongs to it.
+
+use std::error;
+use std::fmt;
+use std::io;
+
+use super::super::body::{Body, Framing};
+use super::Reply;
+
+/// Lets one request through, its head and its body, and nothing behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    head: usize,
+    body: Body,
+    /// Its method is HEAD.
+    is_head: bool,
+    /// Its client speaks HTTP/1.1.
+    is_modern: bool,
+}
+
+impl Passage {
+    pub(super) fn new(head: usize, framing: Framing, is_head: bool, is_modern: bool) -> Passage {
+        Passage {
+            head,
+            body: Body::new(framing),
+            is_head,
+            is_modern,
+        }
+    }
+
+    /// The reply to this request, of which nothing has come yet.
+    pub fn reply(&self) -> Reply {
+        Reply::new(self.is_head, self.is_modern)
+    }
+
+    /// How many bytes of this piece, from its first, are of the request.
+    ///
+    /// # Errors
+    ///
+    /// When its chunks are none. Nothing more may go through.
+    pub fn take(&mut self, piece: &[u8]) -> Result<usize, BrokenChunk> {
+        let of_head = self.head.min(piece.len());
+        let of_body = self.body.take(&piece[of_head..]);
+        self.head -= of_head;
+        of_body
+            .map(|count| of_head + count)
+            .map_err(|_| BrokenChunk)
+    }
+
+    /// Whether all of the request has gone through.
+    pub fn has_ended(&self) -> bool {
+        self.head == 0 && self.body.has_ended()
+    }
+}
+
+/// A chunk of a client's body has no size, isn't as long as that says, or has a line that doesn't end
+/// in CRLF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BrokenChunk;
+
+impl fmt::Display for BrokenChunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("its request has a chunk that can't be read")
+    }
+}
+
+impl error::Error for BrokenChunk {}
+
+impl From<BrokenChunk> for io::Error {
+    fn from(fault: BrokenChunk) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::http::forward::Forward;
+
+    fn request(fields: &str) -> Forward {
+        let head = format!("POST http://a/ HTTP/1.1\r\n{}\r\n", fields);
+        Forward::rewrite(head.as_bytes()).unwrap()
+    }
+
+    /// What goes through of a request with these fields and what is behind its head, however it
+    /// is cut.
+    fn through(fields: &str, behind: &[u8]) -> Result<Vec<u8>, BrokenChunk> {
+        let forward = request(fields);
+        let all = [&forward.head[..], behind].concat();
+        let cut = |size: usize| -> Result<Vec<u8>, BrokenChunk> {
+            let mut passage = forward.passage;
+            let mut through = Vec::new();
+            for piece in all.chunks(size) {
+                through.extend_from_slice(&piece[..passage.take(piece)?]);
+            }
+            assert!(through.starts_with(&forward.head));
+            Ok(through.split_off(forward.head.len()))
+        };
+        let whole = cut(all.len());
+        for size in 1..=behind.len().max(7) {
+            assert_eq!(cut(size), whole, "{}", size);
+        }
+        whole
+    }
+
+    #[test]
+    fn nothing_goes_through_behind_the_request() {
+        let next = b"GET http://b/ HTTP/1.1\r\n\r\n";
+        let with_next = |body: &[u8]| [body, next].concat();
+        assert_eq!(through("", next), Ok(Vec::new()));
+        assert_eq!(through("Content-Length: 0\r\n", next), Ok(Vec::new()));
+        let length = "Content-Length: 5\r\n";
+        assert_eq!(through(length, &with_next(b"abcde")), Ok(b"abcde".to_vec()));
+        assert_eq!(through(length, b"abc"), Ok(b"abc".to_vec()));
+        let chunked = "Transfer-Encoding: chunked\r\n";
+        let body = b"3;x=y\r\nabc\r\n11\r\n0123456789abcdefg\r\n0\r\nA: b\r\n\r\n";
+        assert_eq!(through(chunked, &with_next(body)), Ok(body.to_vec()));
+        assert_eq!(through(chunked, b"x\r\n"), Err(BrokenChunk));
+        assert_eq!(through(chunked, b"1\r\nabc\r\n"), Err(BrokenChunk));
+    }
+
+    #[test]
+    fn a_body_of_any_size_goes_through() {
+        let mut passage = request("Content-Length: 99999999999\r\n").passage;
+        let piece = vec![b'x'; 1 << 20];
+        for _ in 0..64 {
+            assert_eq!(passage.take(&piece), Ok(piece.len()));
+        }
+    }
+}

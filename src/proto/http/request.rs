@@ -1,0 +1,222 @@
+//! The CONNECT request: ours, and that of a client.
+
+use std::fmt::Write;
+
+use super::head::{is_handshake, within, Decoded, Malformed, FIELD_LIMIT};
+use crate::config::{Header, HostPort, Secret};
+
+/// A request to be sent (RFC 9110 §9.3.6): authority form, `Host` equal to it, no content.
+///
+/// Everything that goes in was validated where it was parsed; nothing here can split a line.
+#[derive(Clone, Debug)]
+pub struct Request {
+    target: HostPort,
+    headers: Vec<Header>,
+    authorization: Option<Secret>,
+}
+
+impl Request {
+    /// Asks for a tunnel to `target`.
+    pub fn connect(target: &HostPort) -> Request {
+        Request {
+            target: target.clone(),
+            headers: Vec::new(),
+            authorization: None,
+        }
+    }
+
+    /// Adds a field.
+    pub fn header(mut self, header: Header) -> Request {
+        self.headers.push(header);
+        self
+    }
+
+    /// Adds `Proxy-Authorization`, as [`auth`](crate::proto::auth) made it.
+    pub fn authorization(mut self, value: Secret) -> Request {
+        self.authorize(value);
+        self
+    }
+
+    /// The same, instead of the last one.
+    pub(in crate::proto) fn authorize(&mut self, value: Secret) {
+        self.authorization = Some(value);
+    }
+
+    /// What is asked for, as it stands in the request.
+    pub(in crate::proto) fn target(&self) -> &HostPort {
+        &self.target
+    }
+
+    /// The bytes of the request.
+    pub fn encode(&self) -> Vec<u8> {
+        let target = &self.target;
+        let mut head = format!("CONNECT {} HTTP/1.1\r\nHost: {}\r\n", target, target);
+        let added = self.headers.iter().map(|h| (h.name(), h.value()));
+        let credentials = self
+            .authorization
+            .iter()
+            .map(|v| ("Proxy-Authorization", v.reveal()));
+        for (name, value) in credentials.chain(added) {
+            // Writing to a String does not fail.
+            let _ = write!(head, "{}: {}\r\n", name, value);
+        }
+        head.push_str("\r\n");
+        head.into_bytes()
+    }
+}
+
+/// A request that came in, as far as any proxy cares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inbound {
+    /// `CONNECT`, or what the client wanted instead.
+    pub method: String,
+    /// Its target, not validated yet.
+    pub target: String,
+    /// The value of `Host`, not validated either.
+    pub host: Option<String>,
+    /// The value of `Proxy-Authorization`.
+    pub authorization: Option<Secret>,
+}
+
+impl Inbound {
+    /// Decodes a head of at most `limit` bytes.
+    ///
+    /// # Errors
+    ///
+    /// When it can't become an HTTP/1 request within the limits any more, and when a proxy before
+    /// us could see another request in it, or its end elsewhere.
+    pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Inbound>, Malformed> {
+        let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
+        let mut request = httparse::Request::new(&mut fields);
+        let status = request
+            .parse(bytes)
+            .map_err(|e| match is_handshake(bytes) {
+                true => Malformed::TlsClient,
+                false => Malformed::from_httparse(e),
+            })?;
+        let length = match status {
+            httparse::Status::Complete(length) => Some(length),
+            httparse::Status::Partial => None,
+        };
+        within(bytes, limit, length, || {
+            let values = |name: &'static str| {
+                let named = move |field: &&httparse::Header| field.name.eq_ignore_ascii_case(name);
+                request
+                    .headers
+                    .iter()
+                    .filter(named)
+                    .map(|field| field.value)
+            };
+            let method = request.method.unwrap_or_default();
+            let has_content = values("transfer-encoding").next().is_some()
+                || values("content-length").any(|length| length != b"0");
+            if method == "CONNECT" && has_content {
+                return Err(Malformed::Content);
+            }
+            if values("host").count() > 1 {
+                return Err(Malformed::TooManyHosts);
+            }
+            let host = values("host").next();
+            let authorization = values("proxy-authorization").next();
+            let authorization =
+                authorization.map(|value| Secret::new(String::from_utf8_lossy(value)));
+            Ok(Inbound {
+                method: method.to_string(),
+                target: request.path.unwrap_or_default().to_string(),
+                host: host.map(|value| String::from_utf8_lossy(value).into_owned()),
+                authorization,
+            })
+        })
+    }
+
+    /// The same, with the bytes of the head.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn decode_whole(
+        bytes: &[u8],
+        limit: usize,
+    ) -> Result<Decoded<(Inbound, Vec<u8>)>, Malformed> {
+        Ok(Inbound::decode(bytes, limit)?.with_bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Credentials;
+    use crate::proto::{auth, HEAD_LIMIT};
+
+    fn encode(request: Request) -> String {
+        String::from_utf8(request.encode()).unwrap()
+    }
+
+    #[test]
+    fn names_host_and_port_twice_and_has_no_content() {
+        let request = Request::connect(&"[2001:db8::1]:22".parse().unwrap());
+        let expected = "CONNECT [2001:db8::1]:22 HTTP/1.1\r\nHost: [2001:db8::1]:22\r\n\r\n";
+        assert_eq!(encode(request), expected);
+    }
+
+    #[test]
+    fn carries_credentials_and_added_fields() {
+        let credentials = Credentials::new("Aladdin", Secret::new("open sesame")).unwrap();
+        let request = Request::connect(&"a:1".parse().unwrap())
+            .header("X-Tag: 1".parse().unwrap())
+            .authorization(auth::basic(&credentials));
+        assert!(!format!("{:?}", request).contains("QWxhZGRpb"));
+        assert_eq!(
+            encode(request),
+            "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\
+             Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nX-Tag: 1\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn refuses_what_two_readers_would_read_differently() {
+        let decode = |fields: &str| {
+            let head = format!("CONNECT a:1 HTTP/1.1\r\n{}\r\n", fields);
+            Inbound::decode(head.as_bytes(), HEAD_LIMIT).map(drop)
+        };
+        assert_eq!(decode("Host: a:1\r\nContent-Length: 0\r\n"), Ok(()));
+        for fields in &[
+            "Content-Length: 5\r\n",
+            "Content-Length: 0\r\ncontent-length: 5\r\n",
+            "Content-Length: +0\r\n",
+            "Transfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: \r\n",
+        ] {
+            assert_eq!(decode(fields), Err(Malformed::Content), "{}", fields);
+        }
+        let hosts = decode("Host: a:1\r\nHost: a:1\r\n");
+        assert_eq!(hosts, Err(Malformed::TooManyHosts));
+        for fields in &[
+            "Host : a:1\r\n",
+            "Host: a:1\r\n more\r\n",
+            "A: b\rHost: c\r\n",
+        ] {
+            assert!(decode(fields).is_err(), "{}", fields);
+        }
+    }
+
+    #[test]
+    fn reads_what_it_wrote() {
+        let credentials = Credentials::new("a", Secret::new("b")).unwrap();
+        let bytes = Request::connect(&"example.org:22".parse().unwrap())
+            .authorization(auth::basic(&credentials))
+            .encode();
+        for end in 0..bytes.len() {
+            let decoded = Inbound::decode(&bytes[..end], HEAD_LIMIT);
+            assert_eq!(decoded, Ok(Decoded::Partial), "{}", end);
+        }
+        let expected = Inbound {
+            method: "CONNECT".into(),
+            target: "example.org:22".into(),
+            host: Some("example.org:22".into()),
+            authorization: Some(Secret::new("Basic YTpi")),
+        };
+        let decoded = Inbound::decode(&bytes, HEAD_LIMIT);
+        assert_eq!(decoded, Ok(Decoded::Complete(expected, bytes.len())));
+    }
+}

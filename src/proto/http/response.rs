@@ -1,0 +1,288 @@
+//! A proxy's reply: its status line and fields, and what they mean for a tunnel.
+
+use super::body::Framing;
+use super::head::{is_alert, is_http2, within, Decoded, Malformed, FIELD_LIMIT};
+use crate::proto::auth::{self, Challenge};
+
+/// Interim replies (1xx) that are skipped; whoever sends more never answers.
+pub(in crate::proto) const INTERIM_LIMIT: u8 = 8;
+
+/// The head of a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Three digits; whether they are a status, [`verdict`](Response::verdict) tells.
+    pub status: u16,
+    /// What the proxy calls it, often nothing. From the network: escape before showing.
+    pub reason: Vec<u8>,
+    /// Where it sends us instead, as a network's login page does. From the network, too.
+    pub location: Option<Vec<u8>>,
+    /// What squid calls its reason, as `ERR_CONNECT_FAIL 111`. From the network, too.
+    pub squid_error: Option<Vec<u8>>,
+    /// What it asks of who we are (407), in its order.
+    pub challenges: Vec<Challenge>,
+    /// What stands between a challenge and the next reply; `None` when there won't be a next one
+    /// on this connection.
+    pub framing: Option<Framing>,
+    /// The nonce that a proxy which granted would like to see next (RFC 7616 §3.5).
+    pub next_nonce: Option<String>,
+}
+
+/// What a reply means for the tunnel that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// 1xx: another reply follows.
+    Interim,
+    /// 2xx: what follows the head comes from the destination, whatever the fields say.
+    Granted,
+    /// Everything else: no tunnel.
+    Refused,
+}
+
+impl Response {
+    /// Decodes a head of at most `limit` bytes.
+    ///
+    /// A lone LF may end a line, and a folded field value is one value (RFC 9112 §2.2, §5.2).
+    ///
+    /// # Errors
+    ///
+    /// When it can't become an HTTP/1 reply within the limits any more.
+    pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Response>, Malformed> {
+        let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
+        let mut response = httparse::Response::new(&mut fields);
+        let status = httparse::ParserConfig::default()
+            .allow_obsolete_multiline_headers_in_responses(true)
+            .parse_response(&mut response, bytes)
+            .map_err(|e| match e {
+                _ if is_alert(bytes) => Malformed::Tls,
+                _ if is_http2(bytes) => Malformed::Http2,
+                e => Malformed::from_httparse(e),
+            })?;
+        let length = match status {
+            httparse::Status::Complete(length) => Some(length),
+            httparse::Status::Partial => None,
+        };
+        within(bytes, limit, length, || {
+            let values = |name: &'static str| {
+                let named = move |field: &&httparse::Header| field.name.eq_ignore_ascii_case(name);
+                response
+                    .headers
+                    .iter()
+                    .filter(named)
+                    .map(|field| field.value)
+            };
+            let mut head = Response {
+                status: response.code.unwrap_or_default(),
+                reason: response.reason.unwrap_or_default().as_bytes().to_vec(),
+                location: values("location")
+                    .find(|v| !v.is_empty())
+                    .map(<[u8]>::to_vec),
+                squid_error: values("x-squid-error").next().map(<[u8]>::to_vec),
+                challenges: Vec::new(),
+                framing: None,
+                next_nonce: None,
+            };
+            if head.wants_credentials() {
+                head.challenges = Challenge::read_all(values("proxy-authenticate"));
+                let is_modern = response.version == Some(1);
+                head.framing = Framing::of_kept(is_modern, values);
+            } else {
+                let mut infos = values("proxy-authentication-info");
+                head.next_nonce = infos.find_map(|info| auth::parameter(info, "nextnonce"));
+            }
+            Ok(head)
+        })
+    }
+
+    /// Decodes as [`decode`](Response::decode) does, and returns the bytes of the head as well.
+    pub(in crate::proto) fn decode_whole(
+        bytes: &[u8],
+        limit: usize,
+    ) -> Result<Decoded<(Response, Vec<u8>)>, Malformed> {
+        Ok(Response::decode(bytes, limit)?.with_bytes(bytes))
+    }
+
+    /// Whether it is about who we are (407), so that (other) credentials may help.
+    pub fn wants_credentials(&self) -> bool {
+        self.status == 407
+    }
+
+    /// Judges by the status' class (RFC 9110 §15): 299 is as good as 200.
+    ///
+    /// # Errors
+    ///
+    /// When the status has no class, or is 101.
+    pub fn verdict(&self) -> Result<Verdict, Malformed> {
+        match self.status {
+            101 => Err(Malformed::Switching),
+            100..=199 => Ok(Verdict::Interim),
+            200..=299 => Ok(Verdict::Granted),
+            300..=599 => Ok(Verdict::Refused),
+            status => Err(Malformed::Status(status)),
+        }
+    }
+}
+
+/// A whole reply of the embedded proxy that ends the connection; `fields` end in CRLF each.
+pub fn encode_response(status: u16, reason: &str, fields: &str, text: &str) -> Vec<u8> {
+    let mut reply = format!("HTTP/1.1 {} {}\r\n{}", status, reason, fields);
+    reply.push_str("Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\n");
+    reply.push_str(&format!(
+        "Content-Length: {}\r\n\r\n{}\n",
+        text.len() + 1,
+        text
+    ));
+    reply.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::{HeadReader, HEAD_LIMIT};
+
+    fn decode(text: &str) -> Result<Response, Malformed> {
+        match Response::decode(text.as_bytes(), HEAD_LIMIT)? {
+            Decoded::Complete(response, length) => {
+                assert_eq!(length, text.len(), "{:?}", text);
+                Ok(response)
+            }
+            Decoded::Partial => panic!("{:?} should be whole", text),
+        }
+    }
+
+    fn schemes(response: &Response) -> Vec<&str> {
+        let challenges = response.challenges.iter();
+        challenges
+            .map(|challenge| challenge.scheme.as_str())
+            .collect()
+    }
+
+    fn verdict(line: &str) -> Result<Verdict, Malformed> {
+        decode(&format!("{}\r\n\r\n", line))?.verdict()
+    }
+
+    #[test]
+    fn every_prefix_is_partial() {
+        let text = "HTTP/1.1 407 Auth\r\nProxy-Authenticate: Basic realm=\"a\"\r\nX: y\n\r\n";
+        for end in 0..text.len() {
+            let decoded = Response::decode(&text.as_bytes()[..end], HEAD_LIMIT);
+            assert_eq!(decoded, Ok(Decoded::Partial), "{:?}", &text[..end]);
+        }
+        assert_eq!(schemes(&decode(text).unwrap()), ["Basic"]);
+    }
+
+    #[test]
+    fn bytes_behind_the_head_are_left_alone() {
+        let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n220 mail\r\n\r\n";
+        match Response::decode(bytes, HEAD_LIMIT).unwrap() {
+            Decoded::Complete(_, length) => assert_eq!(&bytes[length..], b"220 mail\r\n\r\n"),
+            Decoded::Partial => panic!("the blank line has come"),
+        }
+    }
+
+    /// Such a proxy was said to have closed the connection.
+    #[test]
+    fn http2_is_known_without_waiting_for_more() {
+        let settings: &[u8] = &[0, 0, 18, 4, 0, 0, 0, 0, 0];
+        let goodbye: &[u8] = &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0];
+        for frame in &[settings, goodbye] {
+            let mut reader = HeadReader::new(HEAD_LIMIT);
+            let told = reader.extend(frame, Response::decode);
+            assert_eq!(told, Err(Malformed::Http2));
+        }
+        let mut reader = HeadReader::new(HEAD_LIMIT);
+        let told = reader.extend(b"\0\0\x12\x01\0\0\0\0\x01\n", Response::decode);
+        assert!(matches!(told, Err(Malformed::Syntax(_))), "{:?}", told);
+    }
+
+    #[test]
+    fn judges_by_class() {
+        for line in &[
+            "HTTP/1.1 200 OK",
+            "HTTP/1.0 204",
+            "HTTP/1.1 205 ",
+            "HTTP/1.1 299 x",
+        ] {
+            assert_eq!(verdict(line), Ok(Verdict::Granted), "{}", line);
+        }
+        for line in &[
+            "HTTP/1.1 301 x",
+            "HTTP/1.1 407 x",
+            "HTTP/1.1 471",
+            "HTTP/1.1 503 x",
+        ] {
+            assert_eq!(verdict(line), Ok(Verdict::Refused), "{}", line);
+        }
+        assert_eq!(verdict("HTTP/1.1 103 Early Hints"), Ok(Verdict::Interim));
+        assert_eq!(
+            verdict("HTTP/1.1 101 Switching Protocols"),
+            Err(Malformed::Switching)
+        );
+        assert_eq!(verdict("HTTP/1.1 099 x"), Err(Malformed::Status(99)));
+        assert_eq!(verdict("HTTP/1.1 600 x"), Err(Malformed::Status(600)));
+    }
+
+    #[test]
+    fn nearly_http_is_not_http() {
+        let bad = [
+            "HTTP/1.1 2000 OK\r\n\r\n",
+            "HTTP/1.1 20\r\n\r\n",
+            "HTTP/1.1 200 O\rK\r\n\r\n",
+            "SSH-2.0-OpenSSH_9.2\r\n",
+            "HTTP/2 200\r\n\r\n",
+            "ICY 200 OK\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        ];
+        for text in &bad {
+            let decoded = Response::decode(text.as_bytes(), HEAD_LIMIT);
+            assert!(decoded.is_err(), "{:?}: {:?}", text, decoded);
+        }
+    }
+
+    /// It has no line that would end.
+    #[test]
+    fn an_alert_is_known_for_tls_without_waiting_for_more() {
+        let mut head = HeadReader::new(HEAD_LIMIT);
+        let answer = head.extend(&[21, 3, 3, 0, 2, 2, 40], Response::decode);
+        assert_eq!(answer, Err(Malformed::Tls));
+    }
+
+    #[test]
+    fn a_folded_value_is_one_value() {
+        let response =
+            decode("HTTP/1.1 407 x\r\nProxy-Authenticate: Digest realm=\"a\",\r\n Basic\r\n\r\n");
+        assert_eq!(schemes(&response.unwrap()), ["Digest", "Basic"]);
+    }
+
+    #[test]
+    fn only_a_407_is_a_challenge() {
+        let fields = "Proxy-Authenticate: Basic\r\nContent-Length: 5\r\n\r\n";
+        let asks = decode(&format!("HTTP/1.1 407 x\r\n{}", fields)).unwrap();
+        assert!(asks.framing.is_some() && !asks.challenges.is_empty());
+        let refuses = decode(&format!("HTTP/1.1 403 x\r\n{}", fields)).unwrap();
+        assert!(refuses.framing.is_none() && refuses.challenges.is_empty());
+    }
+
+    #[test]
+    fn a_grant_may_name_the_next_nonce() {
+        let text = "HTTP/1.1 200 x\r\nProxy-Authentication-Info: nextnonce=\"a\", qop=auth\r\n\r\n";
+        assert_eq!(decode(text).unwrap().next_nonce.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_head_has_a_limit_and_may_use_all_of_it() {
+        let mut head = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
+        head.resize(HEAD_LIMIT - 4, b'x');
+        assert_eq!(Response::decode(&head, HEAD_LIMIT), Ok(Decoded::Partial));
+        head.extend_from_slice(b"\r\n\r\n");
+        assert!(matches!(
+            Response::decode(&head, HEAD_LIMIT),
+            Ok(Decoded::Complete(_, HEAD_LIMIT))
+        ));
+        head.insert(20, b'x');
+        assert_eq!(
+            Response::decode(&head, HEAD_LIMIT),
+            Err(Malformed::TooLong(HEAD_LIMIT))
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! The client's side: a proxy is asked for a tunnel, a version a file.
+
+mod v4;
+mod v5;
+
+use std::error;
+use std::fmt;
+
+pub use self::v4::Socks4;
+pub use self::v5::Socks5;
+
+use super::{reply_4, VERSION, VERSION_4};
+use crate::proto::{Refusal, SocksRefusal, Step};
+
+fn refused(refusal: SocksRefusal) -> Step {
+    Step::Refused(Box::new(Refusal::Socks(refusal)))
+}
+
+/// Why a reply is none of SOCKS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocksFault {
+    /// It doesn't begin as the replies of a version do.
+    Start {
+        /// The version that was spoken.
+        version: u8,
+        /// What it begins with.
+        byte: u8,
+    },
+    /// It chooses a way to say who we are that wasn't offered.
+    Method(u8),
+    /// It says more than it was asked for.
+    Ahead,
+    /// It ends with an address of an unknown kind.
+    Address(u8),
+}
+
+impl SocksFault {
+    /// What it speaks, and what to try.
+    pub(in crate::proto) fn spoken_instead(self) -> Option<&'static str> {
+        match self {
+            SocksFault::Start { byte: b'H', .. } => Some("it speaks HTTP: try http://"),
+            SocksFault::Start {
+                version: VERSION,
+                byte: reply_4::VERSION,
+            } => Some("it speaks SOCKS4: try socks4a://"),
+            SocksFault::Start {
+                version: VERSION_4,
+                byte: VERSION,
+            } => Some("it speaks SOCKS5: try socks5h://"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for SocksFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(instead) = self.spoken_instead() {
+            return f.write_str(instead);
+        }
+        match *self {
+            SocksFault::Start { version, byte } => {
+                write!(f, "not SOCKS{} (it begins with {})", version, byte)
+            }
+            SocksFault::Method(method) => {
+                write!(f, "it chooses method {}, which wasn't offered", method)
+            }
+            SocksFault::Ahead => f.write_str("it says more than it was asked for"),
+            SocksFault::Address(kind) => write!(f, "its address is of kind {}", kind),
+        }
+    }
+}
+
+impl error::Error for SocksFault {}
+
+/// What the tests of both versions hear of an exchange.
+#[cfg(test)]
+mod heard {
+    use crate::config::{Credentials, Secret};
+    use crate::proto::{Exchange, Step};
+
+    pub(super) fn credentials(login: Option<(&str, &str)>) -> Option<Credentials> {
+        login.map(|(user, password)| {
+            Credentials::new(user, Secret::new(password)).expect("credentials")
+        })
+    }
+
+    /// What the exchange does with a reply, in words; what it sends, as it is.
+    pub(super) fn said(exchange: &mut Exchange, reply: &[u8]) -> Result<Vec<u8>, String> {
+        match exchange.feed(reply) {
+            Ok(Step::Read) => Err("read".into()),
+            Ok(Step::Send(message)) => Ok(message),
+            Ok(Step::Redial) => Err("redial".into()),
+            Ok(Step::Granted(rest)) => {
+                let rest: String = rest.into_iter().map(char::from).collect();
+                Err(format!("granted: {}", rest))
+            }
+            Ok(Step::Refused(refusal)) => {
+                let what = if refusal.wants_credentials() {
+                    "us"
+                } else {
+                    "it"
+                };
+                Err(format!("refused {}: {}", what, refusal))
+            }
+            Err(why) => Err(format!("malformed: {}", why)),
+        }
+    }
+
+    /// The last word on these replies, of which all but the last are answered.
+    pub(super) fn end(mut exchange: Exchange, replies: &[&[u8]]) -> String {
+        exchange.begin();
+        let (last, before) = replies.split_last().unwrap();
+        for reply in before {
+            said(&mut exchange, reply).unwrap();
+        }
+        said(&mut exchange, last).unwrap_err()
+    }
+
+    /// That a reply in two pieces means what it means in one, unless it has come to its end with
+    /// the first: what comes later is left in the stream.
+    pub(super) fn is_cut_well(begun: impl Fn() -> Exchange, whole: &[u8], cut: usize) -> bool {
+        let at_once = said(&mut begun(), whole).unwrap_err();
+        let (first, second) = whole.split_at(cut.min(whole.len()));
+        let mut exchange = begun();
+        let in_two = said(&mut exchange, first).unwrap_err();
+        if in_two.starts_with("granted") {
+            return at_once.starts_with(&in_two);
+        }
+        if in_two == "read" {
+            return said(&mut exchange, second).unwrap_err() == at_once;
+        }
+        in_two == at_once
+    }
+}

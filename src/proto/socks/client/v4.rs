@@ -1,0 +1,286 @@
+//! SOCKS4 and 4A: a tunnel is asked for in one message, which says who we are as well, and granted
+//! in eight bytes.
+//!
+//! No RFC has them: they are as Ying-Da Lee wrote them down, in "SOCKS: A protocol for TCP proxy
+//! across firewalls" and "SOCKS 4A: A Simple Extension to SOCKS 4 Protocol".
+
+use std::mem;
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::super::{is_sign_of_name, reply_4, CONNECT, VERSION_4};
+use super::{refused, SocksFault};
+use crate::config::{plain, Credentials, Host, HostPort};
+use crate::proto::{Malformed, Proof, SocksRefusal, Step};
+
+/// Of the addresses that stand for a name.
+const SIGN_OF_NAME: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 1);
+
+/// Asks a SOCKS4 proxy for a tunnel.
+///
+/// ```text
+///   begin ──▶ asking ──90──▶ Granted, with what came behind the reply
+///               └──any other code──▶ Refused
+/// ```
+///
+/// An IPv4 address, an IPv4-mapped one too, is asked for as such, which every version understands; all
+/// else in letters, as version 4A has it.
+#[derive(Debug)]
+pub struct Socks4 {
+    target: HostPort,
+    /// Of whom it says the user.
+    credentials: Option<Credentials>,
+    /// What has come of the reply.
+    reply: Vec<u8>,
+}
+
+impl Socks4 {
+    /// Will ask for a tunnel to `target`, and say the user of `credentials`.
+    pub fn connect(target: &HostPort, credentials: Option<Credentials>) -> Socks4 {
+        Socks4 {
+            target: target.clone(),
+            credentials,
+            reply: Vec::new(),
+        }
+    }
+
+    pub(in crate::proto) fn begin(&mut self) -> Vec<u8> {
+        self.reply.clear();
+        let user = self.credentials.as_ref().map_or("", Credentials::user);
+        let address = self.address();
+        let mut message = vec![VERSION_4, CONNECT];
+        message.extend_from_slice(&self.target.port.to_be_bytes());
+        message.extend_from_slice(&address.unwrap_or(SIGN_OF_NAME).octets());
+        push_ended(&mut message, user);
+        if address.is_none() {
+            push_ended(&mut message, &self.name());
+        }
+        message
+    }
+
+    pub(in crate::proto) fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+        self.reply.extend_from_slice(piece);
+        match self.reply[..] {
+            [] | [reply_4::VERSION] => Ok(Step::Read),
+            [reply_4::VERSION, reply_4::GRANTED, ..] => Ok(self.granted()),
+            [reply_4::VERSION, code, ..] => Ok(refused(SocksRefusal::Reply4 {
+                code,
+                by_name: self.address().is_none(),
+            })),
+            [byte, ..] => {
+                let version = VERSION_4;
+                Err(SocksFault::Start { version, byte }.into())
+            }
+        }
+    }
+
+    pub(in crate::proto) fn proof(&self) -> Option<Proof> {
+        self.credentials.as_ref().map(|_| Proof::UserId)
+    }
+
+    fn granted(&mut self) -> Step {
+        if self.reply.len() < reply_4::LENGTH {
+            return Step::Read;
+        }
+        let mut reply = mem::take(&mut self.reply);
+        Step::Granted(reply.split_off(reply_4::LENGTH))
+    }
+
+    /// What the proxy is asked for, unless that is a name.
+    fn address(&self) -> Option<Ipv4Addr> {
+        match self.target.host {
+            Host::Ip(ip) => match plain(ip) {
+                IpAddr::V4(ip) if !is_sign_of_name(ip) => Some(ip),
+                _ => None,
+            },
+            Host::Name(_) => None,
+        }
+    }
+
+    /// An IPv6 address in letters is understood by many who look names up.
+    fn name(&self) -> String {
+        match &self.target.host {
+            Host::Name(name) => name.clone(),
+            Host::Ip(ip) => plain(*ip).to_string(),
+        }
+    }
+}
+
+/// With a NUL behind it, which is in no user and in no name that `config` takes.
+fn push_ended(message: &mut Vec<u8>, text: &str) {
+    debug_assert!(!text.contains('\0'));
+    message.extend_from_slice(text.as_bytes());
+    message.push(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::proto::socks::client::heard::{credentials, end, is_cut_well, said};
+    use crate::proto::Exchange;
+
+    const GRANTED: &[u8] = b"\x00\x5a\x04\x38\x7f\x00\x00\x01";
+
+    fn socks(target: &str, user: Option<&str>) -> Exchange {
+        let login = user.map(|user| (user, "hunter2"));
+        Socks4::connect(&target.parse().unwrap(), credentials(login)).into()
+    }
+
+    /// Written out byte by byte from the two descriptions.
+    #[test]
+    fn asks_by_address_and_by_name() {
+        let cases: &[(&str, Option<&str>, &[u8])] = &[
+            (
+                "192.0.2.7:443",
+                None,
+                b"\x04\x01\x01\xbb\xc0\x00\x02\x07\x00",
+            ),
+            (
+                "192.0.2.7:443",
+                Some("joe"),
+                b"\x04\x01\x01\xbb\xc0\x00\x02\x07joe\x00",
+            ),
+            (
+                "example.org:22",
+                None,
+                b"\x04\x01\x00\x16\x00\x00\x00\x01\x00example.org\x00",
+            ),
+            (
+                "example.org:65535",
+                Some("j\u{f6}"),
+                b"\x04\x01\xff\xff\x00\x00\x00\x01j\xc3\xb6\x00example.org\x00",
+            ),
+            (
+                "[::ffff:192.0.2.7]:443",
+                None,
+                b"\x04\x01\x01\xbb\xc0\x00\x02\x07\x00",
+            ),
+            (
+                "[2001:db8::7]:22",
+                Some(""),
+                b"\x04\x01\x00\x16\x00\x00\x00\x01\x002001:db8::7\x00",
+            ),
+        ];
+        for (target, user, request) in cases {
+            let mut exchange = socks(target, *user);
+            // Twice the same, on another connection.
+            assert_eq!(exchange.begin(), *request, "{}", target);
+            assert_eq!(exchange.begin(), *request, "{}", target);
+            let end = said(&mut exchange, &[GRANTED, b"SSH-"].concat());
+            assert_eq!(end.unwrap_err(), "granted: SSH-");
+        }
+    }
+
+    /// The proxy would wait for a name without end.
+    #[test]
+    fn an_address_that_stands_for_a_name_is_told_in_letters() {
+        for target in &["0.0.0.7:22", "[::ffff:0.0.0.7]:22"] {
+            assert_eq!(
+                socks(target, None).begin(),
+                b"\x04\x01\x00\x16\x00\x00\x00\x01\x000.0.0.7\x00"
+            );
+        }
+        for (address, octets) in &[("0.0.0.0", [0, 0, 0, 0]), ("0.0.1.0", [0, 0, 1, 0])] {
+            let request = socks(&format!("{}:22", address), None).begin();
+            assert_eq!(request[4..], [&octets[..], &[0]].concat()[..]);
+        }
+    }
+
+    #[test]
+    fn a_reply_may_arrive_byte_by_byte() {
+        let mut exchange = socks("a:1", None);
+        exchange.begin();
+        let (last, before) = GRANTED.split_last().unwrap();
+        for byte in before {
+            assert_eq!(said(&mut exchange, &[*byte]).unwrap_err(), "read");
+        }
+        assert_eq!(said(&mut exchange, &[*last]).unwrap_err(), "granted: ");
+    }
+
+    #[test]
+    fn a_no_is_known_by_its_code_and_before_its_end() {
+        let rejected: &[u8] = b"\x00\x5b";
+        assert_eq!(
+            end(socks("192.0.2.7:1", None), &[rejected]),
+            "refused it: request rejected or failed (SOCKS reply 91)"
+        );
+        let by_name = end(socks("a:1", None), &[rejected]);
+        assert!(
+            by_name.ends_with("socks4:// has them resolved here"),
+            "{}",
+            by_name
+        );
+        let unknown = end(socks("a:1", None), &[b"\x00\x00\0\0\0\0\0\0"]);
+        assert_eq!(unknown, "refused it: SOCKS reply 0, of no known meaning");
+    }
+
+    #[test]
+    fn a_no_because_of_identd_says_what_to_try() {
+        let none = end(socks("a:1", Some("joe")), &[b"\x00\x5c"]);
+        assert!(
+            none.starts_with("refused it: it reaches no identd on this machine (SOCKS reply 92): "),
+            "{}",
+            none
+        );
+        let other = end(socks("a:1", Some("joe")), &[b"\x00\x5d"]);
+        assert!(other.starts_with("refused us: identd"), "{}", other);
+    }
+
+    #[test]
+    fn what_is_no_socks4_is_told() {
+        let told = |reply: &[u8]| end(socks("a:1", None), &[reply]);
+        assert_eq!(
+            told(b"HTTP/1.1 400 Bad Request\r\n"),
+            "malformed: it speaks HTTP: try http://"
+        );
+        assert_eq!(
+            told(b"\x05\xff"),
+            "malformed: it speaks SOCKS5: try socks5h://"
+        );
+        assert_eq!(told(b"\x04"), "malformed: not SOCKS4 (it begins with 4)");
+    }
+
+    #[test]
+    fn a_user_goes_along_and_no_password() {
+        let mut named = socks("a:1", Some("joe"));
+        let request = String::from_utf8(named.begin()).unwrap();
+        assert!(!request.contains("hunter2"), "{:?}", request);
+        assert_eq!(named.proof(), Some(Proof::UserId));
+        assert_eq!(socks("a:1", None).proof(), None);
+        let shown = format!("{:?}", named);
+        assert!(!shown.contains("hunter2"), "{}", shown);
+    }
+
+    proptest! {
+        #[test]
+        fn how_a_reply_is_cut_makes_no_difference(
+            start in 0..3_u8,
+            code in 88..95_u8,
+            bytes in prop::collection::vec(any::<u8>(), 0..40),
+            cut in 0..40_usize,
+        ) {
+            let whole = [&[start / 2, code][..], &bytes].concat();
+            let asking = || {
+                let mut exchange = socks("a:1", None);
+                exchange.begin();
+                exchange
+            };
+            prop_assert!(is_cut_well(asking, &whole, cut));
+        }
+
+        #[test]
+        fn every_byte_behind_the_eighth_is_the_tunnels(
+            ignored in prop::array::uniform6(any::<u8>()),
+            rest in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let mut exchange = socks("a:1", None);
+            exchange.begin();
+            let whole = [&[0, 90][..], &ignored, &rest].concat();
+            match exchange.feed(&whole) {
+                Ok(Step::Granted(behind)) => prop_assert_eq!(behind, rest),
+                _ => prop_assert!(false),
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! SOCKS4 and 4A (the client's side says where they are written down): one message, and one reply.
+//!
+//! ```text
+//!   04 01 PORT ADDRESS USER 00 ─────────▶ its destination, and in the end a Socks4Reply
+//!      └──▶ 00 5B           └──NAME 00────▲
+//! ```
+//!
+//! Its user id is what a client calls itself: it proves nothing, and is left aside.
+
+use std::error;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use super::super::{is_sign_of_name, reply_4, CONNECT};
+use super::{destination, named};
+use crate::config::{Host, HostPort};
+use crate::proto::Decoded;
+
+/// Bytes that a user id, or a name, may have: as many as SOCKS5 has room for.
+const TEXT_LIMIT: usize = 255;
+
+/// How a request went. The other two codes are about identd, which nobody asks here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Socks4Reply {
+    /// The destination is connected.
+    Granted = reply_4::GRANTED,
+    /// It isn't, for whatever reason.
+    Rejected = reply_4::REJECTED,
+}
+
+impl Socks4Reply {
+    /// The bytes of it.
+    pub fn encode(self) -> Vec<u8> {
+        let mut reply = vec![0; reply_4::LENGTH];
+        reply[0] = reply_4::VERSION;
+        reply[1] = self as u8;
+        reply
+    }
+}
+
+/// What a client says that can't be served; displays as the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Socks4Denial {
+    /// It is to have a password, for which there is no room.
+    Password,
+    /// It asks for something else than CONNECT.
+    Command(u8),
+    /// Its user id has no end within 255 bytes.
+    UserId,
+    /// The name of its destination has none.
+    Name,
+    /// What it names can't be one.
+    Destination(String),
+}
+
+impl Socks4Denial {
+    /// What it is told.
+    pub fn reply(&self) -> Vec<u8> {
+        Socks4Reply::Rejected.encode()
+    }
+}
+
+impl fmt::Display for Socks4Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Socks4Denial::Password => {
+                f.write_str("SOCKS4 has no password, and one is wanted: SOCKS5 and HTTP have it")
+            }
+            Socks4Denial::Command(2) => f.write_str("SOCKS4's BIND isn't served, CONNECT alone"),
+            Socks4Denial::Command(code) => write!(f, "SOCKS4 has no command {}", code),
+            Socks4Denial::UserId => {
+                write!(f, "its SOCKS4 user id has more than {} bytes", TEXT_LIMIT)
+            }
+            Socks4Denial::Name => write!(
+                f,
+                "the name in its SOCKS4 request has more than {} bytes",
+                TEXT_LIMIT
+            ),
+            Socks4Denial::Destination(why) => f.write_str(why),
+        }
+    }
+}
+
+impl error::Error for Socks4Denial {}
+
+/// One client's request, as far as it has come.
+pub struct Socks4Server {
+    bytes: Vec<u8>,
+    wants_password: bool,
+}
+
+impl fmt::Debug for Socks4Server {
+    /// How much, not what.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socks4Server")
+            .field("bytes", &self.bytes.len())
+            .field("wants_password", &self.wants_password)
+            .finish()
+    }
+}
+
+impl Socks4Server {
+    /// For a client who may be anybody, or is to have a password, and so is served in no case.
+    pub fn new(wants_password: bool) -> Socks4Server {
+        Socks4Server {
+            bytes: Vec::new(),
+            wants_password,
+        }
+    }
+
+    /// Adds what came; the destination, once the request is whole.
+    ///
+    /// # Errors
+    ///
+    /// When the client can't be served, as soon as that is clear.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Option<HostPort>, Socks4Denial> {
+        if self.wants_password {
+            return Err(Socks4Denial::Password);
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(match request(&self.bytes)? {
+            Decoded::Partial => None,
+            Decoded::Complete(destination, length) => {
+                self.bytes.drain(..length);
+                Some(destination)
+            }
+        })
+    }
+
+    /// What came behind the request.
+    pub fn into_rest(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// `04 01 PORT ADDRESS USER 00`, and `NAME 00` behind it where the address stands for one.
+fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Denial> {
+    match bytes {
+        [_, command, ..] if *command != CONNECT => return Err(Socks4Denial::Command(*command)),
+        _ => {}
+    }
+    let (port, ip, behind) = match bytes {
+        [_, _, high, low, a, b, c, d, behind @ ..] => (
+            u16::from_be_bytes([*high, *low]),
+            Ipv4Addr::new(*a, *b, *c, *d),
+            behind,
+        ),
+        _ => return Ok(Decoded::Partial),
+    };
+    let behind = match ended(behind).ok_or(Socks4Denial::UserId)? {
+        Decoded::Partial => return Ok(Decoded::Partial),
+        Decoded::Complete(_, length) => &behind[length..],
+    };
+    let (host, behind) = if is_sign_of_name(ip) {
+        match ended(behind).ok_or(Socks4Denial::Name)? {
+            Decoded::Partial => return Ok(Decoded::Partial),
+            Decoded::Complete(name, length) => (named(name), &behind[length..]),
+        }
+    } else {
+        (Ok(Host::Ip(ip.into())), behind)
+    };
+    let destination = host.and_then(|host| destination(host, port));
+    let destination = destination.map_err(Socks4Denial::Destination)?;
+    Ok(Decoded::Complete(destination, bytes.len() - behind.len()))
+}
+
+/// The text before the first NUL; nothing when that is out of reach.
+fn ended(bytes: &[u8]) -> Option<Decoded<&[u8]>> {
+    match bytes.iter().position(|byte| *byte == 0) {
+        Some(end) if end <= TEXT_LIMIT => Some(Decoded::Complete(&bytes[..end], end + 1)),
+        None if bytes.len() <= TEXT_LIMIT => Some(Decoded::Partial),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// All of it up to the user id, byte by byte from the description.
+    fn asking(port: u16, ip: [u8; 4]) -> Vec<u8> {
+        [&[4, 1][..], &port.to_be_bytes(), &ip].concat()
+    }
+
+    /// With version 4A's name behind it.
+    fn asking_for(name: &[u8], port: u16) -> Vec<u8> {
+        [&asking(port, [0, 0, 0, 1])[..], b"joe\0", name, b"\0"].concat()
+    }
+
+    /// What the bytes come to, at once.
+    fn asked(bytes: &[u8]) -> Result<Option<String>, Socks4Denial> {
+        let heard = Socks4Server::new(false).feed(bytes);
+        heard.map(|destination| destination.map(|it| it.to_string()))
+    }
+
+    #[test]
+    fn reads_addresses_and_names() {
+        let by_address = |ip: [u8; 4], user: &[u8]| [&asking(22, ip)[..], user, b"\0"].concat();
+        for (request, destination) in &[
+            (by_address([192, 0, 2, 7], b""), "192.0.2.7:22"),
+            (by_address([192, 0, 2, 7], b"j\xf6\xff"), "192.0.2.7:22"),
+            (by_address([0, 0, 0, 0], b"joe"), "0.0.0.0:22"),
+            (by_address([0, 0, 1, 0], b"joe"), "0.0.1.0:22"),
+            (by_address([1, 0, 0, 1], b"joe"), "1.0.0.1:22"),
+            (asking_for(b"example.org", 443), "example.org:443"),
+            (asking_for(b"192.0.2.7", 65_535), "192.0.2.7:65535"),
+            (asking_for(b"2001:db8::7", 1), "[2001:db8::7]:1"),
+        ] {
+            assert_eq!(asked(request), Ok(Some(destination.to_string())));
+        }
+        for last in 1..=255 {
+            let request = [&asking(22, [0, 0, 0, last])[..], b"\0a\0"].concat();
+            assert_eq!(asked(&request), Ok(Some("a:22".into())));
+        }
+    }
+
+    /// What comes in one piece, or in two, is the same; what is behind the request is kept.
+    #[test]
+    fn how_it_is_cut_makes_no_difference() {
+        let by_address = [&asking(22, [192, 0, 2, 7])[..], b"joe\0"].concat();
+        let by_name = asking_for(b"example.org", 22);
+        for (request, destination) in &[(by_address, "192.0.2.7:22"), (by_name, "example.org:22")] {
+            let said = [&request[..], b"\0early\0"].concat();
+            for cut in 0..=said.len() {
+                let mut server = Socks4Server::new(false);
+                let (front, back) = said.split_at(cut);
+                let (heard, left) = match server.feed(front).unwrap() {
+                    Some(destination) => (destination, back),
+                    None => (server.feed(back).unwrap().unwrap(), &b""[..]),
+                };
+                assert_eq!(heard.to_string(), *destination);
+                let rest = [&server.into_rest()[..], left].concat();
+                assert_eq!(rest, b"\0early\0", "cut at {}", cut);
+            }
+        }
+    }
+
+    #[test]
+    fn texts_have_a_limit_to_the_byte() {
+        let user = |count| [&asking(22, [192, 0, 2, 7])[..], &vec![b'x'; count]].concat();
+        assert_eq!(asked(&user(255)), Ok(None));
+        let longest = [&user(255)[..], b"\0"].concat();
+        assert_eq!(asked(&longest), Ok(Some("192.0.2.7:22".into())));
+        assert_eq!(asked(&user(256)), Err(Socks4Denial::UserId));
+
+        let name = |count| {
+            let mut request = asking_for(&vec![b'x'; count], 22);
+            request.pop();
+            request
+        };
+        assert_eq!(asked(&name(255)), Ok(None));
+        assert_eq!(asked(&name(256)), Err(Socks4Denial::Name));
+        let longest = asked(&[&name(253)[..], b"\0"].concat()).unwrap();
+        assert_eq!(longest.unwrap().len(), 253 + 3);
+        let said = asked(&[&name(254)[..], b"\0"].concat()).unwrap_err();
+        assert!(said.to_string().contains("253 characters"), "{}", said);
+    }
+
+    #[test]
+    fn what_can_not_be_served_is_named() {
+        for (request, word) in &[
+            (vec![4, 2], "BIND"),
+            (vec![4, 3, 0], "no command 3"),
+            (vec![4, 0], "no command 0"),
+            (asking_for(b"", 1), "missing"),
+            (asking_for(b"a b", 1), "'a b'"),
+            (asking_for(b"-x", 1), "-x"),
+            (asking_for(b"a\r\nb", 1), "\\r\\n"),
+            (asking_for(b"\xff", 1), "\\xff"),
+            (asking_for(b"fe80::1%eth0", 1), "zone id"),
+            (asking_for(b"example.org", 0), "example.org without a port"),
+            (
+                [&asking(0, [192, 0, 2, 7])[..], b"\0"].concat(),
+                "192.0.2.7 without a port",
+            ),
+            ([&asking(1, [9, 9, 9, 9])[..], &[b'x'; 256]].concat(), "255"),
+            (asking_for(&[b'x'; 256], 1), "255"),
+        ] {
+            let denial = asked(request).unwrap_err();
+            let why = denial.to_string();
+            assert!(why.contains(word), "{}", why);
+            assert!(!why.chars().any(char::is_control), "{:?}", why);
+            assert_eq!(denial.reply(), [0, 91, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+
+    /// By the first byte: no user id lets anybody in.
+    #[test]
+    fn whoever_is_to_have_a_password_is_not_served() {
+        for said in &[&[4][..], &asking_for(b"example.org", 22)] {
+            let denial = Socks4Server::new(true).feed(said).unwrap_err();
+            assert_eq!(denial, Socks4Denial::Password);
+            assert_eq!(denial.reply(), [0, 91, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_eight_bytes_that_begin_with_nought() {
+        assert_eq!(Socks4Reply::Granted.encode(), [0, 90, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn its_debug_text_holds_nothing_of_the_client() {
+        let mut server = Socks4Server::new(false);
+        server
+            .feed(b"\x04\x01\x00\x16\x00\x00\x00\x01hunter")
+            .unwrap();
+        let shown = format!("{:?}", server);
+        let hunter = format!("{:?}", b"hunter");
+        let hunter = hunter.trim_matches(&['[', ']'][..]);
+        assert!(!shown.contains(hunter), "{}", shown);
+        assert!(shown.contains("14"), "{}", shown);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(pieces in prop::collection::vec(
+            prop::collection::vec(prop_oneof![0u8..6, any::<u8>()], 0..24), 0..6)) {
+            let mut server = Socks4Server::new(false);
+            for piece in &pieces {
+                if server.feed(piece).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the functions of `prelude.js` can't do in JavaScript.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::config::Blocks;
+use crate::os::resolver::look_up;
+
+/// The addresses of a host, parted by `;`; none when it has none.
+pub(super) fn addresses(host: &str) -> String {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return ip.to_string();
+    }
+    let found = look_up(host, 0).unwrap_or_default();
+    listed(found.iter().map(SocketAddr::ip))
+}
+
+/// Our own addresses, parted by `;`: those from which we would reach any other network. Nothing is
+/// sent to find out.
+pub(super) fn own() -> String {
+    // Of the blocks for documentation (RFC 5737, RFC 3849): nobody's.
+    let v4 = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 9));
+    let v6 = SocketAddr::from((Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9));
+    let from = [
+        (SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), v4),
+        (SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), v6),
+    ];
+    let found = from.iter().filter_map(|(any, far)| {
+        let socket = UdpSocket::bind(any).ok()?;
+        socket.connect(far).ok()?;
+        Some(socket.local_addr().ok()?.ip())
+    });
+    listed(found)
+}
+
+/// Whether an address is in a block such as `2001:db8::/32`; not when either isn't one.
+pub(super) fn within(address: &str, block: &str) -> bool {
+    match (address.parse(), block.parse()) {
+        (Ok(ip), Ok(Blocks(blocks))) => blocks.iter().all(|block| block.covers(ip)),
+        _ => false,
+    }
+}
+
+/// A list of addresses in their order, IPv6 first; empty when one isn't an address.
+pub(super) fn sorted(list: &str) -> String {
+    let parsed: Result<Vec<IpAddr>, _> = list.split(';').map(|text| text.trim().parse()).collect();
+    let mut found = parsed.unwrap_or_default();
+    found.sort_by_key(|ip| (ip.is_ipv4(), *ip));
+    listed(found.into_iter())
+}
+
+/// The time in milliseconds since 1970.
+pub(super) fn clock() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_millis() as f64
+}
+
+fn listed(addresses: impl Iterator<Item = IpAddr>) -> String {
+    let all: Vec<String> = addresses.map(|ip| ip.to_string()).collect();
+    all.join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_sort_within_their_family() {
+        let list = "10.2.0.9; 2001:db8::2;10.10.0.1;2001:db8::1";
+        assert_eq!(sorted(list), "2001:db8::1;2001:db8::2;10.2.0.9;10.10.0.1");
+        assert_eq!(sorted("10.2.0.9;x"), "");
+    }
+
+    #[test]
+    fn blocks_are_of_both_families() {
+        assert!(within("10.1.2.3", "10.0.0.0/8") && !within("11.1.2.3", "10.0.0.0/8"));
+        assert!(within("2001:db8::1", "2001:db8::/32") && !within("2001:db9::1", "2001:db8::/32"));
+        assert!(!within("x", "10.0.0.0/8") && !within("10.0.0.1", "x"));
+    }
+
+    #[test]
+    fn an_address_is_its_own() {
+        assert_eq!(addresses("10.1.2.3"), "10.1.2.3");
+        assert_eq!(addresses("2001:DB8::1"), "2001:db8::1");
+    }
+}

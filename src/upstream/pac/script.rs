@@ -1,0 +1,320 @@
+//! A file's text, and the processes that run it.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::frame::Kind;
+use super::interpreter::Thrown;
+use super::process::{Fault, Process};
+use super::{late, shown, LONGEST};
+use crate::config::{Host, HostPort};
+use crate::error::Error;
+use crate::os::semaphore::Turn;
+use crate::text::escape::Escaped;
+
+/// No file is longer: 1 MiB, as for browsers.
+const MOST: u64 = 1024 * 1024;
+
+/// Questions under way at once. One is until the last name is looked up for it, which can take longer
+/// than anybody waits: more would be threads without end.
+const AT_ONCE: usize = 64;
+
+/// Processes that wait for the next question.
+const IDLE: usize = 8;
+
+/// A file that was read, and ran.
+#[derive(Clone)]
+pub(super) struct Script {
+    source: Arc<Source>,
+    /// They have answered, and keep the file's variables.
+    idle: Arc<Mutex<Vec<Process>>>,
+    under_way: Arc<AtomicUsize>,
+}
+
+/// A file's name, and what it holds.
+#[derive(PartialEq, Eq)]
+struct Source {
+    name: String,
+    text: String,
+}
+
+/// As a text: who runs it is no part of it.
+impl PartialEq for Script {
+    fn eq(&self, other: &Script) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Eq for Script {}
+
+impl Script {
+    pub(super) fn read(path: &str) -> Result<Script, Error> {
+        let name = Escaped(path.as_bytes()).to_string();
+        let fail = |why: String| Error::usage(format!("--pac '{}': {}", name, why));
+        if path.contains("://") {
+            return Err(fail(format!(
+                "it is read from a file: fetch it first, with curl -o proxy.pac {}, and again when \
+                 it changes; SIGHUP has a configuration file's pac read again",
+                name
+            )));
+        }
+        let text = read_text(path).map_err(fail)?;
+        let script = Script::of(name.clone(), text);
+        // What it found out, such as our address, may have changed when it is asked: the process isn't
+        // kept.
+        let answer = script.load(Instant::now() + LONGEST);
+        answer.map_err(|fault| fail(script.told(fault, LONGEST)))?;
+        Ok(script)
+    }
+
+    /// One that hasn't run.
+    fn of(name: String, text: String) -> Script {
+        Script {
+            source: Arc::new(Source { name, text }),
+            idle: Arc::default(),
+            under_way: Arc::default(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, String> {
+        let question = format!("{} {}", url(destination), host(destination));
+        let answer = self.answer(&question, Instant::now() + limit);
+        answer.map_err(|fault| self.told(fault, limit))
+    }
+
+    fn answer(&self, question: &str, until: Instant) -> Result<String, Fault> {
+        let turn = self.turn()?;
+        let mut process = match self.idle_process() {
+            Some(process) => process,
+            None => self.loaded(until, &turn)?,
+        };
+        let answer = process.ask(self.name(), (Kind::Ask, question), until, &turn);
+        // Any other may still be at it: it is killed.
+        if matches!(answer, Ok(_) | Err(Fault::Thrown(_))) {
+            self.keep(process);
+        }
+        answer
+    }
+
+    fn load(&self, until: Instant) -> Result<(), Fault> {
+        self.loaded(until, &self.turn()?).map(drop)
+    }
+
+    /// A new process, in which the file has run.
+    fn loaded(&self, until: Instant, turn: &Arc<Turn>) -> Result<Process, Fault> {
+        let mut process = Process::start()?;
+        process.ask(self.name(), (Kind::Load, &self.source.text), until, turn)?;
+        Ok(process)
+    }
+
+    fn turn(&self) -> Result<Arc<Turn>, Fault> {
+        let turn = Turn::take(&self.under_way, AT_ONCE).map(Arc::new);
+        turn.ok_or(Fault::Busy)
+    }
+
+    fn idle_process(&self) -> Option<Process> {
+        let mut idle = self.idle();
+        while let Some(mut process) = idle.pop() {
+            if process.is_fit() {
+                return Some(process);
+            }
+        }
+        None
+    }
+
+    fn keep(&self, mut process: Process) {
+        let mut idle = self.idle();
+        if idle.len() < IDLE && process.is_fit() {
+            idle.push(process);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Process>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A fault in words, with the line as it stands in the file.
+    fn told(&self, fault: Fault, limit: Duration) -> String {
+        let Thrown { line, text } = match fault {
+            Fault::Late => return late(limit),
+            Fault::Busy => return format!("{} earlier questions have not ended yet", AT_ONCE),
+            Fault::Failed(why) => return why,
+            Fault::Thrown(thrown) => thrown,
+        };
+        let text = shown(&text);
+        let place = line.checked_sub(1);
+        match place.and_then(|place| self.source.text.lines().nth(place)) {
+            Some(code) => format!("line {}: {}, in '{}'", line, text, shown(code)),
+            None => text,
+        }
+    }
+}
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Script({:?})", self.name())
+    }
+}
+
+/// As UTF-8, or else as ISO 8859-1: of either it is ASCII that counts.
+fn read_text(path: &str) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
+        .map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > MOST {
+        return Err(format!("it has more than {} bytes", MOST));
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(e) => e.as_bytes().iter().map(|byte| char::from(*byte)).collect(),
+    };
+    if text.contains('\0') {
+        return Err("it holds a NUL, which is no JavaScript".into());
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Ok(text.into())
+}
+
+/// As browsers have it: without a path, which a tunnel doesn't see, and without the scheme's own
+/// port.
+fn url(destination: &HostPort) -> String {
+    let HostPort { host, port } = destination;
+    let authority = match port {
+        443 => host.to_string(),
+        _ => format!("{}:{}", host, port),
+    };
+    format!("https://{}/", authority.to_ascii_lowercase())
+}
+
+/// Without brackets.
+fn host(destination: &HostPort) -> String {
+    match &destination.host {
+        Host::Ip(ip) => ip.to_string(),
+        Host::Name(name) => name.to_ascii_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::thread;
+
+    use super::*;
+
+    fn script(body: &str) -> Script {
+        let text = format!("function FindProxyForURL(url, host) {{ {} }}", body);
+        Script::of("it".into(), text)
+    }
+
+    fn ask(script: &Script, limit: Duration) -> Result<String, String> {
+        script.ask(&"a:1".parse().unwrap(), limit)
+    }
+
+    /// Its processes' ids: those that are idle.
+    fn processes(script: &Script) -> Vec<u32> {
+        script.idle().iter().map(Process::id).collect()
+    }
+
+    /// One call of a built-in function could not be cut short: it held a thread for as long as it took.
+    #[test]
+    fn what_does_not_end_is_killed() {
+        for body in &[
+            "for (;;) {}",
+            "for (;;) { try { for (;;) {} } catch (e) {} finally {} }",
+            "[].indexOf.call({ length: 9e15 }, 1)",
+            "/^(a|a)*$/.test('a'.repeat(50) + 'b')",
+            "for (;;) alert('x'.repeat(1000))",
+            "for (;;) dnsResolve('127.0.0.1')",
+        ] {
+            let limit = Duration::from_millis(300);
+            let asked = script(body);
+            assert_eq!(ask(&asked, limit), Err(late(limit)), "{}", body);
+            assert!(asked.idle().is_empty());
+            // A last look-up may not have ended yet.
+            let end = Instant::now() + LONGEST;
+            while asked.under_way.load(Ordering::SeqCst) > 0 {
+                assert!(Instant::now() < end, "{}", body);
+                thread::yield_now();
+            }
+            let loaded = Script::of("it".into(), body.to_string());
+            let fault = loaded.load(Instant::now() + limit);
+            assert_eq!(fault, Err(Fault::Late), "{}", body);
+        }
+    }
+
+    #[test]
+    fn what_nests_without_end_is_an_error_and_no_crash() {
+        for source in vec![
+            "function f() { return f() + 1 } f()".to_string(),
+            "function f() { return [1].map(f) } f()".to_string(),
+            "function f() { return 'a'.replace(/a/, f) } f()".to_string(),
+            format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000)),
+            format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)),
+            format!("{}{}", "function f() {".repeat(10_000), "}".repeat(10_000)),
+            "if (1) ".repeat(100_000),
+            "new RegExp(new Array(100000).join('('))".to_string(),
+            "JSON.parse(new Array(100000).join('['))".to_string(),
+        ] {
+            let script = Script::of("it".into(), source);
+            let fault = script.load(Instant::now() + LONGEST).unwrap_err();
+            let name = &script.source.text[..30];
+            assert!(matches!(fault, Fault::Thrown(_)), "{}: {:?}", name, fault);
+        }
+    }
+
+    /// As when the kernel is short of memory, or the engine is faulty.
+    #[test]
+    fn a_process_that_is_gone_is_replaced() {
+        let script = script("return 'PROXY ' + host + ':1'");
+        let said = || ask(&script, LONGEST).unwrap();
+        assert_eq!((said(), said()), ("PROXY a:1".into(), "PROXY a:1".into()));
+        let before = processes(&script);
+        assert_eq!(before.len(), 1);
+        script.idle()[0].end();
+        assert_eq!(said(), "PROXY a:1");
+        let after = processes(&script);
+        assert!(after.len() == 1 && after != before);
+    }
+
+    #[test]
+    fn no_more_than_so_many_questions_are_under_way() {
+        let script = script("return 'DIRECT'");
+        let said = || ask(&script, LONGEST);
+        let take = |_| Turn::take(&script.under_way, AT_ONCE).unwrap();
+        let mut turns: Vec<Turn> = (0..AT_ONCE).map(take).collect();
+        let busy = "64 earlier questions have not ended yet";
+        assert_eq!(said(), Err(busy.into()));
+        turns.pop();
+        for _ in 0..3 {
+            assert_eq!(said(), Ok("DIRECT".into()));
+        }
+        assert_eq!(script.idle().len(), 1);
+    }
+
+    #[test]
+    fn a_destination_is_told_as_browsers_tell_it() {
+        for (text, shown, alone) in &[
+            ("Example.org:993", "https://example.org:993/", "example.org"),
+            ("example.org:443", "https://example.org/", "example.org"),
+            ("10.0.0.1:22", "https://10.0.0.1:22/", "10.0.0.1"),
+            (
+                "[2001:DB8::1]:22",
+                "https://[2001:db8::1]:22/",
+                "2001:db8::1",
+            ),
+        ] {
+            let destination = text.parse().unwrap();
+            assert_eq!(url(&destination), *shown);
+            assert_eq!(host(&destination), *alone);
+        }
+    }
+}

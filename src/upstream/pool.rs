@@ -1,0 +1,230 @@
+//! Proxies in the order in which they are tried, and each of them as a way to a destination.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use log::warn;
+
+use super::health::{Memory, Record, Standing};
+use super::{Leg, Via};
+use crate::config::{Family, HostPort, ProxySpec, Route, Schemes};
+use crate::error::{Error, Peer};
+use crate::proto::auth::Identity;
+
+/// One proxy: where it is, who we are to it, and how it wants to hear that.
+#[derive(Debug)]
+pub(super) struct Hop {
+    pub(super) spec: ProxySpec,
+    /// Where there is a password.
+    identity: Option<Identity>,
+}
+
+impl Hop {
+    pub(super) fn new(spec: ProxySpec, schemes: &Schemes) -> Hop {
+        let credentials = spec.credentials.clone();
+        let credentials = credentials.filter(|_| spec.protocol.has_password());
+        let identity = credentials.map(|credentials| Identity::new(credentials, schemes.clone()));
+        Hop { spec, identity }
+    }
+}
+
+/// What all ways of a gateway have in common.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) route: Route,
+    /// Those behind whichever proxy comes first.
+    via: Vec<Hop>,
+    /// When its time began.
+    start: Instant,
+}
+
+impl Common {
+    pub(super) fn new(route: Route) -> Common {
+        let via = route.via.iter().cloned();
+        Common {
+            via: via.map(|spec| Hop::new(spec, &route.schemes)).collect(),
+            route,
+            start: Instant::now(),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_millis() as u64
+    }
+}
+
+/// A proxy that is in some lineups, with what is remembered of it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    hop: Arc<Hop>,
+    record: Arc<Record>,
+}
+
+impl From<Hop> for Known {
+    /// Nothing is remembered of it yet.
+    fn from(hop: Hop) -> Known {
+        Known {
+            hop: Arc::new(hop),
+            record: Arc::default(),
+        }
+    }
+}
+
+/// Proxies in the order in which they are tried, and when the destination itself is.
+#[derive(Debug)]
+pub(super) struct Lineup {
+    common: Arc<Common>,
+    hops: Vec<Arc<Hop>>,
+    memory: Memory,
+}
+
+impl Lineup {
+    /// Of these proxies, with the destination itself after so many of them, if at all.
+    pub(super) fn new(
+        common: &Arc<Common>,
+        proxies: Vec<Known>,
+        direct_after: Option<usize>,
+    ) -> Lineup {
+        let (hops, records) = proxies
+            .into_iter()
+            .map(|known| (known.hop, known.record))
+            .unzip();
+        Lineup {
+            common: common.clone(),
+            hops,
+            memory: Memory::of(records, direct_after),
+        }
+    }
+
+    /// The ways in the order in which one client shall try them now; an onlooker tells nobody how they
+    /// fared, and so shall not take the turn of a client who does.
+    pub(super) fn ways(self: &Arc<Lineup>, is_onlooker: bool) -> Vec<Via> {
+        let now = self.common.now();
+        let mut proxies: Vec<Candidate> = (0..self.hops.len())
+            .map(|place| self.candidate(place))
+            .collect();
+        let place = |proxy: &Candidate| proxy.place;
+        if is_onlooker {
+            self.memory.sort(&mut proxies, place, now);
+        } else {
+            self.memory.order(&mut proxies, place, now);
+        }
+        // In the same memory.
+        let mut ways: Vec<Via> = proxies.into_iter().map(Via::through).collect();
+        if let Some(count) = self.memory.direct_after() {
+            ways.insert(count, Via::DIRECTLY);
+        }
+        ways
+    }
+
+    fn candidate(self: &Arc<Lineup>, place: usize) -> Candidate {
+        let lineup = self.clone();
+        Candidate { lineup, place }
+    }
+
+    /// What was learnt of each proxy, in their order.
+    pub(super) fn standings(self: &Arc<Lineup>) -> Vec<(Candidate, Standing)> {
+        let now = self.common.now();
+        let standing = |place| (self.candidate(place), self.memory.standing(place, now));
+        (0..self.hops.len()).map(standing).collect()
+    }
+}
+
+/// One proxy of a lineup, with those behind it: a way that may be tried.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    lineup: Arc<Lineup>,
+    place: usize,
+}
+
+impl Candidate {
+    /// The proxy that we connect to: where it is, and who we are to it.
+    pub fn spec(&self) -> &ProxySpec {
+        self.proxy(0)
+    }
+
+    /// How errors call it.
+    pub fn peer(&self) -> Peer {
+        let address = self.spec().address.clone();
+        match self.route().pac {
+            Some(_) => Peer::Named(address),
+            None => Peer::Proxy(address),
+        }
+    }
+
+    /// Which of its addresses are tried.
+    pub fn family(&self) -> Family {
+        self.route().family
+    }
+
+    /// How many proxies are asked on this way.
+    pub fn hops(&self) -> usize {
+        1 + self.route().via.len()
+    }
+
+    /// What the proxy behind so many others on this way is asked for: the next one, and the last
+    /// of them for the destination.
+    pub fn leg(&self, hop: usize, destination: &HostPort) -> Leg {
+        let next = self.route().via.get(hop);
+        let target = next.map_or(destination, |proxy| &proxy.address);
+        Leg::new(self.clone(), hop, target.clone())
+    }
+
+    /// All of these, in their order.
+    pub(crate) fn proxies(&self) -> impl Iterator<Item = &ProxySpec> {
+        (0..self.hops()).map(move |hop| self.proxy(hop))
+    }
+
+    pub(super) fn route(&self) -> &Route {
+        &self.lineup.common.route
+    }
+
+    pub(super) fn proxy(&self, hop: usize) -> &ProxySpec {
+        &self.hop(hop).spec
+    }
+
+    /// Who we are to it, where there is a password.
+    pub(super) fn identity(&self, hop: usize) -> Option<&Identity> {
+        self.hop(hop).identity.as_ref()
+    }
+
+    fn hop(&self, hop: usize) -> &Hop {
+        match hop.checked_sub(1) {
+            None => &self.lineup.hops[self.place],
+            Some(index) => &self.lineup.common.via[index],
+        }
+    }
+
+    /// Whether the next proxy may be tried after this error: it is the refusal of this proxy, not of
+    /// one behind it, with a status that the user named.
+    pub(super) fn lets_others_try(&self, error: &Error) -> bool {
+        let status = error.http_status_of(&self.peer());
+        status.map_or(false, |status| self.route().failover_on.includes(status))
+    }
+
+    /// It couldn't be used: others first, for a while, unless the fault was ours.
+    pub(super) fn blame(&self, error: &Error) {
+        if !error.is_no_proxys_fault() {
+            let now = self.lineup.common.now();
+            self.lineup.memory.failed(self.place, now);
+        }
+    }
+
+    /// It could; when another one was in use before, the log says so.
+    pub(super) fn trust(&self) {
+        if self.lineup.memory.worked(self.place) {
+            let until = if self.place == 0 { "again" } else { "for now" };
+            warn!("new tunnels go through {} {}", self, until);
+        }
+    }
+}
+
+impl fmt::Display for Candidate {
+    /// `proxy.example:3128 via second.example:3128`, with every proxy on the way.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec().fmt(f)?;
+        let mut via = self.route().via.iter();
+        via.try_for_each(|proxy| write!(f, " via {}", proxy))
+    }
+}

@@ -1,0 +1,84 @@
+//! A proxy that says nothing, and what to make of that.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use log::Level::Warn;
+
+use super::Leg;
+use crate::error::{Error, Peer, Phase};
+use crate::observe::logging::context::LogContext;
+use crate::observe::logging::field::{self, Heading, TunnelPath};
+
+/// A SOCKS proxy answers the first message at once: it has nothing to look up or to connect for it.
+const SUSPICIOUS: Duration = Duration::from_secs(3);
+
+const SUSPICION: &str =
+    "an HTTP proxy is silent where SOCKS is spoken: if it is one, write http://";
+
+/// What is known of a proxy that is being asked, and has yet to reply.
+#[derive(Clone, Debug)]
+pub struct Silence {
+    peer: Peer,
+    /// Where SOCKS is spoken.
+    suspect: Option<Box<Suspect>>,
+}
+
+#[derive(Clone, Debug)]
+struct Suspect {
+    has_spoken: Arc<AtomicBool>,
+    path: TunnelPath,
+}
+
+impl Silence {
+    pub(super) fn of(leg: &Leg, has_spoken: Option<Arc<AtomicBool>>) -> Silence {
+        let suspect = has_spoken.map(|has_spoken| {
+            let proxies = leg.before().chain(Some(leg.spec()));
+            let proxies = proxies.map(ToString::to_string).collect();
+            Box::new(Suspect {
+                has_spoken,
+                path: TunnelPath::to(leg.target()).through(proxies),
+            })
+        });
+        Silence {
+            peer: leg.peer(),
+            suspect,
+        }
+    }
+
+    /// When to [warn](Silence::warn), if at all.
+    pub fn suspicious_after(&self) -> Option<Duration> {
+        self.suspect.as_ref().map(|_| SUSPICIOUS)
+    }
+
+    /// Warns of a proxy that may speak another protocol, unless it has spoken.
+    pub fn warn(&self) {
+        let suspect = match self.unheard() {
+            Some(suspect) => suspect,
+            None => return,
+        };
+        let context = LogContext::current();
+        let heading = Heading(context.as_ref(), Some(&suspect.path));
+        let silent = SUSPICIOUS.as_secs();
+        field::log(
+            Warn,
+            format_args!(
+                "{}no reply from {} for {} s: {}",
+                heading, self.peer, silent, SUSPICION
+            ),
+            || suspect.path.fields(),
+        );
+    }
+
+    /// That it didn't reply within the limit.
+    pub fn error(&self, limit: Duration) -> Error {
+        let why = self.unheard().map(|_| SUSPICION);
+        Error::late(Phase::Handshaking, self.peer.clone(), limit, why)
+    }
+
+    fn unheard(&self) -> Option<&Suspect> {
+        let suspect = self.suspect.as_deref();
+        suspect.filter(|suspect| !suspect.has_spoken.load(Ordering::Relaxed))
+    }
+}
