@@ -13,7 +13,7 @@ use std::thread;
 
 use futures::{Future, Stream};
 use ptunnel::config::{Bind, HostPort, ProxySpec, ServeSpec};
-use ptunnel::engine::io::Listening;
+use ptunnel::engine::io::BoundSocket;
 use ptunnel::engine::{Engine, Listener, Permits, Proxy, Settings, Tunnel};
 use tokio_core::reactor::Core;
 
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn listen(engine: &Engine) -> Result<(SocketAddr, Listener), Box<dyn Error>> {
-    let listening = Listening::bind(&"127.0.0.1:0".parse()?, false, None)?;
+    let listening = BoundSocket::bind(&"127.0.0.1:0".parse()?, false, None)?;
     let address = listening.local_addr()?;
     let clients = Listener::new(listening, &Permits::new(None), engine.handle())?;
     Ok((address, clients))

@@ -9,7 +9,7 @@ use std::env;
 use std::error::Error;
 
 use futures::{Future, Stream};
-use ptunnel::engine::io::Listening;
+use ptunnel::engine::io::BoundSocket;
 use ptunnel::engine::{Engine, Listener, Permits, Settings, Tunnel};
 use tokio_core::reactor::Core;
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tunnel = Tunnel::to(destination.parse()?)
         .through(proxy.parse()?)
         .build();
-    let listening = Listening::bind(&"127.0.0.1:2222".parse()?, false, None)?;
+    let listening = BoundSocket::bind(&"127.0.0.1:2222".parse()?, false, None)?;
     println!("listening on {} for {}", listening.local_addr()?, tunnel);
 
     let clients = Listener::new(listening, &Permits::new(None), engine.handle())?;

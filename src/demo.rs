@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use crate::config::{Bind, Host, HostPort, ProxySpec, ServeSpec};
 use crate::error::Error;
 use crate::inbound::policy::Policy;
-use crate::listener::bind::{Listen, Post, Service};
-use crate::listener::settings::Duty;
+use crate::listener::bind::{BoundListener, Listen, Service};
+use crate::listener::settings::ListenerHandle;
 use crate::upstream::Tunnel;
 
 /// Bytes carried in each direction.
@@ -35,7 +35,7 @@ const GREETING: &[u8] = b"Hello from the other side of the proxy\n";
 /// # Errors
 ///
 /// The step that failed, and how.
-pub fn run<L, S>(serve: impl FnOnce(Vec<Post<L>>) -> S) -> Result<(), Error>
+pub fn run<L, S>(serve: impl FnOnce(Vec<BoundListener<L>>) -> S) -> Result<(), Error>
 where
     L: Listen,
     S: FnOnce() -> Result<(), Error>,
@@ -57,11 +57,11 @@ where
     tell("tunnel", format_args!("{} for {}", entrance, tunnel));
 
     let stop = serve(vec![
-        Post::new(
-            Duty::new(Service::Proxy(Policy::new(loopback_proxy()))),
+        BoundListener::new(
+            ListenerHandle::new(Service::Proxy(Policy::new(loopback_proxy()))),
             at_proxy,
         ),
-        Post::new(Duty::new(Service::Tunnel(tunnel)), at_entrance),
+        BoundListener::new(ListenerHandle::new(Service::Tunnel(tunnel)), at_entrance),
     ]);
     let checked = greet(entrance)
         .and_then(|()| download(entrance))

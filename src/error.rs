@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use crate::config::HostPort;
 use crate::observe::logging::field::{Fields, TunnelPath, Value};
-use crate::os::exhaustion::Shortage;
-use crate::proto::{Malformed, Refusal, Remedy};
+use crate::os::exhaustion::Exhaustion;
+use crate::proto::{Hint, Malformed, Refusal};
 
 /// Anything that ends a tunnel before it stands, or the program before it serves.
 #[derive(Debug)]
@@ -87,13 +87,13 @@ pub enum Cause {
     /// It wants credentials, or others.
     Credentials,
     /// The embedded proxy said no.
-    Denied,
+    Rejection,
     /// The PAC file named no way.
     Undecided,
     /// An open tunnel was cut.
-    Cut,
+    RelayError,
     /// It was this machine that lacked something.
-    Shortage,
+    Exhaustion,
     /// Anything else: what we were told, or what we listen on.
     Other,
 }
@@ -110,10 +110,10 @@ impl Cause {
         Cause::Malformed,
         Cause::Refused,
         Cause::Credentials,
-        Cause::Denied,
+        Cause::Rejection,
         Cause::Undecided,
-        Cause::Cut,
-        Cause::Shortage,
+        Cause::RelayError,
+        Cause::Exhaustion,
         Cause::Other,
     ];
 
@@ -129,10 +129,10 @@ impl Cause {
             Cause::Malformed => "malformed",
             Cause::Refused => "refused",
             Cause::Credentials => "credentials",
-            Cause::Denied => "denied",
+            Cause::Rejection => "denied",
             Cause::Undecided => "undecided",
-            Cause::Cut => "cut",
-            Cause::Shortage => "shortage",
+            Cause::RelayError => "cut",
+            Cause::Exhaustion => "shortage",
             Cause::Other => "other",
         }
     }
@@ -147,15 +147,15 @@ enum Kind {
     Locate(Peer),
     Connect(Peer),
     Secure(Peer),
-    Exchange(Peer),
+    Negotiation(Peer),
     Ended(Peer),
     Malformed(Peer),
     TimedOut(Phase, Peer, Duration),
     Refused(Peer, HostPort, Box<Refusal>),
-    Denied(String),
+    Rejection(String),
     Left,
     Undecided(String, HostPort),
-    Cut(String),
+    RelayError(String),
     Other(String),
 }
 
@@ -223,13 +223,13 @@ impl Error {
 
     /// The connection broke before the reply was complete.
     pub fn exchange(peer: Peer, cause: io::Error) -> Error {
-        Error::new(Kind::Exchange(peer)).because(cause)
+        Error::new(Kind::Negotiation(peer)).because(cause)
     }
 
     /// The proxy wanted another connection for the rest of the exchange, and `cause` kept us from
     /// making one. It was reached before: it isn't gone round.
     pub fn redial(peer: Peer, cause: Error) -> Error {
-        Error::new(Kind::Exchange(peer)).because(cause)
+        Error::new(Kind::Negotiation(peer)).because(cause)
     }
 
     /// The proxy ended the connection before its reply was complete.
@@ -270,7 +270,7 @@ impl Error {
         cause: impl Into<Box<dyn error::Error + Send + Sync>>,
     ) -> Error {
         let path = TunnelPath::to(&destination);
-        let error = Error::new(Kind::Cut(destination.to_string()));
+        let error = Error::new(Kind::RelayError(destination.to_string()));
         error.because(cause).on(path)
     }
 
@@ -287,7 +287,7 @@ impl Error {
 
     /// The embedded proxy said no to its client; `how` is its answer and the reason.
     pub fn denied(how: impl Into<String>) -> Error {
-        Error::new(Kind::Denied(how.into()))
+        Error::new(Kind::Rejection(how.into()))
     }
 
     /// The client was gone before it had said what it wants: it ended its connection, or `cause` did.
@@ -368,10 +368,10 @@ impl Error {
         self.shortage().is_some()
     }
 
-    fn shortage(&self) -> Option<Shortage> {
+    fn shortage(&self) -> Option<Exhaustion> {
         match *self.kind {
             Kind::Resolve(_) | Kind::Locate(_) | Kind::Connect(_) => {
-                self.io_cause().and_then(Shortage::of)
+                self.io_cause().and_then(Exhaustion::of)
             }
             _ => None,
         }
@@ -446,7 +446,7 @@ impl Error {
     /// What went wrong, in one word.
     pub fn cause(&self) -> Cause {
         match *self.kind {
-            _ if self.is_shortage() => Cause::Shortage,
+            _ if self.is_shortage() => Cause::Exhaustion,
             Kind::Resolve(_) | Kind::Locate(_) => Cause::Name,
             Kind::Connect(_) => Cause::Connection,
             Kind::TimedOut(Phase::Connecting, ..) | Kind::TimedOut(Phase::Locating, ..) => {
@@ -454,13 +454,13 @@ impl Error {
             }
             Kind::TimedOut(Phase::Handshaking, ..) => Cause::HandshakeTimeout,
             Kind::Secure(_) => Cause::Tls,
-            Kind::Exchange(_) | Kind::Ended(_) => Cause::Lost,
+            Kind::Negotiation(_) | Kind::Ended(_) => Cause::Lost,
             Kind::Malformed(_) => Cause::Malformed,
             Kind::Refused(..) if self.wants_credentials() => Cause::Credentials,
             Kind::Refused(..) => Cause::Refused,
-            Kind::Denied(_) => Cause::Denied,
+            Kind::Rejection(_) => Cause::Rejection,
             Kind::Undecided(..) => Cause::Undecided,
-            Kind::Cut(_) => Cause::Cut,
+            Kind::RelayError(_) => Cause::RelayError,
             Kind::Usage(_) | Kind::Listen(..) | Kind::Left | Kind::Other(_) => Cause::Other,
         }
     }
@@ -542,7 +542,9 @@ impl fmt::Display for Error {
             Kind::Resolve(peer) | Kind::Locate(peer) => write!(f, "cannot resolve {}", peer)?,
             Kind::Connect(peer) => write!(f, "cannot connect to {}", peer)?,
             Kind::Secure(peer) => write!(f, "no TLS with {}", peer)?,
-            Kind::Exchange(peer) => write!(f, "lost the connection to {} before it replied", peer)?,
+            Kind::Negotiation(peer) => {
+                write!(f, "lost the connection to {} before it replied", peer)?
+            }
             Kind::Ended(peer) => write!(f, "{} closed the connection before it replied", peer)?,
             Kind::Malformed(peer) => write!(f, "{} sent no valid reply", peer)?,
             Kind::TimedOut(Phase::Connecting, peer, limit) => {
@@ -568,12 +570,12 @@ impl fmt::Display for Error {
                     )?;
                 }
             }
-            Kind::Denied(how) => write!(f, "denied: {}", how)?,
+            Kind::Rejection(how) => write!(f, "denied: {}", how)?,
             Kind::Left => f.write_str("it left without a request")?,
             Kind::Undecided(file, destination) => {
                 write!(f, "{} names no way to {}", file, destination)?
             }
-            Kind::Cut(destination) => write!(f, "the tunnel to {} was cut", destination)?,
+            Kind::RelayError(destination) => write!(f, "the tunnel to {} was cut", destination)?,
             Kind::Other(what) => f.write_str(what)?,
         }
         if let Some(cause) = &self.cause {
@@ -633,21 +635,21 @@ impl Account {
     }
 
     /// What our user can do there.
-    fn remedied(self, remedy: Remedy) -> &'static str {
+    fn remedied(self, remedy: Hint) -> &'static str {
         match (self, remedy) {
-            (Account::User, Remedy::Give) => "give --user and the password",
-            (Account::User, Remedy::Check) => "check --user and the password",
-            (Account::User, Remedy::Own) => "give --user the one that ptunnel runs as",
-            (Account::Via, Remedy::Give) => "its user stands in --via's URL",
-            (Account::Via, Remedy::Check) => "check the user in --via's URL, and the password",
-            (Account::Via, Remedy::Own) => "--via's URL wants the user that ptunnel runs as",
-            (Account::Netrc, Remedy::Give) => {
+            (Account::User, Hint::Give) => "give --user and the password",
+            (Account::User, Hint::Check) => "check --user and the password",
+            (Account::User, Hint::Own) => "give --user the one that ptunnel runs as",
+            (Account::Via, Hint::Give) => "its user stands in --via's URL",
+            (Account::Via, Hint::Check) => "check the user in --via's URL, and the password",
+            (Account::Via, Hint::Own) => "--via's URL wants the user that ptunnel runs as",
+            (Account::Netrc, Hint::Give) => {
                 "its user stands in --proxy-netrc's file, since a PAC file names it"
             }
-            (Account::Netrc, Remedy::Check) => {
+            (Account::Netrc, Hint::Check) => {
                 "check the user in --proxy-netrc's file, and the password"
             }
-            (Account::Netrc, Remedy::Own) => {
+            (Account::Netrc, Hint::Own) => {
                 "--proxy-netrc's file wants the user that ptunnel runs as"
             }
         }

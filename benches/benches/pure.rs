@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use ptunnel::config::{HostPort, NoProxy, Secret, TunnelUrl};
-use ptunnel::proto::{Decoded, HeadReader, Inbound, Request, Response, HEAD_LIMIT};
+use ptunnel::proto::{Decoded, HeadReader, ConnectHead, Request, Response, HEAD_LIMIT};
 
 const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 const REFUSED: &[u8] = b"HTTP/1.1 407 Proxy Authentication Required\r\n\
@@ -35,7 +35,7 @@ fn heads(c: &mut Criterion) {
     }
     group.throughput(Throughput::Bytes(ASKED.len() as u64));
     group.bench_function("asked", |b| {
-        b.iter(|| match Inbound::decode(black_box(ASKED), HEAD_LIMIT) {
+        b.iter(|| match ConnectHead::decode(black_box(ASKED), HEAD_LIMIT) {
             Ok(Decoded::Complete(_, length)) => length,
             other => panic!("{other:?}"),
         })

@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Host, HostPort};
-use ptunnel::inbound::{Handshake, Language, Step};
-use ptunnel::proto::{Decoded, Inbound, Passage, HEAD_LIMIT};
+use ptunnel::inbound::{Handshake, InboundProtocol, Step};
+use ptunnel::proto::{Decoded, ConnectHead, RequestBoundary, HEAD_LIMIT};
 use ptunnel_fuzz::{chunked, elements, field};
 
 /// The longest greeting of SOCKS5, and the longest request.
@@ -28,9 +28,9 @@ enum End {
     /// There is more to come.
     Unsaid,
     /// With what stands behind the request.
-    Asked(Language, HostPort, Vec<u8>),
+    Asked(InboundProtocol, HostPort, Vec<u8>),
     /// What it is told, and what the log says.
-    Denied(Vec<u8>, String),
+    Rejection(Vec<u8>, String),
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -38,10 +38,10 @@ fuzz_target!(|bytes: &[u8]| {
     let is_http = !matches!(bytes.first(), None | Some(4 | 5));
     for size in [|_: &[u8]| 1, |left: &[u8]| 1 + usize::from(left[0] % 32)] {
         let in_pieces = hear(bytes, size);
-        if is_http && matches!((&heard.end, &in_pieces.end), (End::Denied(..), End::Unsaid)) {
+        if is_http && matches!((&heard.end, &in_pieces.end), (End::Rejection(..), End::Unsaid)) {
             // A fault in a line that hasn't ended is found with the line's end.
             let ended = hear(&[bytes, b"\n"].concat(), size);
-            assert!(matches!(ended.end, End::Denied(..)), "{ended:?}");
+            assert!(matches!(ended.end, End::Rejection(..)), "{ended:?}");
         } else {
             assert_eq!(in_pieces, heard);
         }
@@ -49,7 +49,7 @@ fuzz_target!(|bytes: &[u8]| {
 
     match &heard.end {
         End::Asked(_, destination, _) => ptunnel_fuzz::destination(destination),
-        End::Denied(_, why) => ptunnel_fuzz::shown(why),
+        End::Rejection(_, why) => ptunnel_fuzz::shown(why),
         End::Unsaid => {}
     }
     match bytes.first() {
@@ -82,7 +82,7 @@ fn hear(bytes: &[u8], size: fn(&[u8]) -> usize) -> Heard {
                 let rest = [&handshake.into_rest()[..], left].concat();
                 break End::Asked(asked.language, asked.destination, rest);
             }
-            Step::Denied(denied) => break End::Denied(denied.reply, denied.why),
+            Step::Rejection(denied) => break End::Rejection(denied.reply, denied.why),
         };
     };
     Heard { sent, end }
@@ -99,7 +99,7 @@ fn ends_within(limit: usize, bytes: &[u8]) {
 fn heard_in_socks(bytes: &[u8], heard: &Heard) {
     match (&heard.end, socks(bytes)) {
         (End::Unsaid, Ok(None)) => ends_within(SOCKS_LIMIT, bytes),
-        (End::Asked(Language::Socks5, destination, rest), Ok(Some((expected, length)))) => {
+        (End::Asked(InboundProtocol::Socks5, destination, rest), Ok(Some((expected, length)))) => {
             assert_eq!(heard.sent, [5, 0]);
             assert_eq!(*destination, expected);
             assert!(
@@ -107,11 +107,11 @@ fn heard_in_socks(bytes: &[u8], heard: &Heard) {
                 "bytes behind the request are lost"
             );
         }
-        (End::Denied(reply, _), Err(0xff)) => {
+        (End::Rejection(reply, _), Err(0xff)) => {
             assert_eq!(heard.sent, b"");
             assert_eq!(*reply, [5, 0xff]);
         }
-        (End::Denied(reply, _), Err(code)) => {
+        (End::Rejection(reply, _), Err(code)) => {
             assert_eq!(heard.sent, [5, 0]);
             assert_eq!(*reply, [5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
         }
@@ -177,14 +177,14 @@ fn heard_in_socks4(bytes: &[u8], heard: &Heard) {
     assert_eq!(heard.sent, b"");
     match (&heard.end, socks4(bytes)) {
         (End::Unsaid, Ok(None)) => ends_within(SOCKS4_LIMIT, bytes),
-        (End::Asked(Language::Socks4, destination, rest), Ok(Some((expected, length)))) => {
+        (End::Asked(InboundProtocol::Socks4, destination, rest), Ok(Some((expected, length)))) => {
             assert_eq!(*destination, expected);
             assert!(
                 *rest == bytes[length..],
                 "bytes behind the request are lost"
             );
         }
-        (End::Denied(reply, _), Err(())) => assert_eq!(*reply, [0, 91, 0, 0, 0, 0, 0, 0]),
+        (End::Rejection(reply, _), Err(())) => assert_eq!(*reply, [0, 91, 0, 0, 0, 0, 0, 0]),
         (_, expected) => panic!("{heard:?} instead of {expected:?}"),
     }
 }
@@ -230,11 +230,11 @@ fn heard_in_http(bytes: &[u8], heard: &Heard) {
     assert_eq!(heard.sent, b"");
     match &heard.end {
         End::Unsaid => ends_within(HEAD_LIMIT, bytes),
-        End::Asked(Language::Forward(passage), destination, rest) => {
+        End::Asked(InboundProtocol::Forward(passage), destination, rest) => {
             forwarded(bytes, *passage, destination, rest);
         }
         End::Asked(language, destination, rest) => {
-            assert_eq!(*language, Language::Http);
+            assert_eq!(*language, InboundProtocol::Http);
             let (expected, length) = connect(bytes);
             assert_eq!(*destination, expected);
             assert!(
@@ -242,7 +242,7 @@ fn heard_in_http(bytes: &[u8], heard: &Heard) {
                 "bytes behind the request are lost"
             );
         }
-        End::Denied(reply, why) => ptunnel_fuzz::denied(why, reply, &[400]),
+        End::Rejection(reply, why) => ptunnel_fuzz::denied(why, reply, &[400]),
     }
 }
 
@@ -295,7 +295,7 @@ fn led_to(authority: &str) -> HostPort {
 
 /// The destination gets one request that it reads as the client's, from a client that is a proxy, and
 /// nothing that is behind it.
-fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &[u8]) {
+fn forwarded(bytes: &[u8], mut passage: RequestBoundary, destination: &HostPort, sent: &[u8]) {
     let ([method, target, version], lines, length) = head(bytes);
     let ([sent_method, sent_target, sent_version], sent_lines, sent_length) = head(sent);
     assert_ne!(method, "CONNECT");
@@ -318,7 +318,7 @@ fn forwarded(bytes: &[u8], mut passage: Passage, destination: &HostPort, sent: &
     };
     assert_eq!(sent_target, expected);
 
-    let inbound = match Inbound::decode(sent, usize::MAX) {
+    let inbound = match ConnectHead::decode(sent, usize::MAX) {
         Ok(Decoded::Complete(inbound, length)) if length == sent_length => inbound,
         other => panic!("{other:?} of {:?}", String::from_utf8_lossy(sent)),
     };

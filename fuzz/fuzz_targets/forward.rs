@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::inbound::{Asked, Handshake, Step};
-use ptunnel::proto::Passage;
+use ptunnel::proto::RequestBoundary;
 use ptunnel_fuzz::{chunked, elements, field};
 
 /// The second request.
@@ -54,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// Lets the first of both requests through, and no byte of the second.
-fn asked(is_head: bool, is_modern: bool) -> Passage {
+fn asked(is_head: bool, is_modern: bool) -> RequestBoundary {
     let method = if is_head { "HEAD" } else { "GET" };
     let version = if is_modern { "1.1" } else { "1.0" };
     let first = format!("{method} http://a/ HTTP/{version}\r\nHost: a\r\n\r\n");
@@ -70,7 +70,7 @@ fn asked(is_head: bool, is_modern: bool) -> Passage {
 }
 
 /// Gives a client what it gets of these bytes of a server, and of the end behind them.
-fn hear(passage: Passage, said: &[u8], pieces: Pieces) -> Got {
+fn hear(passage: RequestBoundary, said: &[u8], pieces: Pieces) -> Got {
     let mut reply = passage.reply();
     let mut left = said;
     let mut bytes = Vec::new();

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::config::{Credentials, Login, Names, Protocol, ProxySpec, ProxyUrl};
+use ptunnel::config::{Credentials, Login, DnsMode, Protocol, ProxySpec, ProxyUrl};
 use ptunnel::proto::{auth, Request};
 
 /// The password of the seeds.
@@ -16,10 +16,10 @@ fuzz_target!(|text: &str| {
             let scheme = match url.protocol {
                 Protocol::Http if url.is_secure => "https",
                 Protocol::Http => "http",
-                Protocol::Socks5(Names::Here) => "socks5",
-                Protocol::Socks5(Names::There) => "socks5h",
-                Protocol::Socks4(Names::Here) => "socks4",
-                Protocol::Socks4(Names::There) => "socks4a",
+                Protocol::Socks5(DnsMode::Local) => "socks5",
+                Protocol::Socks5(DnsMode::Remote) => "socks5h",
+                Protocol::Socks4(DnsMode::Local) => "socks4",
+                Protocol::Socks4(DnsMode::Remote) => "socks4a",
             };
             let again = format!("{scheme}://{login}{}", url.address);
             assert!(again.parse().ok() == Some(url), "{again:?} reads otherwise");

@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
-use ptunnel::proto::auth::Identity;
-use ptunnel::proto::{Decoded, Exchange, Inbound, Socks4, Socks5, Step};
+use ptunnel::proto::auth::AuthCache;
+use ptunnel::proto::{Decoded, Negotiation, ConnectHead, Socks4, Socks5, Step};
 use ptunnel::proto::{HttpRefusal, Malformed, Request, Response, Verdict, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -57,8 +57,8 @@ fuzz_target!(|bytes: &[u8]| {
 /// destination.
 fn answered(bytes: &[u8]) {
     for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
-        let identity = Identity::new(joe(), Schemes::default());
-        let mut exchange = Exchange::new(Request::connect(&destination()), identity);
+        let identity = AuthCache::new(joe(), Schemes::default());
+        let mut exchange = Negotiation::new(Request::connect(&destination()), identity);
         let mut pieces = bytes.chunks(size);
         exchange.begin();
         while let Some(Ok(step)) = pieces.next().map(|piece| exchange.feed(piece)) {
@@ -75,8 +75,8 @@ fn answered(bytes: &[u8]) {
 /// The same of a SOCKS5 proxy: what it gets is who we are, once, and one request.
 fn answered_by_socks5(bytes: &[u8]) {
     for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
-        let identity = Identity::new(joe(), Schemes::default());
-        let mut exchange = Exchange::from(Socks5::connect(&destination(), Some(identity)));
+        let identity = AuthCache::new(joe(), Schemes::default());
+        let mut exchange = Negotiation::from(Socks5::connect(&destination(), Some(identity)));
         let mut messages = vec![exchange.begin()];
         for piece in bytes.chunks(size) {
             match exchange.feed(piece) {
@@ -119,7 +119,7 @@ const SHORTEST: usize = 2 + 7;
 /// that has come, makes of it.
 fn answered_by_socks4(bytes: &[u8]) {
     for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
-        let mut exchange = Exchange::from(Socks4::connect(&destination(), Some(joe())));
+        let mut exchange = Negotiation::from(Socks4::connect(&destination(), Some(joe())));
         assert_eq!(exchange.begin(), REQUEST_4);
         let mut come = 0;
         for piece in bytes.chunks(size) {
@@ -153,7 +153,7 @@ fn joe() -> Credentials {
 }
 
 fn ours(request: &[u8]) {
-    match Inbound::decode(request, usize::MAX) {
+    match ConnectHead::decode(request, usize::MAX) {
         Ok(Decoded::Complete(inbound, length)) if length == request.len() => {
             assert_eq!(inbound.target, destination().to_string());
         }

@@ -3,15 +3,15 @@
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Bind, Credentials, Secret, ServeSpec};
-use ptunnel::inbound::policy::{Denial, Policy};
-use ptunnel::proto::{Inbound, HEAD_LIMIT};
+use ptunnel::inbound::policy::{HttpRejection, Policy};
+use ptunnel::proto::{ConnectHead, HEAD_LIMIT};
 
 /// `joe:x`.
 const JOE: &str = "am9lOng=";
 
 fuzz_target!(|bytes: &[u8]| {
-    let decoded = ptunnel_fuzz::head(bytes, Inbound::decode);
-    let inbound = match (decoded, Inbound::decode(bytes, HEAD_LIMIT)) {
+    let decoded = ptunnel_fuzz::head(bytes, ConnectHead::decode);
+    let inbound = match (decoded, ConnectHead::decode(bytes, HEAD_LIMIT)) {
         (Some((inbound, _)), _) => inbound,
         (None, Err(why)) => {
             let denial = policy(None, &[])
@@ -72,7 +72,7 @@ fn policy(credentials: Option<Credentials>, allow: &[&str]) -> Policy {
 }
 
 /// Read anew: the scheme in any case, then the token.
-fn is_joe(inbound: &Inbound) -> bool {
+fn is_joe(inbound: &ConnectHead) -> bool {
     let value = match &inbound.authorization {
         Some(value) => value.reveal().trim(),
         None => return false,
@@ -83,6 +83,6 @@ fn is_joe(inbound: &Inbound) -> bool {
     is_basic && value[6..].trim() == JOE
 }
 
-fn denied(denial: &Denial, statuses: &[u16]) {
+fn denied(denial: &HttpRejection, statuses: &[u16]) {
     ptunnel_fuzz::denied(&denial.to_string(), &denial.reply(), statuses);
 }

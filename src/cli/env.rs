@@ -147,7 +147,7 @@ fn within(name: &str, why: impl fmt::Display) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Names, Protocol};
+    use crate::config::{DnsMode, Protocol};
 
     fn with<T>(pairs: &[(&str, &str)], ask: impl Fn(Environment<'_>) -> T) -> T {
         let read = |name: &str| {
@@ -182,7 +182,7 @@ mod tests {
     fn gnomes_form_is_socks5() {
         let pairs = [("all_proxy", "socks://proxy.example:1080/")];
         let url = with(&pairs, |e| e.proxy().unwrap().unwrap());
-        assert_eq!(url.protocol, Protocol::Socks5(Names::There));
+        assert_eq!(url.protocol, Protocol::Socks5(DnsMode::Remote));
         assert_eq!(url.address.to_string(), "proxy.example:1080");
     }
 

@@ -30,16 +30,16 @@ pub use self::program::program;
 use self::argv::Secretive;
 use self::file::ConfigFile;
 use self::password::{Missing, Named, Passwords, DYNAMIC_USER, SERVE_USER};
-use self::summary::Outline;
+use self::summary::Summary;
 use crate::cli::env::Environment;
-use crate::config::{Bind, Block, Blocks, Config, Credentials, DestinationUrl, Family};
+use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl, Family};
 use crate::config::{
     Host, HostPort, Keepalive, ListenSpec, LogFormat, LogTarget, NoProxy, Pattern,
 };
 use crate::config::{Protocol, ProxySpec, ProxyUrl};
 use crate::config::{Route, Secret, ServeSpec, StatusSpec, Timeouts, TlsPeer, TunnelUrl};
 use crate::error::Error;
-use crate::listener::exposure::{self, Purpose, Spot};
+use crate::listener::exposure::{self, ListenerKind, Spot};
 use crate::text::escape::Escaped;
 use crate::upstream::pac::Pac;
 
@@ -118,7 +118,7 @@ impl Words {
         warnings.extend(notes.into_inner());
         if is_checked {
             let warnings = warnings.iter().map(|text| format!("warning: {}\n", text));
-            let text = warnings.collect::<String>() + &Outline(&config).to_string();
+            let text = warnings.collect::<String>() + &Summary(&config).to_string();
             return Ok(Command::Print(text.trim_end().to_string()));
         }
         Ok(Command::Run(Box::new(config), warnings))
@@ -447,7 +447,7 @@ fn exposed_tunnels(config: &Config) -> Option<String> {
         return None;
     }
     let exposed = exposure::entrances(config).filter_map(|(purpose, spot)| match (purpose, spot) {
-        (Purpose::Tunnel(_), Spot::Port(bind, port)) => exposure::exposed_port(bind, port),
+        (ListenerKind::Tunnel(_), Spot::Port(bind, port)) => exposure::exposed_port(bind, port),
         _ => None,
     });
     let listeners: Vec<String> = exposed.collect();
@@ -524,9 +524,9 @@ fn own_words(words: &[(usize, &str)]) -> usize {
     }
 }
 
-fn allow_from(matches: &ArgMatches<'_>) -> Result<Vec<Block>, Error> {
-    let lists = all::<Blocks>(matches, "allow-from")?;
-    Ok(lists.into_iter().flat_map(|Blocks(list)| list).collect())
+fn allow_from(matches: &ArgMatches<'_>) -> Result<Vec<Cidr>, Error> {
+    let lists = all::<CidrList>(matches, "allow-from")?;
+    Ok(lists.into_iter().flat_map(|CidrList(list)| list).collect())
 }
 
 /// Whom `-D` serves.

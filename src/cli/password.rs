@@ -13,7 +13,7 @@ use crate::cli::env::Environment;
 use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
-use crate::upstream::pac::Outfit;
+use crate::upstream::pac::ProxyDefaults;
 
 /// No password, and no netrc file, is longer.
 const LONGEST: u64 = 64 * 1024;
@@ -138,12 +138,12 @@ impl<'a> Passwords<'a> {
     }
 
     /// What is for the proxies that a PAC file names, of whom nobody can be asked then.
-    pub(super) fn outfit(&self, path: &str, tls: &Option<TlsSpec>) -> Result<Outfit, Error> {
+    pub(super) fn outfit(&self, path: &str, tls: &Option<TlsSpec>) -> Result<ProxyDefaults, Error> {
         let netrc = self.netrc.clone();
-        let mut outfit = Outfit {
+        let mut outfit = ProxyDefaults {
             tls: tls.clone(),
             netrc,
-            ..Outfit::default()
+            ..ProxyDefaults::default()
         };
         if let Some(Login { user, password }) = self.login.clone() {
             let password = match self.password.clone().or(password) {

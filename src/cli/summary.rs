@@ -7,9 +7,9 @@ use crate::inbound;
 use crate::listener::exposure::Spot;
 
 /// Displays as one line for each listener, and for stdin and stdout.
-pub(super) struct Outline<'a>(pub(super) &'a Config);
+pub(super) struct Summary<'a>(pub(super) &'a Config);
 
-impl fmt::Display for Outline<'_> {
+impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let config = self.0;
         for tunnel in &config.tunnels {
@@ -50,7 +50,7 @@ impl fmt::Display for Outline<'_> {
     }
 }
 
-impl Outline<'_> {
+impl Summary<'_> {
     fn write_entrance(&self, entrance: &Entrance, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let spot = Spot::of(entrance, &self.0.listen);
         write!(f, "would listen on {}", spot)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::host::plain;
+use super::host::unmap_ipv4;
 use super::wrong;
 use crate::error::Error;
 
@@ -14,21 +14,21 @@ use crate::error::Error;
 /// An IPv4 address is the same when it is written as `::ffff:10.0.0.1`, in the block and in what it
 /// is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct Cidr {
     network: IpAddr,
     bits: u32,
 }
 
-impl Block {
+impl Cidr {
     /// A block of one.
-    pub(super) fn of(ip: IpAddr) -> Block {
-        let network = plain(ip);
+    pub(super) fn of(ip: IpAddr) -> Cidr {
+        let network = unmap_ipv4(ip);
         let bits = if network.is_ipv4() { 32 } else { 128 };
-        Block { network, bits }
+        Cidr { network, bits }
     }
 
     /// Reads what stands around the '/'.
-    pub(super) fn read(network: &str, bits: &str) -> Result<Block, String> {
+    pub(super) fn read(network: &str, bits: &str) -> Result<Cidr, String> {
         let ip = network
             .parse::<IpAddr>()
             .map_err(|_| "before the '/' stands an address")?;
@@ -37,11 +37,11 @@ impl Block {
             Ok(bits) if bits <= most => bits,
             _ => return Err(format!("after the '/' stands a number up to {}", most)),
         };
-        let network = plain(ip);
+        let network = unmap_ipv4(ip);
         match bits {
-            _ if network == ip => Ok(Block { network, bits }),
+            _ if network == ip => Ok(Cidr { network, bits }),
             // Its first 96 bits say that it is IPv4.
-            96..=128 => Ok(Block {
+            96..=128 => Ok(Cidr {
                 network,
                 bits: bits - 96,
             }),
@@ -50,7 +50,7 @@ impl Block {
     }
 
     /// The same, when it was written as it is: with host bits it may be meant as one address.
-    pub(super) fn exactly(self) -> Result<Block, String> {
+    pub(super) fn exactly(self) -> Result<Cidr, String> {
         let (ip, bits, first) = (self.network, self.bits, self.first());
         if ip == first {
             return Ok(self);
@@ -77,7 +77,7 @@ impl Block {
 
     /// Whether `ip` is in it.
     pub fn covers(&self, ip: IpAddr) -> bool {
-        match (self.network, plain(ip)) {
+        match (self.network, unmap_ipv4(ip)) {
             (IpAddr::V4(network), IpAddr::V4(ip)) => {
                 let differing = u32::from(network) ^ u32::from(ip);
                 differing.leading_zeros() >= self.bits
@@ -93,31 +93,31 @@ impl Block {
 
 /// Some blocks, parted by commas: one value of `--allow-from`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocks(pub Vec<Block>);
+pub struct CidrList(pub Vec<Cidr>);
 
-impl FromStr for Blocks {
+impl FromStr for CidrList {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Blocks, Error> {
+    fn from_str(text: &str) -> Result<CidrList, Error> {
         text.split(',')
             .map(|entry| read(entry.trim()))
             .collect::<Result<_, String>>()
-            .map(Blocks)
+            .map(CidrList)
             .map_err(|why| wrong("address or block", text, why, "10.0.0.0/8,2001:db8::/32"))
     }
 }
 
-fn read(text: &str) -> Result<Block, String> {
+fn read(text: &str) -> Result<Cidr, String> {
     match text.find('/') {
-        Some(slash) => Block::read(&text[..slash], &text[slash + 1..])?.exactly(),
+        Some(slash) => Cidr::read(&text[..slash], &text[slash + 1..])?.exactly(),
         None => match text.parse() {
-            Ok(ip) => Ok(Block::of(ip)),
+            Ok(ip) => Ok(Cidr::of(ip)),
             Err(_) => Err("it is an address, or a block of them with its number of bits".into()),
         },
     }
 }
 
-impl fmt::Display for Block {
+impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.network, self.bits)
     }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_list_covers_what_one_of_its_blocks_does() {
-        let Blocks(blocks) = "10.0.0.0/8, ::1,192.0.2.7".parse().unwrap();
+        let CidrList(blocks) = "10.0.0.0/8, ::1,192.0.2.7".parse().unwrap();
         let covers = |ip: &str| blocks.iter().any(|block| block.covers(ip.parse().unwrap()));
         for ip in &["10.1.2.3", "::ffff:10.1.2.3", "::1", "192.0.2.7"] {
             assert!(covers(ip), "{}", ip);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn everybody_is_a_block_of_each_family() {
-        let Blocks(blocks) = "0.0.0.0/0,::/0".parse().unwrap();
+        let CidrList(blocks) = "0.0.0.0/0,::/0".parse().unwrap();
         let (v4, v6) = ([203, 0, 113, 1].into(), "2001:db8::1".parse().unwrap());
         assert!(blocks[0].covers(v4) && !blocks[0].covers(v6));
         assert!(blocks[1].covers(v6) && !blocks[1].covers(v4));
@@ -157,11 +157,11 @@ mod tests {
             ("::ffff:10.0.0.1/104", "write 10.0.0.0/8 or 10.0.0.1;"),
             ("2001:db8::1/32", "write 2001:db8::/32 or 2001:db8::1;"),
         ] {
-            let complaint = list.parse::<Blocks>().unwrap_err().to_string();
+            let complaint = list.parse::<CidrList>().unwrap_err().to_string();
             assert!(complaint.contains(told), "{}", complaint);
         }
         for list in &["10.0.0.1/32", "::1/128", "0.0.0.0/0", "::/0", "10.2.0.0/15"] {
-            assert!(list.parse::<Blocks>().is_ok(), "{}", list);
+            assert!(list.parse::<CidrList>().is_ok(), "{}", list);
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
             "10.0.0.1:80",
             "*",
         ] {
-            let complaint = list.parse::<Blocks>().unwrap_err().to_string();
+            let complaint = list.parse::<CidrList>().unwrap_err().to_string();
             assert!(complaint.contains(&format!("'{}'", list)), "{}", complaint);
         }
     }

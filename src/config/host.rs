@@ -63,7 +63,7 @@ impl Bind {
     /// compared as names.
     pub(crate) fn meets(&self, other: &Bind) -> bool {
         let ip = |bind: &Bind| match bind {
-            Bind::Host(Host::Ip(ip)) => Some(plain(*ip)),
+            Bind::Host(Host::Ip(ip)) => Some(unmap_ipv4(*ip)),
             Bind::Host(Host::Name(name)) if name == "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
             Bind::Host(Host::Name(_)) | Bind::Any => None,
         };
@@ -83,7 +83,7 @@ impl Bind {
     pub fn is_loopback(&self) -> bool {
         match self {
             Bind::Any => false,
-            Bind::Host(Host::Ip(ip)) => plain(*ip).is_loopback(),
+            Bind::Host(Host::Ip(ip)) => unmap_ipv4(*ip).is_loopback(),
             Bind::Host(Host::Name(name)) => name == "localhost",
         }
     }
@@ -187,7 +187,7 @@ pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
 }
 
 /// IPv4 in IPv6's clothes (RFC 4291 §2.5.5.2) reaches the same machine.
-pub(crate) fn plain(ip: IpAddr) -> IpAddr {
+pub(crate) fn unmap_ipv4(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V6(v6) => match v6.segments() {
             [0, 0, 0, 0, 0, 0xffff, high, low] => {

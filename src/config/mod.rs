@@ -32,18 +32,18 @@ use crate::text::escape::Escaped;
 use crate::upstream::pac::Pac;
 
 pub use self::auth_schemes::{Scheme, Schemes};
-pub use self::cidr::{Block, Blocks};
+pub use self::cidr::{Cidr, CidrList};
 pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};
 pub use self::failover::FailoverOn;
 pub use self::header::Header;
-pub(crate) use self::host::plain;
+pub(crate) use self::host::unmap_ipv4;
 pub use self::host::{Bind, Host, HostPort, ListenSpec};
 pub use self::inherited_socket::Passed;
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
 pub use self::pattern::{NoProxy, Pattern};
-pub use self::proxy::{Names, Protocol, ProxySpec, ProxyUrl};
+pub use self::proxy::{DnsMode, Protocol, ProxySpec, ProxyUrl};
 pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
 pub use self::tunnel::{Entrance, TunnelSpec, TunnelUrl};
 
@@ -54,7 +54,7 @@ pub struct Family {
     pub version: Version,
     /// Neither this machine itself nor its link: no loopback, no unspecified address, no address of
     /// an interface, no link-local one.
-    pub is_elsewhere: bool,
+    pub exclude_local: bool,
 }
 
 /// A version of IP, or both.
@@ -79,14 +79,14 @@ impl Family {
     const fn of(version: Version) -> Family {
         Family {
             version,
-            is_elsewhere: false,
+            exclude_local: false,
         }
     }
 
     /// Those of them that are elsewhere.
     pub fn elsewhere(self) -> Family {
         Family {
-            is_elsewhere: true,
+            exclude_local: true,
             ..self
         }
     }
@@ -289,7 +289,7 @@ pub struct Config {
     /// The sockets that whoever started us has bound.
     pub passed: Vec<Passed>,
     /// Whose connections are taken; empty takes everybody's.
-    pub allow_from: Vec<Block>,
+    pub allow_from: Vec<Cidr>,
     /// Show the whole chain on loopback and exit.
     pub demo: bool,
     /// Walk to each destination once, tell of it and exit.
@@ -358,7 +358,7 @@ mod tests {
             let _ = text.parse::<DestinationUrl>();
             let _ = text.parse::<ProxyUrl>();
             let _ = text.parse::<NoProxy>();
-            let _ = text.parse::<Blocks>();
+            let _ = text.parse::<CidrList>();
             let _ = text.parse::<ListenSpec>();
             let _ = text.parse::<Entrance>();
             let _ = text.parse::<Header>();

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::cidr::Block;
+use super::cidr::Cidr;
 use super::host::{read_port, split_port, Host};
 use super::{wrong, HostPort};
 use crate::error::Error;
@@ -28,7 +28,7 @@ enum Hosts {
     All,
     /// A name in lower case, without dots at its ends, and its subdomains.
     Domain(String),
-    Block(Block),
+    Cidr(Cidr),
 }
 
 /// Destinations that are reached without a proxy: what `NO_PROXY` holds.
@@ -67,7 +67,7 @@ impl Hosts {
                     None => false,
                 }
             }
-            (Hosts::Block(block), Host::Ip(ip)) => block.covers(*ip),
+            (Hosts::Cidr(block), Host::Ip(ip)) => block.covers(*ip),
             _ => false,
         }
     }
@@ -128,7 +128,7 @@ impl FromStr for Pattern {
     /// A block is written with the address that it begins at.
     fn from_str(text: &str) -> Result<Pattern, Error> {
         let pattern = read(text).and_then(|pattern| match &pattern.hosts {
-            Hosts::Block(block) => block.exactly().map(|_| pattern),
+            Hosts::Cidr(block) => block.exactly().map(|_| pattern),
             _ => Ok(pattern),
         });
         pattern.map_err(|why| complain("destination", text, why))
@@ -142,14 +142,14 @@ fn complain(what: &str, text: &str, why: String) -> Error {
 fn read(text: &str) -> Result<Pattern, String> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Ok(Pattern {
-            hosts: Hosts::Block(Block::of(ip)),
+            hosts: Hosts::Cidr(Cidr::of(ip)),
             port: None,
         });
     }
     if let Some(slash) = text.find('/') {
-        let block = Block::read(&text[..slash], &text[slash + 1..])?;
+        let block = Cidr::read(&text[..slash], &text[slash + 1..])?;
         return Ok(Pattern {
-            hosts: Hosts::Block(block),
+            hosts: Hosts::Cidr(block),
             port: None,
         });
     }
@@ -162,7 +162,7 @@ fn read(text: &str) -> Result<Pattern, String> {
     let hosts = match host.trim_start_matches('.') {
         "*" => Hosts::All,
         host => match Host::read(host.strip_prefix("*.").unwrap_or(host))? {
-            Host::Ip(ip) => Hosts::Block(Block::of(ip)),
+            Host::Ip(ip) => Hosts::Cidr(Cidr::of(ip)),
             Host::Name(name) => Hosts::Domain(name.trim_end_matches('.').to_ascii_lowercase()),
         },
     };

@@ -17,9 +17,9 @@ pub enum Protocol {
     /// HTTP, with the method CONNECT.
     Http,
     /// SOCKS version 5 (RFC 1928).
-    Socks5(Names),
+    Socks5(DnsMode),
     /// SOCKS version 4; where the proxy resolves names, it is version 4A.
-    Socks4(Names),
+    Socks4(DnsMode),
 }
 
 impl Protocol {
@@ -27,7 +27,7 @@ impl Protocol {
     pub fn resolves_here(self) -> bool {
         matches!(
             self,
-            Protocol::Socks5(Names::Here) | Protocol::Socks4(Names::Here)
+            Protocol::Socks5(DnsMode::Local) | Protocol::Socks4(DnsMode::Local)
         )
     }
 
@@ -39,11 +39,11 @@ impl Protocol {
 
 /// Who resolves the names of destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
+pub enum DnsMode {
     /// We do: the proxy is asked for an address.
-    Here,
+    Local,
     /// The proxy does.
-    There,
+    Remote,
 }
 
 /// A proxy: where it is and who we are to it.
@@ -179,10 +179,10 @@ impl ProxyUrl {
             #[cfg(not(feature = "tls"))]
             Some("https") => return Err(super::tls::MISSING.into()),
             // Which of them is which, curl decided.
-            Some("socks5") => (Protocol::Socks5(Names::Here), false, Some(1080)),
-            Some("socks5h") => (Protocol::Socks5(Names::There), false, Some(1080)),
-            Some("socks4") => (Protocol::Socks4(Names::Here), false, Some(1080)),
-            Some("socks4a") => (Protocol::Socks4(Names::There), false, Some(1080)),
+            Some("socks5") => (Protocol::Socks5(DnsMode::Local), false, Some(1080)),
+            Some("socks5h") => (Protocol::Socks5(DnsMode::Remote), false, Some(1080)),
+            Some("socks4") => (Protocol::Socks4(DnsMode::Local), false, Some(1080)),
+            Some("socks4a") => (Protocol::Socks4(DnsMode::Remote), false, Some(1080)),
             Some(_) => return Err(
                 "only HTTP and SOCKS proxies are supported, write http://, https://, socks5h:// \
                  or socks4a://"
@@ -270,10 +270,10 @@ impl fmt::Display for ProxySpec {
         f.write_str(match self.protocol {
             Protocol::Http if self.tls.is_some() => "https://",
             Protocol::Http => "",
-            Protocol::Socks5(Names::Here) => "socks5://",
-            Protocol::Socks5(Names::There) => "socks5h://",
-            Protocol::Socks4(Names::Here) => "socks4://",
-            Protocol::Socks4(Names::There) => "socks4a://",
+            Protocol::Socks5(DnsMode::Local) => "socks5://",
+            Protocol::Socks5(DnsMode::Remote) => "socks5h://",
+            Protocol::Socks4(DnsMode::Local) => "socks4://",
+            Protocol::Socks4(DnsMode::Remote) => "socks4a://",
         })?;
         self.address.fmt(f)
     }
@@ -336,18 +336,22 @@ mod tests {
     fn socks_says_its_version_and_who_resolves_names() {
         let (five, four): (fn(_) -> _, fn(_) -> _) = (Protocol::Socks5, Protocol::Socks4);
         for (text, protocol, shown) in &[
-            ("socks5://h", five(Names::Here), "socks5://h:1080"),
-            ("SOCKS5H://joe:x@h", five(Names::There), "socks5h://h:1080"),
+            ("socks5://h", five(DnsMode::Local), "socks5://h:1080"),
+            (
+                "SOCKS5H://joe:x@h",
+                five(DnsMode::Remote),
+                "socks5h://h:1080",
+            ),
             (
                 "socks5h://[::1]:9050/",
-                five(Names::There),
+                five(DnsMode::Remote),
                 "socks5h://[::1]:9050",
             ),
-            ("socks4://h", four(Names::Here), "socks4://h:1080"),
-            ("Socks4A://joe@h", four(Names::There), "socks4a://h:1080"),
+            ("socks4://h", four(DnsMode::Local), "socks4://h:1080"),
+            ("Socks4A://joe@h", four(DnsMode::Remote), "socks4a://h:1080"),
             (
                 "socks4a://[::1]:9/",
-                four(Names::There),
+                four(DnsMode::Remote),
                 "socks4a://[::1]:9",
             ),
         ] {

@@ -13,7 +13,7 @@ use crate::config::{Family, HostPort, Keepalive};
 use crate::engine::io::{Connecting, Handle, Socket};
 use crate::error::{Error, Peer};
 use crate::os::exhaustion;
-use crate::os::sys::Spare;
+use crate::os::sys::ReservedFd;
 
 /// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -38,7 +38,7 @@ pub struct Dial {
 
 enum State {
     /// With a descriptor put aside, so that clients who come meanwhile don't take the last one.
-    Resolving(Lookup, Option<Spare>),
+    Resolving(Lookup, Option<ReservedFd>),
     Racing(Race),
     Done,
 }

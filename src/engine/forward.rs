@@ -7,7 +7,7 @@ use futures::{Async, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use crate::engine::io::{Rewind, Transport, Upstream};
-use crate::proto::{Passage, Reply};
+use crate::proto::{Reply, RequestBoundary};
 
 /// The stream that carries one request and its reply.
 ///
@@ -16,7 +16,7 @@ use crate::proto::{Passage, Reply};
 /// server gets the end; the client's own end, if it comes before, isn't passed on: squid for one
 /// would take the reply away with it. Everything else is the stream's, the end of a request that
 /// isn't complete among it. Reads and writes fail when the message has no end that could be found.
-pub fn forwarding<S>(stream: Rewind<Upstream<S>>, passage: Passage) -> Rewind<Upstream<S>>
+pub fn forwarding<S>(stream: Rewind<Upstream<S>>, passage: RequestBoundary) -> Rewind<Upstream<S>>
 where
     S: Transport + 'static,
 {
@@ -26,7 +26,7 @@ where
 
 struct Forwarding<S> {
     stream: S,
-    passage: Passage,
+    passage: RequestBoundary,
     reply: Reply,
     /// The last read of the stream didn't fill its buffer.
     is_short: bool,
@@ -35,7 +35,7 @@ struct Forwarding<S> {
 }
 
 impl<S> Forwarding<S> {
-    fn new(stream: S, passage: Passage) -> Forwarding<S> {
+    fn new(stream: S, passage: RequestBoundary) -> Forwarding<S> {
         Forwarding {
             stream,
             passage,

@@ -13,12 +13,12 @@ use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::Deadline;
-use super::{Engine, Opening};
+use super::{AbortOnReset, Engine};
 use crate::engine::io::{poll_io, Rewind, Socket};
 use crate::error::Error;
-use crate::inbound::{Asked, Denied, Guests, Handshake, Step};
-use crate::observe::access_log::Visit;
-use crate::os::sys::Spare;
+use crate::inbound::{ConnectRequest, DynamicConfig, Handshake, Rejection, Step};
+use crate::observe::access_log::ClientSession;
+use crate::os::sys::ReservedFd;
 
 /// What one read asks for: most requests come in one.
 const CHUNK: usize = 2 * 1024;
@@ -30,21 +30,21 @@ impl Engine {
     /// Fails with what the client was told, or why it couldn't be told anything.
     pub(super) fn serve_dynamic(
         &self,
-        spare: Option<Spare>,
+        spare: Option<ReservedFd>,
         client: Socket,
-        visit: Visit,
-        guests: &Guests,
+        visit: ClientSession,
+        guests: &DynamicConfig,
     ) -> impl Future<Item = (), Error = Error> {
         let (engine, guests) = (self.clone(), guests.clone());
         let limit = engine.settings().timeouts.handshake;
-        let hear = Hear::new(client, guests.handshake());
+        let hear = ReadHandshake::new(client, guests.handshake());
         let late = || Error::denied("no request within the handshake timeout");
         let heard = Deadline::new(hear, limit, engine.clock(), late);
         heard.and_then(move |(client, request)| {
             drop(spare);
             match request {
                 Ok(asked) => Either::A(open(client, asked, &guests, visit, engine)),
-                Err(Denied { reply, why }) => {
+                Err(Rejection { reply, why }) => {
                     Either::B(engine.tell(client, reply, Error::denied(why)))
                 }
             }
@@ -56,18 +56,18 @@ impl Engine {
 /// waits ends the opening; that is no error.
 fn open(
     client: Rewind<Socket>,
-    asked: Asked,
-    guests: &Guests,
-    visit: Visit,
+    asked: ConnectRequest,
+    guests: &DynamicConfig,
+    visit: ClientSession,
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
-    let Asked {
+    let ConnectRequest {
         destination,
         language,
     } = asked;
     let tunnel = guests.tunnel(destination.clone());
     // No answer of it is an error: the client shall be told.
-    let opening = Opening::new(client, visit.context(), || engine.open(&tunnel).then(Ok));
+    let opening = AbortOnReset::new(client, visit.context(), || engine.open(&tunnel).then(Ok));
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
             aio::write_all(client, language.granted())
@@ -96,7 +96,7 @@ fn open(
 }
 
 /// Hears a client out; resolves to what it wants, and the client with what came behind.
-struct Hear<S> {
+struct ReadHandshake<S> {
     state: Option<Hearing<S>>,
 }
 
@@ -107,9 +107,9 @@ struct Hearing<S> {
     answer: Vec<u8>,
 }
 
-impl<S: AsyncRead + AsyncWrite> Hear<S> {
-    fn new(client: S, handshake: Handshake) -> Hear<S> {
-        Hear {
+impl<S: AsyncRead + AsyncWrite> ReadHandshake<S> {
+    fn new(client: S, handshake: Handshake) -> ReadHandshake<S> {
+        ReadHandshake {
             state: Some(Hearing {
                 client,
                 handshake,
@@ -119,8 +119,8 @@ impl<S: AsyncRead + AsyncWrite> Hear<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite> Future for Hear<S> {
-    type Item = (Rewind<S>, Result<Asked, Denied>);
+impl<S: AsyncRead + AsyncWrite> Future for ReadHandshake<S> {
+    type Item = (Rewind<S>, Result<ConnectRequest, Rejection>);
     type Error = Error;
 
     fn poll(&mut self) -> Poll<Self::Item, Error> {
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite> Future for Hear<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite> Hearing<S> {
-    fn poll(&mut self) -> Poll<Result<Asked, Denied>, Error> {
+    fn poll(&mut self) -> Poll<Result<ConnectRequest, Rejection>, Error> {
         loop {
             let step = if self.answer.is_empty() {
                 try_ready!(self.poll_read())
@@ -152,8 +152,8 @@ impl<S: AsyncRead + AsyncWrite> Hearing<S> {
             match step {
                 Step::Read => {}
                 Step::Send(answer) => self.answer = answer,
-                Step::Asked(asked) => return Ok(Async::Ready(Ok(asked))),
-                Step::Denied(denied) => return Ok(Async::Ready(Err(denied))),
+                Step::ConnectRequest(asked) => return Ok(Async::Ready(Ok(asked))),
+                Step::Rejection(denied) => return Ok(Async::Ready(Err(denied))),
             }
         }
     }
@@ -187,8 +187,8 @@ mod tests {
     const GREETING: &[u8] = &[5, 1, 0];
     const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
-    fn hear(stream: Script) -> Hear<Script> {
-        Hear::new(stream, Handshake::default())
+    fn hear(stream: Script) -> ReadHandshake<Script> {
+        ReadHandshake::new(stream, Handshake::default())
     }
 
     #[test]

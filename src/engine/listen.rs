@@ -8,11 +8,11 @@ use log::{info, warn};
 use tokio_core::reactor::Timeout;
 
 use super::limits::{Permit, Permits};
-use crate::engine::io::{Accepting, Handle, Listening, Socket};
+use crate::engine::io::{Acceptor, BoundSocket, Handle, Socket};
 use crate::observe::access_log::Origin;
 use crate::os::exhaustion::{is_gone, plenty};
 use crate::os::resolver;
-use crate::os::sys::{self, Spare};
+use crate::os::sys::{self, ReservedFd};
 
 /// How long to wait before accept(2) is tried again after it ran out of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ pub struct Client {
     pub permit: Permit,
     /// For the other side of its tunnel, where descriptors may run short: dropped when that is
     /// connected.
-    pub(crate) spare: Option<Spare>,
+    pub(crate) spare: Option<ReservedFd>,
 }
 
 /// The clients of one listening socket.
@@ -42,7 +42,7 @@ pub struct Client {
 /// is to be had nothing is accepted, and further clients wait in the kernel's backlog.
 #[must_use = "streams do nothing unless polled"]
 pub struct Listener {
-    accepting: Accepting,
+    accepting: Acceptor,
     permits: Permits,
     permit: Option<Permit>,
     /// Accepted, but without a descriptor for the other side of its tunnel yet.
@@ -74,7 +74,7 @@ impl Listener {
     /// # Errors
     ///
     /// When the reactor can't take another source.
-    pub fn new(listening: Listening, permits: &Permits, handle: &Handle) -> io::Result<Listener> {
+    pub fn new(listening: BoundSocket, permits: &Permits, handle: &Handle) -> io::Result<Listener> {
         Ok(Listener {
             plenty: plenty(sys::descriptor_limit()?),
             accepting: listening.register(handle)?,
@@ -90,7 +90,7 @@ impl Listener {
 
     /// The next client for whom there is another descriptor: one that could not be served shall
     /// wait, not be accepted and dropped.
-    fn poll_client(&mut self) -> Poll<(Socket, Origin, Option<Spare>), io::Error> {
+    fn poll_client(&mut self) -> Poll<(Socket, Origin, Option<ReservedFd>), io::Error> {
         let (socket, origin) = match self.short.take() {
             Some(client) => client,
             None => {
@@ -111,7 +111,7 @@ impl Listener {
     }
 
     /// A descriptor, where there are others for look-ups.
-    fn spare(&self) -> io::Result<Spare> {
+    fn spare(&self) -> io::Result<ReservedFd> {
         let spare = self.handle.spare()?;
         (0..resolver::room())
             .map(|_| self.handle.spare())

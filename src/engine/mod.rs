@@ -64,25 +64,25 @@ pub use self::limits::{Deadline, Idle, Permit, Permits};
 pub use self::listen::{Client, Listener};
 pub use self::negotiate::negotiate;
 pub use self::proxy::Proxy;
-pub use self::relay::{Patience, Relay};
+pub use self::relay::{IdleTimeouts, Relay};
 pub use self::resolve::{Lookup, Resolver};
-pub use self::server::{Delivery, Post};
-pub use self::session::{Opened, Opening};
-pub use self::shutdown::{Caught, Signals};
+pub use self::server::{BoundListener, Delivery};
+pub use self::session::{AbortOnReset, Opened};
+pub use self::shutdown::{SignalPipe, Signals};
 pub use self::ticker::Ticker;
 pub use self::timer::Clock;
 pub use self::tls::secure;
 
 pub use crate::observe::access_log::{
-    Carried, Closed, Cut, LogContext, Origin, Side, Traffic, Visit,
+    ClientSession, Closed, LogContext, Origin, RelayError, SessionSummary, Side, Traffic,
 };
-pub use crate::upstream::{Builder, Gateway, Tunnel, Via};
+pub use crate::upstream::{Builder, ProxySelector, Tunnel, UpstreamPath};
 
 use crate::config::{Config, Splice, Timeouts};
 use crate::engine::io::{Handle, Transport};
 use crate::error::Error;
 use crate::listener::reload::Source;
-use crate::observe::stats::Gauge;
+use crate::observe::stats::ByteRecorder;
 
 /// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
 /// source the listeners follow it at SIGHUP, which ends the program otherwise.
@@ -145,7 +145,7 @@ struct Shared {
     handle: Handle,
     clock: Clock,
     settings: Settings,
-    patience: Rc<Patience>,
+    patience: Rc<IdleTimeouts>,
 }
 
 impl Engine {
@@ -164,7 +164,7 @@ impl Engine {
             shared: Rc::new(Shared {
                 handle,
                 clock,
-                patience: Rc::new(Patience::from(&settings.timeouts)),
+                patience: Rc::new(IdleTimeouts::from(&settings.timeouts)),
                 settings,
             }),
         })
@@ -199,7 +199,7 @@ impl Engine {
     where
         C: Transport,
         U: Transport,
-        G: Gauge,
+        G: ByteRecorder,
     {
         Relay::gauged(client, upstream, gauge)
             .splice(self.settings().splice)

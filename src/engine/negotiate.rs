@@ -8,7 +8,7 @@ use super::session::boxed;
 use super::{secure, Connect};
 use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::Error;
-use crate::proto::{Exchange, Outcome};
+use crate::proto::{Negotiation, Outcome};
 use crate::upstream::Leg;
 
 /// Asks over `stream` first, and over what `reach` resolves to when the proxy wants its challenge
@@ -34,7 +34,7 @@ where
 /// One connection of it; the next one is a box behind its end, since it is hardly ever needed.
 fn ask_on<S, R, F>(
     stream: Rewind<Upstream<S>>,
-    exchange: Exchange,
+    exchange: Negotiation,
     leg: Leg,
     reach: R,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
@@ -56,7 +56,7 @@ where
 /// The same, over the stream that the proxy is spoken to on.
 fn ask_over<S, R, F>(
     stream: Rewind<Upstream<S>>,
-    exchange: Exchange,
+    exchange: Negotiation,
     leg: Leg,
     reach: R,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
@@ -78,7 +78,7 @@ where
 }
 
 /// The same on another connection.
-fn ask_again<S, R, F>(exchange: Exchange, leg: Leg, reach: R) -> Asking<S>
+fn ask_again<S, R, F>(exchange: Negotiation, leg: Leg, reach: R) -> Asking<S>
 where
     S: Transport + 'static,
     R: Fn() -> F + 'static,

@@ -14,15 +14,15 @@ use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::Deadline;
 use super::session::boxed;
-use super::{Engine, Opening};
+use super::{AbortOnReset, Engine};
 use crate::config::{Family, HostPort, ServeSpec};
 use crate::engine::io::{poll_io, Rewind, Socket};
 use crate::error::{Error, Peer};
-use crate::inbound::policy::{Denial, Policy, GRANTED};
-use crate::observe::access_log::Visit;
-use crate::os::sys::Spare;
-use crate::proto::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
-use crate::upstream::Via;
+use crate::inbound::policy::{HttpRejection, Policy, GRANTED};
+use crate::observe::access_log::ClientSession;
+use crate::os::sys::ReservedFd;
+use crate::proto::{ConnectHead, HeadReader, Malformed, HEAD_LIMIT};
+use crate::upstream::UpstreamPath;
 
 /// What one read asks for: most requests come in one.
 const CHUNK: usize = 2 * 1024;
@@ -45,7 +45,7 @@ impl Proxy {
     pub fn serve(
         &self,
         client: Socket,
-        visit: impl Into<Visit>,
+        visit: impl Into<ClientSession>,
         engine: &Engine,
     ) -> impl Future<Item = (), Error = Error> {
         self.serve_with(None, client, visit.into(), engine)
@@ -55,9 +55,9 @@ impl Proxy {
     /// one, others who come would take the last.
     pub(super) fn serve_with(
         &self,
-        spare: Option<Spare>,
+        spare: Option<ReservedFd>,
         client: Socket,
-        visit: Visit,
+        visit: ClientSession,
         engine: &Engine,
     ) -> impl Future<Item = (), Error = Error> {
         let (policy, engine) = (self.policy.clone(), engine.clone());
@@ -89,7 +89,7 @@ fn open(
     client: Rewind<Socket>,
     target: HostPort,
     family: Family,
-    visit: Visit,
+    visit: ClientSession,
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
     let dial = || {
@@ -98,7 +98,7 @@ fn open(
         // No answer of it is an error: the client shall be told.
         dial.then(Ok)
     };
-    let opening = Opening::new(client, visit.context(), dial);
+    let opening = AbortOnReset::new(client, visit.context(), dial);
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(upstream))) => Either::A(
             aio::write_all(client, GRANTED)
@@ -110,7 +110,7 @@ fn open(
                             return Either::B(boxed(future::err(error)));
                         }
                     };
-                    let line = visit.opened(target, Via::DIRECTLY);
+                    let line = visit.opened(target, UpstreamPath::DIRECTLY);
                     match line.meter() {
                         None => {
                             let relay = engine.relay(client, upstream);
@@ -127,7 +127,7 @@ fn open(
                 .map(drop),
         ),
         Ok((client, Err(e))) => {
-            let denial = Denial::unreachable(&e).directly_to(&target);
+            let denial = HttpRejection::unreachable(&e).directly_to(&target);
             Either::B(Either::A(engine.deny(client, denial)))
         }
         Err(e) => {
@@ -138,7 +138,11 @@ fn open(
 }
 
 impl Engine {
-    fn deny(&self, client: Rewind<Socket>, no: Denial) -> impl Future<Item = (), Error = Error> {
+    fn deny(
+        &self,
+        client: Rewind<Socket>,
+        no: HttpRejection,
+    ) -> impl Future<Item = (), Error = Error> {
         self.tell(client, no.reply(), no.into_error())
     }
 }
@@ -157,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite> ReadRequest<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite> Future for ReadRequest<S> {
-    type Item = (Rewind<S>, Result<Inbound, Malformed>);
+    type Item = (Rewind<S>, Result<ConnectHead, Malformed>);
     type Error = Error;
 
     fn poll(&mut self) -> Poll<Self::Item, Error> {
@@ -176,7 +180,7 @@ impl<S: AsyncRead + AsyncWrite> Future for ReadRequest<S> {
                     return Ok(Async::NotReady);
                 }
             };
-            let request = match head.extend(&chunk[..count], Inbound::decode) {
+            let request = match head.extend(&chunk[..count], ConnectHead::decode) {
                 Ok(None) => continue,
                 Ok(Some(request)) => Ok(request),
                 Err(why) => Err(why),

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use futures::sync::oneshot;
 use futures::{Future, Stream};
 
-use super::{Delivery, Engine, Patience, Permits, Settings, Shared};
-use crate::listener::settings::{Duty, Limits};
+use super::{Delivery, Engine, IdleTimeouts, Permits, Settings, Shared};
+use crate::listener::settings::{Limits, ListenerHandle};
 
 impl Engine {
     /// Starts to serve the clients of each post that is delivered, as [`accept`](Engine::accept)
@@ -40,7 +40,7 @@ impl Engine {
             shared: Rc::new(Shared {
                 handle: self.handle().clone(),
                 clock: self.clock().clone(),
-                patience: Rc::new(Patience::from(&settings.timeouts)),
+                patience: Rc::new(IdleTimeouts::from(&settings.timeouts)),
                 settings,
             }),
         }
@@ -48,14 +48,14 @@ impl Engine {
 }
 
 /// Resolves when the duty has begun.
-pub(super) fn begun(duty: &Duty) -> impl Future<Item = (), Error = ()> {
+pub(super) fn begun(duty: &ListenerHandle) -> impl Future<Item = (), Error = ()> {
     let (tell, told) = oneshot::channel::<()>();
     duty.when_begun(move || drop(tell));
     told.then(|_| Ok(()))
 }
 
 /// Resolves when the duty is over.
-pub(super) fn over(duty: &Duty) -> impl Future<Item = (), Error = ()> {
+pub(super) fn over(duty: &ListenerHandle) -> impl Future<Item = (), Error = ()> {
     let (tell, told) = oneshot::channel::<()>();
     duty.when_over(move || drop(tell));
     told.then(|_| Ok(()))

@@ -12,24 +12,24 @@ use tokio_core::reactor::{Core, Timeout};
 
 use super::proxy::Proxy;
 use super::reload::{begun, over};
-use super::shutdown::{Caught, Leader, Stop};
-use super::{Client, Engine, Listener, Permits, Settings, Visit};
+use super::shutdown::{Leader, Shutdown, SignalPipe};
+use super::{Client, ClientSession, Engine, Listener, Permits, Settings};
 use crate::config::Config;
-use crate::engine::io::Listening;
+use crate::engine::io::BoundSocket;
 use crate::error::Error;
 use crate::listener::bind::{self, Service};
 use crate::listener::reload::{self, Reload, Source};
-use crate::listener::set::Roster;
-use crate::listener::settings::Terms;
+use crate::listener::set::ListenerSet;
+use crate::listener::settings::ListenerSettings;
 use crate::observe::access_log::{self, LogContext};
-use crate::os::sd_notify::{Pulse, Supervisor};
+use crate::os::sd_notify::{Heartbeat, ServiceManager};
 use crate::os::sys;
 
 /// A listener of one thread, and what it is for.
-pub type Post = bind::Post<Listening>;
+pub type BoundListener = bind::BoundListener<BoundSocket>;
 
 /// The listeners that a reload brings to one thread.
-pub type Delivery = reload::Delivery<Listening>;
+pub type Delivery = reload::Delivery<BoundSocket>;
 
 /// Binds every listener of the configuration, tells of each on stdout, and serves until a
 /// signal comes and the live tunnels have ended.
@@ -43,11 +43,11 @@ pub(super) fn run(config: &Config, source: Option<Source>) -> Result<(), Error> 
         Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
     }
     // Before there are threads, which might look at the environment meanwhile.
-    let supervisor = Supervisor::of_process(sys::monotonic);
+    let supervisor = ServiceManager::of_process(sys::monotonic);
     // Before the first line on stdout: whoever waits for it may send a signal the moment after.
-    let caught = Caught::new().map_err(|e| Error::other("cannot catch signals", e))?;
+    let caught = SignalPipe::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let reload = source.map(Reload::at_hangup).transpose()?;
-    let (roster, threads) = Roster::open(config)?;
+    let (roster, threads) = ListenerSet::open(config)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
         reload.start(config, roster, &supervisor, move |thread, delivery| {
@@ -60,7 +60,7 @@ pub(super) fn run(config: &Config, source: Option<Source>) -> Result<(), Error> 
 }
 
 /// The posts of one thread, and those that come when it runs.
-type Share = (Vec<Post>, mpsc::UnboundedReceiver<Delivery>);
+type Share = (Vec<BoundListener>, mpsc::UnboundedReceiver<Delivery>);
 
 /// How a reactor came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +76,8 @@ pub(super) enum End {
 /// This thread is the first reactor, which hears the signals and tells the others.
 fn serve_on_all(
     mut threads: Vec<Share>,
-    caught: Caught,
-    supervisor: Supervisor,
+    caught: SignalPipe,
+    supervisor: ServiceManager,
     config: &Config,
 ) -> Result<(), Error> {
     let settings = Settings::of(config);
@@ -145,11 +145,15 @@ pub(super) struct Reactor {
     core: Core,
     engine: Engine,
     permits: Permits,
-    stop: Stop,
+    stop: Shutdown,
 }
 
 impl Reactor {
-    pub(super) fn new(settings: Settings, permits: Permits, stop: &Stop) -> Result<Reactor, Error> {
+    pub(super) fn new(
+        settings: Settings,
+        permits: Permits,
+        stop: &Shutdown,
+    ) -> Result<Reactor, Error> {
         let start = || {
             let core = Core::new()?;
             let engine = Engine::new(&core.handle(), settings)?;
@@ -165,7 +169,7 @@ impl Reactor {
     }
 
     /// Starts to accept for each post, until it is time to stop.
-    pub(super) fn accept(&self, posts: Vec<Post>) -> Result<(), Error> {
+    pub(super) fn accept(&self, posts: Vec<BoundListener>) -> Result<(), Error> {
         let stop = &self.stop;
         posts
             .into_iter()
@@ -173,7 +177,11 @@ impl Reactor {
     }
 
     /// What makes it one of several: further posts, and a watchdog.
-    fn join(&self, later: mpsc::UnboundedReceiver<Delivery>, pulse: Pulse) -> Result<(), Error> {
+    fn join(
+        &self,
+        later: mpsc::UnboundedReceiver<Delivery>,
+        pulse: Heartbeat,
+    ) -> Result<(), Error> {
         let stop = self.stop.clone();
         self.engine
             .accept_each(later, &self.permits, move || stop.wait());
@@ -181,7 +189,7 @@ impl Reactor {
     }
 
     /// Runs until the leader says that it is over, and cuts what is left.
-    pub(super) fn follow(mut self, end: &Stop) -> Result<(), Error> {
+    pub(super) fn follow(mut self, end: &Shutdown) -> Result<(), Error> {
         let end = end.wait().then(|_| Ok(()));
         self.engine.handle().run(&mut self.core, end)
     }
@@ -190,8 +198,8 @@ impl Reactor {
     /// it is over; a second signal is final.
     fn lead(
         mut self,
-        caught: Caught,
-        supervisor: Supervisor,
+        caught: SignalPipe,
+        supervisor: ServiceManager,
         (leader, ender): (Leader, Leader),
         others: impl Future<Item = (), Error = Error> + 'static,
     ) -> Result<(), Error> {
@@ -237,11 +245,11 @@ impl Engine {
     /// When the reactor can't take another source.
     pub fn accept(
         &self,
-        post: Post,
+        post: BoundListener,
         permits: &Permits,
         stopped: impl Future<Item = (), Error = ()> + 'static,
     ) -> Result<(), Error> {
-        let Post {
+        let BoundListener {
             duty,
             open,
             listening,
@@ -279,7 +287,7 @@ impl Engine {
         &self,
         client: Client,
         context: LogContext,
-        terms: &Terms,
+        terms: &ListenerSettings,
     ) -> impl Future<Item = (), Error = ()> {
         let Client {
             socket,
@@ -291,7 +299,7 @@ impl Engine {
             Some(limits) => self.within(limits),
             None => self.clone(),
         };
-        let visit = Visit::new(context.clone(), terms.tally.as_ref());
+        let visit = ClientSession::new(context.clone(), terms.tally.as_ref());
         let session = match &terms.service {
             Service::Tunnel(tunnel) => {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up

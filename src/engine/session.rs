@@ -16,21 +16,21 @@ use super::{secure, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Socket, Transport, Upstream};
 use crate::error::{Error, Peer, Phase};
-use crate::observe::access_log::{Carried, LogContext, LogScope, Visit};
-use crate::proto::Passage;
-use crate::upstream::{Attempts, Candidate, Leg, Question, Silence, Via, Ways};
+use crate::observe::access_log::{ClientSession, LogContext, LogScope, SessionSummary};
+use crate::proto::RequestBoundary;
+use crate::upstream::{Candidates, Failover, Leg, PacQuery, ProxyChain, SilentProxy, UpstreamPath};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
     /// Carries the destination's bytes, first those that came with the proxy's reply.
     pub stream: Rewind<Upstream>,
     /// Which way it is.
-    pub via: Via,
+    pub via: UpstreamPath,
 }
 
 impl Opened {
     /// The same, for a client that may send one request, and nothing behind it.
-    pub(super) fn for_one(self, passage: Option<Passage>) -> Opened {
+    pub(super) fn for_one(self, passage: Option<RequestBoundary>) -> Opened {
         match passage {
             Some(passage) => Opened {
                 stream: forwarding(self.stream, passage),
@@ -50,13 +50,13 @@ impl Engine {
     pub fn carry(
         &self,
         client: Socket,
-        visit: impl Into<Visit>,
+        visit: impl Into<ClientSession>,
         tunnel: &Tunnel,
-    ) -> impl Future<Item = Carried, Error = Error> {
+    ) -> impl Future<Item = SessionSummary, Error = Error> {
         let engine = self.clone();
         let destination = tunnel.destination().clone();
         let visit = visit.into();
-        let opening = Opening::new(client, visit.context(), || self.open(tunnel));
+        let opening = AbortOnReset::new(client, visit.context(), || self.open(tunnel));
         opening.and_then(move |outcome| {
             let (client, opened) = match outcome {
                 Ok(opened) => opened,
@@ -74,11 +74,11 @@ impl Engine {
         &self,
         client: C,
         opened: Opened,
-        visit: Visit,
+        visit: ClientSession,
         destination: impl Into<Destination>,
     ) -> Either<
-        Box<dyn Future<Item = Carried, Error = Error>>,
-        impl Future<Item = Carried, Error = Error>,
+        Box<dyn Future<Item = SessionSummary, Error = Error>>,
+        impl Future<Item = SessionSummary, Error = Error>,
     > {
         let line = visit.opened(destination, opened.via);
         // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
@@ -108,8 +108,8 @@ impl Engine {
     pub fn open(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
         let (engine, tunnel) = (self.clone(), tunnel.clone());
         match tunnel.gateway().ways(&tunnel.destination().address) {
-            Ways::Known(attempts) => Either::A(engine.open_by_any(attempts, tunnel)),
-            Ways::Asked(question) => {
+            Candidates::Known(attempts) => Either::A(engine.open_by_any(attempts, tunnel)),
+            Candidates::Asked(question) => {
                 let known = self.ask_file(question, &tunnel);
                 let open = move |attempts| engine.open_by_any(attempts, tunnel);
                 Either::B(boxed(known.and_then(open)))
@@ -120,7 +120,7 @@ impl Engine {
     /// Tries one way after the other.
     fn open_by_any(
         &self,
-        attempts: Attempts,
+        attempts: Failover,
         tunnel: Tunnel,
     ) -> impl Future<Item = Opened, Error = Error> {
         let engine = self.clone();
@@ -145,9 +145,9 @@ impl Engine {
     /// up, too.
     fn ask_file(
         &self,
-        question: Question,
+        question: PacQuery,
         tunnel: &Tunnel,
-    ) -> impl Future<Item = Attempts, Error = Error> {
+    ) -> impl Future<Item = Failover, Error = Error> {
         let limit = question.limit(&self.settings().timeouts);
         let asked = question.clone();
         // Clients who come meanwhile shall not take the last descriptor.
@@ -176,7 +176,7 @@ impl Engine {
     /// TLS with that, where it is to be spoken to so.
     fn open_by(
         &self,
-        via: &Via,
+        via: &UpstreamPath,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         let tls = &tunnel.destination().tls;
@@ -213,7 +213,7 @@ impl Engine {
     /// is the first proxy. Boxed where it is a part of itself.
     fn reach(
         &self,
-        way: &Candidate,
+        way: &ProxyChain,
         hops: usize,
         tunnel: &Tunnel,
     ) -> Either<impl Future<Item = Rewind<Upstream>, Error = Error>, Reach> {
@@ -227,7 +227,7 @@ impl Engine {
     /// destination.
     fn ask_last(
         &self,
-        way: &Candidate,
+        way: &ProxyChain,
         last: usize,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
@@ -310,7 +310,7 @@ impl Engine {
     fn warning_after<T>(
         &self,
         time: Duration,
-        silence: &Silence,
+        silence: &SilentProxy,
         future: impl Future<Item = T, Error = Error>,
     ) -> impl Future<Item = T, Error = Error> {
         let silence = silence.clone();
@@ -338,7 +338,7 @@ impl Engine {
         })
     }
 
-    fn dial_proxy(&self, way: &Candidate) -> impl Future<Item = Socket, Error = Error> {
+    fn dial_proxy(&self, way: &ProxyChain) -> impl Future<Item = Socket, Error = Error> {
         let (address, resolver) = (&way.spec().address, &self.settings().resolver);
         self.dial(way.peer(), address, way.family(), resolver)
     }
@@ -403,21 +403,21 @@ pub(super) fn boxed<T>(
 /// is read from the client, and its mere end (FIN) ends nothing: who has said all waits for the
 /// answer. Both are dropped with the future.
 #[must_use = "futures do nothing unless polled"]
-pub struct Opening<C, T> {
+pub struct AbortOnReset<C, T> {
     client: Option<C>,
     scope: LogScope,
     /// Boxed: an idle tunnel shall not weigh what opening it took.
     open: Box<dyn Future<Item = T, Error = Error>>,
 }
 
-impl<C: Transport, T> Opening<C, T> {
+impl<C: Transport, T> AbortOnReset<C, T> {
     /// Begins what `open` makes, and goes on while `client` is there, in the scope of its connection.
-    pub fn new<F>(client: C, context: &LogContext, open: impl FnOnce() -> F) -> Opening<C, T>
+    pub fn new<F>(client: C, context: &LogContext, open: impl FnOnce() -> F) -> AbortOnReset<C, T>
     where
         F: Future<Item = T, Error = Error> + 'static,
     {
         let mut scope = LogScope::of(context);
-        Opening {
+        AbortOnReset {
             client: Some(client),
             open: Box::new(scope.enter(open)),
             scope,
@@ -425,12 +425,12 @@ impl<C: Transport, T> Opening<C, T> {
     }
 }
 
-impl<C: Transport, T> Future for Opening<C, T> {
+impl<C: Transport, T> Future for AbortOnReset<C, T> {
     type Item = Result<(C, T), io::Error>;
     type Error = Error;
 
     fn poll(&mut self) -> Poll<Self::Item, Error> {
-        let Opening { scope, open, .. } = self;
+        let AbortOnReset { scope, open, .. } = self;
         let opened = scope.enter(|| open.poll())?;
         let mut client = self.client.take().expect("Opening polled after it ended");
         if let Async::Ready(opened) = opened {

@@ -16,21 +16,21 @@ use crate::engine::io::{Handle, Socket};
 ///
 /// From its making on SIGTERM and SIGINT no longer end the process by themselves, and none that
 /// comes is lost.
-pub struct Caught {
+pub struct SignalPipe {
     pipe: UnixStream,
 }
 
-impl Caught {
+impl SignalPipe {
     /// Catches the signals.
     ///
     /// # Errors
     ///
     /// When there is no descriptor for it.
-    pub fn new() -> io::Result<Caught> {
+    pub fn new() -> io::Result<SignalPipe> {
         let (ours, theirs) = UnixStream::pair()?;
         pipe::register(SIGTERM, theirs.try_clone()?)?;
         pipe::register(SIGINT, theirs)?;
-        Ok(Caught { pipe: ours })
+        Ok(SignalPipe { pipe: ours })
     }
 
     /// Tells of them on the reactor of `handle`.
@@ -65,12 +65,12 @@ impl Stream for Signals {
 }
 
 /// Tells every thread to stop accepting, by being dropped: a leader that fails has stopped, too.
-pub struct Leader(Stop);
+pub struct Leader(Shutdown);
 
 impl Leader {
     /// A leader, and what it stops.
-    pub fn new() -> (Leader, Stop) {
-        let stop = Stop {
+    pub fn new() -> (Leader, Shutdown) {
+        let stop = Shutdown {
             waiting: Arc::new(Mutex::new(Some(Vec::new()))),
         };
         (Leader(stop.clone()), stop)
@@ -86,12 +86,12 @@ impl Drop for Leader {
 
 /// Whether it is time to stop; cloned freely, to other threads too.
 #[derive(Clone)]
-pub struct Stop {
+pub struct Shutdown {
     /// Nothing from when on it is time.
     waiting: Arc<Mutex<Option<Vec<Sender<()>>>>>,
 }
 
-impl Stop {
+impl Shutdown {
     /// Resolves when it is time to stop.
     pub fn wait(&self) -> impl Future<Item = (), Error = ()> {
         let (tell, told) = oneshot::channel();

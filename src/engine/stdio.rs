@@ -6,7 +6,7 @@ use futures::sync::oneshot;
 use futures::Future;
 use tokio_core::reactor::Core;
 
-use super::{shutdown, Engine, Gateway, Origin, Settings, Tunnel};
+use super::{shutdown, Engine, Origin, ProxySelector, Settings, Tunnel};
 use crate::config::{Config, Destination};
 use crate::engine::io::Socket;
 use crate::error::Error;
@@ -22,7 +22,10 @@ use crate::os::sys;
 /// then, and what came from it is still written.
 pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
-    let tunnel = Tunnel::new(destination.clone(), &Gateway::new(config.route.clone()));
+    let tunnel = Tunnel::new(
+        destination.clone(),
+        &ProxySelector::new(config.route.clone()),
+    );
     let mut core = Core::new().map_err(failed)?;
     let engine = Engine::new(&core.handle(), Settings::of(config)).map_err(failed)?;
     shutdown::ignore_interrupt().map_err(failed)?;

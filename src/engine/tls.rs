@@ -39,14 +39,14 @@ mod tls {
     use crate::config::TlsSpec;
     use crate::engine::io::{TlsStream, Transport};
     use crate::error::{Error, Peer};
-    use crate::upstream::tls::{Doubt, Session};
+    use crate::upstream::tls::{TlsSetup, VerifyReport};
 
     pub(super) fn secure<S: Transport + 'static>(
         stream: S,
         peer: Peer,
         spec: &TlsSpec,
     ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
-        let begun = Session::new(spec, peer.address()).and_then(|session| {
+        let begun = TlsSetup::new(spec, peer.address()).and_then(|session| {
             let doubt = session.doubt.clone();
             Ok((TlsStream::new(session, stream)?, doubt))
         });
@@ -66,7 +66,7 @@ mod tls {
     /// TLS's handshake; resolves to the stream that may be read and written.
     struct Handshake<S> {
         stream: Option<TlsStream<S>>,
-        doubt: Doubt,
+        doubt: VerifyReport,
         peer: Peer,
     }
 

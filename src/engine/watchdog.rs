@@ -6,7 +6,7 @@ use tokio_core::reactor::Interval;
 
 use super::Engine;
 use crate::error::Error;
-use crate::os::sd_notify::Pulse;
+use crate::os::sd_notify::Heartbeat;
 
 impl Engine {
     /// Lets `pulse` beat for as long as this engine's loop turns, if anybody looks at it.
@@ -14,7 +14,7 @@ impl Engine {
     /// # Errors
     ///
     /// When there is no timer for it.
-    pub fn beat(&self, pulse: Pulse) -> Result<(), Error> {
+    pub fn beat(&self, pulse: Heartbeat) -> Result<(), Error> {
         let period = match pulse.period() {
             Some(period) => period,
             None => return Ok(()),

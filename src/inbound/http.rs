@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Dialogue, Language, Step};
+use super::{InboundHandshake, InboundProtocol, Step};
 use crate::config::Credentials;
 use crate::error::Error;
-use crate::inbound::policy::{self, Denial, Wish, GRANTED};
-use crate::proto::{HeadReader, Inbound, HEAD_LIMIT};
+use crate::inbound::policy::{self, HttpRejection, Wish, GRANTED};
+use crate::proto::{ConnectHead, HeadReader, HEAD_LIMIT};
 
 /// A client of which the head has come in part.
 #[derive(Debug)]
@@ -23,15 +23,19 @@ impl Http {
     }
 }
 
-impl Dialogue for Http {
+impl InboundHandshake for Http {
     fn feed(&mut self, piece: &[u8]) -> Step {
-        match self.head.extend(piece, Inbound::decode_whole).transpose() {
+        match self
+            .head
+            .extend(piece, ConnectHead::decode_whole)
+            .transpose()
+        {
             None => Step::Read,
             Some(request) => match policy::wish(request, self.user.as_deref()) {
-                Ok(Wish::Tunnel(destination)) => Language::Http.asked(destination),
+                Ok(Wish::Tunnel(destination)) => InboundProtocol::Http.asked(destination),
                 Ok(Wish::Forward(forward)) => {
                     self.head.put_back(&forward.head);
-                    Language::Forward(forward.passage).asked(forward.destination)
+                    InboundProtocol::Forward(forward.passage).asked(forward.destination)
                 }
                 Err(denial) => Step::denied(denial.reply(), denial),
             },
@@ -48,9 +52,9 @@ pub(super) fn granted() -> Vec<u8> {
 }
 
 pub(super) fn failed(error: &Error) -> Vec<u8> {
-    Denial::unreachable(error).reply()
+    HttpRejection::unreachable(error).reply()
 }
 
 pub(super) fn unforwarded(error: &Error) -> Vec<u8> {
-    Denial::unforwarded(error).reply()
+    HttpRejection::unforwarded(error).reply()
 }

@@ -16,22 +16,22 @@ use std::sync::Arc;
 use self::http::Http;
 use crate::config::{Credentials, HostPort};
 use crate::error::Error;
-use crate::proto::{self, Passage, Socks4Server, Socks5Server};
-use crate::upstream::{Gateway, Tunnel};
+use crate::proto::{self, RequestBoundary, Socks4Server, Socks5Server};
+use crate::upstream::{ProxySelector, Tunnel};
 
 /// Such clients: who they must be, and what carries them. Cheap to clone, and to send to another
 /// thread.
 #[derive(Clone, Debug)]
-pub struct Guests {
-    gateway: Gateway,
+pub struct DynamicConfig {
+    gateway: ProxySelector,
     user: Option<Arc<Credentials>>,
     are_of_others: bool,
 }
 
-impl Guests {
+impl DynamicConfig {
     /// Those who are `user`, or anybody, carried by this gateway.
-    pub fn new(gateway: &Gateway, user: Option<&Credentials>) -> Guests {
-        Guests {
+    pub fn new(gateway: &ProxySelector, user: Option<&Credentials>) -> DynamicConfig {
+        DynamicConfig {
             gateway: gateway.clone(),
             user: user.cloned().map(Arc::new),
             are_of_others: false,
@@ -40,8 +40,8 @@ impl Guests {
 
     /// The same, where others than this machine can come in: what it serves to itself, and its
     /// link, is nothing for them.
-    pub fn of_others(self) -> Guests {
-        Guests {
+    pub fn of_others(self) -> DynamicConfig {
+        DynamicConfig {
             are_of_others: true,
             ..self
         }
@@ -63,7 +63,7 @@ impl Guests {
     }
 
     /// What carries them.
-    pub fn gateway(&self) -> &Gateway {
+    pub fn gateway(&self) -> &ProxySelector {
         &self.gateway
     }
 
@@ -83,9 +83,9 @@ pub(crate) fn languages(user: Option<&Credentials>) -> &'static str {
     }
 }
 
-impl PartialEq for Guests {
+impl PartialEq for DynamicConfig {
     /// Whether both are the same people, who go the same ways.
-    fn eq(&self, other: &Guests) -> bool {
+    fn eq(&self, other: &DynamicConfig) -> bool {
         self.user == other.user
             && self.are_of_others == other.are_of_others
             && self.gateway.route() == other.gateway.route()
@@ -102,7 +102,7 @@ pub struct Handshake {
 enum State {
     /// It has said nothing yet, and must be this user, if any.
     Silent(Option<Arc<Credentials>>),
-    Speaking(Box<dyn Dialogue>),
+    Speaking(Box<dyn InboundHandshake>),
 }
 
 impl Default for State {
@@ -112,7 +112,7 @@ impl Default for State {
 }
 
 /// What a client says in one language, as far as its request.
-trait Dialogue: fmt::Debug + Send {
+trait InboundHandshake: fmt::Debug + Send {
     /// Adds what came.
     fn feed(&mut self, piece: &[u8]) -> Step;
 
@@ -121,7 +121,7 @@ trait Dialogue: fmt::Debug + Send {
 }
 
 /// The dialogue that a client begins with this byte, who must be `user`, if that is anybody.
-fn dialogue(first: u8, user: Option<Arc<Credentials>>) -> Box<dyn Dialogue> {
+fn dialogue(first: u8, user: Option<Arc<Credentials>>) -> Box<dyn InboundHandshake> {
     match first {
         proto::VERSION_4 => Box::new(Socks4Server::new(user.is_some())),
         proto::VERSION => Box::new(Socks5Server::new(user)),
@@ -137,23 +137,23 @@ pub enum Step {
     /// To send this, and to ask again without anything new.
     Send(Vec<u8>),
     /// To connect it.
-    Asked(Asked),
+    ConnectRequest(ConnectRequest),
     /// To send it away.
-    Denied(Denied),
+    Rejection(Rejection),
 }
 
 /// What a client asks for.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ConnectRequest {
     /// Where it wants to be connected to.
     pub destination: HostPort,
     /// How it is to be told.
-    pub language: Language,
+    pub language: InboundProtocol,
 }
 
 /// Why a client isn't served.
 #[derive(Clone, Debug)]
-pub struct Denied {
+pub struct Rejection {
     /// What it is told.
     pub reply: Vec<u8>,
     /// What the log says.
@@ -185,57 +185,57 @@ impl Handshake {
 impl Step {
     fn denied(reply: Vec<u8>, why: impl fmt::Display) -> Step {
         let why = why.to_string();
-        Step::Denied(Denied { reply, why })
+        Step::Rejection(Rejection { reply, why })
     }
 }
 
 /// What a client speaks, and so is told in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub enum InboundProtocol {
     /// RFC 9110 §9.3.6.
     Http,
     /// Plain HTTP: a request to be sent on (RFC 9112 §3.2.2), of which the destination gets as much
     /// as the passage lets through.
-    Forward(Passage),
+    Forward(RequestBoundary),
     /// SOCKS 4 and 4A.
     Socks4,
     /// RFC 1928.
     Socks5,
 }
 
-impl Language {
+impl InboundProtocol {
     fn asked(self, destination: HostPort) -> Step {
-        Step::Asked(Asked {
+        Step::ConnectRequest(ConnectRequest {
             destination,
             language: self,
         })
     }
 
     /// What lets a client's bytes through to its destination, if that isn't all of them.
-    pub fn passage(self) -> Option<Passage> {
+    pub fn passage(self) -> Option<RequestBoundary> {
         match self {
-            Language::Forward(passage) => Some(passage),
-            Language::Http | Language::Socks4 | Language::Socks5 => None,
+            InboundProtocol::Forward(passage) => Some(passage),
+            InboundProtocol::Http | InboundProtocol::Socks4 | InboundProtocol::Socks5 => None,
         }
     }
 
     /// The answer to a client whose destination is connected; nothing where that has the word.
     pub fn granted(self) -> Vec<u8> {
         match self {
-            Language::Http => http::granted(),
-            Language::Forward(_) => Vec::new(),
-            Language::Socks4 => socks4::granted(),
-            Language::Socks5 => socks5::granted(),
+            InboundProtocol::Http => http::granted(),
+            InboundProtocol::Forward(_) => Vec::new(),
+            InboundProtocol::Socks4 => socks4::granted(),
+            InboundProtocol::Socks5 => socks5::granted(),
         }
     }
 
     /// The answer to one whose destination can't be.
     pub fn failed(self, error: &Error) -> Vec<u8> {
         match self {
-            Language::Http => http::failed(error),
-            Language::Forward(_) => http::unforwarded(error),
-            Language::Socks4 => socks4::failed(),
-            Language::Socks5 => socks5::failed(error),
+            InboundProtocol::Http => http::failed(error),
+            InboundProtocol::Forward(_) => http::unforwarded(error),
+            InboundProtocol::Socks4 => socks4::failed(),
+            InboundProtocol::Socks5 => socks5::failed(error),
         }
     }
 }
@@ -251,9 +251,9 @@ mod tests {
         Decoded, Forward, HttpRefusal, Refusal, Response, SocksRefusal, HEAD_LIMIT,
     };
 
-    fn denied(bytes: &[u8]) -> Denied {
+    fn denied(bytes: &[u8]) -> Rejection {
         match Handshake::default().feed(bytes) {
-            Step::Denied(denied) => denied,
+            Step::Rejection(denied) => denied,
             other => panic!("{:?}", other),
         }
     }
@@ -267,8 +267,8 @@ mod tests {
             Step::Read
         ));
         match http.feed(b"\r\nSSH-") {
-            Step::Asked(asked) => {
-                assert_eq!(asked.language, Language::Http);
+            Step::ConnectRequest(asked) => {
+                assert_eq!(asked.language, InboundProtocol::Http);
                 assert_eq!(asked.destination.to_string(), "[::1]:22");
             }
             other => panic!("{:?}", other),
@@ -279,8 +279,8 @@ mod tests {
         assert!(matches!(socks.feed(&[5]), Step::Read));
         assert!(matches!(socks.feed(&[1, 0]), Step::Send(_)));
         match socks.feed(b"\x05\x01\x00\x03\x01a\x00\x16SSH-") {
-            Step::Asked(asked) => {
-                assert_eq!(asked.language, Language::Socks5);
+            Step::ConnectRequest(asked) => {
+                assert_eq!(asked.language, InboundProtocol::Socks5);
                 assert_eq!(asked.destination.to_string(), "a:22");
             }
             other => panic!("{:?}", other),
@@ -290,8 +290,8 @@ mod tests {
         let mut older = Handshake::default();
         assert!(matches!(older.feed(&[4]), Step::Read));
         match older.feed(b"\x01\x00\x16\x00\x00\x00\x01\x00a\x00SSH-") {
-            Step::Asked(asked) => {
-                assert_eq!(asked.language, Language::Socks4);
+            Step::ConnectRequest(asked) => {
+                assert_eq!(asked.language, InboundProtocol::Socks4);
                 assert_eq!(asked.destination.to_string(), "a:22");
             }
             other => panic!("{:?}", other),
@@ -303,20 +303,20 @@ mod tests {
     fn who_must_be_somebody_is_asked_in_every_language() {
         let route = Route::default();
         let joe = Credentials::new("joe", Secret::new("x")).unwrap();
-        let guests = Guests::new(&Gateway::new(route), Some(&joe));
+        let guests = DynamicConfig::new(&ProxySelector::new(route), Some(&joe));
         let ask = |said: &[u8]| guests.handshake().feed(said);
         match ask(b"CONNECT a:22 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\n\r\n") {
-            Step::Asked(asked) => assert_eq!(asked.destination.to_string(), "a:22"),
+            Step::ConnectRequest(asked) => assert_eq!(asked.destination.to_string(), "a:22"),
             other => panic!("{:?}", other),
         }
         match ask(b"CONNECT a:22 HTTP/1.1\r\n\r\n") {
-            Step::Denied(denied) => assert!(denied.reply.starts_with(b"HTTP/1.1 407 ")),
+            Step::Rejection(denied) => assert!(denied.reply.starts_with(b"HTTP/1.1 407 ")),
             other => panic!("{:?}", other),
         }
         assert!(matches!(ask(&[5, 1, 2]), Step::Send(answer) if answer == [5, 2]));
-        assert!(matches!(ask(&[5, 1, 0]), Step::Denied(_)));
+        assert!(matches!(ask(&[5, 1, 0]), Step::Rejection(_)));
         match ask(b"\x04\x01\x00\x16\x7f\x00\x00\x01joe\x00") {
-            Step::Denied(denied) => assert_eq!(denied.reply[..2], [0, 91]),
+            Step::Rejection(denied) => assert_eq!(denied.reply[..2], [0, 91]),
             other => panic!("{:?}", other),
         }
     }
@@ -328,7 +328,7 @@ mod tests {
         let (asked, last) = said.split_at(said.len() - 3);
         assert!(matches!(http.feed(asked), Step::Read));
         let language = match http.feed(last) {
-            Step::Asked(asked) => {
+            Step::ConnectRequest(asked) => {
                 assert_eq!(asked.destination.to_string(), "a:8");
                 asked.language
             }
@@ -342,7 +342,7 @@ mod tests {
         let mut passage = language.passage().unwrap();
         assert_eq!(passage.take(&all), Ok(all.len()));
         assert_eq!(passage.take(b"lloGET /"), Ok(3));
-        assert_eq!(Language::Http.passage(), None);
+        assert_eq!(InboundProtocol::Http.passage(), None);
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         let unknown = || io::ErrorKind::NotFound.into();
         let limit = std::time::Duration::from_secs(1);
         let request = Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
-        let forward = Language::Forward(request.passage);
+        let forward = InboundProtocol::Forward(request.passage);
         for (error, socks, http) in &[
             (refused(403), 2, "403"),
             (refused(407), 1, "502"),
@@ -455,9 +455,14 @@ mod tests {
             ),
             (Error::ended(proxy.clone()), 1, "502"),
         ] {
-            assert_eq!(Language::Socks5.failed(error)[1], *socks, "{}", error);
-            assert_eq!(Language::Socks4.failed(error)[1], 91, "{}", error);
-            for language in &[Language::Http, forward] {
+            assert_eq!(
+                InboundProtocol::Socks5.failed(error)[1],
+                *socks,
+                "{}",
+                error
+            );
+            assert_eq!(InboundProtocol::Socks4.failed(error)[1], 91, "{}", error);
+            for language in &[InboundProtocol::Http, forward] {
                 let head = String::from_utf8(language.failed(error)).unwrap();
                 assert_eq!(head[9..12], **http, "{}", error);
             }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::config::{Credentials, Family, Host, HostPort, ServeSpec};
 use crate::error::Error;
 use crate::observe::logging::field::TunnelPath;
-use crate::proto::{auth, encode_response, Forward, ForwardFault, Inbound, Malformed, Refusal};
+use crate::proto::{auth, encode_response, ConnectHead, Forward, ForwardError, Malformed, Refusal};
 use crate::text::escape::{excerpt, Escaped};
-use crate::upstream::Via;
+use crate::upstream::UpstreamPath;
 
 /// The answer to a client whose destination is connected.
 pub const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
@@ -43,11 +43,14 @@ impl Policy {
     /// # Errors
     ///
     /// What the client shall be told instead.
-    pub fn judge(&self, request: Result<Inbound, Malformed>) -> Result<HostPort, Denial> {
+    pub fn judge(
+        &self,
+        request: Result<ConnectHead, Malformed>,
+    ) -> Result<HostPort, HttpRejection> {
         let target = target(request, self.spec.credentials.as_ref())?;
         let allow = &self.spec.allow;
         if !allow.is_empty() && !allow.iter().any(|pattern| pattern.covers(&target)) {
-            let denial = Denial::new(403, format!("{} is not allowed here", target));
+            let denial = HttpRejection::new(403, format!("{} is not allowed here", target));
             return Err(denial.directly_to(&target));
         }
         Ok(target)
@@ -64,13 +67,13 @@ impl Policy {
             host: Host::Name("localhost".into()),
             port: target.port,
         };
-        let is_elsewhere = match target.host {
+        let exclude_local = match target.host {
             _ if allow.is_empty() => !bind.is_loopback(),
             Host::Name(_) => !allow.iter().any(|pattern| pattern.covers(&localhost)),
             // An address was judged as such.
             Host::Ip(_) => false,
         };
-        if is_elsewhere {
+        if exclude_local {
             Family::ANY.elsewhere()
         } else {
             Family::ANY
@@ -85,14 +88,14 @@ impl Policy {
 ///
 /// What the client shall be told instead.
 pub fn target(
-    request: Result<Inbound, Malformed>,
+    request: Result<ConnectHead, Malformed>,
     user: Option<&Credentials>,
-) -> Result<HostPort, Denial> {
+) -> Result<HostPort, HttpRejection> {
     let request = request?;
     admit(&request, user)?;
     if request.method != "CONNECT" {
         let why = format!("only CONNECT is served, not {}", request.method);
-        return Err(Denial::new(405, why));
+        return Err(HttpRejection::new(405, why));
     }
     read(&request.target)
 }
@@ -112,9 +115,9 @@ pub enum Wish {
 ///
 /// What the client shall be told instead.
 pub fn wish(
-    request: Result<(Inbound, Vec<u8>), Malformed>,
+    request: Result<(ConnectHead, Vec<u8>), Malformed>,
     user: Option<&Credentials>,
-) -> Result<Wish, Denial> {
+) -> Result<Wish, HttpRejection> {
     let (request, head) = request?;
     admit(&request, user)?;
     Ok(match request.method.as_str() {
@@ -124,36 +127,36 @@ pub fn wish(
 }
 
 /// Whether a request is from `user`, if not from anybody.
-fn admit(request: &Inbound, user: Option<&Credentials>) -> Result<(), Denial> {
+fn admit(request: &ConnectHead, user: Option<&Credentials>) -> Result<(), HttpRejection> {
     let given = request.authorization.as_ref();
     let is_user = |user| given.map_or(false, |given| auth::is_basic(given, user));
     if user.map_or(true, is_user) {
         return Ok(());
     }
-    Err(Denial::new(
+    Err(HttpRejection::new(
         407,
         "this proxy asks for a user and a password",
     ))
 }
 
-fn read(target: &str) -> Result<HostPort, Denial> {
+fn read(target: &str) -> Result<HostPort, HttpRejection> {
     target
         .parse()
-        .map_err(|e: Error| Denial::new(400, e.to_string()))
+        .map_err(|e: Error| HttpRejection::new(400, e.to_string()))
 }
 
 /// A no, and its reason; displays as the log has it.
 #[derive(Clone, Debug)]
-pub struct Denial {
+pub struct HttpRejection {
     status: u16,
     why: String,
     /// The tunnel that the client was refused, where it named one.
     path: Option<TunnelPath>,
 }
 
-impl Denial {
-    fn new(status: u16, why: impl Into<String>) -> Denial {
-        Denial {
+impl HttpRejection {
+    fn new(status: u16, why: impl Into<String>) -> HttpRejection {
+        HttpRejection {
             status,
             why: excerpt(&why.into()),
             path: None,
@@ -161,19 +164,19 @@ impl Denial {
     }
 
     /// The same, of this tunnel.
-    pub(crate) fn of(self, path: TunnelPath) -> Denial {
+    pub(crate) fn of(self, path: TunnelPath) -> HttpRejection {
         let path = Some(path);
-        Denial { path, ..self }
+        HttpRejection { path, ..self }
     }
 
     /// The same, of a tunnel that was to lead directly to this destination.
-    pub fn directly_to(self, destination: &HostPort) -> Denial {
-        self.of(Via::DIRECTLY.path_to(destination))
+    pub fn directly_to(self, destination: &HostPort) -> HttpRejection {
+        self.of(UpstreamPath::DIRECTLY.path_to(destination))
     }
 
     /// The destination can't be reached: 504 when time ran out, 403 when it may not be, 503 when
     /// it is we who lack something, else 502. A proxy's word for one of these is passed on.
-    pub fn unreachable(error: &Error) -> Denial {
+    pub fn unreachable(error: &Error) -> HttpRejection {
         let passed_on = error
             .refusal()
             .map(|refusal| refusal.status())
@@ -189,13 +192,13 @@ impl Denial {
         } else {
             502
         };
-        Denial::new(status, error.to_string())
+        HttpRejection::new(status, error.to_string())
     }
 
     /// The same of a request that was to be sent on: many proxies refuse a tunnel to its usual port,
     /// 80, to whom they would grant one to 443, and he who asks for a URL knows nothing of tunnels.
-    pub fn unforwarded(error: &Error) -> Denial {
-        let mut denial = Denial::unreachable(error);
+    pub fn unforwarded(error: &Error) -> HttpRejection {
+        let mut denial = HttpRejection::unreachable(error);
         let is_of_connect =
             matches!(error.refusal(), Some(Refusal::Http(refusal)) if refusal.status() == 403);
         if is_of_connect {
@@ -244,19 +247,19 @@ impl Denial {
     }
 }
 
-impl From<Malformed> for Denial {
-    fn from(why: Malformed) -> Denial {
-        Denial::new(400, why.to_string())
+impl From<Malformed> for HttpRejection {
+    fn from(why: Malformed) -> HttpRejection {
+        HttpRejection::new(400, why.to_string())
     }
 }
 
-impl From<ForwardFault> for Denial {
-    fn from(why: ForwardFault) -> Denial {
-        Denial::new(400, why.to_string())
+impl From<ForwardError> for HttpRejection {
+    fn from(why: ForwardError) -> HttpRejection {
+        HttpRejection::new(400, why.to_string())
     }
 }
 
-impl fmt::Display for Denial {
+impl fmt::Display for HttpRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ({})", self.status, self.reason(), self.why())
     }
@@ -275,7 +278,7 @@ mod tests {
         let status = |code| {
             let peer = Peer::Destination("example.org:22".parse().unwrap());
             let error = Error::connect(peer, io::Error::from_raw_os_error(code));
-            Denial::unreachable(&error).to_string()[..3].to_string()
+            HttpRejection::unreachable(&error).to_string()[..3].to_string()
         };
         assert_eq!(status(libc::EMFILE), "503");
         assert_eq!(status(libc::ECONNREFUSED), "502");

@@ -1,13 +1,13 @@
 //! SOCKS4 and 4A.
 
-use super::{Dialogue, Language, Step};
+use super::{InboundHandshake, InboundProtocol, Step};
 use crate::proto::{Socks4Reply, Socks4Server};
 
-impl Dialogue for Socks4Server {
+impl InboundHandshake for Socks4Server {
     fn feed(&mut self, piece: &[u8]) -> Step {
         match self.feed(piece) {
             Ok(None) => Step::Read,
-            Ok(Some(destination)) => Language::Socks4.asked(destination),
+            Ok(Some(destination)) => InboundProtocol::Socks4.asked(destination),
             Err(denial) => Step::denied(denial.reply(), denial),
         }
     }

@@ -1,15 +1,15 @@
 //! SOCKS5.
 
-use super::{Dialogue, Language, Step};
+use super::{InboundHandshake, InboundProtocol, Step};
 use crate::error::Error;
 use crate::proto::{Refusal, Socks5Reply, Socks5Server, Socks5Step, SocksRefusal};
 
-impl Dialogue for Socks5Server {
+impl InboundHandshake for Socks5Server {
     fn feed(&mut self, piece: &[u8]) -> Step {
         match self.feed(piece) {
             Ok(Socks5Step::Read) => Step::Read,
             Ok(Socks5Step::Send(answer)) => Step::Send(answer),
-            Ok(Socks5Step::Asked(destination)) => Language::Socks5.asked(destination),
+            Ok(Socks5Step::Asked(destination)) => InboundProtocol::Socks5.asked(destination),
             Err(denial) => Step::denied(denial.reply(), denial),
         }
     }

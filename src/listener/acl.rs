@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use log::warn;
 use log::Level::Warn;
 
-use crate::config::{plain, Block};
+use crate::config::{unmap_ipv4, Cidr};
 use crate::observe::logging::context::{LogContext, Origin};
 use crate::observe::logging::field::{self, Value};
 
@@ -25,8 +25,8 @@ const MOST: usize = 256;
 
 /// Whose connections are taken; the default takes everybody's.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
-    blocks: Vec<Block>,
+pub struct IpAcl {
+    blocks: Vec<Cidr>,
     others: TurnedAway,
 }
 
@@ -43,12 +43,12 @@ struct Shared {
     told: Mutex<Told>,
 }
 
-impl Access {
+impl IpAcl {
     /// For those in one of `blocks`, or for everybody, if there is none; who isn't admitted is one
     /// of these `others`.
-    pub fn new(blocks: Vec<Block>, others: &TurnedAway) -> Access {
+    pub fn new(blocks: Vec<Cidr>, others: &TurnedAway) -> IpAcl {
         let others = others.clone();
-        Access { blocks, others }
+        IpAcl { blocks, others }
     }
 
     /// Whether this client is served. One that isn't stands in the log, once a minute.
@@ -77,7 +77,7 @@ impl TurnedAway {
         let Shared { count, told } = &*self.shared;
         count.fetch_add(1, Ordering::Relaxed);
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        let note = told.note(plain(client.ip()), Instant::now());
+        let note = told.note(unmap_ipv4(client.ip()), Instant::now());
         drop(told);
         match note {
             Note::New => field::log(
@@ -141,7 +141,7 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Blocks;
+    use crate::config::CidrList;
 
     fn ip(number: usize) -> IpAddr {
         [192, 0, (number >> 8) as u8, number as u8].into()
@@ -153,14 +153,14 @@ mod tests {
 
     #[test]
     fn everybody_comes_in_where_nobody_is_named() {
-        assert!(Access::default().admits(&client("203.0.113.1:5")));
+        assert!(IpAcl::default().admits(&client("203.0.113.1:5")));
     }
 
     #[test]
     fn others_than_those_named_do_not() {
-        let Blocks(blocks) = "10.0.0.0/8,::1".parse().unwrap();
+        let CidrList(blocks) = "10.0.0.0/8,::1".parse().unwrap();
         let others = TurnedAway::default();
-        let access = Access::new(blocks, &others);
+        let access = IpAcl::new(blocks, &others);
         let admits = |address: &str| access.admits(&client(address));
         assert!(admits("10.0.0.1:5") && admits("[::ffff:10.0.0.1]:5") && admits("[::1]:5"));
         assert!(access.admits(&LogContext::new(Origin::Unix, None)));

@@ -16,14 +16,14 @@ use log::warn;
 use crate::config::{Bind, Config, Host, Keepalive, Passed};
 use crate::error::Error;
 use crate::inbound::policy::Policy;
-use crate::inbound::Guests;
-use crate::listener::exposure::{self, Purpose, Spot};
-use crate::listener::settings::Duty;
-use crate::listener::socket_activation::{self, Inherited, Sockets};
+use crate::inbound::DynamicConfig;
+use crate::listener::exposure::{self, ListenerKind, Spot};
+use crate::listener::settings::ListenerHandle;
+use crate::listener::socket_activation::{self, InheritedSocket, Sockets};
 use crate::listener::unix_socket::SocketFile;
 use crate::os::sys::is_inherited;
 use crate::text::escape::Escaped;
-use crate::upstream::{Gateway, Tunnel};
+use crate::upstream::{ProxySelector, Tunnel};
 
 /// What is done for the clients of a listener. Cheap to clone, and to send to another thread. Two
 /// are equal when the same was configured.
@@ -32,7 +32,7 @@ pub enum Service {
     /// Each is carried to the tunnel's destination.
     Tunnel(Tunnel),
     /// Each names its destination, and is carried there as a guest.
-    Dynamic(Guests),
+    Dynamic(DynamicConfig),
     /// Each may ask the embedded proxy for a destination.
     Proxy(Policy),
 }
@@ -71,19 +71,19 @@ impl Service {
 
 /// A listener of one thread, and what it is for.
 #[derive(Debug)]
-pub struct Post<L> {
+pub struct BoundListener<L> {
     /// What is done for which clients, from when on, and until when.
-    pub duty: Duty,
+    pub duty: ListenerHandle,
     /// To be dropped after the socket is closed.
     pub open: Arc<Open>,
     /// Where they come in.
     pub listening: L,
 }
 
-impl<L> Post<L> {
+impl<L> BoundListener<L> {
     /// A listener of which there is only this one socket.
-    pub fn new(duty: Duty, listening: L) -> Post<L> {
-        Post {
+    pub fn new(duty: ListenerHandle, listening: L) -> BoundListener<L> {
+        BoundListener {
             duty,
             open: Arc::new(Open::new(None).0),
             listening,
@@ -150,7 +150,7 @@ pub trait Listen: Sized {
     /// # Errors
     ///
     /// When it doesn't.
-    fn adopt(socket: Inherited, keepalive: Option<Keepalive>) -> io::Result<Self>;
+    fn adopt(socket: InheritedSocket, keepalive: Option<Keepalive>) -> io::Result<Self>;
 
     /// The same socket once more, for another thread.
     ///
@@ -254,9 +254,12 @@ impl<L> Bound<L> {
 ///
 /// A passed socket that isn't there, or is wanted twice; a way in that may not be opened, or not
 /// stay open.
-pub(crate) fn services(config: &Config, gateway: &Gateway) -> Result<Vec<(Service, Place)>, Error> {
+pub(crate) fn services(
+    config: &Config,
+    gateway: &ProxySelector,
+) -> Result<Vec<(Service, Place)>, Error> {
     exposure::check(config)?;
-    let guests = Guests::new(gateway, config.dynamic_user.as_ref());
+    let guests = DynamicConfig::new(gateway, config.dynamic_user.as_ref());
     let mut sockets = Sockets::new(&config.passed);
     let mut services = Vec::new();
     for (purpose, spot) in exposure::entrances(config) {
@@ -273,12 +276,12 @@ pub(crate) fn services(config: &Config, gateway: &Gateway) -> Result<Vec<(Servic
             let is_exposed = exposed_at.is_some();
             exposure::permit(purpose, exposed_at, config)?;
             let service = match purpose {
-                Purpose::Tunnel(destination) => {
+                ListenerKind::Tunnel(destination) => {
                     Service::Tunnel(Tunnel::new(destination.clone(), gateway))
                 }
-                Purpose::Dynamic if is_exposed => Service::Dynamic(guests.clone().of_others()),
-                Purpose::Dynamic => Service::Dynamic(guests.clone()),
-                Purpose::Proxy(spec) => Service::Proxy(Policy::new(spec.clone())),
+                ListenerKind::Dynamic if is_exposed => Service::Dynamic(guests.clone().of_others()),
+                ListenerKind::Dynamic => Service::Dynamic(guests.clone()),
+                ListenerKind::Proxy(spec) => Service::Proxy(Policy::new(spec.clone())),
             };
             services.push((service, place));
         }

@@ -15,7 +15,7 @@ use crate::text::escape::Escaped;
 
 /// What a way in is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Purpose<'a> {
+pub(crate) enum ListenerKind<'a> {
     /// A tunnel to this destination.
     Tunnel(&'a Destination),
     /// `-D`: clients that name their destination.
@@ -36,15 +36,19 @@ pub(crate) enum Spot<'a> {
 }
 
 /// Every one, in the order of the configuration.
-pub(crate) fn entrances(config: &Config) -> impl Iterator<Item = (Purpose<'_>, Spot<'_>)> {
+pub(crate) fn entrances(config: &Config) -> impl Iterator<Item = (ListenerKind<'_>, Spot<'_>)> {
     let spot = move |entrance| Spot::of(entrance, &config.listen);
     let tunnels = config.tunnels.iter();
-    let tunnels =
-        tunnels.map(move |spec| (Purpose::Tunnel(&spec.destination), spot(&spec.entrance)));
+    let tunnels = tunnels.map(move |spec| {
+        (
+            ListenerKind::Tunnel(&spec.destination),
+            spot(&spec.entrance),
+        )
+    });
     let dynamic = config.dynamic.iter();
-    let dynamic = dynamic.map(move |entrance| (Purpose::Dynamic, spot(entrance)));
+    let dynamic = dynamic.map(move |entrance| (ListenerKind::Dynamic, spot(entrance)));
     let proxy = config.serve.iter();
-    let proxy = proxy.map(|spec| (Purpose::Proxy(spec), Spot::Port(&spec.bind, spec.port)));
+    let proxy = proxy.map(|spec| (ListenerKind::Proxy(spec), Spot::Port(&spec.bind, spec.port)));
     tunnels.chain(dynamic).chain(proxy)
 }
 
@@ -98,18 +102,18 @@ fn twice(one: (&str, Spot<'_>), other: (&str, Spot<'_>)) -> Error {
 ///
 /// What it would be, and what is to be said for it not to be.
 pub(crate) fn permit(
-    purpose: Purpose<'_>,
+    purpose: ListenerKind<'_>,
     exposed_at: Option<String>,
     config: &Config,
 ) -> Result<(), Error> {
     let (option, is_restricted, remedies) = match purpose {
-        Purpose::Tunnel(_) => return Ok(()),
-        Purpose::Dynamic => (
+        ListenerKind::Tunnel(_) => return Ok(()),
+        ListenerKind::Dynamic => (
             "-D",
             config.dynamic_user.is_some(),
             "--dynamic-user USER:PASSWORD",
         ),
-        Purpose::Proxy(spec) => (
+        ListenerKind::Proxy(spec) => (
             "--serve-proxy",
             spec.credentials.is_some() || !spec.allow.is_empty(),
             "--serve-user USER:PASSWORD, --serve-allow HOST",
@@ -170,13 +174,13 @@ impl Spot<'_> {
     }
 }
 
-impl fmt::Display for Purpose<'_> {
+impl fmt::Display for ListenerKind<'_> {
     /// As it would be given, or where it leads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Purpose::Tunnel(destination) => destination.fmt(f),
-            Purpose::Dynamic => f.write_str("-D"),
-            Purpose::Proxy(_) => f.write_str("--serve-proxy"),
+            ListenerKind::Tunnel(destination) => destination.fmt(f),
+            ListenerKind::Dynamic => f.write_str("-D"),
+            ListenerKind::Proxy(_) => f.write_str("--serve-proxy"),
         }
     }
 }

@@ -15,9 +15,9 @@ use signal_hook::low_level::pipe;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::listener::bind::{Listen, Post};
-use crate::listener::set::{tell, Change, Posts, Roster};
-use crate::os::sd_notify::Supervisor;
+use crate::listener::bind::{BoundListener, Listen};
+use crate::listener::set::{tell, BoundListeners, Change, ListenerSet};
+use crate::os::sd_notify::ServiceManager;
 use crate::text::escape::Escaped;
 
 /// Reads the configuration as it is now, and what is to be warned of.
@@ -34,14 +34,14 @@ pub struct Source {
 /// The listeners that a reload brings to one thread.
 #[derive(Debug)]
 pub struct Delivery<L> {
-    posts: Vec<Post<L>>,
+    posts: Vec<BoundListener<L>>,
     answer: Sender<Result<(), Error>>,
 }
 
 impl<L> Delivery<L> {
     /// Watches each listener with `watch`, up to the first that fails, and answers how that went.
     /// A delivery that is dropped counts as failed.
-    pub fn accept(self, watch: impl FnMut(Post<L>) -> Result<(), Error>) {
+    pub fn accept(self, watch: impl FnMut(BoundListener<L>) -> Result<(), Error>) {
         let end = self.posts.into_iter().try_for_each(watch);
         let _ = self.answer.send(end); // fails when another thread has failed before
     }
@@ -53,7 +53,7 @@ impl<L> Delivery<L> {
 ///
 /// The first that a thread meets.
 fn deliver_all<L>(
-    threads: Posts<L>,
+    threads: BoundListeners<L>,
     mut deliver: impl FnMut(usize, Delivery<L>),
 ) -> Result<(), Error> {
     let (sender, answers) = channel();
@@ -112,8 +112,8 @@ impl Reload {
     pub fn start<L: Listen + 'static>(
         self,
         config: &Config,
-        roster: Roster,
-        supervisor: &Supervisor,
+        roster: ListenerSet,
+        supervisor: &ServiceManager,
         deliver: impl FnMut(usize, Delivery<L>) + Send + 'static,
     ) -> Result<(), Error> {
         let Reload { source, hangups } = self;
@@ -149,8 +149,8 @@ fn next(mut hangups: &UnixStream) -> io::Result<()> {
 struct Follower<D> {
     source: Source,
     started: Config,
-    roster: Roster,
-    supervisor: Supervisor,
+    roster: ListenerSet,
+    supervisor: ServiceManager,
     deliver: D,
 }
 

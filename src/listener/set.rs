@@ -14,26 +14,26 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::listener::acl::{Access, TurnedAway};
+use crate::listener::acl::{IpAcl, TurnedAway};
 use crate::listener::bind::{
-    bind, services, Bound, BoundSpot, Closed, Listen, Place, Post, Service,
+    bind, services, Bound, BoundListener, BoundSpot, Closed, Listen, Place, Service,
 };
-use crate::listener::settings::{Duty, Limits, Terms};
-use crate::observe::status::{self, Board, Next};
+use crate::listener::settings::{Limits, ListenerHandle, ListenerSettings};
+use crate::observe::status::{self, Registry, SnapshotBuilder};
 use crate::os::resolver;
-use crate::upstream::Gateway;
+use crate::upstream::ProxySelector;
 
 /// The posts of each thread.
-pub type Posts<L> = Vec<Vec<Post<L>>>;
+pub type BoundListeners<L> = Vec<Vec<BoundListener<L>>>;
 
 /// The listeners of this process.
 #[derive(Debug)]
-pub struct Roster {
+pub struct ListenerSet {
     threads: usize,
     /// Whose connections they don't take.
     turned_away: TurnedAway,
     /// Where they are shown, if anywhere.
-    board: Option<Arc<Board>>,
+    board: Option<Arc<Registry>>,
     entries: Vec<Entry>,
 }
 
@@ -45,7 +45,7 @@ struct Entry {
     spot: BoundSpot,
     /// What was said of it.
     line: String,
-    duty: Duty,
+    duty: ListenerHandle,
     closed: Closed,
 }
 
@@ -60,7 +60,7 @@ impl Entry {
 /// The listeners of a configuration, ready to take over from those that there are.
 struct Plan {
     entries: Vec<Planned>,
-    scene: Option<Next>,
+    scene: Option<SnapshotBuilder>,
     looks_names_up: bool,
 }
 
@@ -69,7 +69,7 @@ enum Planned {
     Kept {
         index: usize,
         place: Place,
-        terms: Box<Terms>,
+        terms: Box<ListenerSettings>,
     },
     /// Its duty hasn't begun.
     New(Entry),
@@ -86,20 +86,20 @@ pub struct Change {
     kept: usize,
 }
 
-impl Roster {
+impl ListenerSet {
     /// Binds every service of the configuration once per thread, tells of each on stdout, and
     /// returns each thread's posts, too. How they do is shown from here on, if that is wanted.
     ///
     /// # Errors
     ///
     /// What may not be, or the first bind that fails, before anything was told.
-    pub fn open<L: Listen>(config: &Config) -> Result<(Roster, Posts<L>), Error> {
+    pub fn open<L: Listen>(config: &Config) -> Result<(ListenerSet, BoundListeners<L>), Error> {
         let turned_away = TurnedAway::default();
         let status = config.status.as_ref().map(status::bind).transpose()?;
         let board = status
             .as_ref()
-            .map(|_| Arc::new(Board::new(turned_away.clone())));
-        let mut roster = Roster {
+            .map(|_| Arc::new(Registry::new(turned_away.clone())));
+        let mut roster = ListenerSet {
             threads: config.threads,
             turned_away,
             board,
@@ -126,7 +126,7 @@ impl Roster {
     /// was then.
     pub fn follow<L: Listen, R>(&mut self, config: &Config, register: R) -> Result<Change, Error>
     where
-        R: FnOnce(Posts<L>) -> Result<(), Error>,
+        R: FnOnce(BoundListeners<L>) -> Result<(), Error>,
     {
         let (plan, threads) = self.prepare(config, Some(Limits::of(config)))?;
         if let Err(e) = register(threads) {
@@ -141,9 +141,9 @@ impl Roster {
         &self,
         config: &Config,
         limits: Option<Limits>,
-    ) -> Result<(Plan, Posts<L>), Error> {
+    ) -> Result<(Plan, BoundListeners<L>), Error> {
         // One for all: what a client learns of a dead proxy, all know.
-        let gateway = Gateway::new(config.route.clone());
+        let gateway = ProxySelector::new(config.route.clone());
         let wanted = services(config, &gateway)?;
         let assigned = self.assign(&wanted);
         let new = wanted.iter().zip(&assigned);
@@ -155,18 +155,18 @@ impl Roster {
             })
             .collect::<Result<Vec<Bound<L>>, Error>>()?;
         let looks_names_up = wanted.iter().any(|(service, _)| service.looks_names_up());
-        let access = Access::new(config.allow_from.clone(), &self.turned_away);
+        let access = IpAcl::new(config.allow_from.clone(), &self.turned_away);
         let mut scene = self
             .board
             .as_ref()
             .map(|board| board.next(config, &gateway));
-        let mut threads: Posts<L> = (0..self.threads).map(|_| Vec::new()).collect();
+        let mut threads: BoundListeners<L> = (0..self.threads).map(|_| Vec::new()).collect();
         let mut bound = bound.into_iter();
         let planned = wanted
             .into_iter()
             .zip(assigned)
             .map(|((service, place), index)| {
-                let mut terms = |name: &str| Terms {
+                let mut terms = |name: &str| ListenerSettings {
                     listener: Some(name.into()),
                     access: access.clone(),
                     tally: scene.as_mut().map(|scene| scene.add(name, &service)),
@@ -183,9 +183,9 @@ impl Roster {
                 }
                 let bound = bound.next().expect("bound above");
                 let name = bound.spot.to_string();
-                let duty = Duty::pending(terms(&name));
+                let duty = ListenerHandle::pending(terms(&name));
                 for (posts, listening) in threads.iter_mut().zip(bound.listening) {
-                    posts.push(Post {
+                    posts.push(BoundListener {
                         duty: duty.clone(),
                         open: bound.open.clone(),
                         listening,
@@ -282,7 +282,7 @@ impl Plan {
 }
 
 impl Change {
-    fn keep(&mut self, entry: Entry, terms: Terms) -> Entry {
+    fn keep(&mut self, entry: Entry, terms: ListenerSettings) -> Entry {
         let name = entry.spot.to_string();
         let line = terms.service.line(&name);
         // Who we are to a proxy, for one, isn't said in the line.
@@ -347,7 +347,7 @@ mod tests {
     use crate::cli::{parse, Command};
     use crate::config::Keepalive;
     use crate::inbound::Step;
-    use crate::listener::socket_activation::Inherited;
+    use crate::listener::socket_activation::InheritedSocket;
     use crate::observe::access_log::{LogContext, Origin};
 
     /// Listens on nothing. Port 9 is somebody else's; port 0 is another one each time.
@@ -374,7 +374,7 @@ mod tests {
             unreachable!("there is no Unix socket")
         }
 
-        fn adopt(_: Inherited, _: Option<Keepalive>) -> io::Result<Paper> {
+        fn adopt(_: InheritedSocket, _: Option<Keepalive>) -> io::Result<Paper> {
             unreachable!("nothing is passed")
         }
 
@@ -397,25 +397,25 @@ mod tests {
         }
     }
 
-    fn open(tunnels: &[&str]) -> (Roster, Vec<Duty>) {
-        let mut roster = Roster {
+    fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
+        let mut roster = ListenerSet {
             threads: 2,
             turned_away: TurnedAway::default(),
             board: None,
             entries: Vec::new(),
         };
-        // All but what `Roster::open` says.
+        // All but what `ListenerSet::open` says.
         let (plan, threads) = roster.prepare::<Paper>(&config(tunnels), None).unwrap();
         roster.commit(plan);
         assert_eq!(threads.len(), 2);
         let duties = threads.into_iter().map(|posts| {
             let duties = posts.into_iter().map(|post| post.duty);
-            duties.collect::<Vec<Duty>>()
+            duties.collect::<Vec<ListenerHandle>>()
         });
         (roster, duties.last().unwrap())
     }
 
-    fn follow(roster: &mut Roster, tunnels: &[&str]) -> String {
+    fn follow(roster: &mut ListenerSet, tunnels: &[&str]) -> String {
         let mut threads = Vec::new();
         let register = |posts| {
             threads = posts;
@@ -440,14 +440,14 @@ mod tests {
         change.to_string()
     }
 
-    fn destination(duty: &Duty) -> String {
+    fn destination(duty: &ListenerHandle) -> String {
         match &duty.terms().service {
             Service::Tunnel(tunnel) => tunnel.destination().to_string(),
             other => unreachable!("{:?}", other),
         }
     }
 
-    fn is_over(duty: &Duty) -> bool {
+    fn is_over(duty: &ListenerHandle) -> bool {
         let (tell, told) = std::sync::mpsc::channel();
         duty.when_over(move || {
             let _ = tell.send(());
@@ -455,7 +455,7 @@ mod tests {
         told.try_recv().is_ok()
     }
 
-    fn has_begun(duty: &Duty) -> bool {
+    fn has_begun(duty: &ListenerHandle) -> bool {
         let (tell, told) = std::sync::mpsc::channel();
         duty.when_begun(move || {
             let _ = tell.send(());
@@ -499,7 +499,7 @@ mod tests {
         let by_user = &["-D", "*:1", "--dynamic-user", "joe:x"][..];
         let by_address = &["-D", "*:1", "--allow-from", "10.0.0.0/8"][..];
         let (mut roster, duties) = open(by_user);
-        let serves_strangers = |duty: &Duty| {
+        let serves_strangers = |duty: &ListenerHandle| {
             let terms = duty.terms();
             let guests = match &terms.service {
                 Service::Dynamic(guests) => guests,
@@ -508,7 +508,7 @@ mod tests {
             let stranger = Origin::Address("192.0.2.1:1".parse().unwrap());
             let stranger = LogContext::new(stranger, None);
             let asked = guests.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
-            terms.access.admits(&stranger) && matches!(asked, Step::Asked(_))
+            terms.access.admits(&stranger) && matches!(asked, Step::ConnectRequest(_))
         };
         let (duty, (tell, told)) = (duties[0].clone(), mpsc::channel::<()>());
         let watching = thread::spawn(move || {

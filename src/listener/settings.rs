@@ -6,18 +6,18 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::{Config, Splice, Timeouts};
-use crate::listener::acl::Access;
+use crate::listener::acl::IpAcl;
 use crate::listener::bind::Service;
-use crate::observe::stats::Tally;
+use crate::observe::stats::Stats;
 
 /// The duty of a listener: one for all of its threads. Cheap to clone.
 #[derive(Clone)]
-pub struct Duty {
+pub struct ListenerHandle {
     shared: Arc<Mutex<Shared>>,
 }
 
 struct Shared {
-    terms: Arc<Terms>,
+    terms: Arc<ListenerSettings>,
     /// Called when it begins; `None` from then on.
     beginning: Option<Vec<Callback>>,
     /// Called when it ends; `None` from then on.
@@ -29,17 +29,17 @@ type Callback = Box<dyn FnOnce() + Send>;
 /// What is done for a client, from its arrival to its end. One value, so that who may come never
 /// goes with what is done for others.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct ListenerSettings {
     /// What the log calls the listener.
     pub listener: Option<Arc<str>>,
     /// For whom.
-    pub access: Access,
+    pub access: IpAcl,
     /// What that is.
     pub service: Service,
     /// How; `None` as the engine was told when it was made.
     pub limits: Option<Limits>,
     /// Where it is counted, if anybody looks.
-    pub tally: Option<Tally>,
+    pub tally: Option<Stats>,
 }
 
 /// What an engine keeps to while it serves.
@@ -51,11 +51,11 @@ pub struct Limits {
     pub splice: Splice,
 }
 
-impl From<Service> for Terms {
-    fn from(service: Service) -> Terms {
-        Terms {
+impl From<Service> for ListenerSettings {
+    fn from(service: Service) -> ListenerSettings {
+        ListenerSettings {
             listener: None,
-            access: Access::default(),
+            access: IpAcl::default(),
             service,
             limits: None,
             tally: None,
@@ -73,17 +73,17 @@ impl Limits {
     }
 }
 
-impl Duty {
+impl ListenerHandle {
     /// One that begins now.
-    pub fn new(terms: impl Into<Terms>) -> Duty {
-        let duty = Duty::pending(terms);
+    pub fn new(terms: impl Into<ListenerSettings>) -> ListenerHandle {
+        let duty = ListenerHandle::pending(terms);
         duty.begin();
         duty
     }
 
-    /// One that waits for [`begin`](Duty::begin): until then no client is accepted.
-    pub fn pending(terms: impl Into<Terms>) -> Duty {
-        Duty {
+    /// One that waits for [`begin`](ListenerHandle::begin): until then no client is accepted.
+    pub fn pending(terms: impl Into<ListenerSettings>) -> ListenerHandle {
+        ListenerHandle {
             shared: Arc::new(Mutex::new(Shared {
                 terms: Arc::new(terms.into()),
                 beginning: Some(Vec::new()),
@@ -93,12 +93,12 @@ impl Duty {
     }
 
     /// For the client who comes now, and for as long as it stays.
-    pub fn terms(&self) -> Arc<Terms> {
+    pub fn terms(&self) -> Arc<ListenerSettings> {
         self.lock().terms.clone()
     }
 
     /// Others, for those who come from now on.
-    pub fn change(&self, terms: Terms) {
+    pub fn change(&self, terms: ListenerSettings) {
         self.lock().terms = Arc::new(terms);
     }
 
@@ -136,7 +136,7 @@ impl Duty {
     }
 }
 
-impl fmt::Debug for Duty {
+impl fmt::Debug for ListenerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.terms().fmt(f)
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn everyone_is_told_of_its_end_once_and_latecomers_at_once() {
         let tunnel = Tunnel::to("a.example:1".parse().unwrap()).build();
-        let duty = Duty::new(Service::Tunnel(tunnel));
+        let duty = ListenerHandle::new(Service::Tunnel(tunnel));
         let (tell, told) = mpsc::channel();
         for name in &["early", "also early"] {
             let tell = tell.clone();
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn one_that_is_pending_begins_once() {
         let tunnel = Tunnel::to("a.example:1".parse().unwrap()).build();
-        let duty = Duty::pending(Service::Tunnel(tunnel));
+        let duty = ListenerHandle::pending(Service::Tunnel(tunnel));
         let (tell, told) = mpsc::channel();
         let tell_later = tell.clone();
         duty.when_begun(move || tell_later.send("begun").unwrap());

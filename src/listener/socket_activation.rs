@@ -6,9 +6,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::config::{plain, Passed};
+use crate::config::{unmap_ipv4, Passed};
 use crate::error::Error;
-pub use crate::os::sys::Inherited;
+pub use crate::os::sys::InheritedSocket;
 use crate::text::escape::Escaped;
 
 /// A descriptor of our own for one of them, and where it listens.
@@ -16,11 +16,11 @@ use crate::text::escape::Escaped;
 /// # Errors
 ///
 /// When it is no socket.
-pub fn open(passed: &Passed) -> io::Result<(Inherited, Address)> {
-    let socket = Inherited::duplicate(passed.descriptor)?;
+pub fn open(passed: &Passed) -> io::Result<(InheritedSocket, Address)> {
+    let socket = InheritedSocket::duplicate(passed.descriptor)?;
     let address = match &socket {
-        Inherited::Tcp(tcp) => Address::Ip(tcp.local_addr()?),
-        Inherited::Unix(unix) => {
+        InheritedSocket::Tcp(tcp) => Address::Ip(tcp.local_addr()?),
+        InheritedSocket::Unix(unix) => {
             let address = unix.local_addr()?;
             let path = address.as_pathname().map(|path| path.as_os_str());
             let path = path.map_or(&b""[..], |path| path.as_bytes());
@@ -49,7 +49,7 @@ impl Address {
     /// Whether others than this machine can reach it.
     pub fn is_beyond_loopback(&self) -> bool {
         match self {
-            Address::Ip(address) => !plain(address.ip()).is_loopback(),
+            Address::Ip(address) => !unmap_ipv4(address.ip()).is_loopback(),
             Address::Path(_) => false,
         }
     }

@@ -12,10 +12,10 @@ use crate::config::Destination;
 use crate::error::{Cause, Error, Seconds, LEFT};
 pub use crate::observe::logging::context::{LogContext, LogScope, Origin};
 use crate::observe::logging::field::{self, Fields, Heading, TunnelPath, Value};
-use crate::observe::stats::{end_label, Arrival, Flow, Meter, Tally};
+use crate::observe::stats::{end_label, ConnGuard, LiveTunnel, Stats, TunnelBytes};
 use crate::proto::BrokenChunk;
 use crate::text::seconds::Took;
-use crate::upstream::Via;
+use crate::upstream::UpstreamPath;
 
 /// Bytes carried in each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum Side {
 
 /// A relay that ended before both of its directions did.
 #[derive(Debug)]
-pub struct Cut {
+pub struct RelayError {
     /// What it had carried.
     pub traffic: Traffic,
     reason: Reason,
@@ -80,22 +80,22 @@ pub fn breaks_request(error: &io::Error) -> bool {
     error.get_ref().map_or(false, |e| e.is::<BrokenChunk>())
 }
 
-impl Cut {
+impl RelayError {
     /// One side's stream broke; or the client's request did, on its way to the other side.
-    pub fn failed(traffic: Traffic, side: Side, error: io::Error) -> Cut {
+    pub fn failed(traffic: Traffic, side: Side, error: io::Error) -> RelayError {
         let side = match breaks_request(&error) {
             true => Side::Client,
             false => side,
         };
-        Cut {
+        RelayError {
             traffic,
             reason: Reason::Failed(side, error),
         }
     }
 
     /// Nothing moved for `limit`.
-    pub fn silent(traffic: Traffic, limit: Duration) -> Cut {
-        Cut {
+    pub fn silent(traffic: Traffic, limit: Duration) -> RelayError {
+        RelayError {
             traffic,
             reason: Reason::Silent(limit),
         }
@@ -110,7 +110,7 @@ impl Cut {
     }
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for RelayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
             Reason::Failed(Side::Client, e) => write!(f, "client: {}", e),
@@ -120,7 +120,7 @@ impl fmt::Display for Cut {
     }
 }
 
-impl error::Error for Cut {
+impl error::Error for RelayError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &self.reason {
             Reason::Failed(_, e) => Some(e),
@@ -131,30 +131,30 @@ impl error::Error for Cut {
 
 /// A client, from its arrival on.
 #[derive(Debug)]
-pub struct Visit {
+pub struct ClientSession {
     context: LogContext,
     start: Instant,
     /// Boxed: mostly there is none, and no tunnel shall weigh more for it.
-    arrival: Option<Box<Arrival>>,
+    arrival: Option<Box<ConnGuard>>,
 }
 
-impl From<Origin> for Visit {
+impl From<Origin> for ClientSession {
     /// Of a client that no listener accepted, and that isn't counted.
-    fn from(origin: Origin) -> Visit {
-        Visit::new(LogContext::new(origin, None), None)
+    fn from(origin: Origin) -> ClientSession {
+        ClientSession::new(LogContext::new(origin, None), None)
     }
 }
 
-impl Visit {
+impl ClientSession {
     /// A client has come just now, and is counted in the listener's tally, if it has one.
-    pub fn new(context: LogContext, tally: Option<&Tally>) -> Visit {
+    pub fn new(context: LogContext, tally: Option<&Stats>) -> ClientSession {
         tell(
             &context,
             Debug,
             format_args!("{}: accepted", context),
             Vec::new,
         );
-        Visit {
+        ClientSession {
             context,
             start: Instant::now(),
             arrival: tally.map(|tally| Box::new(tally.arrival())),
@@ -172,7 +172,7 @@ impl Visit {
     }
 
     /// There is a tunnel for it.
-    pub fn opened(mut self, destination: impl Into<Destination>, via: Via) -> Line {
+    pub fn opened(mut self, destination: impl Into<Destination>, via: UpstreamPath) -> SessionLog {
         let destination = destination.into();
         let context = &self.context;
         tell(
@@ -182,10 +182,10 @@ impl Visit {
             || via.path_to(&destination).fields(),
         );
         if let Some(arrival) = &mut self.arrival {
-            let flow = Flow::new(context.client(), destination.clone(), via.clone());
+            let flow = LiveTunnel::new(context.client(), destination.clone(), via.clone());
             arrival.opened(self.start.elapsed(), flow);
         }
-        Line {
+        SessionLog {
             visit: self,
             destination,
             via,
@@ -193,12 +193,12 @@ impl Visit {
     }
 
     /// Logs how it broke while it waited for its tunnel: nobody is left to be served.
-    pub fn left(self, destination: &impl fmt::Display, error: io::Error) -> Carried {
+    pub fn left(self, destination: &impl fmt::Display, error: io::Error) -> SessionSummary {
         if let Some(arrival) = &self.arrival {
             arrival.left();
         }
-        let carried = Carried {
-            end: Err(Cut::failed(Traffic::default(), Side::Client, error)),
+        let carried = SessionSummary {
+            end: Err(RelayError::failed(Traffic::default(), Side::Client, error)),
             lasted: self.start.elapsed(),
         };
         let context = &self.context;
@@ -214,15 +214,15 @@ impl Visit {
 
 /// What is known of a tunnel before it is carried: the first half of its line in the log.
 #[derive(Debug)]
-pub struct Line {
-    visit: Visit,
+pub struct SessionLog {
+    visit: ClientSession,
     destination: Destination,
-    via: Via,
+    via: UpstreamPath,
 }
 
-impl Line {
+impl SessionLog {
     /// Where its relay notes what it carries, if anybody wants to know; for one relay.
-    pub fn meter(&self) -> Option<Meter> {
+    pub fn meter(&self) -> Option<TunnelBytes> {
         self.visit
             .arrival
             .as_ref()
@@ -230,8 +230,8 @@ impl Line {
     }
 
     /// Logs how its relay went: once, here.
-    pub fn log(self, end: Result<Closed, Cut>) -> Carried {
-        let Visit {
+    pub fn log(self, end: Result<Closed, RelayError>) -> SessionSummary {
+        let ClientSession {
             context,
             start,
             arrival,
@@ -239,7 +239,7 @@ impl Line {
         if let Some(arrival) = &arrival {
             arrival.ended(&end);
         }
-        let carried = Carried {
+        let carried = SessionSummary {
             end,
             lasted: start.elapsed(),
         };
@@ -248,7 +248,7 @@ impl Line {
             &context,
             Info,
             format_args!("{} to {} {}: {}", context, destination, via, carried),
-            || carried.fields(via.path_to(destination), Cause::Cut.label()),
+            || carried.fields(via.path_to(destination), Cause::RelayError.label()),
         );
         if let Some(level) = carried.unanswered() {
             tell(
@@ -281,7 +281,7 @@ fn tell(
 
 /// Logs, and counts, why a client couldn't be served. That it left is none of ours to mend: who
 /// checks whether somebody listens here does it every few seconds.
-pub fn unserved(context: &LogContext, tally: Option<&Tally>, error: &Error) {
+pub fn unserved(context: &LogContext, tally: Option<&Stats>, error: &Error) {
     let is_departure = error.is_departure();
     let level = if is_departure { Info } else { Warn };
     tell(
@@ -343,14 +343,14 @@ impl fmt::Display for Connections {
 
 /// How a relay went; displays as its line in the log ends.
 #[derive(Debug)]
-pub struct Carried {
+pub struct SessionSummary {
     /// What was carried to both ends, or what was and why it went no further.
-    pub end: Result<Closed, Cut>,
+    pub end: Result<Closed, RelayError>,
     /// Since the client came.
     pub lasted: Duration,
 }
 
-impl Carried {
+impl SessionSummary {
     /// The bytes that were carried, whatever the end.
     pub fn traffic(&self) -> Traffic {
         match &self.end {
@@ -386,7 +386,7 @@ impl Carried {
     }
 }
 
-impl fmt::Display for Carried {
+impl fmt::Display for SessionSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Traffic { upload, download } = self.traffic();
         let took = Took(self.lasted);

@@ -2,7 +2,7 @@
 //!
 //! A tally belongs to one listener, on all of its threads, and is touched when a client comes, when
 //! its tunnel opens and when it ends. Whom a live tunnel is for stands in a place of its own, beside
-//! what it has carried so far, which its relay alone writes through a [`Meter`]: a plain store for
+//! what it has carried so far, which its relay alone writes through a [`TunnelBytes`]: a plain store for
 //! each direction, no atomic addition. Without `--status` there is neither of them, and a relay is
 //! built without the place where it would note anything.
 
@@ -14,9 +14,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::config::Destination;
 use crate::error::{Cause, Error};
-use crate::observe::access_log::{Closed, Cut, Side, Traffic};
+use crate::observe::access_log::{Closed, RelayError, Side, Traffic};
 use crate::observe::logging::context::Origin;
-use crate::upstream::Via;
+use crate::upstream::UpstreamPath;
 
 /// The upper bounds of the classes by which the times to open a tunnel are counted, in seconds; one
 /// more class is for what takes longer.
@@ -29,8 +29,8 @@ const CLASSES: usize = BOUNDS.len() + 1;
 /// The ends of a tunnel that stood, by what they are called.
 pub(crate) const ENDS: [&str; 4] = ["closed", "client", "upstream", "silence"];
 
-fn place(end: &Result<Closed, Cut>) -> usize {
-    match end.as_ref().map_err(Cut::side) {
+fn place(end: &Result<Closed, RelayError>) -> usize {
+    match end.as_ref().map_err(RelayError::side) {
         Ok(_) => 0,
         Err(Some(Side::Client)) => 1,
         Err(Some(Side::Upstream)) => 2,
@@ -39,14 +39,14 @@ fn place(end: &Result<Closed, Cut>) -> usize {
 }
 
 /// What an end is called.
-pub(crate) fn end_label(end: &Result<Closed, Cut>) -> &'static str {
+pub(crate) fn end_label(end: &Result<Closed, RelayError>) -> &'static str {
     ENDS[place(end)]
 }
 
 /// The clients of one listener. Cheap to clone, and to send to another thread: they are the same
 /// then.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct Stats {
     record: Arc<Mutex<Record>>,
 }
 
@@ -55,7 +55,7 @@ struct Record {
     /// Without what live tunnels have carried.
     totals: Totals,
     /// Of the live tunnels, by how many there had been with each: those open longest come first.
-    flows: BTreeMap<u64, Arc<Flow>>,
+    flows: BTreeMap<u64, Arc<LiveTunnel>>,
     last_failure: Option<Failure>,
     /// How it went for the last client to whom a tunnel was opened, or could not be.
     last_outcome: Option<Outcome>,
@@ -77,11 +77,11 @@ pub(crate) struct Failure {
     pub(crate) why: String,
 }
 
-impl Tally {
+impl Stats {
     /// Counts a client that has come, until it is dropped.
-    pub(crate) fn arrival(&self) -> Arrival {
+    pub(crate) fn arrival(&self) -> ConnGuard {
         self.lock().totals.clients += 1;
-        Arrival {
+        ConnGuard {
             tally: self.clone(),
             tunnel: None,
         }
@@ -97,7 +97,7 @@ impl Tally {
     pub(crate) fn failed(&self, error: &Error) {
         let mut record = self.lock();
         record.totals.failures[error.cause() as usize] += 1;
-        if error.cause() != Cause::Denied {
+        if error.cause() != Cause::Rejection {
             record.last_outcome = Some(if error.is_of_destination() {
                 Outcome::Answered
             } else {
@@ -121,9 +121,9 @@ impl Tally {
     }
 
     /// So many of the live tunnels, those that are open longest, and how many others there are.
-    pub(crate) fn eldest(&self, most: usize) -> (Vec<Arc<Flow>>, usize) {
+    pub(crate) fn eldest(&self, most: usize) -> (Vec<Arc<LiveTunnel>>, usize) {
         let record = self.lock();
-        let eldest: Vec<Arc<Flow>> = record.flows.values().take(most).cloned().collect();
+        let eldest: Vec<Arc<LiveTunnel>> = record.flows.values().take(most).cloned().collect();
         let others = record.flows.len() - eldest.len();
         (eldest, others)
     }
@@ -246,13 +246,13 @@ impl Histogram {
 }
 
 /// One client, for as long as it is there.
-pub(crate) struct Arrival {
-    tally: Tally,
+pub(crate) struct ConnGuard {
+    tally: Stats,
     /// Once there is one, with its place in the record.
-    tunnel: Option<(u64, Arc<Flow>)>,
+    tunnel: Option<(u64, Arc<LiveTunnel>)>,
 }
 
-impl fmt::Debug for Arrival {
+impl fmt::Debug for ConnGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arrival")
             .field("tunnel", &self.tunnel)
@@ -260,9 +260,9 @@ impl fmt::Debug for Arrival {
     }
 }
 
-impl Arrival {
+impl ConnGuard {
     /// It has its tunnel, after so long.
-    pub(crate) fn opened(&mut self, after: Duration, flow: Flow) {
+    pub(crate) fn opened(&mut self, after: Duration, flow: LiveTunnel) {
         let flow = Arc::new(flow);
         let mut record = self.tally.lock();
         record.totals.opening.note(after);
@@ -273,13 +273,13 @@ impl Arrival {
     }
 
     /// What its relay notes in; only one does.
-    pub(crate) fn meter(&self) -> Option<Meter> {
+    pub(crate) fn meter(&self) -> Option<TunnelBytes> {
         let (_, flow) = self.tunnel.as_ref()?;
-        Some(Meter(flow.clone()))
+        Some(TunnelBytes(flow.clone()))
     }
 
     /// The tunnel has ended.
-    pub(crate) fn ended(&self, end: &Result<Closed, Cut>) {
+    pub(crate) fn ended(&self, end: &Result<Closed, RelayError>) {
         let carried = match end {
             Ok(closed) => closed.traffic,
             Err(cut) => cut.traffic,
@@ -296,7 +296,7 @@ impl Arrival {
     }
 }
 
-impl Drop for Arrival {
+impl Drop for ConnGuard {
     fn drop(&mut self) {
         let mut record = self.tally.lock();
         record.totals.clients -= 1;
@@ -309,20 +309,20 @@ impl Drop for Arrival {
 
 /// A live tunnel, for whoever looks: what it has carried is written by its relay.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct LiveTunnel {
     pub(crate) client: Origin,
     pub(crate) destination: Destination,
-    pub(crate) via: Via,
+    pub(crate) via: UpstreamPath,
     /// When it was open.
     pub(crate) since: SystemTime,
     upload: AtomicU64,
     download: AtomicU64,
 }
 
-impl Flow {
+impl LiveTunnel {
     /// One that is open from now on.
-    pub(crate) fn new(client: Origin, destination: Destination, via: Via) -> Flow {
-        Flow {
+    pub(crate) fn new(client: Origin, destination: Destination, via: UpstreamPath) -> LiveTunnel {
+        LiveTunnel {
             client,
             destination,
             via,
@@ -349,21 +349,21 @@ impl Flow {
 /// Where a relay notes what it has carried.
 ///
 /// Nowhere, mostly: `()` makes a relay that spends no instruction on it.
-pub trait Gauge {
+pub trait ByteRecorder {
     /// This much so far, in all. Called at the end of each poll.
     fn note(&self, carried: Traffic);
 }
 
-impl Gauge for () {
+impl ByteRecorder for () {
     #[inline]
     fn note(&self, _: Traffic) {}
 }
 
-/// A live tunnel's place in its [`Tally`].
+/// A live tunnel's place in its [`Stats`].
 #[derive(Debug)]
-pub struct Meter(Arc<Flow>);
+pub struct TunnelBytes(Arc<LiveTunnel>);
 
-impl Gauge for Meter {
+impl ByteRecorder for TunnelBytes {
     #[inline]
     fn note(&self, carried: Traffic) {
         self.0.write(carried);
@@ -371,7 +371,7 @@ impl Gauge for Meter {
 }
 
 /// For relays that are rare enough to look whether there is one.
-impl<G: Gauge> Gauge for Option<G> {
+impl<G: ByteRecorder> ByteRecorder for Option<G> {
     #[inline]
     fn note(&self, carried: Traffic) {
         if let Some(gauge) = self {
@@ -391,15 +391,15 @@ mod tests {
         Traffic { upload, download }
     }
 
-    fn open(arrival: &mut Arrival) {
+    fn open(arrival: &mut ConnGuard) {
         let destination = "a:1".parse().unwrap();
-        let flow = Flow::new(Origin::Unix, destination, Via::DIRECTLY);
+        let flow = LiveTunnel::new(Origin::Unix, destination, UpstreamPath::DIRECTLY);
         arrival.opened(Duration::from_millis(3), flow);
     }
 
     #[test]
     fn a_live_tunnel_counts_while_it_lives_and_once_after_its_end() {
-        let tally = Tally::default();
+        let tally = Stats::default();
         let mut arrival = tally.arrival();
         assert_eq!((tally.totals().clients, tally.totals().opened()), (1, 0));
         open(&mut arrival);
@@ -419,8 +419,8 @@ mod tests {
 
     #[test]
     fn those_open_longest_are_told_first_and_the_others_counted() {
-        let tally = Tally::default();
-        let mut arrivals: Vec<Arrival> = (0..5).map(|_| tally.arrival()).collect();
+        let tally = Stats::default();
+        let mut arrivals: Vec<ConnGuard> = (0..5).map(|_| tally.arrival()).collect();
         // Not in the order in which they came.
         for (bytes, place) in [3, 0, 4, 1].iter().enumerate() {
             open(&mut arrivals[*place]);
@@ -442,7 +442,7 @@ mod tests {
     /// As at the end of the drain time, or in a panic.
     #[test]
     fn a_tunnel_that_is_dropped_has_carried_what_it_has() {
-        let tally = Tally::default();
+        let tally = Stats::default();
         let mut arrival = tally.arrival();
         open(&mut arrival);
         arrival.meter().note(traffic(5, 7));
@@ -454,13 +454,13 @@ mod tests {
 
     #[test]
     fn each_end_and_each_cause_has_its_place() {
-        let tally = Tally::default();
+        let tally = Stats::default();
         let error = || io::Error::from(io::ErrorKind::ConnectionReset);
         let ends = [
             Ok(Closed::default()),
-            Err(Cut::failed(traffic(0, 0), Side::Client, error())),
-            Err(Cut::failed(traffic(0, 0), Side::Upstream, error())),
-            Err(Cut::silent(traffic(0, 0), Duration::from_secs(1))),
+            Err(RelayError::failed(traffic(0, 0), Side::Client, error())),
+            Err(RelayError::failed(traffic(0, 0), Side::Upstream, error())),
+            Err(RelayError::silent(traffic(0, 0), Duration::from_secs(1))),
         ];
         for (place, end) in ends.iter().enumerate() {
             tally.arrival().ended(end);

@@ -20,7 +20,7 @@ pub fn plenty(limit: u64) -> usize {
 
 /// What is lacking; displays as whose it is, and where to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shortage {
+pub(crate) enum Exhaustion {
     /// Of this process.
     Descriptors,
     /// Of the whole machine.
@@ -33,34 +33,34 @@ pub(crate) enum Shortage {
     Memory,
 }
 
-impl Shortage {
+impl Exhaustion {
     /// The one that `error`, met while connecting or resolving, tells of.
-    pub(crate) fn of(error: &io::Error) -> Option<Shortage> {
+    pub(crate) fn of(error: &io::Error) -> Option<Exhaustion> {
         match error.raw_os_error()? {
-            libc::EMFILE => Some(Shortage::Descriptors),
-            libc::ENFILE => Some(Shortage::Files),
-            libc::ENOSPC => Some(Shortage::Watches),
-            libc::EADDRNOTAVAIL => Some(Shortage::Ports),
-            libc::ENOBUFS | libc::ENOMEM => Some(Shortage::Memory),
+            libc::EMFILE => Some(Exhaustion::Descriptors),
+            libc::ENFILE => Some(Exhaustion::Files),
+            libc::ENOSPC => Some(Exhaustion::Watches),
+            libc::EADDRNOTAVAIL => Some(Exhaustion::Ports),
+            libc::ENOBUFS | libc::ENOMEM => Some(Exhaustion::Memory),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Shortage {
+impl fmt::Display for Exhaustion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Shortage::Descriptors => {
+            Exhaustion::Descriptors => {
                 "this process has no descriptor left: raise its limit (ulimit -Hn), or lower --max-connections"
             }
-            Shortage::Files => "this machine has no descriptor left: see fs.file-max",
-            Shortage::Watches => {
+            Exhaustion::Files => "this machine has no descriptor left: see fs.file-max",
+            Exhaustion::Watches => {
                 "this user has no epoll watch left: see fs.epoll.max_user_watches"
             }
-            Shortage::Ports => {
+            Exhaustion::Ports => {
                 "this machine has no port left to connect from: see net.ipv4.ip_local_port_range"
             }
-            Shortage::Memory => "this machine's kernel has no memory left for it",
+            Exhaustion::Memory => "this machine's kernel has no memory left for it",
         })
     }
 }
@@ -91,13 +91,13 @@ fn is_address_lacking(error: &io::Error) -> bool {
 /// Whether this machine lacked memory or the like: of the connection such an error says nothing, so
 /// that it may live on.
 pub fn is_shortage(error: &io::Error) -> bool {
-    Shortage::of(error).is_some()
+    Exhaustion::of(error).is_some()
 }
 
 /// Which error of two attempts is told: the later one, unless the earlier one was for want of
 /// something of ours. Then nobody knows what that address would have said.
 pub fn telling(earlier: io::Error, later: io::Error) -> io::Error {
-    match Shortage::of(&earlier) {
+    match Exhaustion::of(&earlier) {
         Some(_) => earlier,
         None => later,
     }
@@ -148,7 +148,7 @@ mod tests {
     fn a_lack_of_ports_stays_one_where_there_is_an_address() {
         let address = "127.0.0.1:9".parse().unwrap();
         let error = of_attempt(&address, os(libc::EADDRNOTAVAIL));
-        assert_eq!(Shortage::of(&error), Some(Shortage::Ports));
+        assert_eq!(Exhaustion::of(&error), Some(Exhaustion::Ports));
     }
 
     #[test]

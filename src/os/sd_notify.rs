@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The service manager, or nobody. Cheap to clone, and to send to another thread.
 #[derive(Clone, Default)]
-pub struct Supervisor {
+pub struct ServiceManager {
     link: Option<Arc<Link>>,
     is_stopping: Arc<Mutex<bool>>,
 }
@@ -47,19 +47,19 @@ struct Link {
     limit: Option<Duration>,
 }
 
-impl Supervisor {
+impl ServiceManager {
     /// The one that the environment of this process names, and doesn't any more afterwards. One
     /// that can't be told anything is warned of.
     ///
     /// `clock` tells CLOCK_MONOTONIC, which std keeps to itself.
-    pub fn of_process(clock: fn() -> Duration) -> Supervisor {
-        let supervisor = Supervisor::named(&|name| env::var_os(name), process::id(), clock);
+    pub fn of_process(clock: fn() -> Duration) -> ServiceManager {
+        let supervisor = ServiceManager::named(&|name| env::var_os(name), process::id(), clock);
         for name in &[SOCKET, WATCHDOG, WATCHED] {
             env::remove_var(name);
         }
         supervisor.unwrap_or_else(|e| {
             warn!("the service manager will not be told anything: {}", e);
-            Supervisor::default()
+            ServiceManager::default()
         })
     }
 
@@ -67,10 +67,10 @@ impl Supervisor {
         variable: &dyn Fn(&str) -> Option<OsString>,
         process: u32,
         clock: fn() -> Duration,
-    ) -> io::Result<Supervisor> {
+    ) -> io::Result<ServiceManager> {
         let name = match variable(SOCKET) {
             Some(name) => name,
-            None => return Ok(Supervisor::default()),
+            None => return Ok(ServiceManager::default()),
         };
         let socket = Socket::new(Domain::UNIX, Type::DGRAM, None)?;
         socket.set_write_timeout(Some(PATIENCE))?;
@@ -78,14 +78,14 @@ impl Supervisor {
         // It may be about the process that started us.
         let is_ours = variable(WATCHED).is_none() || number(WATCHED) == Some(process.into());
         let limit = number(WATCHDOG).filter(|limit| is_ours && *limit > 0);
-        Ok(Supervisor {
+        Ok(ServiceManager {
             link: Some(Arc::new(Link {
                 socket,
                 address: address(&name)?,
                 clock,
                 limit: limit.map(Duration::from_micros),
             })),
-            ..Supervisor::default()
+            ..ServiceManager::default()
         })
     }
 
@@ -100,7 +100,7 @@ impl Supervisor {
         self.tell(format_args!("READY=1\nSTATUS={}", status));
     }
 
-    /// The configuration is to be read again; [`ready`](Supervisor::ready) ends that. Returns
+    /// The configuration is to be read again; [`ready`](ServiceManager::ready) ends that. Returns
     /// whether it may be: not any more when the program stops.
     pub fn reloading(&self) -> bool {
         let is_stopping = self.lock();
@@ -119,7 +119,7 @@ impl Supervisor {
     }
 
     /// One pulse for each of `count` loops.
-    pub fn pulses(&self, count: usize) -> Vec<Pulse> {
+    pub fn pulses(&self, count: usize) -> Vec<Heartbeat> {
         let watchdog = self.link.as_ref().and_then(|link| {
             Some(Arc::new(Watchdog {
                 link: link.clone(),
@@ -127,7 +127,7 @@ impl Supervisor {
                 beaten: (0..count).map(|_| AtomicBool::new(false)).collect(),
             }))
         });
-        let pulse = |index| Pulse {
+        let pulse = |index| Heartbeat {
             watchdog: watchdog.clone(),
             index,
         };
@@ -179,7 +179,7 @@ fn address(name: &OsStr) -> io::Result<SockAddr> {
 
 /// One loop's sign of life. Without a watchdog nobody looks at it.
 #[derive(Clone, Default)]
-pub struct Pulse {
+pub struct Heartbeat {
     watchdog: Option<Arc<Watchdog>>,
     index: usize,
 }
@@ -191,7 +191,7 @@ struct Watchdog {
     beaten: Vec<AtomicBool>,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// How often the loop shall beat: twice within what the manager allows. `None` is never.
     pub fn period(&self) -> Option<Duration> {
         self.watchdog.as_ref().map(|watchdog| watchdog.period)
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     /// A manager, and the supervisor that its variables make for process 7.
-    fn manager(name: &str, variables: &[(&str, &str)]) -> (UnixDatagram, Supervisor) {
+    fn manager(name: &str, variables: &[(&str, &str)]) -> (UnixDatagram, ServiceManager) {
         let name = format!("@ptunnel-test-{}-{}", process::id(), name);
         let socket = Socket::new(Domain::UNIX, Type::DGRAM, None).unwrap();
         socket.bind(&address(OsStr::new(&name)).unwrap()).unwrap();
@@ -246,7 +246,7 @@ mod tests {
             }
         };
         let clock = || Duration::from_micros(12_345_678);
-        let supervisor = Supervisor::named(&variable, 7, clock).unwrap();
+        let supervisor = ServiceManager::named(&variable, 7, clock).unwrap();
         (socket.into(), supervisor)
     }
 
@@ -314,11 +314,11 @@ mod tests {
         for name in &[SOCKET, WATCHDOG, WATCHED] {
             env::set_var(name, "vsock:2:1234");
         }
-        let supervisor = Supervisor::of_process(|| Duration::from_secs(0));
+        let supervisor = ServiceManager::of_process(|| Duration::from_secs(0));
         assert!(supervisor.link.is_none(), "there is no such socket here");
         for name in &[SOCKET, WATCHDOG, WATCHED] {
             assert_eq!(env::var_os(name), None);
         }
-        Supervisor::default().ready("nobody hears it");
+        ServiceManager::default().ready("nobody hears it");
     }
 }

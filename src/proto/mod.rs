@@ -3,7 +3,7 @@
 //! Nothing here reads or writes, waits or knows of futures: functions from bytes to values and
 //! back. That a head is incomplete is an answer ([`Decoded::Partial`]), not an error. Heads are
 //! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
-//! [`Exchange`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] and [`Socks4`] are
+//! [`Negotiation`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] and [`Socks4`] are
 //! one with a proxy that speaks that instead of HTTP; clients of ours may speak it as well, and
 //! [`Socks5Server`] and [`Socks4Server`] hear them. A [`Forward`] is a request of theirs that is
 //! sent on, and a [`Reply`] what comes back.
@@ -34,15 +34,17 @@ mod negotiation;
 mod refusal;
 mod socks;
 
-pub use self::http::body::{Framing, FramingFault};
-pub use self::http::forward::{BrokenChunk, Forward, ForwardFault, Passage, Reply, ReplyFault};
+pub use self::http::body::{Framing, FramingError};
+pub use self::http::forward::{
+    BrokenChunk, Forward, ForwardError, Reply, ReplyError, RequestBoundary,
+};
 pub(crate) use self::http::head::FIELD_LIMIT;
 pub use self::http::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
-pub use self::http::request::{Inbound, Request};
+pub use self::http::request::{ConnectHead, Request};
 pub use self::http::response::{encode_response, Response, Verdict};
-pub use self::negotiation::{Exchange, Outcome, Proof, Step};
-pub use self::refusal::{HttpRefusal, Refusal, Remedy, SocksRefusal};
-pub use self::socks::{Socks4, Socks5, SocksFault};
+pub use self::negotiation::{AuthMethod, Negotiation, Outcome, Step};
+pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
+pub use self::socks::{Socks4, Socks5, SocksError};
 pub use self::socks::{Socks4Denial, Socks4Reply, Socks4Server};
 pub use self::socks::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 pub(crate) use self::socks::{VERSION, VERSION_4};

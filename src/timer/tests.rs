@@ -127,7 +127,7 @@ fn those_that_rest_are_hardly_looked_at() {
 enum Act {
     /// So many milliseconds after the last one.
     Tick(u64),
-    Watch(usize, u64),
+    IdleTimer(usize, u64),
     Restart(usize, u64),
     Leave(usize),
 }
@@ -136,7 +136,7 @@ fn act() -> impl Strategy<Value = Act> {
     let limit = || prop_oneof![0u64..2_000, 20_000u64..60_000];
     prop_oneof![
         6 => prop_oneof![8 => 60u64..140, 1 => 0u64..10, 1 => 500u64..40_000].prop_map(Act::Tick),
-        1 => (0..4usize, limit()).prop_map(|(who, limit)| Act::Watch(who, limit)),
+        1 => (0..4usize, limit()).prop_map(|(who, limit)| Act::IdleTimer(who, limit)),
         2 => (0..4usize, limit()).prop_map(|(who, limit)| Act::Restart(who, limit)),
         1 => (0..4usize).prop_map(Act::Leave),
     ]
@@ -162,7 +162,7 @@ proptest! {
                         prop_assert_eq!(woken.0.replace(false), watched.is_over());
                     }
                 }
-                Act::Watch(who, limit) => {
+                Act::IdleTimer(who, limit) => {
                     let woken = Flag::default();
                     let watched = clock.watch(Duration::from_millis(limit), woken.clone());
                     all[who] = Some((watched, woken));

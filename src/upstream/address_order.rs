@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use crate::config::{plain, Family, Version};
+use crate::config::{unmap_ipv4, Family, Version};
 
 /// The addresses of the wanted family, the families taking turns (RFC 8305 §4).
 ///
@@ -21,16 +21,16 @@ fn in_order_with(
     family: Family,
     is_here: impl Fn(IpAddr) -> io::Result<bool>,
 ) -> io::Result<Vec<SocketAddr>> {
-    if family.is_elsewhere && !found.is_empty() {
+    if family.exclude_local && !found.is_empty() {
         let mut others = Vec::with_capacity(found.len());
         for address in found {
-            let ip = plain(address.ip());
+            let ip = unmap_ipv4(address.ip());
             let carried = carried(ip).into_iter().map(IpAddr::V4);
-            let mut is_elsewhere = true;
+            let mut exclude_local = true;
             for ip in carried.chain(Some(ip)) {
-                is_elsewhere = is_elsewhere && !is_near(ip) && !is_here(ip)?;
+                exclude_local = exclude_local && !is_near(ip) && !is_here(ip)?;
             }
-            if is_elsewhere {
+            if exclude_local {
                 others.push(address);
             }
         }

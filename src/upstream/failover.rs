@@ -3,21 +3,21 @@
 
 use log::Level::Warn;
 
-use super::{Tunnel, Via};
+use super::{Tunnel, UpstreamPath};
 use crate::error::Error;
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
 
 /// The ways not tried yet, and how those that were tried failed.
-pub struct Attempts {
-    left: std::vec::IntoIter<Via>,
+pub struct Failover {
+    left: std::vec::IntoIter<UpstreamPath>,
     last: Option<Error>,
 }
 
-impl Attempts {
+impl Failover {
     /// All of these, of which there is one at least.
-    pub(super) fn new(ways: Vec<Via>) -> Attempts {
-        Attempts {
+    pub(super) fn new(ways: Vec<UpstreamPath>) -> Failover {
+        Failover {
             left: ways.into_iter(),
             last: None,
         }
@@ -25,7 +25,7 @@ impl Attempts {
 
     /// What to try next.
     #[allow(clippy::should_implement_trait)] // it isn't for a `for`: errors come back in between
-    pub fn next(&mut self) -> Option<Via> {
+    pub fn next(&mut self) -> Option<UpstreamPath> {
         let skipped = self
             .left
             .as_slice()
@@ -36,7 +36,7 @@ impl Attempts {
     }
 
     /// A proxy that was reached and failed isn't gone round.
-    fn allows(&self, way: &Via) -> bool {
+    fn allows(&self, way: &UpstreamPath) -> bool {
         let was_reached = self
             .last
             .as_ref()
@@ -50,7 +50,12 @@ impl Attempts {
     /// # Errors
     ///
     /// A final one: the way led to its end, and no other is tried.
-    pub fn failed(self, tunnel: &Tunnel, way: &Via, error: Error) -> Result<Attempts, Error> {
+    pub fn failed(
+        self,
+        tunnel: &Tunnel,
+        way: &UpstreamPath,
+        error: Error,
+    ) -> Result<Failover, Error> {
         let error = error.on(way.path_to(tunnel.destination()));
         if way.is_final(&error) {
             way.worked();
@@ -78,7 +83,7 @@ impl Attempts {
 
     /// Keeps the error that tells most: a proxy that was reached says more than one that wasn't,
     /// and rules out a direct connection.
-    pub fn keeping(mut self, error: Error) -> Attempts {
+    pub fn keeping(mut self, error: Error) -> Failover {
         let keep = match &self.last {
             Some(last) => last.is_unreachable() || !error.is_unreachable(),
             None => true,

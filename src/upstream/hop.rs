@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Candidate, Silence};
-use crate::config::{plain, Family, Host, HostPort, Names, Protocol, ProxySpec, Version};
+use super::{ProxyChain, SilentProxy};
+use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec, Version};
 use crate::error::{Advised, Error, Peer};
-use crate::proto::auth::Identity;
-use crate::proto::{Exchange, Request, Socks4, Socks5};
+use crate::proto::auth::AuthCache;
+use crate::proto::{Negotiation, Request, Socks4, Socks5};
 
 /// One proxy, and where it shall connect us to.
 #[derive(Clone, Debug)]
 pub struct Leg {
-    candidate: Candidate,
+    candidate: ProxyChain,
     /// How many proxies are before this one.
     hop: usize,
     target: HostPort,
@@ -26,7 +26,7 @@ pub struct Leg {
 }
 
 impl Leg {
-    pub(super) fn new(candidate: Candidate, hop: usize, target: HostPort) -> Leg {
+    pub(super) fn new(candidate: ProxyChain, hop: usize, target: HostPort) -> Leg {
         let is_http = candidate.proxy(hop).protocol == Protocol::Http;
         Leg {
             candidate,
@@ -38,8 +38,8 @@ impl Leg {
     }
 
     /// What is to be said of the proxy while it doesn't reply.
-    pub fn silence(&self) -> Silence {
-        Silence::of(self, self.has_spoken.clone())
+    pub fn silence(&self) -> SilentProxy {
+        SilentProxy::of(self, self.has_spoken.clone())
     }
 
     /// The proxy.
@@ -94,7 +94,7 @@ impl Leg {
     pub fn target_to_locate(&self) -> Option<&HostPort> {
         let is_located_here = match &self.target.host {
             Host::Name(_) => self.spec().protocol.resolves_here(),
-            Host::Ip(ip) => plain(*ip).is_ipv6() && self.takes_ipv4_alone(),
+            Host::Ip(ip) => unmap_ipv4(*ip).is_ipv6() && self.takes_ipv4_alone(),
         };
         Some(&self.target).filter(|_| is_located_here)
     }
@@ -127,7 +127,7 @@ impl Leg {
     }
 
     fn takes_ipv4_alone(&self) -> bool {
-        self.spec().protocol == Protocol::Socks4(Names::Here)
+        self.spec().protocol == Protocol::Socks4(DnsMode::Local)
     }
 
     /// How long a tunnel waits until it [is clear](Leg::is_clear), if that is worth asking. A proxy
@@ -146,10 +146,10 @@ impl Leg {
     }
 
     /// What is said to the proxy: for HTTP with our headers, in the way that it took last.
-    pub fn exchange(&self) -> Exchange {
+    pub fn exchange(&self) -> Negotiation {
         let asked = self.asked();
         let identity = self.candidate.identity(self.hop).cloned();
-        let exchange: Exchange = match self.spec().protocol {
+        let exchange: Negotiation = match self.spec().protocol {
             Protocol::Http => self.request(asked, identity),
             Protocol::Socks5(_) => Socks5::connect(asked, identity).into(),
             Protocol::Socks4(_) => {
@@ -163,13 +163,13 @@ impl Leg {
         }
     }
 
-    fn request(&self, asked: &HostPort, identity: Option<Identity>) -> Exchange {
+    fn request(&self, asked: &HostPort, identity: Option<AuthCache>) -> Negotiation {
         let mut request = Request::connect(asked);
         for header in &self.candidate.route().headers {
             request = request.header(header.clone());
         }
         match identity {
-            Some(identity) => Exchange::new(request, identity),
+            Some(identity) => Negotiation::new(request, identity),
             None => request.into(),
         }
     }

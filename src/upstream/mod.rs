@@ -1,7 +1,7 @@
 //! Which way a tunnel goes: values and rules; nothing here connects.
 //!
-//! A [`Tunnel`] is a destination and the [`Gateway`] to it; the gateway remembers which proxies
-//! failed lately, or holds the [`Question`] to a PAC file, [`Attempts`] hands out one way after the
+//! A [`Tunnel`] is a destination and the [`ProxySelector`] to it; the gateway remembers which proxies
+//! failed lately, or holds the [`PacQuery`] to a PAC file, [`Failover`] hands out one way after the
 //! other, a [`Leg`] says what each proxy is asked for, and [`in_order`] sorts the addresses of each.
 
 mod address_order;
@@ -20,12 +20,12 @@ mod tunnel;
 use std::fmt;
 
 pub use self::address_order::in_order;
-pub use self::failover::Attempts;
+pub use self::failover::Failover;
 pub(crate) use self::health::Standing;
 pub use self::hop::Leg;
-pub use self::pool::Candidate;
-pub use self::selector::{Gateway, Question, Ways};
-pub use self::silent_proxy::Silence;
+pub use self::pool::ProxyChain;
+pub use self::selector::{Candidates, PacQuery, ProxySelector};
+pub use self::silent_proxy::SilentProxy;
 pub use self::tunnel::{Builder, Tunnel};
 
 use crate::error::Error;
@@ -34,26 +34,26 @@ use crate::observe::logging::field::TunnelPath;
 /// Which way a tunnel goes; displays as `through 10.0.0.1:3128`, with those behind it, or
 /// `directly`.
 #[derive(Clone, Debug)]
-pub struct Via(Option<Candidate>);
+pub struct UpstreamPath(Option<ProxyChain>);
 
-impl Via {
+impl UpstreamPath {
     /// To the destination itself.
-    pub const DIRECTLY: Via = Via(None);
+    pub const DIRECTLY: UpstreamPath = UpstreamPath(None);
 
     /// Through this proxy, and those behind it.
-    fn through(candidate: Candidate) -> Via {
-        Via(Some(candidate))
+    fn through(candidate: ProxyChain) -> UpstreamPath {
+        UpstreamPath(Some(candidate))
     }
 
     /// The first proxy on it.
-    pub fn proxy(&self) -> Option<&Candidate> {
+    pub fn proxy(&self) -> Option<&ProxyChain> {
         self.0.as_ref()
     }
 
     /// The proxies on it, in their order.
     fn proxies(&self) -> Vec<String> {
         let candidates = self.0.iter();
-        let proxies = candidates.flat_map(Candidate::proxies);
+        let proxies = candidates.flat_map(ProxyChain::proxies);
         proxies.map(ToString::to_string).collect()
     }
 
@@ -65,7 +65,7 @@ impl Via {
     /// Whether no other way is tried after this error: it is an answer, and not a refusal after which
     /// the user lets the next proxy be tried.
     pub(crate) fn is_final(&self, error: &Error) -> bool {
-        let lets_others = |proxy: &Candidate| proxy.lets_others_try(error);
+        let lets_others = |proxy: &ProxyChain| proxy.lets_others_try(error);
         error.is_answer() && !self.proxy().map_or(false, lets_others)
     }
 
@@ -77,7 +77,7 @@ impl Via {
     }
 }
 
-impl fmt::Display for Via {
+impl fmt::Display for UpstreamPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(candidate) => write!(f, "through {}", candidate),

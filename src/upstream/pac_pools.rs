@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use log::warn;
 
-use super::pool::{Common, Hop, Known, Lineup};
-use super::{Candidate, Standing};
+use super::pool::{Common, Hop, Known, ProxyPool};
+use super::{ProxyChain, Standing};
 use crate::config::{ProxySpec, Schemes};
 use crate::upstream::pac::Verdict;
 
@@ -22,7 +22,7 @@ pub(super) struct Named {
 #[derive(Debug, Default)]
 struct Register {
     /// By the verdict, as it displays.
-    lineups: HashMap<String, Arc<Lineup>>,
+    lineups: HashMap<String, Arc<ProxyPool>>,
     /// By their specs, as they display.
     proxies: HashMap<String, Known>,
     /// What was said of answers.
@@ -32,7 +32,12 @@ struct Register {
 impl Named {
     /// The list of a verdict of this file: the same for the same one, and with the same proxies as
     /// others that name them.
-    pub(super) fn lineup(&self, common: &Arc<Common>, file: &str, verdict: Verdict) -> Arc<Lineup> {
+    pub(super) fn lineup(
+        &self,
+        common: &Arc<Common>,
+        file: &str,
+        verdict: Verdict,
+    ) -> Arc<ProxyPool> {
         let name = verdict.to_string();
         let mut register = self.register();
         register.note(file, &verdict.notes);
@@ -46,18 +51,18 @@ impl Named {
         }
         let proxies = verdict.proxies.into_iter();
         let proxies = proxies.map(|spec| register.known(spec, &common.route.schemes));
-        let lineup = Arc::new(Lineup::new(common, proxies.collect(), direct_after));
+        let lineup = Arc::new(ProxyPool::new(common, proxies.collect(), direct_after));
         register.lineups.insert(name, lineup.clone());
         lineup
     }
 
     /// What was learnt of each proxy: in use is one for the answers of any list.
-    pub(super) fn standings(&self) -> Vec<(Candidate, Standing)> {
-        let lineups: Vec<Arc<Lineup>> = self.register().lineups.values().cloned().collect();
+    pub(super) fn standings(&self) -> Vec<(ProxyChain, Standing)> {
+        let lineups: Vec<Arc<ProxyPool>> = self.register().lineups.values().cloned().collect();
         let mut all = BTreeMap::new();
-        for (proxy, standing) in lineups.iter().flat_map(Lineup::standings) {
+        for (proxy, standing) in lineups.iter().flat_map(ProxyPool::standings) {
             all.entry(proxy.to_string())
-                .and_modify(|(_, known): &mut (Candidate, Standing)| {
+                .and_modify(|(_, known): &mut (ProxyChain, Standing)| {
                     known.is_in_use |= standing.is_in_use
                 })
                 .or_insert((proxy, standing));
@@ -109,7 +114,7 @@ mod tests {
     use crate::error::Error;
 
     /// The list of these proxies.
-    fn lineup(named: &Named, proxies: &[String]) -> Arc<Lineup> {
+    fn lineup(named: &Named, proxies: &[String]) -> Arc<ProxyPool> {
         let verdict = Verdict {
             proxies: proxies.iter().map(|text| text.parse().unwrap()).collect(),
             ..Verdict::default()

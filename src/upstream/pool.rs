@@ -7,24 +7,24 @@ use std::time::Instant;
 use log::warn;
 
 use super::health::{Memory, Record, Standing};
-use super::{Leg, Via};
+use super::{Leg, UpstreamPath};
 use crate::config::{Family, HostPort, ProxySpec, Route, Schemes};
 use crate::error::{Error, Peer};
-use crate::proto::auth::Identity;
+use crate::proto::auth::AuthCache;
 
 /// One proxy: where it is, who we are to it, and how it wants to hear that.
 #[derive(Debug)]
 pub(super) struct Hop {
     pub(super) spec: ProxySpec,
     /// Where there is a password.
-    identity: Option<Identity>,
+    identity: Option<AuthCache>,
 }
 
 impl Hop {
     pub(super) fn new(spec: ProxySpec, schemes: &Schemes) -> Hop {
         let credentials = spec.credentials.clone();
         let credentials = credentials.filter(|_| spec.protocol.has_password());
-        let identity = credentials.map(|credentials| Identity::new(credentials, schemes.clone()));
+        let identity = credentials.map(|credentials| AuthCache::new(credentials, schemes.clone()));
         Hop { spec, identity }
     }
 }
@@ -73,24 +73,24 @@ impl From<Hop> for Known {
 
 /// Proxies in the order in which they are tried, and when the destination itself is.
 #[derive(Debug)]
-pub(super) struct Lineup {
+pub(super) struct ProxyPool {
     common: Arc<Common>,
     hops: Vec<Arc<Hop>>,
     memory: Memory,
 }
 
-impl Lineup {
+impl ProxyPool {
     /// Of these proxies, with the destination itself after so many of them, if at all.
     pub(super) fn new(
         common: &Arc<Common>,
         proxies: Vec<Known>,
         direct_after: Option<usize>,
-    ) -> Lineup {
+    ) -> ProxyPool {
         let (hops, records) = proxies
             .into_iter()
             .map(|known| (known.hop, known.record))
             .unzip();
-        Lineup {
+        ProxyPool {
             common: common.clone(),
             hops,
             memory: Memory::of(records, direct_after),
@@ -99,32 +99,32 @@ impl Lineup {
 
     /// The ways in the order in which one client shall try them now; an onlooker tells nobody how they
     /// fared, and so shall not take the turn of a client who does.
-    pub(super) fn ways(self: &Arc<Lineup>, is_onlooker: bool) -> Vec<Via> {
+    pub(super) fn ways(self: &Arc<ProxyPool>, is_onlooker: bool) -> Vec<UpstreamPath> {
         let now = self.common.now();
-        let mut proxies: Vec<Candidate> = (0..self.hops.len())
+        let mut proxies: Vec<ProxyChain> = (0..self.hops.len())
             .map(|place| self.candidate(place))
             .collect();
-        let place = |proxy: &Candidate| proxy.place;
+        let place = |proxy: &ProxyChain| proxy.place;
         if is_onlooker {
             self.memory.sort(&mut proxies, place, now);
         } else {
             self.memory.order(&mut proxies, place, now);
         }
         // In the same memory.
-        let mut ways: Vec<Via> = proxies.into_iter().map(Via::through).collect();
+        let mut ways: Vec<UpstreamPath> = proxies.into_iter().map(UpstreamPath::through).collect();
         if let Some(count) = self.memory.direct_after() {
-            ways.insert(count, Via::DIRECTLY);
+            ways.insert(count, UpstreamPath::DIRECTLY);
         }
         ways
     }
 
-    fn candidate(self: &Arc<Lineup>, place: usize) -> Candidate {
+    fn candidate(self: &Arc<ProxyPool>, place: usize) -> ProxyChain {
         let lineup = self.clone();
-        Candidate { lineup, place }
+        ProxyChain { lineup, place }
     }
 
     /// What was learnt of each proxy, in their order.
-    pub(super) fn standings(self: &Arc<Lineup>) -> Vec<(Candidate, Standing)> {
+    pub(super) fn standings(self: &Arc<ProxyPool>) -> Vec<(ProxyChain, Standing)> {
         let now = self.common.now();
         let standing = |place| (self.candidate(place), self.memory.standing(place, now));
         (0..self.hops.len()).map(standing).collect()
@@ -133,12 +133,12 @@ impl Lineup {
 
 /// One proxy of a lineup, with those behind it: a way that may be tried.
 #[derive(Clone, Debug)]
-pub struct Candidate {
-    lineup: Arc<Lineup>,
+pub struct ProxyChain {
+    lineup: Arc<ProxyPool>,
     place: usize,
 }
 
-impl Candidate {
+impl ProxyChain {
     /// The proxy that we connect to: where it is, and who we are to it.
     pub fn spec(&self) -> &ProxySpec {
         self.proxy(0)
@@ -185,7 +185,7 @@ impl Candidate {
     }
 
     /// Who we are to it, where there is a password.
-    pub(super) fn identity(&self, hop: usize) -> Option<&Identity> {
+    pub(super) fn identity(&self, hop: usize) -> Option<&AuthCache> {
         self.hop(hop).identity.as_ref()
     }
 
@@ -220,7 +220,7 @@ impl Candidate {
     }
 }
 
-impl fmt::Display for Candidate {
+impl fmt::Display for ProxyChain {
     /// `proxy.example:3128 via second.example:3128`, with every proxy on the way.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec().fmt(f)?;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pac_pools::Named;
-use super::pool::{Common, Hop, Known, Lineup};
-use super::{Attempts, Candidate, Standing, Via};
+use super::pool::{Common, Hop, Known, ProxyPool};
+use super::{Failover, ProxyChain, Standing, UpstreamPath};
 use crate::config::{HostPort, Route, Timeouts};
 use crate::error::Error;
 use crate::upstream::pac::{self, Pac};
 
 /// A [`Route`] and what was learnt of its proxies, for all tunnels and threads together.
 #[derive(Clone, Debug)]
-pub struct Gateway {
+pub struct ProxySelector {
     common: Arc<Common>,
     choice: Choice,
     is_onlooker: bool,
@@ -22,22 +22,22 @@ pub struct Gateway {
 #[derive(Clone, Debug)]
 enum Choice {
     /// The same for each destination.
-    Listed(Arc<Lineup>),
+    Listed(Arc<ProxyPool>),
     /// As the file says, for each.
     Decided(Pac, Arc<Named>),
 }
 
 /// How to get to a destination.
-pub enum Ways {
+pub enum Candidates {
     /// That is known.
-    Known(Attempts),
+    Known(Failover),
     /// The PAC file is to be asked.
-    Asked(Question),
+    Asked(PacQuery),
 }
 
-impl Gateway {
+impl ProxySelector {
     /// A gateway that has learnt nothing yet.
-    pub fn new(route: Route) -> Gateway {
+    pub fn new(route: Route) -> ProxySelector {
         let known = |spec| Known::from(Hop::new(spec, &route.schemes));
         let proxies: Vec<Known> = route.proxies.iter().cloned().map(known).collect();
         let is_last = proxies.is_empty() || route.direct_fallback;
@@ -45,9 +45,9 @@ impl Gateway {
         let common = Arc::new(Common::new(route));
         let choice = match &common.route.pac {
             Some(pac) => Choice::Decided(pac.clone(), Arc::default()),
-            None => Choice::Listed(Arc::new(Lineup::new(&common, proxies, direct_after))),
+            None => Choice::Listed(Arc::new(ProxyPool::new(&common, proxies, direct_after))),
         };
-        Gateway {
+        ProxySelector {
             common,
             choice,
             is_onlooker: false,
@@ -60,8 +60,8 @@ impl Gateway {
     }
 
     /// The same for somebody who tells nobody how the ways fared.
-    pub(crate) fn for_onlooker(&self) -> Gateway {
-        Gateway {
+    pub(crate) fn for_onlooker(&self) -> ProxySelector {
+        ProxySelector {
             is_onlooker: true,
             ..self.clone()
         }
@@ -73,7 +73,7 @@ impl Gateway {
     }
 
     /// What was learnt of each proxy, in the list's order, or of each that was named so far.
-    pub(crate) fn standings(&self) -> Vec<(Candidate, Standing)> {
+    pub(crate) fn standings(&self) -> Vec<(ProxyChain, Standing)> {
         match &self.choice {
             Choice::Listed(lineup) => lineup.standings(),
             Choice::Decided(_, named) => named.standings(),
@@ -82,12 +82,12 @@ impl Gateway {
 
     /// The ways to a destination in the order in which one client shall try them now: through one
     /// proxy after the other, or directly where NO_PROXY says so.
-    pub fn ways(&self, destination: &HostPort) -> Ways {
+    pub fn ways(&self, destination: &HostPort) -> Candidates {
         let ways = match &self.choice {
-            _ if self.route().is_direct(destination) => vec![Via::DIRECTLY],
+            _ if self.route().is_direct(destination) => vec![UpstreamPath::DIRECTLY],
             Choice::Listed(lineup) => lineup.ways(self.is_onlooker),
             Choice::Decided(pac, named) => {
-                return Ways::Asked(Question {
+                return Candidates::Asked(PacQuery {
                     pac: pac.clone(),
                     named: named.clone(),
                     common: self.common.clone(),
@@ -96,13 +96,13 @@ impl Gateway {
                 })
             }
         };
-        Ways::Known(Attempts::new(ways))
+        Candidates::Known(Failover::new(ways))
     }
 }
 
 /// What a PAC file is to be asked for one client. Cheap to clone, and to send to another thread.
 #[derive(Clone)]
-pub struct Question {
+pub struct PacQuery {
     pac: Pac,
     named: Arc<Named>,
     common: Arc<Common>,
@@ -110,7 +110,7 @@ pub struct Question {
     is_onlooker: bool,
 }
 
-impl Question {
+impl PacQuery {
     /// The file's name, fit to be shown.
     pub fn file(&self) -> &str {
         self.pac.name()
@@ -135,12 +135,12 @@ impl Question {
     /// # Errors
     ///
     /// When it isn't an answer.
-    pub fn attempts(&self, said: &str) -> Result<Attempts, Error> {
+    pub fn attempts(&self, said: &str) -> Result<Failover, Error> {
         let verdict = self.pac.read_answer(said);
         let verdict = verdict.map_err(|why| self.pac.undecided(&self.destination, why))?;
         let lineup = self.named.lineup(&self.common, self.file(), verdict);
         let ways = lineup.ways(self.is_onlooker);
-        Ok(Attempts::new(ways))
+        Ok(Failover::new(ways))
     }
 
     /// Both; blocks.
@@ -148,7 +148,7 @@ impl Question {
     /// # Errors
     ///
     /// Those of both.
-    pub fn answer(&self, limit: Duration) -> Result<Attempts, Error> {
+    pub fn answer(&self, limit: Duration) -> Result<Failover, Error> {
         self.attempts(&self.ask(limit)?)
     }
 
@@ -158,7 +158,7 @@ impl Question {
     }
 }
 
-impl fmt::Display for Gateway {
+impl fmt::Display for ProxySelector {
     /// `through proxy.example:3128`, with every proxy and those behind it, `as corp.pac says`, or
     /// `directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -188,16 +188,16 @@ mod tests {
     use super::*;
     use crate::config::{Family, Version};
 
-    fn gateway(proxies: &[&str], via: &[&str]) -> Gateway {
+    fn gateway(proxies: &[&str], via: &[&str]) -> ProxySelector {
         let specs = |urls: &[&str]| urls.iter().map(|url| url.parse().unwrap()).collect();
-        Gateway::new(Route {
+        ProxySelector::new(Route {
             proxies: specs(proxies),
             via: specs(via),
             ..Route::default()
         })
     }
 
-    fn way(gateway: &Gateway, place: usize) -> Candidate {
+    fn way(gateway: &ProxySelector, place: usize) -> ProxyChain {
         match &gateway.choice {
             Choice::Listed(lineup) => lineup.ways(false)[place].proxy().unwrap().clone(),
             other => panic!("{:?}", other),
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn which_version_is_ours_is_no_matter_to_who_takes_one_alone() {
         let version = |proxy: &str| {
-            let gateway = Gateway::new(Route {
+            let gateway = ProxySelector::new(Route {
                 proxies: vec![proxy.parse().unwrap()],
                 family: Family::V6,
                 ..Route::default()

@@ -19,7 +19,7 @@ const SUSPICION: &str =
 
 /// What is known of a proxy that is being asked, and has yet to reply.
 #[derive(Clone, Debug)]
-pub struct Silence {
+pub struct SilentProxy {
     peer: Peer,
     /// Where SOCKS is spoken.
     suspect: Option<Box<Suspect>>,
@@ -31,8 +31,8 @@ struct Suspect {
     path: TunnelPath,
 }
 
-impl Silence {
-    pub(super) fn of(leg: &Leg, has_spoken: Option<Arc<AtomicBool>>) -> Silence {
+impl SilentProxy {
+    pub(super) fn of(leg: &Leg, has_spoken: Option<Arc<AtomicBool>>) -> SilentProxy {
         let suspect = has_spoken.map(|has_spoken| {
             let proxies = leg.before().chain(Some(leg.spec()));
             let proxies = proxies.map(ToString::to_string).collect();
@@ -41,7 +41,7 @@ impl Silence {
                 path: TunnelPath::to(leg.target()).through(proxies),
             })
         });
-        Silence {
+        SilentProxy {
             peer: leg.peer(),
             suspect,
         }

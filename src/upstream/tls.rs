@@ -31,25 +31,25 @@ use crate::text::escape::{excerpt, Escaped};
 pub const ROUNDS: usize = 16;
 
 /// A connection's side of a handshake that hasn't begun.
-pub struct Session {
+pub struct TlsSetup {
     /// What OpenSSL shall do.
     pub ssl: Ssl,
     /// What it is going to find out about the peer.
-    pub doubt: Doubt,
+    pub doubt: VerifyReport,
     /// Who that is.
     pub peer: TlsPeer,
     /// How its end is judged.
     pub ending: Ending,
 }
 
-impl Session {
+impl TlsSetup {
     /// A session with the peer at `address`, as `spec` has it.
     ///
     /// # Errors
     ///
     /// When OpenSSL has no memory; `InvalidInput` for a host without a name, which it would take
     /// for any.
-    pub fn new(spec: &TlsSpec, address: &HostPort) -> io::Result<Session> {
+    pub fn new(spec: &TlsSpec, address: &HostPort) -> io::Result<TlsSetup> {
         let name = match &address.host {
             Host::Ip(ip) => ip.to_string(),
             Host::Name(name) => name.strip_suffix('.').unwrap_or(name).to_string(),
@@ -65,7 +65,7 @@ impl Session {
         let mut ssl = spec.connector().configure()?.into_ssl(&name)?;
         let flags = X509CheckFlags::NO_PARTIAL_WILDCARDS | X509CheckFlags::NEVER_CHECK_SUBJECT;
         ssl.param_mut().set_hostflags(flags);
-        let doubt = Doubt {
+        let doubt = VerifyReport {
             found: Arc::default(),
             insecure: spec.is_insecure(),
             peer: spec.peer(),
@@ -85,7 +85,7 @@ impl Session {
             // To the end, where a fault ends nothing: who takes anybody shall know of each.
             is_good || goes_on
         });
-        Ok(Session {
+        Ok(TlsSetup {
             ssl,
             doubt,
             peer,
@@ -157,13 +157,13 @@ impl Ending {
 
 /// What is wrong with the peer's certificate, once it has been looked at.
 #[derive(Clone, Debug)]
-pub struct Doubt {
+pub struct VerifyReport {
     found: Arc<Mutex<Vec<Why>>>,
     insecure: bool,
     peer: TlsPeer,
 }
 
-impl Doubt {
+impl VerifyReport {
     /// After a handshake that failed: why.
     pub fn explain(&self, error: ssl::Error) -> io::Error {
         match self.take() {
@@ -221,7 +221,7 @@ struct Why {
 }
 
 impl Why {
-    fn plain(text: impl Into<String>) -> Why {
+    fn unmap_ipv4(text: impl Into<String>) -> Why {
         Why {
             text: text.into(),
             is_advised: false,
@@ -261,7 +261,7 @@ fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Why {
     let verdict = chain.error();
     let certificate = match chain.current_cert() {
         Some(certificate) => certificate,
-        None => return Why::plain(format!("its certificate: {}", verdict.error_string())),
+        None => return Why::unmap_ipv4(format!("its certificate: {}", verdict.error_string())),
     };
     let whose = if chain.error_depth() == 0 {
         "its certificate"
@@ -275,7 +275,7 @@ fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Why {
             days_ahead(certificate)
         )),
         verdicts::HAS_EXPIRED => {
-            Why::plain(format!("{} has expired, {}", whose, days_ago(certificate)))
+            Why::unmap_ipv4(format!("{} has expired, {}", whose, days_ago(certificate)))
         }
         verdicts::SELF_SIGNED => Why::advised(format!(
             "its certificate is self-signed: if it is the right one, give it as {}",
@@ -288,12 +288,12 @@ fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Why {
                 peer.terms().cacert
             ))
         }
-        verdicts::HOST_MISMATCH | verdicts::ADDRESS_MISMATCH => Why::plain(format!(
+        verdicts::HOST_MISMATCH | verdicts::ADDRESS_MISMATCH => Why::unmap_ipv4(format!(
             "its certificate is for {}, not {}",
             names(certificate),
             name
         )),
-        _ => Why::plain(format!("{}: {}", whose, verdict.error_string())),
+        _ => Why::unmap_ipv4(format!("{}: {}", whose, verdict.error_string())),
     }
 }
 
@@ -428,8 +428,8 @@ fn meaning(reason: &str, peer: TlsPeer) -> Why {
         | "record layer failure" => {
             Why::advised(format!("it doesn't speak TLS: {}", peer.terms().otherwise))
         }
-        "unsupported protocol" | "version too low" => Why::plain(TOO_OLD),
-        _ => Why::plain(format!("TLS: {}", reason)),
+        "unsupported protocol" | "version too low" => Why::unmap_ipv4(TOO_OLD),
+        _ => Why::unmap_ipv4(format!("TLS: {}", reason)),
     }
 }
 
@@ -443,7 +443,7 @@ const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
 fn objection(alert: &str, peer: TlsPeer) -> Why {
     let cert = peer.terms().cert;
     match alert {
-        "protocol version" => Why::plain(TOO_OLD),
+        "protocol version" => Why::unmap_ipv4(TOO_OLD),
         "certificate required" => {
             Why::advised(format!("it asks for a certificate of ours: give {}", cert))
         }
@@ -458,10 +458,12 @@ fn objection(alert: &str, peer: TlsPeer) -> Why {
         | "certificate expired"
         | "certificate unknown"
         | "unknown ca"
-        | "access denied" => Why::plain(format!("it doesn't take our certificate: {}", alert)),
+        | "access denied" => Why::unmap_ipv4(format!("it doesn't take our certificate: {}", alert)),
         "no application protocol" => Why::advised(NO_HTTP_1_1),
-        "unrecognized name" => Why::plain("it doesn't know itself by this name: unrecognized name"),
-        _ => Why::plain(format!("it ended TLS: {}", alert)),
+        "unrecognized name" => {
+            Why::unmap_ipv4("it doesn't know itself by this name: unrecognized name")
+        }
+        _ => Why::unmap_ipv4(format!("it ended TLS: {}", alert)),
     }
 }
 
@@ -479,11 +481,11 @@ mod tests {
     fn an_empty_name_never_reaches_openssl() {
         let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
         for name in &["", "."] {
-            let empty = Session::new(&spec, &at(Host::Name(name.to_string())));
+            let empty = TlsSetup::new(&spec, &at(Host::Name(name.to_string())));
             let kind = empty.err().map(|e| e.kind());
             assert_eq!(kind, Some(io::ErrorKind::InvalidInput), "{:?}", name);
         }
-        assert!(Session::new(&spec, &at(Host::Name("proxy.example.".into()))).is_ok());
+        assert!(TlsSetup::new(&spec, &at(Host::Name("proxy.example.".into()))).is_ok());
     }
 
     /// What of openssl 0.10.50, which the lock file holds for rustc 1.48, advisories name, and what
@@ -533,7 +535,7 @@ mod tests {
             (Host::Ip([127, 0, 0, 1].into()), None),
             (Host::Ip("::1".parse().unwrap()), None),
         ] {
-            let session = Session::new(&spec, &at(host.clone())).unwrap();
+            let session = TlsSetup::new(&spec, &at(host.clone())).unwrap();
             let name = session.ssl.servername(ssl::NameType::HOST_NAME);
             assert_eq!(name, *told);
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Gateway;
+use super::ProxySelector;
 use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, ProxySpec, Route};
 
 /// A destination and the gateway to it. Cheap to clone, and to send to another thread.
@@ -20,9 +20,9 @@ use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, Pro
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tunnel {
-    shared: Arc<(Destination, Gateway)>,
+    shared: Arc<(Destination, ProxySelector)>,
     is_of_guest: bool,
-    is_elsewhere: bool,
+    exclude_local: bool,
 }
 
 impl Tunnel {
@@ -36,16 +36,16 @@ impl Tunnel {
 
     /// A tunnel through a gateway that others use too: what one learns of a dead proxy, all
     /// know.
-    pub fn new(destination: impl Into<Destination>, gateway: &Gateway) -> Tunnel {
+    pub fn new(destination: impl Into<Destination>, gateway: &ProxySelector) -> Tunnel {
         Tunnel {
             shared: Arc::new((destination.into(), gateway.clone())),
             is_of_guest: false,
-            is_elsewhere: false,
+            exclude_local: false,
         }
     }
 
     /// The same, to a destination that a client named, and not the configuration.
-    pub fn of_guest(destination: HostPort, gateway: &Gateway) -> Tunnel {
+    pub fn of_guest(destination: HostPort, gateway: &ProxySelector) -> Tunnel {
         Tunnel {
             is_of_guest: true,
             ..Tunnel::new(destination, gateway)
@@ -55,7 +55,7 @@ impl Tunnel {
     /// The same, where this machine itself and its link are no destination to be reached directly.
     pub fn elsewhere(self) -> Tunnel {
         Tunnel {
-            is_elsewhere: true,
+            exclude_local: true,
             ..self
         }
     }
@@ -63,7 +63,7 @@ impl Tunnel {
     /// Which addresses of the destination are tried, where it is reached directly.
     pub fn family(&self) -> Family {
         let family = self.gateway().route().family;
-        if self.is_elsewhere {
+        if self.exclude_local {
             family.elsewhere()
         } else {
             family
@@ -82,7 +82,7 @@ impl Tunnel {
     }
 
     /// By which way.
-    pub fn gateway(&self) -> &Gateway {
+    pub fn gateway(&self) -> &ProxySelector {
         &self.shared.1
     }
 
@@ -105,7 +105,7 @@ impl Tunnel {
 impl PartialEq for Tunnel {
     /// Whether both lead to the same by the same way, whatever was learnt of its proxies.
     fn eq(&self, other: &Tunnel) -> bool {
-        let kind = |tunnel: &Tunnel| (tunnel.is_of_guest, tunnel.is_elsewhere);
+        let kind = |tunnel: &Tunnel| (tunnel.is_of_guest, tunnel.exclude_local);
         let (route, others) = (self.gateway().route(), other.gateway().route());
         self.destination() == other.destination()
             && kind(self) == kind(other)
@@ -178,7 +178,7 @@ impl Builder {
         if self.route.proxies.is_empty() && !self.route.via.is_empty() {
             self.route.proxies.push(self.route.via.remove(0));
         }
-        Tunnel::new(self.destination, &Gateway::new(self.route))
+        Tunnel::new(self.destination, &ProxySelector::new(self.route))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use ptunnel::upstream::pac::{Outfit, Pac};
+use ptunnel::upstream::pac::{Pac, ProxyDefaults};
 
 use crate::route::{origin, proxy};
 use crate::serve::granted;
@@ -650,7 +650,9 @@ fn a_file_that_can_not_be_used_ends_it_at_the_start_with_2() {
 fn a_program_that_is_not_prepared_for_it_is_told_how() {
     let folder = TempDir::new();
     let file = folder.file("corp.pac", saying("return 'DIRECT'"));
-    let why = Pac::read(&file, Outfit::default()).unwrap_err().to_string();
+    let why = Pac::read(&file, ProxyDefaults::default())
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("ptunnel::upstream::pac::enable()"), "{}", why);
 }
 

@@ -13,7 +13,7 @@ use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::X509;
 
-use super::messages::TlsTerms;
+use super::messages::TlsMessages;
 use super::{TlsOptions, TlsPeer};
 use crate::config::HostPort;
 use crate::error::Error;
@@ -165,7 +165,7 @@ fn trust_only(
     builder: &mut SslConnectorBuilder,
     path: &str,
     files: &mut Files,
-    terms: &TlsTerms,
+    terms: &TlsMessages,
 ) -> Result<(), Error> {
     let fail = |why: String| complaint(terms.cacert, path, why);
     let certificates = files.certificates(path).map_err(fail)?;
@@ -187,7 +187,7 @@ fn identify(
     cert: &str,
     key: &str,
     files: &mut Files,
-    terms: &TlsTerms,
+    terms: &TlsMessages,
 ) -> Result<(), Error> {
     let fail = |why: String| complaint(terms.cert, cert, why);
     let mut chain = files.certificates(cert).map_err(fail)?.into_iter();

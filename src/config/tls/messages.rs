@@ -3,7 +3,7 @@
 use super::TlsPeer;
 
 /// What an error of TLS names for somebody to do.
-pub(crate) struct TlsTerms {
+pub(crate) struct TlsMessages {
     /// The option for the CAs to trust.
     pub(crate) cacert: &'static str,
     /// That for our certificate.
@@ -18,16 +18,16 @@ pub(crate) struct TlsTerms {
 
 impl TlsPeer {
     /// Those of this kind.
-    pub(crate) fn terms(self) -> &'static TlsTerms {
+    pub(crate) fn terms(self) -> &'static TlsMessages {
         match self {
-            TlsPeer::Proxy => &TlsTerms {
+            TlsPeer::Proxy => &TlsMessages {
                 cacert: "--proxy-cacert",
                 cert: "--proxy-cert",
                 key: "--proxy-key",
                 insecure: "--proxy-insecure",
                 otherwise: "try http://",
             },
-            TlsPeer::Destination => &TlsTerms {
+            TlsPeer::Destination => &TlsMessages {
                 cacert: "--cacert",
                 cert: "--cert",
                 key: "--key",

@@ -1,4 +1,4 @@
-//! The CONNECT exchange over one connection: an [`Exchange`] driven by a stream.
+//! The CONNECT exchange over one connection: an [`Negotiation`] driven by a stream.
 
 use std::error;
 use std::fmt;
@@ -10,7 +10,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use crate::config::HostPort;
 use crate::engine::io::{poll_io, Rewind};
 use crate::error::{Error, Peer};
-use crate::proto::{Exchange, Malformed, Outcome, Refusal, Step};
+use crate::proto::{Malformed, Negotiation, Outcome, Refusal, Step};
 
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;
@@ -39,7 +39,7 @@ pub struct Connect<S> {
 
 struct Talk<S> {
     stream: S,
-    exchange: Exchange,
+    exchange: Negotiation,
     /// What is being sent; empty while a reply is awaited.
     bytes: Vec<u8>,
     sent: usize,
@@ -66,7 +66,7 @@ impl<S> fmt::Debug for Connect<S> {
 impl<S: AsyncRead + AsyncWrite> Connect<S> {
     /// Will ask over `stream` when it is polled: a [`Request`](crate::proto::Request), or an
     /// exchange that was begun on another connection.
-    pub fn new(stream: S, exchange: impl Into<Exchange>) -> Connect<S> {
+    pub fn new(stream: S, exchange: impl Into<Negotiation>) -> Connect<S> {
         let mut exchange = exchange.into();
         let bytes = exchange.begin();
         Connect {

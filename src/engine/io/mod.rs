@@ -19,8 +19,8 @@ mod upstream;
 
 pub use self::reactor::Handle;
 pub use self::rewind::Rewind;
-pub(crate) use self::socket::Accepting;
-pub use self::socket::{Connecting, Listening, Socket};
+pub(crate) use self::socket::Acceptor;
+pub use self::socket::{BoundSocket, Connecting, Socket};
 #[cfg(feature = "tls")]
 pub use self::tls::TlsStream;
 pub(crate) use self::transport::poll_io;

@@ -20,7 +20,7 @@ use super::transport::poll_io;
 use super::{Handle, Transport};
 use crate::config::Keepalive;
 use crate::listener::bind::Listen;
-use crate::listener::socket_activation::{self, Inherited};
+use crate::listener::socket_activation::{self, InheritedSocket};
 use crate::os::delivery::unacknowledged;
 use crate::os::sys::{self, Pipe};
 use crate::text::escape::Escaped;
@@ -242,7 +242,7 @@ impl Future for Connecting {
 
 /// A listening TCP or Unix socket, bound but not yet on any reactor, so that it may go to a thread.
 #[derive(Debug)]
-pub struct Listening {
+pub struct BoundSocket {
     io: socket2::Socket,
     /// Of a Unix socket.
     path: Option<PathBuf>,
@@ -251,7 +251,7 @@ pub struct Listening {
 /// Clients that the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 1024;
 
-impl Listening {
+impl BoundSocket {
     /// Binds and listens. `shared` lets other sockets of this user listen on the same port and
     /// share its clients (SO_REUSEPORT): one for each thread.
     ///
@@ -264,7 +264,7 @@ impl Listening {
         address: &SocketAddr,
         shared: bool,
         keepalive: Option<Keepalive>,
-    ) -> io::Result<Listening> {
+    ) -> io::Result<BoundSocket> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let io = socket2::Socket::new(Domain::for_address(*address), kind, Some(Protocol::TCP))?;
         if address.is_ipv6() {
@@ -277,7 +277,7 @@ impl Listening {
         set_keepalive(&io, keepalive)?;
         io.bind(&SockAddr::from(*address))?;
         io.listen(BACKLOG)?;
-        Ok(Listening { io, path: None })
+        Ok(BoundSocket { io, path: None })
     }
 
     /// Binds a Unix socket to which its owner alone may connect.
@@ -285,13 +285,13 @@ impl Listening {
     /// # Errors
     ///
     /// Those of the system: in use, not permitted, no such folder.
-    pub fn bind_path(path: &Path) -> io::Result<Listening> {
+    pub fn bind_path(path: &Path) -> io::Result<BoundSocket> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let io = socket2::Socket::new(Domain::UNIX, kind, None)?;
         // Before there is a file: nobody gets in meanwhile.
         sys::set_mode(&io, 0o600)?;
         io.bind(&SockAddr::unix(path)?)?;
-        Ok(Listening {
+        Ok(BoundSocket {
             io,
             path: Some(path.to_path_buf()),
         })
@@ -318,9 +318,9 @@ impl Listening {
         }
     }
 
-    pub(crate) fn register(self, handle: &Handle) -> io::Result<Accepting> {
+    pub(crate) fn register(self, handle: &Handle) -> io::Result<Acceptor> {
         let registration = handle.register(&self.io, Readiness::READ)?;
-        Ok(Accepting {
+        Ok(Acceptor {
             registration,
             listening: self,
             handle: handle.clone(),
@@ -328,27 +328,27 @@ impl Listening {
     }
 }
 
-impl Listen for Listening {
+impl Listen for BoundSocket {
     fn bind(
         address: &SocketAddr,
         shared: bool,
         keepalive: Option<Keepalive>,
-    ) -> io::Result<Listening> {
-        Listening::bind(address, shared, keepalive)
+    ) -> io::Result<BoundSocket> {
+        BoundSocket::bind(address, shared, keepalive)
     }
 
-    fn bind_path(path: &Path) -> io::Result<Listening> {
-        Listening::bind_path(path)
+    fn bind_path(path: &Path) -> io::Result<BoundSocket> {
+        BoundSocket::bind_path(path)
     }
 
     fn listen(&self) -> io::Result<()> {
         self.io.listen(BACKLOG)
     }
 
-    fn adopt(socket: Inherited, keepalive: Option<Keepalive>) -> io::Result<Listening> {
+    fn adopt(socket: InheritedSocket, keepalive: Option<Keepalive>) -> io::Result<BoundSocket> {
         let (socket, path) = match socket {
-            Inherited::Tcp(tcp) => (socket2::Socket::from(tcp), None),
-            Inherited::Unix(unix) => {
+            InheritedSocket::Tcp(tcp) => (socket2::Socket::from(tcp), None),
+            InheritedSocket::Unix(unix) => {
                 let path = unix.local_addr()?.as_pathname().map(Path::to_path_buf);
                 (unix.into(), Some(path.unwrap_or_default()))
             }
@@ -361,11 +361,11 @@ impl Listen for Listening {
             set_keepalive(&socket, keepalive)?;
         }
         socket.set_nonblocking(true)?;
-        Ok(Listening { io: socket, path })
+        Ok(BoundSocket { io: socket, path })
     }
 
-    fn try_clone(&self) -> io::Result<Listening> {
-        Ok(Listening {
+    fn try_clone(&self) -> io::Result<BoundSocket> {
+        Ok(BoundSocket {
             io: self.io.try_clone()?,
             path: self.path.clone(),
         })
@@ -378,14 +378,14 @@ impl Listen for Listening {
 
 /// A listening socket on a reactor.
 #[derive(Debug)]
-pub(crate) struct Accepting {
+pub(crate) struct Acceptor {
     // Dropped first: the descriptor is deregistered before it is closed.
     registration: Registration,
-    listening: Listening,
+    listening: BoundSocket,
     handle: Handle,
 }
 
-impl Accepting {
+impl Acceptor {
     /// The next client, as the kernel hands it over: every error is passed on. One of a Unix socket
     /// has no address.
     pub(crate) fn poll_accept(&mut self) -> Poll<(Socket, Option<SocketAddr>), io::Error> {

@@ -6,7 +6,7 @@ use std::io;
 
 use futures::{Async, Poll};
 
-use super::half::{Broken, Round};
+use super::half::{CopyError, Progress};
 use crate::engine::io::Transport;
 
 /// The scratch buffer's size: the most that a blocked direction can come to own.
@@ -14,7 +14,7 @@ const SCRATCH: usize = 32 * 1024;
 
 thread_local! {
     /// What every direction of this thread reads into. It is empty between two rounds: what
-    /// stays unwritten moves to the direction's [`Backlog`] before the round ends.
+    /// stays unwritten moves to the direction's [`WriteBuffer`] before the round ends.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH]);
 }
 
@@ -22,28 +22,28 @@ thread_local! {
 pub(super) fn round<R, W>(
     reader: &mut R,
     writer: &mut W,
-    backlog: &mut Backlog,
+    backlog: &mut WriteBuffer,
     carried: &mut u64,
-) -> Result<Round, Broken>
+) -> Result<Progress, CopyError>
 where
     R: Transport,
     W: Transport,
 {
     if reader.is_blocked() {
-        return Ok(Round::Blocked); // half of all polls: it was the other direction's event
+        return Ok(Progress::Blocked); // half of all polls: it was the other direction's event
     }
     BUFFER.with(|buffer| {
         let buffer = &mut **buffer.borrow_mut();
         let count = match reader.read(buffer) {
-            Ok(0) => return Ok(Round::End),
+            Ok(0) => return Ok(Progress::End),
             Ok(count) => count,
-            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Round::Blocked),
-            Err(e) => return Err(Broken::Read(e)),
+            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Blocked),
+            Err(e) => return Err(CopyError::Read(e)),
         };
         let written = match writer.write(&buffer[..count]) {
             Ok(written) => written,
             Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(e) => return Err(Broken::Write(e)),
+            Err(e) => return Err(CopyError::Write(e)),
         };
         *carried += written as u64;
         if written < count {
@@ -51,20 +51,20 @@ where
         }
         let filled = count == buffer.len();
         if !filled && written == count && reader.is_drained() {
-            return Ok(Round::Blocked);
+            return Ok(Progress::Blocked);
         }
-        Ok(Round::Moved { filled })
+        Ok(Progress::Moved { filled })
     })
 }
 
 /// What was read and not written yet: memory of the direction's own, for as long as needed.
 #[derive(Debug, Default)]
-pub(super) struct Backlog {
+pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Backlog {
+impl WriteBuffer {
     fn keep(&mut self, bytes: &[u8]) {
         self.own(bytes.to_vec());
     }
@@ -81,22 +81,22 @@ impl Backlog {
     }
 
     /// Ready when there is nothing left, and the memory is given back.
-    pub(super) fn write_to<W>(&mut self, writer: &mut W, carried: &mut u64) -> Poll<(), Broken>
+    pub(super) fn write_to<W>(&mut self, writer: &mut W, carried: &mut u64) -> Poll<(), CopyError>
     where
         W: Transport,
     {
         while self.written < self.bytes.len() {
             match writer.write(&self.bytes[self.written..]) {
-                Ok(0) => return Err(Broken::Write(io::ErrorKind::WriteZero.into())),
+                Ok(0) => return Err(CopyError::Write(io::ErrorKind::WriteZero.into())),
                 Ok(written) => {
                     self.written += written;
                     *carried += written as u64;
                 }
                 Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Async::NotReady),
-                Err(e) => return Err(Broken::Write(e)),
+                Err(e) => return Err(CopyError::Write(e)),
             }
         }
-        *self = Backlog::default();
+        *self = WriteBuffer::default();
         Ok(Async::Ready(()))
     }
 }

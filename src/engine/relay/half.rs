@@ -18,8 +18,8 @@ use std::io;
 
 use futures::{task, try_ready, Async, Poll};
 
-use super::copy::{self, Backlog};
-use super::splice::{Loan, Spliced};
+use super::copy::{self, WriteBuffer};
+use super::splice::{PooledPipe, Spliced};
 use crate::config::Splice;
 use crate::engine::io::Transport;
 use crate::os::exhaustion::is_shortage;
@@ -38,7 +38,7 @@ const FULL: u8 = 2;
 #[derive(Debug)]
 pub(super) struct HalfDuplex {
     state: State,
-    backlog: Backlog,
+    backlog: WriteBuffer,
     carried: u64,
     splice: Splice,
     /// Full scratch buffers in a row, up to [`FULL`].
@@ -54,7 +54,7 @@ pub(super) struct HalfDuplex {
 #[derive(Debug)]
 enum State {
     Copying,
-    Splicing(Loan),
+    Splicing(PooledPipe),
     Holding,
     Ending,
     /// With what the other direction had carried by then, if that one went on.
@@ -73,7 +73,7 @@ pub(super) enum End {
 }
 
 /// What a round came to.
-pub(super) enum Round {
+pub(super) enum Progress {
     /// Something moved, and more may.
     Moved { filled: bool },
     /// Nothing more for now; the current task is notified when there is.
@@ -84,7 +84,7 @@ pub(super) enum Round {
 
 /// Which half of the work failed.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum CopyError {
     /// There is nothing more to read.
     Read(io::Error),
     /// The reader has failed, and what it received before may still be read.
@@ -96,7 +96,7 @@ impl HalfDuplex {
     pub(super) fn new(splice: Splice) -> HalfDuplex {
         HalfDuplex {
             state: State::Copying,
-            backlog: Backlog::default(),
+            backlog: WriteBuffer::default(),
             carried: 0,
             splice,
             full: 0,
@@ -169,7 +169,7 @@ impl HalfDuplex {
 
     /// Ready once the reader has ended, and from then on; once all is delivered if it has failed,
     /// which is returned once.
-    pub(super) fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<End, Broken>
+    pub(super) fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<End, CopyError>
     where
         R: Transport,
         W: Transport,
@@ -177,17 +177,17 @@ impl HalfDuplex {
         loop {
             let was_torn = self.torn;
             match self.advance(reader, writer) {
-                Err(Broken::Read(e)) => {
+                Err(CopyError::Read(e)) => {
                     self.torn = true;
                     self.state = State::Delivering(0);
                     if !was_torn {
-                        return Err(Broken::Read(e));
+                        return Err(CopyError::Read(e));
                     }
                 }
-                Err(Broken::Noticed(e)) => {
+                Err(CopyError::Noticed(e)) => {
                     self.tear(&e);
                     if !was_torn {
-                        return Err(Broken::Noticed(e));
+                        return Err(CopyError::Noticed(e));
                     }
                 }
                 polled => return polled,
@@ -195,7 +195,7 @@ impl HalfDuplex {
         }
     }
 
-    fn advance<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<End, Broken>
+    fn advance<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<End, CopyError>
     where
         R: Transport,
         W: Transport,
@@ -217,12 +217,12 @@ impl HalfDuplex {
                     copy::round(reader, writer, &mut self.backlog, &mut self.carried)?
                 }
                 State::Splicing(loan) => match loan.round(reader, writer, &mut self.carried)? {
-                    Spliced::Round(round) => round,
+                    Spliced::Progress(round) => round,
                     Spliced::Copy => {
                         copy::round(reader, writer, &mut self.backlog, &mut self.carried)?
                     }
                     Spliced::Refused => {
-                        loan.take(&mut self.backlog).map_err(Broken::Write)?;
+                        loan.take(&mut self.backlog).map_err(CopyError::Write)?;
                         self.splice = Splice::Never;
                         self.state = State::Copying;
                         continue;
@@ -230,13 +230,13 @@ impl HalfDuplex {
                 },
                 State::Holding => return ended(reader, End::Held),
                 State::Ending => {
-                    try_ready!(writer.shutdown().map_err(Broken::Write));
+                    try_ready!(writer.shutdown().map_err(CopyError::Write));
                     self.state = State::Ended(None);
                     continue; // `Ended` looks for an error: there may be no other poll
                 }
                 State::Ended(_) => return ended(reader, End::Passed),
                 State::Delivering(count) => {
-                    writer.check().map_err(Broken::Write)?;
+                    writer.check().map_err(CopyError::Write)?;
                     *count = writer.unacknowledged();
                     return Ok(match count {
                         0 => Async::Ready(End::Held),
@@ -245,9 +245,9 @@ impl HalfDuplex {
                 }
             };
             match round {
-                Round::Moved { filled: true } => self.full = FULL.min(self.full + 1),
-                Round::Moved { filled: false } => self.full = 0,
-                Round::Blocked => {
+                Progress::Moved { filled: true } => self.full = FULL.min(self.full + 1),
+                Progress::Moved { filled: false } => self.full = 0,
+                Progress::Blocked => {
                     self.give_back_pipe();
                     match &self.state {
                         State::Splicing(_) => return stalled(reader), // the pipe isn't empty
@@ -255,9 +255,9 @@ impl HalfDuplex {
                         _ => return Ok(Async::NotReady),
                     }
                 }
-                Round::End if self.torn => self.state = State::Delivering(0),
-                Round::End if self.holds => self.state = State::Holding,
-                Round::End => self.state = State::Ending,
+                Progress::End if self.torn => self.state = State::Delivering(0),
+                Progress::End if self.holds => self.state = State::Holding,
+                Progress::End => self.state = State::Ending,
             }
             if self.carried >= enough {
                 break;
@@ -268,7 +268,7 @@ impl HalfDuplex {
     }
 
     /// A pipe, if this direction shall splice now, can, and one is to be had.
-    fn borrow_pipe<R, W>(&mut self, reader: &mut R, writer: &W) -> Option<Loan>
+    fn borrow_pipe<R, W>(&mut self, reader: &mut R, writer: &W) -> Option<PooledPipe>
     where
         R: Transport,
         W: Transport,
@@ -281,7 +281,7 @@ impl HalfDuplex {
         if !wanted || !reader.can_splice() || !writer.can_splice() || reader.is_blocked() {
             return None;
         }
-        let loan = Loan::new();
+        let loan = PooledPipe::new();
         if loan.is_none() {
             self.full = 0; // ask again after as many full buffers
         }
@@ -301,12 +301,12 @@ impl HalfDuplex {
 }
 
 /// Nothing is read for now, so a reader that was reset wouldn't be noticed by its reads.
-fn stalled<R: Transport>(reader: &mut R) -> Poll<End, Broken> {
-    reader.check().map_err(Broken::Noticed)?;
+fn stalled<R: Transport>(reader: &mut R) -> Poll<End, CopyError> {
+    reader.check().map_err(CopyError::Noticed)?;
     Ok(Async::NotReady)
 }
 
 /// The same of a reader that has ended.
-fn ended<R: Transport>(reader: &mut R, end: End) -> Poll<End, Broken> {
+fn ended<R: Transport>(reader: &mut R, end: End) -> Poll<End, CopyError> {
     stalled(reader).map(|_| Async::Ready(end))
 }

@@ -9,7 +9,7 @@ use crate::engine::timer::{Clock, Watched};
 
 /// How long a relay waits while nothing moves; `None` is for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct IdleTimeouts {
     /// With both directions open.
     pub idle: Option<Duration>,
     /// Once one direction has ended.
@@ -19,10 +19,10 @@ pub struct Patience {
     pub half_close_delay: Option<Duration>,
 }
 
-impl Default for Patience {
+impl Default for IdleTimeouts {
     /// No limit, and the client's end is passed on at once.
-    fn default() -> Patience {
-        Patience {
+    fn default() -> IdleTimeouts {
+        IdleTimeouts {
             idle: None,
             linger: None,
             half_close_delay: Some(Duration::default()),
@@ -30,9 +30,9 @@ impl Default for Patience {
     }
 }
 
-impl From<&Timeouts> for Patience {
-    fn from(timeouts: &Timeouts) -> Patience {
-        Patience {
+impl From<&Timeouts> for IdleTimeouts {
+    fn from(timeouts: &Timeouts) -> IdleTimeouts {
+        IdleTimeouts {
             idle: timeouts.idle,
             linger: timeouts.linger,
             half_close_delay: timeouts.half_close_delay,
@@ -40,7 +40,7 @@ impl From<&Timeouts> for Patience {
     }
 }
 
-impl Patience {
+impl IdleTimeouts {
     /// Whether the client's end isn't passed on at once.
     pub(super) fn holds_end(&self) -> bool {
         self.half_close_delay != Some(Duration::default())
@@ -77,19 +77,19 @@ pub(super) enum Over {
     /// The client's end is passed on.
     Hold,
     /// The tunnel is cut: nothing moved for so long.
-    Silence(Duration),
+    SilentProxy(Duration),
 }
 
 /// One relay's eye on the clock. Watched only while it has a limit.
-pub(super) struct Watch {
-    patience: Rc<Patience>,
+pub(super) struct IdleTimer {
+    patience: Rc<IdleTimeouts>,
     clock: Clock,
     watched: Option<Watched>,
 }
 
-impl Watch {
-    pub(super) fn new(patience: &Rc<Patience>, clock: &Clock) -> Watch {
-        Watch {
+impl IdleTimer {
+    pub(super) fn new(patience: &Rc<IdleTimeouts>, clock: &Clock) -> IdleTimer {
+        IdleTimer {
             patience: patience.clone(),
             clock: clock.clone(),
             watched: None,
@@ -131,12 +131,12 @@ impl Watch {
             watched.restart(limit); // the next phase has all of its time
             Some(Over::Hold)
         } else {
-            Some(Over::Silence(limit))
+            Some(Over::SilentProxy(limit))
         }
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for IdleTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("patience", &self.patience)

@@ -20,28 +20,28 @@ use std::time::Instant;
 
 use futures::{task, Async, Future, Poll};
 
-pub use self::idle::Patience;
+pub use self::idle::IdleTimeouts;
 
-use self::half::{Broken, End, HalfDuplex};
-use self::idle::{Over, Phase, Watch};
+use self::half::{CopyError, End, HalfDuplex};
+use self::idle::{IdleTimer, Over, Phase};
 use super::timer::Clock;
 use crate::config::Splice;
 use crate::engine::io::Transport;
-use crate::observe::access_log::{breaks_request, Closed, Cut, Side, Traffic};
-use crate::observe::stats::Gauge;
+use crate::observe::access_log::{breaks_request, Closed, RelayError, Side, Traffic};
+use crate::observe::stats::ByteRecorder;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
-/// Resolves to [`Closed`]; to a [`Cut`] when it couldn't go on. Both streams are dropped
+/// Resolves to [`Closed`]; to a [`RelayError`] when it couldn't go on. Both streams are dropped
 /// with the future; unless both directions had ended, their peers see a reset.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct Relay<C: Transport, U: Transport, G: Gauge = ()> {
+pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     client: C,
     upstream: U,
     upload: HalfDuplex,
     download: HalfDuplex,
-    watch: Option<Watch>,
+    watch: Option<IdleTimer>,
     /// Boxed, since most tunnels never need it.
     failure: Option<Box<Failure>>,
     gauge: G,
@@ -65,7 +65,7 @@ impl<C: Transport, U: Transport> Relay<C, U> {
     }
 }
 
-impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
+impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
     /// The same, which lets others see what it has carried so far.
     pub fn gauged(client: C, upstream: U, gauge: G) -> Relay<C, U, G> {
         Relay {
@@ -88,9 +88,9 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
 
     /// Ends tunnels in which nothing moves, and holds the client's end back; `clock` must be
     /// ticking. Shared, so that a tunnel weighs no more for each limit that there is.
-    pub fn patience(mut self, patience: &Rc<Patience>, clock: &Clock) -> Relay<C, U, G> {
+    pub fn patience(mut self, patience: &Rc<IdleTimeouts>, clock: &Clock) -> Relay<C, U, G> {
         self.upload.set_holds(patience.holds_end());
-        self.watch = Some(Watch::new(patience, clock));
+        self.watch = Some(IdleTimer::new(patience, clock));
         self
     }
 
@@ -114,7 +114,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
     }
 
     /// Has the client's end passed on by another poll, which comes at once.
-    fn release(&mut self) -> Poll<Closed, Cut> {
+    fn release(&mut self) -> Poll<Closed, RelayError> {
         self.upload.release();
         task::current().notify();
         Ok(Async::NotReady)
@@ -131,7 +131,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
 
     /// Polls the direction that reads from the side, and returns how much waits to be acknowledged,
     /// if that is all it waits for.
-    fn poll_from(&mut self, side: Side) -> (Poll<End, Broken>, Option<usize>) {
+    fn poll_from(&mut self, side: Side) -> (Poll<End, CopyError>, Option<usize>) {
         let (polled, half) = match side {
             Side::Client => (
                 self.upload.poll(&mut self.client, &mut self.upstream),
@@ -147,7 +147,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
 
     /// Delivers what came from the side that has failed, and nothing to that side, for as long as
     /// something moves; then the tunnel is cut.
-    fn poll_delivery(&mut self, mut failure: Box<Failure>) -> Poll<Closed, Cut> {
+    fn poll_delivery(&mut self, mut failure: Box<Failure>) -> Poll<Closed, RelayError> {
         let before = self.traffic();
         let (delivered, undelivered) = self.poll_from(failure.side);
         if self.traffic() != before || undelivered != failure.undelivered {
@@ -166,7 +166,11 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
             _ => false,
         };
         if !waits || breaks_request(&failure.error) {
-            return Err(Cut::failed(self.traffic(), failure.side, failure.error));
+            return Err(RelayError::failed(
+                self.traffic(),
+                failure.side,
+                failure.error,
+            ));
         }
         self.failure = Some(failure);
         Ok(Async::NotReady)
@@ -175,10 +179,10 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
 
 impl Failure {
     /// `reader` is the side that the broken direction reads from, `writer` the other one.
-    fn of(broken: Broken, reader: Side, writer: Side) -> Box<Failure> {
+    fn of(broken: CopyError, reader: Side, writer: Side) -> Box<Failure> {
         let (side, error) = match broken {
-            Broken::Read(e) | Broken::Noticed(e) => (reader, e),
-            Broken::Write(e) => (writer, e),
+            CopyError::Read(e) | CopyError::Noticed(e) => (reader, e),
+            CopyError::Write(e) => (writer, e),
         };
         Box::new(Failure {
             side,
@@ -189,11 +193,11 @@ impl Failure {
     }
 }
 
-impl<C: Transport, U: Transport, G: Gauge> Future for Relay<C, U, G> {
+impl<C: Transport, U: Transport, G: ByteRecorder> Future for Relay<C, U, G> {
     type Item = Closed;
-    type Error = Cut;
+    type Error = RelayError;
 
-    fn poll(&mut self) -> Poll<Closed, Cut> {
+    fn poll(&mut self) -> Poll<Closed, RelayError> {
         if let Some(failure) = self.failure.take() {
             return self.poll_delivery(failure);
         }
@@ -233,14 +237,14 @@ impl<C: Transport, U: Transport, G: Gauge> Future for Relay<C, U, G> {
             Some(watch) => match watch.look(moved, phase) {
                 None => Ok(Async::NotReady),
                 Some(Over::Hold) => self.release(),
-                Some(Over::Silence(limit)) => Err(Cut::silent(self.traffic(), limit)),
+                Some(Over::SilentProxy(limit)) => Err(RelayError::silent(self.traffic(), limit)),
             },
             None => Ok(Async::NotReady),
         }
     }
 }
 
-impl<C: Transport, U: Transport, G: Gauge> Drop for Relay<C, U, G> {
+impl<C: Transport, U: Transport, G: ByteRecorder> Drop for Relay<C, U, G> {
     fn drop(&mut self) {
         if !(self.upload.has_ended() && self.download.has_ended()) {
             self.client.reset();

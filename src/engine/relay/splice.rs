@@ -10,8 +10,8 @@ use std::io;
 
 use futures::Async;
 
-use super::copy::Backlog;
-use super::half::{Broken, Round};
+use super::copy::WriteBuffer;
+use super::half::{CopyError, Progress};
 use crate::engine::io::Transport;
 use crate::os::delivery::is_splice_failure;
 use crate::os::sys::Pipe;
@@ -42,7 +42,7 @@ struct Pool {
 
 /// A pipe on loan, and what is in it. Goes back to its thread's pool on drop, if it is empty.
 #[derive(Debug)]
-pub(super) struct Loan {
+pub(super) struct PooledPipe {
     pipe: Option<Pipe>,
     held: usize,
     carried: u64,
@@ -50,16 +50,16 @@ pub(super) struct Loan {
 
 /// What an attempt to splice came to.
 pub(super) enum Spliced {
-    Round(Round),
+    Progress(Progress),
     /// What comes next has to be copied.
     Copy,
     /// All has to be copied from now on, first what the pipe holds.
     Refused,
 }
 
-impl Loan {
+impl PooledPipe {
     /// A pipe, unless all are lent or the system has none.
-    pub(super) fn new() -> Option<Loan> {
+    pub(super) fn new() -> Option<PooledPipe> {
         POOL.with(|pool| {
             let mut pool = pool.borrow_mut();
             if pool.lent == LENT {
@@ -70,7 +70,7 @@ impl Loan {
                 None => Pipe::new(CAPACITY).ok()?,
             };
             pool.lent += 1;
-            Some(Loan {
+            Some(PooledPipe {
                 pipe: Some(pipe),
                 held: 0,
                 carried: 0,
@@ -95,7 +95,7 @@ impl Loan {
         reader: &mut R,
         writer: &mut W,
         carried: &mut u64,
-    ) -> Result<Spliced, Broken>
+    ) -> Result<Spliced, CopyError>
     where
         R: Transport,
         W: Transport,
@@ -106,32 +106,34 @@ impl Loan {
             .expect("a loan holds its pipe until drop");
         if self.held == 0 {
             match reader.splice_from(pipe, FILL) {
-                Ok(Async::Ready(0)) => return Ok(Spliced::Round(Round::End)),
+                Ok(Async::Ready(0)) => return Ok(Spliced::Progress(Progress::End)),
                 Ok(Async::Ready(count)) => self.held = count,
-                Ok(Async::NotReady) => return Ok(Spliced::Round(Round::Blocked)),
+                Ok(Async::NotReady) => return Ok(Spliced::Progress(Progress::Blocked)),
                 Err(ref e) if is_splice_failure(e) => return Ok(Spliced::Refused),
                 Err(ref e) if e.kind() == io::ErrorKind::InvalidInput => return Ok(Spliced::Copy),
-                Err(e) => return Err(Broken::Read(e)),
+                Err(e) => return Err(CopyError::Read(e)),
             }
         }
         while self.held > 0 {
             match writer.splice_into(pipe, self.held) {
-                Ok(Async::Ready(0)) => return Err(Broken::Write(io::ErrorKind::WriteZero.into())),
+                Ok(Async::Ready(0)) => {
+                    return Err(CopyError::Write(io::ErrorKind::WriteZero.into()))
+                }
                 Ok(Async::Ready(count)) => {
                     self.held -= count;
                     self.carried += count as u64;
                     *carried += count as u64;
                 }
-                Ok(Async::NotReady) => return Ok(Spliced::Round(Round::Blocked)),
+                Ok(Async::NotReady) => return Ok(Spliced::Progress(Progress::Blocked)),
                 Err(ref e) if is_splice_failure(e) => return Ok(Spliced::Refused),
-                Err(e) => return Err(Broken::Write(e)),
+                Err(e) => return Err(CopyError::Write(e)),
             }
         }
-        Ok(Spliced::Round(Round::Moved { filled: true }))
+        Ok(Spliced::Progress(Progress::Moved { filled: true }))
     }
 
     /// Moves what the pipe holds into the empty backlog.
-    pub(super) fn take(&mut self, backlog: &mut Backlog) -> io::Result<()> {
+    pub(super) fn take(&mut self, backlog: &mut WriteBuffer) -> io::Result<()> {
         let pipe = self
             .pipe
             .as_ref()
@@ -146,7 +148,7 @@ impl Loan {
     }
 }
 
-impl Drop for Loan {
+impl Drop for PooledPipe {
     fn drop(&mut self) {
         let pipe = self.pipe.take();
         // The pool may be gone already, when a thread ends; then the pipe is closed.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::io::mock_io::{drive, Script, Step};
 
-fn run(client: Script, upstream: Script) -> Result<Traffic, Cut> {
+fn run(client: Script, upstream: Script) -> Result<Traffic, RelayError> {
     drive(Relay::new(client, upstream)).map(|closed| closed.traffic)
 }
 
@@ -30,7 +30,7 @@ fn passes_on_an_end_while_the_other_direction_still_carries() {
 
 struct Noted(Rc<Cell<Traffic>>);
 
-impl Gauge for Noted {
+impl ByteRecorder for Noted {
     fn note(&self, carried: Traffic) {
         self.0.set(carried);
     }
@@ -71,7 +71,7 @@ fn a_writer_that_blocks_stops_the_reader() {
     let reads = client.seen();
     let mut relay = Relay::new(client, upstream);
     let first = futures::future::poll_fn(|| match relay.poll() {
-        Ok(_) => Ok::<_, Cut>(Async::Ready(())), // one poll is what this is about
+        Ok(_) => Ok::<_, RelayError>(Async::Ready(())), // one poll is what this is about
         Err(cut) => Err(cut),
     });
     drive(first).unwrap();
@@ -159,10 +159,10 @@ fn a_stream_that_is_always_ready_yields() {
 
 const PERIOD: Duration = Duration::from_millis(100);
 
-fn held_for(delay: Option<Duration>) -> Rc<Patience> {
-    Rc::new(Patience {
+fn held_for(delay: Option<Duration>) -> Rc<IdleTimeouts> {
+    Rc::new(IdleTimeouts {
         half_close_delay: delay,
-        ..Patience::default()
+        ..IdleTimeouts::default()
     })
 }
 
@@ -179,7 +179,7 @@ fn asking(answers: &[&str]) -> (Script, Script) {
 }
 
 /// The relay is polled once; whether it has come to its end.
-fn poll_once<C: Transport, U: Transport, G: Gauge>(relay: &mut Relay<C, U, G>) -> bool {
+fn poll_once<C: Transport, U: Transport, G: ByteRecorder>(relay: &mut Relay<C, U, G>) -> bool {
     let once = futures::future::poll_fn(|| relay.poll().map(|end| Async::Ready(end.is_ready())));
     drive(once).unwrap()
 }
@@ -187,7 +187,7 @@ fn poll_once<C: Transport, U: Transport, G: Gauge>(relay: &mut Relay<C, U, G>) -
 /// Fails when the upstream has seen an end before it sent all of its own.
 struct Unended(Rc<std::cell::RefCell<crate::engine::io::mock_io::Seen>>);
 
-impl Gauge for Unended {
+impl ByteRecorder for Unended {
     fn note(&self, carried: Traffic) {
         assert!(!self.0.borrow().ended, "after {} bytes", carried.download);
     }
@@ -242,10 +242,10 @@ fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
     let upstream = Script::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
     let (clock, start) = (Clock::new(PERIOD), Instant::now());
-    let patience = Rc::new(Patience {
+    let patience = Rc::new(IdleTimeouts {
         linger: Some(PERIOD * 5),
         half_close_delay: Some(PERIOD * 5),
-        ..Patience::default()
+        ..IdleTimeouts::default()
     });
     let mut relay = Relay::new(client, upstream).patience(&patience, &clock);
     let mut tick = 0;
@@ -267,10 +267,10 @@ fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
     let upstream = Script::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
     let (clock, start) = (Clock::new(PERIOD), Instant::now());
-    let patience = Rc::new(Patience {
+    let patience = Rc::new(IdleTimeouts {
         linger: Some(PERIOD * 5),
         half_close_delay: None,
-        ..Patience::default()
+        ..IdleTimeouts::default()
     });
     let mut relay = Relay::new(client, upstream).patience(&patience, &clock);
     let mut tick = 0;

@@ -28,7 +28,7 @@ impl Advice {
             return None;
         }
         let text = match (step, error.cause()) {
-            (_, Cause::Shortage) => return None,
+            (_, Cause::Exhaustion) => return None,
             (Step::FirstByte, _) => {
                 "is the port right, and is anything there? Some proxies grant a tunnel before they \
                  have connected, and end it when they can't"
@@ -83,7 +83,7 @@ impl Advice {
                 "a browser would connect directly here, ptunnel doesn't go round the proxy unasked: the \
                  file's author can fix it"
             }
-            (_, Cause::Denied) | (_, Cause::Cut) | (_, Cause::Other) => return None,
+            (_, Cause::Rejection) | (_, Cause::RelayError) | (_, Cause::Other) => return None,
         };
         Some(Advice::Text(text))
     }

@@ -18,12 +18,12 @@ use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
 use self::advice::Advice;
-pub(crate) use self::stream::{Stream, Timed};
-pub(crate) use self::walk::{Opened, Walk};
+pub(crate) use self::stream::{DeadlineStream, Stream};
+pub(crate) use self::walk::{Opened, Probe};
 use crate::config::{Config, Destination, ProxySpec};
 use crate::error::Error;
 use crate::text::escape::{excerpt, Escaped};
-use crate::upstream::{Candidate, Gateway, Leg, Tunnel, Via};
+use crate::upstream::{Leg, ProxyChain, ProxySelector, Tunnel, UpstreamPath};
 
 /// How long a destination has to speak first. Whoever hasn't by then waits for us to.
 const GREETING: Duration = Duration::from_secs(2);
@@ -78,10 +78,10 @@ impl Step {
     }
 }
 
-/// Who is told how a [`Walk`] goes.
-pub(crate) trait Witness {
+/// Who is told how a [`Probe`] goes.
+pub(crate) trait Observer {
     /// A way is tried: through this proxy, or directly.
-    fn sets_out(&mut self, _way: &Via) {}
+    fn sets_out(&mut self, _way: &UpstreamPath) {}
 
     /// In a chain, this proxy is turned to now.
     fn turns_to(&mut self, _leg: &Leg) {}
@@ -103,10 +103,10 @@ pub(crate) trait Witness {
 ///
 /// When nothing can be told on stdout.
 pub fn run(config: &Config) -> Result<i32, Error> {
-    let gateway = Gateway::new(config.route.clone());
+    let gateway = ProxySelector::new(config.route.clone());
     let mut code = 0;
     for destination in config.destinations() {
-        let mut account = Account::new();
+        let mut account = Transcript::new();
         let answer = walk(config, &gateway, destination, &mut account);
         let failed = account.close(answer);
         account
@@ -122,13 +122,13 @@ pub fn run(config: &Config) -> Result<i32, Error> {
 /// To the destination's first byte; returns by which way.
 fn walk(
     config: &Config,
-    gateway: &Gateway,
+    gateway: &ProxySelector,
     destination: &Destination,
-    account: &mut Account,
-) -> Result<Via, Error> {
+    account: &mut Transcript,
+) -> Result<UpstreamPath, Error> {
     let tunnel = Tunnel::new(destination.clone(), gateway);
     account.title(destination);
-    let mut opened = Walk::new(&config.timeouts, account).open(&tunnel)?;
+    let mut opened = Probe::new(&config.timeouts, account).open(&tunnel)?;
     account.begins(Step::FirstByte);
     account.is_done(&greeting(&mut opened, destination)?);
     Ok(opened.via)
@@ -161,13 +161,13 @@ fn quoted(bytes: &[u8]) -> String {
 }
 
 /// The story of one walk, as it is told on stdout.
-struct Account {
+struct Transcript {
     out: Stdout,
     /// Whether somebody waits before it, who shall see for what.
     is_watched: bool,
     start: Instant,
     /// The way that it is on.
-    via: Option<Via>,
+    via: Option<UpstreamPath>,
     /// Where on it, in a chain.
     leg: Option<Leg>,
     /// Under way, and since when.
@@ -178,9 +178,9 @@ struct Account {
     told: io::Result<()>,
 }
 
-impl Account {
-    fn new() -> Account {
-        Account {
+impl Transcript {
+    fn new() -> Transcript {
+        Transcript {
             out: io::stdout(),
             is_watched: is_character_device("/dev/fd/1"),
             start: Instant::now(),
@@ -223,7 +223,7 @@ impl Account {
     }
 
     /// Says how it went in all; returns the exit code that this walk calls for.
-    fn close(&mut self, answer: Result<Via, Error>) -> i32 {
+    fn close(&mut self, answer: Result<UpstreamPath, Error>) -> i32 {
         match answer {
             Ok(via) => {
                 let all = Millis(self.start.elapsed());
@@ -239,8 +239,8 @@ impl Account {
     }
 }
 
-impl Witness for Account {
-    fn sets_out(&mut self, way: &Via) {
+impl Observer for Transcript {
+    fn sets_out(&mut self, way: &UpstreamPath) {
         self.via = Some(way.clone());
         self.leg = None;
         self.is_secure = false;
@@ -268,8 +268,8 @@ impl Witness for Account {
     fn gives_up(&mut self, why: &Error) {
         let step = self.end_step(&format_args!("FAILED: {}", why));
         let before: Vec<&ProxySpec> = if why.is_of_destinations_tls() {
-            let way = self.via.as_ref().and_then(Via::proxy);
-            way.into_iter().flat_map(Candidate::proxies).collect()
+            let way = self.via.as_ref().and_then(UpstreamPath::proxy);
+            way.into_iter().flat_map(ProxyChain::proxies).collect()
         } else {
             self.leg.iter().flat_map(Leg::before).collect()
         };

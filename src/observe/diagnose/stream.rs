@@ -20,18 +20,18 @@ impl Stream for Box<dyn Stream> {
 }
 
 /// A stream with what was read of it too early.
-pub(crate) struct Fronted {
+pub(crate) struct Prefixed {
     pub(crate) front: Cursor<Vec<u8>>,
     pub(crate) stream: Box<dyn Stream>,
 }
 
-impl Stream for Fronted {
+impl Stream for Prefixed {
     fn limit(&mut self, limit: Duration) {
         self.stream.limit(limit);
     }
 }
 
-impl Read for Fronted {
+impl Read for Prefixed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.front.read(buffer)? {
             0 => self.stream.read(buffer),
@@ -40,7 +40,7 @@ impl Read for Fronted {
     }
 }
 
-impl Write for Fronted {
+impl Write for Prefixed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.write(bytes)
     }
@@ -51,17 +51,17 @@ impl Write for Fronted {
 }
 
 /// A connected socket.
-pub(crate) struct Timed {
+pub(crate) struct DeadlineStream {
     socket: TcpStream,
     until: Instant,
 }
 
-impl Timed {
+impl DeadlineStream {
     /// One that is to be limited.
-    pub(crate) fn new(socket: TcpStream) -> Timed {
+    pub(crate) fn new(socket: TcpStream) -> DeadlineStream {
         // A request goes in one piece; it never fails on a socket that is connected.
         let _ = socket.set_nodelay(true);
-        Timed {
+        DeadlineStream {
             socket,
             until: Instant::now(),
         }
@@ -96,19 +96,19 @@ fn is_passing(kind: ErrorKind) -> bool {
     )
 }
 
-impl Stream for Timed {
+impl Stream for DeadlineStream {
     fn limit(&mut self, limit: Duration) {
         self.until = Instant::now() + limit;
     }
 }
 
-impl Read for Timed {
+impl Read for DeadlineStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.within(TcpStream::set_read_timeout, |socket| socket.read(buffer))
     }
 }
 
-impl Write for Timed {
+impl Write for DeadlineStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.within(TcpStream::set_write_timeout, |socket| socket.write(bytes))
     }
@@ -126,7 +126,7 @@ pub(super) mod tls {
     use openssl::ssl::{self, SslStream};
 
     use super::Stream;
-    use crate::upstream::tls::{is_without_data, Ending, Session};
+    use crate::upstream::tls::{is_without_data, Ending, TlsSetup};
 
     /// The same in TLS.
     pub(crate) struct Secured<S>(SslStream<S>, Ending);
@@ -137,8 +137,8 @@ pub(super) mod tls {
         /// # Errors
         ///
         /// Why there is none, in words.
-        pub(crate) fn new(session: Session, stream: S) -> io::Result<Secured<S>> {
-            let Session {
+        pub(crate) fn new(session: TlsSetup, stream: S) -> io::Result<Secured<S>> {
+            let TlsSetup {
                 ssl, doubt, ending, ..
             } = session;
             let mut stream = SslStream::new(ssl, stream)?;

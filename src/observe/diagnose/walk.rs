@@ -6,14 +6,14 @@ use std::io::{self, Cursor, ErrorKind};
 use std::time::Instant;
 
 use super::dial::{race, resolve};
-use super::stream::{Fronted, Stream, Timed};
-use super::{Step, Witness};
+use super::stream::{DeadlineStream, Prefixed, Stream};
+use super::{Observer, Step};
 use crate::config::{Destination, Family, Host, HostPort, Protocol, ProxySpec};
 use crate::config::{Timeouts, TlsSpec};
 use crate::error::{Error, Peer, Phase};
-use crate::proto::{self, Exchange, Proof};
+use crate::proto::{self, AuthMethod, Negotiation};
 use crate::text::escape::shown;
-use crate::upstream::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
+use crate::upstream::{Candidates, Failover, Leg, ProxyChain, Tunnel, UpstreamPath};
 
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;
@@ -25,18 +25,18 @@ pub(crate) struct Opened {
     /// The destination's first bytes, when they came with the proxy's reply.
     pub(crate) early: Vec<u8>,
     /// Which way it is.
-    pub(crate) via: Via,
+    pub(crate) via: UpstreamPath,
 }
 
 /// Opens ways, and says what it does.
-pub(crate) struct Walk<'a> {
+pub(crate) struct Probe<'a> {
     timeouts: &'a Timeouts,
-    witness: &'a mut dyn Witness,
+    witness: &'a mut dyn Observer,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(timeouts: &'a Timeouts, witness: &'a mut dyn Witness) -> Walk<'a> {
-        Walk { timeouts, witness }
+impl<'a> Probe<'a> {
+    pub(crate) fn new(timeouts: &'a Timeouts, witness: &'a mut dyn Observer) -> Probe<'a> {
+        Probe { timeouts, witness }
     }
 
     /// Opens a way to the tunnel's destination, as a client of it would get one. What is learnt of
@@ -62,11 +62,11 @@ impl<'a> Walk<'a> {
     }
 
     /// The ways to try, for which a PAC file may have to be asked.
-    fn attempts(&mut self, tunnel: &Tunnel) -> Result<Attempts, Error> {
+    fn attempts(&mut self, tunnel: &Tunnel) -> Result<Failover, Error> {
         let gateway = tunnel.gateway().for_onlooker();
         let question = match gateway.ways(&tunnel.destination().address) {
-            Ways::Known(attempts) => return Ok(attempts),
-            Ways::Asked(question) => question,
+            Candidates::Known(attempts) => return Ok(attempts),
+            Candidates::Asked(question) => question,
         };
         self.witness.begins(Step::Pac);
         let limit = question.limit(self.timeouts);
@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
         Ok(attempts)
     }
 
-    fn open_by(&mut self, via: &Via, tunnel: &Tunnel) -> Reached {
+    fn open_by(&mut self, via: &UpstreamPath, tunnel: &Tunnel) -> Reached {
         let Destination { address, tls } = tunnel.destination();
         let reached = match via.proxy() {
             Some(way) => self.reach(way, way.hops(), address)?,
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
 
     /// Goes through so many proxies of a way, to the next one or the destination: without any, that
     /// is the first proxy.
-    fn reach(&mut self, way: &Candidate, hops: usize, destination: &HostPort) -> Reached {
+    fn reach(&mut self, way: &ProxyChain, hops: usize, destination: &HostPort) -> Reached {
         let last = match hops.checked_sub(1) {
             Some(last) => last,
             None => return self.dial_proxy(way).map(|stream| (stream, Vec::new())),
@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
         self.dial(peer, destination, tunnel.gateway().route().family)
     }
 
-    fn dial_proxy(&mut self, candidate: &Candidate) -> Result<Box<dyn Stream>, Error> {
+    fn dial_proxy(&mut self, candidate: &ProxyChain) -> Result<Box<dyn Stream>, Error> {
         let address = &candidate.spec().address;
         self.dial(candidate.peer(), address, candidate.family())
     }
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
             // It has been reset already, which the next step tells.
             _ => self.witness.is_done(&"made"),
         }
-        Ok(Box::new(Timed::new(socket)))
+        Ok(Box::new(DeadlineStream::new(socket)))
     }
 
     /// Asks one proxy for its target, over the stream that has come to it and on as many more
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
         &mut self,
         mut reached: (Box<dyn Stream>, Vec<u8>),
         leg: &Leg,
-        reach_it: impl Fn(&mut Walk<'a>) -> Reached,
+        reach_it: impl Fn(&mut Probe<'a>) -> Reached,
     ) -> Reached {
         let mut exchange = leg.exchange();
         let mut step = match leg.spec().protocol {
@@ -231,10 +231,10 @@ impl<'a> Walk<'a> {
     fn exchange(
         &mut self,
         stream: &mut dyn Stream,
-        exchange: &mut Exchange,
+        exchange: &mut Negotiation,
         request: &[u8],
     ) -> Result<Answer, Failure> {
-        let lost = |exchange: &Exchange, failure| {
+        let lost = |exchange: &Negotiation, failure| {
             if exchange.may_redial() {
                 Ok(Answer::Left)
             } else {
@@ -276,7 +276,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Who we are was asked for and answered, went along unasked, or wasn't of interest.
-    fn tell_granted(&mut self, step: Step, proof: Option<Proof>, proxy: &ProxySpec) {
+    fn tell_granted(&mut self, step: Step, proof: Option<AuthMethod>, proxy: &ProxySpec) {
         let user = proxy.credentials.as_ref().map(|known| known.user());
         let user = user.unwrap_or_default();
         match (step, proof) {
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
         tls: &Option<TlsSpec>,
     ) -> Result<Box<dyn Stream>, Error> {
         use super::stream::tls::Secured;
-        use crate::upstream::tls::Session;
+        use crate::upstream::tls::TlsSetup;
 
         let host = &peer.address().host;
         let spec = match tls {
@@ -313,7 +313,7 @@ impl<'a> Walk<'a> {
             None => return Ok(bare),
         };
         self.witness.begins(Step::Tls);
-        let secured = Session::new(spec, peer.address()).and_then(|session| {
+        let secured = TlsSetup::new(spec, peer.address()).and_then(|session| {
             let doubt = session.doubt.clone();
             Ok((Secured::new(session, bare)?, doubt))
         });
@@ -370,7 +370,7 @@ enum Failure {
 }
 
 /// A proxy that wants to know who we are, and is about to be answered.
-struct Asked(Proof);
+struct Asked(AuthMethod);
 
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -386,7 +386,7 @@ fn fronted((stream, early): (Box<dyn Stream>, Vec<u8>)) -> Box<dyn Stream> {
         return stream;
     }
     let front = Cursor::new(early);
-    Box::new(Fronted { front, stream })
+    Box::new(Prefixed { front, stream })
 }
 
 struct List<T>(Vec<T>);

@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use crate::config::plain;
+use crate::config::unmap_ipv4;
 
 /// Where a client comes from, as logs call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Address(address) => match plain(address.ip()) {
+            Origin::Address(address) => match unmap_ipv4(address.ip()) {
                 // As the rest of the log calls it, whatever the listener's family.
                 IpAddr::V4(ip) => SocketAddr::from((ip, address.port())).fmt(f),
                 IpAddr::V6(_) => address.fmt(f),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::slots::{Seat, Seats};
+use super::slots::{Slot, Slots};
 use super::{json, metrics, spawn, Status};
-use crate::observe::diagnose::{Stream, Timed};
-use crate::proto::{HeadReader, Inbound, Malformed, FIELD_LIMIT};
+use crate::observe::diagnose::{DeadlineStream, Stream};
+use crate::proto::{ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
 
 /// Who has come has so long to ask.
 const HEARING: Duration = Duration::from_secs(2);
@@ -32,7 +32,7 @@ const PARTING_BYTES: u64 = 64 * 1024;
 
 /// Answers for ever, each on a thread of its own.
 pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
-    let seats = Seats::new(MOST);
+    let seats = Slots::new(MOST);
     loop {
         let socket = match listening.accept() {
             Ok((socket, _)) => socket,
@@ -41,7 +41,7 @@ pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
                 continue;
             }
         };
-        let seat = match Seat::take(&seats, socket) {
+        let seat = match Slot::take(&seats, socket) {
             Some(seat) => seat,
             None => continue,
         };
@@ -54,8 +54,8 @@ pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
 }
 
 /// A question and its answer.
-fn converse(seat: &Seat, status: &Status) -> io::Result<()> {
-    let mut stream = Timed::new(seat.socket().try_clone()?);
+fn converse(seat: &Slot, status: &Status) -> io::Result<()> {
+    let mut stream = DeadlineStream::new(seat.socket().try_clone()?);
     stream.limit(HEARING);
     let question = read(&mut stream)?;
     if !seat.keep() {
@@ -79,7 +79,7 @@ fn converse(seat: &Seat, status: &Status) -> io::Result<()> {
 }
 
 /// A question, with the bytes of its head.
-type Question = (Inbound, Vec<u8>);
+type Question = (ConnectHead, Vec<u8>);
 
 fn read(stream: &mut impl Read) -> io::Result<Result<Question, Malformed>> {
     let mut head = HeadReader::new(LONGEST);
@@ -89,7 +89,7 @@ fn read(stream: &mut impl Read) -> io::Result<Result<Question, Malformed>> {
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        match head.extend(&piece[..count], Inbound::decode_whole) {
+        match head.extend(&piece[..count], ConnectHead::decode_whole) {
             Ok(None) => {}
             Ok(Some(question)) => return Ok(Ok(question)),
             Err(why) => return Ok(Err(why)),
@@ -98,7 +98,7 @@ fn read(stream: &mut impl Read) -> io::Result<Result<Question, Malformed>> {
 }
 
 impl Status {
-    fn answer(&self, question: &Inbound, head: &[u8]) -> Answer {
+    fn answer(&self, question: &ConnectHead, head: &[u8]) -> Answer {
         if !matches!(&question.method[..], "GET" | "HEAD") {
             let mut answer = Answer::text(405, "only GET and HEAD are served");
             answer.fields = "Allow: GET, HEAD\r\n".into();
@@ -157,7 +157,7 @@ impl Status {
 
 /// Whom a question is for, and what for: a target in absolute form counts more than the field
 /// `Host` (RFC 9112 §3.2.2).
-fn address(question: &Inbound) -> (Option<&str>, &str) {
+fn address(question: &ConnectHead) -> (Option<&str>, &str) {
     const SCHEME: &str = "http://";
     let target = &question.target[..];
     match target.get(..SCHEME.len()) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::history::{History, Interval, STEP};
-use super::registry::{Board, Listener, Scene};
+use super::registry::{Listener, Registry, Snapshot};
 use crate::error::Cause;
 use crate::listener::bind::Service;
 use crate::observe::access_log::Traffic;
-use crate::observe::stats::{Failure, Flow, Histogram, ENDS};
+use crate::observe::stats::{Failure, Histogram, LiveTunnel, ENDS};
 use crate::text::escape::Quoted;
 use crate::text::seconds::Decimal;
 use crate::upstream::Standing;
@@ -18,7 +18,7 @@ use crate::upstream::Standing;
 const MOST: usize = 100;
 
 /// Everything there is.
-pub(super) fn page(board: &Board, history: &History) -> String {
+pub(super) fn page(board: &Registry, history: &History) -> String {
     let steps = history.steps();
     let scene = board.scene();
     let totals = scene.totals();
@@ -76,7 +76,7 @@ fn quantile(times: &Histogram, part: f64) -> Option<Decimal> {
 /// How it goes, by what tunnels experience: `failing` where the last client of each listener that
 /// had any got no tunnel, `degraded` where one did, a proxy is down, or clients failed within the
 /// last minute; `unused` before the first client, and else `serving`.
-fn state(scene: &Scene, steps: &[Interval]) -> &'static str {
+fn state(scene: &Snapshot, steps: &[Interval]) -> &'static str {
     let used = scene
         .open()
         .filter(|one| one.tally.last_outcome().is_some());
@@ -140,7 +140,7 @@ fn failure(failure: Failure) -> String {
 }
 
 /// `null` is no proxy: the way is direct.
-fn tunnel((listener, flow): &(&Listener, Arc<Flow>)) -> String {
+fn tunnel((listener, flow): &(&Listener, Arc<LiveTunnel>)) -> String {
     let proxy = flow.via.proxy().map(|proxy| proxy.to_string());
     let mut object = Object::default();
     object.member("client", Quoted(&flow.client.to_string()));

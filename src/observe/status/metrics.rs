@@ -4,14 +4,14 @@ use std::fmt::{self, Write};
 use std::fs;
 use std::time::UNIX_EPOCH;
 
-use super::registry::{Board, Listener};
+use super::registry::{Listener, Registry};
 use crate::error::Cause;
 use crate::observe::stats::{Totals, ENDS};
 use crate::text::seconds::Decimal;
 use crate::upstream::Standing;
 
 /// Everything there is.
-pub(super) fn page(board: &Board) -> String {
+pub(super) fn page(board: &Registry) -> String {
     let scene = board.scene();
     let listeners: Vec<(String, Totals)> = scene
         .listeners
@@ -177,7 +177,7 @@ impl Page {
     }
 
     /// What Prometheus's own libraries tell of a process, as far as a look into /proc does.
-    fn process(&mut self, board: &Board) {
+    fn process(&mut self, board: &Registry) {
         let started = board.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = "process_start_time_seconds";
         self.head(name, "gauge", "Start of the process, in Unix time.");

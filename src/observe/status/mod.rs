@@ -31,7 +31,7 @@ use crate::config::StatusSpec;
 use crate::error::Error;
 use crate::listener::bind::bind_on;
 
-pub(crate) use self::registry::{Board, Next};
+pub(crate) use self::registry::{Registry, SnapshotBuilder};
 
 /// Listens where it shall be looked at.
 ///
@@ -45,7 +45,7 @@ pub(crate) fn bind(spec: &StatusSpec) -> Result<TcpListener, Error> {
 
 /// What answers questions.
 struct Status {
-    board: Arc<Board>,
+    board: Arc<Registry>,
     history: History,
     page: Page,
     prober: Prober,
@@ -58,7 +58,7 @@ struct Status {
 /// # Errors
 ///
 /// When there are no threads for it.
-pub(crate) fn start(listening: TcpListener, board: &Arc<Board>) -> Result<String, Error> {
+pub(crate) fn start(listening: TcpListener, board: &Arc<Registry>) -> Result<String, Error> {
     let failed = |e| Error::other("cannot start the status page", e);
     let address = listening.local_addr().map_err(failed)?;
     let status = Arc::new(Status {

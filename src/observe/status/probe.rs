@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::Timeouts;
-use crate::observe::diagnose::{Walk, Witness};
+use crate::observe::diagnose::{Observer, Probe};
 use crate::os::semaphore::Turn;
 use crate::text::seconds::Took;
 use crate::upstream::Tunnel;
@@ -32,7 +32,7 @@ type Outcome = Result<String, String>;
 /// Probes are not told of step by step.
 struct Nobody;
 
-impl Witness for Nobody {}
+impl Observer for Nobody {}
 
 impl Prober {
     /// Whether the tunnel can be opened, now or a few seconds ago.
@@ -58,7 +58,7 @@ fn knock(tunnel: &Tunnel, timeouts: &Timeouts) -> Outcome {
         ..timeouts.clone()
     };
     let start = Instant::now();
-    match Walk::new(&timeouts, &mut Nobody).open(tunnel) {
+    match Probe::new(&timeouts, &mut Nobody).open(tunnel) {
         Ok(opened) => {
             let took = Took(start.elapsed());
             let (destination, via) = (tunnel.destination(), opened.via);

@@ -1,6 +1,6 @@
 //! What there is to be looked at: the listeners, and who is counted there.
 //!
-//! Whoever reloads puts up the next [`Scene`], all at once. A listener is called by where it is and
+//! Whoever reloads puts up the next [`Snapshot`], all at once. A listener is called by where it is and
 //! what its clients are connected to: as long as that stays, it is counted on, whichever way it goes.
 //! One that is gone stays in sight while it has clients, and at least until the next change, so that
 //! its last numbers are seen; then they are kept in the sum alone, which never falls.
@@ -14,25 +14,25 @@ use std::time::{Duration, SystemTime};
 use crate::config::{Config, Timeouts};
 use crate::listener::acl::TurnedAway;
 use crate::listener::bind::Service;
-use crate::observe::stats::{Flow, Outcome, Tally, Totals};
-use crate::upstream::{Gateway, Standing, Tunnel};
+use crate::observe::stats::{LiveTunnel, Outcome, Stats, Totals};
+use crate::upstream::{ProxySelector, Standing, Tunnel};
 
 /// Everything that can be looked at.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct Registry {
     /// What this machine is called, if that is known.
     pub(super) host: Option<String>,
     pub(super) started: SystemTime,
     pub(super) turned_away: TurnedAway,
-    scene: Mutex<Scene>,
+    scene: Mutex<Snapshot>,
 }
 
 /// What is there at one time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scene {
+pub(crate) struct Snapshot {
     pub(super) timeouts: Timeouts,
     /// By which all clients go that have come since the last change.
-    gateway: Option<Gateway>,
+    gateway: Option<ProxySelector>,
     pub(super) listeners: Vec<Listener>,
     /// Of those that are out of sight.
     past: Totals,
@@ -46,7 +46,7 @@ pub(crate) struct Scene {
 pub(super) struct Listener {
     pub(super) name: String,
     pub(super) service: Service,
-    pub(super) tally: Tally,
+    pub(super) tally: Stats,
     /// It takes clients; otherwise those that it has stay.
     pub(super) is_open: bool,
 }
@@ -64,15 +64,15 @@ impl Listener {
 }
 
 /// A scene in the making.
-pub(crate) struct Next {
-    scene: Scene,
+pub(crate) struct SnapshotBuilder {
+    scene: Snapshot,
     /// Those that nobody has asked for yet.
     former: Vec<Listener>,
 }
 
-impl Board {
-    pub(crate) fn new(turned_away: TurnedAway) -> Board {
-        Board {
+impl Registry {
+    pub(crate) fn new(turned_away: TurnedAway) -> Registry {
+        Registry {
             host: host_name(),
             started: SystemTime::now(),
             turned_away,
@@ -81,23 +81,23 @@ impl Board {
     }
 
     /// Begins the scene that a configuration makes.
-    pub(crate) fn next(&self, config: &Config, gateway: &Gateway) -> Next {
+    pub(crate) fn next(&self, config: &Config, gateway: &ProxySelector) -> SnapshotBuilder {
         let mut scene = self.scene();
         scene.earlier = scene.standings().into_iter().collect();
         scene.timeouts = config.timeouts.clone();
         scene.gateway = Some(gateway.clone());
-        Next {
+        SnapshotBuilder {
             former: mem::take(&mut scene.listeners),
             scene,
         }
     }
 
     /// Puts it up.
-    pub(crate) fn show(&self, next: Next) {
+    pub(crate) fn show(&self, next: SnapshotBuilder) {
         *self.lock() = next.end();
     }
 
-    pub(super) fn scene(&self) -> Scene {
+    pub(super) fn scene(&self) -> Snapshot {
         self.lock().clone()
     }
 
@@ -105,14 +105,14 @@ impl Board {
         self.started.elapsed().unwrap_or_default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Scene> {
+    fn lock(&self) -> MutexGuard<'_, Snapshot> {
         self.scene.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Next {
+impl SnapshotBuilder {
     /// Adds a listener; returns where its clients are counted.
-    pub(crate) fn add(&mut self, name: &str, service: &Service) -> Tally {
+    pub(crate) fn add(&mut self, name: &str, service: &Service) -> Stats {
         let destination = destination(service);
         let is_it = |known: &Listener| known.name == name && known.destination() == destination;
         // Several sockets may have one address.
@@ -121,7 +121,7 @@ impl Next {
         }
         let tally = match self.former.iter().position(is_it) {
             Some(place) => self.former.remove(place).tally,
-            None => Tally::default(),
+            None => Stats::default(),
         };
         self.scene.listeners.push(Listener {
             name: name.to_string(),
@@ -132,8 +132,8 @@ impl Next {
         tally
     }
 
-    fn end(self) -> Scene {
-        let Next { mut scene, former } = self;
+    fn end(self) -> Snapshot {
+        let SnapshotBuilder { mut scene, former } = self;
         for listener in former {
             let totals = listener.tally.totals();
             if listener.is_open || totals.clients > 0 {
@@ -149,7 +149,7 @@ impl Next {
     }
 }
 
-impl Scene {
+impl Snapshot {
     /// Of all listeners that there are and were.
     pub(super) fn totals(&self) -> Totals {
         let mut all = self.past.clone();
@@ -161,7 +161,7 @@ impl Scene {
 
     /// So many of the live tunnels, those that are open longest, each at its listener, and how many
     /// others there are.
-    pub(super) fn eldest(&self, most: usize) -> (Vec<(&Listener, Arc<Flow>)>, usize) {
+    pub(super) fn eldest(&self, most: usize) -> (Vec<(&Listener, Arc<LiveTunnel>)>, usize) {
         let mut all = Vec::new();
         let mut others = 0;
         for listener in &self.listeners {
@@ -177,7 +177,7 @@ impl Scene {
 
     /// The ways through proxies, in their order, and how each has done since the start.
     pub(super) fn standings(&self) -> Vec<(String, Standing)> {
-        let standings = self.gateway.iter().flat_map(Gateway::standings);
+        let standings = self.gateway.iter().flat_map(ProxySelector::standings);
         standings
             .map(|(way, mut standing)| {
                 let way = way.to_string();
@@ -193,7 +193,7 @@ impl Scene {
 
     /// Whether these ways are of a list, in which each has its place.
     pub(super) fn are_listed(&self) -> bool {
-        self.gateway.as_ref().map_or(true, Gateway::is_listed)
+        self.gateway.as_ref().map_or(true, ProxySelector::is_listed)
     }
 
     /// Where a client's way is known before there is one.
@@ -239,8 +239,8 @@ mod tests {
     use crate::cli::{parse, Command};
     use crate::config::HostPort;
     use crate::observe::access_log::Origin;
-    use crate::observe::stats::Arrival;
-    use crate::upstream::{Via, Ways};
+    use crate::observe::stats::ConnGuard;
+    use crate::upstream::{Candidates, UpstreamPath};
 
     fn config(proxy: &str) -> Config {
         let words = ["ptunnel", "-p", proxy, "1:a:1"];
@@ -252,9 +252,9 @@ mod tests {
     }
 
     /// Has these listeners from now on, which go through this proxy; returns their tallies.
-    fn change(board: &Board, proxy: &str, listeners: &[(&str, &str)]) -> Vec<Tally> {
+    fn change(board: &Registry, proxy: &str, listeners: &[(&str, &str)]) -> Vec<Stats> {
         let config = config(proxy);
-        let gateway = Gateway::new(config.route.clone());
+        let gateway = ProxySelector::new(config.route.clone());
         let mut next = board.next(&config, &gateway);
         let tallies = listeners.iter().map(|(name, destination)| {
             let tunnel = Tunnel::new(destination.parse::<HostPort>().unwrap(), &gateway);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     /// Which are in sight, with their clients, and how many tunnels were opened in all.
-    fn sight(board: &Board) -> (Vec<String>, u64) {
+    fn sight(board: &Registry) -> (Vec<String>, u64) {
         let scene = board.scene();
         let listeners = scene.listeners.iter().map(|listener| {
             let mark = if listener.is_open { "" } else { "closed " };
@@ -286,16 +286,16 @@ mod tests {
         lines.iter().map(|line| line.to_string()).collect()
     }
 
-    fn opened(tally: &Tally) -> Arrival {
+    fn opened(tally: &Stats) -> ConnGuard {
         let mut arrival = tally.arrival();
-        let flow = Flow::new(Origin::Unix, "a:1".parse().unwrap(), Via::DIRECTLY);
+        let flow = LiveTunnel::new(Origin::Unix, "a:1".parse().unwrap(), UpstreamPath::DIRECTLY);
         arrival.opened(Duration::from_millis(1), flow);
         arrival
     }
 
     #[test]
     fn a_listener_is_counted_on_whichever_way_it_goes() {
-        let board = Board::new(TurnedAway::default());
+        let board = Registry::new(TurnedAway::default());
         let tallies = change(&board, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
         let _clients: Vec<_> = tallies.iter().map(opened).collect();
         let again = change(&board, "q:1", &[("l:2", "b:2"), ("l:1", "a:1")]);
@@ -310,13 +310,13 @@ mod tests {
     /// others at each change, for years.
     #[test]
     fn a_proxy_is_counted_on_while_it_is_there() {
-        let board = Board::new(TurnedAway::default());
+        let board = Registry::new(TurnedAway::default());
         let listeners = &[("l:1", "a:1")][..];
         for expected in 1..4 {
             change(&board, "p:1", listeners);
             match board.scene().gateway.unwrap().ways(&"a:1".parse().unwrap()) {
-                Ways::Known(mut attempts) => attempts.next().unwrap().worked(),
-                Ways::Asked(_) => unreachable!("there is a list"),
+                Candidates::Known(mut attempts) => attempts.next().unwrap().worked(),
+                Candidates::Asked(_) => unreachable!("there is a list"),
             }
             let (way, standing) = board.scene().standings().remove(0);
             assert_eq!((&way[..], standing.answers), ("p:1", expected));
@@ -330,10 +330,10 @@ mod tests {
     /// Each tally alone would be within the bound.
     #[test]
     fn tunnels_of_all_listeners_are_shown_in_one_order_and_within_one_bound() {
-        let board = Board::new(TurnedAway::default());
+        let board = Registry::new(TurnedAway::default());
         let tallies = change(&board, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
         let order = [&tallies[0], &tallies[1], &tallies[0], &tallies[1]];
-        let _clients: Vec<Arrival> = order.iter().map(|tally| opened(tally)).collect();
+        let _clients: Vec<ConnGuard> = order.iter().map(|tally| opened(tally)).collect();
         let scene = board.scene();
         let shown = |most| {
             let (eldest, others) = scene.eldest(most);
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn one_that_is_gone_is_seen_to_its_last_client_and_counted_for_ever() {
-        let board = Board::new(TurnedAway::default());
+        let board = Registry::new(TurnedAway::default());
         let tallies = change(&board, "p:1", &[("l:1", "a:1"), ("l:2", "b:2")]);
         let client = opened(&tallies[0]);
         drop(opened(&tallies[1]));
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn one_that_comes_back_takes_up_its_numbers() {
-        let board = Board::new(TurnedAway::default());
+        let board = Registry::new(TurnedAway::default());
         let both = &[("l:1", "a:1"), ("l:2", "b:2")][..];
         let client = opened(&change(&board, "p:1", both)[1]);
         change(&board, "p:1", &both[..1]);
@@ -376,7 +376,7 @@ mod tests {
     /// As those that systemd binds with `ReusePort=`; a metric must not be told twice.
     #[test]
     fn sockets_of_one_address_are_one_listener() {
-        let board = Board::new(TurnedAway::default());
+        let board = Registry::new(TurnedAway::default());
         let tallies = change(&board, "p:1", &[("l:1", "a:1"), ("l:1", "a:1")]);
         let _clients: Vec<_> = tallies.iter().map(opened).collect();
         assert_eq!(sight(&board).0, ["l:1 a:1 2"]);

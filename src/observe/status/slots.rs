@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// All of them.
-pub(super) struct Seats {
+pub(super) struct Slots {
     count: usize,
     table: Mutex<Table>,
     /// One was given back.
@@ -22,14 +22,14 @@ struct Table {
 }
 
 /// One of them, for somebody as long as he has it.
-pub(super) struct Seat {
-    seats: Arc<Seats>,
+pub(super) struct Slot {
+    seats: Arc<Slots>,
     socket: Arc<TcpStream>,
 }
 
-impl Seats {
-    pub(super) fn new(count: usize) -> Arc<Seats> {
-        Arc::new(Seats {
+impl Slots {
+    pub(super) fn new(count: usize) -> Arc<Slots> {
+        Arc::new(Slots {
             count,
             table: Mutex::default(),
             freed: Condvar::new(),
@@ -41,12 +41,12 @@ impl Seats {
     }
 }
 
-impl Seat {
+impl Slot {
     /// A seat for who has come. `None` when all others are being answered.
     ///
     /// Whoever has a seat gives it back as soon as reading from its socket ends: for that it is
     /// waited.
-    pub(super) fn take(seats: &Arc<Seats>, socket: TcpStream) -> Option<Seat> {
+    pub(super) fn take(seats: &Arc<Slots>, socket: TcpStream) -> Option<Slot> {
         let mut table = seats.lock();
         if table.taken == seats.count {
             let first = table.idle.pop_front()?;
@@ -61,7 +61,7 @@ impl Seat {
         table.taken += 1;
         table.idle.push_back(socket.clone());
         let seats = seats.clone();
-        Some(Seat { seats, socket })
+        Some(Slot { seats, socket })
     }
 
     pub(super) fn socket(&self) -> &TcpStream {
@@ -85,7 +85,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
         let mut table = self.seats.lock();
         self.leave_idle(&mut table);
@@ -106,7 +106,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(10);
 
     /// Reads until its socket ends, and gives its seat back.
-    fn sit(seat: Seat) -> JoinHandle<()> {
+    fn sit(seat: Slot) -> JoinHandle<()> {
         thread::spawn(move || {
             let _ = seat.socket().read(&mut [0]);
         })
@@ -115,14 +115,14 @@ mod tests {
     #[test]
     fn who_was_answered_or_is_silent_gives_his_seat_and_who_has_asked_keeps_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let seats = Seats::new(3);
+        let seats = Slots::new(3);
         let come = || {
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             // Not for ever, where it is somebody else who has to go.
             client.set_read_timeout(Some(PATIENCE)).unwrap();
             let (socket, _) = listener.accept().unwrap();
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
-            (client, Seat::take(&seats, socket))
+            (client, Slot::take(&seats, socket))
         };
         let (_first, asked) = come();
         let asked = asked.unwrap();
@@ -154,19 +154,19 @@ mod tests {
     #[test]
     fn who_asks_too_late_is_told_so() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let seats = Seats::new(1);
+        let seats = Slots::new(1);
         let come = || {
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             (client, listener.accept().unwrap().0)
         };
         let (_first, socket) = come();
-        let late = Seat::take(&seats, socket).unwrap();
+        let late = Slot::take(&seats, socket).unwrap();
         let sits = thread::spawn(move || {
             let _ = late.socket().read(&mut [0]);
             late.keep()
         });
         let (_second, socket) = come();
-        assert!(Seat::take(&seats, socket).is_some());
+        assert!(Slot::take(&seats, socket).is_some());
         assert!(!sits.join().unwrap());
     }
 }

@@ -40,7 +40,7 @@ fn check_size(answer: libc::ssize_t) -> io::Result<usize> {
 
 /// A descriptor that stands for nothing, but takes a place.
 #[derive(Debug)]
-pub(crate) struct Spare {
+pub(crate) struct ReservedFd {
     _taken: Descriptor,
 }
 
@@ -74,9 +74,9 @@ impl Epoll {
     }
 
     /// Another descriptor for the set, which is of no use but to be closed.
-    pub(crate) fn spare(&self) -> io::Result<Spare> {
+    pub(crate) fn spare(&self) -> io::Result<ReservedFd> {
         // SAFETY: takes no memory of ours; what it returns is ours alone.
-        check(unsafe { libc::fcntl((self.0).0, libc::F_DUPFD_CLOEXEC, 0) }).map(|fd| Spare {
+        check(unsafe { libc::fcntl((self.0).0, libc::F_DUPFD_CLOEXEC, 0) }).map(|fd| ReservedFd {
             _taken: Descriptor(fd),
         })
     }

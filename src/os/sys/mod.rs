@@ -32,7 +32,7 @@ pub use self::notify::Notifier;
 pub(crate) use self::openssl::clear_auto_retry;
 #[cfg(feature = "pac")]
 pub(crate) use self::quickjs::Engine;
-pub use self::socket_activation::{is_inherited, Inherited};
+pub use self::socket_activation::{is_inherited, InheritedSocket};
 #[cfg(feature = "cli")]
 pub use self::user::effective_user;
 pub(crate) use self::wait::{wait_readable, wait_writable};

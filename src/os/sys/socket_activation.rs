@@ -7,14 +7,14 @@ use std::os::unix::net::UnixListener;
 
 /// A socket with a number that somebody told us, as one of our own.
 #[derive(Debug)]
-pub enum Inherited {
+pub enum InheritedSocket {
     /// It has an IP address.
     Tcp(TcpListener),
     /// It is a Unix socket.
     Unix(UnixListener),
 }
 
-impl Inherited {
+impl InheritedSocket {
     /// Another descriptor, closed on exec, for what `number` stands for: that one stays open, and
     /// whoever has it need not know of this.
     ///
@@ -22,7 +22,7 @@ impl Inherited {
     ///
     /// When it stands for nothing, for something that this process has opened itself, or for
     /// something else than a socket of these kinds.
-    pub fn duplicate(number: RawFd) -> io::Result<Inherited> {
+    pub fn duplicate(number: RawFd) -> io::Result<InheritedSocket> {
         if !is_inherited(number)? {
             let why = "this program opened it itself: LISTEN_FDS counts more than were passed";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -35,12 +35,12 @@ impl Inherited {
         // SAFETY: the new descriptor is ours alone, and has one owner from here on.
         let tcp = unsafe { TcpListener::from_raw_fd(own) };
         if tcp.local_addr().is_ok() {
-            return Ok(Inherited::Tcp(tcp));
+            return Ok(InheritedSocket::Tcp(tcp));
         }
         // SAFETY: the owner before has just given it up.
         let unix = unsafe { UnixListener::from_raw_fd(tcp.into_raw_fd()) };
         unix.local_addr()?;
-        Ok(Inherited::Unix(unix))
+        Ok(InheritedSocket::Unix(unix))
     }
 }
 
@@ -68,19 +68,19 @@ mod tests {
     #[cfg_attr(miri, ignore)] // which has no network
     fn a_number_becomes_a_socket_of_its_kind() {
         let listening = TcpListener::bind("127.0.0.1:0").unwrap();
-        let own = Inherited::duplicate(listening.as_raw_fd()).unwrap_err();
+        let own = InheritedSocket::duplicate(listening.as_raw_fd()).unwrap_err();
         assert!(own.to_string().contains("opened it itself"), "{}", own);
         // SAFETY: no pointers; only this test has the descriptor.
         unsafe { libc::fcntl(listening.as_raw_fd(), libc::F_SETFD, 0) };
-        match Inherited::duplicate(listening.as_raw_fd()).unwrap() {
-            Inherited::Tcp(tcp) => {
+        match InheritedSocket::duplicate(listening.as_raw_fd()).unwrap() {
+            InheritedSocket::Tcp(tcp) => {
                 assert_eq!(tcp.local_addr().unwrap(), listening.local_addr().unwrap());
                 assert_ne!(tcp.as_raw_fd(), listening.as_raw_fd());
             }
             other => panic!("{:?}", other),
         }
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(Inherited::duplicate(file.as_raw_fd()).is_err());
-        assert!(Inherited::duplicate(1_000_000).is_err());
+        assert!(InheritedSocket::duplicate(file.as_raw_fd()).is_err());
+        assert!(InheritedSocket::duplicate(1_000_000).is_err());
     }
 }

@@ -5,9 +5,9 @@ use std::mem;
 use std::time::Duration;
 
 use super::super::refusal::Attempt;
-use super::cache::{Clearance, Learnt};
+use super::cache::{CachedAuth, Clearance};
 use super::digest::{Offer, Session};
-use super::{basic, ntlm, Challenge, Identity};
+use super::{basic, ntlm, AuthCache, Challenge};
 use crate::config::{HostPort, Scheme, Secret};
 
 /// Challenges of one proxy that are answered for one tunnel: one for what was sent before it was
@@ -24,8 +24,8 @@ const METHOD: &str = "CONNECT";
 ///
 /// Once the proxy has refused the password, it is withheld from it for a while, whichever tunnel
 /// asks: [`Clearance`].
-pub(in crate::proto) struct Dialogue {
-    identity: Identity,
+pub(in crate::proto) struct Authenticator {
+    identity: AuthCache,
     clearance: Clearance,
     /// The first request went without the password, which is withheld so much longer.
     withheld: Option<Duration>,
@@ -54,7 +54,7 @@ pub(in crate::proto) struct Answer {
     pub(in crate::proto) is_bound: bool,
 }
 
-impl fmt::Debug for Dialogue {
+impl fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dialogue")
             .field("answers", &self.answers)
@@ -63,9 +63,9 @@ impl fmt::Debug for Dialogue {
     }
 }
 
-impl Dialogue {
-    pub(in crate::proto) fn new(identity: Identity) -> Dialogue {
-        Dialogue {
+impl Authenticator {
+    pub(in crate::proto) fn new(identity: AuthCache) -> Authenticator {
+        Authenticator {
             clearance: identity.clearance(),
             identity,
             withheld: None,
@@ -92,19 +92,19 @@ impl Dialogue {
         // Also where nothing goes ahead: a challenge is answered without a look at the others.
         self.withheld = self.clearance.ask().err();
         let sends = match *learnt {
-            Learnt::Nothing => identity.schemes().send_basic_ahead(),
+            CachedAuth::Nothing => identity.schemes().send_basic_ahead(),
             _ => true,
         };
         if !sends || self.withheld.is_some() {
             return None;
         }
         let (sent, value) = match &mut *learnt {
-            Learnt::Nothing | Learnt::Basic => (Sent::Basic, basic(identity.credentials())),
-            Learnt::Digest(session) => {
+            CachedAuth::Nothing | CachedAuth::Basic => (Sent::Basic, basic(identity.credentials())),
+            CachedAuth::Digest(session) => {
                 let value = session.answer(METHOD, &target.to_string());
                 (Sent::KnownDigest(session.nonce().to_string()), value)
             }
-            Learnt::Ntlm => (Sent::NtlmNegotiate, ntlm::negotiate()),
+            CachedAuth::Ntlm => (Sent::NtlmNegotiate, ntlm::negotiate()),
         };
         drop(learnt);
         self.sent = sent;
@@ -195,7 +195,7 @@ impl Dialogue {
     fn uses(&self, nonce: &str) -> u32 {
         match (&self.sent, &*self.identity.learnt()) {
             (Sent::Digest(session), _) if session.nonce() == nonce => session.uses(),
-            (Sent::KnownDigest(known), Learnt::Digest(session))
+            (Sent::KnownDigest(known), CachedAuth::Digest(session))
                 if known == nonce && session.nonce() == nonce =>
             {
                 session.uses()
@@ -271,10 +271,10 @@ impl Dialogue {
                 if let Some(nonce) = next_nonce {
                     session.renew(nonce);
                 }
-                Learnt::Digest(*session)
+                CachedAuth::Digest(*session)
             }
             Sent::KnownDigest(nonce) => {
-                if let Learnt::Digest(session) = &mut *self.identity.learnt() {
+                if let CachedAuth::Digest(session) = &mut *self.identity.learnt() {
                     // Another tunnel may have learnt a newer one meanwhile.
                     let next = next_nonce.filter(|_| session.nonce() == nonce);
                     if let Some(next) = next {
@@ -283,8 +283,8 @@ impl Dialogue {
                 }
                 return;
             }
-            Sent::Basic if self.answers > 0 => Learnt::Basic,
-            Sent::NtlmAnswer => Learnt::Ntlm,
+            Sent::Basic if self.answers > 0 => CachedAuth::Basic,
+            Sent::NtlmAnswer => CachedAuth::Ntlm,
             Sent::Basic | Sent::NtlmNegotiate | Sent::Nothing => return,
         };
         *self.identity.learnt() = took;

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::digest::Session;
-use super::lockout::{Permission, Restraint, Tell};
+use super::lockout::{Lockout, Permission, Tell};
 use crate::config::{Credentials, Schemes};
 
 /// The credentials for one proxy, for all tunnels and threads together. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Identity {
+pub struct AuthCache {
     shared: Arc<Shared>,
 }
 
@@ -17,13 +17,13 @@ pub struct Identity {
 struct Shared {
     credentials: Credentials,
     schemes: Schemes,
-    learnt: Mutex<Learnt>,
-    restraint: Mutex<Restraint>,
+    learnt: Mutex<CachedAuth>,
+    restraint: Mutex<Lockout>,
 }
 
 /// What the proxy took last: the next tunnel begins with it, and so needs one request.
 #[derive(Debug)]
-pub(super) enum Learnt {
+pub(super) enum CachedAuth {
     Nothing,
     Basic,
     /// Each answer counts a use of its nonce.
@@ -31,14 +31,14 @@ pub(super) enum Learnt {
     Ntlm,
 }
 
-impl Identity {
+impl AuthCache {
     /// Will answer with these credentials, in one of these schemes.
-    pub fn new(credentials: Credentials, schemes: Schemes) -> Identity {
-        Identity {
+    pub fn new(credentials: Credentials, schemes: Schemes) -> AuthCache {
+        AuthCache {
             shared: Arc::new(Shared {
                 credentials,
                 schemes,
-                learnt: Mutex::new(Learnt::Nothing),
+                learnt: Mutex::new(CachedAuth::Nothing),
                 restraint: Mutex::default(),
             }),
         }
@@ -52,7 +52,7 @@ impl Identity {
         &self.shared.schemes
     }
 
-    pub(super) fn learnt(&self) -> MutexGuard<'_, Learnt> {
+    pub(super) fn learnt(&self) -> MutexGuard<'_, CachedAuth> {
         let learnt = self.shared.learnt.lock();
         learnt.unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,7 +73,7 @@ impl Identity {
         self.restraint().is_clear(tell)
     }
 
-    fn restraint(&self) -> MutexGuard<'_, Restraint> {
+    fn restraint(&self) -> MutexGuard<'_, Lockout> {
         let restraint = self.shared.restraint.lock();
         restraint.unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,7 +82,7 @@ impl Identity {
 /// One tunnel's permission to send the password.
 #[derive(Debug)]
 pub(in crate::proto) struct Clearance {
-    identity: Identity,
+    identity: AuthCache,
     /// It is the first that sends it, or the one that tries it again after a refusal.
     is_only_one: bool,
     is_decided: bool,

@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// Keeps a wrong password from being sent for every client that comes.
 #[derive(Debug, Default)]
-pub(super) struct Restraint {
+pub(super) struct Lockout {
     first: First,
     was_accepted: bool,
     pause: Option<Pause>,
@@ -71,7 +71,7 @@ pub(super) enum Permission {
     Withheld(Duration),
 }
 
-impl Restraint {
+impl Lockout {
     /// Asks on behalf of one tunnel.
     pub(super) fn permission(&mut self, now: Instant) -> Permission {
         let pause = match &mut self.pause {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn one_tunnel_alone_tries_it_again_after_each_pause() {
-        let mut restraint = Restraint::default();
+        let mut restraint = Lockout::default();
         let mut now = Instant::now();
         assert_eq!(restraint.permission(now), Permission::First);
         assert_eq!(restraint.permission(now), Permission::Granted);
@@ -183,7 +183,7 @@ mod tests {
     /// A directory that fails once stopped every tunnel for five minutes.
     #[test]
     fn a_password_that_was_accepted_before_is_tried_again_soon_and_then_as_rarely() {
-        let mut restraint = Restraint::default();
+        let mut restraint = Lockout::default();
         let mut now = Instant::now();
         restraint.accepted();
         for seconds in &[30, 300, 600] {
@@ -198,7 +198,7 @@ mod tests {
     /// Each try without a verdict doubled the pause.
     #[test]
     fn a_try_without_a_verdict_prolongs_nothing() {
-        let mut restraint = Restraint::default();
+        let mut restraint = Lockout::default();
         let mut now = Instant::now();
         restraint.refused(now);
         for _ in 0..3 {
@@ -220,7 +220,7 @@ mod tests {
         };
         let tell_all = |all: Vec<Tell>| all.into_iter().for_each(|tell| tell());
         let now = Instant::now();
-        let mut restraint = Restraint::default();
+        let mut restraint = Lockout::default();
         assert!(restraint.is_clear(tell), "nobody has sent it");
         assert_eq!(restraint.permission(now), Permission::First);
         assert!(!restraint.is_clear(tell) && !restraint.is_clear(tell));

@@ -1,8 +1,8 @@
 //! Who we are to a proxy, in the schemes that it may ask for; and, for Basic, the other way round.
 //!
 //! [`Challenge`] is what a proxy asks, [`basic`](fn@basic), `digest` and `ntlm` are answers to it, and
-//! [`Identity`] chooses among them: it holds the credentials for one proxy and what was learnt of
-//! its wishes, for all tunnels through it. A `Dialogue` is one tunnel's part of that.
+//! [`AuthCache`] chooses among them: it holds the credentials for one proxy and what was learnt of
+//! its wishes, for all tunnels through it. A `Authenticator` is one tunnel's part of that.
 
 mod authenticator;
 mod basic;
@@ -15,10 +15,10 @@ mod ntlm;
 use subtle::ConstantTimeEq;
 
 pub use self::basic::{basic, is_basic};
-pub use self::cache::Identity;
+pub use self::cache::AuthCache;
 pub use self::challenge::Challenge;
 
-pub(super) use self::authenticator::{Answer, Dialogue};
+pub(super) use self::authenticator::{Answer, Authenticator};
 pub(super) use self::cache::Clearance;
 pub(super) use self::challenge::parameter;
 

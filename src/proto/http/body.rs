@@ -32,7 +32,7 @@ impl Framing {
     pub(in crate::proto) fn stated<'a, I>(
         is_modern: bool,
         values: impl Fn(&'static str) -> I,
-    ) -> Result<Option<Framing>, FramingFault>
+    ) -> Result<Option<Framing>, FramingError>
     where
         I: Iterator<Item = &'a [u8]>,
     {
@@ -42,13 +42,13 @@ impl Framing {
             ([], []) => Ok(None),
             ([], [length]) if length.bytes().all(|b| b.is_ascii_digit()) => match length.parse() {
                 Ok(length) => Ok(Some(Framing::Length(length))),
-                Err(_) => Err(FramingFault::Length(length.clone())),
+                Err(_) => Err(FramingError::Length(length.clone())),
             },
-            ([], _) => Err(FramingFault::Length(lengths.join(", "))),
-            (_, [_, ..]) => Err(FramingFault::Two),
-            _ if !is_modern => Err(FramingFault::CodedTooEarly),
+            ([], _) => Err(FramingError::Length(lengths.join(", "))),
+            (_, [_, ..]) => Err(FramingError::Two),
+            _ if !is_modern => Err(FramingError::CodedTooEarly),
             ([coding], []) if coding == "chunked" => Ok(Some(Framing::Chunked)),
-            (_, []) => Err(FramingFault::Coding(codings.join(", "))),
+            (_, []) => Err(FramingError::Coding(codings.join(", "))),
         }
     }
 
@@ -74,7 +74,7 @@ impl Framing {
 
 /// Why the fields of a message don't state one end of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FramingFault {
+pub enum FramingError {
     /// `Content-Length` isn't one number.
     Length(String),
     /// `Content-Length` beside `Transfer-Encoding`.
@@ -85,23 +85,23 @@ pub enum FramingFault {
     CodedTooEarly,
 }
 
-impl fmt::Display for FramingFault {
+impl fmt::Display for FramingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FramingFault::Length(text) => write!(
+            FramingError::Length(text) => write!(
                 f,
                 "its Content-Length isn't one number: '{}'",
                 Escaped(text.as_bytes())
             ),
-            FramingFault::Two => {
+            FramingError::Two => {
                 f.write_str("it has both a Content-Length and a Transfer-Encoding")
             }
-            FramingFault::Coding(text) => write!(
+            FramingError::Coding(text) => write!(
                 f,
                 "its Transfer-Encoding isn't 'chunked': '{}'",
                 Escaped(text.as_bytes())
             ),
-            FramingFault::CodedTooEarly => f.write_str("HTTP/1.0 has no Transfer-Encoding"),
+            FramingError::CodedTooEarly => f.write_str("HTTP/1.0 has no Transfer-Encoding"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::error;
 use std::fmt;
 
-use crate::proto::SocksFault;
+use crate::proto::SocksError;
 
 /// Bytes that a head may have, from its first to the end of its blank line.
 pub const HEAD_LIMIT: usize = 16 * 1024;
@@ -68,11 +68,11 @@ pub enum Malformed {
     /// A challenge that is to be answered on its connection, and whose body has no end there.
     Body,
     /// It isn't SOCKS, where that was spoken.
-    Socks(SocksFault),
+    Socks(SocksError),
 }
 
-impl From<SocksFault> for Malformed {
-    fn from(fault: SocksFault) -> Malformed {
+impl From<SocksError> for Malformed {
+    fn from(fault: SocksError) -> Malformed {
         Malformed::Socks(fault)
     }
 }
@@ -242,7 +242,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::proto::{Inbound, Response};
+    use crate::proto::{ConnectHead, Response};
 
     /// Bytes that are nearly a head, cut into pieces.
     fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -296,15 +296,15 @@ mod tests {
             if bytes.ends_with(b"\n") {
                 let once = at_once(&bytes, Response::decode);
                 prop_assert_eq!(once, bytewise(&bytes, Response::decode));
-                let once = at_once(&bytes, Inbound::decode);
-                prop_assert_eq!(once, bytewise(&bytes, Inbound::decode));
+                let once = at_once(&bytes, ConnectHead::decode);
+                prop_assert_eq!(once, bytewise(&bytes, ConnectHead::decode));
             }
         }
 
         #[test]
         fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Response::decode(&bytes, HEAD_LIMIT);
-            let _ = Inbound::decode(&bytes, HEAD_LIMIT);
+            let _ = ConnectHead::decode(&bytes, HEAD_LIMIT);
         }
     }
 }

@@ -67,7 +67,7 @@ impl Request {
 
 /// A request that came in, as far as any proxy cares.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inbound {
+pub struct ConnectHead {
     /// `CONNECT`, or what the client wanted instead.
     pub method: String,
     /// Its target, not validated yet.
@@ -78,14 +78,14 @@ pub struct Inbound {
     pub authorization: Option<Secret>,
 }
 
-impl Inbound {
+impl ConnectHead {
     /// Decodes a head of at most `limit` bytes.
     ///
     /// # Errors
     ///
     /// When it can't become an HTTP/1 request within the limits any more, and when a proxy before
     /// us could see another request in it, or its end elsewhere.
-    pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Inbound>, Malformed> {
+    pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<ConnectHead>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
         let mut request = httparse::Request::new(&mut fields);
         let status = request
@@ -120,7 +120,7 @@ impl Inbound {
             let authorization = values("proxy-authorization").next();
             let authorization =
                 authorization.map(|value| Secret::new(String::from_utf8_lossy(value)));
-            Ok(Inbound {
+            Ok(ConnectHead {
                 method: method.to_string(),
                 target: request.path.unwrap_or_default().to_string(),
                 host: host.map(|value| String::from_utf8_lossy(value).into_owned()),
@@ -137,8 +137,8 @@ impl Inbound {
     pub fn decode_whole(
         bytes: &[u8],
         limit: usize,
-    ) -> Result<Decoded<(Inbound, Vec<u8>)>, Malformed> {
-        Ok(Inbound::decode(bytes, limit)?.with_bytes(bytes))
+    ) -> Result<Decoded<(ConnectHead, Vec<u8>)>, Malformed> {
+        Ok(ConnectHead::decode(bytes, limit)?.with_bytes(bytes))
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
     fn refuses_what_two_readers_would_read_differently() {
         let decode = |fields: &str| {
             let head = format!("CONNECT a:1 HTTP/1.1\r\n{}\r\n", fields);
-            Inbound::decode(head.as_bytes(), HEAD_LIMIT).map(drop)
+            ConnectHead::decode(head.as_bytes(), HEAD_LIMIT).map(drop)
         };
         assert_eq!(decode("Host: a:1\r\nContent-Length: 0\r\n"), Ok(()));
         for fields in &[
@@ -207,16 +207,16 @@ mod tests {
             .authorization(auth::basic(&credentials))
             .encode();
         for end in 0..bytes.len() {
-            let decoded = Inbound::decode(&bytes[..end], HEAD_LIMIT);
+            let decoded = ConnectHead::decode(&bytes[..end], HEAD_LIMIT);
             assert_eq!(decoded, Ok(Decoded::Partial), "{}", end);
         }
-        let expected = Inbound {
+        let expected = ConnectHead {
             method: "CONNECT".into(),
             target: "example.org:22".into(),
             host: Some("example.org:22".into()),
             authorization: Some(Secret::new("Basic YTpi")),
         };
-        let decoded = Inbound::decode(&bytes, HEAD_LIMIT);
+        let decoded = ConnectHead::decode(&bytes, HEAD_LIMIT);
         assert_eq!(decoded, Ok(Decoded::Complete(expected, bytes.len())));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem;
 
-use super::super::auth::{Answer, Dialogue, Identity};
+use super::super::auth::{Answer, AuthCache, Authenticator};
 use super::super::http::body::Skip;
 use super::super::http::response::INTERIM_LIMIT;
 use super::super::refusal::Attempt;
@@ -27,7 +27,7 @@ use crate::config::Scheme;
 /// The number of requests has a limit.
 pub(super) struct Http {
     request: Request,
-    dialogue: Option<Dialogue>,
+    dialogue: Option<Authenticator>,
     head: HeadReader,
     /// The body of a challenge whose answer goes out next.
     skipping: Option<Skip>,
@@ -68,8 +68,8 @@ impl From<Request> for Http {
 
 impl Http {
     /// Will send `request`, and say who we are as the proxy wants it.
-    pub(super) fn new(request: Request, identity: Identity) -> Http {
-        let mut dialogue = Dialogue::new(identity);
+    pub(super) fn new(request: Request, identity: AuthCache) -> Http {
+        let mut dialogue = Authenticator::new(identity);
         let mut http = Http::from(request);
         if let Some(value) = dialogue.begin(http.request.target()) {
             http.request.authorize(value);

@@ -7,25 +7,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use self::http::Http;
-use super::auth::Identity;
+use super::auth::AuthCache;
 use super::{Malformed, Refusal, Request, Socks4, Socks5};
 use crate::config::Scheme;
 
 /// Asks a proxy for a tunnel, in the protocol that it speaks, with as many messages as it takes to
 /// say who we are.
 ///
-/// It neither reads nor writes: who drives it sends what [`begin`](Exchange::begin) returns,
+/// It neither reads nor writes: who drives it sends what [`begin`](Negotiation::begin) returns,
 /// feeds it what comes, and does what the [`Step`] says. It outlives the connection when the
 /// proxy wants another one. The number of messages has a limit; time is for the driver to limit.
 #[derive(Debug)]
-pub struct Exchange {
-    talk: Talk,
+pub struct Negotiation {
+    talk: Inner,
     /// Where to note that the proxy has said something.
     has_spoken: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug)]
-enum Talk {
+enum Inner {
     Http(Http),
     Socks5(Socks5),
     Socks4(Socks4),
@@ -47,7 +47,7 @@ pub enum Step {
 
 /// How it is said who we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proof {
+pub enum AuthMethod {
     /// In a field of the request.
     Scheme(Scheme),
     /// In a message of its own (RFC 1929).
@@ -56,12 +56,12 @@ pub enum Proof {
     UserId,
 }
 
-impl fmt::Display for Proof {
+impl fmt::Display for AuthMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Proof::Scheme(scheme) => scheme.fmt(f),
-            Proof::Login => f.write_str("SOCKS5's way"),
-            Proof::UserId => f.write_str("SOCKS4's way"),
+            AuthMethod::Scheme(scheme) => scheme.fmt(f),
+            AuthMethod::Login => f.write_str("SOCKS5's way"),
+            AuthMethod::UserId => f.write_str("SOCKS4's way"),
         }
     }
 }
@@ -72,46 +72,46 @@ pub enum Outcome<S> {
     /// The tunnel, and the stream that it is.
     Granted(S),
     /// The proxy shall be asked again, on a new connection.
-    Redial(Box<Exchange>),
+    Redial(Box<Negotiation>),
 }
 
-impl From<Talk> for Exchange {
-    fn from(talk: Talk) -> Exchange {
-        Exchange {
+impl From<Inner> for Negotiation {
+    fn from(talk: Inner) -> Negotiation {
+        Negotiation {
             talk,
             has_spoken: None,
         }
     }
 }
 
-impl From<Request> for Exchange {
+impl From<Request> for Negotiation {
     /// Takes the first answer, whatever it is.
-    fn from(request: Request) -> Exchange {
-        Talk::Http(request.into()).into()
+    fn from(request: Request) -> Negotiation {
+        Inner::Http(request.into()).into()
     }
 }
 
-impl From<Socks5> for Exchange {
-    fn from(socks: Socks5) -> Exchange {
-        Talk::Socks5(socks).into()
+impl From<Socks5> for Negotiation {
+    fn from(socks: Socks5) -> Negotiation {
+        Inner::Socks5(socks).into()
     }
 }
 
-impl From<Socks4> for Exchange {
-    fn from(socks: Socks4) -> Exchange {
-        Talk::Socks4(socks).into()
+impl From<Socks4> for Negotiation {
+    fn from(socks: Socks4) -> Negotiation {
+        Inner::Socks4(socks).into()
     }
 }
 
-impl Exchange {
+impl Negotiation {
     /// Will send `request`, and say who we are as the proxy wants it.
-    pub fn new(request: Request, identity: Identity) -> Exchange {
-        Talk::Http(Http::new(request, identity)).into()
+    pub fn new(request: Request, identity: AuthCache) -> Negotiation {
+        Inner::Http(Http::new(request, identity)).into()
     }
 
     /// Notes there as soon as the proxy has said anything.
-    pub(crate) fn noting(self, has_spoken: Arc<AtomicBool>) -> Exchange {
-        Exchange {
+    pub(crate) fn noting(self, has_spoken: Arc<AtomicBool>) -> Negotiation {
+        Negotiation {
             has_spoken: Some(has_spoken),
             ..self
         }
@@ -120,9 +120,9 @@ impl Exchange {
     /// What is sent first on a new connection.
     pub fn begin(&mut self) -> Vec<u8> {
         match &mut self.talk {
-            Talk::Http(http) => http.begin(),
-            Talk::Socks5(socks) => socks.begin(),
-            Talk::Socks4(socks) => socks.begin(),
+            Inner::Http(http) => http.begin(),
+            Inner::Socks5(socks) => socks.begin(),
+            Inner::Socks4(socks) => socks.begin(),
         }
     }
 
@@ -136,27 +136,27 @@ impl Exchange {
             has_spoken.store(true, Ordering::Relaxed);
         }
         match &mut self.talk {
-            Talk::Http(http) => http.feed(piece),
-            Talk::Socks5(socks) => socks.feed(piece),
-            Talk::Socks4(socks) => socks.feed(piece),
+            Inner::Http(http) => http.feed(piece),
+            Inner::Socks5(socks) => socks.feed(piece),
+            Inner::Socks4(socks) => socks.feed(piece),
         }
     }
 
     /// How the message that goes next, or went last, says who we are; `None` where it doesn't, and
     /// once it was taken.
-    pub fn proof(&self) -> Option<Proof> {
+    pub fn proof(&self) -> Option<AuthMethod> {
         match &self.talk {
-            Talk::Http(http) => http.scheme().map(Proof::Scheme),
-            Talk::Socks5(socks) => socks.proof(),
-            Talk::Socks4(socks) => socks.proof(),
+            Inner::Http(http) => http.scheme().map(AuthMethod::Scheme),
+            Inner::Socks5(socks) => socks.proof(),
+            Inner::Socks4(socks) => socks.proof(),
         }
     }
 
     /// Whether the end of the connection is a reason to connect anew rather than to give up.
     pub fn may_redial(&self) -> bool {
         match &self.talk {
-            Talk::Http(http) => http.may_redial(),
-            Talk::Socks5(_) | Talk::Socks4(_) => false,
+            Inner::Http(http) => http.may_redial(),
+            Inner::Socks5(_) | Inner::Socks4(_) => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The exchange, fed by hand: what goes out after what came.
 
-use super::super::{Decoded, Inbound, HEAD_LIMIT};
+use super::super::{ConnectHead, Decoded, HEAD_LIMIT};
 use super::*;
 use crate::config::{Credentials, Secret};
 
@@ -10,15 +10,15 @@ const NTLM: &str = "Proxy-Authenticate: NTLM\r\n";
 const GRANTED: &str = "HTTP/1.1 200 OK\r\n\r\nhello";
 
 /// Who we are, when only these schemes may be answered.
-fn joe(schemes: Option<&str>) -> Identity {
+fn joe(schemes: Option<&str>) -> AuthCache {
     let credentials = Credentials::new("NORTH\\joe", Secret::new("hunter2")).unwrap();
     let schemes = schemes.map_or_else(Default::default, |text| text.parse().unwrap());
-    Identity::new(credentials, schemes)
+    AuthCache::new(credentials, schemes)
 }
 
-fn exchange(identity: &Identity) -> Exchange {
+fn exchange(identity: &AuthCache) -> Negotiation {
     let request = Request::connect(&"example.org:22".parse().unwrap());
-    Exchange::new(request, identity.clone())
+    Negotiation::new(request, identity.clone())
 }
 
 /// A 407 on a connection that is kept.
@@ -37,7 +37,7 @@ fn ntlm_challenge() -> String {
 
 /// The credential in a request, which must be one whole head and nothing behind it.
 fn credential(request: &[u8]) -> String {
-    match Inbound::decode(request, HEAD_LIMIT) {
+    match ConnectHead::decode(request, HEAD_LIMIT) {
         Ok(Decoded::Complete(inbound, length)) if length == request.len() => inbound
             .authorization
             .map_or_else(String::new, |value| value.reveal().to_string()),
@@ -46,7 +46,7 @@ fn credential(request: &[u8]) -> String {
 }
 
 /// What the exchange does with a reply, in words.
-fn said(exchange: &mut Exchange, reply: &str) -> String {
+fn said(exchange: &mut Negotiation, reply: &str) -> String {
     match exchange.feed(reply.as_bytes()) {
         Ok(Step::Read) => "read".into(),
         Ok(Step::Send(request)) => credential(&request),
@@ -319,7 +319,7 @@ fn challenges_without_end_are_answered_three_times() {
 fn a_nonce_that_is_called_stale_and_repeated_gets_two_answers() {
     let stale = challenge(&DIGEST.replace("qop", "stale=true, qop"));
     let joe = joe(Some("digest"));
-    let ends = |mut exchange: Exchange, count: u32| {
+    let ends = |mut exchange: Negotiation, count: u32| {
         let count = format!("nc={:08x}", count);
         assert_says(said(&mut exchange, &stale), &["\"one\"", &count]);
         let end = said(&mut exchange, &stale);

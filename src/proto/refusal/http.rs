@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::super::Response;
-use super::{squid, Remedy, Withheld};
+use super::{squid, Hint, Withheld};
 use crate::config::Scheme;
 use crate::text::escape::{excerpt, Escaped};
 
@@ -90,11 +90,11 @@ impl HttpRefusal {
     }
 
     /// What to do about it, where that is for our user to say.
-    pub fn remedy(&self) -> Option<Remedy> {
+    pub fn remedy(&self) -> Option<Hint> {
         match self.attempt {
             _ if !self.is_about_credentials() => None,
-            Attempt::Tried(_) | Attempt::Withheld(_) => Some(Remedy::Check),
-            Attempt::Nameless if self.is_answerable() => Some(Remedy::Give),
+            Attempt::Tried(_) | Attempt::Withheld(_) => Some(Hint::Check),
+            Attempt::Nameless if self.is_answerable() => Some(Hint::Give),
             _ => None,
         }
     }
@@ -344,7 +344,7 @@ mod tests {
     fn says_what_would_help_with_a_407() {
         let nameless = refusal(407, "Auth", &["Negotiate", "basic"], "<html>");
         assert_eq!(nameless.to_string(), "407 Auth; it offers Negotiate, basic");
-        assert_eq!(nameless.remedy(), Some(Remedy::Give));
+        assert_eq!(nameless.remedy(), Some(Hint::Give));
         let other = shown(407, "Auth", &["Bearer"], "");
         assert_eq!(
             other,
@@ -357,7 +357,7 @@ mod tests {
         };
         let (told, remedy) = after(Attempt::Tried(Scheme::Ntlm));
         assert_eq!(told, "407; it offers NTLM, Basic; NTLM was tried");
-        assert_eq!(remedy, Some(Remedy::Check));
+        assert_eq!(remedy, Some(Hint::Check));
         let (told, remedy) = after(Attempt::Restricted);
         let restricted = "407; it offers NTLM, Basic: --proxy-auth allows none of these";
         assert_eq!((told.as_str(), remedy), (restricted, None));

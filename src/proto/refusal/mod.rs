@@ -26,7 +26,7 @@ pub enum Refusal {
 
 /// What helps with a proxy that wants to know who we are, and that can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remedy {
+pub enum Hint {
     /// Nobody was named: to give it a user and a password.
     Give,
     /// To check those that it refused.
@@ -45,7 +45,7 @@ impl Refusal {
     }
 
     /// What to do about it, where that is for our user to say.
-    pub fn remedy(&self) -> Option<Remedy> {
+    pub fn remedy(&self) -> Option<Hint> {
         match self {
             Refusal::Http(refusal) => refusal.remedy(),
             Refusal::Socks(refusal) => refusal.remedy(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::super::socks::reply_4;
-use super::{Remedy, Withheld};
+use super::{Hint, Withheld};
 
 /// Which of SOCKS5's three messages said no (RFC 1928 §3 and §6, RFC 1929 §2), or SOCKS4's only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,11 @@ impl SocksRefusal {
     }
 
     /// What to do about it, where that is for our user to say.
-    pub fn remedy(&self) -> Option<Remedy> {
+    pub fn remedy(&self) -> Option<Hint> {
         match self {
-            SocksRefusal::Methods { named: false } => Some(Remedy::Give),
-            SocksRefusal::Credentials | SocksRefusal::Withheld(_) => Some(Remedy::Check),
-            SocksRefusal::Reply4 { code, .. } if *code == reply_4::OTHER_USER => Some(Remedy::Own),
+            SocksRefusal::Methods { named: false } => Some(Hint::Give),
+            SocksRefusal::Credentials | SocksRefusal::Withheld(_) => Some(Hint::Check),
+            SocksRefusal::Reply4 { code, .. } if *code == reply_4::OTHER_USER => Some(Hint::Own),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ mod server;
 
 use std::net::Ipv4Addr;
 
-pub use self::client::{Socks4, Socks5, SocksFault};
+pub use self::client::{Socks4, Socks5, SocksError};
 pub use self::server::{Socks4Denial, Socks4Reply, Socks4Server};
 pub use self::server::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{shown, Outfit};
+use super::{shown, ProxyDefaults};
 use crate::config::{Protocol, ProxySpec, ProxyUrl};
 
 /// No answer names more ways, and none is longer.
@@ -31,7 +31,7 @@ impl Verdict {
     ///
     /// What is wrong with it, with its text: it is too long, or names only proxies that a browser
     /// would use and that can't be used here.
-    pub(super) fn read(text: &str, outfit: &Outfit) -> Result<Verdict, String> {
+    pub(super) fn read(text: &str, outfit: &ProxyDefaults) -> Result<Verdict, String> {
         let wrong = |why: &str| Err(format!("it said '{}': {}", shown(text), why));
         if text.len() > LONGEST {
             return wrong("that is too long");
@@ -161,12 +161,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::{Names, Netrc};
+    use crate::config::{DnsMode, Netrc};
     #[cfg(feature = "tls")]
     use crate::config::{TlsOptions, TlsPeer};
 
     fn attempt(text: &str) -> Result<Verdict, String> {
-        Verdict::read(text, &Outfit::default())
+        Verdict::read(text, &ProxyDefaults::default())
     }
 
     #[track_caller]
@@ -211,16 +211,16 @@ mod tests {
         let verdict = read("SOCKS a; SOCKS5 b; SOCKS4 c");
         let protocols = verdict.proxies.iter().map(|proxy| proxy.protocol);
         let protocols: Vec<Protocol> = protocols.collect();
-        let newer = Protocol::Socks5(Names::There);
-        assert_eq!(protocols, [newer, newer, Protocol::Socks4(Names::Here)]);
+        let newer = Protocol::Socks5(DnsMode::Remote);
+        assert_eq!(protocols, [newer, newer, Protocol::Socks4(DnsMode::Local)]);
     }
 
     #[cfg(feature = "tls")]
     #[test]
     fn reads_a_proxy_that_wants_tls() {
-        let outfit = Outfit {
+        let outfit = ProxyDefaults {
             tls: TlsOptions::of(TlsPeer::Proxy).load().ok(),
-            ..Outfit::default()
+            ..ProxyDefaults::default()
         };
         let verdict = Verdict::read("HTTPS a:1; PROXY b:2", &outfit).unwrap();
         assert!(verdict.proxies[0].tls.is_some() && verdict.proxies[1].tls.is_none());
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_proxy_that_has_no_room_for_its_credentials_is_passed_over() {
         let netrc = format!("machine a login joe password {}", "x".repeat(256));
-        let outfit = Outfit {
+        let outfit = ProxyDefaults {
             netrc: Netrc::read(&netrc).unwrap(),
-            ..Outfit::default()
+            ..ProxyDefaults::default()
         };
         let verdict = Verdict::read("SOCKS a:1; PROXY b:2; DIRECT; PROXY c:3", &outfit).unwrap();
         assert_eq!(verdict.to_string(), "PROXY b:2; DIRECT; PROXY c:3");

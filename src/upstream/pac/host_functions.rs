@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::config::Blocks;
+use crate::config::CidrList;
 use crate::os::resolver::look_up;
 
 /// The addresses of a host, parted by `;`; none when it has none.
@@ -36,7 +36,7 @@ pub(super) fn own() -> String {
 /// Whether an address is in a block such as `2001:db8::/32`; not when either isn't one.
 pub(super) fn within(address: &str, block: &str) -> bool {
     match (address.parse(), block.parse()) {
-        (Ok(ip), Ok(Blocks(blocks))) => blocks.iter().all(|block| block.covers(ip)),
+        (Ok(ip), Ok(CidrList(blocks))) => blocks.iter().all(|block| block.covers(ip)),
         _ => false,
     }
 }

@@ -31,7 +31,7 @@ use std::time::Duration;
 pub(crate) use self::answer::Verdict;
 #[cfg(not(feature = "pac"))]
 use self::disabled::Script;
-pub use self::proxy_defaults::Outfit;
+pub use self::proxy_defaults::ProxyDefaults;
 #[cfg(feature = "pac")]
 use self::script::Script;
 
@@ -57,7 +57,7 @@ pub fn enable() {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pac {
     script: Script,
-    outfit: Outfit,
+    outfit: ProxyDefaults,
 }
 
 impl Pac {
@@ -66,7 +66,7 @@ impl Pac {
     /// # Errors
     ///
     /// Why it can't be used, with the line.
-    pub fn read(path: &str, outfit: Outfit) -> Result<Pac, Error> {
+    pub fn read(path: &str, outfit: ProxyDefaults) -> Result<Pac, Error> {
         let script = Script::read(path)?;
         Ok(Pac { script, outfit })
     }

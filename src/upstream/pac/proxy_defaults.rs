@@ -5,7 +5,7 @@ use crate::error::Error;
 
 /// Credentials and TLS for whichever proxies a file names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outfit {
+pub struct ProxyDefaults {
     /// The user of `--user`.
     pub user: Option<String>,
     /// With a password that is for each HTTP proxy.
@@ -16,7 +16,7 @@ pub struct Outfit {
     pub tls: Option<TlsSpec>,
 }
 
-impl Outfit {
+impl ProxyDefaults {
     /// The proxy with its credentials, and with TLS if it wants that.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Outfit {
 mod tests {
     use super::*;
 
-    fn user(outfit: &Outfit, url: &str) -> Option<String> {
+    fn user(outfit: &ProxyDefaults, url: &str) -> Option<String> {
         let spec = outfit.complete(url.parse().unwrap()).unwrap();
         let credentials = spec.credentials.as_ref();
         credentials.map(|known| format!("{}:{}", known.user(), known.password().reveal()))
@@ -72,15 +72,15 @@ mod tests {
 
     #[test]
     fn what_is_for_http_proxies_no_socks_proxy_is_told() {
-        let outfit = Outfit {
+        let outfit = ProxyDefaults {
             user: Some("joe".into()),
             credentials: Credentials::new("joe", Secret::new("x")).ok(),
-            ..Outfit::default()
+            ..ProxyDefaults::default()
         };
         assert_eq!(user(&outfit, "http://a:1").as_deref(), Some("joe:x"));
         assert_eq!(user(&outfit, "socks5h://a:1"), None);
         assert_eq!(user(&outfit, "socks4://a:1"), None);
-        assert!(outfit.has_credentials() && !Outfit::default().has_credentials());
+        assert!(outfit.has_credentials() && !ProxyDefaults::default().has_credentials());
     }
 
     /// In the clear it would have heard the password.
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_proxy_that_wants_tls_is_not_spoken_to_without() {
         let url = "https://a:1".parse().unwrap();
-        let why = Outfit::default().complete(url).unwrap_err();
+        let why = ProxyDefaults::default().complete(url).unwrap_err();
         assert_eq!(why.to_string(), "there is no TLS for it");
     }
 
@@ -96,9 +96,9 @@ mod tests {
     fn the_netrc_file_tells_by_host_and_for_the_user_that_was_given() {
         let netrc = "machine a login joe password x machine a login ann password y \
                      machine b login bob";
-        let mut outfit = Outfit {
+        let mut outfit = ProxyDefaults {
             netrc: Netrc::read(netrc).unwrap(),
-            ..Outfit::default()
+            ..ProxyDefaults::default()
         };
         assert_eq!(user(&outfit, "http://a:1").as_deref(), Some("joe:x"));
         assert_eq!(user(&outfit, "socks5h://a:1").as_deref(), Some("joe:x"));

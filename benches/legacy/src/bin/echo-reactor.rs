@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use futures::{Future, Stream};
-use ptunnel::engine::io::{Handle, Listening, Socket, Transport};
+use ptunnel::engine::io::{Handle, BoundSocket, Socket, Transport};
 use ptunnel::engine::{Listener, Permits};
 use ptunnel_benches_legacy::serving::Serving;
 use tokio_core::reactor::Core;
@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
 fn serve(listen: SocketAddr) -> io::Result<()> {
     let mut core = Core::new()?;
     let handle = Handle::new(&core.handle())?;
-    let listening = Listening::bind(&listen, true, None)?;
+    let listening = BoundSocket::bind(&listen, true, None)?;
     let clients = Listener::new(listening, &Permits::new(None), &handle)?;
     let (tasks, scratch) = (handle.clone(), scratch());
     let serve = clients.for_each(move |client| {

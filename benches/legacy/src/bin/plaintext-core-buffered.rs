@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use futures::Stream;
-use ptunnel::engine::io::{Handle, Listening};
+use ptunnel::engine::io::{Handle, BoundSocket};
 use ptunnel::engine::{Listener, Permits};
 use ptunnel_benches_legacy::plaintext::{buffered, date};
 use ptunnel_benches_legacy::serving::Serving;
@@ -18,7 +18,7 @@ fn serve(listen: SocketAddr) -> io::Result<()> {
     let mut core = Core::new()?;
     let date = date(&core.handle())?;
     let handle = Handle::new(&core.handle())?;
-    let listening = Listening::bind(&listen, true, None)?;
+    let listening = BoundSocket::bind(&listen, true, None)?;
     let clients = Listener::new(listening, &Permits::new(None), &handle)?;
     let tasks = handle.clone();
     let serve = clients.for_each(move |client| {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use futures::{Future, Stream};
 use openssl::ssl::SslAcceptor;
-use ptunnel::engine::io::{Handle, Listening};
+use ptunnel::engine::io::{Handle, BoundSocket};
 use ptunnel::engine::{Listener, Permits};
 use ptunnel_benches_legacy::plaintext::{connection, date, Opaque};
 use ptunnel_benches_legacy::serving::Serving;
@@ -23,7 +23,7 @@ fn serve(listen: SocketAddr, acceptor: &SslAcceptor) -> io::Result<()> {
     let mut core = Core::new()?;
     let date = date(&core.handle())?;
     let handle = Handle::new(&core.handle())?;
-    let listening = Listening::bind(&listen, true, None)?;
+    let listening = BoundSocket::bind(&listen, true, None)?;
     let clients = Listener::new(listening, &Permits::new(None), &handle)?;
     let (tasks, acceptor) = (handle.clone(), acceptor.clone());
     let serve = clients.for_each(move |client| {

@@ -2,8 +2,8 @@
 
 use futures01::sync::mpsc;
 use futures01::{Future as Future01, IntoFuture};
-use ptunnel::engine::{Delivery, Engine, Permits, Post, Settings};
-use ptunnel::os::sd_notify::Pulse;
+use ptunnel::engine::{BoundListener, Delivery, Engine, Permits, Settings};
+use ptunnel::os::sd_notify::Heartbeat;
 use ptunnel::Error;
 use ptunnel_compat::core::CoreThread;
 use ptunnel_compat::spawn::Lost;
@@ -27,9 +27,9 @@ pub(crate) fn core(name: &str) -> Result<CoreThread, Error> {
 /// When an engine or a listener can't be set up.
 pub(crate) async fn serve(
     core: CoreThread,
-    (posts, later): (Vec<Post>, mpsc::UnboundedReceiver<Delivery>),
+    (posts, later): (Vec<BoundListener>, mpsc::UnboundedReceiver<Delivery>),
     settings: Settings,
-    pulse: Pulse,
+    pulse: Heartbeat,
     permits: Permits,
     phases: Phases,
 ) -> Result<(), Error> {

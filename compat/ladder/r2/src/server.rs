@@ -6,8 +6,8 @@ use futures01::sync::mpsc;
 use ptunnel::config::Config;
 use ptunnel::engine::{Permits, Settings};
 use ptunnel::listener::reload::{Reload, Source};
-use ptunnel::listener::set::Roster;
-use ptunnel::os::sd_notify::{Pulse, Supervisor};
+use ptunnel::listener::set::ListenerSet;
+use ptunnel::os::sd_notify::{Heartbeat, ServiceManager};
 use ptunnel::Error;
 use ptunnel_compat::task::AsStd;
 use ptunnel_r5::beat;
@@ -26,7 +26,7 @@ use crate::hosted;
 /// The first bind that fails: nothing was served by then. A Core that couldn't start.
 pub(crate) async fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
     raise_descriptor_limit();
-    let supervisor = Supervisor::of_process(monotonic);
+    let supervisor = ServiceManager::of_process(monotonic);
     // Before the first line on stdout: whoever waits for it may send a signal right after.
     let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let permits = Permits::new(config.max_connections);
@@ -34,7 +34,7 @@ pub(crate) async fn run(config: &Config, source: Option<Source>) -> Result<(), E
     let (phase, phases) = Phases::new();
     let mut cores = JoinSet::new();
     let reload = source.map(Reload::at_hangup).transpose()?;
-    let (roster, threads) = Roster::open(config)?;
+    let (roster, threads) = ListenerSet::open(config)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
         reload.start(config, roster, &supervisor, move |thread, delivery| {
@@ -86,7 +86,7 @@ pub(crate) fn demo(runtime: Runtime, config: &Config) -> Result<(), Error> {
         let main = thread::spawn(move || {
             let core = hosted::core("reactor-1")?;
             let permits = Permits::new(None);
-            let (posts, pulse) = ((posts, mpsc::unbounded().1), Pulse::default());
+            let (posts, pulse) = ((posts, mpsc::unbounded().1), Heartbeat::default());
             runtime.block_on(hosted::serve(core, posts, settings, pulse, permits, phases))
         });
         move || {

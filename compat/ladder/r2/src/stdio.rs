@@ -9,7 +9,7 @@ use ptunnel::engine::io::Socket;
 use ptunnel::engine::Settings;
 use ptunnel::observe::access_log::Origin;
 use ptunnel::os::stdio::pump;
-use ptunnel::upstream::{Gateway, Tunnel};
+use ptunnel::upstream::{ProxySelector, Tunnel};
 use ptunnel::Error;
 use ptunnel_r5::shutdown::ignore_interrupt;
 use ptunnel_r5::system::close_stdout;
@@ -33,7 +33,10 @@ pub(crate) async fn run(config: &Config, destination: &Destination) -> Result<()
     };
     let pump = pump(ours, close_stdout, on_failure).map_err(failed)?;
 
-    let tunnel = Tunnel::new(destination.clone(), &Gateway::new(config.route.clone()));
+    let tunnel = Tunnel::new(
+        destination.clone(),
+        &ProxySelector::new(config.route.clone()),
+    );
     let carried = on_core(core("reactor-1")?, Settings::of(config), move |engine| {
         let client = Socket::from_unix(client, engine.handle()).map_err(failed)?;
         // The tunnel is dropped, and with that reset, when stdin or stdout fails first.

@@ -12,9 +12,9 @@ use futures01::Future;
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
 use ptunnel::engine::io::{Rewind, Upstream as Upstream01};
-use ptunnel::engine::{negotiate, secure, Opening};
-use ptunnel::observe::access_log::{Carried, Visit};
-use ptunnel::upstream::{Attempts, Candidate, Leg, Tunnel, Via, Ways};
+use ptunnel::engine::{negotiate, secure, AbortOnReset};
+use ptunnel::observe::access_log::{ClientSession, SessionSummary};
+use ptunnel::upstream::{Candidates, Failover, Leg, ProxyChain, Tunnel, UpstreamPath};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
 use ptunnel_r5::io::{Tcp, Transport};
@@ -28,19 +28,19 @@ type Engine = Rc<ptunnel_r5::Engine<Rung3>>;
 type Upstream = Upstream01<Bridged<Tcp>>;
 /// A way to a destination.
 pub(crate) type Stream = Rewind<Upstream>;
-type Opened = (Stream, Via);
+type Opened = (Stream, UpstreamPath);
 type Reach = Box<dyn Future<Item = Stream, Error = Error>>;
 
 /// Serves one client: opens a way, carries its bytes, logs its end.
 pub(crate) fn carry<C: Transport + 'static>(
     engine: &Engine,
     client: Bridged<C>,
-    visit: Visit,
+    visit: ClientSession,
     tunnel: &Tunnel,
-) -> impl Future<Item = Carried, Error = Error> {
+) -> impl Future<Item = SessionSummary, Error = Error> {
     let engine = engine.clone();
     let destination = tunnel.destination().clone();
-    let opening = Opening::new(client, visit.context(), || open(&engine, tunnel));
+    let opening = AbortOnReset::new(client, visit.context(), || open(&engine, tunnel));
     opening.and_then(move |outcome| {
         let (client, (stream, via)) = match outcome {
             Ok(opened) => opened,
@@ -94,10 +94,10 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
 }
 
 /// The ways to try: r5's, with its own limit where a PAC file has to be asked.
-fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Attempts, Error = Error> {
+fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
     match tunnel.gateway().ways(&tunnel.destination().address) {
-        Ways::Known(attempts) => Either::A(future::ok(attempts)),
-        Ways::Asked(_) => {
+        Candidates::Known(attempts) => Either::A(future::ok(attempts)),
+        Candidates::Asked(_) => {
             let (engine, tunnel) = (engine.clone(), tunnel.clone());
             Either::B(As01::pin(async move { engine.attempts(&tunnel).await }))
         }
@@ -108,7 +108,7 @@ fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Attempts, Er
 /// with that, where it is to be spoken to so.
 fn open_by(
     engine: &Engine,
-    via: &Via,
+    via: &UpstreamPath,
     tunnel: &Tunnel,
 ) -> impl Future<Item = Stream, Error = Error> {
     let Destination { address, tls } = tunnel.destination();
@@ -137,7 +137,7 @@ fn secure_in_time(
 
 /// Goes through so many proxies of a way, to the next one or the destination: without any, that is
 /// the first proxy. Boxed, since it is a part of itself.
-fn reach(engine: &Engine, way: &Candidate, hops: usize, destination: &HostPort) -> Reach {
+fn reach(engine: &Engine, way: &ProxyChain, hops: usize, destination: &HostPort) -> Reach {
     let Some(last) = hops.checked_sub(1) else {
         return Box::new(dial_proxy(engine, way).map(bare));
     };
@@ -195,7 +195,10 @@ fn locate(engine: &Engine, leg: Leg) -> impl Future<Item = Leg, Error = Error> {
     As01::pin(async move { engine.locate(leg).await })
 }
 
-fn dial_proxy(engine: &Engine, way: &Candidate) -> impl Future<Item = Bridged<Tcp>, Error = Error> {
+fn dial_proxy(
+    engine: &Engine,
+    way: &ProxyChain,
+) -> impl Future<Item = Bridged<Tcp>, Error = Error> {
     let resolver = &engine.settings.resolver;
     let address = &way.spec().address;
     dial(engine, resolver, way.peer(), address, way.family())
@@ -233,8 +236,8 @@ fn bare(socket: Bridged<Tcp>) -> Rewind<Upstream> {
 
 /// The rarer ends of [`carry`], so that they take no room in every tunnel.
 fn boxed(
-    end: impl Future<Item = Carried, Error = Error> + 'static,
-) -> Box<dyn Future<Item = Carried, Error = Error>> {
+    end: impl Future<Item = SessionSummary, Error = Error> + 'static,
+) -> Box<dyn Future<Item = SessionSummary, Error = Error>> {
     Box::new(end)
 }
 

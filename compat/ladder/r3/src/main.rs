@@ -17,16 +17,16 @@ use futures01::Future as Future01;
 use log::error;
 use ptunnel::config::Splice;
 use ptunnel::engine::io::{Rewind, Transport as Transport01, Upstream};
-use ptunnel::engine::{forwarding, Clock, Patience, Relay, Ticker};
-use ptunnel::observe::access_log::{Carried, Closed, Cut, Visit};
-use ptunnel::observe::stats::{Gauge, Meter};
-use ptunnel::proto::Passage;
+use ptunnel::engine::{forwarding, Clock, IdleTimeouts, Relay, Ticker};
+use ptunnel::observe::access_log::{ClientSession, Closed, RelayError, SessionSummary};
+use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
+use ptunnel::proto::RequestBoundary;
 use ptunnel::upstream::Tunnel;
 use ptunnel::{cli, Error};
 use ptunnel_compat::task::AsStd;
 use ptunnel_compat::time::{Current, Interval};
 use ptunnel_r5::io::Transport;
-use ptunnel_r5::{Engine, Links, Opened, Settings, Vital};
+use ptunnel_r5::{Critical, Engine, Links, Opened, Settings};
 
 use self::bridged::Bridged;
 
@@ -37,15 +37,15 @@ fn main() {
 /// What the 0.1 links of a thread share: what the root's `Engine` held.
 struct Rung3 {
     splice: Splice,
-    patience: Rc<Patience>,
+    patience: Rc<IdleTimeouts>,
     clock: Clock,
 }
 
 impl Links for Rung3 {
     type Way = chain::Stream;
 
-    fn start(settings: &Settings, vital: &mut Vital) -> Rung3 {
-        let period = ptunnel_r5::relay::Patience::of(&settings.timeouts).period();
+    fn start(settings: &Settings, vital: &mut Critical) -> Rung3 {
+        let period = ptunnel_r5::relay::IdleTimeouts::of(&settings.timeouts).period();
         let clock = Clock::new(period);
         let ticker = Ticker::new(clock.clone(), |period| Interval::new(period, &Current));
         vital.spawn(async {
@@ -55,7 +55,7 @@ impl Links for Rung3 {
         });
         Rung3 {
             splice: settings.splice,
-            patience: Rc::new(Patience::from(&settings.timeouts)),
+            patience: Rc::new(IdleTimeouts::from(&settings.timeouts)),
             clock,
         }
     }
@@ -63,7 +63,7 @@ impl Links for Rung3 {
     fn within(&self, settings: &Settings) -> Rung3 {
         Rung3 {
             splice: settings.splice,
-            patience: Rc::new(Patience::from(&settings.timeouts)),
+            patience: Rc::new(IdleTimeouts::from(&settings.timeouts)),
             clock: self.clock.clone(),
         }
     }
@@ -71,9 +71,9 @@ impl Links for Rung3 {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Rung3>>,
         client: C,
-        visit: Visit,
+        visit: ClientSession,
         tunnel: &Tunnel,
-    ) -> Result<Carried, Error> {
+    ) -> Result<SessionSummary, Error> {
         AsStd::new(chain::carry(engine, Bridged::new(client), visit, tunnel)).await
     }
 
@@ -85,7 +85,7 @@ impl Links for Rung3 {
         Ok(Opened { stream, via })
     }
 
-    fn forwarding(way: chain::Stream, passage: Passage) -> chain::Stream {
+    fn forwarding(way: chain::Stream, passage: RequestBoundary) -> chain::Stream {
         forwarding(way, passage)
     }
 
@@ -93,8 +93,8 @@ impl Links for Rung3 {
         &self,
         client: C,
         way: chain::Stream,
-        meter: Option<Meter>,
-    ) -> Result<Closed, Cut> {
+        meter: Option<TunnelBytes>,
+    ) -> Result<Closed, RelayError> {
         let client = Bridged::new(client);
         match (Upstream::bare(way), meter) {
             (Ok(stream), None) => AsStd::new(self.relay_01(client, stream, ())).await,
@@ -109,12 +109,12 @@ impl Links for Rung3 {
         }
     }
 
-    async fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + 'static>(
+    async fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + 'static>(
         &self,
         client: C,
         upstream: U,
         gauge: G,
-    ) -> Result<Closed, Cut> {
+    ) -> Result<Closed, RelayError> {
         let (client, upstream) = (Bridged::new(client), Bridged::new(upstream));
         AsStd::new(self.relay_01(client, upstream, gauge)).await
     }
@@ -127,11 +127,11 @@ impl Rung3 {
         client: C,
         upstream: U,
         gauge: G,
-    ) -> impl Future01<Item = Closed, Error = Cut>
+    ) -> impl Future01<Item = Closed, Error = RelayError>
     where
         C: Transport01,
         U: Transport01,
-        G: Gauge,
+        G: ByteRecorder,
     {
         Relay::gauged(client, upstream, gauge)
             .splice(self.splice)

@@ -13,15 +13,15 @@ use std::rc::Rc;
 
 use ptunnel::cli;
 use ptunnel::engine::Connect as Connect01;
-use ptunnel::observe::access_log::{Carried, Closed, Cut, Visit};
-use ptunnel::observe::stats::{Gauge, Meter};
-use ptunnel::proto::{Exchange, Outcome, Passage};
+use ptunnel::observe::access_log::{ClientSession, Closed, RelayError, SessionSummary};
+use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
+use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
 use ptunnel::upstream::{Leg, Tunnel};
 use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task::AsStd;
 use ptunnel_r5::io::{Rewind, Transport, Upstream};
-use ptunnel_r5::{Connect, Engine, Links, Native, Opened, Settings, Vital};
+use ptunnel_r5::{Connect, Critical, Engine, Links, Native, Opened, Settings};
 
 fn main() {
     process::exit(cli::program(ptunnel_r5::run::<Rung4>));
@@ -34,7 +34,7 @@ impl Connect for Rung4 {
     async fn connect(
         &self,
         stream: Rewind<Upstream>,
-        exchange: Exchange,
+        exchange: Negotiation,
         leg: &Leg,
     ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
         // `Connect` never shuts its stream down: either policy would do.
@@ -56,7 +56,7 @@ impl Connect for Rung4 {
 impl Links for Rung4 {
     type Way = Rewind<Upstream>;
 
-    fn start(settings: &Settings, vital: &mut Vital) -> Rung4 {
+    fn start(settings: &Settings, vital: &mut Critical) -> Rung4 {
         Rung4(Native::start(settings, vital))
     }
 
@@ -67,9 +67,9 @@ impl Links for Rung4 {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Rung4>>,
         client: C,
-        visit: Visit,
+        visit: ClientSession,
         tunnel: &Tunnel,
-    ) -> Result<Carried, Error> {
+    ) -> Result<SessionSummary, Error> {
         engine.carry(client, visit, tunnel).await
     }
 
@@ -77,7 +77,7 @@ impl Links for Rung4 {
         engine.open(tunnel).await
     }
 
-    fn forwarding(way: Rewind<Upstream>, passage: Passage) -> Rewind<Upstream> {
+    fn forwarding(way: Rewind<Upstream>, passage: RequestBoundary) -> Rewind<Upstream> {
         Native::forwarding(way, passage)
     }
 
@@ -85,17 +85,17 @@ impl Links for Rung4 {
         &self,
         client: C,
         way: Rewind<Upstream>,
-        meter: Option<Meter>,
-    ) -> impl Future<Output = Result<Closed, Cut>> {
+        meter: Option<TunnelBytes>,
+    ) -> impl Future<Output = Result<Closed, RelayError>> {
         self.0.carry_opened(client, way, meter)
     }
 
-    fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + Unpin + 'static>(
+    fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + Unpin + 'static>(
         &self,
         client: C,
         upstream: U,
         gauge: G,
-    ) -> impl Future<Output = Result<Closed, Cut>> {
+    ) -> impl Future<Output = Result<Closed, RelayError>> {
         self.0.relay(client, upstream, gauge)
     }
 }

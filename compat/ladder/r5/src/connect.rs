@@ -1,6 +1,6 @@
-//! The CONNECT exchange over one connection: an [`Exchange`] driven by a stream.
+//! The CONNECT exchange over one connection: an [`Negotiation`] driven by a stream.
 
-use ptunnel::proto::{Exchange, Outcome, Step};
+use ptunnel::proto::{Negotiation, Outcome, Step};
 use ptunnel::upstream::Leg;
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,7 +22,7 @@ const CHUNK: usize = 2 * 1024;
 /// The proxy's refusal, or why it gave no answer.
 pub async fn connect(
     mut stream: Rewind<Upstream>,
-    mut exchange: Exchange,
+    mut exchange: Negotiation,
     leg: &Leg,
 ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
     let mut request = exchange.begin();

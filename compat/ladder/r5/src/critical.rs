@@ -18,9 +18,9 @@ pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// The tasks of a thread without which it would only seem to serve.
 #[derive(Default)]
-pub struct Vital(JoinSet<()>);
+pub struct Critical(JoinSet<()>);
 
-impl Vital {
+impl Critical {
     /// Starts one of them, inside the thread's `LocalSet`. It may end; it is dropped with this.
     pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
         self.0.spawn_local(task);
@@ -67,18 +67,18 @@ mod tests {
     use ptunnel::cli::{parse, Command};
     use ptunnel::config::Config;
     use ptunnel::listener::bind::Listen;
-    use ptunnel::listener::set::Roster;
-    use ptunnel::observe::access_log::{Carried, Closed, Cut, Visit};
-    use ptunnel::observe::stats::{Gauge, Meter};
-    use ptunnel::os::sd_notify::Pulse;
-    use ptunnel::proto::Passage;
+    use ptunnel::listener::set::ListenerSet;
+    use ptunnel::observe::access_log::{ClientSession, Closed, RelayError, SessionSummary};
+    use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
+    use ptunnel::os::sd_notify::Heartbeat;
+    use ptunnel::proto::RequestBoundary;
     use ptunnel::upstream::Tunnel;
     use ptunnel::Error;
 
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::io::{Listening, Transport};
+    use crate::io::{BoundSocket, Transport};
     use crate::server::{self, Worker};
     use crate::shutdown::{Phase, Phases};
     use crate::{Engine, Links, Opened, Permits, Settings};
@@ -89,7 +89,7 @@ mod tests {
     impl<const CLOCK: bool> Links for Broken<CLOCK> {
         type Way = ();
 
-        fn start(_: &Settings, vital: &mut Vital) -> Self {
+        fn start(_: &Settings, vital: &mut Critical) -> Self {
             vital.spawn(async { assert!(!CLOCK, "the clock panics on purpose") });
             Broken
         }
@@ -101,9 +101,9 @@ mod tests {
         async fn carry<C: Transport + 'static>(
             _: &Rc<Engine<Self>>,
             _client: C,
-            visit: Visit,
+            visit: ClientSession,
             _: &Tunnel,
-        ) -> Result<Carried, Error> {
+        ) -> Result<SessionSummary, Error> {
             panic!("the tunnel of {} panics on purpose", visit.origin());
         }
 
@@ -111,7 +111,7 @@ mod tests {
             panic!("the way to {tunnel} panics on purpose");
         }
 
-        fn forwarding(_way: (), _: Passage) {
+        fn forwarding(_way: (), _: RequestBoundary) {
             unreachable!("no way was opened")
         }
 
@@ -119,17 +119,21 @@ mod tests {
             &self,
             _client: C,
             _way: (),
-            _meter: Option<Meter>,
-        ) -> Result<Closed, Cut> {
+            _meter: Option<TunnelBytes>,
+        ) -> Result<Closed, RelayError> {
             unreachable!("no way was opened")
         }
 
-        async fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + 'static>(
+        async fn relay<
+            C: Transport + 'static,
+            U: Transport + 'static,
+            G: ByteRecorder + 'static,
+        >(
             &self,
             _client: C,
             _upstream: U,
             _gauge: G,
-        ) -> Result<Closed, Cut> {
+        ) -> Result<Closed, RelayError> {
             unreachable!("no tunnel stands")
         }
     }
@@ -167,7 +171,7 @@ mod tests {
         ONCE.call_once(|| log::set_logger(&Logger).expect("there is no other"));
         log::set_max_level(LevelFilter::Error);
         let config = config();
-        let (_roster, mut threads) = Roster::open::<Listening>(&config).unwrap();
+        let (_roster, mut threads) = ListenerSet::open::<BoundSocket>(&config).unwrap();
         let posts = threads.remove(0);
         let address = posts[0].listening.local_addr().unwrap();
         let (phase, phases) = Phases::new();
@@ -175,7 +179,7 @@ mod tests {
             posts,
             later: mpsc::unbounded_channel().1,
             settings: Settings::of(&config),
-            pulse: Pulse::default(),
+            pulse: Heartbeat::default(),
             permits: Permits::new(Some(1)),
             phases,
         };

@@ -3,7 +3,7 @@
 use std::thread;
 
 use ptunnel::config::Config;
-use ptunnel::os::sd_notify::Pulse;
+use ptunnel::os::sd_notify::Heartbeat;
 use ptunnel::Error;
 use tokio::sync::mpsc;
 
@@ -24,7 +24,7 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
             posts,
             later: mpsc::unbounded_channel().1,
             settings,
-            pulse: Pulse::default(),
+            pulse: Heartbeat::default(),
             permits: Permits::new(None),
             phases,
         };

@@ -8,8 +8,8 @@
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use ptunnel::inbound::{Asked, Denied, Guests, Handshake, Step};
-use ptunnel::observe::access_log::{Line, Visit};
+use ptunnel::inbound::{ConnectRequest, DynamicConfig, Handshake, Rejection, Step};
+use ptunnel::observe::access_log::{ClientSession, SessionLog};
 use ptunnel::Error;
 use tokio::io::AsyncWriteExt;
 
@@ -30,8 +30,8 @@ pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     engine: &Rc<Engine<L>>,
     spare: Option<OwnedFd>,
     client: C,
-    visit: Visit,
-    guests: &Guests,
+    visit: ClientSession,
+    guests: &DynamicConfig,
 ) -> Result<(), Error> {
     // Boxed: an idle tunnel shall not weigh what opening it took.
     let admitted = Box::pin(admit(engine, spare, client, visit, guests)).await?;
@@ -48,19 +48,19 @@ async fn admit<L: Links, C: Transport>(
     engine: &Rc<Engine<L>>,
     spare: Option<OwnedFd>,
     client: C,
-    visit: Visit,
-    guests: &Guests,
-) -> Result<Option<(Rewind<C>, L::Way, Line)>, Error> {
+    visit: ClientSession,
+    guests: &DynamicConfig,
+) -> Result<Option<(Rewind<C>, L::Way, SessionLog)>, Error> {
     let limit = engine.settings.timeouts.handshake;
     let late = || Error::denied("no request within the handshake timeout");
     let (mut client, request) = within(limit, late, hear(client, guests.handshake())).await?;
     drop(spare);
-    let Asked {
+    let ConnectRequest {
         destination,
         language,
     } = match request {
         Ok(asked) => asked,
-        Err(Denied { reply, why }) => return Err(tell(client, reply, Error::denied(why)).await),
+        Err(Rejection { reply, why }) => return Err(tell(client, reply, Error::denied(why)).await),
     };
     let tunnel = guests.tunnel(destination.clone());
     let opening = L::open(engine, &tunnel);
@@ -88,7 +88,7 @@ async fn admit<L: Links, C: Transport>(
 async fn hear<C: Transport>(
     mut client: C,
     mut handshake: Handshake,
-) -> Result<(Rewind<C>, Result<Asked, Denied>), Error> {
+) -> Result<(Rewind<C>, Result<ConnectRequest, Rejection>), Error> {
     let mut piece = Vec::new();
     let request = loop {
         match handshake.feed(&piece) {
@@ -98,8 +98,8 @@ async fn hear<C: Transport>(
                 sent.map_err(|e| Error::other("cannot answer", e))?;
                 piece.clear();
             }
-            Step::Asked(asked) => break Ok(asked),
-            Step::Denied(denied) => break Err(denied),
+            Step::ConnectRequest(asked) => break Ok(asked),
+            Step::Rejection(denied) => break Err(denied),
         }
     };
     Ok((Rewind::new(client, handshake.into_rest()), request))

@@ -46,12 +46,12 @@ use std::rc::Rc;
 
 use ptunnel::config::{Config, Splice, Timeouts};
 use ptunnel::listener::reload::Source;
-use ptunnel::listener::settings::Terms;
+use ptunnel::listener::settings::ListenerSettings;
 use ptunnel::upstream::Tunnel;
 use ptunnel::Error;
 
 pub use self::connect::connect;
-pub use self::critical::Vital;
+pub use self::critical::Critical;
 pub use self::dial::dial;
 pub use self::limits::{within, Permit, Permits};
 pub use self::links::{Connect, Links, Native};
@@ -124,14 +124,14 @@ pub struct Engine<L> {
 impl<L: Links> Engine<L> {
     /// An engine for this thread; made inside the `LocalSet` that runs its tunnels. It counts on
     /// tasks of its own, which become some of the `vital` ones.
-    pub fn new(settings: Settings, vital: &mut Vital) -> Rc<Engine<L>> {
+    pub fn new(settings: Settings, vital: &mut Critical) -> Rc<Engine<L>> {
         let links = L::start(&settings, vital);
         Rc::new(Engine { settings, links })
     }
 
     /// What serves a client on these terms: the same engine, or one with other limits that shares
     /// all the rest.
-    fn on(self: &Rc<Self>, terms: &Terms) -> Rc<Engine<L>> {
+    fn on(self: &Rc<Self>, terms: &ListenerSettings) -> Rc<Engine<L>> {
         let Some(limits) = &terms.limits else {
             return self.clone();
         };

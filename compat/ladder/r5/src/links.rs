@@ -7,16 +7,16 @@ use std::future::Future;
 use std::rc::Rc;
 
 use ptunnel::config::Splice;
-use ptunnel::observe::access_log::{Carried, Closed, Cut, Visit};
-use ptunnel::observe::stats::{Gauge, Meter};
-use ptunnel::proto::{Exchange, Outcome, Passage};
+use ptunnel::observe::access_log::{ClientSession, Closed, RelayError, SessionSummary};
+use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
+use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
 use ptunnel::upstream::{Leg, Tunnel};
 use ptunnel::Error;
 
 use crate::io::{Rewind, Transport, Upstream};
-use crate::relay::{Clock, Patience, Relay};
+use crate::relay::{Clock, IdleTimeouts, Relay};
 use crate::session::{forwarding, relay_boxed};
-use crate::{Engine, Opened, Settings, Vital};
+use crate::{Critical, Engine, Opened, Settings};
 
 /// How a thread's clients are carried.
 pub trait Links: Sized + 'static {
@@ -24,7 +24,7 @@ pub trait Links: Sized + 'static {
     type Way;
 
     /// What this thread's tunnels share; called inside its `LocalSet`.
-    fn start(settings: &Settings, vital: &mut Vital) -> Self;
+    fn start(settings: &Settings, vital: &mut Critical) -> Self;
 
     /// The same with the limits of these settings. How often they are looked at stays.
     fn within(&self, settings: &Settings) -> Self;
@@ -34,9 +34,9 @@ pub trait Links: Sized + 'static {
     fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Self>>,
         client: C,
-        visit: Visit,
+        visit: ClientSession,
         tunnel: &Tunnel,
-    ) -> impl Future<Output = Result<Carried, Error>>;
+    ) -> impl Future<Output = Result<SessionSummary, Error>>;
 
     /// The chain without its last link, for clients who have something to be told in between.
     fn open(
@@ -45,23 +45,23 @@ pub trait Links: Sized + 'static {
     ) -> impl Future<Output = Result<Opened<Self::Way>, Error>>;
 
     /// What was opened, for a client that may send one request, and nothing behind it.
-    fn forwarding(way: Self::Way, passage: Passage) -> Self::Way;
+    fn forwarding(way: Self::Way, passage: RequestBoundary) -> Self::Way;
 
     /// Its last link, over what was opened; where anybody looks, `meter` shows how it goes.
     fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
         way: Self::Way,
-        meter: Option<Meter>,
-    ) -> impl Future<Output = Result<Closed, Cut>>;
+        meter: Option<TunnelBytes>,
+    ) -> impl Future<Output = Result<Closed, RelayError>>;
 
     /// The same, over any stream: carries bytes until both directions have ended.
-    fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + Unpin + 'static>(
+    fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + Unpin + 'static>(
         &self,
         client: C,
         upstream: U,
         gauge: G,
-    ) -> impl Future<Output = Result<Closed, Cut>>;
+    ) -> impl Future<Output = Result<Closed, RelayError>>;
 }
 
 /// The link before that: asks the proxy of `leg` for its target, over a stream that it takes.
@@ -70,7 +70,7 @@ pub trait Connect: Links {
     fn connect(
         &self,
         stream: Rewind<Upstream>,
-        exchange: Exchange,
+        exchange: Negotiation,
         leg: &Leg,
     ) -> impl Future<Output = Result<Outcome<Rewind<Rewind<Upstream>>>, Error>>;
 }
@@ -78,15 +78,15 @@ pub trait Connect: Links {
 /// The links of this rung.
 pub struct Native {
     splice: Splice,
-    patience: Rc<Patience>,
+    patience: Rc<IdleTimeouts>,
     clock: Clock,
 }
 
 impl Links for Native {
     type Way = Rewind<Upstream>;
 
-    fn start(settings: &Settings, vital: &mut Vital) -> Native {
-        let patience = Patience::of(&settings.timeouts);
+    fn start(settings: &Settings, vital: &mut Critical) -> Native {
+        let patience = IdleTimeouts::of(&settings.timeouts);
         let clock = Clock::new(patience);
         vital.spawn(clock.clone().run());
         Native {
@@ -99,7 +99,7 @@ impl Links for Native {
     fn within(&self, settings: &Settings) -> Native {
         Native {
             splice: settings.splice,
-            patience: Rc::new(Patience::of(&settings.timeouts)),
+            patience: Rc::new(IdleTimeouts::of(&settings.timeouts)),
             clock: self.clock.clone(),
         }
     }
@@ -107,9 +107,9 @@ impl Links for Native {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Native>>,
         client: C,
-        visit: Visit,
+        visit: ClientSession,
         tunnel: &Tunnel,
-    ) -> Result<Carried, Error> {
+    ) -> Result<SessionSummary, Error> {
         engine.carry(client, visit, tunnel).await
     }
 
@@ -117,7 +117,7 @@ impl Links for Native {
         engine.open(tunnel).await
     }
 
-    fn forwarding(way: Rewind<Upstream>, passage: Passage) -> Rewind<Upstream> {
+    fn forwarding(way: Rewind<Upstream>, passage: RequestBoundary) -> Rewind<Upstream> {
         forwarding(way, passage)
     }
 
@@ -125,20 +125,20 @@ impl Links for Native {
         &self,
         client: C,
         way: Rewind<Upstream>,
-        meter: Option<Meter>,
-    ) -> Result<Closed, Cut> {
+        meter: Option<TunnelBytes>,
+    ) -> Result<Closed, RelayError> {
         match (Upstream::bare(way), meter) {
             (Ok(stream), None) => self.relay(client, stream, ()).await,
             (stream, meter) => relay_boxed(self, client, stream, meter).await,
         }
     }
 
-    fn relay<C: Transport + 'static, U: Transport + 'static, G: Gauge + Unpin + 'static>(
+    fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + Unpin + 'static>(
         &self,
         client: C,
         upstream: U,
         gauge: G,
-    ) -> impl Future<Output = Result<Closed, Cut>> {
+    ) -> impl Future<Output = Result<Closed, RelayError>> {
         let (splice, patience) = (self.splice, &self.patience);
         Relay::new(client, upstream, gauge, splice, patience, &self.clock)
     }
@@ -148,7 +148,7 @@ impl Connect for Native {
     async fn connect(
         &self,
         stream: Rewind<Upstream>,
-        exchange: Exchange,
+        exchange: Negotiation,
         leg: &Leg,
     ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
         crate::connect(stream, exchange, leg).await

@@ -9,10 +9,10 @@
 
 use std::os::fd::OwnedFd;
 
-use ptunnel::inbound::policy::{Denial, Policy, GRANTED};
-use ptunnel::observe::access_log::{Line, Visit};
-use ptunnel::proto::{HeadReader, Inbound, Malformed, HEAD_LIMIT};
-use ptunnel::upstream::Via;
+use ptunnel::inbound::policy::{HttpRejection, Policy, GRANTED};
+use ptunnel::observe::access_log::{ClientSession, SessionLog};
+use ptunnel::proto::{ConnectHead, HeadReader, Malformed, HEAD_LIMIT};
+use ptunnel::upstream::UpstreamPath;
 use ptunnel::{Error, Peer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -37,7 +37,7 @@ impl<L: Links> Engine<L> {
         &self,
         spare: Option<OwnedFd>,
         client: C,
-        visit: Visit,
+        visit: ClientSession,
         policy: &Policy,
     ) -> Result<(), Error> {
         // Boxed: an idle tunnel shall not weigh what opening it took.
@@ -62,9 +62,9 @@ impl<L: Links> Engine<L> {
         &self,
         spare: Option<OwnedFd>,
         client: C,
-        visit: Visit,
+        visit: ClientSession,
         policy: &Policy,
-    ) -> Result<Option<(Rewind<C>, Tcp, Line)>, Error> {
+    ) -> Result<Option<(Rewind<C>, Tcp, SessionLog)>, Error> {
         let limit = self.settings.timeouts.handshake;
         let late = || Error::denied("no request within the handshake timeout");
         let (mut client, request) = within(limit, late, read_request(client)).await?;
@@ -79,7 +79,7 @@ impl<L: Links> Engine<L> {
         let upstream = match unless_left(&client, visit.context(), dial).await {
             Ok(Ok(upstream)) => upstream,
             Ok(Err(e)) => {
-                let denial = Denial::unreachable(&e).directly_to(&destination);
+                let denial = HttpRejection::unreachable(&e).directly_to(&destination);
                 return Err(deny(client, denial).await);
             }
             Err(e) => {
@@ -91,7 +91,7 @@ impl<L: Links> Engine<L> {
             .write_all(GRANTED)
             .await
             .map_err(|e| Error::other("cannot answer", e).to(&destination))?;
-        let line = visit.opened(destination, Via::DIRECTLY);
+        let line = visit.opened(destination, UpstreamPath::DIRECTLY);
         Ok(Some((client, upstream, line)))
     }
 }
@@ -99,11 +99,11 @@ impl<L: Links> Engine<L> {
 /// Reads the head of a request: what it says, and the client with what came behind it.
 async fn read_request<C: Transport>(
     mut client: C,
-) -> Result<(Rewind<C>, Result<Inbound, Malformed>), Error> {
+) -> Result<(Rewind<C>, Result<ConnectHead, Malformed>), Error> {
     let mut head = HeadReader::new(HEAD_LIMIT);
     let request = loop {
         let piece = read_piece(&mut client).await?;
-        if let Some(request) = head.extend(&piece, Inbound::decode).transpose() {
+        if let Some(request) = head.extend(&piece, ConnectHead::decode).transpose() {
             break request;
         }
     };
@@ -120,6 +120,6 @@ pub(crate) async fn read_piece(client: &mut impl Transport) -> Result<Vec<u8>, E
     }
 }
 
-async fn deny(client: Rewind<impl Transport>, no: Denial) -> Error {
+async fn deny(client: Rewind<impl Transport>, no: HttpRejection) -> Error {
     tell(client, no.reply(), no.into_error()).await
 }

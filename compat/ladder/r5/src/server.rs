@@ -8,21 +8,21 @@ use std::sync::Arc;
 use std::thread;
 
 use ptunnel::config::Config;
-use ptunnel::listener::bind::{Open, Post, Service};
+use ptunnel::listener::bind::{BoundListener, Open, Service};
 use ptunnel::listener::reload::{Delivery, Reload, Source};
-use ptunnel::listener::set::Roster;
-use ptunnel::listener::settings::{Duty, Terms};
-use ptunnel::observe::access_log::{self, LogContext, Visit};
+use ptunnel::listener::set::ListenerSet;
+use ptunnel::listener::settings::{ListenerHandle, ListenerSettings};
+use ptunnel::observe::access_log::{self, ClientSession, LogContext};
 use ptunnel::os::resolver;
-use ptunnel::os::sd_notify::{Pulse, Supervisor};
+use ptunnel::os::sd_notify::{Heartbeat, ServiceManager};
 use ptunnel::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{spawn_local, yield_now, LocalSet};
 
-use crate::critical::{contained, Vital};
-use crate::io::{Accept, Listening, Transport};
+use crate::critical::{contained, Critical};
+use crate::io::{Accept, BoundSocket, Transport};
 use crate::shutdown::{lead, End, Phase, Phases, Signals};
 use crate::system::{monotonic, raise_descriptor_limit};
 use crate::{beat, inbound, Client, Engine, Links, Listener, Permits, Settings};
@@ -39,13 +39,13 @@ const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 pub(crate) fn run<L: Links>(config: &Config, source: Option<Source>) -> Result<(), Error> {
     raise_descriptor_limit();
     // Before there are threads, which might look at the environment meanwhile.
-    let supervisor = Supervisor::of_process(monotonic);
+    let supervisor = ServiceManager::of_process(monotonic);
     let runtime = runtime()?;
     runtime.block_on(async {
         // Before the first line on stdout: whoever waits for it may send a signal right after.
         let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
         let reload = source.map(Reload::at_hangup).transpose()?;
-        let (roster, threads) = Roster::open(config)?;
+        let (roster, threads) = ListenerSet::open(config)?;
         let (senders, later): (Vec<_>, Vec<_>) =
             threads.iter().map(|_| mpsc::unbounded_channel()).unzip();
         if let Some(reload) = reload {
@@ -101,11 +101,11 @@ fn joined(outcome: thread::Result<Result<(), Error>>) -> Result<(), Error> {
 
 /// What one thread needs to begin.
 pub(crate) struct Worker {
-    pub(crate) posts: Vec<Post<Listening>>,
+    pub(crate) posts: Vec<BoundListener<BoundSocket>>,
     /// Those that a reload brings.
-    pub(crate) later: mpsc::UnboundedReceiver<Delivery<Listening>>,
+    pub(crate) later: mpsc::UnboundedReceiver<Delivery<BoundSocket>>,
     pub(crate) settings: Settings,
-    pub(crate) pulse: Pulse,
+    pub(crate) pulse: Heartbeat,
     pub(crate) permits: Permits,
     pub(crate) phases: Phases,
 }
@@ -122,7 +122,7 @@ impl Worker {
             phases,
         } = self;
         on_this_thread(async {
-            let mut vital = Vital::default();
+            let mut vital = Critical::default();
             vital.spawn(beat(pulse));
             let engine = Engine::<L>::new(settings, &mut vital);
             for post in posts {
@@ -149,12 +149,12 @@ impl Worker {
 ///
 /// When the reactor can't take another source.
 fn accept<L: Links>(
-    post: Post<Listening>,
+    post: BoundListener<BoundSocket>,
     engine: &Rc<Engine<L>>,
     permits: &Permits,
     phases: &Phases,
 ) -> Result<Pin<Box<dyn Future<Output = ()>>>, Error> {
-    let Post {
+    let BoundListener {
         duty,
         open,
         listening,
@@ -163,12 +163,12 @@ fn accept<L: Links>(
     let failed = |e| Error::listen(name, e);
     let (engine, phases) = (engine.clone(), phases.clone());
     Ok(match listening {
-        Listening::Tcp(listener) => {
+        BoundSocket::Tcp(listener) => {
             let listener = TcpListener::from_std(listener).map_err(failed)?;
             let listener = Listener::new(listener, permits);
             Box::pin(serve_while(phases, listener, engine, duty, open))
         }
-        Listening::Unix(listener) => {
+        BoundSocket::Unix(listener) => {
             let listener = UnixListener::from_std(listener).map_err(failed)?;
             let listener = Listener::new(listener, permits);
             Box::pin(serve_while(phases, listener, engine, duty, open))
@@ -181,7 +181,7 @@ async fn serve_while<L: Links, A: Accept + 'static>(
     phases: Phases,
     listener: Listener<A>,
     engine: Rc<Engine<L>>,
-    duty: Duty,
+    duty: ListenerHandle,
     open: Arc<Open>,
 ) {
     let (begun, over) = (begun(&duty), over(&duty));
@@ -200,7 +200,7 @@ async fn serve_while<L: Links, A: Accept + 'static>(
 }
 
 /// Resolves when the duty has begun.
-fn begun(duty: &Duty) -> impl Future<Output = ()> {
+fn begun(duty: &ListenerHandle) -> impl Future<Output = ()> {
     let (tell, told) = oneshot::channel::<()>();
     duty.when_begun(move || drop(tell));
     async {
@@ -209,7 +209,7 @@ fn begun(duty: &Duty) -> impl Future<Output = ()> {
 }
 
 /// Resolves when the duty is over.
-fn over(duty: &Duty) -> impl Future<Output = ()> {
+fn over(duty: &ListenerHandle) -> impl Future<Output = ()> {
     let (tell, told) = oneshot::channel::<()>();
     duty.when_over(move || drop(tell));
     async {
@@ -220,7 +220,7 @@ fn over(duty: &Duty) -> impl Future<Output = ()> {
 async fn serve_each<L: Links, A: Accept + 'static>(
     mut listener: Listener<A>,
     engine: Rc<Engine<L>>,
-    duty: Duty,
+    duty: ListenerHandle,
 ) {
     loop {
         let client = listener.next().await;
@@ -241,7 +241,7 @@ async fn serve<L: Links, S: Transport + 'static>(
     client: Client<S>,
     context: LogContext,
     engine: Rc<Engine<L>>,
-    terms: Arc<Terms>,
+    terms: Arc<ListenerSettings>,
 ) {
     let Client {
         socket,
@@ -249,7 +249,7 @@ async fn serve<L: Links, S: Transport + 'static>(
         spare,
         ..
     } = client;
-    let visit = Visit::new(context.clone(), terms.tally.as_ref());
+    let visit = ClientSession::new(context.clone(), terms.tally.as_ref());
     let end = match &terms.service {
         Service::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up

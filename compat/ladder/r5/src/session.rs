@@ -13,10 +13,12 @@ use std::time::Duration;
 
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
-use ptunnel::observe::access_log::{Carried, Closed, Cut, LogContext, LogScope, Visit};
-use ptunnel::observe::stats::Meter;
-use ptunnel::proto::{Outcome, Passage};
-use ptunnel::upstream::{Attempts, Candidate, Leg, Silence, Tunnel, Via, Ways};
+use ptunnel::observe::access_log::{
+    ClientSession, Closed, LogContext, LogScope, RelayError, SessionSummary,
+};
+use ptunnel::observe::stats::TunnelBytes;
+use ptunnel::proto::{Outcome, RequestBoundary};
+use ptunnel::upstream::{Candidates, Failover, Leg, ProxyChain, SilentProxy, Tunnel, UpstreamPath};
 use ptunnel::{Error, Peer, Phase};
 use tokio::time::timeout;
 
@@ -29,7 +31,7 @@ pub struct Opened<S = Rewind<Upstream>> {
     /// Carries the destination's bytes, first those that came with the proxy's reply.
     pub stream: S,
     /// Which way it is.
-    pub via: Via,
+    pub via: UpstreamPath,
 }
 
 impl<L: Connect> Engine<L> {
@@ -42,7 +44,12 @@ impl<L: Connect> Engine<L> {
     ///
     /// Those of opening: no byte was taken from the client. A client that is reset while it waits
     /// ends the opening, and is no error.
-    pub async fn carry<C>(&self, client: C, visit: Visit, tunnel: &Tunnel) -> Result<Carried, Error>
+    pub async fn carry<C>(
+        &self,
+        client: C,
+        visit: ClientSession,
+        tunnel: &Tunnel,
+    ) -> Result<SessionSummary, Error>
     where
         C: Transport + 'static,
     {
@@ -86,7 +93,11 @@ impl<L: Connect> Engine<L> {
 
     /// Asks each proxy on a way for the next one, and the last of them for the destination; speaks
     /// TLS with that, where it is to be spoken to so.
-    async fn open_by(&self, via: &Via, tunnel: &Tunnel) -> Result<Rewind<Upstream>, Error> {
+    async fn open_by(
+        &self,
+        via: &UpstreamPath,
+        tunnel: &Tunnel,
+    ) -> Result<Rewind<Upstream>, Error> {
         let Destination { address, tls } = tunnel.destination();
         let stream = match via.proxy() {
             Some(way) => self.reach(way, way.hops(), address).await?,
@@ -105,7 +116,7 @@ impl<L: Connect> Engine<L> {
     /// is the first proxy. Boxed, since it is a part of itself.
     fn reach<'a>(
         &'a self,
-        way: &'a Candidate,
+        way: &'a ProxyChain,
         hops: usize,
         destination: &'a HostPort,
     ) -> Reach<'a> {
@@ -154,7 +165,7 @@ impl<L: Connect> Engine<L> {
         }
     }
 
-    async fn dial_proxy(&self, way: &Candidate) -> Result<Tcp, Error> {
+    async fn dial_proxy(&self, way: &ProxyChain) -> Result<Tcp, Error> {
         let address = &way.spec().address;
         self.dial(&way.peer(), address, way.family()).await
     }
@@ -178,8 +189,8 @@ pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
     links: &'a L,
     client: C,
     stream: Result<Rewind<Tcp>, Rewind<Upstream>>,
-    meter: Option<Meter>,
-) -> Pin<Box<dyn Future<Output = Result<Closed, Cut>> + 'a>> {
+    meter: Option<TunnelBytes>,
+) -> Pin<Box<dyn Future<Output = Result<Closed, RelayError>> + 'a>> {
     match stream {
         Ok(stream) => Box::pin(links.relay(Rewind::new(client, Vec::new()), stream, meter)),
         Err(stream) => Box::pin(links.relay(client, stream, meter)),
@@ -211,7 +222,7 @@ pub async fn until_clear(leg: &Leg) {
 /// What `asked` resolves to; warns once when that takes longer.
 async fn warning_after<T>(
     time: Duration,
-    silence: &Silence,
+    silence: &SilentProxy,
     mut asked: Pin<Box<impl Future<Output = T>>>,
 ) -> T {
     match timeout(time, &mut asked).await {
@@ -224,7 +235,7 @@ async fn warning_after<T>(
 }
 
 /// The stream, for one request that is sent on.
-pub(crate) fn forwarding(stream: Rewind<Upstream>, passage: Passage) -> Rewind<Upstream> {
+pub(crate) fn forwarding(stream: Rewind<Upstream>, passage: RequestBoundary) -> Rewind<Upstream> {
     let forwarding = Forwarding::new(stream, passage);
     Rewind::new(Upstream::Forwarding(Box::new(forwarding)), Vec::new())
 }
@@ -297,10 +308,10 @@ impl<L: Links> Engine<L> {
     /// # Errors
     ///
     /// The file's; that time ran out.
-    pub async fn attempts(&self, tunnel: &Tunnel) -> Result<Attempts, Error> {
+    pub async fn attempts(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
         let question = match tunnel.gateway().ways(&tunnel.destination().address) {
-            Ways::Known(attempts) => return Ok(attempts),
-            Ways::Asked(question) => question,
+            Candidates::Known(attempts) => return Ok(attempts),
+            Candidates::Asked(question) => question,
         };
         let limit = question.limit(&self.settings.timeouts);
         let asked = question.clone();

@@ -8,7 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use ptunnel::observe::access_log;
-use ptunnel::os::sd_notify::Supervisor;
+use ptunnel::os::sd_notify::ServiceManager;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::watch;
 
@@ -97,7 +97,7 @@ pub enum End {
 pub async fn lead(
     mut signals: Signals,
     phase: &watch::Sender<Phase>,
-    supervisor: &Supervisor,
+    supervisor: &ServiceManager,
     limit: Duration,
     held: impl Fn() -> usize,
     idle: impl Future<Output = ()>,

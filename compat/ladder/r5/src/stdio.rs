@@ -6,12 +6,12 @@ use std::panic::resume_unwind;
 use ptunnel::config::{Config, Destination};
 use ptunnel::observe::access_log::Origin;
 use ptunnel::os::stdio::pump;
-use ptunnel::upstream::{Gateway, Tunnel};
+use ptunnel::upstream::{ProxySelector, Tunnel};
 use ptunnel::Error;
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
-use crate::critical::Vital;
+use crate::critical::Critical;
 use crate::io::{Restarting, UnixSocket};
 use crate::server::on_this_thread;
 use crate::shutdown::ignore_interrupt;
@@ -27,7 +27,10 @@ use crate::{Engine, Links, Settings};
 /// then, and what came from it is still written.
 pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
-    let tunnel = Tunnel::new(destination.clone(), &Gateway::new(config.route.clone()));
+    let tunnel = Tunnel::new(
+        destination.clone(),
+        &ProxySelector::new(config.route.clone()),
+    );
     let carried = on_this_thread(async {
         ignore_interrupt().map_err(failed)?;
         let (client, ours) = StdStream::pair().map_err(failed)?;
@@ -39,7 +42,7 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Resul
             let _ = tell.send(());
         };
         let pump = pump(ours, close_stdout, on_failure).map_err(failed)?;
-        let mut vital = Vital::default();
+        let mut vital = Critical::default();
         let engine = Engine::<L>::new(Settings::of(config), &mut vital);
         let carried = tokio::select! {
             carried = L::carry(&engine, client, Origin::Stdio.into(), &tunnel) => Some(carried?),

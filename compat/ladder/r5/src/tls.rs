@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use log::{debug, warn};
 use ptunnel::config::TlsSpec;
-use ptunnel::upstream::tls::Session;
+use ptunnel::upstream::tls::TlsSetup;
 use ptunnel::{Error, Peer};
 use tokio_openssl::SslStream;
 
@@ -27,7 +27,7 @@ pub async fn secure(
         return Ok(stream);
     };
     let failed = |e| Error::secure(peer.clone(), e);
-    let session = Session::new(spec, peer.address()).map_err(failed)?;
+    let session = TlsSetup::new(spec, peer.address()).map_err(failed)?;
     let below = Below::new(stream, session.peer, session.ending);
     let stream = SslStream::new(session.ssl, below).map_err(|e| failed(io::Error::other(e)))?;
     let doubt = session.doubt;

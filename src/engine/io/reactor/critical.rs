@@ -12,19 +12,19 @@ use super::Inner;
 pub(super) type Panic = Box<dyn Any + Send>;
 
 /// A task whose panic is kept for [`Inner::work`], which ends with it.
-pub(super) struct Vital<F> {
+pub(super) struct Critical<F> {
     future: F,
     reactor: Weak<Inner>,
 }
 
-impl<F> Vital<F> {
-    pub(super) fn new(future: F, reactor: &Rc<Inner>) -> Vital<F> {
+impl<F> Critical<F> {
+    pub(super) fn new(future: F, reactor: &Rc<Inner>) -> Critical<F> {
         let reactor = Rc::downgrade(reactor);
-        Vital { future, reactor }
+        Critical { future, reactor }
     }
 }
 
-impl<F: Future<Item = (), Error = ()>> Future for Vital<F> {
+impl<F: Future<Item = (), Error = ()>> Future for Critical<F> {
     type Item = ();
     type Error = ();
 

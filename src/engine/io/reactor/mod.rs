@@ -40,13 +40,13 @@ use log::error;
 use slab::Slab;
 use tokio_core::reactor::{Core, Handle as CoreHandle};
 
-use self::critical::{Panic, Vital};
+use self::critical::{Critical, Panic};
 use self::driver::{has_loop_of_its_own, Driver};
 use self::queue::Queue;
 use self::source::Source;
 pub(super) use self::source::{Readiness, Registration};
 use crate::os::panics::message;
-use crate::os::sys::{Epoll, Events, Notifier, Spare};
+use crate::os::sys::{Epoll, Events, Notifier, ReservedFd};
 
 /// Events taken in one wait.
 const EVENTS: usize = 512;
@@ -184,11 +184,11 @@ impl Handle {
     where
         F: Future<Item = (), Error = ()> + 'static,
     {
-        self.spawn(Vital::new(future, &self.inner));
+        self.spawn(Critical::new(future, &self.inner));
     }
 
     /// A descriptor put aside, to be dropped when one is needed; an error when there is none.
-    pub(crate) fn spare(&self) -> io::Result<Spare> {
+    pub(crate) fn spare(&self) -> io::Result<ReservedFd> {
         self.inner.epoll.spare()
     }
 

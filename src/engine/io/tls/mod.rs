@@ -10,7 +10,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::transport::poll_io;
 use super::Transport;
 use crate::config::TlsPeer;
-use crate::upstream::tls::{explain, is_alert, is_without_data, Ending, Session, ROUNDS};
+use crate::upstream::tls::{explain, is_alert, is_without_data, Ending, TlsSetup, ROUNDS};
 
 /// The client's side of a TLS connection; [`handshake`](TlsStream::poll_handshake) first.
 ///
@@ -32,7 +32,7 @@ impl<S: Read + Write> TlsStream<S> {
     /// # Errors
     ///
     /// When OpenSSL has no memory.
-    pub fn new(session: Session, stream: S) -> io::Result<TlsStream<S>> {
+    pub fn new(session: TlsSetup, stream: S) -> io::Result<TlsStream<S>> {
         Ok(TlsStream {
             stream: SslStream::new(session.ssl, stream)?,
             peer: session.peer,
@@ -46,7 +46,7 @@ impl<S: Read + Write> TlsStream<S> {
     ///
     /// # Errors
     ///
-    /// OpenSSL's, for [`Doubt::explain`](crate::upstream::tls::Doubt::explain).
+    /// OpenSSL's, for [`VerifyReport::explain`](crate::upstream::tls::VerifyReport::explain).
     pub fn poll_handshake(&mut self) -> Poll<(), ssl::Error> {
         match self.stream.connect() {
             Ok(()) => Ok(Async::Ready(())),

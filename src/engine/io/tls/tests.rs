@@ -152,7 +152,7 @@ fn client_with(options: TlsOptions, end: End) -> TlsStream<End> {
         host: Host::Name("proxy.test".into()),
         port: 443,
     };
-    let session = Session::new(&options.load().unwrap(), &address).unwrap();
+    let session = TlsSetup::new(&options.load().unwrap(), &address).unwrap();
     TlsStream::new(session, end).unwrap()
 }
 

@@ -1,10 +1,10 @@
 //! A request for an `http://` URL that a client has a proxy send: rewritten for the destination that
 //! the URL names; and the reply to it.
 //!
-//! One connection carries one request. A [`Passage`] lets nothing through behind the request, and a
+//! One connection carries one request. A [`RequestBoundary`] lets nothing through behind the request, and a
 //! [`Reply`] nothing behind the reply: the server's next bytes would pass for the answer of another.
 //!
-//! `Via` isn't added, although RFC 9110 §7.6.3 asks proxies for it: nginx compresses no reply to a
+//! `UpstreamPath` isn't added, although RFC 9110 §7.6.3 asks proxies for it: nginx compresses no reply to a
 //! request that has one (`gzip_proxied`). No loop is missed without it, since what is forwarded is
 //! no request to a proxy.
 
@@ -16,9 +16,9 @@ mod url;
 
 use std::fmt;
 
-pub use self::error::ForwardFault;
-pub use self::reply::{Reply, ReplyFault};
-pub use self::request_boundary::{BrokenChunk, Passage};
+pub use self::error::ForwardError;
+pub use self::reply::{Reply, ReplyError};
+pub use self::request_boundary::{BrokenChunk, RequestBoundary};
 
 use self::field::{end_to_end, split, values, Field};
 use self::url::Url;
@@ -50,11 +50,11 @@ pub struct Forward {
     /// What the destination gets instead of the head that came.
     pub head: Vec<u8>,
     /// Lets that head and its body through.
-    pub passage: Passage,
+    pub passage: RequestBoundary,
 }
 
 impl Forward {
-    /// Rewrites a whole head, which [`Inbound`](crate::proto::Inbound) has decoded, for the server that its
+    /// Rewrites a whole head, which [`ConnectHead`](crate::proto::ConnectHead) has decoded, for the server that its
     /// URL names (RFC 9112 §3.2.2, RFC 9110 §7.6).
     ///
     /// Method, version and all fields that aren't for the next hop stay, in their order and byte for
@@ -63,7 +63,7 @@ impl Forward {
     /// # Errors
     ///
     /// When it asks for something else, or when two readers could find its end in two places.
-    pub fn rewrite(head: &[u8]) -> Result<Forward, ForwardFault> {
+    pub fn rewrite(head: &[u8]) -> Result<Forward, ForwardError> {
         let (first, fields) = split(head);
         let first = String::from_utf8_lossy(first);
         let mut parts = first.splitn(3, ' ');
@@ -73,7 +73,7 @@ impl Forward {
 
         let url = Url::read(method, target)?;
         if let Some(name) = fields.iter().find_map(Field::imitates_framing) {
-            return Err(ForwardFault::Imitation(
+            return Err(ForwardError::Imitation(
                 String::from_utf8_lossy(name).into(),
             ));
         }
@@ -95,7 +95,7 @@ impl Forward {
         head.extend_from_slice(b"Connection: close\r\n\r\n");
         Ok(Forward {
             destination: url.destination,
-            passage: Passage::new(head.len(), framing, method == "HEAD", is_modern),
+            passage: RequestBoundary::new(head.len(), framing, method == "HEAD", is_modern),
             head,
         })
     }
@@ -112,13 +112,13 @@ impl fmt::Debug for Forward {
 }
 
 /// By how many hops a request with this `Max-Forwards` may still be forwarded by the next one.
-fn hops_behind(field: &Field) -> Result<u64, ForwardFault> {
+fn hops_behind(field: &Field) -> Result<u64, ForwardError> {
     let value = String::from_utf8_lossy(field.value);
     let value = value.trim_matches(|c| matches!(c, ' ' | '\t'));
     let hops = Some(value).filter(|value| value.bytes().all(|b| b.is_ascii_digit()));
     let hops: Option<u64> = hops.and_then(|value| value.parse().ok());
-    let hops = hops.ok_or_else(|| ForwardFault::Hops(value.into()))?;
-    hops.checked_sub(1).ok_or(ForwardFault::LastHop)
+    let hops = hops.ok_or_else(|| ForwardError::Hops(value.into()))?;
+    hops.checked_sub(1).ok_or(ForwardError::LastHop)
 }
 
 #[cfg(test)]
@@ -126,10 +126,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::proto::{Decoded, FramingFault, Inbound, HEAD_LIMIT};
+    use crate::proto::{ConnectHead, Decoded, FramingError, HEAD_LIMIT};
 
     /// What becomes of a request for this target with these fields, which end in CRLF each.
-    fn rewritten(method: &str, target: &str, fields: &str) -> Result<Forward, ForwardFault> {
+    fn rewritten(method: &str, target: &str, fields: &str) -> Result<Forward, ForwardError> {
         let head = format!("{} {} HTTP/1.1\r\n{}\r\n", method, target, fields);
         Forward::rewrite(head.as_bytes())
     }
@@ -185,16 +185,16 @@ mod tests {
     /// A request that comes back to us, or goes round, ends so.
     #[test]
     fn hops_are_counted_where_they_are() {
-        let counted = |method: &str, value: &str| -> Result<bool, ForwardFault> {
+        let counted = |method: &str, value: &str| -> Result<bool, ForwardError> {
             let fields = format!("MAX-Forwards:{}\r\n", value);
             let forward = rewritten(method, "http://a/", &fields)?;
             Ok(text(&forward).contains("\r\nMax-Forwards: 9\r\n"))
         };
         for method in &["OPTIONS", "TRACE"] {
             assert_eq!(counted(method, " 10 "), Ok(true));
-            assert_eq!(counted(method, "0"), Err(ForwardFault::LastHop));
+            assert_eq!(counted(method, "0"), Err(ForwardError::LastHop));
             for value in &["", "+1", "1, 1", "18446744073709551616"] {
-                let fault = ForwardFault::Hops(value.to_string());
+                let fault = ForwardError::Hops(value.to_string());
                 assert_eq!(counted(method, value), Err(fault));
             }
         }
@@ -249,7 +249,7 @@ mod tests {
         }
         let old = format!("POST http://a/ HTTP/1.0\r\n{}\r\n", coded);
         let told = Forward::rewrite(old.as_bytes()).unwrap_err();
-        assert_eq!(told, FramingFault::CodedTooEarly.into());
+        assert_eq!(told, FramingError::CodedTooEarly.into());
         for fields in &[
             coded,
             "Transfer-Encoding:\tChunked \r\n",
@@ -293,7 +293,7 @@ mod tests {
             head.extend(lines.iter().cloned());
             head.push(format!("Connection: {}", named.join(",")));
             let bytes = (head.join(end) + end + end).into_bytes();
-            let decoded = Inbound::decode_whole(&bytes, HEAD_LIMIT);
+            let decoded = ConnectHead::decode_whole(&bytes, HEAD_LIMIT);
             let whole = match decoded {
                 Ok(Decoded::Complete((_, whole), length)) if length == bytes.len() => whole,
                 other => panic!("{:?} of {:?}", other, String::from_utf8_lossy(&bytes)),

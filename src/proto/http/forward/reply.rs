@@ -8,7 +8,7 @@ use std::mem;
 use super::super::body::{Body, Endless};
 use super::super::response::INTERIM_LIMIT;
 use super::field::{end_to_end, split, values};
-use crate::proto::{encode_response, Framing, FramingFault, HeadReader, Malformed};
+use crate::proto::{encode_response, Framing, FramingError, HeadReader, Malformed};
 use crate::proto::{Response, Verdict};
 use crate::text::escape::excerpt;
 
@@ -60,7 +60,7 @@ enum State {
     Framed(Body),
     Unframed,
     Ended,
-    Broken(ReplyFault),
+    Broken(ReplyError),
 }
 
 impl Reply {
@@ -84,7 +84,7 @@ impl Reply {
             Ok(count) => count,
             Err(fault) => {
                 // Behind the head it is too late to tell the client.
-                if fault != ReplyFault::Chunk {
+                if fault != ReplyError::Chunk {
                     let text = fault.to_string();
                     let denial = encode_response(502, "Bad Gateway", "", &text);
                     self.front.extend(denial);
@@ -95,9 +95,9 @@ impl Reply {
         }
     }
 
-    fn advance(&mut self, piece: &[u8]) -> Result<usize, ReplyFault> {
+    fn advance(&mut self, piece: &[u8]) -> Result<usize, ReplyError> {
         match mem::replace(&mut self.state, State::Ended) {
-            State::Head(_) if piece.is_empty() => Err(ReplyFault::Missing),
+            State::Head(_) if piece.is_empty() => Err(ReplyError::Missing),
             // The framing shows the client whether something is missing.
             State::Framed(_) | State::Unframed if piece.is_empty() => Ok(0),
             State::Head(reader) => self.feed_head(reader, piece).map(|()| 0),
@@ -119,7 +119,7 @@ impl Reply {
     /// # Errors
     ///
     /// When the reply can't be read, behind the 502 that says so.
-    pub fn take(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ReplyFault> {
+    pub fn take(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ReplyError> {
         let front = &self.front[self.read..];
         if !front.is_empty() {
             let count = front.len().min(buffer.len());
@@ -149,7 +149,7 @@ impl Reply {
         matches!(self.state, State::Ended)
     }
 
-    fn feed_head(&mut self, mut reader: HeadReader, piece: &[u8]) -> Result<(), ReplyFault> {
+    fn feed_head(&mut self, mut reader: HeadReader, piece: &[u8]) -> Result<(), ReplyError> {
         let mut decoded = reader.extend(piece, Response::decode_whole)?;
         while let Some((response, mut head)) = decoded {
             unfold(&mut head);
@@ -170,7 +170,7 @@ impl Reply {
     }
 
     /// The final reply: its head, and what has come behind that.
-    fn begin(&mut self, status: u16, head: &[u8], behind: &[u8]) -> Result<(), ReplyFault> {
+    fn begin(&mut self, status: u16, head: &[u8], behind: &[u8]) -> Result<(), ReplyError> {
         let (first, fields) = split(head);
         let is_modern = first.starts_with(b"HTTP/1.1");
         let framing = Framing::stated(is_modern, |name| values(&fields, name))?;
@@ -190,7 +190,7 @@ impl Reply {
     }
 
     /// How many bytes of `piece` are of the body.
-    fn feed_body(&mut self, mut body: Body, piece: &[u8]) -> Result<usize, ReplyFault> {
+    fn feed_body(&mut self, mut body: Body, piece: &[u8]) -> Result<usize, ReplyError> {
         let count = body.take(piece)?;
         if !body.has_ended() {
             self.state = State::Framed(body);
@@ -226,51 +226,51 @@ fn rewritten(head: &[u8], added: &str) -> Vec<u8> {
 
 /// Why a server's reply can't be forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReplyFault {
+pub enum ReplyError {
     /// Its head can't be read.
     Head(Malformed),
     /// Two readers could find its end in two places.
-    Framing(FramingFault),
+    Framing(FramingError),
     /// A chunk of its body can't be read.
     Chunk,
     /// The server has ended the connection without one.
     Missing,
 }
 
-impl fmt::Display for ReplyFault {
+impl fmt::Display for ReplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("cannot forward the server's reply: ")?;
         match self {
-            ReplyFault::Head(fault) => f.write_str(&excerpt(&fault.to_string())),
-            ReplyFault::Framing(fault) => f.write_str(&excerpt(&fault.to_string())),
-            ReplyFault::Chunk => f.write_str("it has a chunk that can't be read"),
-            ReplyFault::Missing => f.write_str("the connection ended before its head was complete"),
+            ReplyError::Head(fault) => f.write_str(&excerpt(&fault.to_string())),
+            ReplyError::Framing(fault) => f.write_str(&excerpt(&fault.to_string())),
+            ReplyError::Chunk => f.write_str("it has a chunk that can't be read"),
+            ReplyError::Missing => f.write_str("the connection ended before its head was complete"),
         }
     }
 }
 
-impl error::Error for ReplyFault {}
+impl error::Error for ReplyError {}
 
-impl From<Malformed> for ReplyFault {
-    fn from(fault: Malformed) -> ReplyFault {
-        ReplyFault::Head(fault)
+impl From<Malformed> for ReplyError {
+    fn from(fault: Malformed) -> ReplyError {
+        ReplyError::Head(fault)
     }
 }
 
-impl From<FramingFault> for ReplyFault {
-    fn from(fault: FramingFault) -> ReplyFault {
-        ReplyFault::Framing(fault)
+impl From<FramingError> for ReplyError {
+    fn from(fault: FramingError) -> ReplyError {
+        ReplyError::Framing(fault)
     }
 }
 
-impl From<Endless> for ReplyFault {
-    fn from(_: Endless) -> ReplyFault {
-        ReplyFault::Chunk
+impl From<Endless> for ReplyError {
+    fn from(_: Endless) -> ReplyError {
+        ReplyError::Chunk
     }
 }
 
-impl From<ReplyFault> for io::Error {
-    fn from(fault: ReplyFault) -> io::Error {
+impl From<ReplyError> for io::Error {
+    fn from(fault: ReplyError) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, fault)
     }
 }
@@ -278,18 +278,22 @@ impl From<ReplyFault> for io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::http::forward::{Forward, Passage};
+    use crate::proto::http::forward::{Forward, RequestBoundary};
 
     const CLOSE: &str = "Connection: close\r\n\r\n";
 
-    fn to(method: &str, version: &str) -> Passage {
+    fn to(method: &str, version: &str) -> RequestBoundary {
         let head = format!("{} http://a/ HTTP/{}\r\n\r\n", method, version);
         Forward::rewrite(head.as_bytes()).unwrap().passage
     }
 
     /// What the client gets of these bytes of a server, cut into pieces of this size; the end of the
     /// reply, if it came before that of the connection; what was wrong.
-    fn cut(passage: Passage, bytes: &[u8], size: usize) -> (String, bool, Option<ReplyFault>) {
+    fn cut(
+        passage: RequestBoundary,
+        bytes: &[u8],
+        size: usize,
+    ) -> (String, bool, Option<ReplyError>) {
         let mut reply = passage.reply();
         let mut got = Vec::new();
         let mut has_ended = false;
@@ -312,7 +316,7 @@ mod tests {
 
     /// The same, however the bytes are cut.
     #[track_caller]
-    fn passed(passage: Passage, bytes: &str) -> (String, bool, Option<ReplyFault>) {
+    fn passed(passage: RequestBoundary, bytes: &str) -> (String, bool, Option<ReplyError>) {
         let whole = cut(passage, bytes.as_bytes(), bytes.len().max(1));
         for size in 1..bytes.len() {
             assert_eq!(cut(passage, bytes.as_bytes(), size), whole, "{}", size);
@@ -426,7 +430,7 @@ mod tests {
         }
         let broken = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 5\r\nhello";
         let (got, _, fault) = cut(to("GET", "1.1"), broken.as_bytes(), 9);
-        assert_eq!(fault, Some(ReplyFault::Chunk));
+        assert_eq!(fault, Some(ReplyError::Chunk));
         assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{}", got);
     }
 

@@ -9,7 +9,7 @@ use super::Reply;
 
 /// Lets one request through, its head and its body, and nothing behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct RequestBoundary {
     head: usize,
     body: Body,
     /// Its method is HEAD.
@@ -18,9 +18,14 @@ pub struct Passage {
     is_modern: bool,
 }
 
-impl Passage {
-    pub(super) fn new(head: usize, framing: Framing, is_head: bool, is_modern: bool) -> Passage {
-        Passage {
+impl RequestBoundary {
+    pub(super) fn new(
+        head: usize,
+        framing: Framing,
+        is_head: bool,
+        is_modern: bool,
+    ) -> RequestBoundary {
+        RequestBoundary {
             head,
             body: Body::new(framing),
             is_head,

@@ -1,6 +1,6 @@
 //! The target of a request to a proxy: a URL (RFC 9112 §3.2.2).
 
-use super::ForwardFault;
+use super::ForwardError;
 use crate::config::HostPort;
 
 /// The port of a URL that names none (RFC 9110 §4.2.1).
@@ -21,30 +21,30 @@ impl Url {
     /// # Errors
     ///
     /// When it isn't such a URL, or has in it what doesn't belong there.
-    pub(super) fn read(method: &str, target: &str) -> Result<Url, ForwardFault> {
+    pub(super) fn read(method: &str, target: &str) -> Result<Url, ForwardError> {
         if target.starts_with('/') || target == "*" {
-            return Err(ForwardFault::Origin(target.into()));
+            return Err(ForwardError::Origin(target.into()));
         }
         let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
         let (scheme, rest) = match target.find("://") {
             Some(end) if target[..end].chars().all(is_of_scheme) => {
                 (&target[..end], &target[end + "://".len()..])
             }
-            _ => return Err(ForwardFault::NoUrl(target.into())),
+            _ => return Err(ForwardError::NoUrl(target.into())),
         };
         if scheme.eq_ignore_ascii_case("https") {
-            return Err(ForwardFault::Tls);
+            return Err(ForwardError::Tls);
         }
         if !scheme.eq_ignore_ascii_case("http") {
-            return Err(ForwardFault::Scheme(scheme.into()));
+            return Err(ForwardError::Scheme(scheme.into()));
         }
         let end = rest.find(|c| matches!(c, '/' | '?' | '#'));
         let (authority, path) = rest.split_at(end.unwrap_or(rest.len()));
         if authority.contains('@') {
-            return Err(ForwardFault::User);
+            return Err(ForwardError::User);
         }
         if path.contains('#') {
-            return Err(ForwardFault::Fragment);
+            return Err(ForwardError::Fragment);
         }
         let (host, port) = split_port(authority);
         let (host_field, port) = match port {
@@ -53,7 +53,7 @@ impl Url {
         };
         let destination = format!("{}:{}", host, port).parse();
         let destination =
-            destination.map_err(|e: crate::Error| ForwardFault::Destination(e.to_string()))?;
+            destination.map_err(|e: crate::Error| ForwardError::Destination(e.to_string()))?;
         Ok(Url {
             destination,
             host: host_field.into(),

@@ -18,7 +18,7 @@ fn refused(refusal: SocksRefusal) -> Step {
 
 /// Why a reply is none of SOCKS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SocksFault {
+pub enum SocksError {
     /// It doesn't begin as the replies of a version do.
     Start {
         /// The version that was spoken.
@@ -34,16 +34,16 @@ pub enum SocksFault {
     Address(u8),
 }
 
-impl SocksFault {
+impl SocksError {
     /// What it speaks, and what to try.
     pub(in crate::proto) fn spoken_instead(self) -> Option<&'static str> {
         match self {
-            SocksFault::Start { byte: b'H', .. } => Some("it speaks HTTP: try http://"),
-            SocksFault::Start {
+            SocksError::Start { byte: b'H', .. } => Some("it speaks HTTP: try http://"),
+            SocksError::Start {
                 version: VERSION,
                 byte: reply_4::VERSION,
             } => Some("it speaks SOCKS4: try socks4a://"),
-            SocksFault::Start {
+            SocksError::Start {
                 version: VERSION_4,
                 byte: VERSION,
             } => Some("it speaks SOCKS5: try socks5h://"),
@@ -52,31 +52,31 @@ impl SocksFault {
     }
 }
 
-impl fmt::Display for SocksFault {
+impl fmt::Display for SocksError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(instead) = self.spoken_instead() {
             return f.write_str(instead);
         }
         match *self {
-            SocksFault::Start { version, byte } => {
+            SocksError::Start { version, byte } => {
                 write!(f, "not SOCKS{} (it begins with {})", version, byte)
             }
-            SocksFault::Method(method) => {
+            SocksError::Method(method) => {
                 write!(f, "it chooses method {}, which wasn't offered", method)
             }
-            SocksFault::Ahead => f.write_str("it says more than it was asked for"),
-            SocksFault::Address(kind) => write!(f, "its address is of kind {}", kind),
+            SocksError::Ahead => f.write_str("it says more than it was asked for"),
+            SocksError::Address(kind) => write!(f, "its address is of kind {}", kind),
         }
     }
 }
 
-impl error::Error for SocksFault {}
+impl error::Error for SocksError {}
 
 /// What the tests of both versions hear of an exchange.
 #[cfg(test)]
 mod heard {
     use crate::config::{Credentials, Secret};
-    use crate::proto::{Exchange, Step};
+    use crate::proto::{Negotiation, Step};
 
     pub(super) fn credentials(login: Option<(&str, &str)>) -> Option<Credentials> {
         login.map(|(user, password)| {
@@ -85,7 +85,7 @@ mod heard {
     }
 
     /// What the exchange does with a reply, in words; what it sends, as it is.
-    pub(super) fn said(exchange: &mut Exchange, reply: &[u8]) -> Result<Vec<u8>, String> {
+    pub(super) fn said(exchange: &mut Negotiation, reply: &[u8]) -> Result<Vec<u8>, String> {
         match exchange.feed(reply) {
             Ok(Step::Read) => Err("read".into()),
             Ok(Step::Send(message)) => Ok(message),
@@ -107,7 +107,7 @@ mod heard {
     }
 
     /// The last word on these replies, of which all but the last are answered.
-    pub(super) fn end(mut exchange: Exchange, replies: &[&[u8]]) -> String {
+    pub(super) fn end(mut exchange: Negotiation, replies: &[&[u8]]) -> String {
         exchange.begin();
         let (last, before) = replies.split_last().unwrap();
         for reply in before {
@@ -118,7 +118,7 @@ mod heard {
 
     /// That a reply in two pieces means what it means in one, unless it has come to its end with
     /// the first: what comes later is left in the stream.
-    pub(super) fn is_cut_well(begun: impl Fn() -> Exchange, whole: &[u8], cut: usize) -> bool {
+    pub(super) fn is_cut_well(begun: impl Fn() -> Negotiation, whole: &[u8], cut: usize) -> bool {
         let at_once = said(&mut begun(), whole).unwrap_err();
         let (first, second) = whole.split_at(cut.min(whole.len()));
         let mut exchange = begun();

@@ -8,9 +8,9 @@ use std::mem;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::super::{is_sign_of_name, reply_4, CONNECT, VERSION_4};
-use super::{refused, SocksFault};
-use crate::config::{plain, Credentials, Host, HostPort};
-use crate::proto::{Malformed, Proof, SocksRefusal, Step};
+use super::{refused, SocksError};
+use crate::config::{unmap_ipv4, Credentials, Host, HostPort};
+use crate::proto::{AuthMethod, Malformed, SocksRefusal, Step};
 
 /// Of the addresses that stand for a name.
 const SIGN_OF_NAME: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 1);
@@ -68,13 +68,13 @@ impl Socks4 {
             })),
             [byte, ..] => {
                 let version = VERSION_4;
-                Err(SocksFault::Start { version, byte }.into())
+                Err(SocksError::Start { version, byte }.into())
             }
         }
     }
 
-    pub(in crate::proto) fn proof(&self) -> Option<Proof> {
-        self.credentials.as_ref().map(|_| Proof::UserId)
+    pub(in crate::proto) fn proof(&self) -> Option<AuthMethod> {
+        self.credentials.as_ref().map(|_| AuthMethod::UserId)
     }
 
     fn granted(&mut self) -> Step {
@@ -88,7 +88,7 @@ impl Socks4 {
     /// What the proxy is asked for, unless that is a name.
     fn address(&self) -> Option<Ipv4Addr> {
         match self.target.host {
-            Host::Ip(ip) => match plain(ip) {
+            Host::Ip(ip) => match unmap_ipv4(ip) {
                 IpAddr::V4(ip) if !is_sign_of_name(ip) => Some(ip),
                 _ => None,
             },
@@ -100,7 +100,7 @@ impl Socks4 {
     fn name(&self) -> String {
         match &self.target.host {
             Host::Name(name) => name.clone(),
-            Host::Ip(ip) => plain(*ip).to_string(),
+            Host::Ip(ip) => unmap_ipv4(*ip).to_string(),
         }
     }
 }
@@ -118,11 +118,11 @@ mod tests {
 
     use super::*;
     use crate::proto::socks::client::heard::{credentials, end, is_cut_well, said};
-    use crate::proto::Exchange;
+    use crate::proto::Negotiation;
 
     const GRANTED: &[u8] = b"\x00\x5a\x04\x38\x7f\x00\x00\x01";
 
-    fn socks(target: &str, user: Option<&str>) -> Exchange {
+    fn socks(target: &str, user: Option<&str>) -> Negotiation {
         let login = user.map(|user| (user, "hunter2"));
         Socks4::connect(&target.parse().unwrap(), credentials(login)).into()
     }
@@ -246,7 +246,7 @@ mod tests {
         let mut named = socks("a:1", Some("joe"));
         let request = String::from_utf8(named.begin()).unwrap();
         assert!(!request.contains("hunter2"), "{:?}", request);
-        assert_eq!(named.proof(), Some(Proof::UserId));
+        assert_eq!(named.proof(), Some(AuthMethod::UserId));
         assert_eq!(socks("a:1", None).proof(), None);
         let shown = format!("{:?}", named);
         assert!(!shown.contains("hunter2"), "{}", shown);

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
-use super::{refused, SocksFault};
+use super::{refused, SocksError};
 use crate::config::{Credentials, Host, HostPort};
-use crate::proto::auth::{Clearance, Identity};
-use crate::proto::{Malformed, Proof, SocksRefusal, Step};
+use crate::proto::auth::{AuthCache, Clearance};
+use crate::proto::{AuthMethod, Malformed, SocksRefusal, Step};
 
 const SUCCEEDED: u8 = 0;
 
@@ -36,7 +36,7 @@ pub struct Socks5 {
 /// The user and the password, and whether they may be sent.
 #[derive(Debug)]
 struct Login {
-    identity: Identity,
+    identity: AuthCache,
     clearance: Clearance,
     /// They weren't offered, being withheld for so much longer.
     withheld: Option<Duration>,
@@ -52,7 +52,7 @@ enum Stage {
 
 impl Socks5 {
     /// Will ask for a tunnel to `target`, and say who we are when that is wanted.
-    pub fn connect(target: &HostPort, identity: Option<Identity>) -> Socks5 {
+    pub fn connect(target: &HostPort, identity: Option<AuthCache>) -> Socks5 {
         let login = identity.map(|identity| Login {
             clearance: identity.clearance(),
             identity,
@@ -91,7 +91,7 @@ impl Socks5 {
             (Stage::Proving, _) | (_, None) | (_, Some(&VERSION)) => {}
             (_, Some(&byte)) => {
                 let version = VERSION;
-                return Err(SocksFault::Start { version, byte }.into());
+                return Err(SocksError::Start { version, byte }.into());
             }
         }
         // Every reply says in its second byte what it is about.
@@ -118,9 +118,9 @@ impl Socks5 {
         }
     }
 
-    pub(in crate::proto) fn proof(&self) -> Option<Proof> {
+    pub(in crate::proto) fn proof(&self) -> Option<AuthMethod> {
         match self.stage {
-            Stage::Proving => Some(Proof::Login),
+            Stage::Proving => Some(AuthMethod::Login),
             Stage::Choosing | Stage::Asking => None,
         }
     }
@@ -143,7 +143,7 @@ impl Socks5 {
                     SocksRefusal::Withheld,
                 )))
             }
-            (other, _) => Err(SocksFault::Method(other).into()),
+            (other, _) => Err(SocksError::Method(other).into()),
         }
     }
 
@@ -154,7 +154,7 @@ impl Socks5 {
 
     fn send(&mut self, stage: Stage, message: Vec<u8>) -> Result<Step, Malformed> {
         if self.reply.len() > 2 {
-            return Err(SocksFault::Ahead.into());
+            return Err(SocksError::Ahead.into());
         }
         self.stage = stage;
         self.reply.clear();
@@ -169,7 +169,7 @@ impl Socks5 {
             [_, kind::IPV6, ..] => 16,
             [_, kind::NAME, length, ..] => 1 + usize::from(length),
             [] | [_] | [_, kind::NAME] => return Ok(Step::Read),
-            [_, other, ..] => return Err(SocksFault::Address(other).into()),
+            [_, other, ..] => return Err(SocksError::Address(other).into()),
         };
         let end = 4 + length + 2;
         if self.reply.len() < end {
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use crate::config::Schemes;
     use crate::proto::socks::client::heard::{credentials, end, is_cut_well, said};
-    use crate::proto::Exchange;
+    use crate::proto::Negotiation;
 
     /// Written out byte by byte from RFC 1928 and RFC 1929.
     const NOBODY: &[u8] = b"\x05\x00";
@@ -230,15 +230,15 @@ mod tests {
     const RIGHT: &[u8] = b"\x01\x00";
     const GRANTED: &[u8] = b"\x05\x00\x00\x01\x7f\x00\x00\x01\x04\x38";
 
-    fn identity(login: Option<(&str, &str)>) -> Option<Identity> {
-        credentials(login).map(|credentials| Identity::new(credentials, Schemes::default()))
+    fn identity(login: Option<(&str, &str)>) -> Option<AuthCache> {
+        credentials(login).map(|credentials| AuthCache::new(credentials, Schemes::default()))
     }
 
-    fn socks(target: &str, login: Option<(&str, &str)>) -> Exchange {
+    fn socks(target: &str, login: Option<(&str, &str)>) -> Negotiation {
         Socks5::connect(&target.parse().unwrap(), identity(login)).into()
     }
 
-    fn joe() -> Exchange {
+    fn joe() -> Negotiation {
         socks("a:1", Some(("joe", "hunter2")))
     }
 
@@ -351,7 +351,7 @@ mod tests {
     fn a_refused_password_is_withheld_from_the_next_tunnels() {
         let joe = identity(Some(("joe", "hunter2")));
         let target = "a:1".parse().unwrap();
-        let next = || Exchange::from(Socks5::connect(&target, joe.clone()));
+        let next = || Negotiation::from(Socks5::connect(&target, joe.clone()));
         let mut refused = next();
         assert_eq!(refused.begin(), b"\x05\x02\x00\x02");
         let told = end(refused, &[LOGIN, b"\x01\x01"]);

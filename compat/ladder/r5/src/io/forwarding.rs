@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 
-use ptunnel::proto::{Passage, Reply};
+use ptunnel::proto::{Reply, RequestBoundary};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The stream that carries one request and its reply.
@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 #[derive(Debug)]
 pub struct Forwarding<S> {
     stream: S,
-    passage: Passage,
+    passage: RequestBoundary,
     reply: Reply,
     /// The stream has got its end, or can't be written to any more.
     has_ended: bool,
@@ -26,7 +26,7 @@ pub struct Forwarding<S> {
 
 impl<S> Forwarding<S> {
     /// Lets through to `stream` what the passage does, and back the reply to it.
-    pub fn new(stream: S, passage: Passage) -> Forwarding<S> {
+    pub fn new(stream: S, passage: RequestBoundary) -> Forwarding<S> {
         Forwarding {
             stream,
             passage,

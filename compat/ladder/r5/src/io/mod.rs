@@ -1,6 +1,6 @@
 //! Sockets, and what the relay asks of them.
 //!
-//! - [`Listening`]: bound, not on any reactor yet; [`Accept`]: on one.
+//! - [`BoundSocket`]: bound, not on any reactor yet; [`Accept`]: on one.
 //! - [`connect`]: one address, one socket; [`UnixSocket`]: a client on this machine.
 //! - [`Restarting`]: a socket whose calls a signal may interrupt.
 //! - [`Transport`]: splice and reset, besides reading and writing.
@@ -22,7 +22,7 @@ mod upstream;
 pub use self::forwarding::Forwarding;
 pub use self::restarting::Restarting;
 pub use self::rewind::Rewind;
-pub use self::socket::{connect, Accept, Listening, Tcp};
+pub use self::socket::{connect, Accept, BoundSocket, Tcp};
 pub use self::transport::Transport;
 pub use self::unix::UnixSocket;
 pub use self::upstream::{Below, Upstream};

@@ -13,7 +13,7 @@ use std::task::{ready, Context, Poll};
 
 use ptunnel::config::Keepalive;
 use ptunnel::listener::bind::Listen;
-use ptunnel::listener::socket_activation::{self, Inherited};
+use ptunnel::listener::socket_activation::{self, InheritedSocket};
 use ptunnel::observe::access_log::Origin;
 use ptunnel::Escaped;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
@@ -38,19 +38,19 @@ pub type Tcp = Restarting<TcpStream>;
 
 /// A listening socket, bound but not yet on any reactor, so that it may go to a thread.
 #[derive(Debug)]
-pub enum Listening {
+pub enum BoundSocket {
     /// A port.
     Tcp(StdTcpListener),
     /// A Unix socket.
     Unix(StdUnixListener),
 }
 
-impl Listening {
+impl BoundSocket {
     /// Where it listens, as logs call it.
     pub(crate) fn name(&self) -> String {
         match self {
-            Listening::Tcp(listener) => name_of_port(listener.local_addr()),
-            Listening::Unix(listener) => {
+            BoundSocket::Tcp(listener) => name_of_port(listener.local_addr()),
+            BoundSocket::Unix(listener) => {
                 let address = listener.local_addr().ok();
                 name_of_path(address.as_ref().and_then(|address| address.as_pathname()))
             }
@@ -58,13 +58,13 @@ impl Listening {
     }
 }
 
-impl Listen for Listening {
+impl Listen for BoundSocket {
     /// An unspecified IPv6 address takes IPv4 clients too.
     fn bind(
         address: &SocketAddr,
         shared: bool,
         keepalive: Option<Keepalive>,
-    ) -> io::Result<Listening> {
+    ) -> io::Result<BoundSocket> {
         let socket = Socket::new(
             Domain::for_address(*address),
             Type::STREAM,
@@ -80,10 +80,10 @@ impl Listen for Listening {
         set_keepalive(SockRef::from(&socket), keepalive)?;
         socket.bind(&(*address).into())?;
         socket.listen(BACKLOG)?;
-        Ok(Listening::Tcp(socket.into()))
+        Ok(BoundSocket::Tcp(socket.into()))
     }
 
-    fn bind_path(path: &Path) -> io::Result<Listening> {
+    fn bind_path(path: &Path) -> io::Result<BoundSocket> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
         // Before there is a file: nobody gets in meanwhile.
@@ -91,48 +91,48 @@ impl Listen for Listening {
         socket.set_permissions(Permissions::from_mode(0o600))?;
         let socket = Socket::from(OwnedFd::from(socket));
         socket.bind(&SockAddr::unix(path)?)?;
-        Ok(Listening::Unix(socket.into()))
+        Ok(BoundSocket::Unix(socket.into()))
     }
 
     fn listen(&self) -> io::Result<()> {
         match self {
-            Listening::Tcp(listener) => SockRef::from(listener).listen(BACKLOG),
-            Listening::Unix(listener) => SockRef::from(listener).listen(BACKLOG),
+            BoundSocket::Tcp(listener) => SockRef::from(listener).listen(BACKLOG),
+            BoundSocket::Unix(listener) => SockRef::from(listener).listen(BACKLOG),
         }
     }
 
-    fn adopt(socket: Inherited, keepalive: Option<Keepalive>) -> io::Result<Listening> {
+    fn adopt(socket: InheritedSocket, keepalive: Option<Keepalive>) -> io::Result<BoundSocket> {
         let is_listening = match &socket {
-            Inherited::Tcp(tcp) => SockRef::from(tcp).is_listener()?,
-            Inherited::Unix(unix) => SockRef::from(unix).is_listener()?,
+            InheritedSocket::Tcp(tcp) => SockRef::from(tcp).is_listener()?,
+            InheritedSocket::Unix(unix) => SockRef::from(unix).is_listener()?,
         };
         if !is_listening {
             return Err(socket_activation::deaf());
         }
         match socket {
-            Inherited::Tcp(tcp) => {
+            InheritedSocket::Tcp(tcp) => {
                 tcp.set_nonblocking(true)?;
                 set_keepalive(SockRef::from(&tcp), keepalive)?;
-                Ok(Listening::Tcp(tcp))
+                Ok(BoundSocket::Tcp(tcp))
             }
-            Inherited::Unix(unix) => {
+            InheritedSocket::Unix(unix) => {
                 unix.set_nonblocking(true)?;
-                Ok(Listening::Unix(unix))
+                Ok(BoundSocket::Unix(unix))
             }
         }
     }
 
-    fn try_clone(&self) -> io::Result<Listening> {
+    fn try_clone(&self) -> io::Result<BoundSocket> {
         match self {
-            Listening::Tcp(listener) => listener.try_clone().map(Listening::Tcp),
-            Listening::Unix(listener) => listener.try_clone().map(Listening::Unix),
+            BoundSocket::Tcp(listener) => listener.try_clone().map(BoundSocket::Tcp),
+            BoundSocket::Unix(listener) => listener.try_clone().map(BoundSocket::Unix),
         }
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
-            Listening::Tcp(listener) => listener.local_addr(),
-            Listening::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+            BoundSocket::Tcp(listener) => listener.local_addr(),
+            BoundSocket::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::task::{ready, Context, Poll};
 
 use tokio::io::{AsyncWrite, ReadBuf};
 
-use super::half::{Broken, Round};
+use super::half::{CopyError, Progress};
 use crate::io::Transport;
 
 /// The scratch buffer's size: the most that a blocked direction can come to own.
@@ -16,7 +16,7 @@ const SCRATCH: usize = 32 * 1024;
 
 thread_local! {
     /// What every direction of this thread reads into. Empty between two polls: what stays
-    /// unwritten moves to the direction's [`Backlog`]. An `async fn` could not share it so: no
+    /// unwritten moves to the direction's [`WriteBuffer`]. An `async fn` could not share it so: no
     /// borrow of it may live across an `.await`.
     static SCRATCH_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into());
 }
@@ -26,41 +26,41 @@ pub(super) fn poll_round<R, W>(
     cx: &mut Context<'_>,
     reader: &mut R,
     writer: &mut W,
-    backlog: &mut Backlog,
+    backlog: &mut WriteBuffer,
     carried: &mut u64,
-) -> Poll<Result<Round, Broken>>
+) -> Poll<Result<Progress, CopyError>>
 where
     R: Transport,
     W: Transport,
 {
     SCRATCH_BUFFER.with_borrow_mut(|scratch| {
         let mut buffer = ReadBuf::new(scratch);
-        ready!(Pin::new(reader).poll_read(cx, &mut buffer)).map_err(Broken::Read)?;
+        ready!(Pin::new(reader).poll_read(cx, &mut buffer)).map_err(CopyError::Read)?;
         let filled = buffer.remaining() == 0;
         let bytes = buffer.filled();
         if bytes.is_empty() {
-            return Poll::Ready(Ok(Round::End));
+            return Poll::Ready(Ok(Progress::End));
         }
         let written = match Pin::new(writer).poll_write(cx, bytes) {
-            Poll::Ready(written) => written.map_err(Broken::Write)?,
+            Poll::Ready(written) => written.map_err(CopyError::Write)?,
             Poll::Pending => 0,
         };
         *carried += written as u64;
         if written < bytes.len() {
             backlog.keep(&bytes[written..]);
         }
-        Poll::Ready(Ok(Round::Moved { filled }))
+        Poll::Ready(Ok(Progress::Moved { filled }))
     })
 }
 
 /// What was read and not written yet: memory of the direction's own, for as long as needed.
 #[derive(Debug, Default)]
-pub(super) struct Backlog {
+pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Backlog {
+impl WriteBuffer {
     fn keep(&mut self, bytes: &[u8]) {
         self.own(bytes.to_vec());
     }
@@ -82,21 +82,21 @@ impl Backlog {
         cx: &mut Context<'_>,
         writer: &mut W,
         carried: &mut u64,
-    ) -> Poll<Result<(), Broken>>
+    ) -> Poll<Result<(), CopyError>>
     where
         W: AsyncWrite + Unpin,
     {
         while self.written < self.bytes.len() {
             let left = &self.bytes[self.written..];
-            match ready!(Pin::new(&mut *writer).poll_write(cx, left)).map_err(Broken::Write)? {
-                0 => return Poll::Ready(Err(Broken::Write(io::ErrorKind::WriteZero.into()))),
+            match ready!(Pin::new(&mut *writer).poll_write(cx, left)).map_err(CopyError::Write)? {
+                0 => return Poll::Ready(Err(CopyError::Write(io::ErrorKind::WriteZero.into()))),
                 written => {
                     self.written += written;
                     *carried += written as u64;
                 }
             }
         }
-        *self = Backlog::default();
+        *self = WriteBuffer::default();
         Poll::Ready(Ok(()))
     }
 }

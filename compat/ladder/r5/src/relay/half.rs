@@ -24,8 +24,8 @@ use ptunnel::os::exhaustion::is_shortage;
 use tokio::task::yield_now;
 
 use super::checkup::Checkup;
-use super::copy::{self, Backlog};
-use super::splice::{Loan, Spliced};
+use super::copy::{self, WriteBuffer};
+use super::splice::{PooledPipe, Spliced};
 use crate::io::Transport;
 
 /// Rounds in one poll before other tunnels get their turn. tokio's own budget (128 operations a
@@ -43,7 +43,7 @@ const FULL: u8 = 2;
 #[derive(Debug)]
 pub(super) struct HalfDuplex {
     state: State,
-    backlog: Backlog,
+    backlog: WriteBuffer,
     carried: u64,
     splice: Splice,
     /// Full scratch buffers in a row, up to [`FULL`].
@@ -60,7 +60,7 @@ pub(super) struct HalfDuplex {
 #[derive(Debug)]
 enum State {
     Copying,
-    Splicing(Loan),
+    Splicing(PooledPipe),
     Holding,
     Ending,
     /// With what the other direction had carried by then, if that one went on.
@@ -79,7 +79,7 @@ pub(super) enum End {
 }
 
 /// What a round came to; that nothing was there is `Poll::Pending`.
-pub(super) enum Round {
+pub(super) enum Progress {
     /// Something moved, and more may.
     Moved { filled: bool },
     /// The reader's end.
@@ -88,7 +88,7 @@ pub(super) enum Round {
 
 /// Which half of the work failed.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum CopyError {
     /// There is nothing more to read.
     Read(io::Error),
     /// The reader has failed, and what it received before may still be read.
@@ -101,7 +101,7 @@ impl HalfDuplex {
     pub(super) fn new(splice: Splice, holds: bool) -> HalfDuplex {
         HalfDuplex {
             state: State::Copying,
-            backlog: Backlog::default(),
+            backlog: WriteBuffer::default(),
             carried: 0,
             splice,
             full: 0,
@@ -169,7 +169,7 @@ impl HalfDuplex {
         cx: &mut Context<'_>,
         reader: &mut R,
         writer: &mut W,
-    ) -> Poll<Result<End, Broken>>
+    ) -> Poll<Result<End, CopyError>>
     where
         R: Transport,
         W: Transport,
@@ -177,17 +177,17 @@ impl HalfDuplex {
         loop {
             let was_torn = self.torn;
             match self.advance(cx, reader, writer) {
-                Poll::Ready(Err(Broken::Read(e))) => {
+                Poll::Ready(Err(CopyError::Read(e))) => {
                     self.torn = true;
                     self.state = State::Delivering(0);
                     if !was_torn {
-                        return Poll::Ready(Err(Broken::Read(e)));
+                        return Poll::Ready(Err(CopyError::Read(e)));
                     }
                 }
-                Poll::Ready(Err(Broken::Noticed(e))) => {
+                Poll::Ready(Err(CopyError::Noticed(e))) => {
                     self.tear(&e);
                     if !was_torn {
-                        return Poll::Ready(Err(Broken::Noticed(e)));
+                        return Poll::Ready(Err(CopyError::Noticed(e)));
                     }
                 }
                 polled => return polled,
@@ -200,7 +200,7 @@ impl HalfDuplex {
         cx: &mut Context<'_>,
         reader: &mut R,
         writer: &mut W,
-    ) -> Poll<Result<End, Broken>>
+    ) -> Poll<Result<End, CopyError>>
     where
         R: Transport,
         W: Transport,
@@ -226,10 +226,10 @@ impl HalfDuplex {
                 }
                 State::Splicing(loan) => {
                     match loan.poll_round(cx, reader, writer, &mut self.carried)? {
-                        Poll::Ready(Spliced::Round(round)) => Poll::Ready(Ok(round)),
+                        Poll::Ready(Spliced::Progress(round)) => Poll::Ready(Ok(round)),
                         Poll::Ready(Spliced::Copy) => self.poll_copy(cx, reader, writer),
                         Poll::Ready(Spliced::Refused) => {
-                            loan.take(&mut self.backlog).map_err(Broken::Write)?;
+                            loan.take(&mut self.backlog).map_err(CopyError::Write)?;
                             self.splice = Splice::Never;
                             self.state = State::Copying;
                             continue;
@@ -241,7 +241,7 @@ impl HalfDuplex {
                     match ready!(Pin::new(&mut *writer).poll_shutdown(cx)) {
                         // The peer has reset it already; who reads from it is told.
                         Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
-                        answer => answer.map_err(Broken::Write)?,
+                        answer => answer.map_err(CopyError::Write)?,
                     }
                     self.state = State::Ended(None);
                     continue; // `Ended` arms the checkup: there may be no other poll
@@ -255,15 +255,17 @@ impl HalfDuplex {
                     }
                     // Looks again, now and then: no event tells. And has it failed, too?
                     let failed = self.checkup.poll(cx, writer);
-                    return failed.map(|error| Err(Broken::Write(error)));
+                    return failed.map(|error| Err(CopyError::Write(error)));
                 }
             };
             match round? {
-                Poll::Ready(Round::Moved { filled: true }) => self.full = FULL.min(self.full + 1),
-                Poll::Ready(Round::Moved { filled: false }) => self.full = 0,
-                Poll::Ready(Round::End) if self.torn => self.state = State::Delivering(0),
-                Poll::Ready(Round::End) if self.holds => self.state = State::Holding,
-                Poll::Ready(Round::End) => self.state = State::Ending,
+                Poll::Ready(Progress::Moved { filled: true }) => {
+                    self.full = FULL.min(self.full + 1)
+                }
+                Poll::Ready(Progress::Moved { filled: false }) => self.full = 0,
+                Poll::Ready(Progress::End) if self.torn => self.state = State::Delivering(0),
+                Poll::Ready(Progress::End) if self.holds => self.state = State::Holding,
+                Poll::Ready(Progress::End) => self.state = State::Ending,
                 Poll::Pending => {
                     if self.give_back_pipe() {
                         return self.poll_stalled(cx, reader);
@@ -290,7 +292,7 @@ impl HalfDuplex {
         cx: &mut Context<'_>,
         reader: &mut R,
         writer: &mut W,
-    ) -> Poll<Result<Round, Broken>>
+    ) -> Poll<Result<Progress, CopyError>>
     where
         R: Transport,
         W: Transport,
@@ -299,7 +301,7 @@ impl HalfDuplex {
     }
 
     /// A pipe, if this direction shall splice now, can, and one is to be had.
-    fn borrow_pipe<R, W>(&mut self, reader: &R, writer: &W) -> Option<Loan>
+    fn borrow_pipe<R, W>(&mut self, reader: &R, writer: &W) -> Option<PooledPipe>
     where
         R: Transport,
         W: Transport,
@@ -312,7 +314,7 @@ impl HalfDuplex {
         if !wanted || !reader.can_splice() || !writer.can_splice() {
             return None;
         }
-        let loan = Loan::new();
+        let loan = PooledPipe::new();
         if loan.is_none() {
             self.full = 0; // ask again after as many full buffers
         }
@@ -338,10 +340,10 @@ impl HalfDuplex {
         &mut self,
         cx: &mut Context<'_>,
         reader: &R,
-    ) -> Poll<Result<End, Broken>> {
+    ) -> Poll<Result<End, CopyError>> {
         self.checkup
             .poll(cx, reader)
-            .map(|error| Err(Broken::Noticed(error)))
+            .map(|error| Err(CopyError::Noticed(error)))
     }
 
     /// The same of a reader that has ended.
@@ -350,7 +352,7 @@ impl HalfDuplex {
         cx: &mut Context<'_>,
         reader: &R,
         end: End,
-    ) -> Poll<Result<End, Broken>> {
+    ) -> Poll<Result<End, CopyError>> {
         match self.poll_stalled(cx, reader) {
             Poll::Pending => Poll::Ready(Ok(end)),
             failed => failed,

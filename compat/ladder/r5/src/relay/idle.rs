@@ -15,7 +15,7 @@ use tokio::time::{interval_at, MissedTickBehavior};
 
 /// How long a relay waits while nothing moves; `None` is for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct IdleTimeouts {
     /// With both directions open.
     pub idle: Option<Duration>,
     /// Once one direction has ended.
@@ -25,10 +25,10 @@ pub struct Patience {
     pub half_close_delay: Option<Duration>,
 }
 
-impl Default for Patience {
+impl Default for IdleTimeouts {
     /// No limit, and the client's end is passed on at once.
-    fn default() -> Patience {
-        Patience {
+    fn default() -> IdleTimeouts {
+        IdleTimeouts {
             idle: None,
             linger: None,
             half_close_delay: Some(Duration::ZERO),
@@ -36,10 +36,10 @@ impl Default for Patience {
     }
 }
 
-impl Patience {
+impl IdleTimeouts {
     /// As configured.
-    pub fn of(timeouts: &Timeouts) -> Patience {
-        Patience {
+    pub fn of(timeouts: &Timeouts) -> IdleTimeouts {
+        IdleTimeouts {
             idle: timeouts.idle,
             linger: timeouts.linger,
             half_close_delay: timeouts.half_close_delay,
@@ -90,7 +90,7 @@ pub(super) enum Over {
     /// The client's end is passed on.
     Hold,
     /// The tunnel is cut: nothing moved for so long.
-    Silence(Duration),
+    SilentProxy(Duration),
 }
 
 /// The root's clock for tasks of today. Cheap to clone.
@@ -100,7 +100,7 @@ pub struct Clock(timer::Clock<Waker>);
 impl Clock {
     /// A clock fine enough for `patience`: no limit is cut short, nor exceeded by more than two
     /// periods, or by as much as ticks are late. It ticks while [`run`](Clock::run) is polled.
-    pub fn new(patience: Patience) -> Clock {
+    pub fn new(patience: IdleTimeouts) -> Clock {
         Clock(timer::Clock::new(patience.period()))
     }
 
@@ -130,17 +130,17 @@ impl Clock {
 
 /// One relay's eye on the clock. Watched only while it has a limit.
 #[derive(Debug)]
-pub(super) struct Watch {
-    patience: Rc<Patience>,
+pub(super) struct IdleTimer {
+    patience: Rc<IdleTimeouts>,
     clock: Clock,
     watched: Option<Watched<Waker>>,
 }
 
-impl Watch {
+impl IdleTimer {
     /// `None` when there is nothing to wait for.
-    pub(super) fn new(patience: &Rc<Patience>, clock: &Clock) -> Option<Watch> {
+    pub(super) fn new(patience: &Rc<IdleTimeouts>, clock: &Clock) -> Option<IdleTimer> {
         patience.limits().next()?;
-        Some(Watch {
+        Some(IdleTimer {
             patience: patience.clone(),
             clock: clock.clone(),
             watched: None,
@@ -184,7 +184,7 @@ impl Watch {
             watched.restart(limit); // the next phase has all of its time
             Some(Over::Hold)
         } else {
-            Some(Over::Silence(limit))
+            Some(Over::SilentProxy(limit))
         }
     }
 }
@@ -195,14 +195,14 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_millis(800);
 
-    fn watched() -> (Clock, Watch) {
+    fn watched() -> (Clock, IdleTimer) {
         let idle = Some(LIMIT);
-        let patience = Rc::new(Patience {
+        let patience = Rc::new(IdleTimeouts {
             idle,
-            ..Patience::default()
+            ..IdleTimeouts::default()
         });
         let clock = Clock::new(*patience);
-        let watch = Watch::new(&patience, &clock).expect("it has a limit");
+        let watch = IdleTimer::new(&patience, &clock).expect("it has a limit");
         (clock, watch)
     }
 
@@ -220,7 +220,7 @@ mod tests {
         clock.0.tick(start + LIMIT * 5 + period);
         assert_eq!(
             watch.look(&cx, false, Phase::Open),
-            Some(Over::Silence(LIMIT))
+            Some(Over::SilentProxy(LIMIT))
         );
     }
 

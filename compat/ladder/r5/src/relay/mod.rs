@@ -26,30 +26,30 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use ptunnel::config::Splice;
-use ptunnel::observe::access_log::{breaks_request, Closed, Cut, Side, Traffic};
-use ptunnel::observe::stats::Gauge;
+use ptunnel::observe::access_log::{breaks_request, Closed, RelayError, Side, Traffic};
+use ptunnel::observe::stats::ByteRecorder;
 
 pub use self::checkup::Checkup;
-pub use self::idle::{Clock, Patience};
+pub use self::idle::{Clock, IdleTimeouts};
 pub use self::pipe::Pipe;
 pub use self::splice::is_urgent;
 
-use self::half::{Broken, End, HalfDuplex};
-use self::idle::{Over, Phase, Watch};
+use self::half::{CopyError, End, HalfDuplex};
+use self::idle::{IdleTimer, Over, Phase};
 use crate::io::Transport;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
-/// Resolves to [`Closed`]; to a [`Cut`] when it couldn't go on. Both streams are dropped
+/// Resolves to [`Closed`]; to a [`RelayError`] when it couldn't go on. Both streams are dropped
 /// with the future; unless both directions had ended, their peers see a reset.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct Relay<C: Transport, U: Transport, G: Gauge = ()> {
+pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     client: C,
     upstream: U,
     upload: HalfDuplex,
     download: HalfDuplex,
-    watch: Option<Watch>,
+    watch: Option<IdleTimer>,
     /// Boxed, since most tunnels never need it.
     failure: Option<Box<Failure>>,
     gauge: G,
@@ -66,7 +66,7 @@ struct Failure {
     since: Instant,
 }
 
-impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
+impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
     /// A relay that gives up, and holds the client's end back, for as long as `patience` says, by
     /// `clock`, which must be ticking; and lets others see what it has carried so far.
     pub fn new(
@@ -74,7 +74,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
         upstream: U,
         gauge: G,
         splice: Splice,
-        patience: &Rc<Patience>,
+        patience: &Rc<IdleTimeouts>,
         clock: &Clock,
     ) -> Relay<C, U, G> {
         Relay {
@@ -82,7 +82,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
             upstream,
             upload: HalfDuplex::new(splice, patience.holds_end()),
             download: HalfDuplex::new(splice, false),
-            watch: Watch::new(patience, clock),
+            watch: IdleTimer::new(patience, clock),
             failure: None,
             gauge,
         }
@@ -107,7 +107,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
     }
 
     /// Has the client's end passed on by another poll, which comes at once.
-    fn release(&mut self, cx: &Context<'_>) -> Poll<Result<Closed, Cut>> {
+    fn release(&mut self, cx: &Context<'_>) -> Poll<Result<Closed, RelayError>> {
         self.upload.release();
         cx.waker().wake_by_ref();
         Poll::Pending
@@ -134,7 +134,7 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
         &mut self,
         cx: &mut Context<'_>,
         mut failure: Box<Failure>,
-    ) -> Poll<Result<Closed, Cut>> {
+    ) -> Poll<Result<Closed, RelayError>> {
         let before = self.traffic();
         let (client, upstream) = (&mut self.client, &mut self.upstream);
         let (polled, undelivered) = match failure.side {
@@ -153,10 +153,14 @@ impl<C: Transport, U: Transport, G: Gauge> Relay<C, U, G> {
             failure.undelivered = undelivered;
         }
         self.gauge.note(traffic);
-        let limit = self.watch.as_ref().and_then(Watch::delivery_limit);
+        let limit = self.watch.as_ref().and_then(IdleTimer::delivery_limit);
         let is_late = limit.is_some_and(|limit| failure.since.elapsed() >= limit);
         if polled.is_ready() || is_late || breaks_request(&failure.error) {
-            return Poll::Ready(Err(Cut::failed(traffic, failure.side, failure.error)));
+            return Poll::Ready(Err(RelayError::failed(
+                traffic,
+                failure.side,
+                failure.error,
+            )));
         }
         if let Some(watch) = &mut self.watch {
             watch.tick(cx);
@@ -171,10 +175,10 @@ type Ends = (Option<End>, Option<End>);
 
 impl Failure {
     /// `reader` is the side that the broken direction reads from, `writer` the other one.
-    fn of(broken: Broken, reader: Side, writer: Side) -> Box<Failure> {
+    fn of(broken: CopyError, reader: Side, writer: Side) -> Box<Failure> {
         let (side, error) = match broken {
-            Broken::Read(e) | Broken::Noticed(e) => (reader, e),
-            Broken::Write(e) => (writer, e),
+            CopyError::Read(e) | CopyError::Noticed(e) => (reader, e),
+            CopyError::Write(e) => (writer, e),
         };
         Box::new(Failure {
             side,
@@ -185,8 +189,8 @@ impl Failure {
     }
 }
 
-impl<C: Transport, U: Transport, G: Gauge + Unpin> Future for Relay<C, U, G> {
-    type Output = Result<Closed, Cut>;
+impl<C: Transport, U: Transport, G: ByteRecorder + Unpin> Future for Relay<C, U, G> {
+    type Output = Result<Closed, RelayError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -227,12 +231,12 @@ impl<C: Transport, U: Transport, G: Gauge + Unpin> Future for Relay<C, U, G> {
         match watch.and_then(|watch| watch.look(cx, traffic != before, phase)) {
             None => Poll::Pending,
             Some(Over::Hold) => this.release(cx),
-            Some(Over::Silence(limit)) => Poll::Ready(Err(Cut::silent(traffic, limit))),
+            Some(Over::SilentProxy(limit)) => Poll::Ready(Err(RelayError::silent(traffic, limit))),
         }
     }
 }
 
-impl<C: Transport, U: Transport, G: Gauge> Drop for Relay<C, U, G> {
+impl<C: Transport, U: Transport, G: ByteRecorder> Drop for Relay<C, U, G> {
     fn drop(&mut self) {
         if !(self.upload.has_ended() && self.download.has_ended()) {
             self.client.reset();

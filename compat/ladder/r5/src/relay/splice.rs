@@ -14,8 +14,8 @@ use ptunnel::os::delivery::is_splice_failure;
 use rustix::io::Errno;
 use rustix::net::{recv, RecvFlags};
 
-use super::copy::Backlog;
-use super::half::{Broken, Round};
+use super::copy::WriteBuffer;
+use super::half::{CopyError, Progress};
 use super::Pipe;
 use crate::io::Transport;
 
@@ -42,7 +42,7 @@ struct Pool {
 
 /// A pipe on loan, and what is in it. Goes back to its thread's pool on drop, if it is empty.
 #[derive(Debug)]
-pub(super) struct Loan {
+pub(super) struct PooledPipe {
     /// `None` only while it is being dropped.
     pipe: Option<Pipe>,
     held: usize,
@@ -51,16 +51,16 @@ pub(super) struct Loan {
 
 /// What an attempt to splice came to.
 pub(super) enum Spliced {
-    Round(Round),
+    Progress(Progress),
     /// What comes next has to be copied.
     Copy,
     /// All has to be copied from now on, first what the pipe holds.
     Refused,
 }
 
-impl Loan {
+impl PooledPipe {
     /// A pipe, unless all are lent or the system has none.
-    pub(super) fn new() -> Option<Loan> {
+    pub(super) fn new() -> Option<PooledPipe> {
         POOL.with_borrow_mut(|pool| {
             if pool.lent == LENT {
                 return None;
@@ -70,7 +70,7 @@ impl Loan {
                 None => Pipe::new(CAPACITY).ok()?,
             };
             pool.lent += 1;
-            Some(Loan {
+            Some(PooledPipe {
                 pipe: Some(pipe),
                 held: 0,
                 carried: 0,
@@ -96,7 +96,7 @@ impl Loan {
         reader: &R,
         writer: &W,
         carried: &mut u64,
-    ) -> Poll<Result<Spliced, Broken>>
+    ) -> Poll<Result<Spliced, CopyError>>
     where
         R: Transport,
         W: Transport,
@@ -111,31 +111,33 @@ impl Loan {
                 filled => filled.map(Some),
             };
             match ready!(reader.poll_readable(cx, fill)) {
-                Ok(Some(0)) => return Poll::Ready(Ok(Spliced::Round(Round::End))),
+                Ok(Some(0)) => return Poll::Ready(Ok(Spliced::Progress(Progress::End))),
                 Ok(Some(count)) => self.held = count,
                 Ok(None) => return Poll::Ready(Ok(Spliced::Copy)),
                 Err(e) if is_splice_failure(&e) => return Poll::Ready(Ok(Spliced::Refused)),
-                Err(e) => return Poll::Ready(Err(Broken::Read(e))),
+                Err(e) => return Poll::Ready(Err(CopyError::Read(e))),
             }
         }
         while self.held > 0 {
             let drain = |to: BorrowedFd<'_>| pipe.drain(&to, self.held);
             match ready!(writer.poll_writable(cx, drain)) {
-                Ok(0) => return Poll::Ready(Err(Broken::Write(io::ErrorKind::WriteZero.into()))),
+                Ok(0) => {
+                    return Poll::Ready(Err(CopyError::Write(io::ErrorKind::WriteZero.into())))
+                }
                 Ok(count) => {
                     self.held -= count;
                     self.carried += count as u64;
                     *carried += count as u64;
                 }
                 Err(e) if is_splice_failure(&e) => return Poll::Ready(Ok(Spliced::Refused)),
-                Err(e) => return Poll::Ready(Err(Broken::Write(e))),
+                Err(e) => return Poll::Ready(Err(CopyError::Write(e))),
             }
         }
-        Poll::Ready(Ok(Spliced::Round(Round::Moved { filled: true })))
+        Poll::Ready(Ok(Spliced::Progress(Progress::Moved { filled: true })))
     }
 
     /// Moves what the pipe holds into the empty backlog.
-    pub(super) fn take(&mut self, backlog: &mut Backlog) -> io::Result<()> {
+    pub(super) fn take(&mut self, backlog: &mut WriteBuffer) -> io::Result<()> {
         let pipe = self
             .pipe
             .as_ref()
@@ -170,7 +172,7 @@ pub fn is_urgent(from: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-impl Drop for Loan {
+impl Drop for PooledPipe {
     fn drop(&mut self) {
         let pipe = self.pipe.take();
         // The pool may be gone already, when a thread ends; then the pipe is closed.

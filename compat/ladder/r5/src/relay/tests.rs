@@ -13,10 +13,10 @@ use super::splice::close_kept;
 use super::*;
 use crate::io::UnixSocket;
 
-type Ended = JoinHandle<Result<Closed, Cut>>;
+type Ended = JoinHandle<Result<Closed, RelayError>>;
 
 /// The far ends of a relay's two streams, and the relay.
-async fn start(splice: Splice, patience: Patience) -> (UnixStream, UnixStream, Ended) {
+async fn start(splice: Splice, patience: IdleTimeouts) -> (UnixStream, UnixStream, Ended) {
     let pair = || {
         let (near, far) = StdStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
@@ -47,7 +47,7 @@ fn run(test: impl Future<Output = ()>) {
 #[test]
 fn one_direction_goes_on_after_the_other_has_ended() {
     run(async {
-        let (mut client, mut upstream, relay) = start(Splice::Auto, Patience::default()).await;
+        let (mut client, mut upstream, relay) = start(Splice::Auto, IdleTimeouts::default()).await;
         client.write_all(b"question").await.unwrap();
         client.shutdown().await.unwrap();
         let mut question = Vec::new();
@@ -69,7 +69,7 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
     for splice in [Splice::Auto, Splice::Never, Splice::Always] {
         close_kept();
         run(async {
-            let (mut client, mut upstream, relay) = start(splice, Patience::default()).await;
+            let (mut client, mut upstream, relay) = start(splice, IdleTimeouts::default()).await;
             let sent: Vec<u8> = (0..4_000_000_u32).map(|n| (n / 7) as u8).collect();
             let copy = sent.clone();
             spawn_local(async move {
@@ -91,9 +91,9 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
 fn a_tunnel_that_moves_is_not_cut_and_one_that_stands_still_is() {
     run(async {
         let idle = Some(Duration::from_millis(400));
-        let patience = Patience {
+        let patience = IdleTimeouts {
             idle,
-            ..Patience::default()
+            ..IdleTimeouts::default()
         };
         let (mut client, mut upstream, relay) = start(Splice::Auto, patience).await;
         let start = tokio::time::Instant::now();
