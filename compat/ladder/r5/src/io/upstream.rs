@@ -247,3 +247,6 @@ impl Transport for Upstream {
         self.socket().reset()
     }
 }
+
+#[cfg(test)]
+mod tests;
