@@ -57,8 +57,9 @@ check-packaging: ## look at the package, the unit, the manifests and the example
 	packaging/check $(SHIPPED)
 
 # The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
-test-compat: ## run the tests of the bridge, on both generations of tokio-core
+test-compat: ## run the tests of the bridge, on both generations of tokio-core, and the rungs' own
 	@set -e; for manifest in $(BRIDGES); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
+	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,$(filter-out r1,$(RUNGS)))
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml --doc -- refusals
 
 # By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The root's

@@ -119,13 +119,23 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Wake;
+
     use super::*;
+
+    struct Task;
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
 
     /// A listener whose task is woken for something else asks again each time.
     #[test]
     fn a_task_that_asks_twice_is_woken_once() {
         let permits = Permits::new(Some(0));
-        let cx = Context::from_waker(Waker::noop());
+        // Not `noop`, of which a clone needn't be recognised.
+        let waker = Waker::from(Arc::new(Task));
+        let cx = Context::from_waker(&waker);
         for _ in 0..2 {
             assert!(permits.poll_take(&cx).is_pending());
         }
