@@ -73,9 +73,8 @@ pub use self::ticker::Ticker;
 pub use self::timer::Clock;
 pub use self::tls::secure;
 
-pub use crate::observe::access_log::{
-    ClientSession, Closed, LogContext, Origin, RelayError, SessionSummary, Side, Traffic,
-};
+pub use crate::observe::access_log::{ClientSession, LogContext, Origin};
+pub use crate::observe::session::{Closed, RelayError, SessionSummary, Side, Traffic};
 pub use crate::upstream::{Builder, ProxySelector, Tunnel, UpstreamPath};
 
 use crate::config::{Config, Splice, Timeouts};

@@ -16,7 +16,8 @@ use super::{secure, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Socket, Transport, Upstream};
 use crate::error::{Error, Peer, Phase};
-use crate::observe::access_log::{ClientSession, LogContext, LogScope, SessionSummary};
+use crate::observe::access_log::{ClientSession, LogContext, LogScope};
+use crate::observe::session::SessionSummary;
 use crate::proto::RequestBoundary;
 use crate::upstream::{Candidates, Failover, Leg, PacQuery, ProxyChain, SilentProxy, UpstreamPath};
 

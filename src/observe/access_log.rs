@@ -1,6 +1,5 @@
 //! How a tunnel went, what the log says of it, and what is counted.
 
-use std::error;
 use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,122 +11,9 @@ use crate::config::Destination;
 use crate::error::{Cause, Error, Seconds, LEFT};
 pub use crate::observe::logging::context::{LogContext, LogScope, Origin};
 use crate::observe::logging::field::{self, Fields, Heading, TunnelPath, Value};
-use crate::observe::stats::{end_label, ConnGuard, LiveTunnel, Stats, TunnelBytes};
-use crate::proto::BrokenChunk;
-use crate::text::seconds::Took;
+use crate::observe::session::{end_index, Closed, RelayError, SessionSummary, Side, Traffic, ENDS};
+use crate::observe::stats::{ConnGuard, LiveTunnel, Stats, TunnelBytes};
 use crate::upstream::UpstreamPath;
-
-/// Bytes carried in each direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// From the client to the destination.
-    pub upload: u64,
-    /// From the destination to the client.
-    pub download: u64,
-}
-
-impl Traffic {
-    pub(crate) fn add(&mut self, other: Traffic) {
-        self.upload += other.upload;
-        self.download += other.download;
-    }
-}
-
-/// A relay that carried both directions to their end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Closed {
-    /// What it has carried.
-    pub traffic: Traffic,
-    /// Whether the upstream answered the client's end with its own, without a byte in between.
-    pub is_unanswered: bool,
-}
-
-impl From<Traffic> for Closed {
-    /// An end that nothing is to be said of.
-    fn from(traffic: Traffic) -> Closed {
-        Closed {
-            traffic,
-            is_unanswered: false,
-        }
-    }
-}
-
-/// One of a relay's two streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Where the tunnel was asked for.
-    Client,
-    /// The proxy, or the destination when there is none.
-    Upstream,
-}
-
-/// A relay that ended before both of its directions did.
-#[derive(Debug)]
-pub struct RelayError {
-    /// What it had carried.
-    pub traffic: Traffic,
-    reason: Reason,
-}
-
-#[derive(Debug)]
-enum Reason {
-    Failed(Side, io::Error),
-    Silent(Duration),
-}
-
-/// Whether the error is in the client's request, so that nothing more can be sent or expected.
-pub fn breaks_request(error: &io::Error) -> bool {
-    error.get_ref().map_or(false, |e| e.is::<BrokenChunk>())
-}
-
-impl RelayError {
-    /// One side's stream broke; or the client's request did, on its way to the other side.
-    pub fn failed(traffic: Traffic, side: Side, error: io::Error) -> RelayError {
-        let side = match breaks_request(&error) {
-            true => Side::Client,
-            false => side,
-        };
-        RelayError {
-            traffic,
-            reason: Reason::Failed(side, error),
-        }
-    }
-
-    /// Nothing moved for `limit`.
-    pub fn silent(traffic: Traffic, limit: Duration) -> RelayError {
-        RelayError {
-            traffic,
-            reason: Reason::Silent(limit),
-        }
-    }
-
-    /// The side that failed; `None` when nothing moved for too long.
-    pub fn side(&self) -> Option<Side> {
-        match self.reason {
-            Reason::Failed(side, _) => Some(side),
-            Reason::Silent(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for RelayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.reason {
-            Reason::Failed(Side::Client, e) => write!(f, "client: {}", e),
-            Reason::Failed(Side::Upstream, e) => write!(f, "upstream: {}", e),
-            Reason::Silent(limit) => write!(f, "nothing moved for {}", Seconds(*limit)),
-        }
-    }
-}
-
-impl error::Error for RelayError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match &self.reason {
-            Reason::Failed(_, e) => Some(e),
-            Reason::Silent(_) => None,
-        }
-    }
-}
 
 /// A client, from its arrival on.
 #[derive(Debug)]
@@ -206,7 +92,7 @@ impl ClientSession {
             context,
             Info,
             format_args!("{} to {}: {}", context, destination, carried),
-            || carried.fields(TunnelPath::to(destination), LEFT),
+            || fields(&carried, TunnelPath::to(destination), LEFT),
         );
         carried
     }
@@ -248,9 +134,15 @@ impl SessionLog {
             &context,
             Info,
             format_args!("{} to {} {}: {}", context, destination, via, carried),
-            || carried.fields(via.path_to(destination), Cause::RelayError.label()),
+            || {
+                fields(
+                    &carried,
+                    via.path_to(destination),
+                    Cause::RelayError.label(),
+                )
+            },
         );
-        if let Some(level) = carried.unanswered() {
+        if let Some(level) = unanswered_level(&carried) {
             tell(
                 &context,
                 level,
@@ -341,59 +233,28 @@ impl fmt::Display for Connections {
     }
 }
 
-/// How a relay went; displays as its line in the log ends.
-#[derive(Debug)]
-pub struct SessionSummary {
-    /// What was carried to both ends, or what was and why it went no further.
-    pub end: Result<Closed, RelayError>,
-    /// Since the client came.
-    pub lasted: Duration,
+/// Returns the fields of a session's line; `cause` is that of a session that failed.
+fn fields(summary: &SessionSummary, path: TunnelPath, cause: &str) -> Fields {
+    let Traffic { upload, download } = summary.traffic();
+    let mut fields = path.fields();
+    fields.push(("upload", Value::Number(upload)));
+    fields.push(("download", Value::Number(download)));
+    fields.push(("seconds", Value::Duration(summary.lasted)));
+    fields.push(("end", Value::Text(ENDS[end_index(&summary.end)].into())));
+    if summary.end.is_err() {
+        fields.push(("cause", Value::Text(cause.into())));
+    }
+    fields
 }
 
-impl SessionSummary {
-    /// The bytes that were carried, whatever the end.
-    pub fn traffic(&self) -> Traffic {
-        match &self.end {
-            Ok(closed) => closed.traffic,
-            Err(cut) => cut.traffic,
-        }
-    }
-
-    /// The same for programs; a cut tunnel has this cause.
-    fn fields(&self, path: TunnelPath, cause: &str) -> Fields {
-        let Traffic { upload, download } = self.traffic();
-        let mut fields = path.fields();
-        fields.push(("upload", Value::Number(upload)));
-        fields.push(("download", Value::Number(download)));
-        fields.push(("seconds", Value::Duration(self.lasted)));
-        fields.push(("end", Value::Text(end_label(&self.end).into())));
-        if self.end.is_err() {
-            fields.push(("cause", Value::Text(cause.into())));
-        }
-        fields
-    }
-
-    /// At which level to report that the upstream answered the client's end with its own, without a
-    /// byte in between; `None` when it didn't. Clients that have got their reply end so, too: what
-    /// is worth a warning is one that sent something and got nothing at all.
-    fn unanswered(&self) -> Option<Level> {
-        let Traffic { upload, download } = self.traffic();
-        match &self.end {
-            Ok(closed) if closed.is_unanswered && upload > 0 && download == 0 => Some(Warn),
-            Ok(closed) if closed.is_unanswered => Some(Debug),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for SessionSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Traffic { upload, download } = self.traffic();
-        let took = Took(self.lasted);
-        write!(f, "{} bytes up, {} down in {}, ", upload, download, took)?;
-        match &self.end {
-            Ok(_) => f.write_str("closed by both sides"),
-            Err(cut) => write!(f, "cut: {}", cut),
-        }
+/// Returns the level at which to report that the upstream answered the client's half-close with its
+/// own, without a byte between; `None` when it didn't. Clients that have received their reply end
+/// this way too: only one that sent something and received nothing at all is worth a warning.
+fn unanswered_level(summary: &SessionSummary) -> Option<Level> {
+    let Traffic { upload, download } = summary.traffic();
+    match &summary.end {
+        Ok(closed) if closed.is_unanswered && upload > 0 && download == 0 => Some(Warn),
+        Ok(closed) if closed.is_unanswered => Some(Debug),
+        _ => None,
     }
 }

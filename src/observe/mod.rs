@@ -1,10 +1,17 @@
-//! What ptunnel reports of itself: logs, counters, the status server and `--test`.
+//! What ptunnel reports about itself.
 //!
-//! Holds no decision about a tunnel. The engine and the listeners report here; nothing here calls
-//! them.
+//! - [`session`]: the plain types that say how a session ended. [`access_log`] writes them to the log,
+//!   one line per session; [`stats`] counts them, per listener.
+//! - [`logging`]: log lines, their fields, and where they go.
+//! - `status`: the HTTP server of `--status` (page, JSON, Prometheus metrics).
+//! - [`diagnose`]: `--test`.
+//!
+//! Must not hold a decision about a session, or a future. The engine, the listeners, `upstream` and
+//! `inbound` report here; nothing here calls the engine.
 
 pub mod access_log;
 pub mod diagnose;
 pub mod logging;
+pub mod session;
 pub mod stats;
 pub(crate) mod status;

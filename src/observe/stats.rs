@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::config::Destination;
 use crate::error::{Cause, Error};
-use crate::observe::access_log::{Closed, RelayError, Side, Traffic};
 use crate::observe::logging::context::Origin;
+use crate::observe::session::{end_index, traffic, Closed, RelayError, Traffic, ENDS};
 use crate::upstream::UpstreamPath;
 
 /// The upper bounds of the classes by which the times to open a tunnel are counted, in seconds; one
@@ -25,23 +25,6 @@ pub(crate) const BOUNDS: [f64; 14] = [
 ];
 
 const CLASSES: usize = BOUNDS.len() + 1;
-
-/// The ends of a tunnel that stood, by what they are called.
-pub(crate) const ENDS: [&str; 4] = ["closed", "client", "upstream", "silence"];
-
-fn place(end: &Result<Closed, RelayError>) -> usize {
-    match end.as_ref().map_err(RelayError::side) {
-        Ok(_) => 0,
-        Err(Some(Side::Client)) => 1,
-        Err(Some(Side::Upstream)) => 2,
-        Err(None) => 3,
-    }
-}
-
-/// What an end is called.
-pub(crate) fn end_label(end: &Result<Closed, RelayError>) -> &'static str {
-    ENDS[place(end)]
-}
 
 /// The clients of one listener. Cheap to clone, and to send to another thread: they are the same
 /// then.
@@ -280,13 +263,9 @@ impl ConnGuard {
 
     /// The tunnel has ended.
     pub(crate) fn ended(&self, end: &Result<Closed, RelayError>) {
-        let carried = match end {
-            Ok(closed) => closed.traffic,
-            Err(cut) => cut.traffic,
-        };
-        self.tally.lock().totals.ends[place(end)] += 1;
+        self.tally.lock().totals.ends[end_index(end)] += 1;
         if let Some((_, flow)) = &self.tunnel {
-            flow.write(carried);
+            flow.write(traffic(end));
         }
     }
 
@@ -386,6 +365,7 @@ mod tests {
 
     use super::*;
     use crate::error::Peer;
+    use crate::observe::session::Side;
 
     fn traffic(upload: u64, download: u64) -> Traffic {
         Traffic { upload, download }

@@ -27,7 +27,7 @@ use self::idle::{IdleTimer, Over, Phase};
 use super::timer::Clock;
 use crate::config::Splice;
 use crate::engine::io::Transport;
-use crate::observe::access_log::{breaks_request, Closed, RelayError, Side, Traffic};
+use crate::observe::session::{breaks_request, Closed, RelayError, Side, Traffic};
 use crate::observe::stats::ByteRecorder;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.

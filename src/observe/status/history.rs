@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::observe::access_log::Traffic;
+use crate::observe::session::Traffic;
 use crate::observe::stats::{Histogram, Totals};
 
 /// How often the totals are looked at.

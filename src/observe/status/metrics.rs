@@ -6,7 +6,8 @@ use std::time::UNIX_EPOCH;
 
 use super::registry::{Listener, Registry};
 use crate::error::Cause;
-use crate::observe::stats::{Totals, ENDS};
+use crate::observe::session::ENDS;
+use crate::observe::stats::Totals;
 use crate::text::seconds::Decimal;
 use crate::upstream::Standing;
 

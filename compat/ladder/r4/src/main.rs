@@ -13,7 +13,8 @@ use std::rc::Rc;
 
 use ptunnel::cli;
 use ptunnel::engine::Connect as Connect01;
-use ptunnel::observe::access_log::{ClientSession, Closed, RelayError, SessionSummary};
+use ptunnel::observe::access_log::ClientSession;
+use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
 use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
 use ptunnel::upstream::{Leg, Tunnel};

@@ -68,7 +68,8 @@ mod tests {
     use ptunnel::config::Config;
     use ptunnel::listener::bind::Listen;
     use ptunnel::listener::set::ListenerSet;
-    use ptunnel::observe::access_log::{ClientSession, Closed, RelayError, SessionSummary};
+    use ptunnel::observe::access_log::ClientSession;
+    use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
     use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
     use ptunnel::os::sd_notify::Heartbeat;
     use ptunnel::proto::RequestBoundary;

@@ -7,7 +7,8 @@ use std::future::Future;
 use std::rc::Rc;
 
 use ptunnel::config::Splice;
-use ptunnel::observe::access_log::{ClientSession, Closed, RelayError, SessionSummary};
+use ptunnel::observe::access_log::ClientSession;
+use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
 use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
 use ptunnel::upstream::{Leg, Tunnel};

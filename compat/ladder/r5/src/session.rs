@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
-use ptunnel::observe::access_log::{
-    ClientSession, Closed, LogContext, LogScope, RelayError, SessionSummary,
-};
+use ptunnel::observe::access_log::{ClientSession, LogContext, LogScope};
+use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::TunnelBytes;
 use ptunnel::proto::{Outcome, RequestBoundary};
 use ptunnel::upstream::{Candidates, Failover, Leg, ProxyChain, SilentProxy, Tunnel, UpstreamPath};

@@ -26,7 +26,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use ptunnel::config::Splice;
-use ptunnel::observe::access_log::{breaks_request, Closed, RelayError, Side, Traffic};
+use ptunnel::observe::session::{breaks_request, Closed, RelayError, Side, Traffic};
 use ptunnel::observe::stats::ByteRecorder;
 
 pub use self::checkup::Checkup;
