@@ -9,7 +9,7 @@ use super::{secure, Connect};
 use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::Error;
 use crate::proto::{Negotiation, Outcome};
-use crate::upstream::Leg;
+use crate::upstream::Hop;
 
 /// Asks over `stream` first, and over what `reach` resolves to when the proxy wants its challenge
 /// answered on another connection; each in TLS where the proxy speaks that.
@@ -19,7 +19,7 @@ use crate::upstream::Leg;
 /// [`Deadline`](super::limits::Deadline).
 pub fn negotiate<S, R, F>(
     stream: Rewind<Upstream<S>>,
-    leg: Leg,
+    hop: Hop,
     reach: R,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
 where
@@ -27,15 +27,15 @@ where
     R: Fn() -> F + 'static,
     F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
-    let exchange = leg.exchange();
-    ask_on(stream, exchange, leg, reach)
+    let exchange = hop.negotiation();
+    ask_on(stream, exchange, hop, reach)
 }
 
 /// One connection of it; the next one is a box behind its end, since it is hardly ever needed.
 fn ask_on<S, R, F>(
     stream: Rewind<Upstream<S>>,
     exchange: Negotiation,
-    leg: Leg,
+    hop: Hop,
     reach: R,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
 where
@@ -43,11 +43,11 @@ where
     R: Fn() -> F + 'static,
     F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
-    match &leg.spec().tls {
-        None => Either::A(ask_over(stream, exchange, leg, reach)),
+    match &hop.spec().tls {
+        None => Either::A(ask_over(stream, exchange, hop, reach)),
         Some(_) => {
-            let secured = secure(stream, leg.peer(), &leg.spec().tls);
-            let ask = move |stream| ask_over(stream, exchange, leg, reach);
+            let secured = secure(stream, hop.peer(), &hop.spec().tls);
+            let ask = move |stream| ask_over(stream, exchange, hop, reach);
             Either::B(boxed(secured.and_then(ask)))
         }
     }
@@ -57,7 +57,7 @@ where
 fn ask_over<S, R, F>(
     stream: Rewind<Upstream<S>>,
     exchange: Negotiation,
-    leg: Leg,
+    hop: Hop,
     reach: R,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
 where
@@ -69,24 +69,24 @@ where
         Either::A(future::result(match outcome {
             Ok(Outcome::Granted(stream)) => Ok(stream.flatten()),
             Ok(Outcome::Redial(exchange)) => {
-                debug!("{}: answering on a new connection", leg.peer());
-                return Either::B(ask_again(*exchange, leg, reach));
+                debug!("{}: answering on a new connection", hop.peer());
+                return Either::B(ask_again(*exchange, hop, reach));
             }
-            Err(failure) => Err(failure.at(leg.peer(), leg.target().clone())),
+            Err(failure) => Err(failure.at(hop.peer(), hop.target().clone())),
         }))
     })
 }
 
 /// The same on another connection.
-fn ask_again<S, R, F>(exchange: Negotiation, leg: Leg, reach: R) -> Asking<S>
+fn ask_again<S, R, F>(exchange: Negotiation, hop: Hop, reach: R) -> Asking<S>
 where
     S: Transport + 'static,
     R: Fn() -> F + 'static,
     F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
     Box::new(reach().then(move |reached| match reached {
-        Ok(stream) => Either::A(ask_on(stream, exchange, leg, reach)),
-        Err(e) => Either::B(future::err(Error::redial(leg.peer(), e))),
+        Ok(stream) => Either::A(ask_on(stream, exchange, hop, reach)),
+        Err(e) => Either::B(future::err(Error::redial(hop.peer(), e))),
     }))
 }
 

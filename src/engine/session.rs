@@ -19,7 +19,7 @@ use crate::error::{Error, Peer, Phase};
 use crate::observe::access_log::{ClientSession, LogContext, LogScope};
 use crate::observe::session::SessionSummary;
 use crate::proto::RequestBoundary;
-use crate::upstream::{Candidates, Failover, Leg, PacQuery, ProxyChain, SilentProxy, UpstreamPath};
+use crate::upstream::{Candidates, Failover, Hop, PacQuery, ProxyChain, SilentProxy, UpstreamPath};
 
 /// A way to the destination, opened for one client.
 pub struct Opened {
@@ -108,7 +108,7 @@ impl Engine {
     /// whatever it had opened so far.
     pub fn open(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
         let (engine, tunnel) = (self.clone(), tunnel.clone());
-        match tunnel.gateway().ways(&tunnel.destination().address) {
+        match tunnel.selector().candidates(&tunnel.destination().address) {
             Candidates::Known(attempts) => Either::A(engine.open_by_any(attempts, tunnel)),
             Candidates::Asked(question) => {
                 let known = self.ask_file(question, &tunnel);
@@ -182,7 +182,7 @@ impl Engine {
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         let tls = &tunnel.destination().tls;
         let reached = match via.proxy() {
-            Some(way) => Either::A(self.ask_last(way, way.hops() - 1, tunnel)),
+            Some(way) => Either::A(self.ask_last(way, way.hop_count() - 1, tunnel)),
             None => Either::B(self.open_directly(tunnel)),
         };
         if tls.is_none() {
@@ -232,17 +232,17 @@ impl Engine {
         last: usize,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-        let leg = way.leg(last, &tunnel.destination().address);
+        let hop = way.hop(last, &tunnel.destination().address);
         let reach_it = {
             let (engine, way, tunnel) = (self.clone(), way.clone(), tunnel.clone());
             move || engine.reach(&way, last, &tunnel)
         };
-        match leg.target_to_locate().cloned() {
-            None => Either::A(self.reach_and_ask(leg, reach_it)),
+        match hop.target_to_locate().cloned() {
+            None => Either::A(self.reach_and_ask(hop, reach_it)),
             Some(target) => {
                 let engine = self.clone();
-                let located = self.locate(leg, &target);
-                let ask = move |leg| engine.reach_and_ask(leg, reach_it);
+                let located = self.locate(hop, &target);
+                let ask = move |hop| engine.reach_and_ask(hop, reach_it);
                 Either::B(boxed(located.and_then(ask)))
             }
         }
@@ -251,18 +251,18 @@ impl Engine {
     /// Has one proxy reached, and asks it once it may be asked.
     fn reach_and_ask<F>(
         &self,
-        leg: Leg,
+        hop: Hop,
         reach_it: impl Fn() -> F + 'static,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error>
     where
         F: Future<Item = Rewind<Upstream>, Error = Error> + 'static,
     {
         let engine = self.clone();
-        reach_it().and_then(move |stream| match leg.patience() {
-            None => Either::A(engine.ask_in_time(stream, leg, reach_it)),
+        reach_it().and_then(move |stream| match hop.auth_wait() {
+            None => Either::A(engine.ask_in_time(stream, hop, reach_it)),
             Some(patience) => {
-                let clear = engine.until_clear(&leg, patience);
-                let ask = move |()| engine.ask_in_time(stream, leg, reach_it);
+                let clear = engine.until_clear(&hop, patience);
+                let ask = move |()| engine.ask_in_time(stream, hop, reach_it);
                 Either::B(boxed(clear.and_then(ask)))
             }
         })
@@ -272,15 +272,15 @@ impl Engine {
     fn ask_in_time<F>(
         &self,
         stream: Rewind<Upstream>,
-        leg: Leg,
+        hop: Hop,
         reach_it: impl Fn() -> F + 'static,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error>
     where
         F: Future<Item = Rewind<Upstream>, Error = Error> + 'static,
     {
-        debug!("{}: connected, asking for {}", leg.peer(), leg.target());
-        let (limit, silence) = (self.settings().timeouts.handshake, leg.silence());
-        let asked = negotiate(stream, leg, reach_it);
+        debug!("{}: connected, asking for {}", hop.peer(), hop.target());
+        let (limit, silence) = (self.settings().timeouts.handshake, hop.silence());
+        let asked = negotiate(stream, hop, reach_it);
         let asked = match silence.suspicious_after() {
             Some(time) => Either::A(boxed(self.warning_after(time, &silence, asked))),
             None => Either::B(asked),
@@ -289,14 +289,14 @@ impl Engine {
     }
 
     /// Resolves once the proxy may be asked, or after a little patience.
-    fn until_clear(&self, leg: &Leg, patience: Duration) -> impl Future<Item = (), Error = Error> {
-        let (leg, silence) = (leg.clone(), leg.silence());
+    fn until_clear(&self, hop: &Hop, patience: Duration) -> impl Future<Item = (), Error = Error> {
+        let (hop, silence) = (hop.clone(), hop.silence());
         let clear = future::poll_fn(move || {
             let tell = || {
                 let task = task::current();
                 Box::new(move || task.notify()) as Box<dyn FnOnce() + Send>
             };
-            Ok(match leg.is_clear(tell) {
+            Ok(match hop.is_clear(tell) {
                 true => Async::Ready(()),
                 false => Async::NotReady,
             })
@@ -324,13 +324,13 @@ impl Engine {
     }
 
     /// Looks the target up, where the proxy shall be asked for an address.
-    fn locate(&self, leg: Leg, target: &HostPort) -> impl Future<Item = Leg, Error = Error> {
-        let (limit, peer) = (self.settings().timeouts.connect, leg.target_peer());
-        let found = self.settings().resolver.lookup(target, leg.family());
+    fn locate(&self, hop: Hop, target: &HostPort) -> impl Future<Item = Hop, Error = Error> {
+        let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
+        let found = self.settings().resolver.lookup(target, hop.family());
         let located = found.then({
             let peer = peer.clone();
             move |found| match found {
-                Ok(addresses) => leg.at(&addresses),
+                Ok(addresses) => hop.at(&addresses),
                 Err(e) => Err(Error::locate(peer, e)),
             }
         });

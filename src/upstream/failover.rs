@@ -45,7 +45,7 @@ impl Failover {
     }
 
     /// Remembers how this way failed, warns of what is tried instead, if there is anything, and
-    /// [keeps](Attempts::keeping) the error.
+    /// [keeps](Failover::keeping) the error.
     ///
     /// # Errors
     ///

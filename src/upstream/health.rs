@@ -19,7 +19,7 @@ pub(super) struct Record {
 
 /// How a proxy has done so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ProxyHealth {
     /// New tunnels go through it, as far as is known.
     pub(crate) is_in_use: bool,
     /// It failed, and hasn't answered since.
@@ -127,13 +127,13 @@ impl Memory {
         is_its_turn && self.in_use.swap(place, Ordering::Relaxed) != place
     }
 
-    pub(super) fn standing(&self, place: usize, now: u64) -> Standing {
+    pub(super) fn standing(&self, place: usize, now: u64) -> ProxyHealth {
         let record = &self.records[place];
         let answers = record.answers.load(Ordering::Relaxed);
         let avoided_until = record.avoided_until();
         let (is_down, is_avoided) = (avoided_until > 0, avoided_until > now);
         let worked_last = answers > 0 && self.in_use.load(Ordering::Relaxed) == place;
-        Standing {
+        ProxyHealth {
             is_in_use: worked_last && !is_down,
             is_down,
             is_avoided,
@@ -201,7 +201,7 @@ mod tests {
         let memory = of(2);
         let standing = |proxy, now| {
             let standing = memory.standing(proxy, now);
-            let Standing {
+            let ProxyHealth {
                 answers, failures, ..
             } = standing;
             let state = match (standing.is_in_use, standing.is_down, standing.is_avoided) {

@@ -14,7 +14,7 @@ use crate::proto::{Negotiation, Request, Socks4, Socks5};
 
 /// One proxy, and where it shall connect us to.
 #[derive(Clone, Debug)]
-pub struct Leg {
+pub struct Hop {
     candidate: ProxyChain,
     /// How many proxies are before this one.
     hop: usize,
@@ -25,10 +25,10 @@ pub struct Leg {
     has_spoken: Option<Arc<AtomicBool>>,
 }
 
-impl Leg {
-    pub(super) fn new(candidate: ProxyChain, hop: usize, target: HostPort) -> Leg {
+impl Hop {
+    pub(super) fn new(candidate: ProxyChain, hop: usize, target: HostPort) -> Hop {
         let is_http = candidate.proxy(hop).protocol == Protocol::Http;
-        Leg {
+        Hop {
             candidate,
             hop,
             target,
@@ -62,7 +62,7 @@ impl Leg {
 
     /// Whether there are others: of one proxy it goes without saying which it is.
     pub fn is_of_chain(&self) -> bool {
-        self.candidate.hops() > 1
+        self.candidate.hop_count() > 1
     }
 
     /// Where the proxy shall connect us to.
@@ -72,7 +72,7 @@ impl Leg {
 
     /// How errors call the target.
     pub fn target_peer(&self) -> Peer {
-        if self.hop + 1 < self.candidate.hops() {
+        if self.hop + 1 < self.candidate.hop_count() {
             Peer::Via(self.target.clone())
         } else {
             Peer::Destination(self.target.clone())
@@ -80,7 +80,7 @@ impl Leg {
     }
 
     /// Which addresses of the target are tried, where we look it up. Where the proxy takes those of
-    /// one version alone, [`at`](Leg::at) chooses them: ours is that of the way to the proxy.
+    /// one version alone, [`at`](Hop::at) chooses them: ours is that of the way to the proxy.
     pub fn family(&self) -> Family {
         let family = self.candidate.family();
         if self.takes_ipv4_alone() {
@@ -90,7 +90,7 @@ impl Leg {
         family
     }
 
-    /// The target, when its addresses are to be found here; [`at`](Leg::at) says which they are.
+    /// The target, when its addresses are to be found here; [`at`](Hop::at) says which they are.
     pub fn target_to_locate(&self) -> Option<&HostPort> {
         let is_located_here = match &self.target.host {
             Host::Name(_) => self.spec().protocol.resolves_here(),
@@ -105,7 +105,7 @@ impl Leg {
     /// # Errors
     ///
     /// When there is none.
-    pub fn at(mut self, addresses: &[SocketAddr]) -> Result<Leg, Error> {
+    pub fn at(mut self, addresses: &[SocketAddr]) -> Result<Hop, Error> {
         let is_taken = |address: &&SocketAddr| address.is_ipv4() || !self.takes_ipv4_alone();
         match addresses.iter().find(is_taken) {
             Some(address) => {
@@ -130,9 +130,9 @@ impl Leg {
         self.spec().protocol == Protocol::Socks4(DnsMode::Local)
     }
 
-    /// How long a tunnel waits until it [is clear](Leg::is_clear), if that is worth asking. A proxy
+    /// How long a tunnel waits until it [is clear](Hop::is_clear), if that is worth asking. A proxy
     /// refuses a wrong password at once; one that takes longer is connecting to the destination.
-    pub fn patience(&self) -> Option<Duration> {
+    pub fn auth_wait(&self) -> Option<Duration> {
         let identity = self.candidate.identity(self.hop);
         identity.map(|_| Duration::from_secs(1))
     }
@@ -146,7 +146,7 @@ impl Leg {
     }
 
     /// What is said to the proxy: for HTTP with our headers, in the way that it took last.
-    pub fn exchange(&self) -> Negotiation {
+    pub fn negotiation(&self) -> Negotiation {
         let asked = self.asked();
         let identity = self.candidate.identity(self.hop).cloned();
         let exchange: Negotiation = match self.spec().protocol {

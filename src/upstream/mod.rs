@@ -2,7 +2,7 @@
 //!
 //! A [`Tunnel`] is a destination and the [`ProxySelector`] to it; the gateway remembers which proxies
 //! failed lately, or holds the [`PacQuery`] to a PAC file, [`Failover`] hands out one way after the
-//! other, a [`Leg`] says what each proxy is asked for, and [`in_order`] sorts the addresses of each.
+//! other, a [`Hop`] says what each proxy is asked for, and [`in_order`] sorts the addresses of each.
 
 mod address_order;
 mod failover;
@@ -21,8 +21,8 @@ use std::fmt;
 
 pub use self::address_order::in_order;
 pub use self::failover::Failover;
-pub(crate) use self::health::Standing;
-pub use self::hop::Leg;
+pub(crate) use self::health::ProxyHealth;
+pub use self::hop::Hop;
 pub use self::pool::ProxyChain;
 pub use self::selector::{Candidates, PacQuery, ProxySelector};
 pub use self::silent_proxy::SilentProxy;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use log::warn;
 
-use super::pool::{Common, Hop, Known, ProxyPool};
-use super::{ProxyChain, Standing};
+use super::pool::{Common, Known, PooledProxy, ProxyPool};
+use super::{ProxyChain, ProxyHealth};
 use crate::config::{ProxySpec, Schemes};
 use crate::upstream::pac::Verdict;
 
@@ -57,12 +57,12 @@ impl Named {
     }
 
     /// What was learnt of each proxy: in use is one for the answers of any list.
-    pub(super) fn standings(&self) -> Vec<(ProxyChain, Standing)> {
+    pub(super) fn standings(&self) -> Vec<(ProxyChain, ProxyHealth)> {
         let lineups: Vec<Arc<ProxyPool>> = self.register().lineups.values().cloned().collect();
         let mut all = BTreeMap::new();
         for (proxy, standing) in lineups.iter().flat_map(ProxyPool::standings) {
             all.entry(proxy.to_string())
-                .and_modify(|(_, known): &mut (ProxyChain, Standing)| {
+                .and_modify(|(_, known): &mut (ProxyChain, ProxyHealth)| {
                     known.is_in_use |= standing.is_in_use
                 })
                 .or_insert((proxy, standing));
@@ -89,7 +89,7 @@ impl Register {
     fn known(&mut self, spec: ProxySpec, schemes: &Schemes) -> Known {
         let known = self.proxies.entry(spec.to_string());
         known
-            .or_insert_with(|| Hop::new(spec, schemes).into())
+            .or_insert_with(|| PooledProxy::new(spec, schemes).into())
             .clone()
     }
 

@@ -6,26 +6,26 @@ use std::time::Instant;
 
 use log::warn;
 
-use super::health::{Memory, Record, Standing};
-use super::{Leg, UpstreamPath};
+use super::health::{Memory, ProxyHealth, Record};
+use super::{Hop, UpstreamPath};
 use crate::config::{Family, HostPort, ProxySpec, Route, Schemes};
 use crate::error::{Error, Peer};
 use crate::proto::auth::AuthCache;
 
 /// One proxy: where it is, who we are to it, and how it wants to hear that.
 #[derive(Debug)]
-pub(super) struct Hop {
+pub(super) struct PooledProxy {
     pub(super) spec: ProxySpec,
     /// Where there is a password.
     identity: Option<AuthCache>,
 }
 
-impl Hop {
-    pub(super) fn new(spec: ProxySpec, schemes: &Schemes) -> Hop {
+impl PooledProxy {
+    pub(super) fn new(spec: ProxySpec, schemes: &Schemes) -> PooledProxy {
         let credentials = spec.credentials.clone();
         let credentials = credentials.filter(|_| spec.protocol.has_password());
         let identity = credentials.map(|credentials| AuthCache::new(credentials, schemes.clone()));
-        Hop { spec, identity }
+        PooledProxy { spec, identity }
     }
 }
 
@@ -34,7 +34,7 @@ impl Hop {
 pub(super) struct Common {
     pub(super) route: Route,
     /// Those behind whichever proxy comes first.
-    via: Vec<Hop>,
+    via: Vec<PooledProxy>,
     /// When its time began.
     start: Instant,
 }
@@ -43,7 +43,9 @@ impl Common {
     pub(super) fn new(route: Route) -> Common {
         let via = route.via.iter().cloned();
         Common {
-            via: via.map(|spec| Hop::new(spec, &route.schemes)).collect(),
+            via: via
+                .map(|spec| PooledProxy::new(spec, &route.schemes))
+                .collect(),
             route,
             start: Instant::now(),
         }
@@ -57,13 +59,13 @@ impl Common {
 /// A proxy that is in some lineups, with what is remembered of it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
-    hop: Arc<Hop>,
+    hop: Arc<PooledProxy>,
     record: Arc<Record>,
 }
 
-impl From<Hop> for Known {
+impl From<PooledProxy> for Known {
     /// Nothing is remembered of it yet.
-    fn from(hop: Hop) -> Known {
+    fn from(hop: PooledProxy) -> Known {
         Known {
             hop: Arc::new(hop),
             record: Arc::default(),
@@ -75,7 +77,7 @@ impl From<Hop> for Known {
 #[derive(Debug)]
 pub(super) struct ProxyPool {
     common: Arc<Common>,
-    hops: Vec<Arc<Hop>>,
+    hops: Vec<Arc<PooledProxy>>,
     memory: Memory,
 }
 
@@ -124,7 +126,7 @@ impl ProxyPool {
     }
 
     /// What was learnt of each proxy, in their order.
-    pub(super) fn standings(self: &Arc<ProxyPool>) -> Vec<(ProxyChain, Standing)> {
+    pub(super) fn standings(self: &Arc<ProxyPool>) -> Vec<(ProxyChain, ProxyHealth)> {
         let now = self.common.now();
         let standing = |place| (self.candidate(place), self.memory.standing(place, now));
         (0..self.hops.len()).map(standing).collect()
@@ -159,40 +161,40 @@ impl ProxyChain {
     }
 
     /// How many proxies are asked on this way.
-    pub fn hops(&self) -> usize {
+    pub fn hop_count(&self) -> usize {
         1 + self.route().via.len()
     }
 
     /// What the proxy behind so many others on this way is asked for: the next one, and the last
     /// of them for the destination.
-    pub fn leg(&self, hop: usize, destination: &HostPort) -> Leg {
+    pub fn hop(&self, hop: usize, destination: &HostPort) -> Hop {
         let next = self.route().via.get(hop);
         let target = next.map_or(destination, |proxy| &proxy.address);
-        Leg::new(self.clone(), hop, target.clone())
+        Hop::new(self.clone(), hop, target.clone())
     }
 
     /// All of these, in their order.
     pub(crate) fn proxies(&self) -> impl Iterator<Item = &ProxySpec> {
-        (0..self.hops()).map(move |hop| self.proxy(hop))
+        (0..self.hop_count()).map(move |hop| self.proxy(hop))
     }
 
     pub(super) fn route(&self) -> &Route {
         &self.lineup.common.route
     }
 
-    pub(super) fn proxy(&self, hop: usize) -> &ProxySpec {
-        &self.hop(hop).spec
+    pub(super) fn proxy(&self, index: usize) -> &ProxySpec {
+        &self.pooled(index).spec
     }
 
     /// Who we are to it, where there is a password.
-    pub(super) fn identity(&self, hop: usize) -> Option<&AuthCache> {
-        self.hop(hop).identity.as_ref()
+    pub(super) fn identity(&self, index: usize) -> Option<&AuthCache> {
+        self.pooled(index).identity.as_ref()
     }
 
-    fn hop(&self, hop: usize) -> &Hop {
-        match hop.checked_sub(1) {
+    fn pooled(&self, index: usize) -> &PooledProxy {
+        match index.checked_sub(1) {
             None => &self.lineup.hops[self.place],
-            Some(index) => &self.lineup.common.via[index],
+            Some(behind) => &self.lineup.common.via[behind],
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pac_pools::Named;
-use super::pool::{Common, Hop, Known, ProxyPool};
-use super::{Failover, ProxyChain, Standing, UpstreamPath};
+use super::pool::{Common, Known, PooledProxy, ProxyPool};
+use super::{Failover, ProxyChain, ProxyHealth, UpstreamPath};
 use crate::config::{HostPort, Route, Timeouts};
 use crate::error::Error;
 use crate::upstream::pac::{self, Pac};
@@ -38,7 +38,7 @@ pub enum Candidates {
 impl ProxySelector {
     /// A gateway that has learnt nothing yet.
     pub fn new(route: Route) -> ProxySelector {
-        let known = |spec| Known::from(Hop::new(spec, &route.schemes));
+        let known = |spec| Known::from(PooledProxy::new(spec, &route.schemes));
         let proxies: Vec<Known> = route.proxies.iter().cloned().map(known).collect();
         let is_last = proxies.is_empty() || route.direct_fallback;
         let direct_after = Some(proxies.len()).filter(|_| is_last);
@@ -60,7 +60,7 @@ impl ProxySelector {
     }
 
     /// The same for somebody who tells nobody how the ways fared.
-    pub(crate) fn for_onlooker(&self) -> ProxySelector {
+    pub(crate) fn for_observer(&self) -> ProxySelector {
         ProxySelector {
             is_onlooker: true,
             ..self.clone()
@@ -73,7 +73,7 @@ impl ProxySelector {
     }
 
     /// What was learnt of each proxy, in the list's order, or of each that was named so far.
-    pub(crate) fn standings(&self) -> Vec<(ProxyChain, Standing)> {
+    pub(crate) fn health(&self) -> Vec<(ProxyChain, ProxyHealth)> {
         match &self.choice {
             Choice::Listed(lineup) => lineup.standings(),
             Choice::Decided(_, named) => named.standings(),
@@ -82,7 +82,7 @@ impl ProxySelector {
 
     /// The ways to a destination in the order in which one client shall try them now: through one
     /// proxy after the other, or directly where NO_PROXY says so.
-    pub fn ways(&self, destination: &HostPort) -> Candidates {
+    pub fn candidates(&self, destination: &HostPort) -> Candidates {
         let ways = match &self.choice {
             _ if self.route().is_direct(destination) => vec![UpstreamPath::DIRECTLY],
             Choice::Listed(lineup) => lineup.ways(self.is_onlooker),
@@ -135,7 +135,7 @@ impl PacQuery {
     /// # Errors
     ///
     /// When it isn't an answer.
-    pub fn attempts(&self, said: &str) -> Result<Failover, Error> {
+    pub fn failover(&self, said: &str) -> Result<Failover, Error> {
         let verdict = self.pac.read_answer(said);
         let verdict = verdict.map_err(|why| self.pac.undecided(&self.destination, why))?;
         let lineup = self.named.lineup(&self.common, self.file(), verdict);
@@ -149,7 +149,7 @@ impl PacQuery {
     ///
     /// Those of both.
     pub fn answer(&self, limit: Duration) -> Result<Failover, Error> {
-        self.attempts(&self.ask(limit)?)
+        self.failover(&self.ask(limit)?)
     }
 
     /// That there was no answer within the limit.
@@ -210,9 +210,9 @@ mod tests {
         let gateway = gateway(&["a:1", "b:1"], &["joe:x@m:2", "socks5h://n:3"]);
         let way = way(&gateway, 1);
         assert_eq!(way.to_string(), "b:1 via m:2 via socks5h://n:3");
-        let legs = (0..way.hops()).map(|hop| way.leg(hop, &destination));
+        let legs = (0..way.hop_count()).map(|hop| way.hop(hop, &destination));
         let legs: Vec<String> = legs
-            .map(|leg| format!("{} for {}", leg.spec(), leg.target()))
+            .map(|hop| format!("{} for {}", hop.spec(), hop.target()))
             .collect();
         assert_eq!(
             legs,
@@ -224,13 +224,13 @@ mod tests {
     #[test]
     fn a_proxy_of_socks_is_asked_for_an_address_when_that_is_found_here() {
         let asked = |proxy: &str, destination: &str, found: &[&str]| -> Result<String, String> {
-            let leg = way(&gateway(&[proxy], &[]), 0).leg(0, &destination.parse().unwrap());
+            let hop = way(&gateway(&[proxy], &[]), 0).hop(0, &destination.parse().unwrap());
             let found: Vec<_> = found.iter().map(|text| text.parse().unwrap()).collect();
-            let leg = match leg.target_to_locate() {
-                Some(_) => leg.at(&found).map_err(|e| e.to_string())?,
-                None => leg,
+            let hop = match hop.target_to_locate() {
+                Some(_) => hop.at(&found).map_err(|e| e.to_string())?,
+                None => hop,
             };
-            Ok(leg.asked().to_string())
+            Ok(hop.asked().to_string())
         };
         let both: &[&str] = &["[::1]:22", "127.0.0.1:22"];
         for (proxy, expected) in &[
@@ -266,8 +266,8 @@ mod tests {
                 family: Family::V6,
                 ..Route::default()
             });
-            let leg = way(&gateway, 0).leg(0, &"d:22".parse().unwrap());
-            leg.family().version
+            let hop = way(&gateway, 0).hop(0, &"d:22".parse().unwrap());
+            hop.family().version
         };
         assert_eq!(version("socks4://p"), Version::Any);
         assert_eq!(version("socks5://p"), Version::V6);
@@ -279,7 +279,8 @@ mod tests {
         let destination = "d:4".parse().unwrap();
         let gateway = gateway(&["joe:x@a:1"], &["ann:y@m:2", "n:3"]);
         let way = way(&gateway, 0);
-        let said = |hop| String::from_utf8(way.leg(hop, &destination).exchange().begin()).unwrap();
+        let said =
+            |hop| String::from_utf8(way.hop(hop, &destination).negotiation().begin()).unwrap();
         assert!(said(0).contains("Basic am9lOng=") && said(0).starts_with("CONNECT m:2 "));
         assert!(said(1).contains("Basic YW5uOnk=") && said(1).starts_with("CONNECT n:3 "));
         assert!(!said(2).contains("Basic") && said(2).starts_with("CONNECT d:4 "));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use log::Level::Warn;
 
-use super::Leg;
+use super::Hop;
 use crate::error::{Error, Peer, Phase};
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading, TunnelPath};
@@ -32,17 +32,17 @@ struct Suspect {
 }
 
 impl SilentProxy {
-    pub(super) fn of(leg: &Leg, has_spoken: Option<Arc<AtomicBool>>) -> SilentProxy {
+    pub(super) fn of(hop: &Hop, has_spoken: Option<Arc<AtomicBool>>) -> SilentProxy {
         let suspect = has_spoken.map(|has_spoken| {
-            let proxies = leg.before().chain(Some(leg.spec()));
+            let proxies = hop.before().chain(Some(hop.spec()));
             let proxies = proxies.map(ToString::to_string).collect();
             Box::new(Suspect {
                 has_spoken,
-                path: TunnelPath::to(leg.target()).through(proxies),
+                path: TunnelPath::to(hop.target()).through(proxies),
             })
         });
         SilentProxy {
-            peer: leg.peer(),
+            peer: hop.peer(),
             suspect,
         }
     }

@@ -9,7 +9,7 @@ use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, Pro
 /// A destination and the gateway to it. Cheap to clone, and to send to another thread.
 ///
 /// ```
-/// use ptunnel::route::Tunnel;
+/// use ptunnel::upstream::Tunnel;
 ///
 /// let tunnel = Tunnel::to("example.org:22".parse()?)
 ///     .through("proxy.example:3128".parse()?)
@@ -62,7 +62,7 @@ impl Tunnel {
 
     /// Which addresses of the destination are tried, where it is reached directly.
     pub fn family(&self) -> Family {
-        let family = self.gateway().route().family;
+        let family = self.selector().route().family;
         if self.exclude_local {
             family.elsewhere()
         } else {
@@ -82,13 +82,13 @@ impl Tunnel {
     }
 
     /// By which way.
-    pub fn gateway(&self) -> &ProxySelector {
+    pub fn selector(&self) -> &ProxySelector {
         &self.shared.1
     }
 
     /// Whether one of its ways begins with a name.
     pub(crate) fn looks_names_up(&self) -> bool {
-        let (destination, route) = (&self.destination().address, self.gateway().route());
+        let (destination, route) = (&self.destination().address, self.selector().route());
         let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
         let looks_up = |proxy: &ProxySpec| proxy.protocol.resolves_here();
         let looks_targets_up = route.all_proxies().any(looks_up);
@@ -106,7 +106,7 @@ impl PartialEq for Tunnel {
     /// Whether both lead to the same by the same way, whatever was learnt of its proxies.
     fn eq(&self, other: &Tunnel) -> bool {
         let kind = |tunnel: &Tunnel| (tunnel.is_of_guest, tunnel.exclude_local);
-        let (route, others) = (self.gateway().route(), other.gateway().route());
+        let (route, others) = (self.selector().route(), other.selector().route());
         self.destination() == other.destination()
             && kind(self) == kind(other)
             && route.is_same_to(&self.destination().address, others)
@@ -117,7 +117,7 @@ impl fmt::Display for Tunnel {
     /// `example.org:22 through proxy.example:3128`, with every proxy and those behind it, or
     /// `example.org:22 directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (destination, gateway) = (self.destination(), self.gateway());
+        let (destination, gateway) = (self.destination(), self.selector());
         if gateway.route().is_direct(&destination.address) {
             write!(f, "{} directly", destination)
         } else {

@@ -23,7 +23,7 @@ pub(crate) use self::walk::{Opened, Probe};
 use crate::config::{Config, Destination, ProxySpec};
 use crate::error::Error;
 use crate::text::escape::{excerpt, Escaped};
-use crate::upstream::{Leg, ProxyChain, ProxySelector, Tunnel, UpstreamPath};
+use crate::upstream::{Hop, ProxyChain, ProxySelector, Tunnel, UpstreamPath};
 
 /// How long a destination has to speak first. Whoever hasn't by then waits for us to.
 const GREETING: Duration = Duration::from_secs(2);
@@ -84,7 +84,7 @@ pub(crate) trait Observer {
     fn sets_out(&mut self, _way: &UpstreamPath) {}
 
     /// In a chain, this proxy is turned to now.
-    fn turns_to(&mut self, _leg: &Leg) {}
+    fn turns_to(&mut self, _hop: &Hop) {}
 
     /// It is on this step now.
     fn begins(&mut self, _step: Step) {}
@@ -169,7 +169,7 @@ struct Transcript {
     /// The way that it is on.
     via: Option<UpstreamPath>,
     /// Where on it, in a chain.
-    leg: Option<Leg>,
+    hop: Option<Hop>,
     /// Under way, and since when.
     step: Option<(Step, Instant)>,
     /// There is TLS with the proxy that is asked.
@@ -185,7 +185,7 @@ impl Transcript {
             is_watched: is_character_device("/dev/fd/1"),
             start: Instant::now(),
             via: None,
-            leg: None,
+            hop: None,
             step: None,
             is_secure: false,
             told: Ok(()),
@@ -242,15 +242,15 @@ impl Transcript {
 impl Observer for Transcript {
     fn sets_out(&mut self, way: &UpstreamPath) {
         self.via = Some(way.clone());
-        self.leg = None;
+        self.hop = None;
         self.is_secure = false;
         self.begin_line(format_args!("{}\n", way));
     }
 
-    fn turns_to(&mut self, leg: &Leg) {
-        self.leg = Some(leg.clone());
+    fn turns_to(&mut self, hop: &Hop) {
+        self.hop = Some(hop.clone());
         self.is_secure = false;
-        self.begin_line(format_args!("asking {} for {}\n", leg.spec(), leg.target()));
+        self.begin_line(format_args!("asking {} for {}\n", hop.spec(), hop.target()));
     }
 
     fn begins(&mut self, step: Step) {
@@ -271,7 +271,7 @@ impl Observer for Transcript {
             let way = self.via.as_ref().and_then(UpstreamPath::proxy);
             way.into_iter().flat_map(ProxyChain::proxies).collect()
         } else {
-            self.leg.iter().flat_map(Leg::before).collect()
+            self.hop.iter().flat_map(Hop::before).collect()
         };
         let is_secure = self.is_secure;
         if let Some(advice) = step.and_then(|step| Advice::after(step, is_secure, why, &before)) {

@@ -13,7 +13,7 @@ use crate::config::{Timeouts, TlsSpec};
 use crate::error::{Error, Peer, Phase};
 use crate::proto::{self, AuthMethod, Negotiation};
 use crate::text::escape::shown;
-use crate::upstream::{Candidates, Failover, Leg, ProxyChain, Tunnel, UpstreamPath};
+use crate::upstream::{Candidates, Failover, Hop, ProxyChain, Tunnel, UpstreamPath};
 
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;
@@ -63,15 +63,15 @@ impl<'a> Probe<'a> {
 
     /// The ways to try, for which a PAC file may have to be asked.
     fn attempts(&mut self, tunnel: &Tunnel) -> Result<Failover, Error> {
-        let gateway = tunnel.gateway().for_onlooker();
-        let question = match gateway.ways(&tunnel.destination().address) {
+        let gateway = tunnel.selector().for_observer();
+        let question = match gateway.candidates(&tunnel.destination().address) {
             Candidates::Known(attempts) => return Ok(attempts),
             Candidates::Asked(question) => question,
         };
         self.witness.begins(Step::Pac);
         let limit = question.limit(self.timeouts);
         let said = question.ask(limit)?;
-        let attempts = question.attempts(&said)?;
+        let attempts = question.failover(&said)?;
         let said = match said.trim() {
             "" => "nothing, which means DIRECT".to_string(),
             said => shown(said),
@@ -84,7 +84,7 @@ impl<'a> Probe<'a> {
     fn open_by(&mut self, via: &UpstreamPath, tunnel: &Tunnel) -> Reached {
         let Destination { address, tls } = tunnel.destination();
         let reached = match via.proxy() {
-            Some(way) => self.reach(way, way.hops(), address)?,
+            Some(way) => self.reach(way, way.hop_count(), address)?,
             None => (self.dial_directly(tunnel)?, Vec::new()),
         };
         if tls.is_none() {
@@ -103,34 +103,34 @@ impl<'a> Probe<'a> {
             Some(last) => last,
             None => return self.dial_proxy(way).map(|stream| (stream, Vec::new())),
         };
-        let leg = self.locate(way.leg(last, destination))?;
+        let hop = self.locate(way.hop(last, destination))?;
         let reached = self.reach(way, last, destination)?;
-        self.ask(reached, &leg, |walk| walk.reach(way, last, destination))
+        self.ask(reached, &hop, |walk| walk.reach(way, last, destination))
     }
 
     /// Looks the target up, where the proxy shall be asked for an address.
-    fn locate(&mut self, leg: Leg) -> Result<Leg, Error> {
-        let target = match leg.target_to_locate() {
+    fn locate(&mut self, hop: Hop) -> Result<Hop, Error> {
+        let target = match hop.target_to_locate() {
             Some(target) => target.clone(),
-            None => return Ok(leg),
+            None => return Ok(hop),
         };
         let limit = self.timeouts.connect;
         self.witness.begins(Step::Name);
-        let found = resolve(&target, leg.family(), Instant::now() + limit)
-            .map_err(|e| Error::locate(leg.target_peer(), e))?
-            .ok_or_else(|| Error::timed_out(Phase::Locating, leg.target_peer(), limit))?;
-        let leg = leg.at(&found)?;
-        if let Host::Ip(ip) = &leg.asked().host {
+        let found = resolve(&target, hop.family(), Instant::now() + limit)
+            .map_err(|e| Error::locate(hop.target_peer(), e))?
+            .ok_or_else(|| Error::timed_out(Phase::Locating, hop.target_peer(), limit))?;
+        let hop = hop.at(&found)?;
+        if let Host::Ip(ip) = &hop.asked().host {
             self.witness
                 .is_done(&format_args!("{} is {}", target.host, ip));
         }
-        Ok(leg)
+        Ok(hop)
     }
 
     fn dial_directly(&mut self, tunnel: &Tunnel) -> Result<Box<dyn Stream>, Error> {
         let destination = &tunnel.destination().address;
         let peer = Peer::Destination(destination.clone());
-        self.dial(peer, destination, tunnel.gateway().route().family)
+        self.dial(peer, destination, tunnel.selector().route().family)
     }
 
     fn dial_proxy(&mut self, candidate: &ProxyChain) -> Result<Box<dyn Stream>, Error> {
@@ -175,11 +175,11 @@ impl<'a> Probe<'a> {
     fn ask(
         &mut self,
         mut reached: (Box<dyn Stream>, Vec<u8>),
-        leg: &Leg,
+        hop: &Hop,
         reach_it: impl Fn(&mut Probe<'a>) -> Reached,
     ) -> Reached {
-        let mut exchange = leg.exchange();
-        let mut step = match leg.spec().protocol {
+        let mut exchange = hop.negotiation();
+        let mut step = match hop.spec().protocol {
             Protocol::Http => Step::Connect,
             Protocol::Socks5(_) => Step::Socks5,
             Protocol::Socks4(_) => Step::Socks4,
@@ -187,20 +187,20 @@ impl<'a> Probe<'a> {
         let mut proof = None;
         let until = Instant::now() + self.timeouts.handshake;
         loop {
-            if leg.is_of_chain() {
-                self.witness.turns_to(leg);
+            if hop.is_of_chain() {
+                self.witness.turns_to(hop);
             }
             let mut bare = fronted(reached);
             bare.limit(until.saturating_duration_since(Instant::now()));
-            let mut stream = self.secure(bare, leg.peer(), &leg.spec().tls)?;
+            let mut stream = self.secure(bare, hop.peer(), &hop.spec().tls)?;
             let mut request = exchange.begin();
             self.witness.begins(step);
             loop {
                 proof = exchange.proof().or(proof);
                 let answer = self.exchange(&mut *stream, &mut exchange, &request);
-                match answer.map_err(|failure| self.failed(failure, leg))? {
+                match answer.map_err(|failure| self.failed(failure, hop))? {
                     Answer::Granted(early) => {
-                        self.tell_granted(step, proof, leg.spec());
+                        self.tell_granted(step, proof, hop.spec());
                         return Ok((stream, early));
                     }
                     Answer::Asked(next) => {
@@ -223,7 +223,7 @@ impl<'a> Probe<'a> {
                 }
             }
             step = Step::Authentication;
-            reached = reach_it(self).map_err(|e| Error::redial(leg.peer(), e))?;
+            reached = reach_it(self).map_err(|e| Error::redial(hop.peer(), e))?;
         }
     }
 
@@ -262,8 +262,8 @@ impl<'a> Probe<'a> {
         }
     }
 
-    fn failed(&self, failure: Failure, leg: &Leg) -> Error {
-        let peer = leg.peer();
+    fn failed(&self, failure: Failure, hop: &Hop) -> Error {
+        let peer = hop.peer();
         match failure {
             Failure::Io(ref e) if e.kind() == ErrorKind::TimedOut => {
                 Error::timed_out(Phase::Handshaking, peer, self.timeouts.handshake)
@@ -271,7 +271,7 @@ impl<'a> Probe<'a> {
             Failure::Io(e) => Error::exchange(peer, e),
             Failure::Ended => Error::ended(peer),
             Failure::Malformed(why) => Error::malformed(peer, why),
-            Failure::Refused(refusal) => Error::refused(peer, leg.target().clone(), *refusal),
+            Failure::Refused(refusal) => Error::refused(peer, hop.target().clone(), *refusal),
         }
     }
 

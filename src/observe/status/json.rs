@@ -12,7 +12,7 @@ use crate::observe::session::{Traffic, ENDS};
 use crate::observe::stats::{Failure, Histogram, LiveTunnel};
 use crate::text::escape::Quoted;
 use crate::text::seconds::Decimal;
-use crate::upstream::Standing;
+use crate::upstream::ProxyHealth;
 
 /// So many tunnels are shown one by one, however many there are.
 const MOST: usize = 100;
@@ -152,7 +152,7 @@ fn tunnel((listener, flow): &(&Listener, Arc<LiveTunnel>)) -> String {
     object.end()
 }
 
-fn proxy((way, standing): &(String, Standing)) -> String {
+fn proxy((way, standing): &(String, ProxyHealth)) -> String {
     let state = match (standing.is_down, standing.is_in_use) {
         (true, _) => "down",
         (_, true) => "in use",

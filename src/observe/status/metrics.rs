@@ -9,7 +9,7 @@ use crate::error::Cause;
 use crate::observe::session::ENDS;
 use crate::observe::stats::Totals;
 use crate::text::seconds::Decimal;
-use crate::upstream::Standing;
+use crate::upstream::ProxyHealth;
 
 /// Everything there is.
 pub(super) fn page(board: &Registry) -> String {
@@ -107,7 +107,7 @@ pub(super) fn page(board: &Registry) -> String {
     );
     page.line(format_args!("{} {}", name, board.turned_away.count()));
 
-    let mut of_proxies = |name, kind, help, value: &dyn Fn(&Standing) -> u64| {
+    let mut of_proxies = |name, kind, help, value: &dyn Fn(&ProxyHealth) -> u64| {
         page.head(name, kind, help);
         for (place, (way, standing)) in standings.iter().enumerate() {
             let mut labels = format!("proxy=\"{}\"", Label(way));

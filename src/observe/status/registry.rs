@@ -15,7 +15,7 @@ use crate::config::{Config, Timeouts};
 use crate::listener::acl::TurnedAway;
 use crate::listener::bind::Service;
 use crate::observe::stats::{LiveTunnel, Outcome, Stats, Totals};
-use crate::upstream::{ProxySelector, Standing, Tunnel};
+use crate::upstream::{ProxyHealth, ProxySelector, Tunnel};
 
 /// Everything that can be looked at.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Snapshot {
     past: Totals,
     /// How each way to a proxy that there was before the change that has made this had done until
     /// then.
-    earlier: HashMap<String, Standing>,
+    earlier: HashMap<String, ProxyHealth>,
 }
 
 /// A listener, on all of its threads.
@@ -176,8 +176,8 @@ impl Snapshot {
     }
 
     /// The ways through proxies, in their order, and how each has done since the start.
-    pub(super) fn standings(&self) -> Vec<(String, Standing)> {
-        let standings = self.gateway.iter().flat_map(ProxySelector::standings);
+    pub(super) fn standings(&self) -> Vec<(String, ProxyHealth)> {
+        let standings = self.gateway.iter().flat_map(ProxySelector::health);
         standings
             .map(|(way, mut standing)| {
                 let way = way.to_string();
@@ -314,7 +314,12 @@ mod tests {
         let listeners = &[("l:1", "a:1")][..];
         for expected in 1..4 {
             change(&board, "p:1", listeners);
-            match board.scene().gateway.unwrap().ways(&"a:1".parse().unwrap()) {
+            match board
+                .scene()
+                .gateway
+                .unwrap()
+                .candidates(&"a:1".parse().unwrap())
+            {
                 Candidates::Known(mut attempts) => attempts.next().unwrap().worked(),
                 Candidates::Asked(_) => unreachable!("there is a list"),
             }

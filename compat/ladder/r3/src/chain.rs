@@ -15,7 +15,7 @@ use ptunnel::engine::io::{Rewind, Upstream as Upstream01};
 use ptunnel::engine::{negotiate, secure, AbortOnReset};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::SessionSummary;
-use ptunnel::upstream::{Candidates, Failover, Leg, ProxyChain, Tunnel, UpstreamPath};
+use ptunnel::upstream::{Candidates, Failover, Hop, ProxyChain, Tunnel, UpstreamPath};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_compat::task::As01;
 use ptunnel_r5::io::{Tcp, Transport};
@@ -96,7 +96,7 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
 
 /// The ways to try: r5's, with its own limit where a PAC file has to be asked.
 fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
-    match tunnel.gateway().ways(&tunnel.destination().address) {
+    match tunnel.selector().candidates(&tunnel.destination().address) {
         Candidates::Known(attempts) => Either::A(future::ok(attempts)),
         Candidates::Asked(_) => {
             let (engine, tunnel) = (engine.clone(), tunnel.clone());
@@ -114,7 +114,7 @@ fn open_by(
 ) -> impl Future<Item = Stream, Error = Error> {
     let Destination { address, tls } = tunnel.destination();
     let reached = match via.proxy() {
-        Some(way) => Either::A(reach(engine, way, way.hops(), address)),
+        Some(way) => Either::A(reach(engine, way, way.hop_count(), address)),
         None => Either::B(open_directly(engine, tunnel)),
     };
     if tls.is_none() {
@@ -142,28 +142,28 @@ fn reach(engine: &Engine, way: &ProxyChain, hops: usize, destination: &HostPort)
     let Some(last) = hops.checked_sub(1) else {
         return Box::new(dial_proxy(engine, way).map(bare));
     };
-    let leg = way.leg(last, destination);
+    let hop = way.hop(last, destination);
     let reach_it = {
         let (engine, way, destination) = (engine.clone(), way.clone(), destination.clone());
         move || reach(&engine, &way, last, &destination)
     };
     let limit = engine.settings.timeouts.handshake;
-    Box::new(locate(engine, leg).and_then(move |leg| {
+    Box::new(locate(engine, hop).and_then(move |hop| {
         reach_it().and_then(move |stream| {
-            let clear = until_clear(&leg);
-            clear.and_then(move |()| ask_in_time(limit, stream, leg, reach_it))
+            let clear = until_clear(&hop);
+            clear.and_then(move |()| ask_in_time(limit, stream, hop, reach_it))
         })
     }))
 }
 
 /// Resolves once the proxy may be asked, or after a little patience: r5's.
-fn until_clear(leg: &Leg) -> impl Future<Item = (), Error = Error> {
-    if leg.patience().is_none() {
+fn until_clear(hop: &Hop) -> impl Future<Item = (), Error = Error> {
+    if hop.auth_wait().is_none() {
         return Either::A(future::ok(()));
     }
-    let leg = leg.clone();
+    let hop = hop.clone();
     Either::B(As01::pin(async move {
-        ptunnel_r5::until_clear(&leg).await;
+        ptunnel_r5::until_clear(&hop).await;
         Ok(())
     }))
 }
@@ -172,11 +172,11 @@ fn until_clear(leg: &Leg) -> impl Future<Item = (), Error = Error> {
 fn ask_in_time(
     limit: Duration,
     stream: Rewind<Upstream>,
-    leg: Leg,
+    hop: Hop,
     reach_it: impl Fn() -> Reach + 'static,
 ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-    debug!("{}: connected, asking for {}", leg.peer(), leg.target());
-    let silence = leg.silence();
+    debug!("{}: connected, asking for {}", hop.peer(), hop.target());
+    let silence = hop.silence();
     let late = As01::pin(async move {
         if let Some(time) = silence.suspicious_after().filter(|time| *time < limit) {
             sleep(time).await;
@@ -187,13 +187,13 @@ fn ask_in_time(
         }
         Err(silence.error(limit))
     });
-    unless(late, negotiate(stream, leg, reach_it))
+    unless(late, negotiate(stream, hop, reach_it))
 }
 
 /// Looks the target up, where the proxy shall be asked for an address: r5's, with its own limit.
-fn locate(engine: &Engine, leg: Leg) -> impl Future<Item = Leg, Error = Error> {
+fn locate(engine: &Engine, hop: Hop) -> impl Future<Item = Hop, Error = Error> {
     let engine = engine.clone();
-    As01::pin(async move { engine.locate(leg).await })
+    As01::pin(async move { engine.locate(hop).await })
 }
 
 fn dial_proxy(

@@ -17,7 +17,7 @@ use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
 use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
-use ptunnel::upstream::{Leg, Tunnel};
+use ptunnel::upstream::{Hop, Tunnel};
 use ptunnel::Error;
 use ptunnel_compat::io::{As01, ShutdownPolicy};
 use ptunnel_compat::task::AsStd;
@@ -36,12 +36,12 @@ impl Connect for Rung4 {
         &self,
         stream: Rewind<Upstream>,
         exchange: Negotiation,
-        leg: &Leg,
+        hop: &Hop,
     ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
         // `Connect` never shuts its stream down: either policy would do.
         let stream = As01::new(stream, ShutdownPolicy::Fin);
         let asked = AsStd::new(Connect01::new(stream, exchange)).await;
-        let asked = asked.map_err(|failure| failure.at(leg.peer(), leg.target().clone()))?;
+        let asked = asked.map_err(|failure| failure.at(hop.peer(), hop.target().clone()))?;
         Ok(match asked {
             Outcome::Granted(granted) => {
                 // What came behind the head is in the 0.1 `Rewind`: without it, payload would be

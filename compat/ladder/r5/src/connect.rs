@@ -1,7 +1,7 @@
 //! The CONNECT exchange over one connection: an [`Negotiation`] driven by a stream.
 
 use ptunnel::proto::{Negotiation, Outcome, Step};
-use ptunnel::upstream::Leg;
+use ptunnel::upstream::Hop;
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -23,24 +23,24 @@ const CHUNK: usize = 2 * 1024;
 pub async fn connect(
     mut stream: Rewind<Upstream>,
     mut exchange: Negotiation,
-    leg: &Leg,
+    hop: &Hop,
 ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
     let mut request = exchange.begin();
     loop {
         let piece = match turn(&mut stream, &request).await {
             Ok(piece) if !piece.is_empty() => piece,
             _ if exchange.may_redial() => return Ok(Outcome::Redial(Box::new(exchange))),
-            Ok(_) => return Err(Error::ended(leg.peer())),
-            Err(e) => return Err(Error::exchange(leg.peer(), e)),
+            Ok(_) => return Err(Error::ended(hop.peer())),
+            Err(e) => return Err(Error::exchange(hop.peer(), e)),
         };
         let step = exchange.feed(&piece);
-        request = match step.map_err(|why| Error::malformed(leg.peer(), why))? {
+        request = match step.map_err(|why| Error::malformed(hop.peer(), why))? {
             Step::Read => Vec::new(),
             Step::Send(request) => request,
             Step::Redial => return Ok(Outcome::Redial(Box::new(exchange))),
             Step::Granted(rest) => return Ok(Outcome::Granted(Rewind::new(stream, rest))),
             Step::Refused(refusal) => {
-                return Err(Error::refused(leg.peer(), leg.target().clone(), *refusal))
+                return Err(Error::refused(hop.peer(), hop.target().clone(), *refusal))
             }
         };
     }

@@ -11,7 +11,7 @@ use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
 use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
-use ptunnel::upstream::{Leg, Tunnel};
+use ptunnel::upstream::{Hop, Tunnel};
 use ptunnel::Error;
 
 use crate::io::{Rewind, Transport, Upstream};
@@ -65,14 +65,14 @@ pub trait Links: Sized + 'static {
     ) -> impl Future<Output = Result<Closed, RelayError>>;
 }
 
-/// The link before that: asks the proxy of `leg` for its target, over a stream that it takes.
+/// The link before that: asks the proxy of `hop` for its target, over a stream that it takes.
 pub trait Connect: Links {
     /// See [`connect`](crate::connect()).
     fn connect(
         &self,
         stream: Rewind<Upstream>,
         exchange: Negotiation,
-        leg: &Leg,
+        hop: &Hop,
     ) -> impl Future<Output = Result<Outcome<Rewind<Rewind<Upstream>>>, Error>>;
 }
 
@@ -150,8 +150,8 @@ impl Connect for Native {
         &self,
         stream: Rewind<Upstream>,
         exchange: Negotiation,
-        leg: &Leg,
+        hop: &Hop,
     ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
-        crate::connect(stream, exchange, leg).await
+        crate::connect(stream, exchange, hop).await
     }
 }

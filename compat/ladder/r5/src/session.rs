@@ -17,7 +17,7 @@ use ptunnel::observe::access_log::{ClientSession, LogContext, LogScope};
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::TunnelBytes;
 use ptunnel::proto::{Outcome, RequestBoundary};
-use ptunnel::upstream::{Candidates, Failover, Leg, ProxyChain, SilentProxy, Tunnel, UpstreamPath};
+use ptunnel::upstream::{Candidates, Failover, Hop, ProxyChain, SilentProxy, Tunnel, UpstreamPath};
 use ptunnel::{Error, Peer, Phase};
 use tokio::time::timeout;
 
@@ -99,7 +99,7 @@ impl<L: Connect> Engine<L> {
     ) -> Result<Rewind<Upstream>, Error> {
         let Destination { address, tls } = tunnel.destination();
         let stream = match via.proxy() {
-            Some(way) => self.reach(way, way.hops(), address).await?,
+            Some(way) => self.reach(way, way.hop_count(), address).await?,
             None => self.open_directly(tunnel).await?,
         };
         if tls.is_none() {
@@ -123,15 +123,15 @@ impl<L: Connect> Engine<L> {
             let Some(last) = hops.checked_sub(1) else {
                 return Ok(bare(self.dial_proxy(way).await?));
             };
-            let leg = self.locate(way.leg(last, destination)).await?;
+            let hop = self.locate(way.hop(last, destination)).await?;
             let reach_it = || self.reach(way, last, destination);
             let stream = reach_it().await?;
-            until_clear(&leg).await;
-            debug!("{}: connected, asking for {}", leg.peer(), leg.target());
+            until_clear(&hop).await;
+            debug!("{}: connected, asking for {}", hop.peer(), hop.target());
             let limit = self.settings.timeouts.handshake;
-            let silence = leg.silence();
+            let silence = hop.silence();
             let late = || silence.error(limit);
-            let asked = self.ask(stream, &leg, reach_it);
+            let asked = self.ask(stream, &hop, reach_it);
             match silence.suspicious_after() {
                 None => within(limit, late, asked).await,
                 Some(time) => {
@@ -147,20 +147,20 @@ impl<L: Connect> Engine<L> {
     async fn ask<'a>(
         &self,
         mut stream: Rewind<Upstream>,
-        leg: &Leg,
+        hop: &Hop,
         reach_it: impl Fn() -> Reach<'a>,
     ) -> Result<Rewind<Upstream>, Error> {
-        let mut exchange = leg.exchange();
+        let mut exchange = hop.negotiation();
         loop {
-            let secured = secure(stream, &leg.peer(), &leg.spec().tls).await?;
-            let asked = self.links.connect(secured, exchange, leg);
+            let secured = secure(stream, &hop.peer(), &hop.spec().tls).await?;
+            let asked = self.links.connect(secured, exchange, hop);
             exchange = match asked.await? {
                 Outcome::Granted(stream) => return Ok(stream.flatten()),
                 Outcome::Redial(exchange) => *exchange,
             };
-            debug!("{}: answering on a new connection", leg.peer());
+            debug!("{}: answering on a new connection", hop.peer());
             let reached = reach_it().await;
-            stream = reached.map_err(|e| Error::redial(leg.peer(), e))?;
+            stream = reached.map_err(|e| Error::redial(hop.peer(), e))?;
         }
     }
 
@@ -201,8 +201,8 @@ fn bare(socket: Tcp) -> Rewind<Upstream> {
 }
 
 /// Resolves once the proxy may be asked, or after a little patience.
-pub async fn until_clear(leg: &Leg) {
-    let Some(patience) = leg.patience() else {
+pub async fn until_clear(hop: &Hop) {
+    let Some(patience) = hop.auth_wait() else {
         return;
     };
     let clear = poll_fn(|context| {
@@ -210,7 +210,7 @@ pub async fn until_clear(leg: &Leg) {
             let waker = context.waker().clone();
             Box::new(move || waker.wake()) as Box<dyn FnOnce() + Send>
         };
-        match leg.is_clear(tell) {
+        match hop.is_clear(tell) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -308,7 +308,7 @@ impl<L: Links> Engine<L> {
     ///
     /// The file's; that time ran out.
     pub async fn attempts(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
-        let question = match tunnel.gateway().ways(&tunnel.destination().address) {
+        let question = match tunnel.selector().candidates(&tunnel.destination().address) {
             Candidates::Known(attempts) => return Ok(attempts),
             Candidates::Asked(question) => question,
         };
@@ -322,23 +322,23 @@ impl<L: Links> Engine<L> {
         within(limit, || question.late(limit), answer).await
     }
 
-    /// Looks the target of a leg up, where the proxy shall be asked for an address.
+    /// Looks the target of a hop up, where the proxy shall be asked for an address.
     ///
     /// # Errors
     ///
     /// Those of the resolver; that time ran out; that there is no address that it can be asked for.
-    pub async fn locate(&self, leg: Leg) -> Result<Leg, Error> {
-        let Some(target) = leg.target_to_locate() else {
-            return Ok(leg);
+    pub async fn locate(&self, hop: Hop) -> Result<Hop, Error> {
+        let Some(target) = hop.target_to_locate() else {
+            return Ok(hop);
         };
-        let peer = leg.target_peer();
+        let peer = hop.target_peer();
         let limit = self.settings.timeouts.connect;
         let late = || Error::timed_out(Phase::Locating, peer.clone(), limit);
         let lookup = async {
-            let found = self.settings.resolver.lookup(target, leg.family()).await;
+            let found = self.settings.resolver.lookup(target, hop.family()).await;
             found.map_err(|e| Error::locate(peer.clone(), e))
         };
         let addresses = within(limit, late, lookup).await?;
-        leg.at(&addresses)
+        hop.at(&addresses)
     }
 }
