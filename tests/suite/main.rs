@@ -22,6 +22,7 @@ mod connect;
 mod delivery;
 mod demo;
 mod denials;
+mod documents;
 mod dynamic;
 mod forward;
 mod generate;

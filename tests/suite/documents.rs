@@ -1,0 +1,99 @@
+//! The documents and the tree: each path that a document names exists, and CONTRIBUTING names each
+//! module of `src/` that is a folder. MIGRATION's headings, tests and diffs: `compat/tests/guide.rs`.
+
+use std::fs;
+use std::path::Path;
+
+const DOCUMENTS: &[&str] = &[
+    "CONTRIBUTING.md",
+    "GUIDE.md",
+    "MIGRATION.md",
+    "README.md",
+    "SECURITY.md",
+    "compat/README.md",
+    "compat/ladder/README.md",
+];
+
+#[test]
+fn each_path_that_a_document_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    walk(root, "", &mut files, &mut folders);
+    let mut missing = Vec::new();
+    for document in DOCUMENTS {
+        let text = fs::read_to_string(root.join(document)).unwrap();
+        let folder = Path::new(document).parent().unwrap();
+        let bases = [root.join(folder), root.to_path_buf()];
+        for (number, line) in text.lines().enumerate() {
+            for name in words(line).flat_map(alternatives) {
+                let name = name.trim_start_matches("../");
+                let first = name.split('/').next().unwrap();
+                let exists = if name.contains('/') && folders.iter().any(|path| path == first) {
+                    bases.iter().any(|base| base.join(name).exists())
+                } else if name.ends_with(".rs") {
+                    // Named without its folder: `half.rs`, `relay/half.rs`.
+                    let end = format!("/{}", name);
+                    files.iter().any(|path| path.ends_with(&end))
+                } else {
+                    true
+                };
+                if !exists {
+                    missing.push(format!("{}:{}: {}", document, number + 1, name));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{:#?}", missing);
+}
+
+#[test]
+fn contributing_names_each_folder_of_the_source() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let named: Vec<String> = text
+        .lines()
+        .flat_map(words)
+        .flat_map(alternatives)
+        .collect();
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    walk(root, "src/", &mut files, &mut folders);
+    // Other folders hold the tests of one file.
+    folders.retain(|folder| root.join(folder).join("mod.rs").exists());
+    folders.retain(|folder| !named.contains(folder));
+    let unnamed = folders;
+    assert!(unnamed.is_empty(), "{:?}", unnamed);
+}
+
+/// Pushes the paths below `prefix`, relative to `root`, without what a build makes.
+fn walk(root: &Path, prefix: &str, files: &mut Vec<String>, folders: &mut Vec<String>) {
+    for entry in fs::read_dir(root.join(prefix)).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{}{}", prefix, entry.file_name().to_str().unwrap());
+        if !entry.file_type().unwrap().is_dir() {
+            files.push(path);
+        } else if !path.ends_with("target") && path != ".git" {
+            walk(root, &format!("{}/", path), files, folders);
+            folders.push(path);
+        }
+    }
+}
+
+/// The parts of a line that can be paths: without quotes, brackets, punctuation, anchor and line.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let is_between = |c: char| c.is_whitespace() || "`()[]\"'|".contains(c);
+    line.split(is_between)
+        .map(|word| word.split(&['#', ':'][..]).next().unwrap())
+        .map(|word| word.trim_end_matches(&['.', ',', ';', '/'][..]))
+        .filter(|word| !word.contains(&['*', '<', '$', '…'][..]) && !word.contains("target/"))
+}
+
+/// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`.
+fn alternatives(word: &str) -> Vec<String> {
+    match (word.find('{'), word.find('}')) {
+        (Some(open), Some(close)) if open < close => word[open + 1..close]
+            .split(',')
+            .map(|part| format!("{}{}{}", &word[..open], part, &word[close + 1..]))
+            .collect(),
+        _ => vec![word.to_string()],
+    }
+}
