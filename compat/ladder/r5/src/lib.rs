@@ -9,11 +9,10 @@
 //!   per thread            async fn    (8305)   reply
 //! ```
 //!
-//! What waits for one thing after the other has become an `async fn`: `listen`, `session`,
-//! `dial`, `secure`, `connect`, `dynamic`, `proxy`. What waits for two directions at once, millions of times, is still
-//! written by hand: [`relay`]. What never polled ([`ptunnel::config`], [`ptunnel::proto`],
-//! [`ptunnel::upstream`], [`ptunnel::observe::access_log`] and their like) isn't here at all: it is used as it
-//! was.
+//! Code that waits for one thing after the other is an `async fn`: `listen`, `session`, `dial`,
+//! `tls`, `connect`, `inbound`, `proxy`. [`relay`] polls two directions at once, so it is still
+//! written by hand. Code that never polled ([`ptunnel::config`], [`ptunnel::proto`],
+//! [`ptunnel::upstream`], [`ptunnel::observe`] and others) is the root's.
 //!
 //! Lower rungs of the ladder (r2 to r4) take from here what they have already; [`Links`] is where
 //! r3 and r4 put in what they have not.

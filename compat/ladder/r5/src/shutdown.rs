@@ -93,7 +93,7 @@ pub enum End {
 }
 
 /// Lets the threads serve until a signal comes, then lets the clients end for at most `limit`; a
-/// second signal is final. The supervisor hears of both.
+/// second signal is final. The service manager is notified of both.
 pub async fn lead(
     mut signals: Signals,
     phase: &watch::Sender<Phase>,
