@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use ptunnel::config::{HostPort, NoProxy, Secret, TunnelUrl};
-use ptunnel::proto::{Decoded, HeadReader, ConnectHead, Request, Response, HEAD_LIMIT};
+use ptunnel::proto::{ConnectHead, Decoded, HeadReader, Request, Response, HEAD_LIMIT};
 
 const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 const REFUSED: &[u8] = b"HTTP/1.1 407 Proxy Authentication Required\r\n\

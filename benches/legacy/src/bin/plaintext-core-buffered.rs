@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use futures::Stream;
-use ptunnel::engine::io::{Handle, BoundSocket};
+use ptunnel::engine::io::{BoundSocket, Handle};
 use ptunnel::engine::{Listener, Permits};
 use ptunnel_benches_legacy::plaintext::{buffered, date};
 use ptunnel_benches_legacy::serving::Serving;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use futures::{Future, Stream};
 use openssl::ssl::SslAcceptor;
-use ptunnel::engine::io::{Handle, BoundSocket};
+use ptunnel::engine::io::{BoundSocket, Handle};
 use ptunnel::engine::{Listener, Permits};
 use ptunnel_benches_legacy::plaintext::{connection, date, Opaque};
 use ptunnel_benches_legacy::serving::Serving;
