@@ -13,7 +13,7 @@ BRIDGES := compat/Cargo.toml compat/generations/0.1.18/Cargo.toml compat/faults/
 MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run build test torture soak deb check-packaging test-compat miri ladder test-ladder test-ladder-full memcheck gate gate-update lint fmt clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run check build test torture soak deb check-packaging test-compat miri ladder test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -23,6 +23,16 @@ setup: ## install the real proxies, servers and clients which the tests use
 
 run: ## run the program: make run ARGS='-p proxy.example:3128 1993:mail.example:993'; without ARGS the demo
 	$(CARGO) run --release --locked -- $(ARGS)
+
+# The packages beside the root with a file that differs from main, or from the last commit on main.
+changed = $(foreach manifest,$(filter-out Cargo.toml,$(MANIFESTS)),$(if $(filter $(dir $(manifest))%,$(CHANGED)),$(manifest)))
+
+check: CHANGED = $(shell git diff --name-only "$$(git merge-base HEAD main 2>/dev/null || echo HEAD)"; git ls-files --others --exclude-standard)
+check: fmt layers ## a quick check while working: format, clippy on what changed, unit tests, a smoke run; no release build
+	@set -e; for manifest in Cargo.toml $(changed); do (set -x; \
+		$(CARGO) clippy --workspace --all-targets --locked --manifest-path $$manifest -- -D warnings); done
+	$(CARGO) test --locked --lib
+	$(CARGO) test --locked --test smoke
 
 build: ladder ## build the program, its tests and the rungs
 	$(CARGO) test --release --locked --no-run
@@ -140,10 +150,13 @@ gate-update: ## write tests/gate/counts anew: a change that moves them does so k
 	tests/setup valgrind=valgrind
 	$(CARGO) test --release --locked --test gate -- --update
 
-lint: fmt clippy doc pure ## look at the code without running it: fmt, clippy, doc, pure
+lint: fmt layers clippy doc pure ## check the code without running it: fmt, layers, clippy, doc, pure
 
 fmt: ## check the format
 	$(call each,$(CARGO) fmt --all,--check)
+
+layers: ## check which folder of src/ uses which, and that only src/engine/ names futures, tokio and mio
+	.ci/layers
 
 clippy: ## deny clippy's warnings
 	$(call each,$(CARGO) clippy --workspace --all-targets --locked,-- -D warnings)

@@ -51,9 +51,8 @@ impl Url {
             "" => (host, PORT),
             port => (authority, port),
         };
-        let destination = format!("{}:{}", host, port).parse();
-        let destination =
-            destination.map_err(|e: crate::Error| ForwardError::Destination(e.to_string()))?;
+        let destination = format!("{}:{}", host, port).parse::<HostPort>();
+        let destination = destination.map_err(|e| ForwardError::Destination(e.to_string()))?;
         Ok(Url {
             destination,
             host: host_field.into(),
