@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 
+use clap::ArgMatches;
 use log::info;
 
 use crate::os::sys;
@@ -69,6 +70,15 @@ impl<'a> Secretive<'a> {
             None
         }
     }
+}
+
+/// The passwords in the values of an option.
+pub(super) fn secrets<'a>(
+    typed: &'a ArgMatches<'_>,
+    option: &'a str,
+) -> impl Iterator<Item = Secretive<'a>> + 'a {
+    let values = typed.values_of(option).into_iter().flatten();
+    values.filter_map(move |value| Secretive::of(option, value))
 }
 
 /// Overwrites passwords in `/proc/PID/cmdline`.

@@ -2,7 +2,6 @@
 
 use clap::{App, AppSettings, Arg};
 
-use super::generate;
 use crate::config::{FailoverOn, LogFormat, LogTarget, Schemes, Splice};
 
 pub(super) const ABOUT: &str = "\
@@ -28,6 +27,9 @@ EXAMPLES:
     ptunnel -p proxy.example:3128 8993:imap.example.org:993
     ssh -o ProxyCommand='ptunnel -p proxy.example:3128 -W %h:%p' user@example.org
     ptunnel --demo";
+
+/// The values of `--generate`.
+pub(super) const GENERATED: &[&str] = &["man", "complete-bash", "complete-zsh", "complete-fish"];
 
 /// What clap needs to know.
 pub(super) fn app() -> App<'static, 'static> {
@@ -334,7 +336,7 @@ pub(super) fn app() -> App<'static, 'static> {
                 "Print a manual page or a shell's completions: man, complete-bash, complete-zsh, \
                  complete-fish",
             )
-            .possible_values(generate::KINDS)
+            .possible_values(GENERATED)
             .hide_possible_values(true),
         )
         .arg(

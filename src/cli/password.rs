@@ -4,16 +4,20 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 use clap::ArgMatches;
 
-use super::{file_mode, one, Prompt};
-use crate::cli::env::Environment;
+use super::env::Environment;
+use super::file_mode;
+use super::options::one;
 use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 use crate::upstream::pac::ProxyDefaults;
+
+/// Asks a person for a password; the text says whose.
+pub type Prompt<'a> = &'a dyn Fn(&str) -> io::Result<Secret>;
 
 /// No password, and no netrc file, is longer.
 const LONGEST: u64 = 64 * 1024;

@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, Write};
 
 use log::warn;
 
+use super::env::Environment;
 use super::reload::Answers;
-use super::{argv, read, Command};
-use crate::cli::env::Environment;
+use super::{argv, command_line, Command};
 use crate::config::{Config, Secret};
 use crate::error::Error;
 use crate::listener::reload::Source;
@@ -33,7 +33,7 @@ pub fn program(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>
 fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Result<i32, Error> {
     // Before the first password is read; that they are wanted at all is known only afterwards.
     let filter = argv::leave_out_of_core_dumps();
-    let words = read(env::args_os())?;
+    let words = command_line::read(env::args_os())?;
     // At once: a person who is asked for a password may take a while.
     argv::conceal(&words.secrets());
     let answers = Answers::default();

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 
+use super::argv;
+use super::command_line::{Given, Words};
+use super::env::Environment;
 use super::password::Missing;
-use super::{argv, Given, Words};
-use crate::cli::env::Environment;
 use crate::config::{Config, Secret};
 use crate::listener::reload::Source;
 

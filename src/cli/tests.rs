@@ -1,9 +1,14 @@
 //! Each flag, parsed: what it makes of the configuration, and what it says to nonsense.
 
 use std::cell::RefCell;
+use std::io;
+use std::time::Duration;
+
+use log::LevelFilter;
 
 use super::*;
-use crate::config::{Entrance, LogFormat, LogTarget, Splice};
+use crate::config::Timeouts;
+use crate::config::{Bind, Entrance, Family, LogFormat, LogTarget, ProxySpec, Secret, Splice};
 
 const NOBODY: Prompt<'static> = &|_| Err(io::ErrorKind::NotFound.into());
 

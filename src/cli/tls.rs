@@ -4,7 +4,8 @@ use std::fs;
 
 use clap::ArgMatches;
 
-use super::{file_mode, of_no_use};
+use super::file_mode;
+use super::options::of_no_use;
 use crate::config::{TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;

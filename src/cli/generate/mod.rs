@@ -8,10 +8,7 @@ mod man;
 
 use super::flag_table::options;
 
-/// The values of `--generate`.
-pub(super) const KINDS: &[&str] = &["man", "complete-bash", "complete-zsh", "complete-fish"];
-
-/// One of `KINDS`, as text; `None` for anything else.
+/// One of [`GENERATED`](super::flags::GENERATED), as text; `None` for anything else.
 pub(super) fn generate(kind: &str) -> Option<String> {
     let options = options();
     match kind {
@@ -26,10 +23,11 @@ pub(super) fn generate(kind: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::flags::GENERATED;
 
     #[test]
     fn each_kind_names_every_flag() {
-        for kind in KINDS {
+        for kind in GENERATED {
             // Hyphens are escaped in a manual page; fish has its own way to write long names.
             let text = generate(kind).unwrap().replace("\\-", "-");
             for flag in options() {

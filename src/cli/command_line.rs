@@ -1,0 +1,264 @@
+//! A command line: what was typed, completed from the config file that it names.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io;
+
+use clap::{App, ArgMatches, ErrorKind};
+
+use super::argv::{self, secrets, Secretive};
+use super::configure::configure;
+use super::env::Environment;
+use super::file::ConfigFile;
+use super::options::RIGHT;
+use super::password::{Missing, Prompt, DYNAMIC_USER, SERVE_USER};
+use super::summary::Summary;
+use super::{flag_table, flags, generate, Command};
+use crate::config::Config;
+use crate::error::Error;
+use crate::text::escape::Escaped;
+
+/// What names something to do, or a way to it: the demo brings its own.
+const NOT_WITH_DEMO: &[&str] = &[
+    "forward",
+    "stdio",
+    "dynamic",
+    "serve-proxy",
+    "proxy",
+    "pac",
+    "via",
+];
+
+/// A command line of which only the syntax was looked at.
+pub(super) enum Words {
+    Given(Given),
+    Print(String),
+}
+
+pub(super) struct Given {
+    /// As they were typed, the program's name first.
+    words: Vec<String>,
+    /// What clap makes of them, as far as a file doesn't complete them.
+    pub(super) typed: ArgMatches<'static>,
+}
+
+impl Words {
+    /// What they ask for, with all that is to be looked up and asked for.
+    pub(super) fn command(
+        &self,
+        env: &Environment<'_>,
+        prompt: Prompt<'_>,
+    ) -> Result<Command, Error> {
+        let given = match self {
+            Words::Given(given) => given,
+            Words::Print(text) => return Ok(Command::Print(text.clone())),
+        };
+        let is_checked = given.typed.is_present("check-config");
+        let notes = RefCell::default();
+        let missing = if is_checked {
+            Missing::Noted(&notes)
+        } else {
+            Missing::Asked(prompt)
+        };
+        let mut warnings = exposures(&given.typed);
+        let (config, more) = given.config(env, missing)?;
+        warnings.extend(more);
+        warnings.extend(notes.into_inner());
+        if is_checked {
+            let warnings = warnings.iter().map(|text| format!("warning: {}\n", text));
+            let text = warnings.collect::<String>() + &Summary(&config).to_string();
+            return Ok(Command::Print(text.trim_end().to_string()));
+        }
+        Ok(Command::Run(Box::new(config), warnings))
+    }
+
+    /// The passwords that stand in it as they are written there.
+    pub(super) fn secrets(&self) -> Vec<Secretive<'_>> {
+        match self {
+            Words::Given(given) => argv::OPTIONS
+                .iter()
+                .flat_map(|option| secrets(&given.typed, option))
+                .collect(),
+            Words::Print(_) => Vec::new(),
+        }
+    }
+}
+
+impl Given {
+    /// What they ask for together with their file, and what is to be warned of in it.
+    pub(super) fn config(
+        &self,
+        env: &Environment<'_>,
+        missing: Missing<'_>,
+    ) -> Result<(Config, Vec<String>), Error> {
+        let Given { words, typed } = self;
+        let path = match typed.value_of("config") {
+            Some(path) => path,
+            None => return complete(words, &[], env, missing),
+        };
+        let mut file = ConfigFile::read(path)?;
+        file.yield_to(typed);
+        let mut warnings: Vec<String> = file.warning().into_iter().collect();
+        let (config, more) = file.apply(
+            words.get(1..).unwrap_or_default(),
+            |written| complete(words, written, env, missing),
+            |words| judge(words, env),
+        )?;
+        warnings.extend(more);
+        Ok((config, warnings))
+    }
+}
+
+pub(super) fn read<I>(words: I) -> Result<Words, Error>
+where
+    I: IntoIterator,
+    I::Item: Into<OsString>,
+{
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    if let Some(place) = words.iter().position(|word| word.to_str().is_none()) {
+        // Not shown: it may be the password.
+        return Err(Error::usage(format!(
+            "argument {} isn't UTF-8; e.g. 8993:imap.example.org:993",
+            place
+        )));
+    }
+    let words: Vec<String> = words.into_iter().flat_map(OsString::into_string).collect();
+    refuse_values_of_switches(&words)?;
+    match flags::incomplete_app().get_matches_from_safe(&words) {
+        Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
+            Some(text) => Ok(Words::Print(text)),
+            None => Ok(Words::Given(Given { words, typed })),
+        },
+        Err(e) => match e.kind {
+            // The version clap has printed already, all but the end of the line.
+            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => Ok(Words::Print(e.message)),
+            _ => Err(complaint(&e)),
+        },
+    }
+}
+
+/// clap 2 leaves such a value out in silence, and takes `--insecure=no` for `--insecure`.
+fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
+    let switches: Vec<_> = flag_table::options()
+        .into_iter()
+        .filter(|option| option.value.is_none())
+        .flat_map(|switch| switch.long)
+        .collect();
+    for word in words.iter().take_while(|word| *word != "--") {
+        let end = word.find('=').filter(|_| word.starts_with("--"));
+        let name = end.map(|end| &word["--".len()..end]);
+        if name.map_or(false, |name| switches.contains(&name)) {
+            return Err(Error::usage(format!(
+                "{}: a switch takes no value; {}",
+                Escaped(word.as_bytes()),
+                RIGHT
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The typed words with those of a file in front, and what is to be warned of.
+fn complete(
+    typed: &[String],
+    written: &[&str],
+    env: &Environment<'_>,
+    missing: Missing<'_>,
+) -> Result<(Config, Vec<String>), Error> {
+    let typed = typed.iter().map(String::as_str);
+    // Behind the program's name.
+    let words: Vec<&str> = typed
+        .clone()
+        .take(1)
+        .chain(written.iter().copied())
+        .chain(typed.skip(1))
+        .collect();
+    let mut warnings = Vec::new();
+    let matches = matches(flags::app(), &words)?;
+    refuse_beside_demo(&matches)?;
+    let config = configure(&matches, env, missing, &mut warnings)?;
+    Ok((config, warnings))
+}
+
+fn refuse_beside_demo(matches: &ArgMatches<'_>) -> Result<(), Error> {
+    if !matches.is_present("demo") {
+        return Ok(());
+    }
+    let mut options = NOT_WITH_DEMO.iter();
+    let beside = if let Some(tunnel) = matches.value_of("tunnel") {
+        format!("the tunnel '{}'", Escaped(tunnel.as_bytes()))
+    } else if let Some(option) = options.find(|option| matches.is_present(option)) {
+        format!("--{}", option)
+    } else {
+        return Ok(());
+    };
+    Err(Error::usage(format!(
+        "--demo brings its own tunnel and proxy and can't be combined with {}; e.g. ptunnel --demo",
+        beside
+    )))
+}
+
+/// Some words by themselves, beside the demo, which goes with all others and wants none.
+fn judge(words: &[&str], env: &Environment<'_>) -> Result<(), Error> {
+    let words = [&["ptunnel", "--demo"][..], words].concat();
+    let matches = matches(flags::incomplete_app(), &words)?;
+    let nobody = Missing::Asked(&|_| Err(io::ErrorKind::NotFound.into()));
+    configure(&matches, env, nobody, &mut Vec::new()).map(drop)
+}
+
+fn matches(app: App<'static, 'static>, words: &[&str]) -> Result<ArgMatches<'static>, Error> {
+    app.get_matches_from_safe(words).map_err(|e| complaint(&e))
+}
+
+/// Other users of the machine see its command lines.
+fn exposures(typed: &ArgMatches<'_>) -> Vec<String> {
+    let options = argv::OPTIONS.iter();
+    options
+        .filter(|option| secrets(typed, option).next().is_some())
+        .map(|option| {
+            let instead = match *option {
+                "dynamic-user" => DYNAMIC_USER.variable,
+                "serve-user" => SERVE_USER.variable,
+                "via" => "--proxy-netrc or --config",
+                _ => "--password-file or PTUNNEL_PASSWORD",
+            };
+            format!(
+                "the password in --{} can be seen in the list of processes while the program \
+                 starts; use {}",
+                option, instead
+            )
+        })
+        .collect()
+}
+
+/// What clap found wrong, in one line.
+fn complaint(e: &clap::Error) -> Error {
+    // All but the usage that it prints.
+    let lines = e
+        .message
+        .lines()
+        .take_while(|line| !line.starts_with("USAGE"));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    let text = words.join(" ");
+    let behind = |phrase: &str| text.find(phrase).map(|start| &text[start + phrase.len()..]);
+    let info = e.info.as_deref().unwrap_or_default();
+    let text = match (e.kind, info) {
+        (ErrorKind::UnknownArgument, [option]) => match behind("Did you mean ") {
+            Some(similar) => format!("unknown option '{}': did you mean {}", option, similar),
+            None => format!("unknown option '{}'; {}", option, RIGHT),
+        },
+        (ErrorKind::EmptyValue, [option]) => format!("--{} needs a value; {}", option, RIGHT),
+        (ErrorKind::InvalidValue, [option, value]) => {
+            let options = flag_table::options();
+            let choices = options.iter().find(|known| known.name == option);
+            let choices = choices.map_or(String::new(), |known| known.choices.join(", "));
+            format!("--{}: '{}' isn't one of {}", option, value, choices)
+        }
+        (ErrorKind::MissingRequiredArgument, _) => {
+            let missing = behind("were not provided: ").unwrap_or(&text);
+            format!("missing beside what is given: {}; {}", missing, RIGHT)
+        }
+        _ => format!("{}; {}", text.trim_start_matches("error: "), RIGHT),
+    };
+    Error::usage(Escaped(text.as_bytes()).to_string())
+}
