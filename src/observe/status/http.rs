@@ -1,177 +1,217 @@
-//! As much of HTTP/1.1 as it takes to be asked: one GET or HEAD a connection, small and in time.
+//! The HTTP/1.1 server of `--status`: one GET or HEAD per connection, each on a thread of its own.
+//!
+//! The number of threads is bounded. While all of them are taken, further connections wait in the
+//! kernel's queue; they don't wait long, because a client that sends no request is disconnected,
+//! and sooner while many are connected.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpListener};
-use std::sync::Arc;
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::slots::{Slot, Slots};
 use super::{json, metrics, spawn, Status};
 use crate::observe::diagnose::{DeadlineStream, Stream};
 use crate::proto::{ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
 
-/// Who has come has so long to ask.
-const HEARING: Duration = Duration::from_secs(2);
+/// Maximum number of connections that are served at the same time.
+const MAX_THREADS: usize = 16;
 
-/// And then so long to take the answer.
-const ANSWERING: Duration = Duration::from_secs(10);
+/// Time that a client gets to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// No question is longer.
-const LONGEST: usize = 8 * 1024;
+/// The same while more than half of the threads are taken.
+const CROWDED_REQUEST_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Heard or answered at once; who comes while so many are answered is turned away.
-const MOST: usize = 16;
+/// Time that a client then gets to take the response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Before accepting again when this process or machine lacks something for it.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Maximum size of a request's head, in bytes.
+const MAX_REQUEST: usize = 8 * 1024;
 
-/// A client that still sends gets a reset, which may destroy the answer: what it sends is read.
-const PARTING: Duration = Duration::from_secs(1);
-const PARTING_BYTES: u64 = 64 * 1024;
+/// Pause before the next accept() when the process or the machine is out of resources.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Answers for ever, each on a thread of its own.
-pub(super) fn serve(listening: &TcpListener, status: &Arc<Status>) {
-    let seats = Slots::new(MOST);
+/// A client that still sends would be reset by close(), which can destroy the response on its way:
+/// for this time, and for so many bytes, what it sends is read.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: u64 = 64 * 1024;
+
+/// Accepts and serves connections; never returns.
+pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
+    let threads = Arc::new(Threads::default());
     loop {
-        let socket = match listening.accept() {
+        let permit = Permit::wait(&threads);
+        let socket = match listener.accept() {
             Ok((socket, _)) => socket,
             Err(_) => {
-                thread::sleep(PAUSE);
+                thread::sleep(ACCEPT_PAUSE);
                 continue;
             }
         };
-        let seat = match Slot::take(&seats, socket) {
-            Some(seat) => seat,
-            None => continue,
-        };
         let status = status.clone();
-        // Without a thread for it the connection is closed.
+        // Without a thread the connection is closed.
         let _ = spawn("status-client", move || {
-            let _ = converse(&seat, &status);
+            let _ = serve_one(socket, permit.request_timeout(), &status);
         });
     }
 }
 
-/// A question and its answer.
-fn converse(seat: &Slot, status: &Status) -> io::Result<()> {
-    let mut stream = DeadlineStream::new(seat.socket().try_clone()?);
-    stream.limit(HEARING);
-    let question = read(&mut stream)?;
-    if !seat.keep() {
-        return Ok(());
+/// The threads that serve a client.
+#[derive(Default)]
+struct Threads {
+    count: Mutex<usize>,
+    /// A thread has ended.
+    ended: Condvar,
+}
+
+impl Threads {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    let answer = match question {
-        Ok((question, head)) => {
-            let answer = status.answer(&question, &head);
-            answer.encode(question.method != "HEAD")
+}
+
+/// The right to one of the threads, until it is dropped.
+struct Permit(Arc<Threads>);
+
+impl Permit {
+    /// Blocks while all threads are taken.
+    fn wait(threads: &Arc<Threads>) -> Permit {
+        let all_taken = |count: &mut usize| *count == MAX_THREADS;
+        let count = threads.ended.wait_while(threads.lock(), all_taken);
+        *count.unwrap_or_else(PoisonError::into_inner) += 1;
+        Permit(threads.clone())
+    }
+
+    fn request_timeout(&self) -> Duration {
+        if *self.0.lock() > MAX_THREADS / 2 {
+            CROWDED_REQUEST_TIMEOUT
+        } else {
+            REQUEST_TIMEOUT
         }
-        Err(_) => Answer::text(400, "this is no HTTP request").encode(true),
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+        self.0.ended.notify_one();
+    }
+}
+
+/// Reads a request and writes the response.
+fn serve_one(socket: TcpStream, request_timeout: Duration, status: &Status) -> io::Result<()> {
+    let mut stream = DeadlineStream::new(socket.try_clone()?);
+    stream.limit(request_timeout);
+    let response = match read_request(&mut stream)? {
+        Ok((request, head)) => {
+            let response = status.respond(&request, &head);
+            response.encode(request.method != "HEAD")
+        }
+        Err(_) => StatusResponse::text(400, "this is no HTTP request").encode(true),
     };
-    // A probe may have taken its time.
-    stream.limit(ANSWERING);
-    stream.write_all(&answer)?;
-    seat.socket().shutdown(Shutdown::Write)?;
-    seat.offer();
-    stream.limit(PARTING);
-    io::copy(&mut stream.take(PARTING_BYTES), &mut io::sink())?;
+    // Set only now: a probe may have taken seconds.
+    stream.limit(RESPONSE_TIMEOUT);
+    stream.write_all(&response)?;
+    socket.shutdown(Shutdown::Write)?;
+    stream.limit(LINGER);
+    io::copy(&mut stream.take(LINGER_BYTES), &mut io::sink())?;
     Ok(())
 }
 
-/// A question, with the bytes of its head.
-type Question = (ConnectHead, Vec<u8>);
-
-fn read(stream: &mut impl Read) -> io::Result<Result<Question, Malformed>> {
-    let mut head = HeadReader::new(LONGEST);
-    let mut piece = [0; 1024];
+/// Reads a request; returns it with the bytes of its head.
+fn read_request(stream: &mut impl Read) -> io::Result<Result<(ConnectHead, Vec<u8>), Malformed>> {
+    let mut head = HeadReader::new(MAX_REQUEST);
+    let mut chunk = [0; 1024];
     loop {
-        let count = stream.read(&mut piece)?;
+        let count = stream.read(&mut chunk)?;
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        match head.extend(&piece[..count], ConnectHead::decode_whole) {
+        match head.extend(&chunk[..count], ConnectHead::decode_whole) {
             Ok(None) => {}
-            Ok(Some(question)) => return Ok(Ok(question)),
+            Ok(Some(request)) => return Ok(Ok(request)),
             Err(why) => return Ok(Err(why)),
         }
     }
 }
 
 impl Status {
-    fn answer(&self, question: &ConnectHead, head: &[u8]) -> Answer {
-        if !matches!(&question.method[..], "GET" | "HEAD") {
-            let mut answer = Answer::text(405, "only GET and HEAD are served");
-            answer.fields = "Allow: GET, HEAD\r\n".into();
-            return answer;
+    fn respond(&self, request: &ConnectHead, head: &[u8]) -> StatusResponse {
+        if !matches!(&request.method[..], "GET" | "HEAD") {
+            let mut response = StatusResponse::text(405, "only GET and HEAD are served");
+            response.fields = "Allow: GET, HEAD\r\n".into();
+            return response;
         }
-        let (host, target) = address(question);
+        let (host, target) = host_and_target(request);
         if self.is_local && !names_this_machine(host) {
-            return Answer::text(403, "ask for it by its address, or as localhost");
+            return StatusResponse::text(403, "ask for it by its address, or as localhost");
         }
         let mut parts = target.splitn(2, '?');
         let (path, query) = (parts.next().unwrap_or_default(), parts.next());
         match (path, query) {
-            ("/", _) | ("", _) => Answer {
+            ("/", _) | ("", _) => StatusResponse {
                 status: 200,
-                kind: "text/html; charset=utf-8",
+                content_type: "text/html; charset=utf-8",
                 fields: format!("Content-Security-Policy: {}\r\n", self.page.policy),
                 body: self.page.text.clone(),
             },
-            ("/metrics", _) => Answer {
+            ("/metrics", _) => StatusResponse {
                 status: 200,
-                kind: "text/plain; version=0.0.4; charset=utf-8",
+                content_type: "text/plain; version=0.0.4; charset=utf-8",
                 fields: String::new(),
                 body: metrics::page(&self.board),
             },
-            ("/status.json", _) => Answer {
+            ("/status.json", _) => StatusResponse {
                 status: 200,
-                kind: "application/json",
+                content_type: "application/json",
                 fields: String::new(),
                 body: json::page(&self.board, &self.history),
             },
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) if is_cross_site(head, host) => {
-                Answer::text(403, "a page of another site can't ask for a probe")
+                StatusResponse::text(403, "a page of another site can't ask for a probe")
             }
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) => self.probe(),
-            ("/healthz", _) => Answer::text(200, "ok"),
-            _ => Answer::text(
+            ("/healthz", _) => StatusResponse::text(200, "ok"),
+            _ => StatusResponse::text(
                 404,
                 "there are / and /status.json, /metrics, /healthz and /healthz/probe",
             ),
         }
     }
 
-    fn probe(&self) -> Answer {
+    fn probe(&self) -> StatusResponse {
         let scene = self.board.scene();
         let tunnel = match scene.first_tunnel() {
             Some(tunnel) => tunnel,
-            // Such a probe never succeeds, however well we do: that is no failure.
-            None => return Answer::text(404, "there is no tunnel to probe"),
+            // Not 503: without a tunnel no probe can succeed, and nothing is wrong.
+            None => return StatusResponse::text(404, "there is no tunnel to probe"),
         };
         match self.prober.probe(tunnel, &scene.timeouts) {
-            Ok(told) => Answer::text(200, &told),
-            Err(told) => Answer::text(503, &told),
+            Ok(line) => StatusResponse::text(200, &line),
+            Err(line) => StatusResponse::text(503, &line),
         }
     }
 }
 
-/// Whom a question is for, and what for: a target in absolute form counts more than the field
-/// `Host` (RFC 9112 §3.2.2).
-fn address(question: &ConnectHead) -> (Option<&str>, &str) {
+/// Returns the host that a request names, and its target: the host of a target in absolute form takes
+/// the place of the field `Host` (RFC 9112 §3.2.2).
+fn host_and_target(request: &ConnectHead) -> (Option<&str>, &str) {
     const SCHEME: &str = "http://";
-    let target = &question.target[..];
+    let target = &request.target[..];
     match target.get(..SCHEME.len()) {
         Some(scheme) if scheme.eq_ignore_ascii_case(SCHEME) => {
             let rest = &target[SCHEME.len()..];
             let end = rest.find(|c| c == '/' || c == '?').unwrap_or(rest.len());
             (Some(&rest[..end]), &rest[end..])
         }
-        _ => (question.host.as_deref(), target),
+        _ => (request.host.as_deref(), target),
     }
 }
 
-/// Whether a browser says that a page of another site asks: such a page can't read the answer, but
-/// would have us connect. The page of another port is one, too, though Fetch calls it the same site.
+/// Whether a browser marks the request as another site's. Such a page can't read the response, but
+/// could make ptunnel connect to the proxy. A page of another port counts, though Fetch calls it the
+/// same site.
 fn is_cross_site(head: &[u8], host: Option<&str>) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
     let mut request = httparse::Request::new(&mut fields);
@@ -194,8 +234,8 @@ fn is_cross_site(head: &[u8], host: Option<&str>) -> bool {
     request.headers.iter().any(is_foreign)
 }
 
-/// Whether a question that came over loopback was meant for us: a page elsewhere may have its own
-/// name lead to this machine, to read what a browser here is answered (DNS rebinding).
+/// Whether the host of a request that came over loopback is this machine. A page elsewhere can let its
+/// own name resolve to this machine, to read the responses through a browser here (DNS rebinding).
 fn names_this_machine(host: Option<&str>) -> bool {
     let host = match host {
         Some(host) => host.trim(),
@@ -209,25 +249,25 @@ fn names_this_machine(host: Option<&str>) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
-struct Answer {
+struct StatusResponse {
     status: u16,
-    kind: &'static str,
-    /// More of them, each with its CRLF.
+    content_type: &'static str,
+    /// Further header fields, each with its CRLF.
     fields: String,
     body: String,
 }
 
-impl Answer {
-    fn text(status: u16, line: &str) -> Answer {
-        Answer {
+impl StatusResponse {
+    fn text(status: u16, line: &str) -> StatusResponse {
+        StatusResponse {
             status,
-            kind: "text/plain; charset=utf-8",
+            content_type: "text/plain; charset=utf-8",
             fields: String::new(),
             body: format!("{}\n", line),
         }
     }
 
-    /// Without its body it is the answer to HEAD.
+    /// Returns the response's bytes; without the body, as the response to HEAD.
     fn encode(&self, with_body: bool) -> Vec<u8> {
         let reason = match self.status {
             200 => "OK",
@@ -243,7 +283,7 @@ impl Answer {
              Connection: close\r\n\r\n{}",
             self.status,
             reason,
-            self.kind,
+            self.content_type,
             self.body.len(),
             self.fields,
             if with_body { &self.body } else { "" }
@@ -257,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_is_cross_site_where_the_browser_says_so() {
+    fn a_request_is_cross_site_where_the_browser_says_so() {
         let is_cross_site = |field: &str| {
             let head = format!("GET / HTTP/1.1\r\nHost: localhost:9\r\n{}\r\n\r\n", field);
             is_cross_site(head.as_bytes(), Some("localhost:9"))
@@ -286,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_somebody_else_made_lead_here_is_not_answered() {
+    fn a_foreign_name_that_resolves_to_this_machine_is_rejected() {
         for host in &[
             "127.0.0.1:9090",
             "[::1]:9090",
@@ -300,6 +340,6 @@ mod tests {
         for host in &["evil.example:9090", "localhost.evil.example", "", "evil"] {
             assert!(!names_this_machine(Some(host)), "{}", host);
         }
-        assert!(names_this_machine(None), "HTTP/1.0 names nobody");
+        assert!(names_this_machine(None), "HTTP/1.0 names no host");
     }
 }

@@ -17,7 +17,6 @@ mod metrics;
 mod page;
 mod probe;
 mod registry;
-mod slots;
 
 use std::io;
 use std::net::TcpListener;
