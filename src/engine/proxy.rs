@@ -111,7 +111,7 @@ fn open(
                         }
                     };
                     let line = visit.opened(target, UpstreamPath::DIRECTLY);
-                    match line.meter() {
+                    match line.byte_recorder() {
                         None => {
                             let relay = engine.relay(client, upstream);
                             Either::A(relay.then(|end| Ok(line.log(end))))

@@ -84,7 +84,7 @@ impl Engine {
         let line = visit.opened(destination, opened.via);
         // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
         // made of its types: its parts would be shared, and no longer inlined.
-        match (Upstream::bare(opened.stream), line.meter()) {
+        match (Upstream::bare(opened.stream), line.byte_recorder()) {
             (Ok(stream), None) => {
                 let relay = self.relay(client, stream);
                 Either::B(relay.then(|end| Ok(line.log(end))))

@@ -159,7 +159,7 @@ impl ListenerSet {
         let mut scene = self
             .board
             .as_ref()
-            .map(|board| board.next(config, &gateway));
+            .map(|board| board.begin(config, &gateway));
         let mut threads: BoundListeners<L> = (0..self.threads).map(|_| Vec::new()).collect();
         let mut bound = bound.into_iter();
         let planned = wanted
@@ -232,7 +232,7 @@ impl ListenerSet {
         let former: Vec<Entry> = former.into_iter().flatten().collect();
         former.iter().for_each(|entry| entry.duty.end());
         if let (Some(board), Some(scene)) = (self.board.as_ref(), plan.scene) {
-            board.show(scene);
+            board.publish(scene);
         }
         for entry in former {
             entry.closed.wait();

@@ -1,4 +1,5 @@
-//! How a tunnel went, what the log says of it, and what is counted.
+//! The access log: lines about a client's session from its connection to its end, and about the
+//! sessions that a shutdown leaves open. Counts the same events in the listener's [`Stats`].
 
 use std::fmt;
 use std::io;
@@ -15,26 +16,26 @@ use crate::observe::session::{end_index, Closed, RelayError, SessionSummary, Sid
 use crate::observe::stats::{ConnGuard, LiveTunnel, Stats, TunnelBytes};
 use crate::upstream::UpstreamPath;
 
-/// A client, from its arrival on.
+/// A client's session whose tunnel isn't open yet.
 #[derive(Debug)]
 pub struct ClientSession {
     context: LogContext,
     start: Instant,
-    /// Boxed: mostly there is none, and no tunnel shall weigh more for it.
-    arrival: Option<Box<ConnGuard>>,
+    /// Boxed, so that a session without `--status` is a pointer larger, not more.
+    guard: Option<Box<ConnGuard>>,
 }
 
 impl From<Origin> for ClientSession {
-    /// Of a client that no listener accepted, and that isn't counted.
+    /// The session of a client that no listener accepted; it isn't counted.
     fn from(origin: Origin) -> ClientSession {
         ClientSession::new(LogContext::new(origin, None), None)
     }
 }
 
 impl ClientSession {
-    /// A client has come just now, and is counted in the listener's tally, if it has one.
-    pub fn new(context: LogContext, tally: Option<&Stats>) -> ClientSession {
-        tell(
+    /// Starts a session: logs that the client was accepted, and counts it in the listener's stats.
+    pub fn new(context: LogContext, stats: Option<&Stats>) -> ClientSession {
+        log_line(
             &context,
             Debug,
             format_args!("{}: accepted", context),
@@ -43,124 +44,126 @@ impl ClientSession {
         ClientSession {
             context,
             start: Instant::now(),
-            arrival: tally.map(|tally| Box::new(tally.arrival())),
+            guard: stats.map(|stats| Box::new(stats.connected())),
         }
     }
 
-    /// Where it comes from.
+    /// Returns the client's origin.
     pub fn origin(&self) -> Origin {
         self.context.client()
     }
 
-    /// How log lines name its connection: whatever is polled for it belongs into this one's scope.
+    /// Returns the log context of the connection. Everything that polls for this client must do it in
+    /// the context's scope.
     pub fn context(&self) -> &LogContext {
         &self.context
     }
 
-    /// There is a tunnel for it.
+    /// Logs and counts that the client's tunnel is open.
     pub fn opened(mut self, destination: impl Into<Destination>, via: UpstreamPath) -> SessionLog {
         let destination = destination.into();
         let context = &self.context;
-        tell(
+        log_line(
             context,
             Debug,
             format_args!("{} to {}: open {}", context, destination, via),
             || via.path_to(&destination).fields(),
         );
-        if let Some(arrival) = &mut self.arrival {
-            let flow = LiveTunnel::new(context.client(), destination.clone(), via.clone());
-            arrival.opened(self.start.elapsed(), flow);
+        if let Some(guard) = &mut self.guard {
+            let tunnel = LiveTunnel::new(context.client(), destination.clone(), via.clone());
+            guard.opened(self.start.elapsed(), tunnel);
         }
         SessionLog {
-            visit: self,
+            session: self,
             destination,
             via,
         }
     }
 
-    /// Logs how it broke while it waited for its tunnel: nobody is left to be served.
+    /// Logs and counts that the client's connection failed before its tunnel was open.
     pub fn left(self, destination: &impl fmt::Display, error: io::Error) -> SessionSummary {
-        if let Some(arrival) = &self.arrival {
-            arrival.left();
+        if let Some(guard) = &self.guard {
+            guard.left();
         }
-        let carried = SessionSummary {
+        let summary = SessionSummary {
             end: Err(RelayError::failed(Traffic::default(), Side::Client, error)),
             lasted: self.start.elapsed(),
         };
         let context = &self.context;
-        tell(
+        log_line(
             context,
             Info,
-            format_args!("{} to {}: {}", context, destination, carried),
-            || fields(&carried, TunnelPath::to(destination), LEFT),
+            format_args!("{} to {}: {}", context, destination, summary),
+            || fields(&summary, TunnelPath::to(destination), LEFT),
         );
-        carried
+        summary
     }
 }
 
-/// What is known of a tunnel before it is carried: the first half of its line in the log.
+/// A session with an open tunnel: the first half of its line in the log.
 #[derive(Debug)]
 pub struct SessionLog {
-    visit: ClientSession,
+    session: ClientSession,
     destination: Destination,
     via: UpstreamPath,
 }
 
 impl SessionLog {
-    /// Where its relay notes what it carries, if anybody wants to know; for one relay.
-    pub fn meter(&self) -> Option<TunnelBytes> {
-        self.visit
-            .arrival
+    /// Returns the recorder for the session's relay; `None` without `--status`. Only one relay may use
+    /// it.
+    pub fn byte_recorder(&self) -> Option<TunnelBytes> {
+        self.session
+            .guard
             .as_ref()
-            .and_then(|arrival| arrival.meter())
+            .and_then(|guard| guard.byte_recorder())
     }
 
-    /// Logs how its relay went: once, here.
+    /// Logs and counts how the session's relay ended.
     pub fn log(self, end: Result<Closed, RelayError>) -> SessionSummary {
         let ClientSession {
             context,
             start,
-            arrival,
-        } = self.visit;
-        if let Some(arrival) = &arrival {
-            arrival.ended(&end);
+            guard,
+        } = self.session;
+        if let Some(guard) = &guard {
+            guard.ended(&end);
         }
-        let carried = SessionSummary {
+        let summary = SessionSummary {
             end,
             lasted: start.elapsed(),
         };
         let (destination, via) = (&self.destination, &self.via);
-        tell(
+        log_line(
             &context,
             Info,
-            format_args!("{} to {} {}: {}", context, destination, via, carried),
+            format_args!("{} to {} {}: {}", context, destination, via, summary),
             || {
                 fields(
-                    &carried,
+                    &summary,
                     via.path_to(destination),
                     Cause::RelayError.label(),
                 )
             },
         );
-        if let Some(level) = unanswered_level(&carried) {
-            tell(
+        if let Some(level) = unanswered_level(&summary) {
+            log_line(
                 &context,
                 level,
                 format_args!("{} to {} {}: {}", context, destination, via, UNANSWERED),
                 || via.path_to(destination).fields(),
             );
         }
-        carried
+        summary
     }
 }
 
-/// For a user who sees no reply: most proxies close both directions at a half-close.
+/// Explains a missing reply: most proxies close both directions at a half-close.
 const UNANSWERED: &str = "the upstream closed the connection when the client's end was passed on, \
      without sending another byte; if a reply is missing, the upstream closes both directions at a \
      half-close: use --half-close-delay with more seconds, or never";
 
-/// Logs a line about a connection; where nobody wants it, that costs a comparison.
-fn tell(
+/// Logs a line about a connection. Costs a comparison when the level is off.
+fn log_line(
     context: &LogContext,
     level: Level,
     text: fmt::Arguments<'_>,
@@ -171,26 +174,26 @@ fn tell(
     }
 }
 
-/// Logs, and counts, why a client couldn't be served. That it left is none of ours to mend: who
-/// checks whether somebody listens here does it every few seconds.
-pub fn unserved(context: &LogContext, tally: Option<&Stats>, error: &Error) {
+/// Logs and counts why a client got no tunnel. A client that left is logged at `Info`: load balancers
+/// connect and leave every few seconds, to check that the listener is up.
+pub fn unserved(context: &LogContext, stats: Option<&Stats>, error: &Error) {
     let is_departure = error.is_departure();
     let level = if is_departure { Info } else { Warn };
-    tell(
+    log_line(
         context,
         level,
         format_args!("{}{}", Heading(Some(context), error.path()), error),
         || error.fields(),
     );
-    match tally {
-        Some(tally) if is_departure => tally.left(),
-        Some(tally) => tally.failed(error),
+    match stats {
+        Some(stats) if is_departure => stats.left(),
+        Some(stats) => stats.failed(error),
         None => {}
     }
 }
 
-/// Reports, at a signal to stop, what is still open and how long it has. At the level of warnings,
-/// so that Ctrl-C never looks like nothing.
+/// Logs, at a signal to stop, how many connections are open and how long they have to end. Logs at
+/// `Warn`, so that Ctrl-C always shows a reaction.
 pub fn stopping(open: usize, limit: Duration) {
     match open {
         0 => warn!("stopping: no connection is open"),
@@ -204,7 +207,7 @@ pub fn stopping(open: usize, limit: Duration) {
     }
 }
 
-/// Reports what is cut because the drain time is over.
+/// Logs how many connections are cut because the drain time is over.
 pub fn cut_after(open: usize, limit: Duration) {
     warn!(
         "cutting: {} still open after {}",
@@ -213,7 +216,7 @@ pub fn cut_after(open: usize, limit: Duration) {
     );
 }
 
-/// Reports what is cut by a second signal.
+/// Logs how many connections are cut by a second signal.
 pub fn cut_by_signal(open: usize) {
     warn!(
         "cutting: {} still open at a second signal",
@@ -221,7 +224,7 @@ pub fn cut_by_signal(open: usize) {
     );
 }
 
-/// So many of them, with their verb.
+/// Displays a number of connections with its verb.
 struct Connections(usize);
 
 impl fmt::Display for Connections {

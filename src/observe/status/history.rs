@@ -1,4 +1,4 @@
-//! The last ten minutes, in steps.
+//! What happened in the last ten minutes, in steps of two seconds.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,28 +7,28 @@ use std::time::{Duration, Instant};
 use crate::observe::session::Traffic;
 use crate::observe::stats::{Histogram, Totals};
 
-/// How often the totals are looked at.
+/// Time between two samples of the totals.
 pub(super) const STEP: Duration = Duration::from_secs(2);
 
-/// Steps that are kept: ten minutes.
+/// Number of steps that are kept: ten minutes.
 const STEPS: usize = 300;
 
-/// What happened in each of the last steps, the latest last.
+/// The last [`STEPS`] intervals, the latest last.
 pub(super) struct History {
-    kept: Mutex<Kept>,
+    samples: Mutex<Samples>,
 }
 
-struct Kept {
+struct Samples {
     steps: VecDeque<Interval>,
     last: Totals,
     at: Instant,
 }
 
-/// From one look to the next.
+/// What happened between two samples.
 #[derive(Clone, Debug)]
 pub(super) struct Interval {
     pub(super) lasted: Duration,
-    /// At its end.
+    /// Clients that were connected at its end.
     pub(super) clients: u64,
     pub(super) carried: Traffic,
     pub(super) opening: Histogram,
@@ -38,7 +38,7 @@ pub(super) struct Interval {
 impl History {
     pub(super) fn new(totals: Totals) -> History {
         History {
-            kept: Mutex::new(Kept {
+            samples: Mutex::new(Samples {
                 steps: VecDeque::with_capacity(STEPS),
                 last: totals,
                 at: Instant::now(),
@@ -46,13 +46,13 @@ impl History {
         }
     }
 
-    /// Another look.
-    pub(super) fn note(&self, totals: Totals) {
-        let mut kept = self.lock();
+    /// Adds a sample of the totals.
+    pub(super) fn record(&self, totals: Totals) {
+        let mut samples = self.lock();
         let now = Instant::now();
-        let last = &kept.last;
+        let last = &samples.last;
         let step = Interval {
-            lasted: now.saturating_duration_since(kept.at),
+            lasted: now.saturating_duration_since(samples.at),
             clients: totals.clients,
             carried: Traffic {
                 upload: totals.carried.upload.saturating_sub(last.carried.upload),
@@ -64,20 +64,20 @@ impl History {
             opening: totals.opening.since(&last.opening),
             failed: totals.failed().saturating_sub(last.failed()),
         };
-        if kept.steps.len() == STEPS {
-            kept.steps.pop_front();
+        if samples.steps.len() == STEPS {
+            samples.steps.pop_front();
         }
-        kept.steps.push_back(step);
-        kept.last = totals;
-        kept.at = now;
+        samples.steps.push_back(step);
+        samples.last = totals;
+        samples.at = now;
     }
 
     pub(super) fn steps(&self) -> Vec<Interval> {
         self.lock().steps.iter().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Samples> {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,10 +97,10 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_happened_in_each_of_the_last_steps() {
+    fn keeps_the_last_steps() {
         let history = History::new(carried(100, 0));
         for step in 1..=STEPS as u64 + 5 {
-            history.note(carried(100 + step * step, step));
+            history.record(carried(100 + step * step, step));
         }
         let steps = history.steps();
         assert_eq!(steps.len(), STEPS);

@@ -160,13 +160,13 @@ impl Status {
                 status: 200,
                 content_type: "text/plain; version=0.0.4; charset=utf-8",
                 fields: String::new(),
-                body: metrics::page(&self.board),
+                body: metrics::page(&self.registry),
             },
             ("/status.json", _) => StatusResponse {
                 status: 200,
                 content_type: "application/json",
                 fields: String::new(),
-                body: json::page(&self.board, &self.history),
+                body: json::page(&self.registry, &self.history),
             },
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) if is_cross_site(head, host) => {
                 StatusResponse::text(403, "a page of another site can't ask for a probe")
@@ -181,13 +181,13 @@ impl Status {
     }
 
     fn probe(&self) -> StatusResponse {
-        let scene = self.board.scene();
-        let tunnel = match scene.first_tunnel() {
+        let snapshot = self.registry.snapshot();
+        let tunnel = match snapshot.first_tunnel() {
             Some(tunnel) => tunnel,
             // Not 503: without a tunnel no probe can succeed, and nothing is wrong.
             None => return StatusResponse::text(404, "there is no tunnel to probe"),
         };
-        match self.prober.probe(tunnel, &scene.timeouts) {
+        match self.prober.probe(tunnel, &snapshot.timeouts) {
             Ok(line) => StatusResponse::text(200, &line),
             Err(line) => StatusResponse::text(503, &line),
         }

@@ -1,52 +1,52 @@
-//! The same numbers as one JSON object, with the last minutes: what the page shows.
+//! `/status.json`: the numbers as one JSON object, with the last ten minutes; the page shows them.
 
 use std::fmt::{self, Display, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::history::{History, Interval, STEP};
-use super::registry::{Listener, Registry, Snapshot};
+use super::registry::{ListenerEntry, Registry, Snapshot};
 use crate::error::Cause;
 use crate::listener::bind::Service;
 use crate::observe::session::{Traffic, ENDS};
-use crate::observe::stats::{Failure, Histogram, LiveTunnel};
+use crate::observe::stats::{Histogram, LastFailure, LiveTunnel};
 use crate::text::escape::Quoted;
 use crate::text::seconds::Decimal;
 use crate::upstream::ProxyHealth;
 
-/// So many tunnels are shown one by one, however many there are.
-const MOST: usize = 100;
+/// Maximum number of tunnels in the list.
+const MAX_TUNNELS: usize = 100;
 
-/// Everything there is.
-pub(super) fn page(board: &Registry, history: &History) -> String {
+/// Returns the object.
+pub(super) fn page(registry: &Registry, history: &History) -> String {
     let steps = history.steps();
-    let scene = board.scene();
-    let totals = scene.totals();
-    let (tunnels, more_tunnels) = scene.eldest(MOST);
-    let mut lately = Histogram::default();
+    let snapshot = registry.snapshot();
+    let totals = snapshot.totals();
+    let (tunnels, more_tunnels) = snapshot.oldest(MAX_TUNNELS);
+    let mut recent = Histogram::default();
     for step in &steps {
-        lately.add(&step.opening);
+        recent.add(&step.opening);
     }
     let mut object = Object::default();
     object.member("version", Quoted(env!("CARGO_PKG_VERSION")));
-    object.member("host", Maybe(board.host.as_deref().map(Quoted)));
-    object.member("state", Quoted(state(&scene, &steps)));
+    object.member("host", Maybe(registry.host.as_deref().map(Quoted)));
+    object.member("state", Quoted(state(&snapshot, &steps)));
     object.member("time", seconds(SystemTime::now()));
-    object.member("uptime", Decimal(board.uptime()));
+    object.member("uptime", Decimal(registry.uptime()));
     object.member("clients", totals.clients);
     object.member("opened", totals.opened());
     object.member("left", totals.left);
     object.member("failed", totals.failed());
-    object.member("turned_away", board.turned_away.count());
+    object.member("turned_away", registry.turned_away.count());
     object.member("carried", carried(totals.carried));
-    object.member("open_seconds", quantiles(&lately));
+    object.member("open_seconds", quantiles(&recent));
     object.member("ends", counts(ENDS.iter().copied().zip(&totals.ends)));
     let causes = Cause::ALL.iter().map(|cause| cause.label());
     object.member("errors", counts(causes.zip(&totals.failures)));
-    object.member("listeners", list(scene.listeners.iter().map(listener)));
+    object.member("listeners", list(snapshot.listeners.iter().map(listener)));
     object.member("tunnels", list(tunnels.iter().map(tunnel)));
     object.member("more_tunnels", more_tunnels);
-    object.member("proxies", list(scene.standings().iter().map(proxy)));
+    object.member("proxies", list(snapshot.proxies().iter().map(proxy)));
     object.member("history", timeline(&steps));
     let mut text = object.end();
     text.push('\n');
@@ -73,21 +73,25 @@ fn quantile(times: &Histogram, part: f64) -> Option<Decimal> {
     Some(Decimal(Duration::from_secs_f64(seconds)))
 }
 
-/// How it goes, by what tunnels experience: `failing` where the last client of each listener that
-/// had any got no tunnel, `degraded` where one did, a proxy is down, or clients failed within the
-/// last minute; `unused` before the first client, and else `serving`.
-fn state(scene: &Snapshot, steps: &[Interval]) -> &'static str {
-    let used = scene
+/// Returns the overall state:
+///
+/// - `failing` if the last client of every listener that had clients got no tunnel;
+/// - `degraded` if that is so for some of them, a proxy is down, or clients failed within the last
+///   minute;
+/// - `unused` before the first client;
+/// - `serving` otherwise.
+fn state(snapshot: &Snapshot, steps: &[Interval]) -> &'static str {
+    let used = snapshot
         .open()
-        .filter(|one| one.tally.last_outcome().is_some());
-    let used: Vec<&Listener> = used.collect();
-    let failing = used.iter().filter(|one| one.is_failing()).count();
-    let is_proxy_down = scene.standings().iter().any(|(_, one)| one.is_down);
+        .filter(|entry| entry.stats.last_outcome().is_some());
+    let used: Vec<&ListenerEntry> = used.collect();
+    let failing = used.iter().filter(|entry| entry.is_failing()).count();
+    let is_proxy_down = snapshot.proxies().iter().any(|(_, health)| health.is_down);
     let minute = (60 / STEP.as_secs()) as usize;
-    let failed_lately = steps.iter().rev().take(minute).any(|step| step.failed > 0);
+    let failed_recent = steps.iter().rev().take(minute).any(|step| step.failed > 0);
     if failing > 0 && failing == used.len() {
         "failing"
-    } else if failing > 0 || is_proxy_down || failed_lately {
+    } else if failing > 0 || is_proxy_down || failed_recent {
         "degraded"
     } else if used.is_empty() {
         "unused"
@@ -104,12 +108,12 @@ fn counts<'a>(counts: impl Iterator<Item = (&'static str, &'a u64)>) -> String {
     object.end()
 }
 
-fn listener(listener: &Listener) -> String {
-    let totals = listener.tally.totals();
+fn listener(listener: &ListenerEntry) -> String {
+    let totals = listener.stats.totals();
     let (kind, way) = match &listener.service {
         Service::Tunnel(tunnel) => ("tunnel", tunnel.to_string()),
-        Service::Dynamic(guests) => {
-            let way = format!("what its clients ask for, {}", guests.gateway());
+        Service::Dynamic(config) => {
+            let way = format!("what its clients ask for, {}", config.gateway());
             ("dynamic", way)
         }
         Service::Proxy(_) => ("proxy", "what its clients ask for, directly".into()),
@@ -127,33 +131,33 @@ fn listener(listener: &Listener) -> String {
     object.member("failing", listener.is_failing());
     object.member(
         "last_error",
-        Maybe(listener.tally.last_failure().map(failure)),
+        Maybe(listener.stats.last_failure().map(failure)),
     );
     object.end()
 }
 
-fn failure(failure: Failure) -> String {
+fn failure(failure: LastFailure) -> String {
     let mut object = Object::default();
     object.member("time", seconds(failure.when));
-    object.member("text", Quoted(&failure.why));
+    object.member("text", Quoted(&failure.text));
     object.end()
 }
 
-/// `null` is no proxy: the way is direct.
-fn tunnel((listener, flow): &(&Listener, Arc<LiveTunnel>)) -> String {
-    let proxy = flow.via.proxy().map(|proxy| proxy.to_string());
+/// The member `proxy` is null for a direct tunnel.
+fn tunnel((listener, tunnel): &(&ListenerEntry, Arc<LiveTunnel>)) -> String {
+    let proxy = tunnel.via.proxy().map(|proxy| proxy.to_string());
     let mut object = Object::default();
-    object.member("client", Quoted(&flow.client.to_string()));
+    object.member("client", Quoted(&tunnel.client.to_string()));
     object.member("listen", Quoted(&listener.name));
-    object.member("destination", Quoted(&flow.destination.to_string()));
+    object.member("destination", Quoted(&tunnel.destination.to_string()));
     object.member("proxy", Maybe(proxy.as_deref().map(Quoted)));
-    object.member("since", seconds(flow.since));
-    object.member("carried", carried(flow.read()));
+    object.member("since", seconds(tunnel.since));
+    object.member("carried", carried(tunnel.read()));
     object.end()
 }
 
-fn proxy((way, standing): &(String, ProxyHealth)) -> String {
-    let state = match (standing.is_down, standing.is_in_use) {
+fn proxy((way, health): &(String, ProxyHealth)) -> String {
+    let state = match (health.is_down, health.is_in_use) {
         (true, _) => "down",
         (_, true) => "in use",
         _ => "standby",
@@ -161,12 +165,12 @@ fn proxy((way, standing): &(String, ProxyHealth)) -> String {
     let mut object = Object::default();
     object.member("proxy", Quoted(way));
     object.member("state", Quoted(state));
-    object.member("answers", standing.answers);
-    object.member("failures", standing.failures);
+    object.member("answers", health.answers);
+    object.member("failures", health.failures);
     object.end()
 }
 
-/// One list for each number, the latest last.
+/// Returns one list per number, the latest last.
 fn timeline(steps: &[Interval]) -> String {
     let per_second = |count: u64, step: &Interval| {
         let lasted = step.lasted.as_secs_f64();
@@ -193,13 +197,13 @@ fn timeline(steps: &[Interval]) -> String {
     object.end()
 }
 
-/// Unix time, with a fraction.
+/// Returns Unix time in seconds, rounded to milliseconds.
 fn seconds(time: SystemTime) -> f64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     (since.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// An object in the making; its values are JSON already.
+/// Builds an object from values that are JSON already.
 #[derive(Default)]
 struct Object(String);
 
@@ -219,7 +223,7 @@ impl Object {
     }
 }
 
-/// A value, or `null`.
+/// Displays as the value, or as `null`.
 struct Maybe<T>(Option<T>);
 
 impl<T: Display> Display for Maybe<T> {
@@ -247,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_as_json_has_them() {
+    fn values_are_json() {
         let mut object = Object::default();
         object.member("a", list([1, 2].iter()));
         object.member("b", Maybe::<u64>(None));

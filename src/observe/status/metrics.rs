@@ -1,35 +1,35 @@
-//! The numbers in Prometheus's text format, under names by its conventions.
+//! `/metrics`: the numbers in Prometheus's text format, named by its conventions.
 
 use std::fmt::{self, Write};
 use std::fs;
 use std::time::UNIX_EPOCH;
 
-use super::registry::{Listener, Registry};
+use super::registry::{ListenerEntry, Registry};
 use crate::error::Cause;
 use crate::observe::session::ENDS;
 use crate::observe::stats::Totals;
 use crate::text::seconds::Decimal;
 use crate::upstream::ProxyHealth;
 
-/// Everything there is.
-pub(super) fn page(board: &Registry) -> String {
-    let scene = board.scene();
-    let listeners: Vec<(String, Totals)> = scene
+/// Returns all metrics.
+pub(super) fn page(registry: &Registry) -> String {
+    let snapshot = registry.snapshot();
+    let listeners: Vec<(String, Totals)> = snapshot
         .listeners
         .iter()
-        .map(|listener| (labels(listener), listener.tally.totals()))
+        .map(|listener| (labels(listener), listener.stats.totals()))
         .collect();
-    let (standings, are_listed) = (scene.standings(), scene.are_listed());
-    let mut page = Page(String::with_capacity(8 * 1024));
+    let (proxies, are_listed) = (snapshot.proxies(), snapshot.are_listed());
+    let mut text = MetricsText(String::with_capacity(8 * 1024));
 
-    page.head("ptunnel_build_info", "gauge", "Which ptunnel this is.");
+    text.head("ptunnel_build_info", "gauge", "Which ptunnel this is.");
     let version = format!("version=\"{}\"", Label(env!("CARGO_PKG_VERSION")));
-    page.sample("ptunnel_build_info", &version, 1);
+    text.sample("ptunnel_build_info", &version, 1);
 
     let mut of_listeners = |name, kind, help, value: &dyn Fn(&Totals) -> u64| {
-        page.head(name, kind, help);
+        text.head(name, kind, help);
         for (labels, totals) in &listeners {
-            page.sample(name, labels, value(totals));
+            text.sample(name, labels, value(totals));
         }
     };
     of_listeners(
@@ -45,7 +45,7 @@ pub(super) fn page(board: &Registry) -> String {
         &|totals| totals.left,
     );
 
-    page.head(
+    text.head(
         "ptunnel_carried_bytes_total",
         "counter",
         "Bytes carried to their end, from clients (upload) and to them (download).",
@@ -54,28 +54,28 @@ pub(super) fn page(board: &Registry) -> String {
         let traffic = totals.carried;
         for (direction, bytes) in &[("upload", traffic.upload), ("download", traffic.download)] {
             let labels = format!("{},direction=\"{}\"", labels, direction);
-            page.sample("ptunnel_carried_bytes_total", &labels, bytes);
+            text.sample("ptunnel_carried_bytes_total", &labels, bytes);
         }
     }
 
-    page.head(
+    text.head(
         "ptunnel_tunnel_open_seconds",
         "histogram",
         "From a client's arrival to its open tunnel.",
     );
     for (labels, totals) in &listeners {
         let bucket = "ptunnel_tunnel_open_seconds_bucket";
-        for (bound, count) in totals.opening.cumulated() {
-            page.sample(bucket, &format!("{},le=\"{}\"", labels, bound), count);
+        for (bound, count) in totals.opening.cumulative() {
+            text.sample(bucket, &format!("{},le=\"{}\"", labels, bound), count);
         }
         let count = totals.opening.count();
-        page.sample(bucket, &format!("{},le=\"+Inf\"", labels), count);
+        text.sample(bucket, &format!("{},le=\"+Inf\"", labels), count);
         let sum = Decimal(totals.opening.sum);
-        page.sample("ptunnel_tunnel_open_seconds_sum", labels, sum);
-        page.sample("ptunnel_tunnel_open_seconds_count", labels, count);
+        text.sample("ptunnel_tunnel_open_seconds_sum", labels, sum);
+        text.sample("ptunnel_tunnel_open_seconds_count", labels, count);
     }
 
-    page.head(
+    text.head(
         "ptunnel_tunnels_ended_total",
         "counter",
         "Tunnels that ended: closed by both sides, or cut by a broken side, or by silence.",
@@ -83,11 +83,11 @@ pub(super) fn page(board: &Registry) -> String {
     for (labels, totals) in &listeners {
         for (end, count) in ENDS.iter().zip(&totals.ends) {
             let labels = format!("{},end=\"{}\"", labels, end);
-            page.sample("ptunnel_tunnels_ended_total", &labels, count);
+            text.sample("ptunnel_tunnels_ended_total", &labels, count);
         }
     }
 
-    page.head(
+    text.head(
         "ptunnel_tunnels_failed_total",
         "counter",
         "Clients that got no tunnel, by what went wrong.",
@@ -95,64 +95,64 @@ pub(super) fn page(board: &Registry) -> String {
     for (labels, totals) in &listeners {
         for (cause, count) in Cause::ALL.iter().zip(&totals.failures) {
             let labels = format!("{},cause=\"{}\"", labels, cause.label());
-            page.sample("ptunnel_tunnels_failed_total", &labels, count);
+            text.sample("ptunnel_tunnels_failed_total", &labels, count);
         }
     }
 
     let name = "ptunnel_clients_turned_away_total";
-    page.head(
+    text.head(
         name,
         "counter",
         "Connections from addresses that aren't in --allow-from.",
     );
-    page.line(format_args!("{} {}", name, board.turned_away.count()));
+    text.line(format_args!("{} {}", name, registry.turned_away.count()));
 
     let mut of_proxies = |name, kind, help, value: &dyn Fn(&ProxyHealth) -> u64| {
-        page.head(name, kind, help);
-        for (place, (way, standing)) in standings.iter().enumerate() {
+        text.head(name, kind, help);
+        for (place, (way, health)) in proxies.iter().enumerate() {
             let mut labels = format!("proxy=\"{}\"", Label(way));
             if are_listed {
-                // One may be in the list twice.
+                // A list can contain one proxy twice.
                 labels = format!("place=\"{}\",{}", place + 1, labels);
             }
-            page.sample(name, &labels, value(standing));
+            text.sample(name, &labels, value(health));
         }
     };
     of_proxies(
         "ptunnel_proxy_in_use",
         "gauge",
         "Whether it is this proxy of the list that new tunnels go through.",
-        &|standing| standing.is_in_use as u64,
+        &|health| health.is_in_use as u64,
     );
     of_proxies(
         "ptunnel_proxy_down",
         "gauge",
         "Whether the proxy failed and hasn't answered since.",
-        &|standing| standing.is_down as u64,
+        &|health| health.is_down as u64,
     );
     of_proxies(
         "ptunnel_proxy_avoided",
         "gauge",
         "Whether the proxy failed in the last 30 seconds and isn't asked first.",
-        &|standing| standing.is_avoided as u64,
+        &|health| health.is_avoided as u64,
     );
     of_proxies(
         "ptunnel_proxy_answers_total",
         "counter",
         "Requests that the proxy answered, be it with a refusal.",
-        &|standing| standing.answers,
+        &|health| health.answers,
     );
     of_proxies(
         "ptunnel_proxy_failures_total",
         "counter",
         "Attempts to use the proxy that failed.",
-        &|standing| standing.failures,
+        &|health| health.failures,
     );
-    page.process(board);
-    page.0
+    text.process(registry);
+    text.0
 }
 
-fn labels(listener: &Listener) -> String {
+fn labels(listener: &ListenerEntry) -> String {
     format!(
         "listen=\"{}\",destination=\"{}\"",
         Label(&listener.name),
@@ -160,9 +160,9 @@ fn labels(listener: &Listener) -> String {
     )
 }
 
-struct Page(String);
+struct MetricsText(String);
 
-impl Page {
+impl MetricsText {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         self.line(format_args!("# HELP {} {}", name, help));
         self.line(format_args!("# TYPE {} {}", name, kind));
@@ -177,9 +177,12 @@ impl Page {
         let _ = writeln!(self.0, "{}", line);
     }
 
-    /// What Prometheus's own libraries tell of a process, as far as a look into /proc does.
-    fn process(&mut self, board: &Registry) {
-        let started = board.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    /// Adds the metrics of the process under the names of Prometheus's client libraries.
+    fn process(&mut self, registry: &Registry) {
+        let started = registry
+            .started
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let name = "process_start_time_seconds";
         self.head(name, "gauge", "Start of the process, in Unix time.");
         self.line(format_args!("{} {}", name, Decimal(started)));
@@ -191,7 +194,7 @@ impl Page {
         if let Ok(open) = fs::read_dir("/proc/self/fd") {
             let name = "process_open_fds";
             self.head(name, "gauge", "Open descriptors.");
-            // Without the one that is being read.
+            // The directory itself is open, too.
             let count = open.count().saturating_sub(1);
             self.line(format_args!("{} {}", name, count));
         }
@@ -205,7 +208,7 @@ fn resident() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// The value of a label, between its quotes.
+/// Displays as the value of a label, to be put between quotes.
 struct Label<'a>(&'a str);
 
 impl fmt::Display for Label<'_> {

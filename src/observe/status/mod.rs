@@ -1,14 +1,15 @@
-//! `--status`: how it goes, for Prometheus, for whatever supervises us, and for people.
+//! The HTTP server of `--status`: a page for people, JSON, Prometheus metrics and a health check.
 //!
 //! ```text
-//!   tallies of the listeners ──▶ Board ──┬──▶ metrics   /metrics
-//!   standings of the proxies ──▶   │     ├──▶ json      /status.json ◀── page  /
-//!                       History ◀──┘     └──▶ probe     /healthz
+//!   stats of the listeners ──▶ Registry ──┬──▶ metrics   /metrics
+//!   health of the proxies  ──▶    │       ├──▶ json      /status.json ◀── page  /
+//!                       History ◀─┘       └──▶ probe     /healthz
 //! ```
 //!
-//! All of it is plain blocking code on a few threads of its own, so that no tunnel waits for who
-//! looks, and every engine shows the same. Nothing here holds a secret: a proxy is shown as its
-//! address, an error as the log has it.
+//! Plain blocking code on a few threads of its own: no tunnel waits for a reader of the page, and
+//! every engine serves the same. Must not hold a future, nor a secret: a proxy is shown by its address,
+//! an error by its text in the log. Only [`listener`](crate::listener) uses it: at the start it calls
+//! [`bind`] and [`start`], and at each reload it publishes the next [`Snapshot`](registry::Snapshot).
 
 mod history;
 mod http;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use std::thread;
 
 use self::history::History;
-use self::page::Page;
+use self::page::StatusPage;
 use self::probe::Prober;
 use crate::config::StatusSpec;
 use crate::error::Error;
@@ -32,48 +33,48 @@ use crate::listener::bind::bind_on;
 
 pub(crate) use self::registry::{Registry, SnapshotBuilder};
 
-/// Listens where it shall be looked at.
+/// Binds the address of `--status`.
 ///
 /// # Errors
 ///
-/// Why that can't be.
+/// [`Error`] of the listener when the address can't be resolved or bound.
 pub(crate) fn bind(spec: &StatusSpec) -> Result<TcpListener, Error> {
     let bound = bind_on(&spec.bind, spec.port, TcpListener::bind);
     bound.map_err(|e| e.listening_for("--status"))
 }
 
-/// What answers questions.
+/// What the threads of the server share.
 struct Status {
-    board: Arc<Registry>,
+    registry: Arc<Registry>,
     history: History,
-    page: Page,
+    page: StatusPage,
     prober: Prober,
-    /// Only this machine can ask.
+    /// Whether the server listens on loopback alone.
     is_local: bool,
 }
 
-/// Begins to answer who asks there, and returns what is to be said of it.
+/// Starts the server's threads; returns the line that announces it.
 ///
 /// # Errors
 ///
-/// When there are no threads for it.
-pub(crate) fn start(listening: TcpListener, board: &Arc<Registry>) -> Result<String, Error> {
+/// When a thread can't be started.
+pub(crate) fn start(listener: TcpListener, registry: &Arc<Registry>) -> Result<String, Error> {
     let failed = |e| Error::other("cannot start the status page", e);
-    let address = listening.local_addr().map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
     let status = Arc::new(Status {
-        board: board.clone(),
-        history: History::new(board.scene().totals()),
-        page: Page::new(board.host.as_deref()),
+        registry: registry.clone(),
+        history: History::new(registry.snapshot().totals()),
+        page: StatusPage::new(registry.host.as_deref()),
         prober: Prober::default(),
         is_local: address.ip().is_loopback(),
     });
-    let (looking, answering) = (status.clone(), status);
+    let (sampled, served) = (status.clone(), status);
     spawn("history", move || loop {
         thread::sleep(history::STEP);
-        looking.history.note(looking.board.scene().totals());
+        sampled.history.record(sampled.registry.snapshot().totals());
     })
     .map_err(failed)?;
-    spawn("status", move || http::serve(&listening, &answering)).map_err(failed)?;
+    spawn("status", move || http::serve(&listener, &served)).map_err(failed)?;
     Ok(format!("status on http://{}/", address))
 }
 

@@ -1,4 +1,4 @@
-//! The page: three files in one, so that nothing is fetched but the numbers.
+//! The page for people: HTML, style and script in one document, which fetches `/status.json` alone.
 
 use std::fmt::{self, Write};
 
@@ -10,22 +10,23 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 const FRAME: &str = include_str!("page.html");
 
-/// The page, and what a browser may do for it.
-pub(super) struct Page {
+/// The page and its security policy.
+pub(super) struct StatusPage {
     pub(super) text: String,
-    /// Content-Security-Policy: this style and this script, by their digests, and questions to us.
+    /// Value of Content-Security-Policy: allows this style and this script, by their digests, and
+    /// requests to this server.
     pub(super) policy: String,
 }
 
-impl Page {
-    pub(super) fn new(host: Option<&str>) -> Page {
+impl StatusPage {
+    pub(super) fn new(host: Option<&str>) -> StatusPage {
         let host = host.map(Markup);
         let (title, on) = match &host {
             Some(host) => (format!("{} – ptunnel", host), format!("on {}", host)),
             None => ("ptunnel".into(), String::new()),
         };
         let frame = FRAME.replace("{TITLE}", &title).replace("{ON}", &on);
-        Page {
+        StatusPage {
             text: frame.replace("{STYLE}", STYLE).replace("{SCRIPT}", SCRIPT),
             policy: format!(
                 "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; \
@@ -37,7 +38,7 @@ impl Page {
     }
 }
 
-/// Text between tags.
+/// Displays as text between tags.
 struct Markup<'a>(&'a str);
 
 impl fmt::Display for Markup<'_> {
@@ -66,21 +67,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_called_by_its_host() {
-        let text = Page::new(Some("a<b>&c")).text;
+    fn names_its_host() {
+        let text = StatusPage::new(Some("a<b>&c")).text;
         assert!(text.contains("<title>a&lt;b&gt;&amp;c – ptunnel</title>"));
         assert!(text.contains(">on a&lt;b&gt;&amp;c</span>"));
-        assert!(Page::new(None).text.contains("<title>ptunnel</title>"));
+        assert!(StatusPage::new(None)
+            .text
+            .contains("<title>ptunnel</title>"));
     }
 
     #[test]
-    fn is_one_file_that_asks_nobody_else() {
-        let text = Page::new(Some("host")).text;
+    fn loads_nothing_from_elsewhere() {
+        let text = StatusPage::new(Some("host")).text;
         assert!(!text.contains("{TITLE}") && !text.contains("{ON}"));
         assert!(!text.contains("{STYLE}") && !text.contains("{SCRIPT}"));
         for outside in &["http:", "https:", "src=", "@import", "url("] {
             let found = text.find(outside).map(|at| &text[at..]);
-            // A namespace is a name, and nobody asks there.
+            // A namespace is only a name; browsers don't fetch it.
             let is_name = found.map_or(false, |found| {
                 found.starts_with("http://www.w3.org/2000/svg")
             });

@@ -1,4 +1,4 @@
-//! A real CONNECT, to see whether a client would get its tunnel.
+//! `/healthz/probe`: opens a tunnel through the proxy, as for a client, and closes it again.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,55 +10,55 @@ use crate::os::semaphore::Turn;
 use crate::text::seconds::Took;
 use crate::upstream::Tunnel;
 
-/// No phase of a probe takes longer.
-const LONGEST: Duration = Duration::from_secs(4);
+/// Upper bound of the timeout of each phase.
+const MAX_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long its outcome stands for the next who asks: nobody makes us knock at a proxy all day.
-const STANDS: Duration = Duration::from_secs(5);
+/// Time for which a result answers further requests, so that they don't flood the proxy.
+const RESULT_AGE: Duration = Duration::from_secs(5);
 
-/// So many ask for it at once: the others' seats are for who asks something else.
-const MOST: usize = 4;
+/// Maximum number of requests that wait for a probe: the other threads serve other requests.
+const MAX_WAITING: usize = 4;
 
-/// Makes one probe at a time, and few.
+/// Runs one probe at a time, and remembers its result.
 #[derive(Default)]
 pub(super) struct Prober {
-    asking: Arc<AtomicUsize>,
-    last: Mutex<Option<(Instant, Outcome)>>,
+    waiting: Arc<AtomicUsize>,
+    last: Mutex<Option<(Instant, ProbeResult)>>,
 }
 
-/// What to tell, and whether it is good.
-type Outcome = Result<String, String>;
+/// The text of the response; `Err` when no tunnel can be opened.
+type ProbeResult = Result<String, String>;
 
-/// Probes are not told of step by step.
-struct Nobody;
+/// Ignores the steps.
+struct NoObserver;
 
-impl Observer for Nobody {}
+impl Observer for NoObserver {}
 
 impl Prober {
-    /// Whether the tunnel can be opened, now or a few seconds ago.
-    pub(super) fn probe(&self, tunnel: &Tunnel, timeouts: &Timeouts) -> Outcome {
-        let _turn = Turn::take(&self.asking, MOST)
+    /// Returns whether the tunnel can be opened, now or within the last [`RESULT_AGE`].
+    pub(super) fn probe(&self, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
+        let _permit = Turn::take(&self.waiting, MAX_WAITING)
             .ok_or("a probe is under way, and others wait for it already")?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((when, outcome)) = &*last {
-            if when.elapsed() < STANDS {
-                return outcome.clone();
+        if let Some((when, result)) = &*last {
+            if when.elapsed() < RESULT_AGE {
+                return result.clone();
             }
         }
-        let outcome = knock(tunnel, timeouts);
-        *last = Some((Instant::now(), outcome.clone()));
-        outcome
+        let result = open_tunnel(tunnel, timeouts);
+        *last = Some((Instant::now(), result.clone()));
+        result
     }
 }
 
-fn knock(tunnel: &Tunnel, timeouts: &Timeouts) -> Outcome {
+fn open_tunnel(tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
     let timeouts = Timeouts {
-        connect: timeouts.connect.min(LONGEST),
-        handshake: timeouts.handshake.min(LONGEST),
+        connect: timeouts.connect.min(MAX_TIMEOUT),
+        handshake: timeouts.handshake.min(MAX_TIMEOUT),
         ..timeouts.clone()
     };
     let start = Instant::now();
-    match Probe::new(&timeouts, &mut Nobody).open(tunnel) {
+    match Probe::new(&timeouts, &mut NoObserver).open(tunnel) {
         Ok(opened) => {
             let took = Took(start.elapsed());
             let (destination, via) = (tunnel.destination(), opened.via);

@@ -54,7 +54,7 @@ pub(crate) fn carry<C: Transport + 'static>(
         // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
         // made of its types: its parts would be shared, and no longer inlined.
         let client = client.unchecked();
-        match (Upstream::bare(stream), line.meter()) {
+        match (Upstream::bare(stream), line.byte_recorder()) {
             (Ok(stream), None) => {
                 let relay = engine.links.relay_01(client, stream, ());
                 Either::B(relay.then(|end| Ok(line.log(end))))

@@ -36,7 +36,10 @@ pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     // Boxed: an idle tunnel shall not weigh what opening it took.
     let admitted = Box::pin(admit(engine, spare, client, visit, guests)).await?;
     if let Some((client, way, line)) = admitted {
-        let end = engine.links.carry_opened(client, way, line.meter()).await;
+        let end = engine
+            .links
+            .carry_opened(client, way, line.byte_recorder())
+            .await;
         line.log(end);
     }
     Ok(())

@@ -43,7 +43,7 @@ impl<L: Links> Engine<L> {
         // Boxed: an idle tunnel shall not weigh what opening it took.
         let admitted = Box::pin(self.admit(spare, client, visit, policy)).await?;
         if let Some((client, upstream, line)) = admitted {
-            let end = match line.meter() {
+            let end = match line.byte_recorder() {
                 None => self.links.relay(client, upstream, ()).await,
                 meter => {
                     // Of other types, as in a tunnel.

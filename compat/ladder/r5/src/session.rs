@@ -61,7 +61,7 @@ impl<L: Connect> Engine<L> {
         };
         let line = visit.opened(destination, via);
         // The usual relay knows its socket, and that nobody looks.
-        let end = match (Upstream::bare(stream), line.meter()) {
+        let end = match (Upstream::bare(stream), line.byte_recorder()) {
             (Ok(stream), None) => self.links.relay(client, stream, ()).await,
             (stream, meter) => relay_boxed(&self.links, client, stream, meter).await,
         };

@@ -1,0 +1,83 @@
+//! A live tunnel and the bytes that its relay records.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::config::Destination;
+use crate::observe::logging::context::Origin;
+use crate::observe::session::Traffic;
+use crate::upstream::UpstreamPath;
+
+/// An open tunnel. Its relay alone writes the byte counts; the status server reads them.
+#[derive(Debug)]
+pub(crate) struct LiveTunnel {
+    pub(crate) client: Origin,
+    pub(crate) destination: Destination,
+    pub(crate) via: UpstreamPath,
+    /// Time at which the tunnel was opened.
+    pub(crate) since: SystemTime,
+    upload: AtomicU64,
+    download: AtomicU64,
+}
+
+impl LiveTunnel {
+    /// A tunnel that opens now.
+    pub(crate) fn new(client: Origin, destination: Destination, via: UpstreamPath) -> LiveTunnel {
+        LiveTunnel {
+            client,
+            destination,
+            via,
+            since: SystemTime::now(),
+            upload: AtomicU64::new(0),
+            download: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn write(&self, carried: Traffic) {
+        self.upload.store(carried.upload, Ordering::Relaxed);
+        self.download.store(carried.download, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes that were delivered so far.
+    pub(crate) fn read(&self) -> Traffic {
+        Traffic {
+            upload: self.upload.load(Ordering::Relaxed),
+            download: self.download.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Records the bytes that a relay delivers.
+///
+/// `()` records nothing: without `--status` a relay spends no instruction on it.
+pub trait ByteRecorder {
+    /// Records the totals so far. Called at the end of each poll.
+    fn note(&self, carried: Traffic);
+}
+
+impl ByteRecorder for () {
+    #[inline]
+    fn note(&self, _: Traffic) {}
+}
+
+/// Records into a [`LiveTunnel`]: two plain stores, no atomic addition.
+#[derive(Debug)]
+pub struct TunnelBytes(pub(super) Arc<LiveTunnel>);
+
+impl ByteRecorder for TunnelBytes {
+    #[inline]
+    fn note(&self, carried: Traffic) {
+        self.0.write(carried);
+    }
+}
+
+/// For relays that are rare enough to check at run time.
+impl<R: ByteRecorder> ByteRecorder for Option<R> {
+    #[inline]
+    fn note(&self, carried: Traffic) {
+        if let Some(recorder) = self {
+            recorder.note(carried);
+        }
+    }
+}
