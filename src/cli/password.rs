@@ -11,10 +11,11 @@ use clap::ArgMatches;
 use super::env::Environment;
 use super::file_mode;
 use super::options::one;
-use crate::config::{Credentials, Host, Login, Netrc, ProxySpec, ProxyUrl, Secret, TlsSpec};
+use crate::config::{
+    Credentials, Host, Login, Netrc, ProxyDefaults, ProxySpec, ProxyUrl, Secret, TlsSpec,
+};
 use crate::error::Error;
 use crate::text::escape::Escaped;
-use crate::upstream::pac::ProxyDefaults;
 
 /// Asks a person for a password; the text says whose.
 pub type Prompt<'a> = &'a dyn Fn(&str) -> io::Result<Secret>;
@@ -142,9 +143,13 @@ impl<'a> Passwords<'a> {
     }
 
     /// What is for the proxies that a PAC file names, of whom nobody can be asked then.
-    pub(super) fn outfit(&self, path: &str, tls: &Option<TlsSpec>) -> Result<ProxyDefaults, Error> {
+    pub(super) fn proxy_defaults(
+        &self,
+        path: &str,
+        tls: &Option<TlsSpec>,
+    ) -> Result<ProxyDefaults, Error> {
         let netrc = self.netrc.clone();
-        let mut outfit = ProxyDefaults {
+        let mut proxy_defaults = ProxyDefaults {
             tls: tls.clone(),
             netrc,
             ..ProxyDefaults::default()
@@ -161,12 +166,12 @@ impl<'a> Passwords<'a> {
                 }
                 given => given,
             };
-            outfit.user = Some(user.clone());
+            proxy_defaults.user = Some(user.clone());
             if let Some(password) = password {
-                outfit.credentials = Some(Credentials::new(user, password)?);
+                proxy_defaults.credentials = Some(Credentials::new(user, password)?);
             }
         }
-        Ok(outfit)
+        Ok(proxy_defaults)
     }
 
     /// With what the netrc file knows: of this user, or of any when nobody else was named.

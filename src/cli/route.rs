@@ -92,7 +92,7 @@ pub(super) fn route(
         ));
     }
     let pac = match pac {
-        Some(path) => Some(Pac::read(path, passwords.outfit(path, &tls)?)?),
+        Some(path) => Some(Pac::read(path, passwords.proxy_defaults(path, &tls)?)?),
         None => None,
     };
     Ok(Route {

@@ -18,6 +18,7 @@ mod log;
 mod netrc;
 mod pattern;
 mod proxy;
+mod proxy_defaults;
 mod tls;
 mod tunnel;
 
@@ -44,6 +45,7 @@ pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{DnsMode, Protocol, ProxySpec, ProxyUrl};
+pub use self::proxy_defaults::ProxyDefaults;
 pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
 pub use self::tunnel::{Entrance, TunnelSpec, TunnelUrl};
 

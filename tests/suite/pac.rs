@@ -4,7 +4,8 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use ptunnel::upstream::pac::{Pac, ProxyDefaults};
+use ptunnel::config::ProxyDefaults;
+use ptunnel::upstream::pac::Pac;
 
 use crate::route::{origin, proxy};
 use crate::serve::granted;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{shown, ProxyDefaults};
-use crate::config::{Protocol, ProxySpec, ProxyUrl};
+use super::shown;
+use crate::config::{Protocol, ProxyDefaults, ProxySpec, ProxyUrl};
 
 /// No answer names more ways, and none is longer.
 const MOST: usize = 64;

@@ -22,7 +22,6 @@ mod host_functions;
 mod interpreter;
 #[cfg(feature = "pac")]
 mod process;
-mod proxy_defaults;
 #[cfg(feature = "pac")]
 mod script;
 
@@ -31,11 +30,10 @@ use std::time::Duration;
 pub(crate) use self::answer::Verdict;
 #[cfg(not(feature = "pac"))]
 use self::disabled::Script;
-pub use self::proxy_defaults::ProxyDefaults;
 #[cfg(feature = "pac")]
 use self::script::Script;
 
-use crate::config::HostPort;
+use crate::config::{HostPort, ProxyDefaults};
 use crate::error::{Error, Seconds};
 use crate::text::escape::shown;
 

@@ -1,28 +1,29 @@
-//! What proxies are spoken to with that nobody has named yet.
+//! Settings of proxies that the configuration doesn't name.
 
-use crate::config::{Credentials, Login, Netrc, Protocol, ProxySpec, ProxyUrl, Secret, TlsSpec};
+use super::{Credentials, Login, Netrc, Protocol, ProxySpec, ProxyUrl, Secret, TlsSpec};
 use crate::error::Error;
 
-/// Credentials and TLS for whichever proxies a file names.
+/// Credentials and TLS for the proxies that a PAC file names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProxyDefaults {
     /// The user of `--user`.
     pub user: Option<String>,
-    /// With a password that is for each HTTP proxy.
+    /// Username and password for every HTTP proxy.
     pub credentials: Option<Credentials>,
-    /// Who we are to the others, by their hosts.
+    /// Credentials of the other proxies, by host.
     pub netrc: Netrc,
-    /// What proxies with HTTPS are spoken to in.
+    /// TLS for `HTTPS` proxies.
     pub tls: Option<TlsSpec>,
 }
 
 impl ProxyDefaults {
-    /// The proxy with its credentials, and with TLS if it wants that.
+    /// Adds credentials, and TLS where the URL asks for it.
     ///
     /// # Errors
     ///
-    /// When its protocol has no room for them; when there is no TLS for it.
-    pub(super) fn complete(&self, url: ProxyUrl) -> Result<ProxySpec, Error> {
+    /// A usage error if the credentials are longer than the proxy's protocol allows, or if the URL
+    /// asks for TLS and there are no settings for it.
+    pub(crate) fn complete(&self, url: ProxyUrl) -> Result<ProxySpec, Error> {
         let given = match url.protocol {
             Protocol::Http => self.credentials.clone(),
             Protocol::Socks5(_) | Protocol::Socks4(_) => None,
@@ -38,7 +39,8 @@ impl ProxyDefaults {
         url.with(credentials, tls)
     }
 
-    /// What the netrc file knows: of this user, or of any when nobody else was named.
+    /// Returns the netrc file's credentials for the host: those of `user` if it is set, else the
+    /// first.
     fn known(&self, url: &ProxyUrl) -> Result<Option<Credentials>, Error> {
         let login = self.netrc.find(&url.address.host, self.user.as_deref());
         let pair = login.and_then(|Login { user, password }| {
@@ -53,8 +55,8 @@ impl ProxyDefaults {
             .transpose()
     }
 
-    /// Whether there is a password or a key in it.
-    pub(super) fn has_credentials(&self) -> bool {
+    /// Whether it holds a password or a private key.
+    pub(crate) fn has_credentials(&self) -> bool {
         let has_key = self.tls.as_ref().map_or(false, TlsSpec::has_key);
         self.credentials.is_some() || self.netrc != Netrc::default() || has_key
     }
@@ -64,49 +66,49 @@ impl ProxyDefaults {
 mod tests {
     use super::*;
 
-    fn user(outfit: &ProxyDefaults, url: &str) -> Option<String> {
-        let spec = outfit.complete(url.parse().unwrap()).unwrap();
+    fn user(defaults: &ProxyDefaults, url: &str) -> Option<String> {
+        let spec = defaults.complete(url.parse().unwrap()).unwrap();
         let credentials = spec.credentials.as_ref();
         credentials.map(|known| format!("{}:{}", known.user(), known.password().reveal()))
     }
 
     #[test]
-    fn what_is_for_http_proxies_no_socks_proxy_is_told() {
-        let outfit = ProxyDefaults {
+    fn a_socks_proxy_never_gets_the_credentials_for_http_proxies() {
+        let defaults = ProxyDefaults {
             user: Some("joe".into()),
             credentials: Credentials::new("joe", Secret::new("x")).ok(),
             ..ProxyDefaults::default()
         };
-        assert_eq!(user(&outfit, "http://a:1").as_deref(), Some("joe:x"));
-        assert_eq!(user(&outfit, "socks5h://a:1"), None);
-        assert_eq!(user(&outfit, "socks4://a:1"), None);
-        assert!(outfit.has_credentials() && !ProxyDefaults::default().has_credentials());
+        assert_eq!(user(&defaults, "http://a:1").as_deref(), Some("joe:x"));
+        assert_eq!(user(&defaults, "socks5h://a:1"), None);
+        assert_eq!(user(&defaults, "socks4://a:1"), None);
+        assert!(defaults.has_credentials() && !ProxyDefaults::default().has_credentials());
     }
 
-    /// In the clear it would have heard the password.
+    /// Otherwise the password would travel in the clear.
     #[cfg(feature = "tls")]
     #[test]
-    fn a_proxy_that_wants_tls_is_not_spoken_to_without() {
+    fn a_proxy_that_needs_tls_is_an_error_without_it() {
         let url = "https://a:1".parse().unwrap();
         let why = ProxyDefaults::default().complete(url).unwrap_err();
         assert_eq!(why.to_string(), "there is no TLS for it");
     }
 
     #[test]
-    fn the_netrc_file_tells_by_host_and_for_the_user_that_was_given() {
+    fn the_netrc_file_is_searched_by_host_and_user() {
         let netrc = "machine a login joe password x machine a login ann password y \
                      machine b login bob";
-        let mut outfit = ProxyDefaults {
+        let mut defaults = ProxyDefaults {
             netrc: Netrc::read(netrc).unwrap(),
             ..ProxyDefaults::default()
         };
-        assert_eq!(user(&outfit, "http://a:1").as_deref(), Some("joe:x"));
-        assert_eq!(user(&outfit, "socks5h://a:1").as_deref(), Some("joe:x"));
-        assert_eq!(user(&outfit, "socks4a://a:1").as_deref(), Some("joe:"));
-        assert_eq!(user(&outfit, "http://b:1"), None, "it has no password");
-        assert_eq!(user(&outfit, "socks4://b:1").as_deref(), Some("bob:"));
-        assert_eq!(user(&outfit, "http://c:1"), None);
-        outfit.user = Some("ann".into());
-        assert_eq!(user(&outfit, "http://a:1").as_deref(), Some("ann:y"));
+        assert_eq!(user(&defaults, "http://a:1").as_deref(), Some("joe:x"));
+        assert_eq!(user(&defaults, "socks5h://a:1").as_deref(), Some("joe:x"));
+        assert_eq!(user(&defaults, "socks4a://a:1").as_deref(), Some("joe:"));
+        assert_eq!(user(&defaults, "http://b:1"), None, "it has no password");
+        assert_eq!(user(&defaults, "socks4://b:1").as_deref(), Some("bob:"));
+        assert_eq!(user(&defaults, "http://c:1"), None);
+        defaults.user = Some("ann".into());
+        assert_eq!(user(&defaults, "http://a:1").as_deref(), Some("ann:y"));
     }
 }
