@@ -8,7 +8,7 @@ use super::password::{Missing, Named, Passwords};
 use super::{env::Environment, tls};
 use crate::config::{Family, HostPort, NoProxy, Protocol, ProxySpec, ProxyUrl, Route, TlsPeer};
 use crate::error::Error;
-use crate::upstream::pac::Pac;
+use crate::upstream::pac;
 
 /// What the tunnels may lead to.
 pub(super) struct Reach<'a> {
@@ -92,7 +92,7 @@ pub(super) fn route(
         ));
     }
     let pac = match pac {
-        Some(path) => Some(Pac::read(path, passwords.proxy_defaults(path, &tls)?)?),
+        Some(path) => Some(pac::read(path, passwords.proxy_defaults(path, &tls)?)?),
         None => None,
     };
     Ok(Route {

@@ -62,7 +62,7 @@ impl Summary<'_> {
             return writeln!(f, " directly");
         }
         if let Some(pac) = &route.pac {
-            write!(f, " as {} says", pac.name())?;
+            write!(f, " as {} says", pac.name)?;
         }
         for (place, proxy) in route.proxies.iter().enumerate() {
             let before = if place == 0 { " through" } else { ", then" };

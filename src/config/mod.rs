@@ -16,6 +16,7 @@ mod host;
 mod inherited_socket;
 mod log;
 mod netrc;
+mod pac_file;
 mod pattern;
 mod proxy;
 mod proxy_defaults;
@@ -30,7 +31,6 @@ use ::log::LevelFilter;
 
 use crate::error::Error;
 use crate::text::escape::Escaped;
-use crate::upstream::pac::Pac;
 
 pub use self::auth_schemes::{Scheme, Schemes};
 pub use self::cidr::{Cidr, CidrList};
@@ -43,6 +43,7 @@ pub use self::host::{Bind, Host, HostPort, ListenSpec};
 pub use self::inherited_socket::Passed;
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
+pub use self::pac_file::PacFile;
 pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{DnsMode, Protocol, ProxySpec, ProxyUrl};
 pub use self::proxy_defaults::ProxyDefaults;
@@ -213,7 +214,7 @@ pub struct Route {
     /// Tried in order for each new tunnel.
     pub proxies: Vec<ProxySpec>,
     /// Says which they are, in their place.
-    pub pac: Option<Pac>,
+    pub pac: Option<PacFile>,
     /// Those behind whichever of them is used, each reached through the one before it.
     pub via: Vec<ProxySpec>,
     /// Destinations that are reached without a proxy.
@@ -331,10 +332,10 @@ impl Config {
         let destinations = self.destinations().flat_map(|destination| &destination.tls);
         let proxies = self.route.all_proxies().flat_map(|proxy| &proxy.tls);
         let mut keys = proxies.chain(destinations);
-        let pac = self.route.pac.as_ref();
+        let pac = self.route.pac.as_ref().map(|pac| &pac.proxy_defaults);
         all.any(Option::is_some)
             || keys.any(TlsSpec::has_key)
-            || pac.map_or(false, Pac::has_credentials)
+            || pac.map_or(false, ProxyDefaults::has_credentials)
     }
 }
 

@@ -56,7 +56,7 @@ impl ProxyDefaults {
     }
 
     /// Whether it holds a password or a private key.
-    pub(crate) fn has_credentials(&self) -> bool {
+    pub(super) fn has_credentials(&self) -> bool {
         let has_key = self.tls.as_ref().map_or(false, TlsSpec::has_key);
         self.credentials.is_some() || self.netrc != Netrc::default() || has_key
     }

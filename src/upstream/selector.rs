@@ -24,7 +24,7 @@ enum Choice {
     /// The same for each destination.
     Listed(Arc<ProxyPool>),
     /// As the file says, for each.
-    Decided(Pac, Arc<Named>),
+    Decided(Arc<Pac>, Arc<Named>),
 }
 
 /// How to get to a destination.
@@ -44,7 +44,7 @@ impl ProxySelector {
         let direct_after = Some(proxies.len()).filter(|_| is_last);
         let common = Arc::new(Common::new(route));
         let choice = match &common.route.pac {
-            Some(pac) => Choice::Decided(pac.clone(), Arc::default()),
+            Some(pac) => Choice::Decided(Arc::new(Pac::new(pac.clone())), Arc::default()),
             None => Choice::Listed(Arc::new(ProxyPool::new(&common, proxies, direct_after))),
         };
         ProxySelector {
@@ -103,7 +103,7 @@ impl ProxySelector {
 /// What a PAC file is to be asked for one client. Cheap to clone, and to send to another thread.
 #[derive(Clone)]
 pub struct PacQuery {
-    pac: Pac,
+    pac: Arc<Pac>,
     named: Arc<Named>,
     common: Arc<Common>,
     destination: HostPort,
@@ -136,8 +136,7 @@ impl PacQuery {
     ///
     /// When it isn't an answer.
     pub fn failover(&self, said: &str) -> Result<Failover, Error> {
-        let verdict = self.pac.read_answer(said);
-        let verdict = verdict.map_err(|why| self.pac.undecided(&self.destination, why))?;
+        let verdict = self.pac.verdict(&self.destination, said)?;
         let lineup = self.named.lineup(&self.common, self.file(), verdict);
         let ways = lineup.ways(self.is_onlooker);
         Ok(Failover::new(ways))
@@ -167,7 +166,7 @@ impl fmt::Display for ProxySelector {
             return f.write_str("directly");
         }
         match &route.pac {
-            Some(pac) => write!(f, "as {} says", pac.name())?,
+            Some(pac) => write!(f, "as {} says", pac.name)?,
             None if route.proxies.is_empty() => return f.write_str("directly"),
             None => {}
         }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use ptunnel::config::ProxyDefaults;
-use ptunnel::upstream::pac::Pac;
+use ptunnel::upstream::pac;
 
 use crate::route::{origin, proxy};
 use crate::serve::granted;
@@ -651,7 +651,7 @@ fn a_file_that_can_not_be_used_ends_it_at_the_start_with_2() {
 fn a_program_that_is_not_prepared_for_it_is_told_how() {
     let folder = TempDir::new();
     let file = folder.file("corp.pac", saying("return 'DIRECT'"));
-    let why = Pac::read(&file, ProxyDefaults::default())
+    let why = pac::read(&file, ProxyDefaults::default())
         .unwrap_err()
         .to_string();
     assert!(why.contains("ptunnel::upstream::pac::enable()"), "{}", why);

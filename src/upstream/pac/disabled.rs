@@ -1,26 +1,27 @@
-//! A build without the feature `pac`: no script can be read, and what takes one is never called.
+//! A build without the feature `pac`: no PAC file can be read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::HostPort;
 use crate::error::Error;
 
-/// There is none: this was built without the feature `pac`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Script {}
+const WHY: &str = "this ptunnel was built without PAC files (the cargo feature pac)";
+
+/// Stands in for the script of a PAC file.
+#[derive(Debug)]
+pub(super) struct Script;
 
 impl Script {
-    pub(super) fn read(_path: &str) -> Result<Script, Error> {
-        Err(Error::usage(
-            "this ptunnel was built without PAC files (the cargo feature pac)",
-        ))
+    pub(super) fn read(_path: &str) -> Result<(String, String), Error> {
+        Err(Error::usage(WHY))
     }
 
-    pub(super) fn name(&self) -> &str {
-        match *self {}
+    pub(super) fn new(_name: String, _text: Arc<str>) -> Script {
+        Script
     }
 
     pub(super) fn ask(&self, _: &HostPort, _: Duration) -> Result<String, String> {
-        match *self {}
+        Err(WHY.into())
     }
 }

@@ -1,13 +1,14 @@
-//! Proxy auto-configuration (PAC) files: JavaScript that says, for each destination, through which
-//! proxies.
+//! Proxy auto-configuration (PAC) files: JavaScript that chooses the proxies for each destination.
 //!
-//! A [`Pac`] is a file that was read and found to run; [`ask`](Pac::ask) calls its FindProxyForURL,
-//! and a `Verdict` is what that said. `prelude.js` is what the file may call. Asking takes its
-//! time, since the file may look names up: engines do it where they resolve names. Whether a proxy
-//! that was named can be used, and which one is next, is [`upstream`](crate::upstream)'s.
+//! Holds what reads such a file ([`read`]), calls its FindProxyForURL (`Pac::ask`) and parses the
+//! result (`Verdict`). Must not hold proxies or what is known of them: [`upstream`](crate::upstream)
+//! turns a verdict into candidates, and is the only user, besides `cli` for [`read`] and [`enable`].
 //!
-//! The file runs in a child process: `process` is what its parent sees of it, `child` what it is, and
-//! `interpreter` what it does. A program says with [`enable`] that it can be started as one.
+//! A call blocks, since the file can look up names: engines make it where they resolve names.
+//!
+//! The file runs in a child process. `process` is the parent's side of it, `child` its main loop, and
+//! `interpreter` the JavaScript engine in it, with the functions of `prelude.js` and
+//! `host_functions`. A program calls [`enable`] so that it can be started as that child.
 
 mod answer;
 #[cfg(feature = "pac")]
@@ -27,20 +28,20 @@ mod script;
 
 use std::time::Duration;
 
-pub(crate) use self::answer::Verdict;
+pub(super) use self::answer::Verdict;
 #[cfg(not(feature = "pac"))]
 use self::disabled::Script;
 #[cfg(feature = "pac")]
 use self::script::Script;
 
-use crate::config::{HostPort, ProxyDefaults};
+use crate::config::{HostPort, PacFile, ProxyDefaults};
 use crate::error::{Error, Seconds};
 use crate::text::escape::shown;
 
-/// No answer takes longer, however much time there is for connecting.
+/// The longest that a call may take; the connect timeout can be shorter.
 pub const LONGEST: Duration = Duration::from_secs(5);
 
-/// Makes PAC files usable in this program; without it [`Pac::read`] fails. Call it first in `main`.
+/// Makes PAC files usable in this program; without it [`read`] fails. Call it first in `main`.
 ///
 /// A PAC file runs in a child process, which is this program started again under another name, with
 /// nothing but a socket to its parent. In that process this function serves the parent and doesn't
@@ -50,62 +51,70 @@ pub fn enable() {
     child::enable();
 }
 
-/// A file, and what the proxies that it names are spoken to with. Cheap to clone, and to send to
-/// another thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pac {
+/// Reads a PAC file, and runs it up to the first call of FindProxyForURL. Blocks for at most
+/// [`LONGEST`].
+///
+/// # Errors
+///
+/// A usage error that names the file: it is a URL, can't be read, has more than 1 MiB, or holds a
+/// NUL; the script throws (with the line) or runs too long; the child process can't be started; or
+/// ptunnel was built without the feature `pac`.
+pub fn read(path: &str, proxy_defaults: ProxyDefaults) -> Result<PacFile, Error> {
+    let (name, text) = Script::read(path)?;
+    Ok(PacFile {
+        name,
+        text: text.into(),
+        proxy_defaults,
+    })
+}
+
+/// A PAC file with the processes that run it.
+#[derive(Debug)]
+pub(super) struct Pac {
     script: Script,
-    outfit: ProxyDefaults,
+    file: PacFile,
 }
 
 impl Pac {
-    /// Reads the file, and runs it as far as it runs before it is asked.
+    /// Starts no process: the first call does.
+    pub(super) fn new(file: PacFile) -> Pac {
+        let script = Script::new(file.name.clone(), file.text.clone());
+        Pac { script, file }
+    }
+
+    /// Returns the file's path, escaped for messages.
+    pub(super) fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    /// Returns what FindProxyForURL returns for `destination`. Blocks for at most `limit`.
     ///
     /// # Errors
     ///
-    /// Why it can't be used, with the line.
-    pub fn read(path: &str, outfit: ProxyDefaults) -> Result<Pac, Error> {
-        let script = Script::read(path)?;
-        Ok(Pac { script, outfit })
-    }
-
-    /// The file's name, fit to be shown.
-    pub fn name(&self) -> &str {
-        self.script.name()
-    }
-
-    /// What the file says of a destination; blocks, until the limit at most.
-    ///
-    /// # Errors
-    ///
-    /// What it threw; that there was no answer within the limit.
-    pub fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, Error> {
+    /// The script threw, or the limit is over; the error names file and destination.
+    pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, Error> {
         let answer = self.script.ask(destination, limit);
         answer.map_err(|why| self.undecided(destination, why))
     }
 
-    /// Why the file is of no help with a destination.
-    pub(crate) fn undecided(&self, destination: &HostPort, why: String) -> Error {
+    /// Makes the error of a file that names no proxy for `destination`.
+    fn undecided(&self, destination: &HostPort, why: String) -> Error {
         Error::undecided(self.name(), destination.clone(), why)
     }
 
-    /// The same, when there was no answer within the limit.
-    pub(crate) fn late(&self, destination: &HostPort, limit: Duration) -> Error {
+    /// Makes the error of a file that didn't answer within the limit.
+    pub(super) fn late(&self, destination: &HostPort, limit: Duration) -> Error {
         self.undecided(destination, late(limit))
     }
 
-    /// What an answer of it says, its proxies with our credentials and TLS.
+    /// Parses an answer, and completes its proxies with the file's proxy defaults.
     ///
     /// # Errors
     ///
-    /// Why it isn't an answer.
-    pub(crate) fn read_answer(&self, said: &str) -> Result<Verdict, String> {
-        Verdict::read(said, &self.outfit)
-    }
-
-    /// Whether there is a password or a key in it.
-    pub fn has_credentials(&self) -> bool {
-        self.outfit.has_credentials()
+    /// The answer is too long, or names only proxies that ptunnel can't use.
+    pub(super) fn verdict(&self, destination: &HostPort, answer: &str) -> Result<Verdict, Error> {
+        let verdict = Verdict::read(answer, &self.file.proxy_defaults);
+        verdict.map_err(|why| self.undecided(destination, why))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A file's text, and the processes that run it.
+//! The text of a PAC file, and the processes that run it.
 
 use std::fmt;
 use std::fs::File;
@@ -16,43 +16,28 @@ use crate::error::Error;
 use crate::os::semaphore::Turn;
 use crate::text::escape::Escaped;
 
-/// No file is longer: 1 MiB, as for browsers.
+/// Bytes of the longest file: 1 MiB, as in browsers.
 const MOST: u64 = 1024 * 1024;
 
-/// Questions under way at once. One is until the last name is looked up for it, which can take longer
-/// than anybody waits: more would be threads without end.
+/// Calls at once. A call counts until its last name lookup ends, which can be after its limit:
+/// without a bound the number of threads would grow.
 const AT_ONCE: usize = 64;
 
-/// Processes that wait for the next question.
+/// Processes that are kept for the next call.
 const IDLE: usize = 8;
 
-/// A file that was read, and ran.
-#[derive(Clone)]
+/// A script, and the idle processes in which it is loaded.
 pub(super) struct Script {
-    source: Arc<Source>,
-    /// They have answered, and keep the file's variables.
-    idle: Arc<Mutex<Vec<Process>>>,
+    name: String,
+    text: Arc<str>,
+    /// Each has answered a call, and keeps the script's variables.
+    idle: Mutex<Vec<Process>>,
     under_way: Arc<AtomicUsize>,
 }
 
-/// A file's name, and what it holds.
-#[derive(PartialEq, Eq)]
-struct Source {
-    name: String,
-    text: String,
-}
-
-/// As a text: who runs it is no part of it.
-impl PartialEq for Script {
-    fn eq(&self, other: &Script) -> bool {
-        self.source == other.source
-    }
-}
-
-impl Eq for Script {}
-
 impl Script {
-    pub(super) fn read(path: &str) -> Result<Script, Error> {
+    /// Reads a file and runs it once. Returns its name, escaped, and its text.
+    pub(super) fn read(path: &str) -> Result<(String, String), Error> {
         let name = Escaped(path.as_bytes()).to_string();
         let fail = |why: String| Error::usage(format!("--pac '{}': {}", name, why));
         if path.contains("://") {
@@ -63,31 +48,28 @@ impl Script {
             )));
         }
         let text = read_text(path).map_err(fail)?;
-        let script = Script::of(name.clone(), text);
-        // What it found out, such as our address, may have changed when it is asked: the process isn't
-        // kept.
+        let script = Script::new(name.clone(), text.as_str().into());
+        // The process isn't kept: what the script found out while it loaded, such as this machine's
+        // address, can change until the first call.
         let answer = script.load(Instant::now() + LONGEST);
-        answer.map_err(|fault| fail(script.told(fault, LONGEST)))?;
-        Ok(script)
+        answer.map_err(|fault| fail(script.explain(fault, LONGEST)))?;
+        Ok((name, text))
     }
 
-    /// One that hasn't run.
-    fn of(name: String, text: String) -> Script {
+    pub(super) fn new(name: String, text: Arc<str>) -> Script {
         Script {
-            source: Arc::new(Source { name, text }),
-            idle: Arc::default(),
+            name,
+            text,
+            idle: Mutex::default(),
             under_way: Arc::default(),
         }
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.source.name
-    }
-
+    /// Calls FindProxyForURL, in an idle process if there is one.
     pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, String> {
         let question = format!("{} {}", url(destination), host(destination));
         let answer = self.answer(&question, Instant::now() + limit);
-        answer.map_err(|fault| self.told(fault, limit))
+        answer.map_err(|fault| self.explain(fault, limit))
     }
 
     fn answer(&self, question: &str, until: Instant) -> Result<String, Fault> {
@@ -96,8 +78,8 @@ impl Script {
             Some(process) => process,
             None => self.loaded(until, &turn)?,
         };
-        let answer = process.ask(self.name(), (Kind::Ask, question), until, &turn);
-        // Any other may still be at it: it is killed.
+        let answer = process.ask(&self.name, (Kind::Ask, question), until, &turn);
+        // Any other process can still be busy: dropping it kills it.
         if matches!(answer, Ok(_) | Err(Fault::Thrown(_))) {
             self.keep(process);
         }
@@ -108,10 +90,10 @@ impl Script {
         self.loaded(until, &self.turn()?).map(drop)
     }
 
-    /// A new process, in which the file has run.
+    /// Starts a process and loads the script in it.
     fn loaded(&self, until: Instant, turn: &Arc<Turn>) -> Result<Process, Fault> {
         let mut process = Process::start()?;
-        process.ask(self.name(), (Kind::Load, &self.source.text), until, turn)?;
+        process.ask(&self.name, (Kind::Load, &self.text), until, turn)?;
         Ok(process)
     }
 
@@ -141,8 +123,8 @@ impl Script {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A fault in words, with the line as it stands in the file.
-    fn told(&self, fault: Fault, limit: Duration) -> String {
+    /// Describes a fault, with the line of the script.
+    fn explain(&self, fault: Fault, limit: Duration) -> String {
         let Thrown { line, text } = match fault {
             Fault::Late => return late(limit),
             Fault::Busy => return format!("{} earlier questions have not ended yet", AT_ONCE),
@@ -151,7 +133,7 @@ impl Script {
         };
         let text = shown(&text);
         let place = line.checked_sub(1);
-        match place.and_then(|place| self.source.text.lines().nth(place)) {
+        match place.and_then(|place| self.text.lines().nth(place)) {
             Some(code) => format!("line {}: {}, in '{}'", line, text, shown(code)),
             None => text,
         }
@@ -160,11 +142,11 @@ impl Script {
 
 impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Script({:?})", self.name())
+        write!(f, "Script({:?})", self.name)
     }
 }
 
-/// As UTF-8, or else as ISO 8859-1: of either it is ASCII that counts.
+/// Decodes UTF-8, or else ISO 8859-1: only the ASCII in it matters.
 fn read_text(path: &str) -> Result<String, String> {
     let mut bytes = Vec::new();
     File::open(path)
@@ -184,8 +166,7 @@ fn read_text(path: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
-/// As browsers have it: without a path, which a tunnel doesn't see, and without the scheme's own
-/// port.
+/// Returns the URL that browsers pass for an HTTPS request: without a path, and without port 443.
 fn url(destination: &HostPort) -> String {
     let HostPort { host, port } = destination;
     let authority = match port {
@@ -195,7 +176,7 @@ fn url(destination: &HostPort) -> String {
     format!("https://{}/", authority.to_ascii_lowercase())
 }
 
-/// Without brackets.
+/// Returns the host as browsers pass it: in lower case, IPv6 without brackets.
 fn host(destination: &HostPort) -> String {
     match &destination.host {
         Host::Ip(ip) => ip.to_string(),
@@ -212,21 +193,22 @@ mod tests {
 
     fn script(body: &str) -> Script {
         let text = format!("function FindProxyForURL(url, host) {{ {} }}", body);
-        Script::of("it".into(), text)
+        Script::new("it".into(), text.into())
     }
 
     fn ask(script: &Script, limit: Duration) -> Result<String, String> {
         script.ask(&"a:1".parse().unwrap(), limit)
     }
 
-    /// Its processes' ids: those that are idle.
+    /// Ids of the idle processes.
     fn processes(script: &Script) -> Vec<u32> {
         script.idle().iter().map(Process::id).collect()
     }
 
-    /// One call of a built-in function could not be cut short: it held a thread for as long as it took.
+    /// A single call of a built-in function couldn't be interrupted inside the engine, and held its
+    /// thread until it ended.
     #[test]
-    fn what_does_not_end_is_killed() {
+    fn a_script_without_end_is_killed() {
         for body in &[
             "for (;;) {}",
             "for (;;) { try { for (;;) {} } catch (e) {} finally {} }",
@@ -239,20 +221,20 @@ mod tests {
             let asked = script(body);
             assert_eq!(ask(&asked, limit), Err(late(limit)), "{}", body);
             assert!(asked.idle().is_empty());
-            // A last look-up may not have ended yet.
+            // The last name lookup can still be running.
             let end = Instant::now() + LONGEST;
             while asked.under_way.load(Ordering::SeqCst) > 0 {
                 assert!(Instant::now() < end, "{}", body);
                 thread::yield_now();
             }
-            let loaded = Script::of("it".into(), body.to_string());
+            let loaded = Script::new("it".into(), (*body).into());
             let fault = loaded.load(Instant::now() + limit);
             assert_eq!(fault, Err(Fault::Late), "{}", body);
         }
     }
 
     #[test]
-    fn what_nests_without_end_is_an_error_and_no_crash() {
+    fn endless_nesting_is_an_error_and_no_crash() {
         for source in vec![
             "function f() { return f() + 1 } f()".to_string(),
             "function f() { return [1].map(f) } f()".to_string(),
@@ -264,16 +246,16 @@ mod tests {
             "new RegExp(new Array(100000).join('('))".to_string(),
             "JSON.parse(new Array(100000).join('['))".to_string(),
         ] {
-            let script = Script::of("it".into(), source);
+            let script = Script::new("it".into(), source.into());
             let fault = script.load(Instant::now() + LONGEST).unwrap_err();
-            let name = &script.source.text[..30];
+            let name = &script.text[..30];
             assert!(matches!(fault, Fault::Thrown(_)), "{}: {:?}", name, fault);
         }
     }
 
-    /// As when the kernel is short of memory, or the engine is faulty.
+    /// A process can be killed when memory is short, or crash by a fault of the engine.
     #[test]
-    fn a_process_that_is_gone_is_replaced() {
+    fn a_dead_process_is_replaced() {
         let script = script("return 'PROXY ' + host + ':1'");
         let said = || ask(&script, LONGEST).unwrap();
         assert_eq!((said(), said()), ("PROXY a:1".into(), "PROXY a:1".into()));
@@ -286,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_so_many_questions_are_under_way() {
+    fn calls_at_once_are_bounded() {
         let script = script("return 'DIRECT'");
         let said = || ask(&script, LONGEST);
         let take = |_| Turn::take(&script.under_way, AT_ONCE).unwrap();
@@ -301,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_destination_is_told_as_browsers_tell_it() {
+    fn a_destination_is_passed_as_browsers_pass_it() {
         for (text, shown, alone) in &[
             ("Example.org:993", "https://example.org:993/", "example.org"),
             ("example.org:443", "https://example.org/", "example.org"),
