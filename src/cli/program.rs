@@ -64,7 +64,7 @@ fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Res
             Ok(match engine(&config, words.source(answers)) {
                 Ok(()) => 0,
                 Err(e) => {
-                    logging.tell_end(&e);
+                    logging.report_end(&e);
                     e.exit_code()
                 }
             })

@@ -1,8 +1,8 @@
-//! Which connection a log line is about.
+//! The connection that a log line is about.
 //!
-//! Whoever polls for a client does it in the [`scope`](LogContext::scope) of its connection. Lines
-//! that are logged there carry its number, and in JSON its client and its listener, without being
-//! handed any of it.
+//! The engine polls everything of a client in the [`scope`](LogContext::scope) of its connection. Lines
+//! logged there carry the connection's number, and in JSON its client and its listener, without passing
+//! these along.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use crate::config::unmap_ipv4;
 
-/// Where a client comes from, as logs call it.
+/// The origin of a client, as in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Over the network.
+    /// A client over TCP.
     Address(SocketAddr),
-    /// This machine, over a Unix socket.
+    /// A client over a Unix socket.
     Unix,
-    /// Our own standard input and output.
+    /// The standard input and output of this process.
     Stdio,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::Address(address) => match unmap_ipv4(address.ip()) {
-                // As the rest of the log calls it, whatever the listener's family.
+                // Also for a client of an IPv6 listener.
                 IpAddr::V4(ip) => SocketAddr::from((ip, address.port())).fmt(f),
                 IpAddr::V6(_) => address.fmt(f),
             },
@@ -38,14 +38,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Connections are numbered from 1 on, for as long as the process runs.
+/// Number of the next connection; the first is 1.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     static CURRENT: RefCell<Option<LogContext>> = RefCell::new(None);
 }
 
-/// A client's connection, as its log lines name it. Cheap to clone.
+/// A client's connection, as its log lines name it.
 ///
 /// Displays as `127.0.0.1:51234 on 127.0.0.1:8993`: the client, and the listener if there is one.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub struct LogContext {
 }
 
 impl LogContext {
-    /// The context of a connection that was accepted just now, with the next number.
+    /// The context of a new connection, with the next number.
     pub fn new(client: Origin, listener: Option<Arc<str>>) -> LogContext {
         LogContext {
             connection: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -70,22 +70,22 @@ impl LogContext {
         LogScope::of(self).enter(work)
     }
 
-    /// The context of the lines that this thread logs now.
+    /// Returns the context of the lines that this thread logs now.
     pub(crate) fn current() -> Option<LogContext> {
         CURRENT.with(|current| current.borrow().clone())
     }
 
-    /// The number of the connection.
+    /// Returns the number of the connection.
     pub fn connection(&self) -> u64 {
         self.connection
     }
 
-    /// The client.
+    /// Returns the client.
     pub fn client(&self) -> Origin {
         self.client
     }
 
-    /// The listener's name; `None` where nothing listened, as for standard input.
+    /// Returns the listener's name; `None` without a listener, as for standard input.
     pub fn listener(&self) -> Option<&str> {
         self.listener.as_deref()
     }
@@ -101,13 +101,13 @@ impl fmt::Display for LogContext {
     }
 }
 
-/// A context that is entered again and again, as at each poll of a future: that moves it to where
-/// the logger looks for it and back, and clones nothing.
+/// A context that is entered repeatedly, as at each poll of a future. Entering moves the context to
+/// the thread's variable and back; it clones nothing.
 #[derive(Debug)]
 pub struct LogScope(Option<LogContext>);
 
 impl LogScope {
-    /// The scope of this connection.
+    /// Returns the scope of a connection.
     pub fn of(context: &LogContext) -> LogScope {
         LogScope(Some(context.clone()))
     }
@@ -120,7 +120,7 @@ impl LogScope {
     }
 }
 
-/// Restores the former context, after a panic too.
+/// Restores the previous context, after a panic too.
 struct Entered<'a>(&'a mut Option<LogContext>);
 
 impl Drop for Entered<'_> {
@@ -139,9 +139,8 @@ mod tests {
 
     use super::*;
 
-    /// A listener of both families made clients of IPv4 look like others in the log.
     #[test]
-    fn a_client_is_called_the_same_whatever_the_listeners_family() {
+    fn a_client_has_the_same_name_whatever_the_listeners_family() {
         for (address, shown) in &[
             ("[::ffff:10.0.0.1]:5", "10.0.0.1:5"),
             ("10.0.0.1:5", "10.0.0.1:5"),
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_ends_where_it_began_even_in_a_panic() {
+    fn a_scope_restores_the_context_even_in_a_panic() {
         let number = || LogContext::current().map(|context| context.connection);
         let outer = LogContext::new(Origin::Unix, None);
         let inner = LogContext::new(Origin::Stdio, None);

@@ -1,8 +1,8 @@
-//! What a log line says, as data beside its text.
+//! The fields of a log line: values beside its text, by name.
 //!
-//! A line is written once, as people read it. A logger that also wants its parts by name calls
-//! [`want`] at its start; from then on [`log`](fn@log) puts them aside, and the logger takes them with
-//! [`take`]. Nothing from outside becomes a field: the text is never read again.
+//! A logger that writes fields calls [`enable`] at its start; from then on [`log`](fn@log) leaves the
+//! fields of a line to the logger, in a variable of its thread, and the logger calls [`take`]. The text
+//! of a line is never parsed, so nothing in it can become a field.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,45 +13,45 @@ use log::{log, log_enabled, Level};
 
 use crate::observe::logging::context::LogContext;
 
-/// One part of a line.
+/// A field's value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(String),
     Number(u64),
     Duration(Duration),
     List(Vec<String>),
-    /// There is none, and that is known.
+    /// The field is known to have no value, as the proxy of a direct tunnel.
     Null,
 }
 
-/// The parts of a line by name, in their order.
+/// The fields of a line, in their order.
 pub(crate) type Fields = Vec<(&'static str, Value)>;
 
-static ARE_WANTED: AtomicBool = AtomicBool::new(false);
+static ARE_ENABLED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static FIELDS: RefCell<Fields> = RefCell::new(Vec::new());
 }
 
-/// Logs a line with its parts, which are made only if they are wanted.
+/// Logs a line with its fields. Calls `fields` only when the logger writes them.
 pub(crate) fn log(level: Level, text: fmt::Arguments<'_>, fields: impl FnOnce() -> Fields) {
     if !log_enabled!(level) {
         return;
     }
-    if ARE_WANTED.load(Ordering::Relaxed) {
-        FIELDS.with(|kept| kept.replace(fields()));
+    if ARE_ENABLED.load(Ordering::Relaxed) {
+        FIELDS.with(|current| current.replace(fields()));
     }
     log!(level, "{}", text);
-    FIELDS.with(|kept| kept.borrow_mut().clear());
+    FIELDS.with(|current| current.borrow_mut().clear());
 }
 
-/// Has every later line bring its parts: for the logger of a program.
+/// Makes every later line carry its fields.
 #[cfg(feature = "cli")]
-pub(crate) fn want() {
-    ARE_WANTED.store(true, Ordering::Relaxed);
+pub(crate) fn enable() {
+    ARE_ENABLED.store(true, Ordering::Relaxed);
 }
 
-/// The parts of the line that is being logged, those of its connection first: for the logger.
+/// Returns the fields of the line that is being logged, those of its connection first.
 #[cfg(feature = "cli")]
 pub(crate) fn take() -> Fields {
     let mut fields = Fields::new();
@@ -62,12 +62,11 @@ pub(crate) fn take() -> Fields {
             fields.push(("listen", Value::Text(listener.to_string())));
         }
     }
-    fields.append(&mut FIELDS.with(|kept| kept.replace(Vec::new())));
+    fields.append(&mut FIELDS.with(|current| current.replace(Vec::new())));
     fields
 }
 
-/// The beginning of a line about a tunnel: the connection that it is for, if there is one, and its
-/// way.
+/// The beginning of a line about a tunnel: its connection and its path, as far as known.
 pub(crate) struct Heading<'a>(
     pub(crate) Option<&'a LogContext>,
     pub(crate) Option<&'a TunnelPath>,
@@ -84,12 +83,12 @@ impl fmt::Display for Heading<'_> {
     }
 }
 
-/// Where a tunnel leads, and which way, as far as that is known; displays as
+/// The destination and the proxies of a tunnel, as far as known; displays as
 /// `to example.org:22 through proxy.example:3128 via second.example:3128`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TunnelPath {
     destination: String,
-    /// The first proxy and those behind it; without any it is direct.
+    /// The chain of proxies; empty for a direct tunnel, `None` while unknown.
     proxies: Option<Vec<String>>,
 }
 
@@ -136,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_text_for_people_and_data_for_programs() {
+    fn a_path_has_text_and_fields() {
         let path = TunnelPath::to("d:4");
         assert_eq!(path.to_string(), "to d:4");
         assert_eq!(path.fields(), [("destination", Value::Text("d:4".into()))]);

@@ -7,7 +7,7 @@ use crate::observe::logging::field::{Fields, Value};
 use crate::text::escape::Quoted;
 use crate::text::seconds::Decimal;
 
-/// `{"time":…,"level":…,"message":…}`, and after these what the line is about.
+/// Returns `{"time":…,"level":…,"message":…}`, with the fields after these members.
 pub(super) fn line(level: &str, message: &str, fields: Fields) -> String {
     let mut object = String::from("{");
     member(&mut object, "time", Quoted(&now()));
@@ -37,13 +37,13 @@ fn list(texts: &[String]) -> String {
     format!("[{}]", texts.join(","))
 }
 
-/// The time of day.
+/// Returns the current time as in RFC 3339.
 pub(super) fn now() -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     time(since_epoch.unwrap_or_default())
 }
 
-/// In UTC, to the millisecond.
+/// Formats Unix time in UTC, to the millisecond.
 fn time(since_epoch: Duration) -> String {
     let seconds = since_epoch.as_secs();
     let (year, month, day) = date(seconds / 86_400);
@@ -59,9 +59,9 @@ fn time(since_epoch: Duration) -> String {
     )
 }
 
-/// Year, month and day so many days after 1970-01-01, in the Gregorian calendar.
+/// Returns year, month and day of the Gregorian calendar, `days` after 1970-01-01.
 ///
-/// Years begin in March here, so that the leap day is the last of its year.
+/// Years start in March here, so that the leap day is the last of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     const DAYS_OF_400_YEARS: u64 = 146_097;
     const DAYS_FROM_0000_03_01: u64 = 719_468;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_those_of_the_calendar() {
+    fn dates_are_those_of_the_calendar() {
         for (seconds, shown) in &[
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_399, "2000-02-28T23:59:59.000Z"),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_is_about_follows_its_message() {
+    fn fields_follow_the_message() {
         let fields = vec![
             ("client", Value::Text("a \"b\"".into())),
             ("proxy", Value::Null),

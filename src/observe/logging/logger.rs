@@ -1,8 +1,7 @@
-//! Log lines: this crate's, as text or as JSON, on stderr or to syslog.
+//! The program's logger: writes this crate's lines as text or JSON, to stderr or syslog.
 //!
-//! Text carries no time of day unless that is wanted: whoever keeps logs (the journal, syslog, a
-//! container) adds its own.
-//! No line makes a tunnel wait for whoever reads them: what he can't take is lost, and counted.
+//! Text has no time of day unless the user asks for it, since the journal, syslog and containers add
+//! their own. Logging never blocks a tunnel: lines that the reader doesn't take are lost and counted.
 
 use std::env;
 use std::fs;
@@ -15,7 +14,7 @@ use std::thread;
 use log::{error, Level, LevelFilter, Log, Metadata, Record};
 
 use super::json;
-use super::queue::Queue;
+use super::queue::LogQueue;
 use super::syslog::Syslog;
 use crate::config::{LogFormat, LogTarget};
 use crate::error::Error;
@@ -23,11 +22,11 @@ use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
 use crate::os::panics;
 
-/// Starts to log this crate's lines up to `level`, and panics as some of them; with the time of day
-/// in front of those that are text on stderr, if it is wanted. Once per process.
+/// Installs the logger for this crate's lines up to `level`, and for panics. `is_timed` puts the time
+/// of day in front of text lines on stderr. To be called once per process.
 pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed: bool) -> Logging {
     if format == LogFormat::Json {
-        field::want();
+        field::enable();
     }
     let style = match format {
         LogFormat::Json => Style::Json,
@@ -38,14 +37,13 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed:
     };
     let sink = match target {
         LogTarget::Stderr => {
-            let told = move |count| style.lost(count) + "\n";
-            Sink::Stderr(Queue::new(io::stderr(), told))
+            let lost = move |count| style.lost(count) + "\n";
+            Sink::Stderr(LogQueue::new(io::stderr(), lost))
         }
         LogTarget::Syslog(path) => {
             let (syslog, reached) = Syslog::open(path.clone(), style);
             if let Err(e) = reached {
-                // Nobody else can be told.
-                tell_people(&format!(
+                print_on_stderr(&format!(
                     "ptunnel: no syslog at {} yet, log lines are lost until it is there: {}",
                     path.display(),
                     e
@@ -69,46 +67,45 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed:
     logging
 }
 
-/// The log of this process. Dropped, it waits until its lines are written, for as long as somebody
-/// takes them: nothing is lost at the end of the program, however that comes about.
-#[must_use = "what is still to be written is lost at the end of the process"]
+/// The log of this process. Dropping it flushes the lines that are still queued, within a bound on
+/// the time for each.
+#[must_use = "lines that are still queued are lost at the end of the process"]
 pub struct Logging {
     style: Style,
-    /// To stderr.
-    queue: Option<Queue>,
+    /// Lines for stderr; `None` with syslog.
+    queue: Option<LogQueue>,
 }
 
 impl Logging {
-    /// Tells of the error that ends the program.
-    pub fn tell_end(&self, error: &Error) {
+    /// Reports the error that ends the program.
+    pub fn report_end(&self, error: &Error) {
         let text = format!("{}{}", Heading(None, error.path()), error);
         let log = || field::log(Level::Error, format_args!("{}", text), || error.fields());
         match (&self.queue, self.style) {
-            // To people, as they are told what is wrong with a command line.
+            // In the form of an error in the command line.
             (Some(queue), Style::Text { is_timed, .. }) => {
                 queue.push(format!("{}ptunnel: {}\n", time(is_timed), text))
             }
-            // Whoever collects the log wants the last line, too, and in its form.
+            // In the form of the other lines, for the collector of the log.
             (Some(_), Style::Json) => log(),
-            // Who looks why the program is gone may not look there, and it may have been lost.
+            // On stderr too: syslog can be down, and isn't where a user looks first.
             (None, _) => {
                 log();
-                tell_people(&format!("ptunnel: {}", text));
+                print_on_stderr(&format!("ptunnel: {}", text));
             }
         }
     }
 }
 
-/// On stderr, where log lines go elsewhere: so there is room for the few that go there. Nobody
-/// reading is no reason to fail.
-fn tell_people(line: &str) {
+/// Prints a line on stderr while log lines go to syslog. Ignores errors.
+fn print_on_stderr(line: &str) {
     if !is_client_on_stderr() {
         let _ = writeln!(io::stderr(), "{}", line);
     }
 }
 
-/// Whether stderr is the socket that stdin is: inetd's client, to whom these lines would be the
-/// destination's.
+/// Whether stderr is the same socket as stdin, as under inetd: the client would take these lines for
+/// the destination's.
 fn is_client_on_stderr() -> bool {
     let socket = |descriptor| {
         let file = fs::metadata(format!("/proc/self/fd/{}", descriptor)).ok()?;
@@ -132,20 +129,20 @@ struct Logger {
     sink: Sink,
 }
 
-/// What a line looks like.
+/// The format of a line.
 #[derive(Clone, Copy)]
 pub(super) enum Style {
     Text {
-        /// It begins with the time of day.
+        /// Whether the line starts with the time of day.
         is_timed: bool,
-        /// The number of its connection stands in front of the message.
+        /// Whether the connection's number precedes the message.
         is_numbered: bool,
     },
     Json,
 }
 
 enum Sink {
-    Stderr(Queue),
+    Stderr(LogQueue),
     Syslog(Mutex<Syslog>),
 }
 
@@ -199,7 +196,7 @@ impl Style {
         }
     }
 
-    /// In place of so many lines.
+    /// Returns the line that reports `count` lost lines.
     pub(super) fn lost(self, count: u64) -> String {
         let level = name(Level::Warn);
         let message = format!("{} log lines were lost: nobody took them", count);
@@ -210,7 +207,7 @@ impl Style {
     }
 }
 
-/// What stands in front of a line.
+/// Returns the time of day in front of a line, or nothing.
 fn time(is_timed: bool) -> String {
     if is_timed {
         json::now() + " "
@@ -219,8 +216,8 @@ fn time(is_timed: bool) -> String {
     }
 }
 
-/// Has panics told in lines of the log. What std does by itself would wait for whoever reads
-/// stderr; it is left to those who ask for a backtrace.
+/// Logs panics as lines. The standard hook could block on stderr; it stays in place when the user asks
+/// for a backtrace.
 fn log_panics() {
     if env::var_os("RUST_BACKTRACE").is_some() {
         return;

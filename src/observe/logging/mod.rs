@@ -1,6 +1,11 @@
 //! Log lines: their text, their fields as values, and where they go.
 //!
-//! Every part of the crate logs through `field`; the logger itself belongs to the program.
+//! - `field`: logs a line with its fields; `context`: the connection that a line is about. Every part
+//!   of the crate uses these two.
+//! - `logger`, with `json`, `queue` and `syslog`: the program's logger, installed by
+//!   [`init`]; `cli` alone uses it, and builds without the feature `cli` leave it out.
+//!
+//! A line's fields are passed as values: must not parse the text of a line.
 
 pub(crate) mod context;
 pub(crate) mod field;

@@ -1,9 +1,9 @@
 //! Lines to the syslog daemon of this machine, over its Unix datagram socket.
 //!
-//! The form is that of RFC 3164, as syslog(3) writes it, but without a time: the daemon takes the
-//! time at which a line arrives, and one of ours would have to guess its time zone.
-//! A daemon that is busy or gone costs lines, never time: what was lost is counted, and told as
-//! soon as there is somebody to tell.
+//! The format is that of RFC 3164, as syslog(3) writes it, but without a timestamp, which would have to
+//! guess the daemon's time zone: the daemon uses the time of arrival.
+//! While the daemon is busy or gone, lines are lost rather than waited for; their number is reported
+//! as soon as the daemon takes a line again.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -17,7 +17,7 @@ use super::logger::Style;
 /// LOG_DAEMON of syslog(3).
 const FACILITY: u8 = 3;
 
-/// A way to the daemon, which may come and go.
+/// A connection to the daemon, which may be restarted.
 pub(super) struct Syslog {
     path: PathBuf,
     style: Style,
@@ -26,7 +26,8 @@ pub(super) struct Syslog {
 }
 
 impl Syslog {
-    /// Also when there is no daemon yet; then the second value says why.
+    /// Connects to the daemon. Without one, the second value is the error, and [`send`](Syslog::send)
+    /// connects later.
     pub(super) fn open(path: PathBuf, style: Style) -> (Syslog, io::Result<()>) {
         let mut syslog = Syslog {
             path,
@@ -34,15 +35,15 @@ impl Syslog {
             socket: None,
             lost: 0,
         };
-        let reached = syslog.connect();
-        (syslog, reached)
+        let result = syslog.connect();
+        (syslog, result)
     }
 
     /// Sends one line, or counts it as lost.
     pub(super) fn send(&mut self, level: Level, line: &str) {
         if self.lost > 0 {
-            let note = self.style.lost(self.lost);
-            if !self.deliver(Level::Warn, &note) {
+            let report = self.style.lost(self.lost);
+            if !self.deliver(Level::Warn, &report) {
                 self.lost += 1;
                 return;
             }
@@ -56,7 +57,7 @@ impl Syslog {
     fn deliver(&mut self, level: Level, line: &str) -> bool {
         let priority = FACILITY * 8 + severity(level);
         let datagram = format!("<{}>ptunnel[{}]: {}", priority, process::id(), line);
-        // The second time for a daemon that was started anew.
+        // The second attempt is for a daemon that was restarted.
         (0..2).any(|_| self.connect().is_ok() && self.try_send(&datagram))
     }
 
@@ -87,7 +88,7 @@ impl Syslog {
     }
 }
 
-/// Those of syslog(3): err, warning, info, debug.
+/// Returns the severity of syslog(3): err, warning, info or debug.
 fn severity(level: Level) -> u8 {
     match level {
         Level::Error => 3,
