@@ -14,7 +14,8 @@ use std::thread;
 use futures::{Future, Stream};
 use ptunnel::config::{Bind, HostPort, ProxySpec, ServeSpec};
 use ptunnel::engine::io::BoundSocket;
-use ptunnel::engine::{Engine, Listener, Permits, Proxy, Settings, Tunnel};
+use ptunnel::engine::{Engine, Listener, Permits, Settings, Tunnel};
+use ptunnel::inbound::policy::Policy;
 use tokio_core::reactor::Core;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -22,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::new(&core.handle(), Settings::default())?;
 
     let (proxy_address, clients) = listen(&engine)?;
-    let proxy = Proxy::new(ServeSpec {
+    let proxy = Policy::new(ServeSpec {
         bind: Bind::Any, // of interest to those who bind by it
         port: 0,
         credentials: None,
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .handle()
         .spawn(ignoring(clients.for_each(move |client| {
             let origin = client.origin;
-            let session = proxy.serve(client.socket, origin, &serving);
+            let session = serving.serve_inbound(client.socket, origin, &proxy);
             serving
                 .handle()
                 .spawn(session.map_err(|e| eprintln!("proxy: {}", e)));

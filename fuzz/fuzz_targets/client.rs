@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Host, HostPort};
-use ptunnel::inbound::{Handshake, InboundProtocol, Step};
+use ptunnel::inbound::{HandshakeStep, InboundHandshake, InboundProtocol};
 use ptunnel::proto::{Decoded, ConnectHead, RequestBoundary, HEAD_LIMIT};
 use ptunnel_fuzz::{chunked, elements, field};
 
@@ -62,27 +62,27 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Says these bytes to a new handshake, of which `size` are the next piece.
 fn hear(bytes: &[u8], size: fn(&[u8]) -> usize) -> Heard {
-    let mut handshake = Handshake::default();
+    let mut handshake = InboundHandshake::default();
     let mut left = bytes;
     let mut sent = Vec::new();
-    let mut step = Step::Read;
+    let mut step = HandshakeStep::Read;
     let end = loop {
         step = match step {
-            Step::Read if left.is_empty() => break End::Unsaid,
-            Step::Read => {
+            HandshakeStep::Read if left.is_empty() => break End::Unsaid,
+            HandshakeStep::Read => {
                 let (piece, behind) = left.split_at(size(left).min(left.len()));
                 left = behind;
                 handshake.feed(piece)
             }
-            Step::Send(answer) => {
+            HandshakeStep::Send(answer) => {
                 sent.extend(answer);
                 handshake.feed(&[])
             }
-            Step::Asked(asked) => {
+            HandshakeStep::ConnectRequest(asked) => {
                 let rest = [&handshake.into_rest()[..], left].concat();
-                break End::Asked(asked.language, asked.destination, rest);
+                break End::Asked(asked.protocol, asked.destination, rest);
             }
-            Step::Rejection(denied) => break End::Rejection(denied.reply, denied.why),
+            HandshakeStep::Rejection(denied) => break End::Rejection(denied.reply, denied.error.to_string()),
         };
     };
     Heard { sent, end }

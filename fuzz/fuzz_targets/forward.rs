@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::inbound::{Asked, Handshake, Step};
+use ptunnel::inbound::{HandshakeStep, InboundHandshake};
 use ptunnel::proto::RequestBoundary;
 use ptunnel_fuzz::{chunked, elements, field};
 
@@ -58,9 +58,12 @@ fn asked(is_head: bool, is_modern: bool) -> RequestBoundary {
     let method = if is_head { "HEAD" } else { "GET" };
     let version = if is_modern { "1.1" } else { "1.0" };
     let first = format!("{method} http://a/ HTTP/{version}\r\nHost: a\r\n\r\n");
-    let mut handshake = Handshake::default();
+    let mut handshake = InboundHandshake::default();
     let passage = match handshake.feed(&[first.as_bytes(), NEXT].concat()) {
-        Step::Asked(Asked { language, .. }) => language.passage().expect("a request to forward"),
+        HandshakeStep::ConnectRequest(asked) => asked
+            .protocol
+            .request_boundary()
+            .expect("a request to forward"),
         other => panic!("{other:?}"),
     };
     let rest = handshake.into_rest();

@@ -20,7 +20,7 @@ impl fmt::Display for Summary<'_> {
         for entrance in &config.dynamic {
             self.write_entrance(entrance, f)?;
             let user = config.dynamic_user.as_ref();
-            write!(f, " for {}", inbound::languages(user))?;
+            write!(f, " for {}", inbound::protocols(user))?;
             if let Some(user) = user {
                 write!(f, " by {}", user.user())?;
             }

@@ -1,9 +1,11 @@
-//! Clients that name their destination themselves (`-D`): a handshake in front of the chain.
+//! Clients that name their destination (`-D`, `--serve-proxy`): a handshake in front of the tunnel.
 //!
 //! ```text
-//!   handshake ──▶ opening, as for a tunnel ──▶ our answer, if any ──▶ relay
-//!       └───────────────┴──▶ no, in the client's own language, and the end
+//!   handshake ──▶ opening, as for a tunnel ──▶ reply, if any ──▶ relay
+//!       └───────────────┴──▶ rejection, in the client's protocol ──▶ lingering close
 //! ```
+//!
+//! [`Inbound`] says what differs: the protocols, the policy, the replies.
 
 use std::io;
 
@@ -16,101 +18,105 @@ use super::limits::Deadline;
 use super::{AbortOnReset, Engine};
 use crate::engine::io::{poll_io, Rewind, Socket};
 use crate::error::Error;
-use crate::inbound::{ConnectRequest, DynamicConfig, Handshake, Rejection, Step};
+use crate::inbound::{ConnectRequest, HandshakeStep, Inbound, InboundHandshake, Rejection};
 use crate::observe::access_log::ClientSession;
 use crate::os::sys::ReservedFd;
 
-/// What one read asks for: most requests come in one.
+/// Bytes that one read asks for; most requests come in one.
 const CHUNK: usize = 2 * 1024;
 
 impl Engine {
-    /// Serves one client, which belongs to the future, with a descriptor put aside for its way:
-    /// until it has said where to, others who come would take the last.
+    /// Serves a client that names its destination. The client belongs to the future.
     ///
-    /// Fails with what the client was told, or why it couldn't be told anything.
-    pub(super) fn serve_dynamic(
+    /// Fails with what the client was rejected for, or why no reply could be sent.
+    pub fn serve_inbound(
+        &self,
+        client: Socket,
+        session: impl Into<ClientSession>,
+        inbound: &impl Inbound,
+    ) -> impl Future<Item = (), Error = Error> {
+        self.serve_inbound_with(None, client, session.into(), inbound)
+    }
+
+    /// Does the same with a descriptor that is reserved for the destination until the client has
+    /// named it: clients that come meanwhile would take the last one.
+    pub(super) fn serve_inbound_with(
         &self,
         spare: Option<ReservedFd>,
         client: Socket,
-        visit: ClientSession,
-        guests: &DynamicConfig,
+        session: ClientSession,
+        inbound: &impl Inbound,
     ) -> impl Future<Item = (), Error = Error> {
-        let (engine, guests) = (self.clone(), guests.clone());
+        let (engine, inbound) = (self.clone(), inbound.clone());
         let limit = engine.settings().timeouts.handshake;
-        let hear = ReadHandshake::new(client, guests.handshake());
+        let handshake = ReadHandshake::new(client, inbound.handshake());
         let late = || Error::denied("no request within the handshake timeout");
-        let heard = Deadline::new(hear, limit, engine.clock(), late);
-        heard.and_then(move |(client, request)| {
+        let request = Deadline::new(handshake, limit, engine.clock(), late);
+        request.and_then(move |(client, request)| {
             drop(spare);
             match request {
-                Ok(asked) => Either::A(open(client, asked, &guests, visit, engine)),
-                Err(Rejection { reply, why }) => {
-                    Either::B(engine.tell(client, reply, Error::denied(why)))
-                }
+                Ok(request) => Either::A(open(client, request, inbound, session, engine)),
+                Err(rejection) => Either::B(engine.reject(client, rejection)),
             }
         })
     }
 }
 
-/// Connects the client to its destination, or tells it why not. A client that is reset while it
-/// waits ends the opening; that is no error.
+/// Connects the client to its destination, or rejects it. A client that is reset while it waits
+/// ends the opening; that is no error.
 fn open(
     client: Rewind<Socket>,
-    asked: ConnectRequest,
-    guests: &DynamicConfig,
-    visit: ClientSession,
+    request: ConnectRequest,
+    inbound: impl Inbound,
+    session: ClientSession,
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
-    let ConnectRequest {
-        destination,
-        language,
-    } = asked;
-    let tunnel = guests.tunnel(destination.clone());
-    // No answer of it is an error: the client shall be told.
-    let opening = AbortOnReset::new(client, visit.context(), || engine.open(&tunnel).then(Ok));
+    let tunnel = inbound.tunnel(request.destination.clone());
+    // Its error doesn't end the future: the client gets a reply first.
+    let opening = AbortOnReset::new(client, session.context(), || engine.open(&tunnel).then(Ok));
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
-            aio::write_all(client, language.granted())
+            aio::write_all(client, request.protocol.granted())
                 .then(move |answered| match answered {
                     Ok((client, _)) => {
-                        let opened = opened.for_one(language.passage());
-                        Either::A(engine.carry_opened(client, opened, visit, destination))
+                        let opened = opened.ending_at(request.protocol.request_boundary());
+                        Either::A(engine.carry_opened(client, opened, session, request.destination))
                     }
                     Err(e) => {
-                        let error = Error::other("cannot answer", e).to(destination);
+                        let error = Error::other("cannot answer", e).to(request.destination);
                         Either::B(future::err(error))
                     }
                 })
                 .map(drop),
         ),
-        Ok((client, Err(error))) => Either::B(Either::A(engine.tell(
-            client,
-            language.failed(&error),
-            error,
-        ))),
+        Ok((client, Err(error))) => {
+            let rejection = inbound.failed(&request, error);
+            Either::B(Either::A(engine.reject(client, rejection)))
+        }
         Err(e) => {
-            visit.left(&destination, e);
+            session.left(&request.destination, e);
             Either::B(Either::B(future::ok(())))
         }
     })
 }
 
-/// Hears a client out; resolves to what it wants, and the client with what came behind.
+/// Reads a client's request, and sends what the protocol asks for in between. Resolves to the client,
+/// with the bytes that came behind the request in front, and to the request or its rejection.
 struct ReadHandshake<S> {
-    state: Option<Hearing<S>>,
+    state: Option<Handshaking<S>>,
 }
 
-struct Hearing<S> {
+struct Handshaking<S> {
     client: S,
-    handshake: Handshake,
-    /// What is still to be sent.
+    handshake: InboundHandshake,
+    /// Bytes still to be sent.
     answer: Vec<u8>,
 }
 
 impl<S: AsyncRead + AsyncWrite> ReadHandshake<S> {
-    fn new(client: S, handshake: Handshake) -> ReadHandshake<S> {
+    fn new(client: S, handshake: InboundHandshake) -> ReadHandshake<S> {
         ReadHandshake {
-            state: Some(Hearing {
+            state: Some(Handshaking {
                 client,
                 handshake,
                 answer: Vec::new(),
@@ -124,21 +130,24 @@ impl<S: AsyncRead + AsyncWrite> Future for ReadHandshake<S> {
     type Error = Error;
 
     fn poll(&mut self) -> Poll<Self::Item, Error> {
-        let mut hearing = self.state.take().expect("Hear polled after it was done");
-        match hearing.poll()? {
+        let mut handshaking = self
+            .state
+            .take()
+            .expect("ReadHandshake polled after it was done");
+        match handshaking.poll()? {
             Async::Ready(request) => {
-                let client = Rewind::new(hearing.client, hearing.handshake.into_rest());
+                let client = Rewind::new(handshaking.client, handshaking.handshake.into_rest());
                 Ok(Async::Ready((client, request)))
             }
             Async::NotReady => {
-                self.state = Some(hearing);
+                self.state = Some(handshaking);
                 Ok(Async::NotReady)
             }
         }
     }
 }
 
-impl<S: AsyncRead + AsyncWrite> Hearing<S> {
+impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
     fn poll(&mut self) -> Poll<Result<ConnectRequest, Rejection>, Error> {
         loop {
             let step = if self.answer.is_empty() {
@@ -150,15 +159,15 @@ impl<S: AsyncRead + AsyncWrite> Hearing<S> {
                 self.handshake.feed(&[])
             };
             match step {
-                Step::Read => {}
-                Step::Send(answer) => self.answer = answer,
-                Step::ConnectRequest(asked) => return Ok(Async::Ready(Ok(asked))),
-                Step::Rejection(denied) => return Ok(Async::Ready(Err(denied))),
+                HandshakeStep::Read => {}
+                HandshakeStep::Send(answer) => self.answer = answer,
+                HandshakeStep::ConnectRequest(request) => return Ok(Async::Ready(Ok(request))),
+                HandshakeStep::Rejection(rejection) => return Ok(Async::Ready(Err(rejection))),
             }
         }
     }
 
-    fn poll_read(&mut self) -> Poll<Step, Error> {
+    fn poll_read(&mut self) -> Poll<HandshakeStep, Error> {
         let mut chunk = [0; CHUNK];
         let read = poll_io(self.client.read(&mut chunk));
         match try_ready!(read.map_err(|e| Error::left(Some(e)))) {
@@ -187,26 +196,26 @@ mod tests {
     const GREETING: &[u8] = &[5, 1, 0];
     const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
-    fn hear(stream: Script) -> ReadHandshake<Script> {
-        ReadHandshake::new(stream, Handshake::default())
+    fn handshake(stream: Script) -> ReadHandshake<Script> {
+        ReadHandshake::new(stream, InboundHandshake::default())
     }
 
     #[test]
-    fn a_client_may_speak_byte_by_byte() {
+    fn a_request_can_come_byte_by_byte() {
         let all = [GREETING, REQUEST].concat();
         let stream = Script::saying(all.iter().map(|byte| [*byte]));
         let seen = stream.seen();
-        let (client, request) = drive(hear(stream)).unwrap();
+        let (client, request) = drive(handshake(stream)).unwrap();
         assert_eq!(request.unwrap().destination.to_string(), "example.org:22");
         assert_eq!(client.front(), b"");
         assert_eq!(seen.borrow().written, [5, 0]);
     }
 
     #[test]
-    fn a_client_may_say_all_at_once_and_what_follows_is_kept() {
+    fn a_request_can_come_at_once_and_what_follows_is_kept() {
         let all = [GREETING, REQUEST, b"early"].concat();
         let stream = Script::saying(vec![all]);
-        let (client, request) = drive(hear(stream)).unwrap();
+        let (client, request) = drive(handshake(stream)).unwrap();
         assert_eq!(request.unwrap().destination.to_string(), "example.org:22");
         assert_eq!(client.front(), b"early");
     }
@@ -221,7 +230,7 @@ mod tests {
         let writes = vec![Wire::Wait, Wire::Take(1), Wire::Wait, Wire::Take(1)];
         let stream = Script::new(reads, writes);
         let seen = stream.seen();
-        assert!(drive(hear(stream)).unwrap().1.is_ok());
+        assert!(drive(handshake(stream)).unwrap().1.is_ok());
         assert_eq!(seen.borrow().written, [5, 0]);
     }
 
@@ -230,7 +239,7 @@ mod tests {
         let half = [GREETING, &REQUEST[..7]].concat();
         for said in &[&b""[..], GREETING, &half, b"CONNECT a:1 HTTP/1.1\r\n"] {
             let stream = Script::saying(vec![said]);
-            let error = drive(hear(stream)).map(drop).unwrap_err();
+            let error = drive(handshake(stream)).map(drop).unwrap_err();
             assert!(error.is_departure(), "{}", error);
         }
     }

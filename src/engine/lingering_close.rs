@@ -1,4 +1,4 @@
-//! The last word to a client that isn't served.
+//! The close of a connection after a rejection, such that the client can read the reply.
 
 use std::io;
 use std::time::Duration;
@@ -10,28 +10,30 @@ use super::limits::Deadline;
 use super::Engine;
 use crate::engine::io::{Rewind, Socket};
 use crate::error::Error;
+use crate::inbound::Rejection;
 
-/// How long a client that was denied may go on sending, so that it gets to read the answer.
-const PARTING: Duration = Duration::from_secs(2);
-/// How much it may send meanwhile.
-const PARTING_BYTES: u64 = 256 * 1024;
+/// Time for which ptunnel reads on after a rejection.
+const LINGER: Duration = Duration::from_secs(2);
+/// Bytes that ptunnel reads at most meanwhile.
+const LINGER_BYTES: u64 = 256 * 1024;
 
 impl Engine {
-    /// Answers, and fails with `error`, whatever becomes of the answer.
+    /// Sends the reply, lingers, and fails with the rejection's error, whether or not the reply was
+    /// sent.
     ///
-    /// A client that still sends when its connection is closed gets a reset, which may destroy
-    /// the answer before it is read; so what it sends is read, for a while, and left aside.
-    pub(super) fn tell(
+    /// Closing a connection on which the client still sends resets it, which can destroy the reply
+    /// before the client has read it: so ptunnel reads and discards for a while.
+    pub(super) fn reject(
         &self,
         client: Rewind<Socket>,
-        reply: Vec<u8>,
-        error: Error,
+        rejection: Rejection,
     ) -> impl Future<Item = (), Error = Error> {
-        let parting = aio::write_all(client, reply)
+        let Rejection { reply, error } = rejection;
+        let closed = aio::write_all(client, reply)
             .and_then(|(client, _)| aio::shutdown(client))
-            .and_then(|client| aio::copy(io::Read::take(client, PARTING_BYTES), io::sink()))
+            .and_then(|client| aio::copy(io::Read::take(client, LINGER_BYTES), io::sink()))
             .map_err(|e| Error::other("cannot answer", e));
         let late = || Error::denied("");
-        Deadline::new(parting, PARTING, self.clock(), late).then(move |_| future::err(error))
+        Deadline::new(closed, LINGER, self.clock(), late).then(move |_| future::err(error))
     }
 }

@@ -10,8 +10,8 @@ use futures::{Future, Stream};
 use log::{error, info, warn};
 use tokio_core::reactor::{Core, Timeout};
 
-use super::proxy::Proxy;
 use super::reload::{begun, over};
+use super::session::boxed;
 use super::shutdown::{Leader, Shutdown, SignalPipe};
 use super::{Client, ClientSession, Engine, Listener, Permits, Settings};
 use crate::config::Config;
@@ -299,25 +299,22 @@ impl Engine {
             Some(limits) => self.within(limits),
             None => self.clone(),
         };
-        let visit = ClientSession::new(context.clone(), terms.tally.as_ref());
-        let session = match &terms.service {
+        let session = ClientSession::new(context.clone(), terms.tally.as_ref());
+        let served = match &terms.service {
             Service::Tunnel(tunnel) => {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up
-                Either::A(engine.carry(socket, visit, tunnel).map(drop))
+                Either::A(engine.carry(socket, session, tunnel).map(drop))
             }
-            Service::Dynamic(guests) => {
-                // Boxed: the others' idle tunnels shall not weigh what its own do.
-                let session: Box<dyn Future<Item = (), Error = Error>> =
-                    Box::new(engine.serve_dynamic(spare, socket, visit, guests));
-                Either::B(Either::A(session))
-            }
-            Service::Proxy(policy) => {
-                let proxy = Proxy::from(policy.clone());
-                Either::B(Either::B(proxy.serve_with(spare, socket, visit, &engine)))
-            }
+            // Boxed, so that an idle tunnel to a fixed destination doesn't take the room of these.
+            Service::Dynamic(inbound) => Either::B(boxed(
+                engine.serve_inbound_with(spare, socket, session, inbound),
+            )),
+            Service::Proxy(inbound) => Either::B(boxed(
+                engine.serve_inbound_with(spare, socket, session, inbound),
+            )),
         };
         let tally = terms.tally.clone();
-        session.then(move |end| {
+        served.then(move |end| {
             drop(permit);
             if let Err(e) = end {
                 access_log::unserved(&context, tally.as_ref(), &e);

@@ -30,11 +30,11 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The same, for a client that may send one request, and nothing behind it.
-    pub(super) fn for_one(self, passage: Option<RequestBoundary>) -> Opened {
-        match passage {
-            Some(passage) => Opened {
-                stream: forwarding(self.stream, passage),
+    /// Ends what the destination gets at this boundary, if there is one.
+    pub(super) fn ending_at(self, boundary: Option<RequestBoundary>) -> Opened {
+        match boundary {
+            Some(boundary) => Opened {
+                stream: forwarding(self.stream, boundary),
                 ..self
             },
             None => self,

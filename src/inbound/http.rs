@@ -1,60 +1,69 @@
-//! HTTP: CONNECT, as the embedded proxy has it, to any destination; and requests that are sent on.
+//! HTTP requests: CONNECT and forwarded requests of `-D`, CONNECT alone of `--serve-proxy`.
 
 use std::sync::Arc;
 
-use super::{InboundHandshake, InboundProtocol, Step};
+use super::policy::{self, HttpRequest, Policy};
+use super::{HandshakeStep, InboundProtocol, RequestReader};
 use crate::config::Credentials;
-use crate::error::Error;
-use crate::inbound::policy::{self, HttpRejection, Wish, GRANTED};
 use crate::proto::{ConnectHead, HeadReader, HEAD_LIMIT};
 
-/// A client of which the head has come in part.
+/// The head of a client's request, as far as it has come.
 #[derive(Debug)]
-pub(super) struct Http {
+pub(super) struct HttpRequestReader {
     head: HeadReader,
-    /// Who it must be, if not anybody.
-    user: Option<Arc<Credentials>>,
+    rules: Rules,
 }
 
-impl Http {
-    pub(super) fn new(user: Option<Arc<Credentials>>) -> Http {
+/// What a request may ask for.
+#[derive(Debug)]
+enum Rules {
+    /// Any destination, for this user or any client.
+    Any(Option<Arc<Credentials>>),
+    /// A destination that the policy grants.
+    Policy(Policy),
+}
+
+impl HttpRequestReader {
+    /// Returns a reader for `-D`, of clients that must present `user`, if any.
+    pub(super) fn of_user(user: Option<Arc<Credentials>>) -> HttpRequestReader {
+        HttpRequestReader::new(Rules::Any(user))
+    }
+
+    /// Returns a reader for `--serve-proxy`.
+    pub(super) fn of_policy(policy: Policy) -> HttpRequestReader {
+        HttpRequestReader::new(Rules::Policy(policy))
+    }
+
+    fn new(rules: Rules) -> HttpRequestReader {
         let head = HeadReader::new(HEAD_LIMIT);
-        Http { head, user }
+        HttpRequestReader { head, rules }
     }
 }
 
-impl InboundHandshake for Http {
-    fn feed(&mut self, piece: &[u8]) -> Step {
-        match self
-            .head
-            .extend(piece, ConnectHead::decode_whole)
-            .transpose()
-        {
-            None => Step::Read,
-            Some(request) => match policy::wish(request, self.user.as_deref()) {
-                Ok(Wish::Tunnel(destination)) => InboundProtocol::Http.asked(destination),
-                Ok(Wish::Forward(forward)) => {
-                    self.head.put_back(&forward.head);
-                    InboundProtocol::Forward(forward.passage).asked(forward.destination)
-                }
-                Err(denial) => Step::denied(denial.reply(), denial),
-            },
+impl RequestReader for HttpRequestReader {
+    fn feed(&mut self, piece: &[u8]) -> HandshakeStep {
+        let head = self.head.extend(piece, ConnectHead::decode_whole);
+        let head = match head.transpose() {
+            None => return HandshakeStep::Read,
+            Some(head) => head,
+        };
+        let request = match &self.rules {
+            Rules::Any(user) => policy::read_request(head, user.as_deref()),
+            Rules::Policy(policy) => policy
+                .judge(head.map(|(head, _)| head))
+                .map(HttpRequest::Connect),
+        };
+        match request {
+            Ok(HttpRequest::Connect(destination)) => InboundProtocol::Http.asked(destination),
+            Ok(HttpRequest::Forward(forward)) => {
+                self.head.put_back(&forward.head);
+                InboundProtocol::Forward(forward.passage).asked(forward.destination)
+            }
+            Err(rejection) => HandshakeStep::Rejection(rejection.into()),
         }
     }
 
     fn into_rest(self: Box<Self>) -> Vec<u8> {
         self.head.into_rest()
     }
-}
-
-pub(super) fn granted() -> Vec<u8> {
-    GRANTED.to_vec()
-}
-
-pub(super) fn failed(error: &Error) -> Vec<u8> {
-    HttpRejection::unreachable(error).reply()
-}
-
-pub(super) fn unforwarded(error: &Error) -> Vec<u8> {
-    HttpRejection::unforwarded(error).reply()
 }

@@ -1,9 +1,11 @@
-//! Clients that name their destination themselves (`-D`), in SOCKS, with HTTP's CONNECT or with a
-//! request for an `http://` URL, on one port: the first byte tells which.
+//! What clients that name their destination say, and the replies to them.
 //!
-//! From what a client sends to what it asks for, and from how its opening went to what it is told.
-//! Who may ask is judged here, what for hardly is: whoever is served may have what the proxy grants,
-//! and directly, from another machine, anything but this one.
+//! This folder holds the two kinds of [`Inbound`]: [`DynamicConfig`] (`-D`: SOCKS, HTTP CONNECT and
+//! requests for `http://` URLs on one port) and [`policy::Policy`] (`--serve-proxy`: CONNECT alone,
+//! to destinations that an allow list covers, reached directly). Each reads a client's request from
+//! its bytes and words the reply. Nothing here does I/O: `engine` drives both with the same code.
+//!
+//! It may use `proto`, `config`, `upstream` and `error`. `engine` and `listener` use it.
 
 mod http;
 pub mod policy;
@@ -13,70 +15,88 @@ mod socks5;
 use std::fmt;
 use std::sync::Arc;
 
-use self::http::Http;
+use self::http::HttpRequestReader;
 use crate::config::{Credentials, HostPort};
 use crate::error::Error;
 use crate::proto::{self, RequestBoundary, Socks4Server, Socks5Server};
 use crate::upstream::{ProxySelector, Tunnel};
 
-/// Such clients: who they must be, and what carries them. Cheap to clone, and to send to another
-/// thread.
+/// A listener's rules for clients that name their destination.
+pub trait Inbound: Clone + 'static {
+    /// Returns the handshake with a new client.
+    fn handshake(&self) -> InboundHandshake;
+
+    /// Returns the tunnel to a destination that the handshake has granted.
+    fn tunnel(&self, destination: HostPort) -> Tunnel;
+
+    /// Returns the reply to a client whose destination can't be reached, and the error to log.
+    fn failed(&self, request: &ConnectRequest, error: Error) -> Rejection;
+}
+
+/// The rules of a `-D` listener: the user that clients must be, and the proxies that carry them.
+/// Cheap to clone, and to send to another thread.
 #[derive(Clone, Debug)]
 pub struct DynamicConfig {
     gateway: ProxySelector,
     user: Option<Arc<Credentials>>,
-    are_of_others: bool,
+    exclude_local: bool,
 }
 
 impl DynamicConfig {
-    /// Those who are `user`, or anybody, carried by this gateway.
+    /// Returns the rules for clients that present `user`, or for any client if that is `None`.
     pub fn new(gateway: &ProxySelector, user: Option<&Credentials>) -> DynamicConfig {
         DynamicConfig {
             gateway: gateway.clone(),
             user: user.cloned().map(Arc::new),
-            are_of_others: false,
+            exclude_local: false,
         }
     }
 
-    /// The same, where others than this machine can come in: what it serves to itself, and its
-    /// link, is nothing for them.
-    pub fn of_others(self) -> DynamicConfig {
+    /// Excludes this machine and its links from the destinations that are reached directly: for a
+    /// listener that other machines can connect to.
+    pub fn exclude_local(self) -> DynamicConfig {
         DynamicConfig {
-            are_of_others: true,
+            exclude_local: true,
             ..self
         }
     }
 
-    /// To where one of them wants to go.
-    pub fn tunnel(&self, destination: HostPort) -> Tunnel {
+    /// Returns the names of the protocols that clients can speak.
+    pub(crate) fn protocols(&self) -> &'static str {
+        protocols(self.user.as_deref())
+    }
+
+    /// Returns what selects the proxies for these clients.
+    pub fn gateway(&self) -> &ProxySelector {
+        &self.gateway
+    }
+}
+
+impl Inbound for DynamicConfig {
+    fn handshake(&self) -> InboundHandshake {
+        InboundHandshake {
+            state: State::Silent(self.user.clone()),
+        }
+    }
+
+    fn tunnel(&self, destination: HostPort) -> Tunnel {
         let tunnel = Tunnel::of_guest(destination, &self.gateway);
-        if self.are_of_others {
+        if self.exclude_local {
             tunnel.elsewhere()
         } else {
             tunnel
         }
     }
 
-    /// What they may speak.
-    pub(crate) fn languages(&self) -> &'static str {
-        languages(self.user.as_deref())
-    }
-
-    /// What carries them.
-    pub fn gateway(&self) -> &ProxySelector {
-        &self.gateway
-    }
-
-    /// For one who has just come.
-    pub fn handshake(&self) -> Handshake {
-        Handshake {
-            state: State::Silent(self.user.clone()),
-        }
+    fn failed(&self, request: &ConnectRequest, error: Error) -> Rejection {
+        let reply = request.protocol.failed(&error);
+        Rejection { reply, error }
     }
 }
 
-/// What clients may speak who must be `user`, if that is anybody: SOCKS4 has no password.
-pub(crate) fn languages(user: Option<&Credentials>) -> &'static str {
+/// Returns the names of the protocols that clients can speak that must present `user`: SOCKS4 has
+/// no password.
+pub(crate) fn protocols(user: Option<&Credentials>) -> &'static str {
     match user {
         None => "SOCKS and HTTP",
         Some(_) => "SOCKS5 and HTTP",
@@ -84,25 +104,27 @@ pub(crate) fn languages(user: Option<&Credentials>) -> &'static str {
 }
 
 impl PartialEq for DynamicConfig {
-    /// Whether both are the same people, who go the same ways.
+    /// Whether both were configured alike, whatever was learnt of the proxies since.
     fn eq(&self, other: &DynamicConfig) -> bool {
         self.user == other.user
-            && self.are_of_others == other.are_of_others
+            && self.exclude_local == other.exclude_local
             && self.gateway.route() == other.gateway.route()
     }
 }
 
-/// A client heard out, until it has said what it wants; the default hears anybody.
+/// A client's request as it arrives, in whichever protocol the listener speaks. The default is that
+/// of a `-D` listener without a user.
 #[derive(Debug, Default)]
-pub struct Handshake {
+pub struct InboundHandshake {
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// It has said nothing yet, and must be this user, if any.
+    /// No byte has come yet. The client must present these credentials, if any.
     Silent(Option<Arc<Credentials>>),
-    Speaking(Box<dyn InboundHandshake>),
+    /// The protocol is known.
+    Reading(Box<dyn RequestReader>),
 }
 
 impl Default for State {
@@ -111,129 +133,138 @@ impl Default for State {
     }
 }
 
-/// What a client says in one language, as far as its request.
-trait InboundHandshake: fmt::Debug + Send {
-    /// Adds what came.
-    fn feed(&mut self, piece: &[u8]) -> Step;
+/// Reads a client's request in one protocol.
+trait RequestReader: fmt::Debug + Send {
+    /// Adds bytes that came.
+    fn feed(&mut self, piece: &[u8]) -> HandshakeStep;
 
-    /// What came behind the request.
+    /// Returns the bytes that came behind the request.
     fn into_rest(self: Box<Self>) -> Vec<u8>;
 }
 
-/// The dialogue that a client begins with this byte, who must be `user`, if that is anybody.
-fn dialogue(first: u8, user: Option<Arc<Credentials>>) -> Box<dyn InboundHandshake> {
+/// Returns the reader of the protocol that begins with the byte `first`, for clients that must
+/// present `user`, if any.
+fn reader(first: u8, user: Option<Arc<Credentials>>) -> Box<dyn RequestReader> {
     match first {
         proto::VERSION_4 => Box::new(Socks4Server::new(user.is_some())),
         proto::VERSION => Box::new(Socks5Server::new(user)),
-        _ => Box::new(Http::new(user)),
+        _ => Box::new(HttpRequestReader::of_user(user)),
     }
 }
 
-/// What is to be done next.
+/// What the caller of a handshake does next.
 #[derive(Debug)]
-pub enum Step {
-    /// To read on.
+pub enum HandshakeStep {
+    /// Read more, and feed it.
     Read,
-    /// To send this, and to ask again without anything new.
+    /// Send these bytes, then feed nothing.
     Send(Vec<u8>),
-    /// To connect it.
+    /// Connect the client.
     ConnectRequest(ConnectRequest),
-    /// To send it away.
+    /// Send the reply and close.
     Rejection(Rejection),
 }
 
-/// What a client asks for.
+/// A client's request to be connected.
 #[derive(Clone, Debug)]
 pub struct ConnectRequest {
-    /// Where it wants to be connected to.
+    /// The destination that the client named.
     pub destination: HostPort,
-    /// How it is to be told.
-    pub language: InboundProtocol,
+    /// The protocol in which the client gets its reply.
+    pub protocol: InboundProtocol,
 }
 
-/// Why a client isn't served.
-#[derive(Clone, Debug)]
+/// The refusal of a client.
+#[derive(Debug)]
 pub struct Rejection {
-    /// What it is told.
+    /// The bytes to send to the client.
     pub reply: Vec<u8>,
-    /// What the log says.
-    pub why: String,
+    /// The error to log.
+    pub error: Error,
 }
 
-impl Handshake {
-    /// Adds what came.
-    pub fn feed(&mut self, piece: &[u8]) -> Step {
-        if let (State::Silent(user), Some(first)) = (&self.state, piece.first()) {
-            self.state = State::Speaking(dialogue(*first, user.clone()));
-        }
-        match &mut self.state {
-            State::Silent(_) => Step::Read,
-            State::Speaking(dialogue) => dialogue.feed(piece),
+impl InboundHandshake {
+    fn reading(reader: impl RequestReader + 'static) -> InboundHandshake {
+        InboundHandshake {
+            state: State::Reading(Box::new(reader)),
         }
     }
 
-    /// What is for the destination of what came: all behind the request, and the request itself,
-    /// rewritten, where that is to be sent on.
+    /// Adds bytes that came.
+    pub fn feed(&mut self, piece: &[u8]) -> HandshakeStep {
+        if let (State::Silent(user), Some(first)) = (&self.state, piece.first()) {
+            self.state = State::Reading(reader(*first, user.clone()));
+        }
+        match &mut self.state {
+            State::Silent(_) => HandshakeStep::Read,
+            State::Reading(reader) => reader.feed(piece),
+        }
+    }
+
+    /// Returns the bytes for the destination: all that came behind the request, and in front of
+    /// them the rewritten request, where ptunnel forwards it.
     pub fn into_rest(self) -> Vec<u8> {
         match self.state {
             State::Silent(_) => Vec::new(),
-            State::Speaking(dialogue) => dialogue.into_rest(),
+            State::Reading(reader) => reader.into_rest(),
         }
     }
 }
 
-impl Step {
-    fn denied(reply: Vec<u8>, why: impl fmt::Display) -> Step {
-        let why = why.to_string();
-        Step::Rejection(Rejection { reply, why })
+impl HandshakeStep {
+    fn rejected(reply: Vec<u8>, why: impl fmt::Display) -> HandshakeStep {
+        let error = Error::denied(why.to_string());
+        HandshakeStep::Rejection(Rejection { reply, error })
     }
 }
 
-/// What a client speaks, and so is told in.
+/// The protocol of a client's request, and so of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InboundProtocol {
-    /// RFC 9110 §9.3.6.
+    /// HTTP CONNECT (RFC 9110 §9.3.6).
     Http,
-    /// Plain HTTP: a request to be sent on (RFC 9112 §3.2.2), of which the destination gets as much
-    /// as the passage lets through.
+    /// A plain HTTP request that ptunnel forwards (RFC 9112 §3.2.2), and its end: the destination
+    /// gets no byte behind that.
     Forward(RequestBoundary),
     /// SOCKS 4 and 4A.
     Socks4,
-    /// RFC 1928.
+    /// SOCKS 5 (RFC 1928).
     Socks5,
 }
 
 impl InboundProtocol {
-    fn asked(self, destination: HostPort) -> Step {
-        Step::ConnectRequest(ConnectRequest {
+    fn asked(self, destination: HostPort) -> HandshakeStep {
+        HandshakeStep::ConnectRequest(ConnectRequest {
             destination,
-            language: self,
+            protocol: self,
         })
     }
 
-    /// What lets a client's bytes through to its destination, if that isn't all of them.
-    pub fn passage(self) -> Option<RequestBoundary> {
+    /// Returns where the client's bytes to its destination end, where that isn't the end of its
+    /// connection.
+    pub fn request_boundary(self) -> Option<RequestBoundary> {
         match self {
-            InboundProtocol::Forward(passage) => Some(passage),
+            InboundProtocol::Forward(boundary) => Some(boundary),
             InboundProtocol::Http | InboundProtocol::Socks4 | InboundProtocol::Socks5 => None,
         }
     }
 
-    /// The answer to a client whose destination is connected; nothing where that has the word.
+    /// Returns the reply to a client that is connected to its destination; empty where the
+    /// destination itself replies.
     pub fn granted(self) -> Vec<u8> {
         match self {
-            InboundProtocol::Http => http::granted(),
+            InboundProtocol::Http => policy::GRANTED.to_vec(),
             InboundProtocol::Forward(_) => Vec::new(),
             InboundProtocol::Socks4 => socks4::granted(),
             InboundProtocol::Socks5 => socks5::granted(),
         }
     }
 
-    /// The answer to one whose destination can't be.
+    /// Returns the reply to a client whose destination can't be reached.
     pub fn failed(self, error: &Error) -> Vec<u8> {
         match self {
-            InboundProtocol::Http => http::failed(error),
-            InboundProtocol::Forward(_) => http::unforwarded(error),
+            InboundProtocol::Http => policy::HttpRejection::unreachable(error).reply(),
+            InboundProtocol::Forward(_) => policy::HttpRejection::unforwarded(error).reply(),
             InboundProtocol::Socks4 => socks4::failed(),
             InboundProtocol::Socks5 => socks5::failed(error),
         }
@@ -251,116 +282,125 @@ mod tests {
         Decoded, Forward, HttpRefusal, Refusal, Response, SocksRefusal, HEAD_LIMIT,
     };
 
-    fn denied(bytes: &[u8]) -> Rejection {
-        match Handshake::default().feed(bytes) {
-            Step::Rejection(denied) => denied,
+    fn rejected(bytes: &[u8]) -> Rejection {
+        match InboundHandshake::default().feed(bytes) {
+            HandshakeStep::Rejection(rejection) => rejection,
             other => panic!("{:?}", other),
         }
     }
 
     #[test]
-    fn the_first_byte_tells_the_language() {
-        let mut http = Handshake::default();
-        assert!(matches!(http.feed(b""), Step::Read));
+    fn the_first_byte_decides_the_protocol() {
+        let mut http = InboundHandshake::default();
+        assert!(matches!(http.feed(b""), HandshakeStep::Read));
         assert!(matches!(
             http.feed(b"CONNECT [::1]:22 HTTP/1.1\r\n"),
-            Step::Read
+            HandshakeStep::Read
         ));
         match http.feed(b"\r\nSSH-") {
-            Step::ConnectRequest(asked) => {
-                assert_eq!(asked.language, InboundProtocol::Http);
+            HandshakeStep::ConnectRequest(asked) => {
+                assert_eq!(asked.protocol, InboundProtocol::Http);
                 assert_eq!(asked.destination.to_string(), "[::1]:22");
             }
             other => panic!("{:?}", other),
         }
         assert_eq!(http.into_rest(), b"SSH-");
 
-        let mut socks = Handshake::default();
-        assert!(matches!(socks.feed(&[5]), Step::Read));
-        assert!(matches!(socks.feed(&[1, 0]), Step::Send(_)));
+        let mut socks = InboundHandshake::default();
+        assert!(matches!(socks.feed(&[5]), HandshakeStep::Read));
+        assert!(matches!(socks.feed(&[1, 0]), HandshakeStep::Send(_)));
         match socks.feed(b"\x05\x01\x00\x03\x01a\x00\x16SSH-") {
-            Step::ConnectRequest(asked) => {
-                assert_eq!(asked.language, InboundProtocol::Socks5);
+            HandshakeStep::ConnectRequest(asked) => {
+                assert_eq!(asked.protocol, InboundProtocol::Socks5);
                 assert_eq!(asked.destination.to_string(), "a:22");
             }
             other => panic!("{:?}", other),
         }
         assert_eq!(socks.into_rest(), b"SSH-");
 
-        let mut older = Handshake::default();
-        assert!(matches!(older.feed(&[4]), Step::Read));
-        match older.feed(b"\x01\x00\x16\x00\x00\x00\x01\x00a\x00SSH-") {
-            Step::ConnectRequest(asked) => {
-                assert_eq!(asked.language, InboundProtocol::Socks4);
+        let mut socks4 = InboundHandshake::default();
+        assert!(matches!(socks4.feed(&[4]), HandshakeStep::Read));
+        match socks4.feed(b"\x01\x00\x16\x00\x00\x00\x01\x00a\x00SSH-") {
+            HandshakeStep::ConnectRequest(asked) => {
+                assert_eq!(asked.protocol, InboundProtocol::Socks4);
                 assert_eq!(asked.destination.to_string(), "a:22");
             }
             other => panic!("{:?}", other),
         }
-        assert_eq!(older.into_rest(), b"SSH-");
+        assert_eq!(socks4.into_rest(), b"SSH-");
     }
 
     #[test]
-    fn who_must_be_somebody_is_asked_in_every_language() {
-        let route = Route::default();
+    fn a_user_is_required_in_every_protocol() {
         let joe = Credentials::new("joe", Secret::new("x")).unwrap();
-        let guests = DynamicConfig::new(&ProxySelector::new(route), Some(&joe));
-        let ask = |said: &[u8]| guests.handshake().feed(said);
+        let inbound = DynamicConfig::new(&ProxySelector::new(Route::default()), Some(&joe));
+        let ask = |said: &[u8]| inbound.handshake().feed(said);
         match ask(b"CONNECT a:22 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\n\r\n") {
-            Step::ConnectRequest(asked) => assert_eq!(asked.destination.to_string(), "a:22"),
+            HandshakeStep::ConnectRequest(asked) => {
+                assert_eq!(asked.destination.to_string(), "a:22")
+            }
             other => panic!("{:?}", other),
         }
         match ask(b"CONNECT a:22 HTTP/1.1\r\n\r\n") {
-            Step::Rejection(denied) => assert!(denied.reply.starts_with(b"HTTP/1.1 407 ")),
+            HandshakeStep::Rejection(denied) => assert!(denied.reply.starts_with(b"HTTP/1.1 407 ")),
             other => panic!("{:?}", other),
         }
-        assert!(matches!(ask(&[5, 1, 2]), Step::Send(answer) if answer == [5, 2]));
-        assert!(matches!(ask(&[5, 1, 0]), Step::Rejection(_)));
+        assert!(matches!(ask(&[5, 1, 2]), HandshakeStep::Send(answer) if answer == [5, 2]));
+        assert!(matches!(ask(&[5, 1, 0]), HandshakeStep::Rejection(_)));
         match ask(b"\x04\x01\x00\x16\x7f\x00\x00\x01joe\x00") {
-            Step::Rejection(denied) => assert_eq!(denied.reply[..2], [0, 91]),
+            HandshakeStep::Rejection(denied) => assert_eq!(denied.reply[..2], [0, 91]),
             other => panic!("{:?}", other),
         }
     }
 
     #[test]
-    fn a_request_to_be_sent_on_is_put_in_front_of_what_follows() {
+    fn a_forwarded_request_precedes_what_follows() {
         let said = b"PUT http://a:8/b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe";
-        let mut http = Handshake::default();
+        let mut http = InboundHandshake::default();
         let (asked, last) = said.split_at(said.len() - 3);
-        assert!(matches!(http.feed(asked), Step::Read));
-        let language = match http.feed(last) {
-            Step::ConnectRequest(asked) => {
+        assert!(matches!(http.feed(asked), HandshakeStep::Read));
+        let protocol = match http.feed(last) {
+            HandshakeStep::ConnectRequest(asked) => {
                 assert_eq!(asked.destination.to_string(), "a:8");
-                asked.language
+                asked.protocol
             }
             other => panic!("{:?}", other),
         };
-        assert_eq!(language.granted(), b"");
+        assert_eq!(protocol.granted(), b"");
         let all = http.into_rest();
         let head = b"PUT /b HTTP/1.1\r\nHost: a:8\r\nContent-Length: 5\r\n\
                      Connection: close\r\n\r\n";
         assert_eq!(all, [&head[..], b"he"].concat());
-        let mut passage = language.passage().unwrap();
+        let mut passage = protocol.request_boundary().unwrap();
         assert_eq!(passage.take(&all), Ok(all.len()));
         assert_eq!(passage.take(b"lloGET /"), Ok(3));
-        assert_eq!(InboundProtocol::Http.passage(), None);
+        assert_eq!(InboundProtocol::Http.request_boundary(), None);
     }
 
     #[test]
-    fn everything_else_is_denied_in_its_own_language() {
-        let bind = denied(&[4, 2]);
+    fn everything_else_is_rejected_in_its_own_protocol() {
+        let bind = rejected(&[4, 2]);
         assert_eq!((bind.reply[0], bind.reply[1]), (0, 91));
-        assert!(bind.why.contains("BIND"), "{}", bind.why);
-        let get = denied(b"GET / HTTP/1.1\r\n\r\n");
+        assert!(bind.error.to_string().contains("BIND"), "{}", bind.error);
+        let get = rejected(b"GET / HTTP/1.1\r\n\r\n");
         assert!(get.reply.starts_with(b"HTTP/1.1 400 "));
-        let portless = denied(b"CONNECT a HTTP/1.1\r\n\r\n");
+        let portless = rejected(b"CONNECT a HTTP/1.1\r\n\r\n");
         assert!(portless.reply.starts_with(b"HTTP/1.1 400 "));
-        let rubbish = denied(b"\x17\n");
+        let rubbish = rejected(b"\x17\n");
         assert!(rubbish.reply.starts_with(b"HTTP/1.1 400 "));
-        assert!(rubbish.why.contains("not HTTP/1"), "{}", rubbish.why);
-        // Without a line end among its bytes it waited for the handshake timeout.
-        let tls = denied(b"\x16\x03\x01\x02");
+        assert!(
+            rubbish.error.to_string().contains("not HTTP/1"),
+            "{}",
+            rubbish.error
+        );
+        // It has no line end: ptunnel once waited for the handshake timeout.
+        let tls = rejected(b"\x16\x03\x01\x02");
         assert!(tls.reply.starts_with(b"HTTP/1.1 400 "));
-        assert!(tls.why.contains("not HTTP/1 but TLS"), "{}", tls.why);
+        assert!(
+            tls.error.to_string().contains("not HTTP/1 but TLS"),
+            "{}",
+            tls.error
+        );
     }
 
     fn refused(status: u16) -> Error {
@@ -396,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_told_in_every_language() {
+    fn a_failure_has_a_reply_in_every_protocol() {
         let destination = Peer::Destination("example.org:22".parse().unwrap());
         let proxy = Peer::Proxy("10.0.0.1:3128".parse().unwrap());
         let os = io::Error::from_raw_os_error;
@@ -462,8 +502,8 @@ mod tests {
                 error
             );
             assert_eq!(InboundProtocol::Socks4.failed(error)[1], 91, "{}", error);
-            for language in &[InboundProtocol::Http, forward] {
-                let head = String::from_utf8(language.failed(error)).unwrap();
+            for protocol in &[InboundProtocol::Http, forward] {
+                let head = String::from_utf8(protocol.failed(error)).unwrap();
                 assert_eq!(head[9..12], **http, "{}", error);
             }
             let forwarded = String::from_utf8(forward.failed(error)).unwrap();

@@ -1,27 +1,31 @@
-//! What a client may have that asks in HTTP, and how it is told no: that of the embedded proxy, and
-//! that of `-D`.
+//! Which clients and destinations `--serve-proxy` allows, and the HTTP rejections of both inbounds.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::config::{Credentials, Family, Host, HostPort, ServeSpec};
+use super::http::HttpRequestReader;
+use super::{ConnectRequest, Inbound, InboundHandshake, Rejection};
+use crate::config::{Credentials, Host, HostPort, Route, ServeSpec};
 use crate::error::Error;
 use crate::observe::logging::field::TunnelPath;
 use crate::proto::{auth, encode_response, ConnectHead, Forward, ForwardError, Malformed, Refusal};
 use crate::text::escape::{excerpt, Escaped};
-use crate::upstream::UpstreamPath;
+use crate::upstream::{ProxySelector, Tunnel, UpstreamPath};
 
-/// The answer to a client whose destination is connected.
-pub const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+/// The reply to a CONNECT request whose destination is connected (RFC 9110 §9.3.6).
+pub(super) const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// Who may have which destination. Cheap to clone, and to send to another thread.
+/// The rules of `--serve-proxy`: which clients may have which destination. Cheap to clone, and to
+/// send to another thread.
 #[derive(Clone, Debug)]
 pub struct Policy {
     spec: Arc<ServeSpec>,
+    /// Selects no proxy: destinations are reached directly.
+    direct: ProxySelector,
 }
 
-/// Two that do the same are equal, however their address is written.
 impl PartialEq for Policy {
+    /// Whether both decide alike, however their listeners' addresses are written.
     fn eq(&self, other: &Policy) -> bool {
         let (one, other) = (&*self.spec, &*other.spec);
         one.credentials == other.credentials
@@ -31,103 +35,110 @@ impl PartialEq for Policy {
 }
 
 impl Policy {
-    /// As `spec` has it.
+    /// Returns the rules that `spec` states.
     pub fn new(spec: ServeSpec) -> Policy {
         Policy {
             spec: Arc::new(spec),
+            direct: ProxySelector::new(Route::default()),
         }
     }
 
-    /// The destination, if the client may have it.
+    /// Returns the destination that a request asks for, if the client may have it.
     ///
     /// # Errors
     ///
-    /// What the client shall be told instead.
+    /// 400 if the request is malformed, 407 without the right credentials, 405 if it isn't CONNECT,
+    /// 403 if no pattern of a non-empty allow list covers the destination.
     pub fn judge(
         &self,
         request: Result<ConnectHead, Malformed>,
     ) -> Result<HostPort, HttpRejection> {
-        let target = target(request, self.spec.credentials.as_ref())?;
+        let request = request?;
+        authenticate(&request, self.spec.credentials.as_ref())?;
+        if request.method != "CONNECT" {
+            let why = format!("only CONNECT is served, not {}", request.method);
+            return Err(HttpRejection::new(405, why));
+        }
+        let target = parse_target(&request.target)?;
         let allow = &self.spec.allow;
         if !allow.is_empty() && !allow.iter().any(|pattern| pattern.covers(&target)) {
-            let denial = HttpRejection::new(403, format!("{} is not allowed here", target));
-            return Err(denial.directly_to(&target));
+            let rejection = HttpRejection::new(403, format!("{} is not allowed here", target));
+            return Err(rejection.directly_to(&target));
         }
         Ok(target)
     }
 
-    /// Which addresses of a destination that was allowed may be connected to.
+    /// Returns whether addresses of this machine and its links are excluded for an allowed
+    /// destination.
     ///
-    /// Whoever owns an allowed name decides what it resolves to: it leads to this machine itself
-    /// or its link only where the list allows `localhost`. Without a list, nothing does if others
-    /// than this machine can ask.
-    pub fn family(&self, target: &HostPort) -> Family {
+    /// The owner of an allowed name decides what it resolves to, so it leads to this machine only
+    /// if the allow list covers `localhost`. Without an allow list, no destination does where other
+    /// machines can connect to the listener.
+    fn excludes_local(&self, target: &HostPort) -> bool {
         let ServeSpec { bind, allow, .. } = &*self.spec;
         let localhost = HostPort {
             host: Host::Name("localhost".into()),
             port: target.port,
         };
-        let exclude_local = match target.host {
+        match target.host {
             _ if allow.is_empty() => !bind.is_loopback(),
             Host::Name(_) => !allow.iter().any(|pattern| pattern.covers(&localhost)),
-            // An address was judged as such.
+            // A pattern covers the address itself.
             Host::Ip(_) => false,
-        };
-        if exclude_local {
-            Family::ANY.elsewhere()
-        } else {
-            Family::ANY
         }
     }
 }
 
-/// The destination that a request asks for with CONNECT, if it is from `user`, or that may be
-/// anybody.
-///
-/// # Errors
-///
-/// What the client shall be told instead.
-pub fn target(
-    request: Result<ConnectHead, Malformed>,
-    user: Option<&Credentials>,
-) -> Result<HostPort, HttpRejection> {
-    let request = request?;
-    admit(&request, user)?;
-    if request.method != "CONNECT" {
-        let why = format!("only CONNECT is served, not {}", request.method);
-        return Err(HttpRejection::new(405, why));
+impl Inbound for Policy {
+    fn handshake(&self) -> InboundHandshake {
+        InboundHandshake::reading(HttpRequestReader::of_policy(self.clone()))
     }
-    read(&request.target)
+
+    fn tunnel(&self, destination: HostPort) -> Tunnel {
+        let exclude_local = self.excludes_local(&destination);
+        let tunnel = Tunnel::of_guest(destination, &self.direct);
+        if exclude_local {
+            tunnel.elsewhere()
+        } else {
+            tunnel
+        }
+    }
+
+    fn failed(&self, request: &ConnectRequest, error: Error) -> Rejection {
+        let rejection = HttpRejection::unreachable(&error);
+        rejection.directly_to(&request.destination).into()
+    }
 }
 
-/// What a client asks for that may ask for more than CONNECT.
+/// What a client's HTTP request asks for.
 #[derive(Clone, Debug)]
-pub enum Wish {
-    /// A tunnel to there.
-    Tunnel(HostPort),
-    /// That its request be sent on.
+pub(super) enum HttpRequest {
+    /// A tunnel to this destination.
+    Connect(HostPort),
+    /// That ptunnel forwards it.
     Forward(Forward),
 }
 
-/// What a request with this head asks for, if it is from `user`, or that may be anybody.
+/// Returns what a request with this head asks for, if the client presents `user` or none is
+/// required.
 ///
 /// # Errors
 ///
-/// What the client shall be told instead.
-pub fn wish(
+/// 400 if the request is malformed, 407 without the right credentials.
+pub(super) fn read_request(
     request: Result<(ConnectHead, Vec<u8>), Malformed>,
     user: Option<&Credentials>,
-) -> Result<Wish, HttpRejection> {
+) -> Result<HttpRequest, HttpRejection> {
     let (request, head) = request?;
-    admit(&request, user)?;
+    authenticate(&request, user)?;
     Ok(match request.method.as_str() {
-        "CONNECT" => Wish::Tunnel(read(&request.target)?),
-        _ => Wish::Forward(Forward::rewrite(&head)?),
+        "CONNECT" => HttpRequest::Connect(parse_target(&request.target)?),
+        _ => HttpRequest::Forward(Forward::rewrite(&head)?),
     })
 }
 
-/// Whether a request is from `user`, if not from anybody.
-fn admit(request: &ConnectHead, user: Option<&Credentials>) -> Result<(), HttpRejection> {
+/// Checks that a request presents `user`, if one is required.
+fn authenticate(request: &ConnectHead, user: Option<&Credentials>) -> Result<(), HttpRejection> {
     let given = request.authorization.as_ref();
     let is_user = |user| given.map_or(false, |given| auth::is_basic(given, user));
     if user.map_or(true, is_user) {
@@ -139,18 +150,18 @@ fn admit(request: &ConnectHead, user: Option<&Credentials>) -> Result<(), HttpRe
     ))
 }
 
-fn read(target: &str) -> Result<HostPort, HttpRejection> {
+fn parse_target(target: &str) -> Result<HostPort, HttpRejection> {
     target
         .parse()
         .map_err(|e: Error| HttpRejection::new(400, e.to_string()))
 }
 
-/// A no, and its reason; displays as the log has it.
+/// An HTTP status that refuses a client, and why; displays as it is logged.
 #[derive(Clone, Debug)]
 pub struct HttpRejection {
     status: u16,
     why: String,
-    /// The tunnel that the client was refused, where it named one.
+    /// The refused tunnel, where the client named one.
     path: Option<TunnelPath>,
 }
 
@@ -163,20 +174,16 @@ impl HttpRejection {
         }
     }
 
-    /// The same, of this tunnel.
-    pub(crate) fn of(self, path: TunnelPath) -> HttpRejection {
-        let path = Some(path);
+    /// Names the destination, to be reached directly, that the client is refused, for the log.
+    fn directly_to(self, destination: &HostPort) -> HttpRejection {
+        let path = Some(UpstreamPath::DIRECTLY.path_to(destination));
         HttpRejection { path, ..self }
     }
 
-    /// The same, of a tunnel that was to lead directly to this destination.
-    pub fn directly_to(self, destination: &HostPort) -> HttpRejection {
-        self.of(UpstreamPath::DIRECTLY.path_to(destination))
-    }
-
-    /// The destination can't be reached: 504 when time ran out, 403 when it may not be, 503 when
-    /// it is we who lack something, else 502. A proxy's word for one of these is passed on.
-    pub fn unreachable(error: &Error) -> HttpRejection {
+    /// Returns the rejection for a destination that can't be reached: 504 after a timeout, 403 if
+    /// its addresses are excluded, 503 if this machine lacks descriptors or memory, else 502. A
+    /// proxy's 403, 503 or 504 is passed on.
+    pub(super) fn unreachable(error: &Error) -> HttpRejection {
         let passed_on = error
             .refusal()
             .map(|refusal| refusal.status())
@@ -195,20 +202,20 @@ impl HttpRejection {
         HttpRejection::new(status, error.to_string())
     }
 
-    /// The same of a request that was to be sent on: many proxies refuse a tunnel to its usual port,
-    /// 80, to whom they would grant one to 443, and he who asks for a URL knows nothing of tunnels.
-    pub fn unforwarded(error: &Error) -> HttpRejection {
-        let mut denial = HttpRejection::unreachable(error);
+    /// Returns the same for a forwarded request. After a proxy's 403 the text says that many proxies
+    /// allow CONNECT to port 443 alone: the client, which asked for a URL on port 80, can't know.
+    pub(super) fn unforwarded(error: &Error) -> HttpRejection {
+        let mut rejection = HttpRejection::unreachable(error);
         let is_of_connect =
             matches!(error.refusal(), Some(Refusal::Http(refusal)) if refusal.status() == 403);
         if is_of_connect {
-            denial.why += "; many proxies allow CONNECT to port 443 alone";
+            rejection.why += "; many proxies allow CONNECT to port 443 alone";
         }
-        denial
+        rejection
     }
 
-    /// The same for the log.
-    pub fn into_error(self) -> Error {
+    /// Returns the error to log.
+    fn into_error(self) -> Error {
         let error = Error::denied(self.to_string());
         match self.path {
             Some(path) => error.on(path),
@@ -216,7 +223,7 @@ impl HttpRejection {
         }
     }
 
-    /// What goes to the client.
+    /// Returns the bytes of the response.
     pub fn reply(&self) -> Vec<u8> {
         encode_response(self.status, self.reason(), self.fields(), &self.why())
     }
@@ -237,7 +244,7 @@ impl HttpRejection {
         }
     }
 
-    /// Fields that belong to the status (RFC 9110 §15.5.6, §15.5.8).
+    /// Returns the fields that the status requires (RFC 9110 §15.5.6, §15.5.8).
     fn fields(&self) -> &'static str {
         match self.status {
             405 => "Allow: CONNECT\r\n",
@@ -259,6 +266,15 @@ impl From<ForwardError> for HttpRejection {
     }
 }
 
+impl From<HttpRejection> for Rejection {
+    fn from(rejection: HttpRejection) -> Rejection {
+        Rejection {
+            reply: rejection.reply(),
+            error: rejection.into_error(),
+        }
+    }
+}
+
 impl fmt::Display for HttpRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ({})", self.status, self.reason(), self.why())
@@ -272,9 +288,9 @@ mod tests {
     use super::*;
     use crate::error::Peer;
 
-    /// A destination was said to be out of reach for want of a descriptor of ours.
+    /// A lack of descriptors here was once reported as an unreachable destination.
     #[test]
-    fn what_this_machine_lacks_is_no_bad_gateway() {
+    fn a_lack_of_descriptors_here_is_no_bad_gateway() {
         let status = |code| {
             let peer = Peer::Destination("example.org:22".parse().unwrap());
             let error = Error::connect(peer, io::Error::from_raw_os_error(code));

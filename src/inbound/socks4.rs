@@ -1,14 +1,14 @@
 //! SOCKS4 and 4A.
 
-use super::{InboundHandshake, InboundProtocol, Step};
+use super::{HandshakeStep, InboundProtocol, RequestReader};
 use crate::proto::{Socks4Reply, Socks4Server};
 
-impl InboundHandshake for Socks4Server {
-    fn feed(&mut self, piece: &[u8]) -> Step {
+impl RequestReader for Socks4Server {
+    fn feed(&mut self, piece: &[u8]) -> HandshakeStep {
         match self.feed(piece) {
-            Ok(None) => Step::Read,
+            Ok(None) => HandshakeStep::Read,
             Ok(Some(destination)) => InboundProtocol::Socks4.asked(destination),
-            Err(denial) => Step::denied(denial.reply(), denial),
+            Err(denial) => HandshakeStep::rejected(denial.reply(), denial),
         }
     }
 
@@ -21,7 +21,7 @@ pub(super) fn granted() -> Vec<u8> {
     Socks4Reply::Granted.encode()
 }
 
-/// It has one no for everything.
+/// SOCKS4 has one reply for every failure.
 pub(super) fn failed() -> Vec<u8> {
     Socks4Reply::Rejected.encode()
 }

@@ -1,16 +1,16 @@
 //! SOCKS5.
 
-use super::{InboundHandshake, InboundProtocol, Step};
+use super::{HandshakeStep, InboundProtocol, RequestReader};
 use crate::error::Error;
 use crate::proto::{Refusal, Socks5Reply, Socks5Server, Socks5Step, SocksRefusal};
 
-impl InboundHandshake for Socks5Server {
-    fn feed(&mut self, piece: &[u8]) -> Step {
+impl RequestReader for Socks5Server {
+    fn feed(&mut self, piece: &[u8]) -> HandshakeStep {
         match self.feed(piece) {
-            Ok(Socks5Step::Read) => Step::Read,
-            Ok(Socks5Step::Send(answer)) => Step::Send(answer),
+            Ok(Socks5Step::Read) => HandshakeStep::Read,
+            Ok(Socks5Step::Send(answer)) => HandshakeStep::Send(answer),
             Ok(Socks5Step::Asked(destination)) => InboundProtocol::Socks5.asked(destination),
-            Err(denial) => Step::denied(denial.reply(), denial),
+            Err(denial) => HandshakeStep::rejected(denial.reply(), denial),
         }
     }
 
@@ -27,8 +27,8 @@ pub(super) fn failed(error: &Error) -> Vec<u8> {
     reply(error).encode()
 }
 
-/// As near as SOCKS5 comes to it. Which of the ways to a proxy failed is none of the client's
-/// business: what it learns is about its destination.
+/// Returns the nearest reply that RFC 1928 §6 has. The client learns about its destination alone,
+/// not which proxy failed.
 fn reply(error: &Error) -> Socks5Reply {
     match error.refusal() {
         Some(Refusal::Http(refusal)) => {

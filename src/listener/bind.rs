@@ -61,7 +61,7 @@ impl Service {
             Service::Dynamic(guests) => format!(
                 "listening on {} for {} {}",
                 name,
-                guests.languages(),
+                guests.protocols(),
                 guests.gateway()
             ),
             Service::Proxy(_) => format!("serving proxy on {}", name),
@@ -279,7 +279,9 @@ pub(crate) fn services(
                 ListenerKind::Tunnel(destination) => {
                     Service::Tunnel(Tunnel::new(destination.clone(), gateway))
                 }
-                ListenerKind::Dynamic if is_exposed => Service::Dynamic(guests.clone().of_others()),
+                ListenerKind::Dynamic if is_exposed => {
+                    Service::Dynamic(guests.clone().exclude_local())
+                }
                 ListenerKind::Dynamic => Service::Dynamic(guests.clone()),
                 ListenerKind::Proxy(spec) => Service::Proxy(Policy::new(spec.clone())),
             };

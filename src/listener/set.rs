@@ -346,7 +346,7 @@ mod tests {
     use crate::cli::env::Environment;
     use crate::cli::{parse, Command};
     use crate::config::Keepalive;
-    use crate::inbound::Step;
+    use crate::inbound::{HandshakeStep, Inbound};
     use crate::listener::socket_activation::InheritedSocket;
     use crate::observe::access_log::{LogContext, Origin};
 
@@ -508,7 +508,7 @@ mod tests {
             let stranger = Origin::Address("192.0.2.1:1".parse().unwrap());
             let stranger = LogContext::new(stranger, None);
             let asked = guests.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
-            terms.access.admits(&stranger) && matches!(asked, Step::ConnectRequest(_))
+            terms.access.admits(&stranger) && matches!(asked, HandshakeStep::ConnectRequest(_))
         };
         let (duty, (tell, told)) = (duties[0].clone(), mpsc::channel::<()>());
         let watching = thread::spawn(move || {

@@ -1,109 +1,128 @@
-//! Clients that name their destination themselves (`-D`): a handshake in front of the chain.
+//! Clients that name their destination (`-D`, `--serve-proxy`): a handshake in front of the tunnel.
 //!
 //! ```text
-//!   handshake ──▶ opening, as for a tunnel ──▶ our answer, if any ──▶ relay
-//!       └───────────────┴──▶ no, in the client's own language, and the end
+//!   handshake ──▶ opening, as for a tunnel ──▶ reply, if any ──▶ relay
+//!       └───────────────┴──▶ rejection, in the client's protocol ──▶ lingering close
 //! ```
+//!
+//! [`Inbound`] says what differs: the protocols, the policy, the replies.
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use ptunnel::inbound::{ConnectRequest, DynamicConfig, Handshake, Rejection, Step};
+use ptunnel::inbound::{ConnectRequest, HandshakeStep, Inbound, InboundHandshake, Rejection};
 use ptunnel::observe::access_log::{ClientSession, SessionLog};
 use ptunnel::Error;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::io::{Rewind, Transport};
 use crate::limits::within;
-use crate::lingering_close::tell;
-use crate::proxy::read_piece;
+use crate::lingering_close::reject;
 use crate::session::unless_left;
 use crate::{Engine, Links, Opened};
 
-/// Serves one client, which belongs to the future, with a descriptor put aside for its way: until
-/// it has said where to, others who come would take the last.
+/// Bytes that one read asks for; most requests come in one.
+const CHUNK: usize = 2 * 1024;
+
+/// Serves a client that names its destination. The client belongs to the future. `spare` is a
+/// descriptor that is reserved for the destination until the client has named it: clients that come
+/// meanwhile would take the last one.
 ///
 /// # Errors
 ///
-/// What the client was told, or why it couldn't be told anything.
+/// What the client was rejected for, or why no reply could be sent.
 pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     engine: &Rc<Engine<L>>,
     spare: Option<OwnedFd>,
     client: C,
-    visit: ClientSession,
-    guests: &DynamicConfig,
+    session: ClientSession,
+    inbound: &impl Inbound,
 ) -> Result<(), Error> {
-    // Boxed: an idle tunnel shall not weigh what opening it took.
-    let admitted = Box::pin(admit(engine, spare, client, visit, guests)).await?;
-    if let Some((client, way, line)) = admitted {
+    // Boxed, so that an idle tunnel doesn't take the room that opening it took.
+    let opened = Box::pin(open(engine, spare, client, session, inbound)).await?;
+    if let Some((client, way, log)) = opened {
         let end = engine
             .links
-            .carry_opened(client, way, line.byte_recorder())
+            .carry_opened(client, way, log.byte_recorder())
             .await;
-        line.log(end);
+        log.log(end);
     }
     Ok(())
 }
 
-/// Everything before the relay; nothing when the client left before its destination was
+/// Does everything before the relay. Returns `None` when the client left before its destination was
 /// connected.
-async fn admit<L: Links, C: Transport>(
+async fn open<L: Links, C: Transport>(
     engine: &Rc<Engine<L>>,
     spare: Option<OwnedFd>,
     client: C,
-    visit: ClientSession,
-    guests: &DynamicConfig,
+    session: ClientSession,
+    inbound: &impl Inbound,
 ) -> Result<Option<(Rewind<C>, L::Way, SessionLog)>, Error> {
     let limit = engine.settings.timeouts.handshake;
     let late = || Error::denied("no request within the handshake timeout");
-    let (mut client, request) = within(limit, late, hear(client, guests.handshake())).await?;
+    let handshake = read_handshake(client, inbound.handshake());
+    let (mut client, request) = within(limit, late, handshake).await?;
     drop(spare);
+    let request = match request {
+        Ok(request) => request,
+        Err(rejection) => return Err(reject(client, rejection).await),
+    };
     let ConnectRequest {
         destination,
-        language,
-    } = match request {
-        Ok(asked) => asked,
-        Err(Rejection { reply, why }) => return Err(tell(client, reply, Error::denied(why)).await),
-    };
-    let tunnel = guests.tunnel(destination.clone());
+        protocol,
+    } = &request;
+    let tunnel = inbound.tunnel(destination.clone());
     let opening = L::open(engine, &tunnel);
-    let opened = unless_left(&client, visit.context(), opening).await;
+    let opened = unless_left(&client, session.context(), opening).await;
     let Opened { stream, via } = match opened {
         Ok(Ok(opened)) => opened,
-        Ok(Err(error)) => return Err(tell(client, language.failed(&error), error).await),
+        Ok(Err(error)) => return Err(reject(client, inbound.failed(&request, error)).await),
         Err(e) => {
-            visit.left(&destination, e);
+            session.left(destination, e);
             return Ok(None);
         }
     };
     client
-        .write_all(&language.granted())
+        .write_all(&protocol.granted())
         .await
-        .map_err(|e| Error::other("cannot answer", e).to(&destination))?;
-    let stream = match language.passage() {
-        Some(passage) => L::forwarding(stream, passage),
+        .map_err(|e| Error::other("cannot answer", e).to(destination))?;
+    let stream = match protocol.request_boundary() {
+        Some(boundary) => L::forwarding(stream, boundary),
         None => stream,
     };
-    Ok(Some((client, stream, visit.opened(destination, via))))
+    let log = session.opened(request.destination, via);
+    Ok(Some((client, stream, log)))
 }
 
-/// Hears a client out: what it wants, and the client with what came behind.
-async fn hear<C: Transport>(
+/// Reads a client's request, and sends what the protocol asks for in between. Returns the client,
+/// with the bytes that came behind the request in front, and the request or its rejection.
+async fn read_handshake<C: Transport>(
     mut client: C,
-    mut handshake: Handshake,
+    mut handshake: InboundHandshake,
 ) -> Result<(Rewind<C>, Result<ConnectRequest, Rejection>), Error> {
     let mut piece = Vec::new();
     let request = loop {
         match handshake.feed(&piece) {
-            Step::Read => piece = read_piece(&mut client).await?,
-            Step::Send(answer) => {
+            HandshakeStep::Read => piece = read_piece(&mut client).await?,
+            HandshakeStep::Send(answer) => {
                 let sent = client.write_all(&answer).await;
                 sent.map_err(|e| Error::other("cannot answer", e))?;
                 piece.clear();
             }
-            Step::ConnectRequest(asked) => break Ok(asked),
-            Step::Rejection(denied) => break Err(denied),
+            HandshakeStep::ConnectRequest(request) => break Ok(request),
+            HandshakeStep::Rejection(rejection) => break Err(rejection),
         }
     };
     Ok((Rewind::new(client, handshake.into_rest()), request))
+}
+
+/// Reads the next bytes of a request, at least one.
+async fn read_piece(client: &mut impl Transport) -> Result<Vec<u8>, Error> {
+    let mut piece = Vec::with_capacity(CHUNK);
+    match client.read_buf(&mut piece).await {
+        Ok(0) => Err(Error::left(None)),
+        Ok(_) => Ok(piece),
+        Err(e) => Err(Error::left(Some(e))),
+    }
 }

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Code that waits for one thing after the other is an `async fn`: `listen`, `session`, `dial`,
-//! `tls`, `connect`, `inbound`, `proxy`. [`relay`] polls two directions at once, so it is still
+//! `tls`, `connect`, `inbound`. [`relay`] polls two directions at once, so it is still
 //! written by hand. Code that never polled ([`ptunnel::config`], [`ptunnel::proto`],
 //! [`ptunnel::upstream`], [`ptunnel::observe`] and others) is the root's.
 //!
@@ -30,7 +30,6 @@ mod limits;
 mod lingering_close;
 mod links;
 mod listen;
-mod proxy;
 pub mod relay;
 mod resolve;
 mod server;

@@ -1,30 +1,32 @@
-//! The last word to a client that isn't served.
+//! The close of a connection after a rejection, such that the client can read the reply.
 
 use std::io;
 use std::time::Duration;
 
+use ptunnel::inbound::Rejection;
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::io::Transport;
 
-/// How long a client that was denied may go on sending, so that it gets to read the answer.
-const PARTING: Duration = Duration::from_secs(2);
-/// How much it may send meanwhile.
-const PARTING_BYTES: u64 = 256 * 1024;
+/// Time for which ptunnel reads on after a rejection.
+const LINGER: Duration = Duration::from_secs(2);
+/// Bytes that ptunnel reads at most meanwhile.
+const LINGER_BYTES: u64 = 256 * 1024;
 
-/// Answers, and returns `error`, whatever becomes of the answer.
+/// Sends the reply, lingers, and returns the rejection's error, whether or not the reply was sent.
 ///
-/// A client that still sends when its connection is closed gets a reset, which may destroy
-/// the answer before it is read; so what it sends is read, for a while, and left aside.
-pub(crate) async fn tell(mut client: impl Transport, reply: Vec<u8>, error: Error) -> Error {
-    let parting = async {
+/// Closing a connection on which the client still sends resets it, which can destroy the reply
+/// before the client has read it: so ptunnel reads and discards for a while.
+pub(crate) async fn reject(mut client: impl Transport, rejection: Rejection) -> Error {
+    let Rejection { reply, error } = rejection;
+    let closed = async {
         client.write_all(&reply).await?;
         client.shutdown().await?;
-        tokio::io::copy(&mut client.take(PARTING_BYTES), &mut tokio::io::sink()).await?;
+        tokio::io::copy(&mut client.take(LINGER_BYTES), &mut tokio::io::sink()).await?;
         io::Result::Ok(())
     };
-    let _ = timeout(PARTING, parting).await;
+    let _ = timeout(LINGER, closed).await;
     error
 }

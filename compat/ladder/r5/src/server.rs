@@ -249,17 +249,19 @@ async fn serve<L: Links, S: Transport + 'static>(
         spare,
         ..
     } = client;
-    let visit = ClientSession::new(context.clone(), terms.tally.as_ref());
+    let session = ClientSession::new(context.clone(), terms.tally.as_ref());
     let end = match &terms.service {
         Service::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up
-            L::carry(&engine, socket, visit, tunnel).await.map(drop)
+            L::carry(&engine, socket, session, tunnel).await.map(drop)
         }
-        // Boxed: the others' idle tunnels shall not weigh what its own do.
-        Service::Dynamic(guests) => {
-            Box::pin(inbound::serve(&engine, spare, socket, visit, guests)).await
+        // Boxed, so that an idle tunnel to a fixed destination doesn't take the room of these.
+        Service::Dynamic(inbound) => {
+            Box::pin(inbound::serve(&engine, spare, socket, session, inbound)).await
         }
-        Service::Proxy(policy) => engine.serve_proxy(spare, socket, visit, policy).await,
+        Service::Proxy(inbound) => {
+            Box::pin(inbound::serve(&engine, spare, socket, session, inbound)).await
+        }
     };
     drop(permit);
     if let Err(e) = end {
