@@ -1,8 +1,8 @@
-//! What to try when a step fails: what its error doesn't say by itself.
+//! What to try after a step failed, where the error itself doesn't say it.
 
 use std::fmt;
 
-use super::Step;
+use super::TestStep;
 use crate::config::{Host, HostPort, Protocol, ProxySpec};
 use crate::error::{Account, Cause, Error};
 use crate::proto::{Refusal, SocksRefusal};
@@ -10,16 +10,16 @@ use crate::proto::{Refusal, SocksRefusal};
 /// Displays as the rest of `try: …`.
 pub(super) enum Advice {
     Text(&'static str),
-    /// A look at the certificates of who listens there, through this proxy, if there is one.
+    /// The command that shows the certificates of an address, through a proxy if there is one.
     Certificates(HostPort, Option<HostPort>),
 }
 
 impl Advice {
-    /// `None` when the error itself says what to do. Where there is TLS with the proxy (`is_secure`),
-    /// it may have judged our certificate afterwards, as nginx does. `before` are the proxies through
-    /// which whom it happened with was reached.
+    /// Returns the advice for an error, or `None` when the error itself says what to do. `is_secure` is
+    /// TLS with the proxy, which can reject the client certificate after the handshake, as nginx does.
+    /// `before` are the proxies in front of the peer that failed.
     pub(super) fn after(
-        step: Step,
+        step: TestStep,
         is_secure: bool,
         error: &Error,
         before: &[&ProxySpec],
@@ -29,7 +29,7 @@ impl Advice {
         }
         let text = match (step, error.cause()) {
             (_, Cause::Exhaustion) => return None,
-            (Step::FirstByte, _) => {
+            (TestStep::FirstByte, _) => {
                 "is the port right, and is anything there? Some proxies grant a tunnel before they \
                  have connected, and end it when they can't"
             }
@@ -37,7 +37,7 @@ impl Advice {
                 "is it spelt right? `getent ahosts NAME` asks the same resolver; an address needs \
                  none"
             }
-            (Step::Name, _) => {
+            (TestStep::Name, _) => {
                 "no name server answers: is the network up, and /etc/resolv.conf right? an address \
                  needs none"
             }
@@ -50,7 +50,7 @@ impl Advice {
                  to one family"
             }
             (_, Cause::Tls) => return Advice::without_tls(error, before),
-            (Step::Socks5, Cause::HandshakeTimeout) | (Step::Socks4, Cause::HandshakeTimeout) => {
+            (TestStep::Socks5, Cause::HandshakeTimeout) | (TestStep::Socks4, Cause::HandshakeTimeout) => {
                 "it takes the connection and says nothing: is it a SOCKS proxy of this version, in \
                  the clear? --handshake-timeout gives it more time"
             }
@@ -66,11 +66,11 @@ impl Advice {
                 "it may want a certificate of ours, or another one (--proxy-cert), or not serve \
                  this machine: its log says why"
             }
-            (Step::Connect, Cause::Lost) => {
+            (TestStep::Connect, Cause::Lost) => {
                 "it may want TLS (https://), or not serve this machine: its log says why"
             }
             (_, Cause::Lost) => "it may not serve this machine: its log says why",
-            (Step::Socks5, Cause::Malformed) | (Step::Socks4, Cause::Malformed) => {
+            (TestStep::Socks5, Cause::Malformed) | (TestStep::Socks4, Cause::Malformed) => {
                 "whatever is there, it is no SOCKS proxy as it was spoken to: is the port right?"
             }
             (_, Cause::Malformed) => {
@@ -88,8 +88,8 @@ impl Advice {
         Some(Advice::Text(text))
     }
 
-    /// A look by openssl's own client, as far as that goes: through a single proxy that speaks HTTP in
-    /// the clear, and asks nobody who he is.
+    /// Returns the command of openssl's client. It supports at most one proxy: HTTP, without TLS and
+    /// without authentication.
     fn without_tls(error: &Error, before: &[&ProxySpec]) -> Option<Advice> {
         let is_plain = |proxy: &ProxySpec| {
             proxy.protocol == Protocol::Http && proxy.tls.is_none() && proxy.credentials.is_none()
@@ -103,7 +103,7 @@ impl Advice {
         Some(Advice::Certificates(address, through))
     }
 
-    /// Only where it is our user who can do something about it.
+    /// Returns advice only where the user's credentials can be the cause.
     fn on_credentials(error: &Error) -> Option<Advice> {
         error.refusal()?.remedy()?;
         Some(Advice::Text(match error.account()? {

@@ -1,5 +1,4 @@
-//! A name to addresses, and addresses to a connection, within a limit: as the engines do it, on
-//! threads.
+//! Resolves a name and connects to its addresses, within a limit: as the engines do, but on threads.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -12,15 +11,15 @@ use crate::os::exhaustion;
 use crate::os::resolver::look_up;
 use crate::upstream::in_order;
 
-/// How long an attempt has the field for itself (RFC 8305 §8).
+/// Delay before the next address joins in (RFC 8305 §8).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// The addresses in the order in which they shall be tried; `None` when there is no answer by
-/// `until`: the look-up is left to itself then.
+/// Returns the addresses in the order in which to try them; `None` without an answer by `until`, when
+/// the lookup is abandoned.
 ///
 /// # Errors
 ///
-/// The resolver's, and [`in_order`]'s.
+/// Those of the resolver and of [`in_order`].
 pub(super) fn resolve(
     address: &HostPort,
     family: Family,
@@ -35,12 +34,11 @@ pub(super) fn resolve(
     answered_by(until, look_up)?.transpose()
 }
 
-/// What blocks, done on a thread of its own; `None` when that takes longer: it is left to itself
-/// then.
+/// Runs `work` on a thread of its own; returns `None` at `until`, when the thread is abandoned.
 ///
 /// # Errors
 ///
-/// When there is no thread for it, or it panicked.
+/// When the thread can't be started; `Other` when it panicked.
 fn answered_by<T: Send + 'static>(
     until: Instant,
     work: impl FnOnce() -> T + Send + 'static,
@@ -49,7 +47,7 @@ fn answered_by<T: Send + 'static>(
     thread::Builder::new()
         .name("resolver".into())
         .spawn(move || {
-            // Nobody waits any more.
+            // Fails when the caller has given up.
             let _ = sender.send(work());
         })?;
     match answers.recv_timeout(left(until)) {
@@ -59,12 +57,12 @@ fn answered_by<T: Send + 'static>(
     }
 }
 
-/// The first of these addresses to take a connection, the next one joining in when the last has
-/// failed or had its head start; `None` when none has by `until`.
+/// Connects to the first address that accepts. The next address joins in when the last one has failed
+/// or had its head start. Returns `None` when none has accepted by `until`.
 ///
 /// # Errors
 ///
-/// That of the last attempt, or what this machine lacks.
+/// The error of the last attempt, unless an earlier one is a lack of resources on this machine.
 pub(super) fn race(addresses: &[SocketAddr], until: Instant) -> io::Result<Option<TcpStream>> {
     let (sender, attempts) = mpsc::channel();
     let mut error: io::Error = ErrorKind::NotFound.into();
@@ -87,7 +85,7 @@ pub(super) fn race(addresses: &[SocketAddr], until: Instant) -> io::Result<Optio
         };
         match attempts.recv_timeout(pause) {
             Ok(Ok(socket)) => return Ok(Some(socket)),
-            // The limit of the attempt, which is ours.
+            // The timeout of the attempt is `until`.
             Ok(Err(ref e)) if e.kind() == ErrorKind::TimedOut && is_over(until) => return Ok(None),
             Ok(Err(e)) => {
                 under_way -= 1;
@@ -100,7 +98,7 @@ pub(super) fn race(addresses: &[SocketAddr], until: Instant) -> io::Result<Optio
 }
 
 fn connect(address: &SocketAddr, limit: Duration) -> io::Result<TcpStream> {
-    // Zero would be an error of its own.
+    // `connect_timeout` rejects zero.
     let limit = limit.max(Duration::from_millis(1));
     TcpStream::connect_timeout(address, limit).map_err(|e| exhaustion::of_attempt(address, e))
 }

@@ -1,15 +1,14 @@
-//! A stream that blocks, but never for longer than it may.
+//! Blocking streams with a deadline.
 
 use std::io::{self, Cursor, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// What a walk reads from and writes to.
+/// A blocking stream with a deadline.
 ///
-/// A read or a write that would go past the limit fails with `TimedOut`, and so does each one
-/// after it.
+/// A read or a write fails with `TimedOut` at the deadline and after it.
 pub(crate) trait Stream: Read + Write {
-    /// From now on there is so much time, for all of what follows.
+    /// Sets the deadline for everything that follows: `limit` from now.
     fn limit(&mut self, limit: Duration);
 }
 
@@ -19,7 +18,7 @@ impl Stream for Box<dyn Stream> {
     }
 }
 
-/// A stream with what was read of it too early.
+/// A stream with bytes in front that were read from it too early.
 pub(crate) struct Prefixed {
     pub(crate) front: Cursor<Vec<u8>>,
     pub(crate) stream: Box<dyn Stream>,
@@ -50,16 +49,16 @@ impl Write for Prefixed {
     }
 }
 
-/// A connected socket.
+/// A connected socket. Its deadline is over until it is set.
 pub(crate) struct DeadlineStream {
     socket: TcpStream,
     until: Instant,
 }
 
 impl DeadlineStream {
-    /// One that is to be limited.
+    /// Wraps a connected socket.
     pub(crate) fn new(socket: TcpStream) -> DeadlineStream {
-        // A request goes in one piece; it never fails on a socket that is connected.
+        // A request is one write. This never fails on a connected socket.
         let _ = socket.set_nodelay(true);
         DeadlineStream {
             socket,
@@ -67,7 +66,7 @@ impl DeadlineStream {
         }
     }
 
-    /// Runs `call` with what is left of the time.
+    /// Runs `call` with the time left as its timeout.
     fn within<T>(
         &mut self,
         set: impl Fn(&TcpStream, Option<Duration>) -> io::Result<()>,
@@ -78,18 +77,18 @@ impl DeadlineStream {
             if left == Duration::from_secs(0) {
                 return Err(ErrorKind::TimedOut.into());
             }
-            // Zero would be for ever.
+            // Zero would mean no timeout.
             set(&self.socket, Some(left.max(Duration::from_millis(1))))?;
             match call(&mut self.socket) {
-                Err(ref e) if is_passing(e.kind()) => {}
+                Err(ref e) if is_retryable(e.kind()) => {}
                 answer => return answer,
             }
         }
     }
 }
 
-/// Time may be over, or it wasn't meant for us: see what is left of it.
-fn is_passing(kind: ErrorKind) -> bool {
+/// Whether the call is to be repeated unless the deadline is over.
+fn is_retryable(kind: ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
@@ -128,34 +127,34 @@ pub(super) mod tls {
     use super::Stream;
     use crate::upstream::tls::{is_without_data, Ending, TlsSetup};
 
-    /// The same in TLS.
-    pub(crate) struct Secured<S>(SslStream<S>, Ending);
+    /// A stream in TLS.
+    pub(crate) struct TlsStream<S>(SslStream<S>, Ending);
 
-    impl<S: Stream> Secured<S> {
-        /// Blocks until there is TLS.
+    impl<S: Stream> TlsStream<S> {
+        /// Blocks until the handshake is over.
         ///
         /// # Errors
         ///
-        /// Why there is none, in words.
-        pub(crate) fn new(session: TlsSetup, stream: S) -> io::Result<Secured<S>> {
+        /// `TimedOut` at the deadline; otherwise the reason of the failed handshake, as text.
+        pub(crate) fn new(session: TlsSetup, stream: S) -> io::Result<TlsStream<S>> {
             let TlsSetup {
                 ssl, doubt, ending, ..
             } = session;
             let mut stream = SslStream::new(ssl, stream)?;
             match stream.connect() {
-                Ok(()) => Ok(Secured(stream, ending)),
+                Ok(()) => Ok(TlsStream(stream, ending)),
                 Err(e) => Err(doubt.explain(e)),
             }
         }
 
-        /// What was agreed upon, as `TLSv1.3, TLS_AES_256_GCM_SHA384`.
+        /// Returns the negotiated parameters, e.g. `TLSv1.3, TLS_AES_256_GCM_SHA384`.
         pub(crate) fn terms(&self) -> String {
             let ssl = self.0.ssl();
             let cipher = ssl.current_cipher().map_or("", |cipher| cipher.name());
             format!("{}, {}", ssl.version_str(), cipher)
         }
 
-        /// Again, when there was only a record without content, such as a session ticket.
+        /// Repeats `call` after a record without data, such as a session ticket.
         fn attempt(
             &mut self,
             mut call: impl FnMut(&mut SslStream<S>) -> Result<usize, ssl::Error>,
@@ -170,19 +169,19 @@ pub(super) mod tls {
         }
     }
 
-    impl<S: Stream> Stream for Secured<S> {
+    impl<S: Stream> Stream for TlsStream<S> {
         fn limit(&mut self, limit: Duration) {
             self.0.get_mut().limit(limit);
         }
     }
 
-    impl<S: Stream> Read for Secured<S> {
+    impl<S: Stream> Read for TlsStream<S> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.attempt(|stream| stream.ssl_read(buffer))
         }
     }
 
-    impl<S: Stream> Write for Secured<S> {
+    impl<S: Stream> Write for TlsStream<S> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.attempt(|stream| stream.ssl_write(bytes))
         }

@@ -110,11 +110,11 @@ fn counts<'a>(counts: impl Iterator<Item = (&'static str, &'a u64)>) -> String {
 
 fn listener(listener: &ListenerEntry) -> String {
     let totals = listener.stats.totals();
-    let (kind, way) = match &listener.service {
+    let (kind, path) = match &listener.service {
         Service::Tunnel(tunnel) => ("tunnel", tunnel.to_string()),
         Service::Dynamic(config) => {
-            let way = format!("what its clients ask for, {}", config.gateway());
-            ("dynamic", way)
+            let path = format!("what its clients ask for, {}", config.gateway());
+            ("dynamic", path)
         }
         Service::Proxy(_) => ("proxy", "what its clients ask for, directly".into()),
     };
@@ -122,7 +122,7 @@ fn listener(listener: &ListenerEntry) -> String {
     object.member("listen", Quoted(&listener.name));
     object.member("kind", Quoted(kind));
     object.member("destination", Quoted(&listener.destination()));
-    object.member("way", Quoted(&way));
+    object.member("way", Quoted(&path));
     object.member("open", listener.is_open);
     object.member("clients", totals.clients);
     object.member("opened", totals.opened());
@@ -156,14 +156,14 @@ fn tunnel((listener, tunnel): &(&ListenerEntry, Arc<LiveTunnel>)) -> String {
     object.end()
 }
 
-fn proxy((way, health): &(String, ProxyHealth)) -> String {
+fn proxy((name, health): &(String, ProxyHealth)) -> String {
     let state = match (health.is_down, health.is_in_use) {
         (true, _) => "down",
         (_, true) => "in use",
         _ => "standby",
     };
     let mut object = Object::default();
-    object.member("proxy", Quoted(way));
+    object.member("proxy", Quoted(name));
     object.member("state", Quoted(state));
     object.member("answers", health.answers);
     object.member("failures", health.failures);

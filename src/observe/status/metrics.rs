@@ -109,8 +109,8 @@ pub(super) fn page(registry: &Registry) -> String {
 
     let mut of_proxies = |name, kind, help, value: &dyn Fn(&ProxyHealth) -> u64| {
         text.head(name, kind, help);
-        for (place, (way, health)) in proxies.iter().enumerate() {
-            let mut labels = format!("proxy=\"{}\"", Label(way));
+        for (place, (proxy, health)) in proxies.iter().enumerate() {
+            let mut labels = format!("proxy=\"{}\"", Label(proxy));
             if are_listed {
                 // A list can contain one proxy twice.
                 labels = format!("place=\"{}\",{}", place + 1, labels);

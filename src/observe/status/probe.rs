@@ -61,7 +61,7 @@ fn open_tunnel(tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
     match Probe::new(&timeouts, &mut NoObserver).open(tunnel) {
         Ok(opened) => {
             let took = Took(start.elapsed());
-            let (destination, via) = (tunnel.destination(), opened.via);
+            let (destination, via) = (tunnel.destination(), opened.path);
             Ok(format!("ok: {} {} in {}", destination, via, took))
         }
         Err(e) => Err(e.to_string()),

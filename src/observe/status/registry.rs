@@ -181,14 +181,14 @@ impl Snapshot {
     pub(super) fn proxies(&self) -> Vec<(String, ProxyHealth)> {
         let proxies = self.selector.iter().flat_map(ProxySelector::health);
         proxies
-            .map(|(way, mut health)| {
-                let way = way.to_string();
-                if let Some(earlier) = self.earlier.get(&way) {
+            .map(|(chain, mut health)| {
+                let name = chain.to_string();
+                if let Some(earlier) = self.earlier.get(&name) {
                     health.is_down |= earlier.is_down && health.answers == 0;
                     health.answers += earlier.answers;
                     health.failures += earlier.failures;
                 }
-                (way, health)
+                (name, health)
             })
             .collect()
     }
@@ -327,8 +327,8 @@ mod tests {
                 Candidates::Known(mut attempts) => attempts.next().unwrap().worked(),
                 Candidates::Asked(_) => unreachable!("there is a list"),
             }
-            let (way, health) = registry.snapshot().proxies().remove(0);
-            assert_eq!((&way[..], health.answers), ("p:1", expected));
+            let (name, health) = registry.snapshot().proxies().remove(0);
+            assert_eq!((&name[..], health.answers), ("p:1", expected));
         }
         change(&registry, "q:1", listeners);
         change(&registry, "p:1", listeners);
