@@ -8,9 +8,9 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 
-use clap::ArgMatches;
 use log::info;
 
+use super::options::Options;
 use crate::os::sys;
 
 /// A value on the command line, and where in it the password stands.
@@ -74,11 +74,11 @@ impl<'a> Secretive<'a> {
 
 /// The passwords in the values of an option.
 pub(super) fn secrets<'a>(
-    typed: &'a ArgMatches<'_>,
+    options: &'a Options,
     option: &'a str,
 ) -> impl Iterator<Item = Secretive<'a>> + 'a {
-    let values = typed.values_of(option).into_iter().flatten();
-    values.filter_map(move |value| Secretive::of(option, value))
+    let values = options.values(option);
+    values.filter_map(move |value| Secretive::of(option, value.text()))
 }
 
 /// Overwrites passwords in `/proc/PID/cmdline`.

@@ -2,15 +2,14 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io;
 
-use clap::{App, ArgMatches, ErrorKind};
+use clap::ErrorKind;
 
 use super::argv::{self, secrets, Secretive};
 use super::configure::configure;
 use super::env::Environment;
 use super::file::ConfigFile;
-use super::options::RIGHT;
+use super::options::{Options, RIGHT};
 use super::password::{Missing, Prompt, DYNAMIC_USER, SERVE_USER};
 use super::summary::Summary;
 use super::{flag_table, flags, generate, Command};
@@ -36,10 +35,8 @@ pub(super) enum Words {
 }
 
 pub(super) struct Given {
-    /// As they were typed, the program's name first.
-    words: Vec<String>,
-    /// What clap makes of them, as far as a file doesn't complete them.
-    pub(super) typed: ArgMatches<'static>,
+    /// The options that were typed; a file may complete them.
+    pub(super) typed: Options,
 }
 
 impl Words {
@@ -91,20 +88,18 @@ impl Given {
         env: &Environment<'_>,
         missing: Missing<'_>,
     ) -> Result<(Config, Vec<String>), Error> {
-        let Given { words, typed } = self;
-        let path = match typed.value_of("config") {
-            Some(path) => path,
-            None => return complete(words, &[], env, missing),
+        let mut warnings = Vec::new();
+        let options = match self.typed.value_of("config") {
+            Some(path) => {
+                let file = ConfigFile::read(path)?.without(&self.typed);
+                warnings.extend(file.warning());
+                self.typed.with_file(path, file.values)
+            }
+            None => self.typed.clone(),
         };
-        let mut file = ConfigFile::read(path)?;
-        file.yield_to(typed);
-        let mut warnings: Vec<String> = file.warning().into_iter().collect();
-        let (config, more) = file.apply(
-            words.get(1..).unwrap_or_default(),
-            |written| complete(words, written, env, missing),
-            |words| judge(words, env),
-        )?;
-        warnings.extend(more);
+        options.check()?;
+        refuse_beside_demo(&options)?;
+        let config = configure(&options, env, missing, &mut warnings)?;
         Ok((config, warnings))
     }
 }
@@ -127,7 +122,9 @@ where
     match flags::incomplete_app().get_matches_from_safe(&words) {
         Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
             Some(text) => Ok(Words::Print(text)),
-            None => Ok(Words::Given(Given { words, typed })),
+            None => Ok(Words::Given(Given {
+                typed: Options::typed(&typed)?,
+            })),
         },
         Err(e) => match e.kind {
             // The version clap has printed already, all but the end of the line.
@@ -158,60 +155,27 @@ fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The typed words with those of a file in front, and what is to be warned of.
-fn complete(
-    typed: &[String],
-    written: &[&str],
-    env: &Environment<'_>,
-    missing: Missing<'_>,
-) -> Result<(Config, Vec<String>), Error> {
-    let typed = typed.iter().map(String::as_str);
-    // Behind the program's name.
-    let words: Vec<&str> = typed
-        .clone()
-        .take(1)
-        .chain(written.iter().copied())
-        .chain(typed.skip(1))
-        .collect();
-    let mut warnings = Vec::new();
-    let matches = matches(flags::app(), &words)?;
-    refuse_beside_demo(&matches)?;
-    let config = configure(&matches, env, missing, &mut warnings)?;
-    Ok((config, warnings))
-}
-
-fn refuse_beside_demo(matches: &ArgMatches<'_>) -> Result<(), Error> {
-    if !matches.is_present("demo") {
+fn refuse_beside_demo(options: &Options) -> Result<(), Error> {
+    if !options.is_present("demo") {
         return Ok(());
     }
-    let mut options = NOT_WITH_DEMO.iter();
-    let beside = if let Some(tunnel) = matches.value_of("tunnel") {
+    let mut names = NOT_WITH_DEMO.iter();
+    let beside = if let Some(tunnel) = options.value_of("tunnel") {
         format!("the tunnel '{}'", Escaped(tunnel.as_bytes()))
-    } else if let Some(option) = options.find(|option| matches.is_present(option)) {
+    } else if let Some(option) = names.find(|option| options.is_present(option)) {
         format!("--{}", option)
     } else {
         return Ok(());
     };
-    Err(Error::usage(format!(
+    let e = Error::usage(format!(
         "--demo brings its own tunnel and proxy and can't be combined with {}; e.g. ptunnel --demo",
         beside
-    )))
-}
-
-/// Some words by themselves, beside the demo, which goes with all others and wants none.
-fn judge(words: &[&str], env: &Environment<'_>) -> Result<(), Error> {
-    let words = [&["ptunnel", "--demo"][..], words].concat();
-    let matches = matches(flags::incomplete_app(), &words)?;
-    let nobody = Missing::Asked(&|_| Err(io::ErrorKind::NotFound.into()));
-    configure(&matches, env, nobody, &mut Vec::new()).map(drop)
-}
-
-fn matches(app: App<'static, 'static>, words: &[&str]) -> Result<ArgMatches<'static>, Error> {
-    app.get_matches_from_safe(words).map_err(|e| complaint(&e))
+    ));
+    Err(options.whole(e))
 }
 
 /// Other users of the machine see its command lines.
-fn exposures(typed: &ArgMatches<'_>) -> Vec<String> {
+fn exposures(typed: &Options) -> Vec<String> {
     let options = argv::OPTIONS.iter();
     options
         .filter(|option| secrets(typed, option).next().is_some())
@@ -253,10 +217,6 @@ fn complaint(e: &clap::Error) -> Error {
             let choices = options.iter().find(|known| known.name == option);
             let choices = choices.map_or(String::new(), |known| known.choices.join(", "));
             format!("--{}: '{}' isn't one of {}", option, value, choices)
-        }
-        (ErrorKind::MissingRequiredArgument, _) => {
-            let missing = behind("were not provided: ").unwrap_or(&text);
-            format!("missing beside what is given: {}; {}", missing, RIGHT)
         }
         _ => format!("{}; {}", text.trim_start_matches("error: "), RIGHT),
     };

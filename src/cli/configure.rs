@@ -2,11 +2,10 @@
 
 use std::str::FromStr;
 
-use clap::ArgMatches;
 use log::LevelFilter;
 
 use super::env::Environment;
-use super::options::{all, of_no_use, one, values};
+use super::options::{Options, Value};
 use super::password::{Missing, DYNAMIC_USER, SERVE_USER};
 use super::route::{route, Reach};
 use super::{timeouts::timeouts, tls};
@@ -18,56 +17,65 @@ use crate::listener::exposure::{self, ListenerKind, Spot};
 use crate::text::escape::Escaped;
 
 pub(super) fn configure(
-    matches: &ArgMatches<'_>,
+    options: &Options,
     env: &Environment<'_>,
     missing: Missing<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Config, Error> {
-    let tunnels = tunnels(matches)?;
-    let listen = one(matches, "listen")?.unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
-    let stdio = stdio(matches)?;
-    let allow_from = allow_from(matches)?;
-    let dynamic_user = dynamic_user(matches, env, missing)?;
-    let dynamic = all(matches, "dynamic")?;
-    let serve = serve(matches, &listen, env, missing)?;
-    let demo = matches.is_present("demo");
-    let test = matches.is_present("test");
+    let given_tunnels = tunnel_values(options);
+    let tunnels: Vec<TunnelUrl> = given_tunnels
+        .iter()
+        .map(|value| value.text().parse().map_err(|e| options.at(value, e)))
+        .collect::<Result<_, Error>>()?;
+    let listen = options
+        .one("listen")?
+        .unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
+    let stdio = stdio(options)?;
+    let allow_from = allow_from(options)?;
+    let dynamic_user = dynamic_user(options, env, missing)?;
+    let dynamic = options.all("dynamic")?;
+    let serve = serve(options, &listen, env, missing)?;
+    let demo = options.is_present("demo");
+    let test = options.is_present("test");
     if !demo {
         let is_without_listener = tunnels.is_empty() && dynamic.is_empty() && serve.is_none();
         let has_destination = !tunnels.is_empty() || stdio.is_some();
         if test {
-            check_test(has_destination, is_without_listener)?;
+            check_test(has_destination, is_without_listener)
         } else {
-            check_purpose(stdio.is_some(), is_without_listener)?;
+            check_purpose(stdio.is_some(), is_without_listener)
         }
+        .map_err(|e| options.whole(e))?;
     }
     let mut urls = tunnels
         .iter()
         .map(|tunnel| &tunnel.destination)
         .chain(&stdio);
     let is_secure = urls.any(|url| url.is_secure);
-    let tls = tls::tls(matches, TlsPeer::Destination, is_secure, warnings)?;
+    let tls = tls::tls(options, TlsPeer::Destination, is_secure, warnings)?;
     let tunnels = tunnels.into_iter().map(|url| url.with(&tls));
     let mut config = Config {
         listen,
         serve,
-        status: status(matches, warnings)?,
+        status: status(options, warnings)?,
         passed: env.passed()?,
         allow_from,
         demo,
         test,
         route: Route::default(),
-        timeouts: timeouts(matches)?,
-        max_connections: one::<Count>(matches, "max-connections")?.map(|count| count.0),
-        threads: match one::<Threads>(matches, "threads")? {
+        timeouts: timeouts(options)?,
+        max_connections: options
+            .one::<Count>("max-connections")?
+            .map(|count| count.0),
+        threads: match options.one::<Threads>("threads")? {
             Some(threads) => threads.0,
-            None if matches.is_present("multithreaded") => num_cpus::get(),
+            None if options.is_present("multithreaded") => num_cpus::get(),
             None => 1,
         },
-        splice: one(matches, "splice")?.unwrap_or_default(),
+        splice: options.one("splice")?.unwrap_or_default(),
         verbosity: match (
-            matches.is_present("quiet"),
-            matches.occurrences_of("verbose"),
+            options.is_present("quiet"),
+            options.values("verbose").count(),
         ) {
             (true, _) => LevelFilter::Error,
             (false, 0) => LevelFilter::Warn,
@@ -75,40 +83,40 @@ pub(super) fn configure(
             (false, 2) => LevelFilter::Debug,
             (false, _) => LevelFilter::Trace,
         },
-        log_format: one(matches, "log-format")?.unwrap_or_default(),
-        log_to: one(matches, "log-to")?.unwrap_or_default(),
-        log_time: matches.is_present("log-time"),
+        log_format: options.one("log-format")?.unwrap_or_default(),
+        log_to: options.one("log-to")?.unwrap_or_default(),
+        log_time: options.is_present("log-time"),
         tunnels: tunnels.collect::<Result<_, Error>>()?,
         dynamic,
         dynamic_user,
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
     };
     // Before anybody is asked for a password.
-    exposure::check(&config)?;
+    exposure::check_each(&config).map_err(|(index, e)| {
+        let others = ["dynamic", "serve-proxy", "status"];
+        let others = others.iter().flat_map(|name| options.values(name));
+        let mut listeners = given_tunnels.iter().copied().chain(others);
+        match listeners.nth(index) {
+            Some(value) => options.at(value, e),
+            None => e,
+        }
+    })?;
     // What is passed to us may be anything.
     if !demo && exposure::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
         let why = "no client has an address";
-        warnings.extend(of_no_use(matches, &["allow-from"], why));
+        warnings.extend(options.unused(&["allow-from"], why));
     }
     if config.log_format == LogFormat::Json {
-        warnings.extend(of_no_use(
-            matches,
-            &["log-time"],
-            "JSON lines have the time",
-        ));
+        warnings.extend(options.unused(&["log-time"], "JSON lines have the time"));
     } else if config.log_to != LogTarget::Stderr {
-        warnings.extend(of_no_use(
-            matches,
-            &["log-time"],
-            "the syslog daemon adds the time",
-        ));
+        warnings.extend(options.unused(&["log-time"], "the syslog daemon adds the time"));
     }
     let destinations = config.destinations();
     let reach = Reach {
         destinations: destinations.map(|it| &it.address).collect(),
         is_open: !config.dynamic.is_empty(),
     };
-    config.route = route(matches, &reach, env, missing, warnings)?;
+    config.route = route(options, &reach, env, missing, warnings)?;
     warnings.extend(exposed_tunnels(&config));
     Ok(config)
 }
@@ -162,81 +170,79 @@ fn exposed_tunnels(config: &Config) -> Option<String> {
     ))
 }
 
-/// In the order in which they were given, whichever form they have.
-fn tunnels(matches: &ArgMatches<'_>) -> Result<Vec<TunnelUrl>, Error> {
-    let mut given = values(matches, "tunnel")?;
-    given.append(&mut values(matches, "forward")?);
-    let mut behind_stdio = values(matches, "stdio")?;
-    given.extend(behind_stdio.drain(own_words(&behind_stdio)..));
-    given.sort_by_key(|(index, _)| *index);
-    given.into_iter().map(|(_, text)| text.parse()).collect()
+/// Returns the values that are tunnels, in the order in which they were given.
+fn tunnel_values(options: &Options) -> Vec<&Value> {
+    let stdio: Vec<&Value> = options.values("stdio").collect();
+    let mut values: Vec<&Value> = options.values("tunnel").collect();
+    values.extend(options.values("forward"));
+    values.extend(&stdio[own_words(&stdio)..]);
+    values.sort_by_key(|value| value.place);
+    values
 }
 
 /// `-W HOST:PORT` and `-W HOST PORT`.
-fn stdio(matches: &ArgMatches<'_>) -> Result<Option<DestinationUrl>, Error> {
-    let mut words = values(matches, "stdio")?;
+fn stdio(options: &Options) -> Result<Option<DestinationUrl>, Error> {
+    let mut words: Vec<&Value> = options.values("stdio").collect();
     words.truncate(own_words(&words));
-    match words[..] {
-        [] => Ok(None),
-        [(_, both)] => both.parse().map(Some),
-        [(_, host), (_, port)] => DestinationUrl::of_words(host, port).map(Some),
+    let destination = match words[..] {
+        [] => return Ok(None),
+        [both] => both.text().parse(),
+        [host, port] => DestinationUrl::of_words(host.text(), port.text()),
         _ => unreachable!("clap counts them"),
-    }
+    };
+    destination.map(Some).map_err(|e| options.blame("stdio", e))
 }
 
-/// How many of the words that clap gave to `-W` belong to it: behind `HOST:PORT` comes a tunnel.
-fn own_words(words: &[(usize, &str)]) -> usize {
+/// Returns how many of the words that clap gave to `-W` belong to it: after `HOST:PORT` comes a
+/// tunnel.
+fn own_words(words: &[&Value]) -> usize {
     match words {
-        [(_, first), _] if first.parse::<DestinationUrl>().is_ok() => 1,
+        [first, _] if first.text().parse::<DestinationUrl>().is_ok() => 1,
         _ => words.len(),
     }
 }
 
-fn allow_from(matches: &ArgMatches<'_>) -> Result<Vec<Cidr>, Error> {
-    let lists = all::<CidrList>(matches, "allow-from")?;
+fn allow_from(options: &Options) -> Result<Vec<Cidr>, Error> {
+    let lists = options.all::<CidrList>("allow-from")?;
     Ok(lists.into_iter().flat_map(|CidrList(list)| list).collect())
 }
 
 /// Whom `-D` serves.
 fn dynamic_user(
-    matches: &ArgMatches<'_>,
+    options: &Options,
     env: &Environment<'_>,
     missing: Missing<'_>,
 ) -> Result<Option<Credentials>, Error> {
-    let user = DYNAMIC_USER.credentials(matches, env, missing)?;
+    let user = DYNAMIC_USER.credentials(options, env, missing)?;
     if user.as_ref().map_or(true, Credentials::fit_in_socks5) {
         Ok(user)
     } else {
-        Err(Error::usage(
-            "--dynamic-user: SOCKS5 has room for 255 bytes of a user and of a password",
-        ))
+        let why = "--dynamic-user: SOCKS5 has room for 255 bytes of a user and of a password";
+        Err(options.blame("dynamic-user", Error::usage(why)))
     }
 }
 
 fn serve(
-    matches: &ArgMatches<'_>,
+    options: &Options,
     listen: &Bind,
     env: &Environment<'_>,
     missing: Missing<'_>,
 ) -> Result<Option<ServeSpec>, Error> {
-    let ListenSpec { bind, port } = match one(matches, "serve-proxy")? {
+    let ListenSpec { bind, port } = match options.one("serve-proxy")? {
         Some(address) => address,
         None => return Ok(None),
     };
     Ok(Some(ServeSpec {
         bind: bind.unwrap_or_else(|| listen.clone()),
         port,
-        credentials: SERVE_USER.credentials(matches, env, missing)?,
-        allow: all::<Pattern>(matches, "serve-allow")?,
+        credentials: SERVE_USER.credentials(options, env, missing)?,
+        allow: options.all::<Pattern>("serve-allow")?,
     }))
 }
 
 /// On loopback, unless told otherwise: it shows who is connected where.
-fn status(
-    matches: &ArgMatches<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<Option<StatusSpec>, Error> {
-    let ListenSpec { bind, port } = match one(matches, "status")? {
+fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<StatusSpec>, Error> {
+    let ListenSpec { bind, port } = match options.one("status")? {
         Some(address) => address,
         None => return Ok(None),
     };
@@ -245,7 +251,7 @@ fn status(
         warnings.push(format!(
             "--status {}: whoever can connect there sees which tunnels and proxies there are, and \
              how they are used",
-            matches.value_of("status").unwrap_or_default()
+            options.value_of("status").unwrap_or_default()
         ));
     }
     Ok(Some(StatusSpec { bind, port }))

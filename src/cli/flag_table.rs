@@ -21,6 +21,10 @@ pub(super) struct Flag {
     pub(super) help: &'static str,
     /// Whether it may be given again.
     pub(super) is_repeated: bool,
+    /// Whether `choices` are all values that there are.
+    pub(super) is_closed: bool,
+    /// What must be given beside it.
+    pub(super) requires: Vec<&'static str>,
     /// What can't be given beside it.
     pub(super) conflicts: Vec<&'static str>,
 }
@@ -52,6 +56,8 @@ pub(super) fn options() -> Vec<Flag> {
                 choices: Vec::new(),
                 help: flag.b.help.unwrap_or_default(),
                 is_repeated,
+                is_closed: false,
+                requires: Vec::new(),
                 conflicts: flag.b.blacklist.clone().unwrap_or_default(),
             },
         )
@@ -71,6 +77,14 @@ pub(super) fn options() -> Vec<Flag> {
                 },
                 help: option.b.help.unwrap_or_default(),
                 is_repeated: option.b.is_set(ArgSettings::Multiple) && option.v.num_vals == Some(1),
+                is_closed: option.v.possible_vals.is_some(),
+                requires: option
+                    .b
+                    .requires
+                    .iter()
+                    .flatten()
+                    .map(|(_, name)| *name)
+                    .collect(),
                 conflicts: option.b.blacklist.clone().unwrap_or_default(),
             },
         )

@@ -1,61 +1,247 @@
-//! Values of options, read from clap's matches.
+//! The values of the options: those typed, and those of the config file that they don't replace.
+//!
+//! Each value knows where it was given, so that an error names the line of the file or, for a
+//! typed value, nothing but the option.
 
+use std::fmt;
 use std::str::FromStr;
 
 use clap::ArgMatches;
 
+use super::flag_table::{self, Flag};
 use crate::error::Error;
+use crate::text::escape::Escaped;
 
-/// Behind a complaint about the command line as a whole.
+/// Ends an error about the command line as a whole.
 pub(super) const RIGHT: &str =
     "e.g. ptunnel -p proxy.example:3128 8993:imap.example.org:993; see --help";
 
-/// The value of an option, if it was given.
-pub(super) fn one<T: FromStr<Err = Error>>(
-    matches: &ArgMatches<'_>,
-    name: &str,
-) -> Result<Option<T>, Error> {
-    let value = matches.value_of(name);
-    value.map(|text| value_of(name, text)).transpose()
+/// Where a value was given. The file comes before what was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// A line of the config file, from 1.
+    Line(usize),
+    /// The position of a word on the command line.
+    Word(usize),
 }
 
-/// The values of an option that may be repeated.
-pub(super) fn all<T: FromStr<Err = Error>>(
-    matches: &ArgMatches<'_>,
-    name: &str,
-) -> Result<Vec<T>, Error> {
-    let values = values(matches, name)?.into_iter();
-    values.map(|(_, text)| value_of(name, text)).collect()
+/// One value of an option, or one occurrence of a switch.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    /// The option's name in the flag table.
+    pub(super) name: &'static str,
+    /// `None` for a switch.
+    pub(super) text: Option<String>,
+    pub(super) place: Place,
 }
 
-fn value_of<T: FromStr<Err = Error>>(name: &str, text: &str) -> Result<T, Error> {
-    let value = text.parse();
-    value.map_err(|e| Error::usage(format!("--{}: {}", name, e)))
-}
-
-/// The same as text, each with its place on the command line.
-pub(super) fn values<'a>(
-    matches: &'a ArgMatches<'_>,
-    name: &str,
-) -> Result<Vec<(usize, &'a str)>, Error> {
-    let indices = matches.indices_of(name).into_iter().flatten();
-    let values: Vec<(usize, &str)> = indices
-        .zip(matches.values_of(name).into_iter().flatten())
-        .collect();
-    // clap passes over a last one without a value, if others have theirs.
-    if matches.occurrences_of(name) > values.len() as u64 {
-        return Err(Error::usage(format!(
-            "--{} at the end has no value; {}",
-            name, RIGHT
-        )));
+impl Value {
+    pub(super) fn text(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
     }
-    Ok(values)
 }
 
-/// A warning for each of these options that was given for nothing.
-pub(super) fn of_no_use(matches: &ArgMatches<'_>, names: &[&str], why: &str) -> Vec<String> {
-    let given = names.iter().filter(|name| matches.is_present(name));
-    given
-        .map(|name| format!("--{} is of no use: {}", name, why))
-        .collect()
+/// All values in the order in which they were given.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    /// The config file's path.
+    path: Option<String>,
+    values: Vec<Value>,
+}
+
+impl Options {
+    /// Returns the values that clap found on the command line.
+    ///
+    /// # Errors
+    ///
+    /// A usage error when an option at the end of the command line has no value.
+    pub(super) fn typed(matches: &ArgMatches<'_>) -> Result<Options, Error> {
+        let flags = flag_table::options();
+        let names = flags.iter().map(|flag| (flag.name, flag.value.is_some()));
+        let mut values = Vec::new();
+        for (name, has_value) in names.chain(Some(("tunnel", true))) {
+            let count = matches.occurrences_of(name);
+            let places = matches.indices_of(name).into_iter().flatten();
+            if !has_value {
+                let places = places.take(count as usize);
+                values.extend(places.map(|index| Value {
+                    name,
+                    text: None,
+                    place: Place::Word(index),
+                }));
+                continue;
+            }
+            let texts = matches.values_of(name).into_iter().flatten();
+            let before = values.len();
+            values.extend(places.zip(texts).map(|(index, text)| Value {
+                name,
+                text: Some(text.to_string()),
+                place: Place::Word(index),
+            }));
+            // clap passes over a last one without a value, if others have theirs.
+            if count > (values.len() - before) as u64 {
+                return Err(Error::usage(format!(
+                    "--{} at the end has no value; {}",
+                    name, RIGHT
+                )));
+            }
+        }
+        values.sort_by_key(|value| value.place);
+        Ok(Options { path: None, values })
+    }
+
+    /// Returns the same options with the values of a config file before them.
+    pub(super) fn with_file(&self, path: &str, mut values: Vec<Value>) -> Options {
+        values.extend(self.values.iter().cloned());
+        Options {
+            path: Some(path.to_string()),
+            values,
+        }
+    }
+
+    /// Checks what clap checks on a command line: choices and conflicts of the file's values, and
+    /// for all values that the options that they require are given.
+    ///
+    /// # Errors
+    ///
+    /// A usage error in clap's words.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let flags = flag_table::options();
+        let flag_of = |name: &str| flags.iter().find(|flag| flag.name == name);
+        let known = || {
+            let known = self.values.iter();
+            known.filter_map(|value| flag_of(value.name).map(|flag| (value, flag)))
+        };
+        for (value, flag) in known() {
+            if flag.is_closed && !flag.choices.contains(&value.text()) {
+                return Err(self.at(value, not_a_choice(flag, value.text())));
+            }
+        }
+        for (value, flag) in known() {
+            let other = |name: &&str| self.first(name).and_then(|it| Some((it, flag_of(name)?)));
+            if let Some((other, conflict)) = flag.conflicts.iter().find_map(other) {
+                let last = if value.place > other.place {
+                    value
+                } else {
+                    other
+                };
+                let why = format!(
+                    "The argument '{}' cannot be used with '{}'; {}",
+                    Usage(conflict),
+                    Usage(flag),
+                    RIGHT
+                );
+                return Err(self.at(last, Error::usage(why)));
+            }
+        }
+        for (_, flag) in known() {
+            let missing = flag.requires.iter().find(|name| !self.is_present(name));
+            if let Some(missing) = missing.and_then(|name| flag_of(name)) {
+                return Err(self.whole(Error::usage(format!(
+                    "missing beside what is given: {}; {}",
+                    Usage(missing),
+                    RIGHT
+                ))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the values of an option.
+    pub(super) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> + 'a {
+        self.values.iter().filter(move |value| value.name == name)
+    }
+
+    pub(super) fn first(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|value| value.name == name)
+    }
+
+    pub(super) fn is_present(&self, name: &str) -> bool {
+        self.first(name).is_some()
+    }
+
+    pub(super) fn value_of(&self, name: &str) -> Option<&str> {
+        self.first(name).map(Value::text)
+    }
+
+    /// Returns the parsed value of an option, if it was given.
+    pub(super) fn one<T: FromStr<Err = Error>>(&self, name: &str) -> Result<Option<T>, Error> {
+        let value = self.first(name);
+        value.map(|value| self.parse_named(value)).transpose()
+    }
+
+    /// Returns the parsed values of an option that may be repeated.
+    pub(super) fn all<T: FromStr<Err = Error>>(&self, name: &str) -> Result<Vec<T>, Error> {
+        self.values(name)
+            .map(|value| self.parse_named(value))
+            .collect()
+    }
+
+    fn parse_named<T: FromStr<Err = Error>>(&self, value: &Value) -> Result<T, Error> {
+        let parsed = value.text().parse();
+        parsed.map_err(|e| {
+            let why = format!("--{}: {}", value.name, e);
+            self.at(value, Error::usage(why))
+        })
+    }
+
+    /// Returns a warning for each of these options that was given without effect.
+    pub(super) fn unused(&self, names: &[&str], why: &str) -> Vec<String> {
+        let given = names.iter().filter(|name| self.is_present(name));
+        given
+            .map(|name| format!("--{} is of no use: {}", name, why))
+            .collect()
+    }
+
+    /// Returns the error with the file and the line of the value that caused it, if the value is
+    /// of the file.
+    pub(super) fn at(&self, value: &Value, e: Error) -> Error {
+        match (&self.path, value.place) {
+            (Some(path), Place::Line(line)) => {
+                Error::usage(format!("{}:{}: {}", Escaped(path.as_bytes()), line, e))
+            }
+            _ => e,
+        }
+    }
+
+    /// Returns the error with the place of an option's first value.
+    pub(super) fn blame(&self, name: &str, e: Error) -> Error {
+        match self.first(name) {
+            Some(value) => self.at(value, e),
+            None => e,
+        }
+    }
+
+    /// Returns an error that no single value caused, with the file, if there is one.
+    pub(super) fn whole(&self, e: Error) -> Error {
+        match &self.path {
+            Some(path) => Error::usage(format!("{}: {}", Escaped(path.as_bytes()), e)),
+            None => e,
+        }
+    }
+}
+
+/// Returns the error for a value that isn't among an option's choices.
+fn not_a_choice(flag: &Flag, value: &str) -> Error {
+    Error::usage(format!(
+        "--{}: '{}' isn't one of {}",
+        flag.name,
+        Escaped(value.as_bytes()),
+        flag.choices.join(", ")
+    ))
+}
+
+/// Displays an option as clap does: `--proxy <PROXY>...`.
+struct Usage<'a>(&'a Flag);
+
+impl fmt::Display for Usage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Usage(flag) = self;
+        write!(f, "--{}", flag.long.unwrap_or(flag.name))?;
+        match flag.value {
+            Some(value) if flag.is_repeated => write!(f, " <{}>...", value),
+            Some(value) => write!(f, " <{}>", value),
+            None => Ok(()),
+        }
+    }
 }

@@ -6,11 +6,9 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
 
-use clap::ArgMatches;
-
 use super::env::Environment;
 use super::file_mode;
-use super::options::one;
+use super::options::Options;
 use crate::config::{
     Credentials, Host, Login, Netrc, ProxyDefaults, ProxySpec, ProxyUrl, Secret, TlsSpec,
 };
@@ -80,25 +78,32 @@ pub(super) struct Passwords<'a> {
 
 impl<'a> Passwords<'a> {
     pub(super) fn new(
-        matches: &ArgMatches<'_>,
+        options: &Options,
         env: &Environment<'_>,
         missing: Missing<'a>,
         warnings: &mut Vec<String>,
     ) -> Result<Passwords<'a>, Error> {
-        let login: Option<Login> = one(matches, "user")?;
+        let login: Option<Login> = options.one("user")?;
         let password = match (
-            matches.value_of("password"),
-            matches.value_of("password-file"),
+            options.value_of("password"),
+            options.value_of("password-file"),
         ) {
             (Some(password), _) => Some(Secret::new(password)),
-            (None, Some(path)) => Some(match File::open(path) {
-                Ok(file) => read_file(path, file)?,
-                Err(e) => missing.do_without(unreadable("--password-file", path, e.to_string()))?,
-            }),
+            (None, Some(path)) => Some(
+                match File::open(path) {
+                    Ok(file) => read_file(path, file),
+                    Err(e) => {
+                        missing.do_without(unreadable("--password-file", path, e.to_string()))
+                    }
+                }
+                .map_err(|e| options.blame("password-file", e))?,
+            ),
             (None, None) => env.password("PTUNNEL_PASSWORD")?,
         };
-        let netrc = match matches.value_of("proxy-netrc") {
-            Some(path) => read_netrc(path, warnings)?,
+        let netrc = match options.value_of("proxy-netrc") {
+            Some(path) => {
+                read_netrc(path, warnings).map_err(|e| options.blame("proxy-netrc", e))?
+            }
             None => Netrc::default(),
         };
         Ok(Passwords {
@@ -214,11 +219,11 @@ impl ClientOption {
     /// Who that is, if the option is there.
     pub(super) fn credentials(
         &self,
-        matches: &ArgMatches<'_>,
+        options: &Options,
         env: &Environment<'_>,
         missing: Missing<'_>,
     ) -> Result<Option<Credentials>, Error> {
-        let Login { user, password } = match one(matches, self.name)? {
+        let Login { user, password } = match options.one(self.name)? {
             Some(login) => login,
             None => return Ok(None),
         };
@@ -229,14 +234,17 @@ impl ClientOption {
             (Some(password), _) | (None, Some(password)) => password,
             (None, None) => {
                 let user = Escaped(user.as_bytes());
-                missing.do_without(Error::usage(format!(
+                let why = format!(
                     "--{} {} has no password: give --{} {}:PASSWORD, or the environment variable \
                      {}",
                     self.name, user, self.name, user, self.variable
-                )))?
+                );
+                let e = missing.do_without(Error::usage(why));
+                e.map_err(|e| options.blame(self.name, e))?
             }
         };
-        Credentials::new(user, password).map(Some)
+        let credentials = Credentials::new(user, password).map(Some);
+        credentials.map_err(|e| options.blame(self.name, e))
     }
 }
 

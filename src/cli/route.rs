@@ -1,9 +1,7 @@
 //! The way to the destinations: proxies, PAC file, chain, credentials.
 
-use clap::ArgMatches;
-
 use super::argv::secrets;
-use super::options::{all, of_no_use, one};
+use super::options::{Options, Place};
 use super::password::{Missing, Named, Passwords};
 use super::{env::Environment, tls};
 use crate::config::{Family, HostPort, NoProxy, Protocol, ProxySpec, ProxyUrl, Route, TlsPeer};
@@ -27,13 +25,13 @@ impl Reach<'_> {
 }
 
 pub(super) fn route(
-    matches: &ArgMatches<'_>,
+    options: &Options,
     reach: &Reach<'_>,
     env: &Environment<'_>,
     missing: Missing<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Route, Error> {
-    let no_proxy = match one::<NoProxy>(matches, "no-proxy")? {
+    let no_proxy = match options.one::<NoProxy>("no-proxy")? {
         Some(list) => list,
         None => {
             let (list, warning) = env.no_proxy()?;
@@ -41,58 +39,78 @@ pub(super) fn route(
             list
         }
     };
-    let direct_fallback = matches.is_present("direct-fallback");
+    let direct_fallback = options.is_present("direct-fallback");
     let is_needed = reach.is_beyond(&no_proxy);
-    let mut urls: Vec<(Named, ProxyUrl)> = named(matches, "proxy", Named::First)?;
-    let pac = matches.value_of("pac");
+    let mut urls: Vec<(Named, ProxyUrl)> = named(options, "proxy", Named::First)?;
+    let pac = options.value_of("pac");
     if urls.is_empty() && pac.is_none() && is_needed {
         urls.extend(env.proxy()?.map(|url| (Named::ByEnvironment, url)));
     }
-    let via = named(matches, "via", Named::Behind)?;
+    let via = named(options, "via", Named::Behind)?;
     if urls.is_empty() && pac.is_none() && is_needed {
         if !direct_fallback || !via.is_empty() {
-            return Err(no_proxy_given(env, !via.is_empty()));
+            let e = no_proxy_given(env, !via.is_empty());
+            let names = ["tunnel", "forward", "stdio", "dynamic"];
+            let asking = names.iter().filter_map(|name| options.first(name));
+            // Typed ones first: for them, the file isn't at fault.
+            let asking = asking.min_by_key(|it| (matches!(it.place, Place::Line(_)), it.place));
+            return Err(match asking {
+                Some(value) => options.at(value, e),
+                None => options.whole(e),
+            });
         }
         warnings.push("no proxy is given: connecting directly".into());
     }
-    let passwords = Passwords::new(matches, env, missing, warnings)?;
+    let passwords = Passwords::new(options, env, missing, warnings)?;
     let all_urls = || urls.iter().chain(&via).map(|(_, url)| url);
     // A file may name any.
     let may_be_secure = pac.is_some() && cfg!(feature = "tls");
     let is_secure = may_be_secure || all_urls().any(|url| url.is_secure);
-    let tls = tls::tls(matches, TlsPeer::Proxy, is_secure, warnings)?;
+    let tls = tls::tls(options, TlsPeer::Proxy, is_secure, warnings)?;
     let is_http = |url: &ProxyUrl| url.protocol == Protocol::Http;
     if all_urls().next().is_some() && !all_urls().any(is_http) && pac.is_none() {
         let why = "no proxy is given that speaks HTTP";
-        warnings.extend(of_no_use(matches, &["header", "proxy-auth"], why));
+        warnings.extend(options.unused(&["header", "proxy-auth"], why));
     }
-    let complete = |urls: Vec<(Named, ProxyUrl)>| {
-        urls.into_iter()
-            .map(|(named, url)| passwords.complete(named, url, &tls))
-            .collect::<Result<Vec<ProxySpec>, Error>>()
+    let complete = |option: &str, urls: Vec<(Named, ProxyUrl)>| {
+        let mut values = options.values(option);
+        let complete = |(named, url): (Named, ProxyUrl)| {
+            let value = values.next();
+            // An error is about the user, wherever the user is from.
+            let user = options.first("user");
+            let user = user.filter(|_| named != Named::Behind && url.login.is_none());
+            let spec = passwords.complete(named, url, &tls);
+            spec.map_err(|e| match user.or(value) {
+                Some(value) => options.at(value, e),
+                None => e,
+            })
+        };
+        let specs = urls.into_iter().map(complete);
+        specs.collect::<Result<Vec<ProxySpec>, Error>>()
     };
-    let (proxies, via) = (complete(urls)?, complete(via)?);
+    let (proxies, via) = (complete("proxy", urls)?, complete("via", via)?);
     // Those behind them have passwords of their own.
     let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
     let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
     if !proxies.is_empty() && !proxies.iter().any(has_password) {
         let why = "SOCKS4 has no password, it is told the user alone";
-        warnings.extend(of_no_use(matches, &["password", "password-file"], why));
-        let in_login = secrets(matches, "user").next();
+        warnings.extend(options.unused(&["password", "password-file"], why));
+        let in_login = secrets(options, "user").next();
         warnings.extend(in_login.map(|_| format!("the password in --user is of no use: {}", why)));
-    } else if !matches.is_present("user") && !proxies.iter().any(has_user) {
+    } else if !options.is_present("user") && !proxies.iter().any(has_user) {
         let why = "no proxy has a user: give -U USER";
-        warnings.extend(of_no_use(matches, &["password", "password-file"], why));
+        warnings.extend(options.unused(&["password", "password-file"], why));
     }
     if proxies.len() < 2 && pac.is_none() {
-        warnings.extend(of_no_use(
-            matches,
-            &["failover-on"],
-            "there is no other proxy",
-        ));
+        warnings.extend(options.unused(&["failover-on"], "there is no other proxy"));
     }
     let pac = match pac {
-        Some(path) => Some(pac::read(path, passwords.proxy_defaults(path, &tls)?)?),
+        Some(path) => {
+            let defaults = passwords.proxy_defaults(path, &tls);
+            let defaults = defaults.map_err(|e| options.blame("user", e))?;
+            let file = pac::read(path, defaults);
+            Some(file.map_err(|e| options.blame("pac", e))?)
+        }
         None => None,
     };
     Ok(Route {
@@ -101,10 +119,10 @@ pub(super) fn route(
         via,
         no_proxy,
         direct_fallback,
-        failover_on: one(matches, "failover-on")?.unwrap_or_default(),
-        schemes: one(matches, "proxy-auth")?.unwrap_or_default(),
-        headers: all(matches, "header")?,
-        family: match (matches.is_present("ipv4"), matches.is_present("ipv6")) {
+        failover_on: options.one("failover-on")?.unwrap_or_default(),
+        schemes: options.one("proxy-auth")?.unwrap_or_default(),
+        headers: options.all("header")?,
+        family: match (options.is_present("ipv4"), options.is_present("ipv6")) {
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::ANY,
@@ -113,12 +131,8 @@ pub(super) fn route(
 }
 
 /// The proxies that an option names.
-fn named(
-    matches: &ArgMatches<'_>,
-    option: &str,
-    named: Named,
-) -> Result<Vec<(Named, ProxyUrl)>, Error> {
-    let urls = all(matches, option)?.into_iter();
+fn named(options: &Options, option: &str, named: Named) -> Result<Vec<(Named, ProxyUrl)>, Error> {
+    let urls = options.all(option)?.into_iter();
     Ok(urls.map(|url| (named, url)).collect())
 }
 

@@ -3,9 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::ArgMatches;
-
-use super::options::one;
+use super::options::Options;
 use crate::config::{Keepalive, Timeouts};
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -17,14 +15,18 @@ const LONGEST: f64 = 31_536_000.0;
 /// take to send the next byte of one.
 const STDIO_HALF_CLOSE_DELAY: Duration = Duration::from_secs(5);
 
-pub(super) fn timeouts(matches: &ArgMatches<'_>) -> Result<Timeouts, Error> {
+pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
     let usual = Timeouts::default();
-    let limit = |name| one::<Span>(matches, name).map(|span| span.map(|span| span.0));
+    let limit = |name| {
+        options
+            .one::<Span>(name)
+            .map(|span| span.map(|span| span.0))
+    };
     let some = |name, usual: Duration| match limit(name)? {
-        Some(limit) if limit == Duration::from_secs(0) => Err(Error::usage(format!(
-            "--{} 0 would fail every connection; e.g. 10",
-            name
-        ))),
+        Some(limit) if limit == Duration::from_secs(0) => {
+            let why = format!("--{} 0 would fail every connection; e.g. 10", name);
+            Err(options.blame(name, Error::usage(why)))
+        }
         given => Ok(given.unwrap_or(usual)),
     };
     // 0 is for ever.
@@ -39,13 +41,13 @@ pub(super) fn timeouts(matches: &ArgMatches<'_>) -> Result<Timeouts, Error> {
         handshake: some("handshake-timeout", usual.handshake)?,
         idle: maybe("idle-timeout", usual.idle)?,
         linger: maybe("linger-timeout", usual.linger)?,
-        half_close_delay: match one::<Delay>(matches, "half-close-delay")? {
+        half_close_delay: match options.one::<Delay>("half-close-delay")? {
             Some(delay) => delay.0,
-            None if matches.is_present("stdio") => Some(STDIO_HALF_CLOSE_DELAY),
+            None if options.is_present("stdio") => Some(STDIO_HALF_CLOSE_DELAY),
             None => usual.half_close_delay,
         },
         drain: limit("drain-timeout")?.unwrap_or(usual.drain),
-        tcp_keepalive: match one::<KeepaliveSeconds>(matches, "tcp-keepalive")? {
+        tcp_keepalive: match options.one::<KeepaliveSeconds>("tcp-keepalive")? {
             Some(keepalive) => keepalive.0,
             None => usual.tcp_keepalive,
         },

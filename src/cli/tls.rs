@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use clap::ArgMatches;
-
 use super::file_mode;
-use super::options::of_no_use;
+use super::options::Options;
 use crate::config::{TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -14,7 +12,7 @@ const IGNORE_EOF: &str = "ignore-unexpected-eof";
 
 /// What those of a kind are spoken to in; `None` when there are none of them.
 pub(super) fn tls(
-    matches: &ArgMatches<'_>,
+    options: &Options,
     peer: TlsPeer,
     is_needed: bool,
     warnings: &mut Vec<String>,
@@ -29,22 +27,39 @@ pub(super) fn tls(
             "no destination is given as tls://HOST:PORT",
         ),
     };
-    let given = |index: usize| matches.value_of(names[index]).map(str::to_string);
-    let options = TlsOptions {
+    let given = |index: usize| options.value_of(names[index]).map(str::to_string);
+    let tls_options = TlsOptions {
         peer,
         cacert: given(0),
         cert: given(1),
         key: given(2),
-        insecure: matches.is_present(names[3]),
-        ignore_unexpected_eof: peer == TlsPeer::Destination && matches.is_present(IGNORE_EOF),
+        insecure: options.is_present(names[3]),
+        ignore_unexpected_eof: peer == TlsPeer::Destination && options.is_present(IGNORE_EOF),
     };
     if !is_needed {
-        warnings.extend(of_no_use(matches, names, why));
+        warnings.extend(options.unused(names, why));
         return Ok(None);
     }
-    let spec = options.load()?;
-    warnings.extend(options.key.or(options.cert).and_then(|path| exposed(&path)));
+    let spec = tls_options
+        .load()
+        .map_err(|e| blame(options, &names[..3], e))?;
+    warnings.extend(
+        tls_options
+            .key
+            .or(tls_options.cert)
+            .and_then(|path| exposed(&path)),
+    );
     Ok(Some(spec))
+}
+
+/// Returns the error with the place of the one among these options that was given; that of several
+/// is the file's, and the error names the option.
+fn blame(options: &Options, names: &[&str], e: Error) -> Error {
+    let mut given = names.iter().filter(|name| options.is_present(name));
+    match (given.next(), given.next()) {
+        (Some(name), None) => options.blame(name, e),
+        _ => options.whole(e),
+    }
 }
 
 /// A key that others than its owner may read.

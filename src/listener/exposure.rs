@@ -58,15 +58,21 @@ pub(crate) fn entrances(config: &Config) -> impl Iterator<Item = (ListenerKind<'
 ///
 /// Why it may not be followed.
 pub(crate) fn check(config: &Config) -> Result<(), Error> {
-    for (purpose, spot) in entrances(config) {
+    check_each(config).map_err(|(_, e)| e)
+}
+
+/// Does the same; the error comes with the index of what caused it: tunnels, then `-D` listeners,
+/// the embedded proxy and the status page.
+pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
+    for (index, (purpose, spot)) in entrances(config).enumerate() {
         if let Spot::Port(bind, port) = spot {
-            permit(purpose, exposed_port(bind, port), config)?;
+            permit(purpose, exposed_port(bind, port), config).map_err(|e| (index, e))?;
         }
     }
     let mut before: Vec<(String, Spot<'_>)> = Vec::new();
-    for (purpose, spot) in places(config) {
+    for (index, (purpose, spot)) in places(config).enumerate() {
         if let Some((other, there)) = before.iter().find(|(_, there)| there.meets(&spot)) {
-            return Err(twice((other, *there), (&purpose, spot)));
+            return Err((index, twice((other, *there), (&purpose, spot))));
         }
         before.push((purpose, spot));
     }

@@ -1,8 +1,7 @@
-//! A configuration file: the options of the command line by their long names, in TOML.
+//! The config file: the options of the command line by their long names, in TOML.
 //!
-//! Each value of it becomes a word, `--name=value`, in front of those that were typed. So there
-//! is one definition of what exists and one judgement of what is right: clap's and `configure`'s.
-//! What was typed goes before what is written: see `yields`.
+//! Names and kinds of the values come from the flag table, their lines from the parser. What is
+//! typed replaces what is in the file: see `yields`.
 
 mod nesting;
 mod toml;
@@ -12,12 +11,11 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 
-use clap::ArgMatches;
-
-use self::toml::{Item, Value};
+use self::toml::Item;
 use super::argv::Secretive;
 use super::file_mode;
 use super::flag_table::{self, Flag};
+use super::options::{Options, Place, Value};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -58,31 +56,22 @@ const REPLACES: &[(&str, &[&str])] = &[
     ("user", &["password", "password-file"]),
 ];
 
-/// A file, read.
+/// A config file.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
     path: String,
-    entries: Vec<Entry>,
-    /// How it is kept from others, if they may read it.
+    pub(super) values: Vec<Value>,
+    /// The command that keeps it from other users, if they can read it.
     remedy: Option<String>,
 }
 
-/// One value of an option.
-#[derive(Debug)]
-struct Entry {
-    line: usize,
-    /// What clap calls the option.
-    name: &'static str,
-    /// What would be typed.
-    word: String,
-}
-
 impl ConfigFile {
-    /// Reads the file; what its values mean isn't looked at.
+    /// Reads the file and checks the names and kinds of its values, not their meaning.
     ///
     /// # Errors
     ///
-    /// When there is none, when it is no TOML, or holds what no option could be.
+    /// A usage error when the file can't be read, isn't TOML, or has a name or a kind of value that
+    /// no option has.
     pub(super) fn read(path: &str) -> Result<ConfigFile, Error> {
         let fail = |e: &dyn fmt::Display| {
             Error::usage(format!("--config '{}': {}", Escaped(path.as_bytes()), e))
@@ -91,77 +80,28 @@ impl ConfigFile {
         let metadata = file.metadata().map_err(|e| fail(&e))?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(|e| fail(&e))?;
-        let entries = entries(&text).map_err(|(line, why)| at(path, Some(line), why))?;
+        let values = values(&text).map_err(|(line, why)| {
+            Error::usage(format!("{}:{}: {}", Escaped(path.as_bytes()), line, why))
+        })?;
         Ok(ConfigFile {
             path: path.to_string(),
-            entries,
+            values,
             remedy: file_mode::remedy(path, &metadata),
         })
     }
 
-    /// Leaves out what was typed, too, or can't be had together with what was.
-    pub(super) fn yield_to(&mut self, typed: &ArgMatches<'_>) {
+    /// Returns the file without the values that the command line replaces or contradicts.
+    pub(super) fn without(mut self, typed: &Options) -> ConfigFile {
         let options = flag_table::options();
-        self.entries
-            .retain(|entry| !yields(entry.name, typed, &options));
-    }
-
-    /// What `configure` makes of the file's words. A complaint about one of them names its line; one
-    /// about what was `typed` says nothing of the file. Which it is, `judge` knows, who sees some
-    /// words by themselves.
-    pub(super) fn apply<T>(
-        &self,
-        typed: &[String],
-        configure: impl Fn(&[&str]) -> Result<T, Error>,
-        judge: impl Fn(&[&str]) -> Result<(), Error>,
-    ) -> Result<T, Error> {
-        let words: Vec<&str> = self.entries.iter().map(|entry| &entry.word[..]).collect();
-        configure(&words).map_err(|complaint| {
-            let text = complaint.to_string();
-            let draw_it = |words: &[&str]| {
-                let alone = judge(words);
-                alone.err().map_or(false, |e| e.to_string() == text)
-            };
-            let typed: Vec<&str> = typed.iter().map(String::as_str).collect();
-            if draw_it(&typed) {
-                return complaint;
-            }
-            let mut entries = self.entries.iter();
-            let alone = entries.find(|entry| draw_it(&[&entry.word]));
-            let cause = alone.or_else(|| self.last_of_conflict(&words, draw_it));
-            at(&self.path, cause.map(|entry| entry.line), text)
-        })
-    }
-
-    /// The last of several entries that only together draw a complaint: that of the shortest
-    /// beginning of the file that draws it.
-    fn last_of_conflict(
-        &self,
-        words: &[&str],
-        draw_it: impl Fn(&[&str]) -> bool,
-    ) -> Option<&Entry> {
-        let (mut without, mut with) = (0, words.len());
-        while with - without > 1 {
-            let middle = without + (with - without) / 2;
-            if draw_it(&words[..middle]) {
-                with = middle;
-            } else {
-                without = middle;
-            }
-        }
-        let is_found = with > 0 && draw_it(&words[..with]) && !draw_it(&words[..with - 1]);
-        self.entries.get(with.checked_sub(1)?).filter(|_| is_found)
+        self.values
+            .retain(|value| !yields(value.name, typed, &options));
+        self
     }
 
     /// A word of warning when others can read a password in it.
     pub(super) fn warning(&self) -> Option<String> {
-        let holds_password = self.entries.iter().any(|entry| {
-            let value = entry
-                .word
-                .find('=')
-                .map_or("", |end| &entry.word[end + 1..]);
-            Secretive::of(entry.name, value).is_some()
-        });
+        let mut values = self.values.iter();
+        let holds_password = values.any(|value| Secretive::of(value.name, value.text()).is_some());
         let remedy = self.remedy.as_ref().filter(|_| holds_password)?;
         Some(format!(
             "others can read the password in {}: {}, or keep it in a --password-file",
@@ -171,17 +111,8 @@ impl ConfigFile {
     }
 }
 
-/// `FILE:LINE: why`.
-fn at(path: &str, line: Option<usize>, why: impl fmt::Display) -> Error {
-    let path = Escaped(path.as_bytes());
-    Error::usage(match line {
-        Some(line) => format!("{}:{}: {}", path, line, why),
-        None => format!("{}: {}", path, why),
-    })
-}
-
 /// Whether what stands in a file under this name gives way to what was typed.
-fn yields(name: &str, typed: &ArgMatches<'_>, options: &[Flag]) -> bool {
+fn yields(name: &str, typed: &Options, options: &[Flag]) -> bool {
     let conflicts = |of: &str, with: &str| {
         let flag = options.iter().find(|flag| flag.name == of);
         flag.map_or(false, |flag| flag.conflicts.contains(&with))
@@ -195,17 +126,26 @@ fn yields(name: &str, typed: &ArgMatches<'_>, options: &[Flag]) -> bool {
     typed.is_present(name) || replaced || contradicted
 }
 
-/// What `entries` makes of a text, each word with its line.
+/// Returns the values of a text as they would be typed, each with its line; for fuzz/ and tests.
 pub fn words_of_text(text: &str) -> Result<Vec<(usize, String)>, (usize, String)> {
-    let entries = entries(text)?;
-    Ok(entries.into_iter().map(|it| (it.line, it.word)).collect())
+    let word = |value: Value| {
+        let line = match value.place {
+            Place::Line(index) | Place::Word(index) => index,
+        };
+        let word = match value.text {
+            Some(text) => format!("--{}={}", value.name, text),
+            None => format!("--{}", value.name),
+        };
+        (line, word)
+    };
+    Ok(values(text)?.into_iter().map(word).collect())
 }
 
-/// The words of a file's text.
-fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
+/// Returns the values of a file's text; an error comes with its line, from 1.
+fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
     nesting::check(text)?;
     let options = flag_table::options();
-    let mut entries = Vec::new();
+    let mut values = Vec::new();
     let mut lines = HashMap::new();
     for Item { line, key, value } in toml::items(text)? {
         if let Some(first) = lines.insert(key.clone(), line) {
@@ -216,7 +156,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
         let known = options.iter().find(|flag| flag.long == Some(name));
         match known {
             Some(flag) if !NOT_IN_A_FILE.contains(&name) => {
-                let words = words(flag, line, value).map_err(|found| {
+                let read = of_item(flag, line, value).map_err(|found| {
                     let (expected, example) = expected(flag, &key);
                     let why = format!(
                         "'{}' takes {}, not {}; e.g. {}",
@@ -224,7 +164,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
                     );
                     (line, why)
                 })?;
-                entries.extend(words);
+                values.extend(read);
             }
             Some(_) => {
                 let why = format!(
@@ -236,7 +176,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
             None => return Err((line, unknown(&key, &options))),
         }
     }
-    Ok(entries)
+    Ok(values)
 }
 
 fn unknown(key: &str, options: &[Flag]) -> String {
@@ -266,34 +206,30 @@ fn is_alike(name: &str, key: &str) -> bool {
     longest <= name.len().min(key.len()) + 1 && front + back + 1 >= longest
 }
 
-/// One value's words; the error says what was found instead.
-fn words(flag: &Flag, line: usize, value: Value) -> Result<Vec<Entry>, String> {
-    let long = flag.long.unwrap_or(flag.name);
-    let entry = |line, word| Entry {
-        line,
+/// Returns the values of one item; the error says what was found instead.
+fn of_item(flag: &Flag, line: usize, item: toml::Value) -> Result<Vec<Value>, String> {
+    let value = |line, text| Value {
         name: flag.name,
-        word,
+        text,
+        place: Place::Line(line),
     };
-    let with = |value: String| format!("--{}={}", long, value);
-    match (flag.value.is_some(), value) {
-        (true, Value::Text(text)) | (true, Value::Number(text)) => {
-            Ok(vec![entry(line, with(text))])
+    match (flag.value.is_some(), item) {
+        (true, toml::Value::Text(text)) | (true, toml::Value::Number(text)) => {
+            Ok(vec![value(line, Some(text))])
         }
-        (true, Value::List(items)) if flag.is_repeated => items
+        (true, toml::Value::List(items)) if flag.is_repeated => items
             .into_iter()
             .map(|(line, item)| match item {
-                Value::Text(text) | Value::Number(text) => Ok(entry(line, with(text))),
+                toml::Value::Text(text) | toml::Value::Number(text) => Ok(value(line, Some(text))),
                 other => Err(format!("{} inside the list", other.kind())),
             })
             .collect(),
-        (false, Value::Truth(truth)) => {
-            let words = Some(entry(line, format!("--{}", long))).filter(|_| truth);
-            Ok(words.into_iter().collect())
-        }
-        (false, Value::Number(count)) if flag.is_repeated => match count.parse::<u8>() {
-            Ok(count) => Ok((0..count)
-                .map(|_| entry(line, format!("--{}", long)))
-                .collect()),
+        (false, toml::Value::Truth(truth)) => Ok(Some(value(line, None))
+            .filter(|_| truth)
+            .into_iter()
+            .collect()),
+        (false, toml::Value::Number(count)) if flag.is_repeated => match count.parse::<u8>() {
+            Ok(count) => Ok((0..count).map(|_| value(line, None)).collect()),
             Err(_) => Err(count),
         },
         (_, other) => Err(other.kind().into()),

@@ -3,13 +3,14 @@
 use super::*;
 
 fn typed(text: &str) -> Vec<String> {
-    let entries = entries(text).unwrap_or_else(|(line, why)| panic!("{}:{}: {}", text, line, why));
-    entries.into_iter().map(|entry| entry.word).collect()
+    let words = words_of_text(text);
+    let words = words.unwrap_or_else(|(line, why)| panic!("{}:{}: {}", text, line, why));
+    words.into_iter().map(|(_, word)| word).collect()
 }
 
 fn complaint(text: &str) -> (usize, String) {
-    match entries(text) {
-        Ok(entries) => panic!("{}: {:?}", text, entries),
+    match values(text) {
+        Ok(values) => panic!("{}: {:?}", text, values),
         Err(complaint) => complaint,
     }
 }
@@ -51,7 +52,8 @@ tunnels = [
     let expected = "--threads=4 --connect-timeout=2.5 --verbose --verbose --no-proxy= --proxy=a:1 \
                     --forward=1:a:1 --forward=-x";
     assert_eq!(typed(text).join(" "), expected);
-    let lines: Vec<usize> = entries(text).unwrap().iter().map(|e| e.line).collect();
+    let words = words_of_text(text).unwrap();
+    let lines: Vec<usize> = words.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 3, 5, 5, 6, 7, 9, 10]);
 }
 
