@@ -1,5 +1,4 @@
-//! One way after the other, until one leads to the destination: what is left, and what is worth
-//! telling.
+//! The order of attempts: which path is next, and which error is reported in the end.
 
 use log::Level::Warn;
 
@@ -8,80 +7,80 @@ use crate::error::Error;
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
 
-/// The ways not tried yet, and how those that were tried failed.
+/// The paths that are still to be tried, and the error to report if none works.
 pub struct Failover {
     left: std::vec::IntoIter<UpstreamPath>,
     last: Option<Error>,
 }
 
 impl Failover {
-    /// All of these, of which there is one at least.
-    pub(super) fn new(ways: Vec<UpstreamPath>) -> Failover {
+    /// Takes the paths in their order, at least one.
+    pub(super) fn new(paths: Vec<UpstreamPath>) -> Failover {
         Failover {
-            left: ways.into_iter(),
+            left: paths.into_iter(),
             last: None,
         }
     }
 
-    /// What to try next.
+    /// Returns the path to try next.
     #[allow(clippy::should_implement_trait)] // it isn't for a `for`: errors come back in between
     pub fn next(&mut self) -> Option<UpstreamPath> {
         let skipped = self
             .left
             .as_slice()
             .iter()
-            .take_while(|way| !self.allows(way));
+            .take_while(|path| !self.allows(path));
         let place = skipped.count();
         self.left.nth(place)
     }
 
-    /// A proxy that was reached and failed isn't gone round.
-    fn allows(&self, way: &UpstreamPath) -> bool {
+    /// Returns whether a path can be tried: after a proxy was reached and failed, a direct one can't.
+    fn allows(&self, path: &UpstreamPath) -> bool {
         let was_reached = self
             .last
             .as_ref()
             .map_or(false, |last| !last.is_unreachable());
-        way.proxy().is_some() || !was_reached
+        path.proxy().is_some() || !was_reached
     }
 
-    /// Remembers how this way failed, warns of what is tried instead, if there is anything, and
+    /// Notes that a path failed, logs a warning that names the next one, if any, and
     /// [keeps](Failover::keeping) the error.
     ///
     /// # Errors
     ///
-    /// A final one: the way led to its end, and no other is tried.
+    /// The error itself if it is final: a refusal, after which no other path is tried.
     pub fn failed(
         self,
         tunnel: &Tunnel,
-        way: &UpstreamPath,
+        path: &UpstreamPath,
         error: Error,
     ) -> Result<Failover, Error> {
-        let error = error.on(way.path_to(tunnel.destination()));
-        if way.is_final(&error) {
-            way.worked();
+        let error = error.on(path.path_to(tunnel.destination()));
+        if path.is_final(&error) {
+            path.worked();
             return Err(error);
         }
         if error.is_answer() {
-            // Of the proxy nothing bad is known: it may be the destination that is out of reach.
-            way.worked();
-        } else if let Some(proxy) = way.proxy() {
-            proxy.blame(&error);
+            // The proxy is up: the destination may be unreachable.
+            path.worked();
+        } else if let Some(chain) = path.proxy() {
+            chain.failed(&error);
         }
         let context = LogContext::current();
         let heading = Heading(context.as_ref(), error.path());
         let (text, fields) = (format!("{}{}", heading, error), error.fields());
-        let attempts = self.keeping(error);
-        let mut left = attempts.left.as_slice().iter();
-        let next = match left.find(|way| attempts.allows(way)) {
+        let failover = self.keeping(error);
+        let mut left = failover.left.as_slice().iter();
+        let next = match left.find(|path| failover.allows(path)) {
             Some(next) if next.proxy().is_some() => "trying the next proxy".into(),
             Some(_) => format!("connecting to {} directly", tunnel.destination().address),
-            None => return Ok(attempts),
+            None => return Ok(failover),
         };
         field::log(Warn, format_args!("{}; {}", text, next), || fields);
-        Ok(attempts)
+        Ok(failover)
     }
 
-    /// Keeps the error that tells most: a proxy that was reached says more than one that wasn't,
+    /// Keeps the error to report: one of a proxy that was reached replaces one of a proxy that wasn't,
     /// and rules out a direct connection.
     pub fn keeping(mut self, error: Error) -> Failover {
         let keep = match &self.last {
@@ -94,8 +93,12 @@ impl Failover {
         self
     }
 
-    /// Why there is no tunnel, once nothing is left to be tried.
+    /// Returns the error to report, once [`next`](Failover::next) returned `None`.
+    ///
+    /// # Panics
+    ///
+    /// No path was tried.
     pub fn give_up(self) -> Error {
-        self.last.expect("there was a way to try")
+        self.last.expect("there was a path to try")
     }
 }

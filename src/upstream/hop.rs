@@ -1,4 +1,4 @@
-//! A part of the way: a proxy, and what it is asked for.
+//! A step of a chain: a proxy, and what it is asked for.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,77 +12,77 @@ use crate::error::{Advised, Error, Peer};
 use crate::proto::auth::AuthCache;
 use crate::proto::{Negotiation, Request, Socks4, Socks5};
 
-/// One proxy, and where it shall connect us to.
+/// One proxy of a chain, and the target that it is asked for.
 #[derive(Clone, Debug)]
 pub struct Hop {
-    candidate: ProxyChain,
-    /// How many proxies are before this one.
-    hop: usize,
+    chain: ProxyChain,
+    /// The number of proxies before this one.
+    index: usize,
     target: HostPort,
-    /// Of the target, where the proxy isn't to be told its name.
+    /// The target's address, if ptunnel looks the name up.
     address: Option<HostPort>,
-    /// Whether the proxy has said anything; where SOCKS is spoken.
+    /// Whether a SOCKS proxy has sent anything.
     has_spoken: Option<Arc<AtomicBool>>,
 }
 
 impl Hop {
-    pub(super) fn new(candidate: ProxyChain, hop: usize, target: HostPort) -> Hop {
-        let is_http = candidate.proxy(hop).protocol == Protocol::Http;
+    pub(super) fn new(chain: ProxyChain, index: usize, target: HostPort) -> Hop {
+        let is_http = chain.proxy(index).protocol == Protocol::Http;
         Hop {
-            candidate,
-            hop,
+            chain,
+            index,
             target,
             address: None,
             has_spoken: if is_http { None } else { Some(Arc::default()) },
         }
     }
 
-    /// What is to be said of the proxy while it doesn't reply.
+    /// Returns what to report while the proxy doesn't reply.
     pub fn silence(&self) -> SilentProxy {
         SilentProxy::of(self, self.has_spoken.clone())
     }
 
-    /// The proxy.
+    /// Returns the proxy.
     pub fn spec(&self) -> &ProxySpec {
-        self.candidate.proxy(self.hop)
+        self.chain.proxy(self.index)
     }
 
-    /// The proxies that it is reached through.
+    /// Returns the proxies that this one is reached through.
     pub(crate) fn before(&self) -> impl Iterator<Item = &ProxySpec> {
-        (0..self.hop).map(move |hop| self.candidate.proxy(hop))
+        (0..self.index).map(move |index| self.chain.proxy(index))
     }
 
-    /// How errors call the proxy.
+    /// Returns the proxy as errors name it.
     pub fn peer(&self) -> Peer {
-        match self.hop {
-            0 => self.candidate.peer(),
+        match self.index {
+            0 => self.chain.peer(),
             _ => Peer::Via(self.spec().address.clone()),
         }
     }
 
-    /// Whether there are others: of one proxy it goes without saying which it is.
+    /// Returns whether the chain has other proxies.
     pub fn is_of_chain(&self) -> bool {
-        self.candidate.hop_count() > 1
+        self.chain.hop_count() > 1
     }
 
-    /// Where the proxy shall connect us to.
+    /// Returns the next proxy or the destination, by name.
     pub fn target(&self) -> &HostPort {
         &self.target
     }
 
-    /// How errors call the target.
+    /// Returns the target as errors name it.
     pub fn target_peer(&self) -> Peer {
-        if self.hop + 1 < self.candidate.hop_count() {
+        if self.index + 1 < self.chain.hop_count() {
             Peer::Via(self.target.clone())
         } else {
             Peer::Destination(self.target.clone())
         }
     }
 
-    /// Which addresses of the target are tried, where we look it up. Where the proxy takes those of
-    /// one version alone, [`at`](Hop::at) chooses them: ours is that of the way to the proxy.
+    /// Returns which addresses of the target to look up. The configured version is for connections
+    /// to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at) chooses among all.
     pub fn family(&self) -> Family {
-        let family = self.candidate.family();
+        let family = self.chain.family();
         if self.takes_ipv4_alone() {
             let version = Version::Any;
             return Family { version, ..family };
@@ -90,7 +90,7 @@ impl Hop {
         family
     }
 
-    /// The target, when its addresses are to be found here; [`at`](Hop::at) says which they are.
+    /// Returns the target if ptunnel must look it up; [`at`](Hop::at) takes the result.
     pub fn target_to_locate(&self) -> Option<&HostPort> {
         let is_located_here = match &self.target.host {
             Host::Name(_) => self.spec().protocol.resolves_here(),
@@ -99,12 +99,11 @@ impl Hop {
         Some(&self.target).filter(|_| is_located_here)
     }
 
-    /// Has the proxy asked for one of these addresses of the target: the first that it can be asked
-    /// for.
+    /// Chooses the first address of the target that the proxy can be asked for.
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// A lookup error (`NotFound`) if there is none.
     pub fn at(mut self, addresses: &[SocketAddr]) -> Result<Hop, Error> {
         let is_taken = |address: &&SocketAddr| address.is_ipv4() || !self.takes_ipv4_alone();
         match addresses.iter().find(is_taken) {
@@ -121,55 +120,61 @@ impl Hop {
         }
     }
 
-    /// What the proxy is asked for: the target, or an address of it.
+    /// Returns what the proxy is asked for: the target, or its address.
     pub fn asked(&self) -> &HostPort {
         self.address.as_ref().unwrap_or(&self.target)
+    }
+
+    fn auth(&self) -> Option<&AuthCache> {
+        self.chain.pooled(self.index).auth.as_ref()
     }
 
     fn takes_ipv4_alone(&self) -> bool {
         self.spec().protocol == Protocol::Socks4(DnsMode::Local)
     }
 
-    /// How long a tunnel waits until it [is clear](Hop::is_clear), if that is worth asking. A proxy
-    /// refuses a wrong password at once; one that takes longer is connecting to the destination.
+    /// Returns how long a tunnel waits until it [is clear](Hop::is_clear); `None` without a password.
+    /// A proxy refuses a wrong password at once; one that takes longer is connecting to the
+    /// destination.
     pub fn auth_wait(&self) -> Option<Duration> {
-        let identity = self.candidate.identity(self.hop);
-        identity.map(|_| Duration::from_secs(1))
+        let auth = self.auth();
+        auth.map(|_| Duration::from_secs(1))
     }
 
-    /// Whether the proxy may be asked now. While the first tunnel that sends a password has yet to
-    /// learn what the proxy makes of it, others wait: a wrong one would be sent for each of them.
-    /// What `tell` makes is called when it is time to ask again.
+    /// Returns whether the proxy can be asked now. While the first tunnel that sends a password waits
+    /// for the proxy's verdict, other tunnels wait too: each of them would send a wrong one again.
+    /// The callback that `tell` makes is called when it is time to ask again.
     pub fn is_clear(&self, tell: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
-        let identity = self.candidate.identity(self.hop);
-        identity.map_or(true, |identity| identity.is_clear(tell))
+        let auth = self.auth();
+        auth.map_or(true, |auth| auth.is_clear(tell))
     }
 
-    /// What is said to the proxy: for HTTP with our headers, in the way that it took last.
+    /// Begins the negotiation with the proxy: for HTTP with the configured headers, and with the
+    /// authentication scheme that the proxy accepted last.
     pub fn negotiation(&self) -> Negotiation {
         let asked = self.asked();
-        let identity = self.candidate.identity(self.hop).cloned();
-        let exchange: Negotiation = match self.spec().protocol {
-            Protocol::Http => self.request(asked, identity),
-            Protocol::Socks5(_) => Socks5::connect(asked, identity).into(),
+        let auth = self.auth().cloned();
+        let negotiation: Negotiation = match self.spec().protocol {
+            Protocol::Http => self.request(asked, auth),
+            Protocol::Socks5(_) => Socks5::connect(asked, auth).into(),
             Protocol::Socks4(_) => {
                 let credentials = self.spec().credentials.clone();
                 Socks4::connect(asked, credentials).into()
             }
         };
         match &self.has_spoken {
-            Some(has_spoken) => exchange.noting(has_spoken.clone()),
-            None => exchange,
+            Some(has_spoken) => negotiation.noting(has_spoken.clone()),
+            None => negotiation,
         }
     }
 
-    fn request(&self, asked: &HostPort, identity: Option<AuthCache>) -> Negotiation {
+    fn request(&self, asked: &HostPort, auth: Option<AuthCache>) -> Negotiation {
         let mut request = Request::connect(asked);
-        for header in &self.candidate.route().headers {
+        for header in &self.chain.route().headers {
             request = request.header(header.clone());
         }
-        match identity {
-            Some(identity) => Negotiation::new(request, identity),
+        match auth {
+            Some(auth) => Negotiation::new(request, auth),
             None => request.into(),
         }
     }

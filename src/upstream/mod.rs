@@ -1,8 +1,13 @@
-//! Which way a tunnel goes: values and rules; nothing here connects.
+//! Which proxy comes next: chooses the paths to a destination and remembers which proxies failed.
 //!
-//! A [`Tunnel`] is a destination and the [`ProxySelector`] to it; the gateway remembers which proxies
-//! failed lately, or holds the [`PacQuery`] to a PAC file, [`Failover`] hands out one way after the
-//! other, a [`Hop`] says what each proxy is asked for, and [`in_order`] sorts the addresses of each.
+//! Must not hold anything that connects, polls or names futures. `engine`, `inbound`, `listener` and
+//! `observe` use it, and the rungs of `compat/`; it uses `config`, `error`, `proto`, `text`, `os` and
+//! the log's fields.
+//!
+//! A [`Tunnel`] is a destination and its [`ProxySelector`]. The selector returns [`Candidates`]: a
+//! [`Failover`], which yields one [`UpstreamPath`] after the other, or the [`PacQuery`] that makes
+//! one. A path is direct or a [`ProxyChain`], of which each [`Hop`] says what its proxy is asked
+//! for. [`in_order`] sorts the addresses of a host.
 
 mod address_order;
 mod failover;
@@ -31,48 +36,41 @@ pub use self::tunnel::{Builder, Tunnel};
 use crate::error::Error;
 use crate::observe::logging::field::TunnelPath;
 
-/// Which way a tunnel goes; displays as `through 10.0.0.1:3128`, with those behind it, or
-/// `directly`.
+/// A path to a destination, direct or through proxies; displays as `directly` or as
+/// `through 10.0.0.1:3128`, with each `via`.
 #[derive(Clone, Debug)]
 pub struct UpstreamPath(Option<ProxyChain>);
 
 impl UpstreamPath {
-    /// To the destination itself.
+    /// The path without a proxy.
     pub const DIRECTLY: UpstreamPath = UpstreamPath(None);
 
-    /// Through this proxy, and those behind it.
-    fn through(candidate: ProxyChain) -> UpstreamPath {
-        UpstreamPath(Some(candidate))
+    fn through(chain: ProxyChain) -> UpstreamPath {
+        UpstreamPath(Some(chain))
     }
 
-    /// The first proxy on it.
+    /// Returns the chain, unless the path is direct.
     pub fn proxy(&self) -> Option<&ProxyChain> {
         self.0.as_ref()
     }
 
-    /// The proxies on it, in their order.
-    fn proxies(&self) -> Vec<String> {
-        let candidates = self.0.iter();
-        let proxies = candidates.flat_map(ProxyChain::proxies);
-        proxies.map(ToString::to_string).collect()
-    }
-
-    /// How the log names a tunnel to `destination` that goes this way.
+    /// Returns how the log names a tunnel to `destination` on this path.
     pub(crate) fn path_to(&self, destination: impl fmt::Display) -> TunnelPath {
-        TunnelPath::to(destination).through(self.proxies())
+        let proxies = self.0.iter().flat_map(ProxyChain::proxies);
+        TunnelPath::to(destination).through(proxies.map(ToString::to_string).collect())
     }
 
-    /// Whether no other way is tried after this error: it is an answer, and not a refusal after which
-    /// the user lets the next proxy be tried.
+    /// Returns whether no other path is tried after this error: it is an answer, and not a refusal
+    /// that `failover_on` lists.
     pub(crate) fn is_final(&self, error: &Error) -> bool {
-        let lets_others = |proxy: &ProxyChain| proxy.lets_others_try(error);
-        error.is_answer() && !self.proxy().map_or(false, lets_others)
+        let fails_over = |chain: &ProxyChain| chain.fails_over(error);
+        error.is_answer() && !self.proxy().map_or(false, fails_over)
     }
 
-    /// It could be used: when another proxy was in use before, the log says so.
+    /// Notes that the path worked, and logs it if its proxy takes over from another one.
     pub fn worked(&self) {
-        if let Some(proxy) = self.proxy() {
-            proxy.trust();
+        if let Some(chain) = self.proxy() {
+            chain.worked();
         }
     }
 }
@@ -80,7 +78,7 @@ impl UpstreamPath {
 impl fmt::Display for UpstreamPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(candidate) => write!(f, "through {}", candidate),
+            Some(chain) => write!(f, "through {}", chain),
             None => f.write_str("directly"),
         }
     }

@@ -1,82 +1,62 @@
-//! The proxies that a PAC file has named so far, in the lists in which it named them.
+//! The pools that a PAC file has named so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use log::warn;
 
-use super::pool::{Common, Known, PooledProxy, ProxyPool};
+use super::health::PooledProxy;
+use super::pac::Verdict;
+use super::pool::{ProxyPool, SharedRoute};
 use super::{ProxyChain, ProxyHealth};
 use crate::config::{ProxySpec, Schemes};
-use crate::upstream::pac::Verdict;
 
-/// So many lists are kept, and so many proxies: a file may name others without end.
+/// The most pools, proxies and notes that are kept: a file can name new ones without end.
 const MOST: usize = 256;
 
-/// What was learnt of them, for all tunnels and threads together.
+/// Pools and proxies by their text.
 #[derive(Debug, Default)]
-pub(super) struct Named {
-    known: Mutex<Register>,
-}
-
-#[derive(Debug, Default)]
-struct Register {
+pub(super) struct PacPools {
     /// By the verdict, as it displays.
-    lineups: HashMap<String, Arc<ProxyPool>>,
-    /// By their specs, as they display.
-    proxies: HashMap<String, Known>,
-    /// What was said of answers.
+    pools: HashMap<String, Arc<ProxyPool>>,
+    /// By the spec, as it displays.
+    proxies: HashMap<String, Arc<PooledProxy>>,
+    /// Notes on answers that were logged.
     noted: HashSet<String>,
 }
 
-impl Named {
-    /// The list of a verdict of this file: the same for the same one, and with the same proxies as
-    /// others that name them.
-    pub(super) fn lineup(
-        &self,
-        common: &Arc<Common>,
+impl PacPools {
+    /// Returns the pool of a verdict of `file`: equal verdicts get the same pool, and all pools share
+    /// the health of their proxies.
+    pub(super) fn pool(
+        &mut self,
+        route: &Arc<SharedRoute>,
         file: &str,
         verdict: Verdict,
     ) -> Arc<ProxyPool> {
+        self.note(file, &verdict.notes);
         let name = verdict.to_string();
-        let mut register = self.register();
-        register.note(file, &verdict.notes);
-        if let Some(lineup) = register.lineups.get(&name) {
-            return lineup.clone();
+        if let Some(pool) = self.pools.get(&name) {
+            return pool.clone();
         }
-        register.make_room(verdict.proxies.len());
+        self.make_room(verdict.proxies.len());
         let mut direct_after = verdict.direct_after;
-        if common.route.direct_fallback {
+        if route.route.direct_fallback {
             direct_after.get_or_insert(verdict.proxies.len());
         }
         let proxies = verdict.proxies.into_iter();
-        let proxies = proxies.map(|spec| register.known(spec, &common.route.schemes));
-        let lineup = Arc::new(ProxyPool::new(common, proxies.collect(), direct_after));
-        register.lineups.insert(name, lineup.clone());
-        lineup
+        let proxies = proxies.map(|spec| self.proxy(spec, &route.route.schemes));
+        let pool = Arc::new(ProxyPool::new(route, proxies.collect(), direct_after));
+        self.pools.insert(name, pool.clone());
+        pool
     }
 
-    /// What was learnt of each proxy: in use is one for the answers of any list.
-    pub(super) fn standings(&self) -> Vec<(ProxyChain, ProxyHealth)> {
-        let lineups: Vec<Arc<ProxyPool>> = self.register().lineups.values().cloned().collect();
-        let mut all = BTreeMap::new();
-        for (proxy, standing) in lineups.iter().flat_map(ProxyPool::standings) {
-            all.entry(proxy.to_string())
-                .and_modify(|(_, known): &mut (ProxyChain, ProxyHealth)| {
-                    known.is_in_use |= standing.is_in_use
-                })
-                .or_insert((proxy, standing));
-        }
-        all.into_iter().map(|(_, known)| known).collect()
+    /// Returns all pools, in no order.
+    pub(super) fn all(&self) -> Vec<Arc<ProxyPool>> {
+        self.pools.values().cloned().collect()
     }
 
-    fn register(&self) -> MutexGuard<'_, Register> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Register {
-    /// Reports what is odd about an answer, each thing once; a file may say new ones without end.
+    /// Logs each note on an answer once.
     fn note(&mut self, file: &str, notes: &[String]) {
         for note in notes {
             if self.noted.len() < MOST && self.noted.insert(note.clone()) {
@@ -85,26 +65,38 @@ impl Register {
         }
     }
 
-    /// A proxy with what is remembered of it.
-    fn known(&mut self, spec: ProxySpec, schemes: &Schemes) -> Known {
-        let known = self.proxies.entry(spec.to_string());
-        known
-            .or_insert_with(|| PooledProxy::new(spec, schemes).into())
+    fn proxy(&mut self, spec: ProxySpec, schemes: &Schemes) -> Arc<PooledProxy> {
+        let proxy = self.proxies.entry(spec.to_string());
+        proxy
+            .or_insert_with(|| Arc::new(PooledProxy::new(spec, schemes)))
             .clone()
     }
 
-    /// For another list and so many proxies. What is remembered of a proxy outlasts the lists that it
-    /// was in, as long as there is room for the proxies; tunnels keep what they began with.
+    /// Makes room for a pool with this many proxies. A proxy is remembered longer than its pools, as
+    /// long as there is room; tunnels keep the pool that they began with.
     fn make_room(&mut self, proxies: usize) {
         let is_full = self.proxies.len() + proxies > MOST;
         if is_full {
             self.proxies.clear();
         }
-        // In a list that stayed a proxy would be remembered apart.
-        if is_full || self.lineups.len() >= MOST {
-            self.lineups.clear();
+        // A pool that stayed would not share the health of its proxies.
+        if is_full || self.pools.len() >= MOST {
+            self.pools.clear();
         }
     }
+}
+
+/// Returns the health of each proxy once, by name; it is in use if it is in use in any pool.
+pub(super) fn health<'a>(
+    pools: impl IntoIterator<Item = &'a Arc<ProxyPool>>,
+) -> Vec<(ProxyChain, ProxyHealth)> {
+    let mut all: BTreeMap<String, (ProxyChain, ProxyHealth)> = BTreeMap::new();
+    for (proxy, health) in pools.into_iter().flat_map(ProxyPool::health) {
+        all.entry(proxy.to_string())
+            .and_modify(|(_, known)| known.is_in_use |= health.is_in_use)
+            .or_insert((proxy, health));
+    }
+    all.into_iter().map(|(_, known)| known).collect()
 }
 
 #[cfg(test)]
@@ -113,45 +105,44 @@ mod tests {
     use crate::config::Route;
     use crate::error::Error;
 
-    /// The list of these proxies.
-    fn lineup(named: &Named, proxies: &[String]) -> Arc<ProxyPool> {
+    fn pool(pools: &mut PacPools, proxies: &[String]) -> Arc<ProxyPool> {
         let verdict = Verdict {
             proxies: proxies.iter().map(|text| text.parse().unwrap()).collect(),
             ..Verdict::default()
         };
-        let common = Arc::new(Common::new(Route::default()));
-        named.lineup(&common, "it", verdict)
+        let route = Arc::new(SharedRoute::new(Route::default()));
+        pools.pool(&route, "it", verdict)
     }
 
-    /// A file that named many lists had the proxies that don't answer asked first again.
+    /// A file that returned many lists had proxies that don't answer tried first again.
     #[test]
-    fn what_is_remembered_of_a_proxy_outlasts_its_list() {
-        let named = Named::default();
+    fn health_of_a_proxy_outlasts_its_pool() {
+        let mut pools = PacPools::default();
         let two = ["a:1".to_string(), "b:1".to_string()];
-        let ways = lineup(&named, &two).ways(false);
-        let proxy = ways[0].proxy().unwrap();
-        proxy.blame(&Error::ended(proxy.peer()));
+        let paths = pool(&mut pools, &two).paths(false);
+        let proxy = paths[0].proxy().unwrap();
+        proxy.failed(&Error::ended(proxy.peer()));
         for count in 0..=MOST {
             let proxies = [
                 format!("c:{}", 1 + count % 16),
                 format!("d:{}", 1 + count / 16),
             ];
-            lineup(&named, &proxies);
-            assert!(named.register().lineups.len() <= MOST);
+            pool(&mut pools, &proxies);
+            assert!(pools.pools.len() <= MOST);
         }
-        assert!(named.register().lineups.len() < MOST);
-        let ways = lineup(&named, &two).ways(false);
-        assert_eq!(ways[0].to_string(), "through b:1");
+        assert!(pools.pools.len() < MOST);
+        let paths = pool(&mut pools, &two).paths(false);
+        assert_eq!(paths[0].to_string(), "through b:1");
     }
 
     #[test]
-    fn proxies_without_end_are_forgotten_with_their_lists() {
-        let named = Named::default();
+    fn the_number_of_remembered_proxies_is_bounded() {
+        let mut pools = PacPools::default();
         for count in 0..MOST {
             let proxies = [format!("c:{}", 1 + count), format!("d:{}", 1 + count)];
-            lineup(&named, &proxies);
-            let known = named.register().proxies.len();
-            assert!(known <= MOST && known == named.standings().len());
+            pool(&mut pools, &proxies);
+            let known = pools.proxies.len();
+            assert!(known <= MOST && known == health(pools.pools.values()).len());
         }
     }
 }

@@ -1,164 +1,178 @@
-//! Which ways there are to a destination, and what is known of each.
+//! Chooses the candidates for each destination.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::pac_pools::Named;
-use super::pool::{Common, Known, PooledProxy, ProxyPool};
+use super::health::PooledProxy;
+use super::pac::{self, Pac};
+use super::pac_pools::{self, PacPools};
+use super::pool::{ProxyPool, SharedRoute};
 use super::{Failover, ProxyChain, ProxyHealth, UpstreamPath};
 use crate::config::{HostPort, Route, Timeouts};
 use crate::error::Error;
-use crate::upstream::pac::{self, Pac};
 
-/// A [`Route`] and what was learnt of its proxies, for all tunnels and threads together.
+/// A [`Route`] and the health of its proxies, for all tunnels and threads. Cheap to clone; clones
+/// share the health.
 #[derive(Clone, Debug)]
 pub struct ProxySelector {
-    common: Arc<Common>,
+    route: Arc<SharedRoute>,
     choice: Choice,
-    is_onlooker: bool,
+    is_observer: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Choice {
-    /// The same for each destination.
-    Listed(Arc<ProxyPool>),
-    /// As the file says, for each.
-    Decided(Arc<Pac>, Arc<Named>),
+    /// The same proxies for every destination.
+    List(Arc<ProxyPool>),
+    /// The proxies that a PAC file names.
+    Pac(Arc<Pac>, Arc<Mutex<PacPools>>),
 }
 
-/// How to get to a destination.
+/// The candidates for a destination, or the query that finds them.
 pub enum Candidates {
-    /// That is known.
+    /// The candidates are known.
     Known(Failover),
-    /// The PAC file is to be asked.
+    /// A PAC file names them.
     Asked(PacQuery),
 }
 
 impl ProxySelector {
-    /// A gateway that has learnt nothing yet.
+    /// Makes a selector that knows no failures.
     pub fn new(route: Route) -> ProxySelector {
-        let known = |spec| Known::from(PooledProxy::new(spec, &route.schemes));
-        let proxies: Vec<Known> = route.proxies.iter().cloned().map(known).collect();
-        let is_last = proxies.is_empty() || route.direct_fallback;
-        let direct_after = Some(proxies.len()).filter(|_| is_last);
-        let common = Arc::new(Common::new(route));
-        let choice = match &common.route.pac {
-            Some(pac) => Choice::Decided(Arc::new(Pac::new(pac.clone())), Arc::default()),
-            None => Choice::Listed(Arc::new(ProxyPool::new(&common, proxies, direct_after))),
+        let route = Arc::new(SharedRoute::new(route));
+        let Route {
+            proxies, schemes, ..
+        } = &route.route;
+        let choice = match &route.route.pac {
+            Some(pac) => Choice::Pac(Arc::new(Pac::new(pac.clone())), Arc::default()),
+            None => {
+                let is_last = proxies.is_empty() || route.route.direct_fallback;
+                let direct_after = Some(proxies.len()).filter(|_| is_last);
+                let proxies = proxies.iter().cloned();
+                let proxies = proxies.map(|spec| Arc::new(PooledProxy::new(spec, schemes)));
+                let pool = ProxyPool::new(&route, proxies.collect(), direct_after);
+                Choice::List(Arc::new(pool))
+            }
         };
         ProxySelector {
-            common,
+            route,
             choice,
-            is_onlooker: false,
+            is_observer: false,
         }
     }
 
-    /// What it was made from.
+    /// Returns the route that the selector was made from.
     pub fn route(&self) -> &Route {
-        &self.common.route
+        &self.route.route
     }
 
-    /// The same for somebody who tells nobody how the ways fared.
+    /// Returns a selector for a caller that doesn't report what worked.
     pub(crate) fn for_observer(&self) -> ProxySelector {
         ProxySelector {
-            is_onlooker: true,
+            is_observer: true,
             ..self.clone()
         }
     }
 
-    /// Whether its proxies are those of a list, in which each has its place.
+    /// Returns whether the proxies are a configured list, in which each has its index.
     pub(crate) fn is_listed(&self) -> bool {
-        matches!(self.choice, Choice::Listed(_))
+        matches!(self.choice, Choice::List(_))
     }
 
-    /// What was learnt of each proxy, in the list's order, or of each that was named so far.
+    /// Returns the health of each proxy: in the list's order, or of each that a PAC file has named.
     pub(crate) fn health(&self) -> Vec<(ProxyChain, ProxyHealth)> {
         match &self.choice {
-            Choice::Listed(lineup) => lineup.standings(),
-            Choice::Decided(_, named) => named.standings(),
+            Choice::List(pool) => pool.health(),
+            Choice::Pac(_, pools) => {
+                let pools = lock(pools).all();
+                pac_pools::health(&pools)
+            }
         }
     }
 
-    /// The ways to a destination in the order in which one client shall try them now: through one
-    /// proxy after the other, or directly where NO_PROXY says so.
+    /// Returns the paths to `destination` in the order in which one client tries them now: through
+    /// one proxy after the other, or directly if NO_PROXY matches.
     pub fn candidates(&self, destination: &HostPort) -> Candidates {
-        let ways = match &self.choice {
+        let paths = match &self.choice {
             _ if self.route().is_direct(destination) => vec![UpstreamPath::DIRECTLY],
-            Choice::Listed(lineup) => lineup.ways(self.is_onlooker),
-            Choice::Decided(pac, named) => {
+            Choice::List(pool) => pool.paths(self.is_observer),
+            Choice::Pac(pac, pools) => {
                 return Candidates::Asked(PacQuery {
                     pac: pac.clone(),
-                    named: named.clone(),
-                    common: self.common.clone(),
+                    pools: pools.clone(),
+                    route: self.route.clone(),
                     destination: destination.clone(),
-                    is_onlooker: self.is_onlooker,
+                    is_observer: self.is_observer,
                 })
             }
         };
-        Candidates::Known(Failover::new(ways))
+        Candidates::Known(Failover::new(paths))
     }
 }
 
-/// What a PAC file is to be asked for one client. Cheap to clone, and to send to another thread.
+fn lock(pools: &Mutex<PacPools>) -> MutexGuard<'_, PacPools> {
+    pools.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call of a PAC file for one client. Cheap to clone, and to send to another thread.
 #[derive(Clone)]
 pub struct PacQuery {
     pac: Arc<Pac>,
-    named: Arc<Named>,
-    common: Arc<Common>,
+    pools: Arc<Mutex<PacPools>>,
+    route: Arc<SharedRoute>,
     destination: HostPort,
-    is_onlooker: bool,
+    is_observer: bool,
 }
 
 impl PacQuery {
-    /// The file's name, fit to be shown.
+    /// Returns the file's path, escaped for messages.
     pub fn file(&self) -> &str {
         self.pac.name()
     }
 
-    /// How long an answer may take: no longer than a connection, and never long.
+    /// Returns how long the call can take: the connect timeout, but at most [`pac::LONGEST`].
     pub fn limit(&self, timeouts: &Timeouts) -> Duration {
         timeouts.connect.min(pac::LONGEST)
     }
 
-    /// What the file says; blocks, until the limit at most.
+    /// Calls the file, and returns its answer as text. Blocks for at most `limit`.
     ///
     /// # Errors
     ///
-    /// That it says nothing, or nothing within the limit.
+    /// The script threw, or the limit is over.
     pub fn ask(&self, limit: Duration) -> Result<String, Error> {
         self.pac.ask(&self.destination, limit)
     }
 
-    /// The ways that it says, in the order in which one client shall try them now.
+    /// Returns the paths that an answer names, in the order in which one client tries them now.
     ///
     /// # Errors
     ///
-    /// When it isn't an answer.
-    pub fn failover(&self, said: &str) -> Result<Failover, Error> {
-        let verdict = self.pac.verdict(&self.destination, said)?;
-        let lineup = self.named.lineup(&self.common, self.file(), verdict);
-        let ways = lineup.ways(self.is_onlooker);
-        Ok(Failover::new(ways))
+    /// The answer is too long, or names only proxies that ptunnel can't use.
+    pub fn failover(&self, answer: &str) -> Result<Failover, Error> {
+        let verdict = self.pac.verdict(&self.destination, answer)?;
+        let pool = lock(&self.pools).pool(&self.route, self.file(), verdict);
+        Ok(Failover::new(pool.paths(self.is_observer)))
     }
 
-    /// Both; blocks.
+    /// Calls the file, and returns the paths that it names. Blocks for at most `limit`.
     ///
     /// # Errors
     ///
-    /// Those of both.
+    /// As [`ask`](PacQuery::ask) and [`failover`](PacQuery::failover).
     pub fn answer(&self, limit: Duration) -> Result<Failover, Error> {
         self.failover(&self.ask(limit)?)
     }
 
-    /// That there was no answer within the limit.
+    /// Makes the error of a call that had no answer within the limit.
     pub fn late(&self, limit: Duration) -> Error {
         self.pac.late(&self.destination, limit)
     }
 }
 
 impl fmt::Display for ProxySelector {
-    /// `through proxy.example:3128`, with every proxy and those behind it, `as corp.pac says`, or
+    /// `through proxy.example:3128`, with every proxy and every `via`, `as corp.pac says`, or
     /// `directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route = self.route();
@@ -187,7 +201,7 @@ mod tests {
     use super::*;
     use crate::config::{Family, Version};
 
-    fn gateway(proxies: &[&str], via: &[&str]) -> ProxySelector {
+    fn selector(proxies: &[&str], via: &[&str]) -> ProxySelector {
         let specs = |urls: &[&str]| urls.iter().map(|url| url.parse().unwrap()).collect();
         ProxySelector::new(Route {
             proxies: specs(proxies),
@@ -196,9 +210,9 @@ mod tests {
         })
     }
 
-    fn way(gateway: &ProxySelector, place: usize) -> ProxyChain {
-        match &gateway.choice {
-            Choice::Listed(lineup) => lineup.ways(false)[place].proxy().unwrap().clone(),
+    fn chain(selector: &ProxySelector, place: usize) -> ProxyChain {
+        match &selector.choice {
+            Choice::List(pool) => pool.paths(false)[place].proxy().unwrap().clone(),
             other => panic!("{:?}", other),
         }
     }
@@ -206,24 +220,23 @@ mod tests {
     #[test]
     fn each_proxy_of_a_chain_is_asked_for_the_next_one() {
         let destination = "d:4".parse().unwrap();
-        let gateway = gateway(&["a:1", "b:1"], &["joe:x@m:2", "socks5h://n:3"]);
-        let way = way(&gateway, 1);
-        assert_eq!(way.to_string(), "b:1 via m:2 via socks5h://n:3");
-        let legs = (0..way.hop_count()).map(|hop| way.hop(hop, &destination));
-        let legs: Vec<String> = legs
+        let selector = selector(&["a:1", "b:1"], &["joe:x@m:2", "socks5h://n:3"]);
+        let chain = chain(&selector, 1);
+        assert_eq!(chain.to_string(), "b:1 via m:2 via socks5h://n:3");
+        let hops = (0..chain.hop_count()).map(|hop| chain.hop(hop, &destination));
+        let hops: Vec<String> = hops
             .map(|hop| format!("{} for {}", hop.spec(), hop.target()))
             .collect();
         assert_eq!(
-            legs,
+            hops,
             ["b:1 for m:2", "m:2 for n:3", "socks5h://n:3 for d:4"]
         );
     }
 
-    /// The first of them that it can be asked for.
     #[test]
-    fn a_proxy_of_socks_is_asked_for_an_address_when_that_is_found_here() {
+    fn a_socks_proxy_is_asked_for_an_address_if_ptunnel_looks_it_up() {
         let asked = |proxy: &str, destination: &str, found: &[&str]| -> Result<String, String> {
-            let hop = way(&gateway(&[proxy], &[]), 0).hop(0, &destination.parse().unwrap());
+            let hop = chain(&selector(&[proxy], &[]), 0).hop(0, &destination.parse().unwrap());
             let found: Vec<_> = found.iter().map(|text| text.parse().unwrap()).collect();
             let hop = match hop.target_to_locate() {
                 Some(_) => hop.at(&found).map_err(|e| e.to_string())?,
@@ -249,37 +262,36 @@ mod tests {
             let told = format!("cannot resolve {}: {}", destination, why);
             assert_eq!(refused, told);
         }
-        // It is an IPv4 address, and was refused for want of one.
+        // An IPv4-mapped address counts as IPv4.
         let mapped = "[::ffff:192.0.2.7]:22";
         assert_eq!(asked("socks4://p", mapped, &[]), Ok(mapped.to_string()));
         let literal = asked("socks4a://p", "[::1]:22", &[]);
         assert_eq!(literal, Ok("[::1]:22".to_string()));
     }
 
-    /// `-6` had found none at all for a proxy of SOCKS4.
+    /// `-6` found no address at all for a SOCKS4 proxy.
     #[test]
-    fn which_version_is_ours_is_no_matter_to_who_takes_one_alone() {
+    fn the_configured_version_is_not_for_targets_of_a_socks4_proxy() {
         let version = |proxy: &str| {
-            let gateway = ProxySelector::new(Route {
+            let selector = ProxySelector::new(Route {
                 proxies: vec![proxy.parse().unwrap()],
                 family: Family::V6,
                 ..Route::default()
             });
-            let hop = way(&gateway, 0).hop(0, &"d:22".parse().unwrap());
+            let hop = chain(&selector, 0).hop(0, &"d:22".parse().unwrap());
             hop.family().version
         };
         assert_eq!(version("socks4://p"), Version::Any);
         assert_eq!(version("socks5://p"), Version::V6);
     }
 
-    /// The credentials of one are nobody else's business.
     #[test]
-    fn each_proxy_of_a_chain_is_told_its_own_credentials() {
+    fn each_proxy_of_a_chain_gets_its_own_credentials_only() {
         let destination = "d:4".parse().unwrap();
-        let gateway = gateway(&["joe:x@a:1"], &["ann:y@m:2", "n:3"]);
-        let way = way(&gateway, 0);
+        let selector = selector(&["joe:x@a:1"], &["ann:y@m:2", "n:3"]);
+        let chain = chain(&selector, 0);
         let said =
-            |hop| String::from_utf8(way.hop(hop, &destination).negotiation().begin()).unwrap();
+            |hop| String::from_utf8(chain.hop(hop, &destination).negotiation().begin()).unwrap();
         assert!(said(0).contains("Basic am9lOng=") && said(0).starts_with("CONNECT m:2 "));
         assert!(said(1).contains("Basic YW5uOnk=") && said(1).starts_with("CONNECT n:3 "));
         assert!(!said(2).contains("Basic") && said(2).starts_with("CONNECT d:4 "));
