@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::config::HostPort;
-use crate::observe::logging::field::{Fields, TunnelPath, Value};
+use crate::observe::logging::field::{FieldValue, Fields, TunnelPath};
 use crate::os::exhaustion::Exhaustion;
 use crate::proto::{Hint, Malformed, Refusal};
 
@@ -341,7 +341,7 @@ impl Error {
         } else {
             self.cause().label()
         };
-        fields.push(("cause", Value::Text(cause.into())));
+        fields.push(("cause", FieldValue::Text(cause.into())));
         fields
     }
 

@@ -299,7 +299,7 @@ impl Engine {
             Some(limits) => self.within(limits),
             None => self.clone(),
         };
-        let session = ClientSession::new(context.clone(), terms.tally.as_ref());
+        let session = ClientSession::new(context.clone(), terms.stats.as_ref());
         let served = match &terms.service {
             Service::Tunnel(tunnel) => {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up
@@ -313,11 +313,11 @@ impl Engine {
                 engine.serve_inbound_with(spare, socket, session, inbound),
             )),
         };
-        let tally = terms.tally.clone();
+        let stats = terms.stats.clone();
         served.then(move |end| {
             drop(permit);
             if let Err(e) = end {
-                access_log::unserved(&context, tally.as_ref(), &e);
+                access_log::unserved(&context, stats.as_ref(), &e);
             }
             Ok(())
         })

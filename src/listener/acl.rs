@@ -15,7 +15,7 @@ use log::Level::Warn;
 
 use crate::config::{unmap_ipv4, Cidr};
 use crate::observe::logging::context::{LogContext, Origin};
-use crate::observe::logging::field::{self, Value};
+use crate::observe::logging::field::{self, FieldValue};
 
 /// How long nothing more is said of an address.
 const QUIET: Duration = Duration::from_secs(60);
@@ -86,7 +86,7 @@ impl TurnedAway {
                     "{}: turned away: its address isn't in --allow-from",
                     context
                 ),
-                || vec![("cause", Value::Text("turned_away".into()))],
+                || vec![("cause", FieldValue::Text("turned_away".into()))],
             ),
             Note::Crowd => warn!(
                 "turned away {} addresses that aren't in --allow-from; others come and aren't told \

@@ -169,7 +169,7 @@ impl ListenerSet {
                 let mut terms = |name: &str| ListenerSettings {
                     listener: Some(name.into()),
                     access: access.clone(),
-                    tally: scene.as_mut().map(|scene| scene.add(name, &service)),
+                    stats: scene.as_mut().map(|scene| scene.add(name, &service)),
                     service: service.clone(),
                     limits: limits.clone(),
                 };

@@ -39,7 +39,7 @@ pub struct ListenerSettings {
     /// How; `None` as the engine was told when it was made.
     pub limits: Option<Limits>,
     /// Where it is counted, if anybody looks.
-    pub tally: Option<Stats>,
+    pub stats: Option<Stats>,
 }
 
 /// What an engine keeps to while it serves.
@@ -58,7 +58,7 @@ impl From<Service> for ListenerSettings {
             access: IpAcl::default(),
             service,
             limits: None,
-            tally: None,
+            stats: None,
         }
     }
 }

@@ -11,7 +11,7 @@ use log::{log_enabled, warn, Level};
 use crate::config::Destination;
 use crate::error::{Cause, Error, Seconds, LEFT};
 pub use crate::observe::logging::context::{LogContext, LogScope, Origin};
-use crate::observe::logging::field::{self, Fields, Heading, TunnelPath, Value};
+use crate::observe::logging::field::{self, FieldValue, Fields, Heading, TunnelPath};
 use crate::observe::session::{end_index, Closed, RelayError, SessionSummary, Side, Traffic, ENDS};
 use crate::observe::stats::{ConnGuard, LiveTunnel, Stats, TunnelBytes};
 use crate::upstream::UpstreamPath;
@@ -240,12 +240,15 @@ impl fmt::Display for Connections {
 fn fields(summary: &SessionSummary, path: TunnelPath, cause: &str) -> Fields {
     let Traffic { upload, download } = summary.traffic();
     let mut fields = path.fields();
-    fields.push(("upload", Value::Number(upload)));
-    fields.push(("download", Value::Number(download)));
-    fields.push(("seconds", Value::Duration(summary.lasted)));
-    fields.push(("end", Value::Text(ENDS[end_index(&summary.end)].into())));
+    fields.push(("upload", FieldValue::Number(upload)));
+    fields.push(("download", FieldValue::Number(download)));
+    fields.push(("seconds", FieldValue::Duration(summary.lasted)));
+    fields.push((
+        "end",
+        FieldValue::Text(ENDS[end_index(&summary.end)].into()),
+    ));
     if summary.end.is_err() {
-        fields.push(("cause", Value::Text(cause.into())));
+        fields.push(("cause", FieldValue::Text(cause.into())));
     }
     fields
 }

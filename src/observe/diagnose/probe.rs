@@ -313,7 +313,7 @@ impl<'a> Probe<'a> {
         peer: Peer,
         tls: &Option<TlsSpec>,
     ) -> Result<Box<dyn Stream>, Error> {
-        use super::stream::tls::TlsStream;
+        use super::stream::tls::BlockingTls;
         use crate::upstream::tls::TlsSetup;
 
         let host = &peer.address().host;
@@ -324,7 +324,7 @@ impl<'a> Probe<'a> {
         self.observer.step_started(TestStep::Tls);
         let tls_stream = TlsSetup::new(spec, peer.address()).and_then(|session| {
             let doubt = session.doubt.clone();
-            Ok((TlsStream::new(session, transport)?, doubt))
+            Ok((BlockingTls::new(session, transport)?, doubt))
         });
         match tls_stream {
             Ok((stream, doubt)) => {

@@ -128,21 +128,21 @@ pub(super) mod tls {
     use crate::upstream::tls::{is_without_data, Ending, TlsSetup};
 
     /// A stream in TLS.
-    pub(crate) struct TlsStream<S>(SslStream<S>, Ending);
+    pub(crate) struct BlockingTls<S>(SslStream<S>, Ending);
 
-    impl<S: Stream> TlsStream<S> {
+    impl<S: Stream> BlockingTls<S> {
         /// Blocks until the handshake is over.
         ///
         /// # Errors
         ///
         /// `TimedOut` at the deadline; otherwise the reason of the failed handshake, as text.
-        pub(crate) fn new(session: TlsSetup, stream: S) -> io::Result<TlsStream<S>> {
+        pub(crate) fn new(session: TlsSetup, stream: S) -> io::Result<BlockingTls<S>> {
             let TlsSetup {
                 ssl, doubt, ending, ..
             } = session;
             let mut stream = SslStream::new(ssl, stream)?;
             match stream.connect() {
-                Ok(()) => Ok(TlsStream(stream, ending)),
+                Ok(()) => Ok(BlockingTls(stream, ending)),
                 Err(e) => Err(doubt.explain(e)),
             }
         }
@@ -169,19 +169,19 @@ pub(super) mod tls {
         }
     }
 
-    impl<S: Stream> Stream for TlsStream<S> {
+    impl<S: Stream> Stream for BlockingTls<S> {
         fn limit(&mut self, limit: Duration) {
             self.0.get_mut().limit(limit);
         }
     }
 
-    impl<S: Stream> Read for TlsStream<S> {
+    impl<S: Stream> Read for BlockingTls<S> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.attempt(|stream| stream.ssl_read(buffer))
         }
     }
 
-    impl<S: Stream> Write for TlsStream<S> {
+    impl<S: Stream> Write for BlockingTls<S> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.attempt(|stream| stream.ssl_write(bytes))
         }

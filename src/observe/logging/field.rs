@@ -15,7 +15,7 @@ use crate::observe::logging::context::LogContext;
 
 /// A field's value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum FieldValue {
     Text(String),
     Number(u64),
     Duration(Duration),
@@ -25,7 +25,7 @@ pub(crate) enum Value {
 }
 
 /// The fields of a line, in their order.
-pub(crate) type Fields = Vec<(&'static str, Value)>;
+pub(crate) type Fields = Vec<(&'static str, FieldValue)>;
 
 static ARE_ENABLED: AtomicBool = AtomicBool::new(false);
 
@@ -56,10 +56,10 @@ pub(crate) fn enable() {
 pub(crate) fn take() -> Fields {
     let mut fields = Fields::new();
     if let Some(context) = LogContext::current() {
-        fields.push(("connection", Value::Number(context.connection())));
-        fields.push(("client", Value::Text(context.client().to_string())));
+        fields.push(("connection", FieldValue::Number(context.connection())));
+        fields.push(("client", FieldValue::Text(context.client().to_string())));
         if let Some(listener) = context.listener() {
-            fields.push(("listen", Value::Text(listener.to_string())));
+            fields.push(("listen", FieldValue::Text(listener.to_string())));
         }
     }
     fields.append(&mut FIELDS.with(|current| current.replace(Vec::new())));
@@ -108,12 +108,12 @@ impl TunnelPath {
     }
 
     pub(crate) fn fields(&self) -> Fields {
-        let mut fields = vec![("destination", Value::Text(self.destination.clone()))];
+        let mut fields = vec![("destination", FieldValue::Text(self.destination.clone()))];
         if let Some(proxies) = &self.proxies {
             let first = proxies.first().cloned();
-            fields.push(("proxy", first.map_or(Value::Null, Value::Text)));
+            fields.push(("proxy", first.map_or(FieldValue::Null, FieldValue::Text)));
             let behind = proxies.iter().skip(1).cloned();
-            fields.push(("via", Value::List(behind.collect())));
+            fields.push(("via", FieldValue::List(behind.collect())));
         }
         fields
     }
@@ -138,14 +138,17 @@ mod tests {
     fn a_path_has_text_and_fields() {
         let path = TunnelPath::to("d:4");
         assert_eq!(path.to_string(), "to d:4");
-        assert_eq!(path.fields(), [("destination", Value::Text("d:4".into()))]);
+        assert_eq!(
+            path.fields(),
+            [("destination", FieldValue::Text("d:4".into()))]
+        );
         let direct = path.clone().through(Vec::new());
         assert_eq!(direct.to_string(), "to d:4 directly");
-        assert_eq!(direct.fields()[1], ("proxy", Value::Null));
+        assert_eq!(direct.fields()[1], ("proxy", FieldValue::Null));
         let chain = path.through(vec!["p:1".into(), "q:2".into()]);
         assert_eq!(chain.to_string(), "to d:4 through p:1 via q:2");
-        assert_eq!(chain.fields()[1], ("proxy", Value::Text("p:1".into())));
-        let behind = Value::List(vec!["q:2".into()]);
+        assert_eq!(chain.fields()[1], ("proxy", FieldValue::Text("p:1".into())));
+        let behind = FieldValue::List(vec!["q:2".into()]);
         assert_eq!(chain.fields()[2], ("via", behind));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::observe::logging::field::{Fields, Value};
+use crate::observe::logging::field::{FieldValue, Fields};
 use crate::text::escape::Quoted;
 use crate::text::seconds::Decimal;
 
@@ -15,11 +15,11 @@ pub(super) fn line(level: &str, message: &str, fields: Fields) -> String {
     member(&mut object, "message", Quoted(message));
     for (name, value) in fields {
         match value {
-            Value::Text(text) => member(&mut object, name, Quoted(&text)),
-            Value::Number(number) => member(&mut object, name, number),
-            Value::Duration(time) => member(&mut object, name, Decimal(time)),
-            Value::List(texts) => member(&mut object, name, list(&texts)),
-            Value::Null => member(&mut object, name, "null"),
+            FieldValue::Text(text) => member(&mut object, name, Quoted(&text)),
+            FieldValue::Number(number) => member(&mut object, name, number),
+            FieldValue::Duration(time) => member(&mut object, name, Decimal(time)),
+            FieldValue::List(texts) => member(&mut object, name, list(&texts)),
+            FieldValue::Null => member(&mut object, name, "null"),
         }
     }
     object.push('}');
@@ -105,11 +105,14 @@ mod tests {
     #[test]
     fn fields_follow_the_message() {
         let fields = vec![
-            ("client", Value::Text("a \"b\"".into())),
-            ("proxy", Value::Null),
-            ("via", Value::List(vec!["q:1".into(), "r:2".into()])),
-            ("upload", Value::Number(7)),
-            ("seconds", Value::Duration(Duration::from_micros(12_480))),
+            ("client", FieldValue::Text("a \"b\"".into())),
+            ("proxy", FieldValue::Null),
+            ("via", FieldValue::List(vec!["q:1".into(), "r:2".into()])),
+            ("upload", FieldValue::Number(7)),
+            (
+                "seconds",
+                FieldValue::Duration(Duration::from_micros(12_480)),
+            ),
         ];
         let line = line("info", "7 bytes", fields);
         let rest = line.split("Z\",").nth(1).unwrap();

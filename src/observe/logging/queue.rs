@@ -24,10 +24,10 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// send(2) skip the code for thread cancellation, a tenth of the cost of relaying a small message.
 #[derive(Clone)]
 pub(super) struct LogQueue {
-    shared: Arc<Shared>,
+    shared: Arc<QueueShared>,
 }
 
-struct Shared {
+struct QueueShared {
     state: Mutex<State>,
     /// Locked by the thread for as long as it runs.
     writer: Mutex<Writer>,
@@ -75,7 +75,7 @@ impl LogQueue {
             let _ = out.write_all(line.as_bytes());
         };
         LogQueue {
-            shared: Arc::new(Shared {
+            shared: Arc::new(QueueShared {
                 state: Mutex::default(),
                 writer: Mutex::new(Box::new(write)),
                 filled: Condvar::new(),
@@ -154,7 +154,7 @@ impl LogQueue {
     }
 }
 
-impl Shared {
+impl QueueShared {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }

@@ -39,9 +39,9 @@ const LINGER_BYTES: u64 = 64 * 1024;
 
 /// Accepts and serves connections; never returns.
 pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
-    let threads = Arc::new(Threads::default());
+    let limit = Arc::new(ThreadLimit::default());
     loop {
-        let permit = Permit::wait(&threads);
+        let permit = ThreadPermit::wait(&limit);
         let socket = match listener.accept() {
             Ok((socket, _)) => socket,
             Err(_) => {
@@ -57,30 +57,30 @@ pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
     }
 }
 
-/// The threads that serve a client.
+/// The number of threads that serve a client, at most [`MAX_THREADS`].
 #[derive(Default)]
-struct Threads {
+struct ThreadLimit {
     count: Mutex<usize>,
     /// A thread has ended.
     ended: Condvar,
 }
 
-impl Threads {
+impl ThreadLimit {
     fn lock(&self) -> MutexGuard<'_, usize> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The right to one of the threads, until it is dropped.
-struct Permit(Arc<Threads>);
+struct ThreadPermit(Arc<ThreadLimit>);
 
-impl Permit {
+impl ThreadPermit {
     /// Blocks while all threads are taken.
-    fn wait(threads: &Arc<Threads>) -> Permit {
+    fn wait(limit: &Arc<ThreadLimit>) -> ThreadPermit {
         let all_taken = |count: &mut usize| *count == MAX_THREADS;
-        let count = threads.ended.wait_while(threads.lock(), all_taken);
+        let count = limit.ended.wait_while(limit.lock(), all_taken);
         *count.unwrap_or_else(PoisonError::into_inner) += 1;
-        Permit(threads.clone())
+        ThreadPermit(limit.clone())
     }
 
     fn request_timeout(&self) -> Duration {
@@ -92,7 +92,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for ThreadPermit {
     fn drop(&mut self) {
         *self.0.lock() -= 1;
         self.0.ended.notify_one();

@@ -249,7 +249,7 @@ async fn serve<L: Links, S: Transport + 'static>(
         spare,
         ..
     } = client;
-    let session = ClientSession::new(context.clone(), terms.tally.as_ref());
+    let session = ClientSession::new(context.clone(), terms.stats.as_ref());
     let end = match &terms.service {
         Service::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up
@@ -265,7 +265,7 @@ async fn serve<L: Links, S: Transport + 'static>(
     };
     drop(permit);
     if let Err(e) = end {
-        access_log::unserved(&context, terms.tally.as_ref(), &e);
+        access_log::unserved(&context, terms.stats.as_ref(), &e);
     }
 }
 
