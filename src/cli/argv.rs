@@ -13,8 +13,8 @@ use log::info;
 use super::options::Options;
 use crate::os::sys;
 
-/// A value on the command line, and where in it the password stands.
-pub(super) struct Secretive<'a> {
+/// A value on the command line, and the range of the password in it.
+pub(super) struct SecretArgument<'a> {
     value: &'a str,
     password: Range<usize>,
 }
@@ -29,35 +29,35 @@ pub(super) const OPTIONS: &[&str] = &[
     "via",
 ];
 
-impl<'a> Secretive<'a> {
+impl<'a> SecretArgument<'a> {
     /// The password in the value of an option, if there is one.
-    pub(super) fn of(option: &str, value: &'a str) -> Option<Secretive<'a>> {
+    pub(super) fn of(option: &str, value: &'a str) -> Option<SecretArgument<'a>> {
         match option {
-            "password" => Some(Secretive::password(value)),
-            "user" | "dynamic-user" | "serve-user" => Secretive::login(value),
-            "proxy" | "via" => Secretive::url(value),
+            "password" => Some(SecretArgument::password(value)),
+            "user" | "dynamic-user" | "serve-user" => SecretArgument::login(value),
+            "proxy" | "via" => SecretArgument::url(value),
             _ => None,
         }
     }
 
     /// Nothing but a password.
-    fn password(value: &'a str) -> Secretive<'a> {
+    fn password(value: &'a str) -> SecretArgument<'a> {
         let password = 0..value.len();
-        Secretive { value, password }
+        SecretArgument { value, password }
     }
 
     /// `USER:PASSWORD`, if there is one.
-    fn login(value: &'a str) -> Option<Secretive<'a>> {
+    fn login(value: &'a str) -> Option<SecretArgument<'a>> {
         let password = value.find(':')? + 1..value.len();
-        Some(Secretive { value, password })
+        Some(SecretArgument { value, password })
     }
 
     /// `[http://]USER:PASSWORD@…`, if there is one.
-    fn url(value: &'a str) -> Option<Secretive<'a>> {
+    fn url(value: &'a str) -> Option<SecretArgument<'a>> {
         let user = value.find("://").map_or(0, |end| end + 3);
         let end = value.rfind('@').filter(|at| *at > user)?;
         let password = user + value[user..end].find(':')? + 1..end;
-        Some(Secretive { value, password })
+        Some(SecretArgument { value, password })
     }
 
     /// Where the password stands in `word`, when it is this value, by itself or behind its flag.
@@ -76,20 +76,20 @@ impl<'a> Secretive<'a> {
 pub(super) fn secrets<'a>(
     options: &'a Options,
     option: &'a str,
-) -> impl Iterator<Item = Secretive<'a>> + 'a {
+) -> impl Iterator<Item = SecretArgument<'a>> + 'a {
     let values = options.values(option);
-    values.filter_map(move |value| Secretive::of(option, value.text()))
+    values.filter_map(move |value| SecretArgument::of(option, value.text()))
 }
 
 /// Overwrites passwords in `/proc/PID/cmdline`.
-pub(super) fn conceal(secrets: &[Secretive<'_>]) {
+pub(super) fn conceal(secrets: &[SecretArgument<'_>]) {
     if !secrets.is_empty() {
-        let _ = sys::rewrite_arguments(|words| star_out(words, secrets));
+        let _ = sys::rewrite_arguments(|words| mask(words, secrets));
     }
 }
 
 /// Puts stars over the passwords in `words`, each of which ends in a NUL.
-fn star_out(words: &mut [u8], secrets: &[Secretive<'_>]) {
+fn mask(words: &mut [u8], secrets: &[SecretArgument<'_>]) {
     for word in words.split_mut(|byte| *byte == 0) {
         for secret in secrets {
             for byte in secret.place_in(word).into_iter().flatten() {
@@ -141,15 +141,15 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn concealed(words: &str, secrets: &[Secretive<'_>]) -> String {
+    fn concealed(words: &str, secrets: &[SecretArgument<'_>]) -> String {
         let mut bytes = words.replace(' ', "\0").into_bytes();
-        star_out(&mut bytes, secrets);
+        mask(&mut bytes, secrets);
         String::from_utf8(bytes).unwrap().replace('\0', " ")
     }
 
     #[test]
     fn a_password_is_found_behind_its_flag_and_by_itself() {
-        let secret = [Secretive::password("pw")];
+        let secret = [SecretArgument::password("pw")];
         for (words, shown) in &[
             ("x -P pw 1:a:1", "x -P ** 1:a:1"),
             ("x -Ppw", "x -P**"),
@@ -165,18 +165,20 @@ mod tests {
 
     #[test]
     fn users_and_hosts_stay_in_sight() {
-        let login = Secretive::login("joe:a:b").into_iter().collect::<Vec<_>>();
+        let login = SecretArgument::login("joe:a:b")
+            .into_iter()
+            .collect::<Vec<_>>();
         assert_eq!(concealed("x -U joe:a:b", &login), "x -U joe:***");
         for (url, shown) in &[
             ("http://joe:a:b@h:1", "http://joe:***@h:1"),
             ("joe:p@q@h:1", "joe:***@h:1"),
         ] {
-            let secret = Secretive::url(url).into_iter().collect::<Vec<_>>();
+            let secret = SecretArgument::url(url).into_iter().collect::<Vec<_>>();
             assert_eq!(concealed(url, &secret), *shown);
         }
         for open in &["h:1", "http://h:1", "http://joe@h:1"] {
-            assert!(Secretive::url(open).is_none(), "{}", open);
+            assert!(SecretArgument::url(open).is_none(), "{}", open);
         }
-        assert!(Secretive::login("joe").is_none());
+        assert!(SecretArgument::login("joe").is_none());
     }
 }

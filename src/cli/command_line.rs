@@ -5,19 +5,19 @@ use std::ffi::OsString;
 
 use clap::ErrorKind;
 
-use super::argv::{self, secrets, Secretive};
+use super::argv::{self, secrets, SecretArgument};
 use super::configure::configure;
 use super::env::Environment;
 use super::file::ConfigFile;
-use super::options::{Options, RIGHT};
-use super::password::{Missing, Prompt, DYNAMIC_USER, SERVE_USER};
+use super::options::{Options, EXAMPLE};
+use super::password::{MissingPassword, Prompt, DYNAMIC_USER, SERVE_USER};
 use super::summary::Summary;
 use super::{flag_table, flags, generate, Command};
 use crate::config::Config;
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
-/// What names something to do, or a way to it: the demo brings its own.
+/// Options that name a listener, a destination or a proxy: the demo has its own.
 const NOT_WITH_DEMO: &[&str] = &[
     "forward",
     "stdio",
@@ -28,36 +28,37 @@ const NOT_WITH_DEMO: &[&str] = &[
     "via",
 ];
 
-/// A command line of which only the syntax was looked at.
-pub(super) enum Words {
-    Given(Given),
+/// A command line of which clap has checked the syntax.
+pub(super) enum Parsed {
+    CommandLine(CommandLine),
     Print(String),
 }
 
-pub(super) struct Given {
+/// The options of a command line, before its config file is read.
+pub(super) struct CommandLine {
     /// The options that were typed; a file may complete them.
     pub(super) typed: Options,
 }
 
-impl Words {
-    /// What they ask for, with all that is to be looked up and asked for.
+impl Parsed {
+    /// Returns what the command line asks for; reads files and prompts for passwords.
     pub(super) fn command(
         &self,
         env: &Environment<'_>,
         prompt: Prompt<'_>,
     ) -> Result<Command, Error> {
         let given = match self {
-            Words::Given(given) => given,
-            Words::Print(text) => return Ok(Command::Print(text.clone())),
+            Parsed::CommandLine(given) => given,
+            Parsed::Print(text) => return Ok(Command::Print(text.clone())),
         };
         let is_checked = given.typed.is_present("check-config");
         let notes = RefCell::default();
         let missing = if is_checked {
-            Missing::Noted(&notes)
+            MissingPassword::Warn(&notes)
         } else {
-            Missing::Asked(prompt)
+            MissingPassword::Prompt(prompt)
         };
-        let mut warnings = exposures(&given.typed);
+        let mut warnings = password_warnings(&given.typed);
         let (config, more) = given.config(env, missing)?;
         warnings.extend(more);
         warnings.extend(notes.into_inner());
@@ -69,24 +70,24 @@ impl Words {
         Ok(Command::Run(Box::new(config), warnings))
     }
 
-    /// The passwords that stand in it as they are written there.
-    pub(super) fn secrets(&self) -> Vec<Secretive<'_>> {
+    /// Returns the passwords among the typed values.
+    pub(super) fn secrets(&self) -> Vec<SecretArgument<'_>> {
         match self {
-            Words::Given(given) => argv::OPTIONS
+            Parsed::CommandLine(given) => argv::OPTIONS
                 .iter()
                 .flat_map(|option| secrets(&given.typed, option))
                 .collect(),
-            Words::Print(_) => Vec::new(),
+            Parsed::Print(_) => Vec::new(),
         }
     }
 }
 
-impl Given {
-    /// What they ask for together with their file, and what is to be warned of in it.
+impl CommandLine {
+    /// Returns the configuration, completed from the config file, and warnings.
     pub(super) fn config(
         &self,
         env: &Environment<'_>,
-        missing: Missing<'_>,
+        missing: MissingPassword<'_>,
     ) -> Result<(Config, Vec<String>), Error> {
         let mut warnings = Vec::new();
         let options = match self.typed.value_of("config") {
@@ -104,7 +105,12 @@ impl Given {
     }
 }
 
-pub(super) fn read<I>(words: I) -> Result<Words, Error>
+/// Parses the arguments, the first of which is the program's name.
+///
+/// # Errors
+///
+/// A usage error for an argument that isn't UTF-8, and for what clap refuses.
+pub(super) fn read<I>(words: I) -> Result<Parsed, Error>
 where
     I: IntoIterator,
     I::Item: Into<OsString>,
@@ -121,15 +127,15 @@ where
     refuse_values_of_switches(&words)?;
     match flags::incomplete_app().get_matches_from_safe(&words) {
         Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
-            Some(text) => Ok(Words::Print(text)),
-            None => Ok(Words::Given(Given {
+            Some(text) => Ok(Parsed::Print(text)),
+            None => Ok(Parsed::CommandLine(CommandLine {
                 typed: Options::typed(&typed)?,
             })),
         },
         Err(e) => match e.kind {
             // The version clap has printed already, all but the end of the line.
-            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => Ok(Words::Print(e.message)),
-            _ => Err(complaint(&e)),
+            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => Ok(Parsed::Print(e.message)),
+            _ => Err(clap_error(&e)),
         },
     }
 }
@@ -148,7 +154,7 @@ fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
             return Err(Error::usage(format!(
                 "{}: a switch takes no value; {}",
                 Escaped(word.as_bytes()),
-                RIGHT
+                EXAMPLE
             )));
         }
     }
@@ -174,8 +180,8 @@ fn refuse_beside_demo(options: &Options) -> Result<(), Error> {
     Err(options.whole(e))
 }
 
-/// Other users of the machine see its command lines.
-fn exposures(typed: &Options) -> Vec<String> {
+/// Returns a warning for each option with a password: other users can see the command line.
+fn password_warnings(typed: &Options) -> Vec<String> {
     let options = argv::OPTIONS.iter();
     options
         .filter(|option| secrets(typed, option).next().is_some())
@@ -195,8 +201,8 @@ fn exposures(typed: &Options) -> Vec<String> {
         .collect()
 }
 
-/// What clap found wrong, in one line.
-fn complaint(e: &clap::Error) -> Error {
+/// Returns clap's error in one line.
+fn clap_error(e: &clap::Error) -> Error {
     // All but the usage that it prints.
     let lines = e
         .message
@@ -209,16 +215,16 @@ fn complaint(e: &clap::Error) -> Error {
     let text = match (e.kind, info) {
         (ErrorKind::UnknownArgument, [option]) => match behind("Did you mean ") {
             Some(similar) => format!("unknown option '{}': did you mean {}", option, similar),
-            None => format!("unknown option '{}'; {}", option, RIGHT),
+            None => format!("unknown option '{}'; {}", option, EXAMPLE),
         },
-        (ErrorKind::EmptyValue, [option]) => format!("--{} needs a value; {}", option, RIGHT),
+        (ErrorKind::EmptyValue, [option]) => format!("--{} needs a value; {}", option, EXAMPLE),
         (ErrorKind::InvalidValue, [option, value]) => {
             let options = flag_table::options();
             let choices = options.iter().find(|known| known.name == option);
             let choices = choices.map_or(String::new(), |known| known.choices.join(", "));
             format!("--{}: '{}' isn't one of {}", option, value, choices)
         }
-        _ => format!("{}; {}", text.trim_start_matches("error: "), RIGHT),
+        _ => format!("{}; {}", text.trim_start_matches("error: "), EXAMPLE),
     };
     Error::usage(Escaped(text.as_bytes()).to_string())
 }

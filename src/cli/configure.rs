@@ -6,7 +6,7 @@ use log::LevelFilter;
 
 use super::env::Environment;
 use super::options::{Options, Value};
-use super::password::{Missing, DYNAMIC_USER, SERVE_USER};
+use super::password::{MissingPassword, DYNAMIC_USER, SERVE_USER};
 use super::route::{route, Reach};
 use super::{timeouts::timeouts, tls};
 use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl, Host};
@@ -16,10 +16,11 @@ use crate::error::Error;
 use crate::listener::exposure::{self, ListenerKind, Spot};
 use crate::text::escape::Escaped;
 
+/// Builds the configuration; what the values don't say comes from the environment.
 pub(super) fn configure(
     options: &Options,
     env: &Environment<'_>,
-    missing: Missing<'_>,
+    missing: MissingPassword<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Config, Error> {
     let given_tunnels = tunnel_values(options);
@@ -91,7 +92,7 @@ pub(super) fn configure(
         dynamic_user,
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
     };
-    // Before anybody is asked for a password.
+    // Before the password prompt.
     exposure::check_each(&config).map_err(|(index, e)| {
         let others = ["dynamic", "serve-proxy", "status"];
         let others = others.iter().flat_map(|name| options.values(name));
@@ -101,7 +102,7 @@ pub(super) fn configure(
             None => e,
         }
     })?;
-    // What is passed to us may be anything.
+    // A socket from socket activation may have any address family.
     if !demo && exposure::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
         let why = "no client has an address";
         warnings.extend(options.unused(&["allow-from"], why));
@@ -117,7 +118,7 @@ pub(super) fn configure(
         is_open: !config.dynamic.is_empty(),
     };
     config.route = route(options, &reach, env, missing, warnings)?;
-    warnings.extend(exposed_tunnels(&config));
+    warnings.extend(exposure_warning(&config));
     Ok(config)
 }
 
@@ -150,8 +151,8 @@ fn check_purpose(has_stdio: bool, is_without_listener: bool) -> Result<(), Error
     }
 }
 
-/// A warning when tunnels serve every host that can reach this one.
-fn exposed_tunnels(config: &Config) -> Option<String> {
+/// Returns a warning when tunnels accept clients of every host that can reach this one.
+fn exposure_warning(config: &Config) -> Option<String> {
     if config.demo || config.test || !config.allow_from.is_empty() {
         return None;
     }
@@ -207,11 +208,11 @@ fn allow_from(options: &Options) -> Result<Vec<Cidr>, Error> {
     Ok(lists.into_iter().flat_map(|CidrList(list)| list).collect())
 }
 
-/// Whom `-D` serves.
+/// Returns the credentials that clients of `-D` listeners must give.
 fn dynamic_user(
     options: &Options,
     env: &Environment<'_>,
-    missing: Missing<'_>,
+    missing: MissingPassword<'_>,
 ) -> Result<Option<Credentials>, Error> {
     let user = DYNAMIC_USER.credentials(options, env, missing)?;
     if user.as_ref().map_or(true, Credentials::fit_in_socks5) {
@@ -226,7 +227,7 @@ fn serve(
     options: &Options,
     listen: &Bind,
     env: &Environment<'_>,
-    missing: Missing<'_>,
+    missing: MissingPassword<'_>,
 ) -> Result<Option<ServeSpec>, Error> {
     let ListenSpec { bind, port } = match options.one("serve-proxy")? {
         Some(address) => address,
@@ -240,7 +241,7 @@ fn serve(
     }))
 }
 
-/// On loopback, unless told otherwise: it shows who is connected where.
+/// Returns the address of the status page: loopback by default, as the page shows all sessions.
 fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<StatusSpec>, Error> {
     let ListenSpec { bind, port } = match options.one("status")? {
         Some(address) => address,
@@ -257,7 +258,7 @@ fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<Status
     Ok(Some(StatusSpec { bind, port }))
 }
 
-/// How many clients, at least 1.
+/// A number of clients, at least 1.
 struct Count(usize);
 
 impl FromStr for Count {
@@ -268,7 +269,7 @@ impl FromStr for Count {
     }
 }
 
-/// How many threads, at least 1: each has descriptors and memory of its own.
+/// A number of threads, at least 1: each has descriptors and memory of its own.
 struct Threads(usize);
 
 impl FromStr for Threads {

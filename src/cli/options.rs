@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::text::escape::Escaped;
 
 /// Ends an error about the command line as a whole.
-pub(super) const RIGHT: &str =
+pub(super) const EXAMPLE: &str =
     "e.g. ptunnel -p proxy.example:3128 8993:imap.example.org:993; see --help";
 
 /// Where a value was given. The file comes before what was typed.
@@ -82,7 +82,7 @@ impl Options {
             if count > (values.len() - before) as u64 {
                 return Err(Error::usage(format!(
                     "--{} at the end has no value; {}",
-                    name, RIGHT
+                    name, EXAMPLE
                 )));
             }
         }
@@ -129,7 +129,7 @@ impl Options {
                     "The argument '{}' cannot be used with '{}'; {}",
                     Usage(conflict),
                     Usage(flag),
-                    RIGHT
+                    EXAMPLE
                 );
                 return Err(self.at(last, Error::usage(why)));
             }
@@ -140,7 +140,7 @@ impl Options {
                 return Err(self.whole(Error::usage(format!(
                     "missing beside what is given: {}; {}",
                     Usage(missing),
-                    RIGHT
+                    EXAMPLE
                 ))));
             }
         }

@@ -15,45 +15,44 @@ use crate::config::{
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
-/// Asks a person for a password; the text says whose.
+/// Prompts for a password on the terminal; the text says whose.
 pub type Prompt<'a> = &'a dyn Fn(&str) -> io::Result<Secret>;
 
-/// No password, and no netrc file, is longer.
-const LONGEST: u64 = 64 * 1024;
+/// Limit for a password file and a netrc file, in bytes.
+const MAX_LEN: u64 = 64 * 1024;
 
-/// How a proxy came to be used, and so whose word counts for who we are to it.
+/// Where a proxy is named, which decides whether its URL or `--user` names the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
-    /// With `--proxy`: the user in its URL goes before `--user`.
-    First,
-    /// By the environment: `--user` goes before its own.
-    ByEnvironment,
-    /// With `--via`: it is another party's, for whom `--user` and its password were not meant.
-    Behind,
+pub(super) enum ProxySource {
+    /// `--proxy`: the user in its URL overrides `--user`.
+    Option,
+    /// The environment: `--user` overrides the user in the URL.
+    Environment,
+    /// `--via`: `--user` and its password aren't sent to it, as it may belong to another party.
+    Via,
 }
 
-/// What becomes of a password that is written nowhere.
+/// What to do when no option, file or variable holds a password.
 #[derive(Clone, Copy)]
-pub(super) enum Missing<'a> {
-    /// A person is asked for it, where it is one that a person has.
-    Asked(Prompt<'a>),
-    /// That is noted here: who checks a configuration need not know what is to be had where it will
-    /// be used.
-    Noted(&'a RefCell<Vec<String>>),
+pub(super) enum MissingPassword<'a> {
+    /// Prompts for the password of a proxy; one for clients is an error.
+    Prompt(Prompt<'a>),
+    /// Adds a warning: `--check-config` may run where the passwords aren't.
+    Warn(&'a RefCell<Vec<String>>),
 }
 
-impl Missing<'_> {
-    fn ask(self, whose: &str, nobody: impl FnOnce() -> Error) -> Result<Secret, Error> {
+impl MissingPassword<'_> {
+    fn ask(self, whose: &str, no_terminal: impl FnOnce() -> Error) -> Result<Secret, Error> {
         match self {
-            Missing::Asked(prompt) => prompt(whose).map_err(|_| nobody()),
-            Missing::Noted(_) => self.do_without(nobody()),
+            MissingPassword::Prompt(prompt) => prompt(whose).map_err(|_| no_terminal()),
+            MissingPassword::Warn(_) => self.do_without(no_terminal()),
         }
     }
 
     fn do_without(self, why: Error) -> Result<Secret, Error> {
         match self {
-            Missing::Asked(_) => Err(why),
-            Missing::Noted(notes) => {
+            MissingPassword::Prompt(_) => Err(why),
+            MissingPassword::Warn(notes) => {
                 let note = format!("checked without a password: {}", why);
                 let mut notes = notes.borrow_mut();
                 if !notes.contains(&note) {
@@ -65,7 +64,7 @@ impl Missing<'_> {
     }
 }
 
-/// Completes proxies with what is known of users and passwords.
+/// The sources of users and passwords for proxies.
 pub(super) struct Passwords<'a> {
     /// `--user`.
     login: Option<Login>,
@@ -73,14 +72,14 @@ pub(super) struct Passwords<'a> {
     password: Option<Secret>,
     /// `--proxy-netrc`: fills in what none of the others says.
     netrc: Netrc,
-    missing: Missing<'a>,
+    missing: MissingPassword<'a>,
 }
 
 impl<'a> Passwords<'a> {
     pub(super) fn new(
         options: &Options,
         env: &Environment<'_>,
-        missing: Missing<'a>,
+        missing: MissingPassword<'a>,
         warnings: &mut Vec<String>,
     ) -> Result<Passwords<'a>, Error> {
         let login: Option<Login> = options.one("user")?;
@@ -117,15 +116,15 @@ impl<'a> Passwords<'a> {
     /// The proxy with its credentials, if it has a user, and with `tls`, if it is a secure one.
     pub(super) fn complete(
         &self,
-        named: Named,
+        source: ProxySource,
         url: ProxyUrl,
         tls: &Option<TlsSpec>,
     ) -> Result<ProxySpec, Error> {
         let (login, given) = (url.login.clone(), self.login.clone());
-        let (login, given_password) = match named {
-            Named::First => (login.or(given), self.password.clone()),
-            Named::ByEnvironment => (given.or(login), self.password.clone()),
-            Named::Behind => (login, None),
+        let (login, given_password) = match source {
+            ProxySource::Option => (login.or(given), self.password.clone()),
+            ProxySource::Environment => (given.or(login), self.password.clone()),
+            ProxySource::Via => (login, None),
         };
         let login = self.complete_login(login, &url.address.host);
         let credentials = match login {
@@ -136,7 +135,7 @@ impl<'a> Passwords<'a> {
                     None => {
                         let shown = Escaped(user.as_bytes());
                         let whose = format!("Password for {} at {}: ", shown, url.address);
-                        self.missing.ask(&whose, || none_for(&user, named))?
+                        self.missing.ask(&whose, || none_for(&user, source))?
                     }
                 };
                 Some(Credentials::new(user, password)?)
@@ -166,8 +165,8 @@ impl<'a> Passwords<'a> {
                 None => {
                     let (shown, file) = (Escaped(user.as_bytes()), Escaped(path.as_bytes()));
                     let whose = format!("Password for {} at the proxies of {}: ", shown, file);
-                    let nobody = || none_for(&user, Named::First);
-                    Some(self.missing.ask(&whose, nobody)?)
+                    let no_terminal = || none_for(&user, ProxySource::Option);
+                    Some(self.missing.ask(&whose, no_terminal)?)
                 }
                 given => given,
             };
@@ -198,10 +197,10 @@ impl<'a> Passwords<'a> {
     }
 }
 
-/// An option that says who clients of ours must be.
+/// An option with the user and password that clients must give.
 pub(super) struct ClientOption {
     name: &'static str,
-    /// Has the password, where the option doesn't.
+    /// The environment variable with the password, if the option has none.
     pub(super) variable: &'static str,
 }
 
@@ -216,12 +215,12 @@ pub(super) const SERVE_USER: ClientOption = ClientOption {
 };
 
 impl ClientOption {
-    /// Who that is, if the option is there.
+    /// Returns the credentials, if the option was given.
     pub(super) fn credentials(
         &self,
         options: &Options,
         env: &Environment<'_>,
-        missing: Missing<'_>,
+        missing: MissingPassword<'_>,
     ) -> Result<Option<Credentials>, Error> {
         let Login { user, password } = match options.one(self.name)? {
             Some(login) => login,
@@ -248,9 +247,9 @@ impl ClientOption {
     }
 }
 
-fn none_for(user: &str, named: Named) -> Error {
-    let remedy = match named {
-        Named::Behind => "give --proxy-netrc FILE",
+fn none_for(user: &str, source: ProxySource) -> Error {
+    let remedy = match source {
+        ProxySource::Via => "give --proxy-netrc FILE",
         _ => "give --password-file FILE or the environment variable PTUNNEL_PASSWORD",
     };
     Error::usage(format!(
@@ -299,11 +298,11 @@ fn unreadable(option: &str, path: &str, why: String) -> Error {
 fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String> {
     let metadata = file.metadata().map_err(|e| e.to_string())?;
     let mut text = String::new();
-    file.take(LONGEST + 1)
+    file.take(MAX_LEN + 1)
         .read_to_string(&mut text)
         .map_err(|e| e.to_string())?;
-    if text.len() as u64 > LONGEST {
-        return Err(format!("it has more than {} bytes", LONGEST));
+    if text.len() as u64 > MAX_LEN {
+        return Err(format!("it has more than {} bytes", MAX_LEN));
     }
     Ok((text, file_mode::remedy(path, &metadata)))
 }

@@ -2,21 +2,21 @@
 
 use super::argv::secrets;
 use super::options::{Options, Place};
-use super::password::{Missing, Named, Passwords};
+use super::password::{MissingPassword, Passwords, ProxySource};
 use super::{env::Environment, tls};
 use crate::config::{Family, HostPort, NoProxy, Protocol, ProxySpec, ProxyUrl, Route, TlsPeer};
 use crate::error::Error;
 use crate::upstream::pac;
 
-/// What the tunnels may lead to.
+/// The destinations that the listeners lead to.
 pub(super) struct Reach<'a> {
     pub(super) destinations: Vec<&'a HostPort>,
-    /// Besides, whatever a client names.
+    /// Whether clients can name further destinations.
     pub(super) is_open: bool,
 }
 
 impl Reach<'_> {
-    /// Whether some of it isn't reached directly.
+    /// Returns whether a destination isn't reached directly.
     fn is_beyond(&self, no_proxy: &NoProxy) -> bool {
         let mut destinations = self.destinations.iter();
         self.is_open && !no_proxy.covers_everything()
@@ -24,11 +24,12 @@ impl Reach<'_> {
     }
 }
 
+/// Builds the route to the destinations from the options and the environment.
 pub(super) fn route(
     options: &Options,
     reach: &Reach<'_>,
     env: &Environment<'_>,
-    missing: Missing<'_>,
+    missing: MissingPassword<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Route, Error> {
     let no_proxy = match options.one::<NoProxy>("no-proxy")? {
@@ -41,12 +42,12 @@ pub(super) fn route(
     };
     let direct_fallback = options.is_present("direct-fallback");
     let is_needed = reach.is_beyond(&no_proxy);
-    let mut urls: Vec<(Named, ProxyUrl)> = named(options, "proxy", Named::First)?;
+    let mut urls: Vec<(ProxySource, ProxyUrl)> = named(options, "proxy", ProxySource::Option)?;
     let pac = options.value_of("pac");
     if urls.is_empty() && pac.is_none() && is_needed {
-        urls.extend(env.proxy()?.map(|url| (Named::ByEnvironment, url)));
+        urls.extend(env.proxy()?.map(|url| (ProxySource::Environment, url)));
     }
-    let via = named(options, "via", Named::Behind)?;
+    let via = named(options, "via", ProxySource::Via)?;
     if urls.is_empty() && pac.is_none() && is_needed {
         if !direct_fallback || !via.is_empty() {
             let e = no_proxy_given(env, !via.is_empty());
@@ -63,7 +64,7 @@ pub(super) fn route(
     }
     let passwords = Passwords::new(options, env, missing, warnings)?;
     let all_urls = || urls.iter().chain(&via).map(|(_, url)| url);
-    // A file may name any.
+    // A PAC file may name https:// proxies.
     let may_be_secure = pac.is_some() && cfg!(feature = "tls");
     let is_secure = may_be_secure || all_urls().any(|url| url.is_secure);
     let tls = tls::tls(options, TlsPeer::Proxy, is_secure, warnings)?;
@@ -72,13 +73,13 @@ pub(super) fn route(
         let why = "no proxy is given that speaks HTTP";
         warnings.extend(options.unused(&["header", "proxy-auth"], why));
     }
-    let complete = |option: &str, urls: Vec<(Named, ProxyUrl)>| {
+    let complete = |option: &str, urls: Vec<(ProxySource, ProxyUrl)>| {
         let mut values = options.values(option);
-        let complete = |(named, url): (Named, ProxyUrl)| {
+        let complete = |(named, url): (ProxySource, ProxyUrl)| {
             let value = values.next();
             // An error is about the user, wherever the user is from.
             let user = options.first("user");
-            let user = user.filter(|_| named != Named::Behind && url.login.is_none());
+            let user = user.filter(|_| named != ProxySource::Via && url.login.is_none());
             let spec = passwords.complete(named, url, &tls);
             spec.map_err(|e| match user.or(value) {
                 Some(value) => options.at(value, e),
@@ -89,7 +90,7 @@ pub(super) fn route(
         specs.collect::<Result<Vec<ProxySpec>, Error>>()
     };
     let (proxies, via) = (complete("proxy", urls)?, complete("via", via)?);
-    // Those behind them have passwords of their own.
+    // Proxies of --via have passwords of their own.
     let has_user = |proxy: &ProxySpec| proxy.credentials.is_some();
     let has_password = |proxy: &ProxySpec| proxy.protocol.has_password();
     if !proxies.is_empty() && !proxies.iter().any(has_password) {
@@ -130,8 +131,12 @@ pub(super) fn route(
     })
 }
 
-/// The proxies that an option names.
-fn named(options: &Options, option: &str, named: Named) -> Result<Vec<(Named, ProxyUrl)>, Error> {
+/// Returns the proxies that an option names.
+fn named(
+    options: &Options,
+    option: &str,
+    named: ProxySource,
+) -> Result<Vec<(ProxySource, ProxyUrl)>, Error> {
     let urls = options.all(option)?.into_iter();
     Ok(urls.map(|url| (named, url)).collect())
 }

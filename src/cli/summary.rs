@@ -1,4 +1,4 @@
-//! What a configuration would do, in a few lines: for `--check-config`.
+//! The summary that `--check-config` prints.
 
 use std::fmt;
 
@@ -13,22 +13,22 @@ impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let config = self.0;
         for tunnel in &config.tunnels {
-            self.write_entrance(&tunnel.entrance, f)?;
+            self.write_listener(&tunnel.entrance, f)?;
             write!(f, " for {}", tunnel.destination)?;
-            self.write_way(config.route.is_direct(&tunnel.destination.address), f)?;
+            self.write_route(config.route.is_direct(&tunnel.destination.address), f)?;
         }
         for entrance in &config.dynamic {
-            self.write_entrance(entrance, f)?;
+            self.write_listener(entrance, f)?;
             let user = config.dynamic_user.as_ref();
             write!(f, " for {}", inbound::protocols(user))?;
             if let Some(user) = user {
                 write!(f, " by {}", user.user())?;
             }
-            self.write_way(config.route.no_proxy.covers_everything(), f)?;
+            self.write_route(config.route.no_proxy.covers_everything(), f)?;
         }
         if let Some(destination) = &config.stdio {
             write!(f, "would connect stdin and stdout to {}", destination)?;
-            self.write_way(config.route.is_direct(&destination.address), f)?;
+            self.write_route(config.route.is_direct(&destination.address), f)?;
         }
         if let Some(serve) = &config.serve {
             write_proxy(serve, f)?;
@@ -51,12 +51,12 @@ impl fmt::Display for Summary<'_> {
 }
 
 impl Summary<'_> {
-    fn write_entrance(&self, entrance: &Entrance, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_listener(&self, entrance: &Entrance, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let spot = Spot::of(entrance, &self.0.listen);
         write!(f, "would listen on {}", spot)
     }
 
-    fn write_way(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_route(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let route = &self.0.route;
         if is_direct || route.proxies.is_empty() && route.pac.is_none() {
             return writeln!(f, " directly");

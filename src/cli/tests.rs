@@ -10,7 +10,7 @@ use super::*;
 use crate::config::Timeouts;
 use crate::config::{Bind, Entrance, Family, LogFormat, LogTarget, ProxySpec, Secret, Splice};
 
-const NOBODY: Prompt<'static> = &|_| Err(io::ErrorKind::NotFound.into());
+const NO_TERMINAL: Prompt<'static> = &|_| Err(io::ErrorKind::NotFound.into());
 
 fn with_env(env: &[(&str, &str)], line: &str, prompt: Prompt<'_>) -> Result<Command, Error> {
     let read = |name: &str| {
@@ -27,7 +27,7 @@ fn with_env(env: &[(&str, &str)], line: &str, prompt: Prompt<'_>) -> Result<Comm
 }
 
 fn warned(line: &str) -> (Config, Vec<String>) {
-    match with_env(&[], line, NOBODY) {
+    match with_env(&[], line, NO_TERMINAL) {
         Ok(Command::Run(config, warnings)) => (*config, warnings),
         other => panic!("{}: {:?}", line, other),
     }
@@ -40,7 +40,7 @@ fn config(line: &str) -> Config {
 }
 
 fn complaint(line: &str) -> String {
-    let e = with_env(&[], line, NOBODY).expect_err(line);
+    let e = with_env(&[], line, NO_TERMINAL).expect_err(line);
     assert!(e.is_usage(), "{}: {:?}", line, e);
     assert_eq!(e.exit_code(), 2);
     e.to_string()
@@ -98,7 +98,7 @@ fn tls_is_for_the_proxies_that_are_named_so() {
     let tls = insecure.proxies[0].tls.as_ref().unwrap();
     assert!(tls.is_insecure() && !tls.has_key());
     let env = [("https_proxy", "https://e")];
-    match with_env(&env, "1:a:1", NOBODY).unwrap() {
+    match with_env(&env, "1:a:1", NO_TERMINAL).unwrap() {
         Command::Run(config, _) => assert!(config.route.proxies[0].tls.is_some()),
         Command::Print(text) => panic!("{}", text),
     }
@@ -227,7 +227,7 @@ fn proxies_behind_the_proxy_keep_their_order() {
     let shown = |specs: &[ProxySpec]| specs.iter().map(|p| p.to_string()).collect::<Vec<_>>();
     assert_eq!(shown(&route.proxies), ["p:1", "s:3"]);
     assert_eq!(shown(&route.via), ["q:2", "socks5h://r:1080"]);
-    let begun = with_env(&[("all_proxy", "e:1")], "--via q:2 1:a:1", NOBODY);
+    let begun = with_env(&[("all_proxy", "e:1")], "--via q:2 1:a:1", NO_TERMINAL);
     match begun.unwrap() {
         Command::Run(config, _) => assert_eq!(shown(&config.route.proxies), ["e:1"]),
         Command::Print(text) => panic!("{}", text),
@@ -262,8 +262,8 @@ fn who_we_are_to_the_proxy_is_not_said_behind_it() {
     assert_eq!(own.unwrap(), "ann own");
     let asked = credentials("-p p:1 -U joe --via ann@q:2 1:a:1");
     assert_eq!(asked.unwrap(), "ann typed");
-    let nobody = complaint("-p p:1 --via ann@q:2 1:a:1");
-    assert!(nobody.contains("--proxy-netrc"), "{}", nobody);
+    let no_terminal = complaint("-p p:1 --via ann@q:2 1:a:1");
+    assert!(no_terminal.contains("--proxy-netrc"), "{}", no_terminal);
 }
 
 #[test]
@@ -410,17 +410,17 @@ fn options_for_tls_are_for_those_whom_they_name() {
     for line in &["-p p:1 -W tls://a:1", "-p p:1 -W tls://a 1"] {
         assert_eq!(config(line).stdio.unwrap().to_string(), "tls://a:1");
     }
-    let of_no_use = |line: &str| {
+    let unused = |line: &str| {
         let (_, warnings) = warned(line);
         assert_eq!(warnings.len(), 1, "{:?}", warnings);
         warnings[0].clone()
     };
     assert_eq!(
-        of_no_use("-p p:1 1:a:1 --insecure"),
+        unused("-p p:1 1:a:1 --insecure"),
         "--insecure is of no use: no destination is given as tls://HOST:PORT"
     );
-    assert!(of_no_use("-p https://p 1:a:1 --cacert /no/file").starts_with("--cacert is of no use"));
-    let proxys = of_no_use("-p p:1 1:tls://a:1 --proxy-insecure");
+    assert!(unused("-p https://p 1:a:1 --cacert /no/file").starts_with("--cacert is of no use"));
+    let proxys = unused("-p p:1 1:tls://a:1 --proxy-insecure");
     assert!(proxys.starts_with("--proxy-insecure is of no use"));
     let missing = complaint("-p p:1 1:tls://a:1 --cacert /no/file");
     assert!(missing.starts_with("--cacert '/no/file': "), "{}", missing);
@@ -452,7 +452,7 @@ fn where_and_how_many() {
         super::parse(
             vec!["ptunnel", "-p", "p:1", "-m", "1:a:1"],
             &Environment::new(&|_| None),
-            NOBODY
+            NO_TERMINAL
         )
         .map(|c| match c {
             Command::Run(config, _) => config.threads,
@@ -500,7 +500,7 @@ fn where_the_log_goes_and_how_it_looks() {
 #[test]
 fn a_proxy_comes_from_the_environment_unless_given() {
     let env = [("https_proxy", "e:1"), ("no_proxy", "b")];
-    let route = |line: &str| match with_env(&env, line, NOBODY) {
+    let route = |line: &str| match with_env(&env, line, NO_TERMINAL) {
         Ok(Command::Run(config, _)) => config.route,
         other => panic!("{}: {:?}", line, other),
     };
@@ -521,7 +521,7 @@ fn without_a_proxy_there_must_be_a_reason() {
     config("--demo");
     let (_, warnings) = warned("1:a:1 --direct-fallback");
     assert!(warnings[0].contains("directly"));
-    let hinted = with_env(&[("http_proxy", "p:1")], "1:a:1", NOBODY).unwrap_err();
+    let hinted = with_env(&[("http_proxy", "p:1")], "1:a:1", NO_TERMINAL).unwrap_err();
     assert!(hinted.to_string().contains("http_proxy is not used"));
 }
 
@@ -701,7 +701,7 @@ fn what_clap_refuses_is_told_in_a_line() {
 fn help_and_version_are_no_errors() {
     for line in &["-h", "--help", "-V", "--version", "--generate man"] {
         assert!(
-            matches!(with_env(&[], line, NOBODY), Ok(Command::Print(_))),
+            matches!(with_env(&[], line, NO_TERMINAL), Ok(Command::Print(_))),
             "{}",
             line
         );

@@ -8,13 +8,14 @@ use crate::config::{Keepalive, Timeouts};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
-/// No limit in time is longer: a year, in seconds.
-const LONGEST: f64 = 31_536_000.0;
+/// The longest time that an option takes: a year, in seconds.
+const MAX_SECONDS: f64 = 31_536_000.0;
 
-/// What stdin's end waits for a reply, unless it is given: longer than most proxies and servers
-/// take to send the next byte of one.
+/// Default of --half-close-delay with -W: longer than most proxies and servers take to send the next
+/// byte of a reply.
 const STDIO_HALF_CLOSE_DELAY: Duration = Duration::from_secs(5);
 
+/// Returns the timeouts of the options, and the defaults of those that aren't given.
 pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
     let usual = Timeouts::default();
     let limit = |name| {
@@ -29,7 +30,7 @@ pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
         }
         given => Ok(given.unwrap_or(usual)),
     };
-    // 0 is for ever.
+    // 0 means no limit.
     let maybe = |name, usual: Option<Duration>| {
         let given = limit(name)?;
         Ok(given.map_or(usual, |limit| {
@@ -62,7 +63,7 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Span, Error> {
         match text.parse::<f64>() {
-            Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => {
+            Ok(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => {
                 let span = Duration::from_secs_f64(seconds);
                 // 0 has a meaning of its own, so that nothing may be rounded to it.
                 let least = Duration::from_millis((seconds > 0.0) as u64);
@@ -71,7 +72,7 @@ impl FromStr for Span {
             _ => Err(Error::usage(format!(
                 "invalid time '{}': it is a number of seconds up to {}; e.g. 2.5",
                 Escaped(text.as_bytes()),
-                LONGEST
+                MAX_SECONDS
             ))),
         }
     }
@@ -92,7 +93,7 @@ impl FromStr for Delay {
             Err(_) => Err(Error::usage(format!(
                 "invalid time '{}': it is a number of seconds up to {}, or never; e.g. 2.5",
                 Escaped(text.as_bytes()),
-                LONGEST
+                MAX_SECONDS
             ))),
         }
     }

@@ -1,7 +1,7 @@
 //! The config file: the options of the command line by their long names, in TOML.
 //!
 //! Names and kinds of the values come from the flag table, their lines from the parser. What is
-//! typed replaces what is in the file: see `yields`.
+//! typed replaces what is in the file: see `is_replaced`.
 
 mod nesting;
 mod toml;
@@ -12,18 +12,18 @@ use std::fs::File;
 use std::io::Read;
 
 use self::toml::Item;
-use super::argv::Secretive;
+use super::argv::SecretArgument;
 use super::file_mode;
 use super::flag_table::{self, Flag};
 use super::options::{Options, Place, Value};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
-/// The name of the tunnels in a file: on the command line they have none.
+/// The key of the tunnels in a file: on the command line they are positional.
 const TUNNELS: &str = "tunnels";
 
-/// What is asked of the program once, and so typed.
-const NOT_IN_A_FILE: &[&str] = &[
+/// Options that only the command line has.
+const COMMAND_LINE_ONLY: &[&str] = &[
     "config",
     "check-config",
     "generate",
@@ -94,14 +94,15 @@ impl ConfigFile {
     pub(super) fn without(mut self, typed: &Options) -> ConfigFile {
         let options = flag_table::options();
         self.values
-            .retain(|value| !yields(value.name, typed, &options));
+            .retain(|value| !is_replaced(value.name, typed, &options));
         self
     }
 
     /// A word of warning when others can read a password in it.
     pub(super) fn warning(&self) -> Option<String> {
         let mut values = self.values.iter();
-        let holds_password = values.any(|value| Secretive::of(value.name, value.text()).is_some());
+        let holds_password =
+            values.any(|value| SecretArgument::of(value.name, value.text()).is_some());
         let remedy = self.remedy.as_ref().filter(|_| holds_password)?;
         Some(format!(
             "others can read the password in {}: {}, or keep it in a --password-file",
@@ -111,8 +112,8 @@ impl ConfigFile {
     }
 }
 
-/// Whether what stands in a file under this name gives way to what was typed.
-fn yields(name: &str, typed: &Options, options: &[Flag]) -> bool {
+/// Returns whether typed options replace or contradict this option of a file.
+fn is_replaced(name: &str, typed: &Options, options: &[Flag]) -> bool {
     let conflicts = |of: &str, with: &str| {
         let flag = options.iter().find(|flag| flag.name == of);
         flag.map_or(false, |flag| flag.conflicts.contains(&with))
@@ -155,7 +156,7 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
         let name = if key == TUNNELS { "forward" } else { &key[..] };
         let known = options.iter().find(|flag| flag.long == Some(name));
         match known {
-            Some(flag) if !NOT_IN_A_FILE.contains(&name) => {
+            Some(flag) if !COMMAND_LINE_ONLY.contains(&name) => {
                 let read = of_item(flag, line, value).map_err(|found| {
                     let (expected, example) = expected(flag, &key);
                     let why = format!(
@@ -185,7 +186,7 @@ fn unknown(key: &str, options: &[Flag]) -> String {
         .iter()
         .filter_map(|flag| flag.long)
         .chain(Some(TUNNELS))
-        .filter(|name| !NOT_IN_A_FILE.contains(name) && is_alike(name, key))
+        .filter(|name| !COMMAND_LINE_ONLY.contains(name) && is_alike(name, key))
         .collect();
     alike.sort_unstable();
     let hint = match alike.first() {
@@ -224,7 +225,7 @@ fn of_item(flag: &Flag, line: usize, item: toml::Value) -> Result<Vec<Value>, St
                 other => Err(format!("{} inside the list", other.kind())),
             })
             .collect(),
-        (false, toml::Value::Truth(truth)) => Ok(Some(value(line, None))
+        (false, toml::Value::Bool(truth)) => Ok(Some(value(line, None))
             .filter(|_| truth)
             .into_iter()
             .collect()),

@@ -26,7 +26,7 @@ fn every_flag_can_stand_in_a_file() {
             (None, _) => ("true", format!("--{}", long)),
         };
         let line = format!("{} = {}", long, value);
-        if NOT_IN_A_FILE.contains(&long) {
+        if COMMAND_LINE_ONLY.contains(&long) {
             assert!(complaint(&line).1.contains("command line"), "{}", line);
         } else {
             assert_eq!(typed(&line), [word]);

@@ -18,7 +18,7 @@ pub(super) struct Item {
 pub(super) enum Value {
     Text(String),
     Number(String),
-    Truth(bool),
+    Bool(bool),
     /// Each with its line.
     List(Vec<(usize, Value)>),
     Table,
@@ -31,7 +31,7 @@ impl Value {
         match self {
             Value::Text(_) => "a string",
             Value::Number(_) => "a number",
-            Value::Truth(_) => "true or false",
+            Value::Bool(_) => "true or false",
             Value::List(_) => "a list",
             Value::Table => "a table",
             Value::Date => "a date or time",
@@ -61,7 +61,7 @@ fn placed(raw: Raw, line_of: &dyn Fn(usize) -> usize) -> Value {
     match raw {
         Raw::Text(text) => Value::Text(text),
         Raw::Number(number) => Value::Number(number),
-        Raw::Truth(truth) => Value::Truth(truth),
+        Raw::Bool(truth) => Value::Bool(truth),
         Raw::List(items) => Value::List(
             items
                 .into_iter()
@@ -83,7 +83,7 @@ struct Document(Vec<(Spanned<String>, Raw)>);
 enum Raw {
     Text(String),
     Number(String),
-    Truth(bool),
+    Bool(bool),
     List(Vec<Spanned<Raw>>),
     Table,
     Date,
@@ -140,7 +140,7 @@ impl<'de> Deserialize<'de> for Raw {
             }
 
             fn visit_bool<E>(self, truth: bool) -> Result<Raw, E> {
-                Ok(Raw::Truth(truth))
+                Ok(Raw::Bool(truth))
             }
 
             fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Raw, S::Error> {
