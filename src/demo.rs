@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use crate::config::{Bind, Host, HostPort, ProxySpec, ServeSpec};
 use crate::error::Error;
 use crate::inbound::policy::Policy;
-use crate::listener::bind::{BoundListener, Listen, Service};
+use crate::listener::bind::{BoundListener, Listen};
+use crate::listener::kind::ListenerKind;
 use crate::listener::settings::ListenerHandle;
 use crate::upstream::Tunnel;
 
@@ -58,10 +59,13 @@ where
 
     let stop = serve(vec![
         BoundListener::new(
-            ListenerHandle::new(Service::Proxy(Policy::new(loopback_proxy()))),
+            ListenerHandle::new(ListenerKind::Proxy(Policy::new(loopback_proxy()))),
             at_proxy,
         ),
-        BoundListener::new(ListenerHandle::new(Service::Tunnel(tunnel)), at_entrance),
+        BoundListener::new(
+            ListenerHandle::new(ListenerKind::Tunnel(tunnel)),
+            at_entrance,
+        ),
     ]);
     let checked = greet(entrance)
         .and_then(|()| download(entrance))

@@ -2,18 +2,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::config::{Bind, DestinationUrl, Entrance, HostPort, ListenSpec, TunnelUrl};
+use ptunnel::config::{Bind, DestinationUrl, ListenSpec, HostPort, PortSpec, TunnelUrl};
 
 fuzz_target!(|text: &str| {
     match text.parse::<TunnelUrl>() {
         Ok(tunnel) => {
             ptunnel_fuzz::destination(&tunnel.destination.address);
-            let entrance = match &tunnel.entrance {
-                Entrance::Port(listen) => {
+            let entrance = match &tunnel.listen {
+                ListenSpec::Port(listen) => {
                     format!("{}{}", written(listen.bind.as_ref()), listen.port)
                 }
-                Entrance::Path(path) => path.to_str().unwrap().into(),
-                Entrance::Passed(name) => format!("fd:{name}"),
+                ListenSpec::Path(path) => path.to_str().unwrap().into(),
+                ListenSpec::Inherited(name) => format!("fd:{name}"),
             };
             for is_secure in [false, true] {
                 let destination = DestinationUrl {
@@ -34,7 +34,7 @@ fuzz_target!(|text: &str| {
                     assert_eq!(address, Some(tunnel.destination.address.clone()));
                     let plain = format!("{entrance}{destination}").parse::<TunnelUrl>();
                     let plain = plain.expect("the same in the clear");
-                    assert_eq!(plain.entrance, tunnel.entrance);
+                    assert_eq!(plain.listen, tunnel.listen);
                     assert_eq!(plain.destination.address, tunnel.destination.address);
                 }
                 None => assert!(!tunnel.destination.is_secure && !text.contains("://")),
@@ -62,7 +62,7 @@ fuzz_target!(|text: &str| {
         Ok(destination) => ptunnel_fuzz::destination(&destination),
         Err(e) => ptunnel_fuzz::shown(&e.to_string()),
     }
-    match text.parse::<ListenSpec>() {
+    match text.parse::<PortSpec>() {
         Ok(listen) => {
             let again = format!("{}{}", written(listen.bind.as_ref()), listen.port);
             assert_eq!(again.parse().ok(), Some(listen), "{again}");

@@ -10,10 +10,10 @@ use super::password::{MissingPassword, DYNAMIC_USER, SERVE_USER};
 use super::route::{route, Reach};
 use super::{timeouts::timeouts, tls};
 use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl, Host};
-use crate::config::{ListenSpec, LogFormat, LogTarget, Pattern, Route, ServeSpec, StatusSpec};
+use crate::config::{LogFormat, LogTarget, Pattern, PortSpec, Route, ServeSpec, StatusSpec};
 use crate::config::{TlsPeer, TunnelUrl};
 use crate::error::Error;
-use crate::listener::exposure::{self, ListenerKind, Spot};
+use crate::listener::exposure::{self, ConfiguredKind, Spot};
 use crate::text::escape::Escaped;
 
 /// Builds the configuration; what the values don't say comes from the environment.
@@ -59,7 +59,7 @@ pub(super) fn configure(
         listen,
         serve,
         status: status(options, warnings)?,
-        passed: env.passed()?,
+        inherited: env.inherited()?,
         allow_from,
         demo,
         test,
@@ -157,7 +157,7 @@ fn exposure_warning(config: &Config) -> Option<String> {
         return None;
     }
     let exposed = exposure::entrances(config).filter_map(|(purpose, spot)| match (purpose, spot) {
-        (ListenerKind::Tunnel(_), Spot::Port(bind, port)) => exposure::exposed_port(bind, port),
+        (ConfiguredKind::Tunnel(_), Spot::Port(bind, port)) => exposure::exposed_port(bind, port),
         _ => None,
     });
     let listeners: Vec<String> = exposed.collect();
@@ -229,7 +229,7 @@ fn serve(
     env: &Environment<'_>,
     missing: MissingPassword<'_>,
 ) -> Result<Option<ServeSpec>, Error> {
-    let ListenSpec { bind, port } = match options.one("serve-proxy")? {
+    let PortSpec { bind, port } = match options.one("serve-proxy")? {
         Some(address) => address,
         None => return Ok(None),
     };
@@ -243,7 +243,7 @@ fn serve(
 
 /// Returns the address of the status page: loopback by default, as the page shows all sessions.
 fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<StatusSpec>, Error> {
-    let ListenSpec { bind, port } = match options.one("status")? {
+    let PortSpec { bind, port } = match options.one("status")? {
         Some(address) => address,
         None => return Ok(None),
     };

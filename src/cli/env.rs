@@ -12,11 +12,11 @@ use std::iter;
 use std::os::unix::io::RawFd;
 use std::process;
 
-use crate::config::{NoProxy, Passed, ProxyUrl, Secret};
+use crate::config::{InheritedFd, NoProxy, ProxyUrl, Secret};
 use crate::error::Error;
 
 /// More sockets than any unit has.
-const PASSED_MOST: RawFd = 10_000;
+const MAX_INHERITED: RawFd = 10_000;
 
 /// The environment, or what a test takes for it.
 pub struct Environment<'a> {
@@ -80,20 +80,20 @@ impl<'a> Environment<'a> {
     /// # Errors
     ///
     /// When a variable holds no number.
-    pub fn passed(&self) -> Result<Vec<Passed>, Error> {
+    pub fn inherited(&self) -> Result<Vec<InheritedFd>, Error> {
         let text = |name| self.first(&[name], |text| Ok(text.to_string()));
         if text("LISTEN_PID")? != Some(process::id().to_string()) {
             return Ok(Vec::new());
         }
         let count = self.first(&["LISTEN_FDS"], |text| match text.parse() {
-            Ok(count) if (0..PASSED_MOST).contains(&count) => Ok(count),
+            Ok(count) if (0..MAX_INHERITED).contains(&count) => Ok(count),
             _ => Err(Error::usage("it isn't a number of sockets")),
         })?;
         let count = count.unwrap_or(0);
         let names = text("LISTEN_FDNAMES")?.unwrap_or_default();
         let names = names.split(':').chain(iter::repeat(""));
-        let passed = (Passed::FIRST..Passed::FIRST + count).zip(names);
-        let passed = passed.map(|(descriptor, name)| Passed {
+        let passed = (InheritedFd::FIRST..InheritedFd::FIRST + count).zip(names);
+        let passed = passed.map(|(descriptor, name)| InheritedFd {
             descriptor,
             name: name.to_string(),
         });
@@ -205,7 +205,7 @@ mod tests {
                 ("LISTEN_FDS", count),
                 ("LISTEN_FDNAMES", names),
             ];
-            let passed = with(&pairs, |e| e.passed());
+            let passed = with(&pairs, |e| e.inherited());
             passed.map(|all| all.iter().map(|one| one.to_string()).collect::<Vec<_>>())
         };
         let ours = process::id().to_string();

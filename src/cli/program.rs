@@ -10,14 +10,14 @@ use super::reload::Answers;
 use super::{argv, command_line, Command};
 use crate::config::{Config, Secret};
 use crate::error::Error;
-use crate::listener::reload::Source;
+use crate::listener::reload::ConfigSource;
 use crate::observe::diagnose;
 use crate::observe::logging;
 use crate::upstream::pac;
 
 /// Does what the arguments of this process say, with `engine` as what serves; returns the exit
 /// code. The engine is told, too, where it can read its configuration again.
-pub fn program(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> i32 {
+pub fn program(engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>) -> i32 {
     pac::enable();
     match run(engine) {
         Ok(code) => code,
@@ -30,7 +30,9 @@ pub fn program(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>
 }
 
 /// The exit code, when what there was to say was said.
-fn run(engine: impl FnOnce(&Config, Option<Source>) -> Result<(), Error>) -> Result<i32, Error> {
+fn run(
+    engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>,
+) -> Result<i32, Error> {
     // Before the first password is read; that they are wanted at all is known only afterwards.
     let filter = argv::leave_out_of_core_dumps();
     let words = command_line::read(env::args_os())?;

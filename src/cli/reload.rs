@@ -9,7 +9,7 @@ use super::command_line::{CommandLine, Parsed};
 use super::env::Environment;
 use super::password::MissingPassword;
 use crate::config::{Config, Secret};
-use crate::listener::reload::Source;
+use crate::listener::reload::ConfigSource;
 
 /// Passwords that were typed at the prompt, for reloads, which can't prompt.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Answers {
 
 impl Parsed {
     /// Returns the source of the configuration for reloads, if there is a config file.
-    pub(super) fn source(self, answers: Answers) -> Option<Source> {
+    pub(super) fn source(self, answers: Answers) -> Option<ConfigSource> {
         match self {
             Parsed::CommandLine(given) => given.source(answers),
             Parsed::Print(_) => None,
@@ -49,7 +49,7 @@ impl Parsed {
 }
 
 impl CommandLine {
-    fn source(self, answers: Answers) -> Option<Source> {
+    fn source(self, answers: Answers) -> Option<ConfigSource> {
         let name = self.typed.value_of("config")?.to_string();
         let read = move || {
             let ask = |whose: &str| answers.recall(whose);
@@ -59,7 +59,7 @@ impl CommandLine {
             argv::settle(filter, config.map_or(false, Config::has_credentials));
             outcome
         };
-        Some(Source {
+        Some(ConfigSource {
             name,
             read: Box::new(read),
         })

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::{Config, Entrance, Pattern, ProxySpec, ServeSpec};
+use crate::config::{Config, ListenSpec, Pattern, ProxySpec, ServeSpec};
 use crate::inbound;
 use crate::listener::exposure::Spot;
 
@@ -13,7 +13,7 @@ impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let config = self.0;
         for tunnel in &config.tunnels {
-            self.write_listener(&tunnel.entrance, f)?;
+            self.write_listener(&tunnel.listen, f)?;
             write!(f, " for {}", tunnel.destination)?;
             self.write_route(config.route.is_direct(&tunnel.destination.address), f)?;
         }
@@ -51,7 +51,7 @@ impl fmt::Display for Summary<'_> {
 }
 
 impl Summary<'_> {
-    fn write_listener(&self, entrance: &Entrance, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_listener(&self, entrance: &ListenSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let spot = Spot::of(entrance, &self.0.listen);
         write!(f, "would listen on {}", spot)
     }

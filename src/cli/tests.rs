@@ -8,7 +8,7 @@ use log::LevelFilter;
 
 use super::*;
 use crate::config::Timeouts;
-use crate::config::{Bind, Entrance, Family, LogFormat, LogTarget, ProxySpec, Secret, Splice};
+use crate::config::{Bind, Family, ListenSpec, LogFormat, LogTarget, ProxySpec, Secret, Splice};
 
 const NO_TERMINAL: Prompt<'static> = &|_| Err(io::ErrorKind::NotFound.into());
 
@@ -339,8 +339,8 @@ fn a_quiet_peer_is_asked_after_this_time() {
 fn a_dynamic_listener_is_for_those_who_are_named() {
     let ports = |line: &str| -> Vec<u16> {
         let entrances = config(line).dynamic;
-        let port = |entrance: &Entrance| match entrance {
-            Entrance::Port(spec) => spec.port,
+        let port = |listen: &ListenSpec| match listen {
+            ListenSpec::Port(spec) => spec.port,
             other => panic!("{:?}", other),
         };
         entrances.iter().map(port).collect()
@@ -354,7 +354,7 @@ fn a_dynamic_listener_is_for_those_who_are_named() {
     let elsewhere = config("-p p:1 -D /run/s -D fd:s -l 0.0.0.0").dynamic;
     assert_eq!(
         elsewhere,
-        ["/run/s".parse().unwrap(), Entrance::Passed("s".into())]
+        ["/run/s".parse().unwrap(), ListenSpec::Inherited("s".into())]
     );
     assert!(complaint("-p p:1 -D 1 -W a:1").contains("-W carries stdin and stdout"));
 }

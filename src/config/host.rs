@@ -43,7 +43,7 @@ pub enum Bind {
 
 /// An address of our own: `[BIND:]PORT`; port 0 picks a free one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListenSpec {
+pub struct PortSpec {
     /// Where to listen; `None` is the default of `--listen`.
     pub bind: Option<Bind>,
     /// The port.
@@ -220,16 +220,16 @@ impl HostPort {
     }
 }
 
-impl ListenSpec {
+impl PortSpec {
     /// As `from_str`, for callers that know what it is for.
-    pub(super) fn read(text: &str) -> Result<ListenSpec, String> {
+    pub(super) fn read(text: &str) -> Result<PortSpec, String> {
         let is_port = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let (bind, port) = match split_port(text)? {
             _ if is_port => (None, text),
             (host, port) => (Some(Bind::read(host)?), port),
         };
         let port = read_port(port, true)?;
-        Ok(ListenSpec { bind, port })
+        Ok(PortSpec { bind, port })
     }
 }
 
@@ -263,13 +263,13 @@ impl FromStr for Bind {
     }
 }
 
-impl FromStr for ListenSpec {
+impl FromStr for PortSpec {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<ListenSpec, Error> {
+    fn from_str(text: &str) -> Result<PortSpec, Error> {
         let spec = match text.strip_prefix("fd:") {
             Some(_) => Err("fd: is for tunnels and -D".into()),
-            None => ListenSpec::read(text),
+            None => PortSpec::read(text),
         };
         spec.map_err(|why| wrong("address to listen on", text, why, "127.0.0.1:3128"))
     }
@@ -359,10 +359,7 @@ mod tests {
 
     #[test]
     fn an_address_of_our_own_needs_a_port_and_may_do_without_a_host() {
-        let read = |text: &str| {
-            text.parse::<ListenSpec>()
-                .map(|spec| (spec.bind, spec.port))
-        };
+        let read = |text: &str| text.parse::<PortSpec>().map(|spec| (spec.bind, spec.port));
         assert_eq!(read("3128").unwrap(), (None, 3128));
         assert_eq!(read(":0").unwrap(), (Some(Bind::Any), 0));
         assert_eq!(read("[::1]:1").unwrap(), ("::1".parse().ok(), 1));

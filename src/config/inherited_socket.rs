@@ -7,14 +7,14 @@ use crate::text::escape::Escaped;
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passed {
+pub struct InheritedFd {
     /// Its number.
     pub descriptor: RawFd,
     /// What its sender calls it (`FileDescriptorName=`); several may share a name.
     pub name: String,
 }
 
-impl Passed {
+impl InheritedFd {
     /// The number of the first one (sd_listen_fds(3)).
     pub const FIRST: RawFd = 3;
 
@@ -24,7 +24,7 @@ impl Passed {
     }
 }
 
-impl fmt::Display for Passed {
+impl fmt::Display for InheritedFd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Escaped(self.name.as_bytes());
         write!(f, "fd:{} ('{}')", self.descriptor, name)

@@ -39,8 +39,8 @@ pub use self::destination::{Destination, DestinationUrl};
 pub use self::failover::FailoverOn;
 pub use self::header::Header;
 pub(crate) use self::host::unmap_ipv4;
-pub use self::host::{Bind, Host, HostPort, ListenSpec};
-pub use self::inherited_socket::Passed;
+pub use self::host::{Bind, Host, HostPort, PortSpec};
+pub use self::inherited_socket::InheritedFd;
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
 pub use self::pac_file::PacFile;
@@ -48,7 +48,7 @@ pub use self::pattern::{NoProxy, Pattern};
 pub use self::proxy::{DnsMode, Protocol, ProxySpec, ProxyUrl};
 pub use self::proxy_defaults::ProxyDefaults;
 pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
-pub use self::tunnel::{Entrance, TunnelSpec, TunnelUrl};
+pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
 
 /// Which addresses of a proxy (or of a destination reached directly) are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,7 +278,7 @@ pub struct Config {
     /// The tunnels, in the order they were given.
     pub tunnels: Vec<TunnelSpec>,
     /// Where clients may name their destination themselves, as in the tunnels.
-    pub dynamic: Vec<Entrance>,
+    pub dynamic: Vec<ListenSpec>,
     /// Who these clients must be, if not anybody.
     pub dynamic_user: Option<Credentials>,
     /// Where tunnels without a bind address listen.
@@ -290,7 +290,7 @@ pub struct Config {
     /// Where to show how it goes.
     pub status: Option<StatusSpec>,
     /// The sockets that whoever started us has bound.
-    pub passed: Vec<Passed>,
+    pub inherited: Vec<InheritedFd>,
     /// Whose connections are taken; empty takes everybody's.
     pub allow_from: Vec<Cidr>,
     /// Show the whole chain on loopback and exit.
@@ -362,8 +362,8 @@ mod tests {
             let _ = text.parse::<ProxyUrl>();
             let _ = text.parse::<NoProxy>();
             let _ = text.parse::<CidrList>();
+            let _ = text.parse::<PortSpec>();
             let _ = text.parse::<ListenSpec>();
-            let _ = text.parse::<Entrance>();
             let _ = text.parse::<Header>();
             let _ = text.parse::<Login>();
         }

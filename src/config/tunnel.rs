@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::destination::{redact, split_tls};
 use super::host::{read_port, refuse_scheme, Host};
-use super::{wrong, Bind, Destination, DestinationUrl, HostPort, ListenSpec, TlsSpec};
+use super::{wrong, Bind, Destination, DestinationUrl, HostPort, PortSpec, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -17,7 +17,7 @@ const PATH_LIMIT: usize = 107;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelSpec {
     /// Where its clients come in.
-    pub entrance: Entrance,
+    pub listen: ListenSpec,
     /// What a client of this tunnel is connected to.
     pub destination: Destination,
 }
@@ -28,7 +28,7 @@ pub struct TunnelSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelUrl {
     /// Where its clients come in.
-    pub entrance: Entrance,
+    pub listen: ListenSpec,
     /// What a client of this tunnel is connected to.
     pub destination: DestinationUrl,
 }
@@ -41,7 +41,7 @@ impl TunnelUrl {
     /// Those of [`DestinationUrl::with`].
     pub fn with(self, tls: &Option<TlsSpec>) -> Result<TunnelSpec, Error> {
         Ok(TunnelSpec {
-            entrance: self.entrance,
+            listen: self.listen,
             destination: self.destination.with(tls)?,
         })
     }
@@ -49,30 +49,30 @@ impl TunnelUrl {
 
 /// Where clients come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entrance {
+pub enum ListenSpec {
     /// By a port.
-    Port(ListenSpec),
+    Port(PortSpec),
     /// By a Unix socket at this path.
     Path(PathBuf),
     /// By what was passed to us under this name or number.
-    Passed(String),
+    Inherited(String),
 }
 
-impl FromStr for Entrance {
+impl FromStr for ListenSpec {
     type Err = Error;
 
     /// `[BIND:]PORT`, a path, or `fd:NAME`.
-    fn from_str(text: &str) -> Result<Entrance, Error> {
-        let entrance = match text.strip_prefix("fd:") {
+    fn from_str(text: &str) -> Result<ListenSpec, Error> {
+        let listen = match text.strip_prefix("fd:") {
             _ if read(text).is_ok() => Err("it is a tunnel, which is given with -L".into()),
             Some(name) => read_name(name),
             None if text.contains('/') => read_path(text),
-            None => match ListenSpec::read(text) {
-                Ok(spec) => Ok(Entrance::Port(spec)),
+            None => match PortSpec::read(text) {
+                Ok(spec) => Ok(ListenSpec::Port(spec)),
                 Err(why) => Err(or_path(text, why)),
             },
         };
-        entrance.map_err(|why| wrong("address to listen on", text, why, "1080"))
+        listen.map_err(|why| wrong("address to listen on", text, why, "1080"))
     }
 }
 
@@ -110,13 +110,13 @@ fn read(text: &str) -> Result<TunnelUrl, String> {
         (None, [_]) => return Err("it has one part, not 3 or 4".into()),
         _ => return Err("write IPv6 addresses in brackets".into()),
     };
-    let entrance = match way_in[..] {
+    let listen = match way_in[..] {
         [path] if path.contains('/') => read_path(path)?,
-        [listen] => read_entrance(None, listen).map_err(|why| or_path(listen, why))?,
+        [listen] => read_port_spec(None, listen).map_err(|why| or_path(listen, why))?,
         ["fd", name] => read_name(name)?,
         [bind, listen] => {
             let bind = Bind::read(bind)?;
-            read_entrance(Some(bind), listen)?
+            read_port_spec(Some(bind), listen)?
         }
         _ => return Err("it has more than 4 parts: write IPv6 addresses in brackets".into()),
     };
@@ -125,23 +125,23 @@ fn read(text: &str) -> Result<TunnelUrl, String> {
         port: read_port(port, false)?,
     };
     Ok(TunnelUrl {
-        entrance,
+        listen,
         destination: DestinationUrl { address, is_secure },
     })
 }
 
-fn read_entrance(bind: Option<Bind>, port: &str) -> Result<Entrance, String> {
+fn read_port_spec(bind: Option<Bind>, port: &str) -> Result<ListenSpec, String> {
     let port = read_port(port, true)?;
-    Ok(Entrance::Port(ListenSpec { bind, port }))
+    Ok(ListenSpec::Port(PortSpec { bind, port }))
 }
 
-fn read_name(name: &str) -> Result<Entrance, String> {
+fn read_name(name: &str) -> Result<ListenSpec, String> {
     if name.is_empty() {
         Err("after fd: stands the name or the number of a socket".into())
     } else if name.chars().any(|c| c.is_control() || c == ':') {
         Err("the name of a socket holds neither ':' nor control characters".into())
     } else {
-        Ok(Entrance::Passed(name.into()))
+        Ok(ListenSpec::Inherited(name.into()))
     }
 }
 
@@ -159,14 +159,14 @@ fn or_path(text: &str, why: String) -> String {
     }
 }
 
-fn read_path(path: &str) -> Result<Entrance, String> {
+fn read_path(path: &str) -> Result<ListenSpec, String> {
     refuse_scheme(path)?;
     if path.len() > PATH_LIMIT {
         Err(format!("a socket's path has at most {} bytes", PATH_LIMIT))
     } else if path.chars().any(char::is_control) {
         Err("a socket's path holds no control characters".into())
     } else {
-        Ok(Entrance::Path(path.into()))
+        Ok(ListenSpec::Path(path.into()))
     }
 }
 
@@ -195,15 +195,15 @@ mod tests {
 
     #[test]
     fn reads_the_forms_of_ssh() {
-        let port = |bind, port| Entrance::Port(ListenSpec { bind, port });
+        let port = |bind, port| ListenSpec::Port(PortSpec { bind, port });
         let plain = read("8993:imap.example.org:993");
-        assert_eq!(plain.entrance, port(None, 8993));
+        assert_eq!(plain.listen, port(None, 8993));
         assert_eq!(plain.destination.to_string(), "imap.example.org:993");
 
-        assert_eq!(read("*:0:a:1").entrance, port(Some(Bind::Any), 0));
-        assert_eq!(read(":0:a:1").entrance, port(Some(Bind::Any), 0));
+        assert_eq!(read("*:0:a:1").listen, port(Some(Bind::Any), 0));
+        assert_eq!(read(":0:a:1").listen, port(Some(Bind::Any), 0));
         let v6 = read("[::1]:0:[2001:db8::1]:22");
-        assert_eq!(v6.entrance, port("::1".parse().ok(), 0));
+        assert_eq!(v6.listen, port("::1".parse().ok(), 0));
         assert_eq!(
             read("[::1]:0:[2001:db8::1]:22").destination.to_string(),
             "[2001:db8::1]:22"
@@ -214,7 +214,7 @@ mod tests {
     fn a_slash_makes_a_path() {
         for path in &["/run/imap.sock", "./a b", "x/1"] {
             let tunnel = read(&format!("{}:[::1]:993", path));
-            assert_eq!(tunnel.entrance, Entrance::Path(path.into()));
+            assert_eq!(tunnel.listen, ListenSpec::Path(path.into()));
             assert_eq!(tunnel.destination.to_string(), "[::1]:993");
         }
         let longest = "/".repeat(PATH_LIMIT);
@@ -241,7 +241,7 @@ mod tests {
                 let secure = read(&format!("{}:tls://{}", front, destination));
                 let plain = read(&format!("{}:{}", front, destination));
                 assert!(secure.destination.is_secure && !plain.destination.is_secure);
-                assert_eq!(secure.entrance, plain.entrance);
+                assert_eq!(secure.listen, plain.listen);
                 assert_eq!(secure.destination.address, plain.destination.address);
             }
         }
@@ -270,24 +270,24 @@ mod tests {
         let with_user = complaint("1143:tls://joe:secret@a:1");
         assert!(with_user.contains("has no user"), "{}", with_user);
         assert!(with_user.contains("'1143:tls://***@a:1'"), "{}", with_user);
-        let dynamic = "1080:tls://a:1".parse::<Entrance>().unwrap_err();
+        let dynamic = "1080:tls://a:1".parse::<ListenSpec>().unwrap_err();
         assert!(dynamic.to_string().contains("it is a tunnel"));
-        assert!("tls://127.0.0.1:1080".parse::<Entrance>().is_err());
+        assert!("tls://127.0.0.1:1080".parse::<ListenSpec>().is_err());
     }
 
     #[test]
     fn a_socket_that_is_passed_has_a_name_or_a_number() {
-        let passed = |name: &str| Entrance::Passed(name.into());
-        assert_eq!(read("fd:3:a:1").entrance, passed("3"));
-        assert_eq!(read("fd:imap tls:[::1]:993").entrance, passed("imap tls"));
-        let alone = |text: &str| text.parse::<Entrance>();
+        let passed = |name: &str| ListenSpec::Inherited(name.into());
+        assert_eq!(read("fd:3:a:1").listen, passed("3"));
+        assert_eq!(read("fd:imap tls:[::1]:993").listen, passed("imap tls"));
+        let alone = |text: &str| text.parse::<ListenSpec>();
         assert_eq!(alone("fd:socks").unwrap(), passed("socks"));
-        assert_eq!(alone("/run/s").unwrap(), Entrance::Path("/run/s".into()));
-        let port = ListenSpec {
+        assert_eq!(alone("/run/s").unwrap(), ListenSpec::Path("/run/s".into()));
+        let port = PortSpec {
             bind: None,
             port: 1080,
         };
-        assert_eq!(alone("1080").unwrap(), Entrance::Port(port));
+        assert_eq!(alone("1080").unwrap(), ListenSpec::Port(port));
         for text in &["fd:", "fd:a:b", "fd:\n", "fd", "x"] {
             let complaint = alone(text).unwrap_err().to_string();
             assert!(complaint.contains("address to listen on"), "{}", complaint);
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_by_what_it_looks_like() {
         let tunnel = |text: &str| text.parse::<TunnelUrl>().unwrap_err().to_string();
-        let entrance = |text: &str| text.parse::<Entrance>().unwrap_err().to_string();
+        let entrance = |text: &str| text.parse::<ListenSpec>().unwrap_err().to_string();
         for (complaint, told) in &[
             (tunnel("h"), "it has one part, not 3 or 4"),
             (tunnel("::1:8022:h:1"), "write IPv6 addresses in brackets"),

@@ -78,7 +78,7 @@ pub use crate::upstream::{Builder, ProxySelector, Tunnel, UpstreamPath};
 use crate::config::{Config, Splice, Timeouts};
 use crate::engine::io::{Handle, Transport};
 use crate::error::Error;
-use crate::listener::reload::Source;
+use crate::listener::reload::ConfigSource;
 use crate::observe::stats::ByteRecorder;
 
 /// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
@@ -87,7 +87,7 @@ use crate::observe::stats::ByteRecorder;
 /// # Errors
 ///
 /// What ended it; its [`exit_code`](Error::exit_code) is the program's.
-pub fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
+pub fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     if config.demo {
         demo::run(config)
     } else if let Some(destination) = &config.stdio {

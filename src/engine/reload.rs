@@ -48,15 +48,15 @@ impl Engine {
 }
 
 /// Resolves when the duty has begun.
-pub(super) fn begun(duty: &ListenerHandle) -> impl Future<Item = (), Error = ()> {
+pub(super) fn begun(handle: &ListenerHandle) -> impl Future<Item = (), Error = ()> {
     let (tell, told) = oneshot::channel::<()>();
-    duty.when_begun(move || drop(tell));
+    handle.on_start(move || drop(tell));
     told.then(|_| Ok(()))
 }
 
 /// Resolves when the duty is over.
-pub(super) fn over(duty: &ListenerHandle) -> impl Future<Item = (), Error = ()> {
+pub(super) fn over(handle: &ListenerHandle) -> impl Future<Item = (), Error = ()> {
     let (tell, told) = oneshot::channel::<()>();
-    duty.when_over(move || drop(tell));
+    handle.on_close(move || drop(tell));
     told.then(|_| Ok(()))
 }

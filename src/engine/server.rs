@@ -17,8 +17,9 @@ use super::{Client, ClientSession, Engine, Listener, Permits, Settings};
 use crate::config::Config;
 use crate::engine::io::BoundSocket;
 use crate::error::Error;
-use crate::listener::bind::{self, Service};
-use crate::listener::reload::{self, Reload, Source};
+use crate::listener::bind;
+use crate::listener::kind::ListenerKind;
+use crate::listener::reload::{self, ConfigSource, Reload};
 use crate::listener::set::ListenerSet;
 use crate::listener::settings::ListenerSettings;
 use crate::observe::access_log::{self, LogContext};
@@ -37,7 +38,7 @@ pub type Delivery = reload::Delivery<BoundSocket>;
 /// # Errors
 ///
 /// The first bind that fails: nothing was served by then.
-pub(super) fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
+pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     match sys::raise_descriptor_limit() {
         Ok(limit) => info!("up to {} descriptors", limit),
         Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
@@ -250,7 +251,7 @@ impl Engine {
         stopped: impl Future<Item = (), Error = ()> + 'static,
     ) -> Result<(), Error> {
         let BoundListener {
-            duty,
+            handle,
             open,
             listening,
         } = post;
@@ -258,13 +259,15 @@ impl Engine {
         let listener =
             Listener::new(listening, permits, self.handle()).map_err(|e| Error::listen(name, e))?;
         let engine = self.clone();
-        let stopped = stopped.select(over(&duty)).then(|_| Ok(()));
-        let begun = begun(&duty);
+        let stopped = stopped.select(over(&handle)).then(|_| Ok(()));
+        let begun = begun(&handle);
         let serve_each = listener.for_each(move |client| {
-            let terms = duty.terms();
-            let context = LogContext::new(client.origin, terms.listener.clone());
-            if terms.access.admits(&context) {
-                engine.handle().spawn(engine.serve(client, context, &terms));
+            let settings = handle.settings();
+            let context = LogContext::new(client.origin, settings.name.clone());
+            if settings.acl.admits(&context) {
+                engine
+                    .handle()
+                    .spawn(engine.serve(client, context, &settings));
             }
             Ok(())
         });
@@ -287,7 +290,7 @@ impl Engine {
         &self,
         client: Client,
         context: LogContext,
-        terms: &ListenerSettings,
+        settings: &ListenerSettings,
     ) -> impl Future<Item = (), Error = ()> {
         let Client {
             socket,
@@ -295,25 +298,25 @@ impl Engine {
             spare,
             ..
         } = client;
-        let engine = match &terms.limits {
+        let engine = match &settings.limits {
             Some(limits) => self.within(limits),
             None => self.clone(),
         };
-        let session = ClientSession::new(context.clone(), terms.stats.as_ref());
-        let served = match &terms.service {
-            Service::Tunnel(tunnel) => {
+        let session = ClientSession::new(context.clone(), settings.stats.as_ref());
+        let served = match &settings.kind {
+            ListenerKind::Tunnel(tunnel) => {
                 drop(spare); // it connects at once, or puts another aside at once, to look a name up
                 Either::A(engine.carry(socket, session, tunnel).map(drop))
             }
             // Boxed, so that an idle tunnel to a fixed destination doesn't take the room of these.
-            Service::Dynamic(inbound) => Either::B(boxed(
+            ListenerKind::Dynamic(inbound) => Either::B(boxed(
                 engine.serve_inbound_with(spare, socket, session, inbound),
             )),
-            Service::Proxy(inbound) => Either::B(boxed(
+            ListenerKind::Proxy(inbound) => Either::B(boxed(
                 engine.serve_inbound_with(spare, socket, session, inbound),
             )),
         };
-        let stats = terms.stats.clone();
+        let stats = settings.stats.clone();
         served.then(move |end| {
             drop(permit);
             if let Err(e) = end {

@@ -13,67 +13,24 @@ use std::sync::{Arc, Weak};
 
 use log::warn;
 
-use crate::config::{Bind, Config, Host, Keepalive, Passed};
+use crate::config::{Bind, Config, Host, InheritedFd, Keepalive};
 use crate::error::Error;
 use crate::inbound::policy::Policy;
 use crate::inbound::DynamicConfig;
-use crate::listener::exposure::{self, ListenerKind, Spot};
+use crate::listener::exposure::{self, ConfiguredKind, Spot};
+use crate::listener::kind::ListenerKind;
 use crate::listener::settings::ListenerHandle;
-use crate::listener::socket_activation::{self, InheritedSocket, Sockets};
+use crate::listener::socket_activation::{self, InheritedFds, InheritedSocket};
 use crate::listener::unix_socket::SocketFile;
 use crate::os::sys::is_inherited;
 use crate::text::escape::Escaped;
 use crate::upstream::{ProxySelector, Tunnel};
 
-/// What is done for the clients of a listener. Cheap to clone, and to send to another thread. Two
-/// are equal when the same was configured.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Service {
-    /// Each is carried to the tunnel's destination.
-    Tunnel(Tunnel),
-    /// Each names its destination, and is carried there as a guest.
-    Dynamic(DynamicConfig),
-    /// Each may ask the embedded proxy for a destination.
-    Proxy(Policy),
-}
-
-impl Service {
-    pub(crate) fn looks_names_up(&self) -> bool {
-        match self {
-            Service::Tunnel(tunnel) => tunnel.looks_names_up(),
-            Service::Dynamic(_) | Service::Proxy(_) => true,
-        }
-    }
-
-    /// What a listener is for, in an error: the destination or the option.
-    fn purpose(&self) -> String {
-        match self {
-            Service::Tunnel(tunnel) => tunnel.destination().to_string(),
-            Service::Dynamic(_) => "-D".into(),
-            Service::Proxy(_) => "--serve-proxy".into(),
-        }
-    }
-
-    /// What is said of a listener for it.
-    pub(crate) fn line(&self, name: &str) -> String {
-        match self {
-            Service::Tunnel(tunnel) => format!("listening on {} for {}", name, tunnel),
-            Service::Dynamic(guests) => format!(
-                "listening on {} for {} {}",
-                name,
-                guests.protocols(),
-                guests.gateway()
-            ),
-            Service::Proxy(_) => format!("serving proxy on {}", name),
-        }
-    }
-}
-
 /// A listener of one thread, and what it is for.
 #[derive(Debug)]
 pub struct BoundListener<L> {
     /// What is done for which clients, from when on, and until when.
-    pub duty: ListenerHandle,
+    pub handle: ListenerHandle,
     /// To be dropped after the socket is closed.
     pub open: Arc<Open>,
     /// Where they come in.
@@ -82,9 +39,9 @@ pub struct BoundListener<L> {
 
 impl<L> BoundListener<L> {
     /// A listener of which there is only this one socket.
-    pub fn new(duty: ListenerHandle, listening: L) -> BoundListener<L> {
+    pub fn new(handle: ListenerHandle, listening: L) -> BoundListener<L> {
         BoundListener {
-            duty,
+            handle,
             open: Arc::new(Open::new(None).0),
             listening,
         }
@@ -172,7 +129,7 @@ pub trait Listen: Sized {
 pub(crate) enum Place {
     Port(Bind, u16),
     Path(PathBuf),
-    Passed(Passed),
+    Passed(InheritedFd),
 }
 
 impl Place {
@@ -257,10 +214,10 @@ impl<L> Bound<L> {
 pub(crate) fn services(
     config: &Config,
     gateway: &ProxySelector,
-) -> Result<Vec<(Service, Place)>, Error> {
+) -> Result<Vec<(ListenerKind, Place)>, Error> {
     exposure::check(config)?;
     let guests = DynamicConfig::new(gateway, config.dynamic_user.as_ref());
-    let mut sockets = Sockets::new(&config.passed);
+    let mut sockets = InheritedFds::new(&config.inherited);
     let mut services = Vec::new();
     for (purpose, spot) in exposure::entrances(config) {
         let places = match spot {
@@ -276,14 +233,14 @@ pub(crate) fn services(
             let is_exposed = exposed_at.is_some();
             exposure::permit(purpose, exposed_at, config)?;
             let service = match purpose {
-                ListenerKind::Tunnel(destination) => {
-                    Service::Tunnel(Tunnel::new(destination.clone(), gateway))
+                ConfiguredKind::Tunnel(destination) => {
+                    ListenerKind::Tunnel(Tunnel::new(destination.clone(), gateway))
                 }
-                ListenerKind::Dynamic if is_exposed => {
-                    Service::Dynamic(guests.clone().exclude_local())
+                ConfiguredKind::Dynamic if is_exposed => {
+                    ListenerKind::Dynamic(guests.clone().exclude_local())
                 }
-                ListenerKind::Dynamic => Service::Dynamic(guests.clone()),
-                ListenerKind::Proxy(spec) => Service::Proxy(Policy::new(spec.clone())),
+                ConfiguredKind::Dynamic => ListenerKind::Dynamic(guests.clone()),
+                ConfiguredKind::Proxy(spec) => ListenerKind::Proxy(Policy::new(spec.clone())),
             };
             services.push((service, place));
         }
@@ -305,7 +262,7 @@ pub(crate) fn services(
 ///
 /// Why the place can't be listened on, with what `service` is for.
 pub(crate) fn bind<L: Listen>(
-    service: &Service,
+    service: &ListenerKind,
     place: &Place,
     threads: usize,
     keepalive: Option<Keepalive>,
@@ -324,7 +281,7 @@ pub(crate) fn bind<L: Listen>(
 
 /// Takes over a socket.
 fn adopt<L: Listen>(
-    socket: &Passed,
+    socket: &InheritedFd,
     threads: usize,
     keepalive: Option<Keepalive>,
 ) -> Result<Bound<L>, Error> {

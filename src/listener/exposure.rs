@@ -8,14 +8,14 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::config::{Bind, Config, Destination, Entrance, Passed, ServeSpec};
+use crate::config::{Bind, Config, Destination, InheritedFd, ListenSpec, ServeSpec};
 use crate::error::Error;
 use crate::listener::socket_activation::{self, Address};
 use crate::text::escape::Escaped;
 
 /// What a way in is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum ListenerKind<'a> {
+pub(crate) enum ConfiguredKind<'a> {
     /// A tunnel to this destination.
     Tunnel(&'a Destination),
     /// `-D`: clients that name their destination.
@@ -36,19 +36,24 @@ pub(crate) enum Spot<'a> {
 }
 
 /// Every one, in the order of the configuration.
-pub(crate) fn entrances(config: &Config) -> impl Iterator<Item = (ListenerKind<'_>, Spot<'_>)> {
+pub(crate) fn entrances(config: &Config) -> impl Iterator<Item = (ConfiguredKind<'_>, Spot<'_>)> {
     let spot = move |entrance| Spot::of(entrance, &config.listen);
     let tunnels = config.tunnels.iter();
     let tunnels = tunnels.map(move |spec| {
         (
-            ListenerKind::Tunnel(&spec.destination),
-            spot(&spec.entrance),
+            ConfiguredKind::Tunnel(&spec.destination),
+            spot(&spec.listen),
         )
     });
     let dynamic = config.dynamic.iter();
-    let dynamic = dynamic.map(move |entrance| (ListenerKind::Dynamic, spot(entrance)));
+    let dynamic = dynamic.map(move |entrance| (ConfiguredKind::Dynamic, spot(entrance)));
     let proxy = config.serve.iter();
-    let proxy = proxy.map(|spec| (ListenerKind::Proxy(spec), Spot::Port(&spec.bind, spec.port)));
+    let proxy = proxy.map(|spec| {
+        (
+            ConfiguredKind::Proxy(spec),
+            Spot::Port(&spec.bind, spec.port),
+        )
+    });
     tunnels.chain(dynamic).chain(proxy)
 }
 
@@ -108,18 +113,18 @@ fn twice(one: (&str, Spot<'_>), other: (&str, Spot<'_>)) -> Error {
 ///
 /// What it would be, and what is to be said for it not to be.
 pub(crate) fn permit(
-    purpose: ListenerKind<'_>,
+    purpose: ConfiguredKind<'_>,
     exposed_at: Option<String>,
     config: &Config,
 ) -> Result<(), Error> {
     let (option, is_restricted, remedies) = match purpose {
-        ListenerKind::Tunnel(_) => return Ok(()),
-        ListenerKind::Dynamic => (
+        ConfiguredKind::Tunnel(_) => return Ok(()),
+        ConfiguredKind::Dynamic => (
             "-D",
             config.dynamic_user.is_some(),
             "--dynamic-user USER:PASSWORD",
         ),
-        ListenerKind::Proxy(spec) => (
+        ConfiguredKind::Proxy(spec) => (
             "--serve-proxy",
             spec.credentials.is_some() || !spec.allow.is_empty(),
             "--serve-user USER:PASSWORD, --serve-allow HOST",
@@ -148,7 +153,7 @@ pub(crate) fn exposed_port(bind: &Bind, port: u16) -> Option<String> {
 /// # Errors
 ///
 /// When it is no socket.
-pub(crate) fn exposed_socket(socket: &Passed) -> Result<Option<String>, Error> {
+pub(crate) fn exposed_socket(socket: &InheritedFd) -> Result<Option<String>, Error> {
     let (_, address) = socket_activation::open(socket).map_err(|e| Error::listen(socket, e))?;
     let exposed = Some(address).filter(Address::is_beyond_loopback);
     Ok(exposed.map(|address| address.to_string()))
@@ -156,11 +161,11 @@ pub(crate) fn exposed_socket(socket: &Passed) -> Result<Option<String>, Error> {
 
 impl<'a> Spot<'a> {
     /// Where a port has no address, it has that of `--listen`.
-    pub(crate) fn of(entrance: &'a Entrance, listen: &'a Bind) -> Spot<'a> {
+    pub(crate) fn of(entrance: &'a ListenSpec, listen: &'a Bind) -> Spot<'a> {
         match entrance {
-            Entrance::Port(spec) => Spot::Port(spec.bind.as_ref().unwrap_or(listen), spec.port),
-            Entrance::Path(path) => Spot::Path(path),
-            Entrance::Passed(name) => Spot::Passed(name),
+            ListenSpec::Port(spec) => Spot::Port(spec.bind.as_ref().unwrap_or(listen), spec.port),
+            ListenSpec::Path(path) => Spot::Path(path),
+            ListenSpec::Inherited(name) => Spot::Passed(name),
         }
     }
 }
@@ -180,13 +185,13 @@ impl Spot<'_> {
     }
 }
 
-impl fmt::Display for ListenerKind<'_> {
+impl fmt::Display for ConfiguredKind<'_> {
     /// As it would be given, or where it leads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ListenerKind::Tunnel(destination) => destination.fmt(f),
-            ListenerKind::Dynamic => f.write_str("-D"),
-            ListenerKind::Proxy(_) => f.write_str("--serve-proxy"),
+            ConfiguredKind::Tunnel(destination) => destination.fmt(f),
+            ConfiguredKind::Dynamic => f.write_str("-D"),
+            ConfiguredKind::Proxy(_) => f.write_str("--serve-proxy"),
         }
     }
 }

@@ -5,6 +5,7 @@
 pub mod acl;
 pub mod bind;
 pub(crate) mod exposure;
+pub mod kind;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod reload;
 pub mod set;

@@ -24,7 +24,7 @@ use crate::text::escape::Escaped;
 pub type Reader = dyn Fn() -> Result<(Config, Vec<String>), Error> + Send;
 
 /// Where a configuration came from, and can be read again.
-pub struct Source {
+pub struct ConfigSource {
     /// The file's name.
     pub name: String,
     /// What reads it.
@@ -82,7 +82,7 @@ fn deliver_all<L>(
 /// From its making on SIGHUP no longer ends the process, and none that comes is lost, though
 /// several may be one.
 pub struct Reload {
-    source: Source,
+    source: ConfigSource,
     hangups: UnixStream,
 }
 
@@ -92,7 +92,7 @@ impl Reload {
     /// # Errors
     ///
     /// When there is no descriptor for it.
-    pub fn at_hangup(source: Source) -> Result<Reload, Error> {
+    pub fn at_hangup(source: ConfigSource) -> Result<Reload, Error> {
         let catch = || {
             let (hangups, theirs) = UnixStream::pair()?;
             pipe::register(SIGHUP, theirs)?;
@@ -147,7 +147,7 @@ fn next(mut hangups: &UnixStream) -> io::Result<()> {
 }
 
 struct Follower<D> {
-    source: Source,
+    source: ConfigSource,
     started: Config,
     roster: ListenerSet,
     supervisor: ServiceManager,

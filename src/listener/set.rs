@@ -16,8 +16,9 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::listener::acl::{IpAcl, TurnedAway};
 use crate::listener::bind::{
-    bind, services, Bound, BoundListener, BoundSpot, Closed, Listen, Place, Service,
+    bind, services, Bound, BoundListener, BoundSpot, Closed, Listen, Place,
 };
+use crate::listener::kind::ListenerKind;
 use crate::listener::settings::{Limits, ListenerHandle, ListenerSettings};
 use crate::observe::status::{self, Registry, SnapshotBuilder};
 use crate::os::resolver;
@@ -45,7 +46,7 @@ struct Entry {
     spot: BoundSpot,
     /// What was said of it.
     line: String,
-    duty: ListenerHandle,
+    handle: ListenerHandle,
     closed: Closed,
 }
 
@@ -61,7 +62,7 @@ impl Entry {
 struct Plan {
     entries: Vec<Planned>,
     scene: Option<SnapshotBuilder>,
-    looks_names_up: bool,
+    resolves_names: bool,
 }
 
 enum Planned {
@@ -154,7 +155,7 @@ impl ListenerSet {
                 bind(service, place, self.threads, keepalive)
             })
             .collect::<Result<Vec<Bound<L>>, Error>>()?;
-        let looks_names_up = wanted.iter().any(|(service, _)| service.looks_names_up());
+        let resolves_names = wanted.iter().any(|(service, _)| service.resolves_names());
         let access = IpAcl::new(config.allow_from.clone(), &self.turned_away);
         let mut scene = self
             .board
@@ -167,10 +168,10 @@ impl ListenerSet {
             .zip(assigned)
             .map(|((service, place), index)| {
                 let mut terms = |name: &str| ListenerSettings {
-                    listener: Some(name.into()),
-                    access: access.clone(),
+                    name: Some(name.into()),
+                    acl: access.clone(),
                     stats: scene.as_mut().map(|scene| scene.add(name, &service)),
-                    service: service.clone(),
+                    kind: service.clone(),
                     limits: limits.clone(),
                 };
                 if let Some(index) = index {
@@ -183,10 +184,10 @@ impl ListenerSet {
                 }
                 let bound = bound.next().expect("bound above");
                 let name = bound.spot.to_string();
-                let duty = ListenerHandle::pending(terms(&name));
+                let handle = ListenerHandle::pending(terms(&name));
                 for (posts, listening) in threads.iter_mut().zip(bound.listening) {
                     posts.push(BoundListener {
-                        duty: duty.clone(),
+                        handle: handle.clone(),
                         open: bound.open.clone(),
                         listening,
                     });
@@ -195,7 +196,7 @@ impl ListenerSet {
                     place,
                     line: service.line(&name),
                     spot: bound.spot,
-                    duty,
+                    handle,
                     closed: bound.closed,
                 })
             });
@@ -203,14 +204,14 @@ impl ListenerSet {
         let plan = Plan {
             entries,
             scene,
-            looks_names_up,
+            resolves_names,
         };
         Ok((plan, threads))
     }
 
     /// Takes over what was prepared. Returns when what isn't wanted any more is closed.
     fn commit(&mut self, plan: Plan) -> Change {
-        if plan.looks_names_up {
+        if plan.resolves_names {
             resolver::expect();
         }
         let mut change = Change::default();
@@ -230,7 +231,7 @@ impl ListenerSet {
             });
         }
         let former: Vec<Entry> = former.into_iter().flatten().collect();
-        former.iter().for_each(|entry| entry.duty.end());
+        former.iter().for_each(|entry| entry.handle.close());
         if let (Some(board), Some(scene)) = (self.board.as_ref(), plan.scene) {
             board.publish(scene);
         }
@@ -244,7 +245,7 @@ impl ListenerSet {
     /// Which entry each of those wanted takes over, if any. First come those that stay as they are;
     /// then those at the same place, unless that is any port: who uses it, found it out by what it
     /// is for.
-    fn assign(&self, wanted: &[(Service, Place)]) -> Vec<Option<usize>> {
+    fn assign(&self, wanted: &[(ListenerKind, Place)]) -> Vec<Option<usize>> {
         let mut assigned = vec![None; wanted.len()];
         let mut is_free = vec![true; self.entries.len()];
         for may_change in &[false, true] {
@@ -274,7 +275,7 @@ impl Plan {
     fn abandon(self) {
         for planned in self.entries {
             if let Planned::New(entry) = planned {
-                entry.duty.end();
+                entry.handle.close();
                 entry.closed.wait();
             }
         }
@@ -282,24 +283,24 @@ impl Plan {
 }
 
 impl Change {
-    fn keep(&mut self, entry: Entry, terms: ListenerSettings) -> Entry {
+    fn keep(&mut self, entry: Entry, settings: ListenerSettings) -> Entry {
         let name = entry.spot.to_string();
-        let line = terms.service.line(&name);
+        let line = settings.kind.line(&name);
         // Who we are to a proxy, for one, isn't said in the line.
-        if terms.service == entry.duty.terms().service {
+        if settings.kind == entry.handle.settings().kind {
             self.kept += 1;
         } else {
             self.changed.push(name);
             self.lines.push(line.clone());
         }
-        entry.duty.change(terms);
+        entry.handle.change(settings);
         Entry { line, ..entry }
     }
 
     fn open(&mut self, entry: Entry) -> Entry {
         self.opened.push(entry.spot.to_string());
         self.lines.push(entry.line.clone());
-        entry.duty.begin();
+        entry.handle.start();
         entry
     }
 }
@@ -409,7 +410,7 @@ mod tests {
         roster.commit(plan);
         assert_eq!(threads.len(), 2);
         let duties = threads.into_iter().map(|posts| {
-            let duties = posts.into_iter().map(|post| post.duty);
+            let duties = posts.into_iter().map(|post| post.handle);
             duties.collect::<Vec<ListenerHandle>>()
         });
         (roster, duties.last().unwrap())
@@ -430,8 +431,10 @@ mod tests {
                 .map(|post| post.listening.0.to_string())
                 .collect();
             assert_eq!(opened, change.opened, "each thread has its own");
-            assert!(posts.iter().all(|post| post.duty.terms().limits.is_some()));
-            assert!(posts.iter().all(|post| has_begun(&post.duty)));
+            assert!(posts
+                .iter()
+                .all(|post| post.handle.settings().limits.is_some()));
+            assert!(posts.iter().all(|post| has_begun(&post.handle)));
         }
         assert_eq!(
             change.lines.len(),
@@ -440,24 +443,24 @@ mod tests {
         change.to_string()
     }
 
-    fn destination(duty: &ListenerHandle) -> String {
-        match &duty.terms().service {
-            Service::Tunnel(tunnel) => tunnel.destination().to_string(),
+    fn destination(handle: &ListenerHandle) -> String {
+        match &handle.settings().kind {
+            ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),
             other => unreachable!("{:?}", other),
         }
     }
 
-    fn is_over(duty: &ListenerHandle) -> bool {
+    fn is_over(handle: &ListenerHandle) -> bool {
         let (tell, told) = std::sync::mpsc::channel();
-        duty.when_over(move || {
+        handle.on_close(move || {
             let _ = tell.send(());
         });
         told.try_recv().is_ok()
     }
 
-    fn has_begun(duty: &ListenerHandle) -> bool {
+    fn has_begun(handle: &ListenerHandle) -> bool {
         let (tell, told) = std::sync::mpsc::channel();
-        duty.when_begun(move || {
+        handle.on_start(move || {
             let _ = tell.send(());
         });
         told.try_recv().is_ok()
@@ -475,7 +478,10 @@ mod tests {
         assert_eq!(destinations, ["a:1", "f:6", "c:3", "d:4"]);
         let over: Vec<bool> = duties.iter().map(is_over).collect();
         assert_eq!(over, [false, false, true, false]);
-        assert!(duties[0].terms().limits.is_some(), "for those who come now");
+        assert!(
+            duties[0].settings().limits.is_some(),
+            "for those who come now"
+        );
     }
 
     /// Who uses it, was told the port together with the destination.
@@ -499,20 +505,20 @@ mod tests {
         let by_user = &["-D", "*:1", "--dynamic-user", "joe:x"][..];
         let by_address = &["-D", "*:1", "--allow-from", "10.0.0.0/8"][..];
         let (mut roster, duties) = open(by_user);
-        let serves_strangers = |duty: &ListenerHandle| {
-            let terms = duty.terms();
-            let guests = match &terms.service {
-                Service::Dynamic(guests) => guests,
+        let serves_strangers = |handle: &ListenerHandle| {
+            let settings = handle.settings();
+            let guests = match &settings.kind {
+                ListenerKind::Dynamic(guests) => guests,
                 other => unreachable!("{:?}", other),
             };
             let stranger = Origin::Address("192.0.2.1:1".parse().unwrap());
             let stranger = LogContext::new(stranger, None);
             let asked = guests.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
-            terms.access.admits(&stranger) && matches!(asked, HandshakeStep::ConnectRequest(_))
+            settings.acl.admits(&stranger) && matches!(asked, HandshakeStep::ConnectRequest(_))
         };
-        let (duty, (tell, told)) = (duties[0].clone(), mpsc::channel::<()>());
+        let (handle, (tell, told)) = (duties[0].clone(), mpsc::channel::<()>());
         let watching = thread::spawn(move || {
-            (0..20_000).for_each(|_| assert!(!serves_strangers(&duty)));
+            (0..20_000).for_each(|_| assert!(!serves_strangers(&handle)));
             drop(tell);
         });
         let (by_address, by_user) = (config(by_address), config(by_user));
@@ -547,7 +553,7 @@ mod tests {
         let mut new = Vec::new();
         let failed = roster.follow::<Paper, _>(&config(&["1:c:3", "4:d:4"]), |threads| {
             let posts = threads.into_iter().flatten();
-            new = posts.map(|post| post.duty).collect();
+            new = posts.map(|post| post.handle).collect();
             Err(Error::usage("no room"))
         });
         assert_eq!(failed.unwrap_err().to_string(), "no room");

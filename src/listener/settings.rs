@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::{Config, Splice, Timeouts};
 use crate::listener::acl::IpAcl;
-use crate::listener::bind::Service;
+use crate::listener::kind::ListenerKind;
 use crate::observe::stats::Stats;
 
 /// The duty of a listener: one for all of its threads. Cheap to clone.
 #[derive(Clone)]
 pub struct ListenerHandle {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<HandleState>>,
 }
 
-struct Shared {
-    terms: Arc<ListenerSettings>,
+struct HandleState {
+    settings: Arc<ListenerSettings>,
     /// Called when it begins; `None` from then on.
     beginning: Option<Vec<Callback>>,
     /// Called when it ends; `None` from then on.
@@ -31,11 +31,11 @@ type Callback = Box<dyn FnOnce() + Send>;
 #[derive(Clone, Debug)]
 pub struct ListenerSettings {
     /// What the log calls the listener.
-    pub listener: Option<Arc<str>>,
+    pub name: Option<Arc<str>>,
     /// For whom.
-    pub access: IpAcl,
+    pub acl: IpAcl,
     /// What that is.
-    pub service: Service,
+    pub kind: ListenerKind,
     /// How; `None` as the engine was told when it was made.
     pub limits: Option<Limits>,
     /// Where it is counted, if anybody looks.
@@ -51,12 +51,12 @@ pub struct Limits {
     pub splice: Splice,
 }
 
-impl From<Service> for ListenerSettings {
-    fn from(service: Service) -> ListenerSettings {
+impl From<ListenerKind> for ListenerSettings {
+    fn from(kind: ListenerKind) -> ListenerSettings {
         ListenerSettings {
-            listener: None,
-            access: IpAcl::default(),
-            service,
+            name: None,
+            acl: IpAcl::default(),
+            kind,
             limits: None,
             stats: None,
         }
@@ -75,17 +75,17 @@ impl Limits {
 
 impl ListenerHandle {
     /// One that begins now.
-    pub fn new(terms: impl Into<ListenerSettings>) -> ListenerHandle {
-        let duty = ListenerHandle::pending(terms);
-        duty.begin();
-        duty
+    pub fn new(settings: impl Into<ListenerSettings>) -> ListenerHandle {
+        let handle = ListenerHandle::pending(settings);
+        handle.start();
+        handle
     }
 
     /// One that waits for [`begin`](ListenerHandle::begin): until then no client is accepted.
-    pub fn pending(terms: impl Into<ListenerSettings>) -> ListenerHandle {
+    pub fn pending(settings: impl Into<ListenerSettings>) -> ListenerHandle {
         ListenerHandle {
-            shared: Arc::new(Mutex::new(Shared {
-                terms: Arc::new(terms.into()),
+            shared: Arc::new(Mutex::new(HandleState {
+                settings: Arc::new(settings.into()),
                 beginning: Some(Vec::new()),
                 watching: Some(Vec::new()),
             })),
@@ -93,17 +93,17 @@ impl ListenerHandle {
     }
 
     /// For the client who comes now, and for as long as it stays.
-    pub fn terms(&self) -> Arc<ListenerSettings> {
-        self.lock().terms.clone()
+    pub fn settings(&self) -> Arc<ListenerSettings> {
+        self.lock().settings.clone()
     }
 
     /// Others, for those who come from now on.
-    pub fn change(&self, terms: ListenerSettings) {
-        self.lock().terms = Arc::new(terms);
+    pub fn change(&self, settings: ListenerSettings) {
+        self.lock().settings = Arc::new(settings);
     }
 
     /// Calls `tell` when it has begun, from whichever thread: then clients are to be accepted.
-    pub fn when_begun(&self, tell: impl FnOnce() + Send + 'static) {
+    pub fn on_start(&self, tell: impl FnOnce() + Send + 'static) {
         if let Some(beginning) = &mut self.lock().beginning {
             return beginning.push(Box::new(tell));
         }
@@ -111,14 +111,14 @@ impl ListenerHandle {
     }
 
     /// Begins it.
-    pub fn begin(&self) {
+    pub fn start(&self) {
         let beginning = mem::take(&mut self.lock().beginning);
         beginning.into_iter().flatten().for_each(|tell| tell());
     }
 
     /// Calls `tell` when it is over, from whichever thread: then the listening sockets are to be
     /// closed.
-    pub fn when_over(&self, tell: impl FnOnce() + Send + 'static) {
+    pub fn on_close(&self, tell: impl FnOnce() + Send + 'static) {
         if let Some(watching) = &mut self.lock().watching {
             return watching.push(Box::new(tell));
         }
@@ -126,19 +126,19 @@ impl ListenerHandle {
     }
 
     /// Ends it. Clients who are there stay.
-    pub fn end(&self) {
+    pub fn close(&self) {
         let watching = mem::take(&mut self.lock().watching);
         watching.into_iter().flatten().for_each(|tell| tell());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, HandleState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for ListenerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.terms().fmt(f)
+        self.settings().fmt(f)
     }
 }
 
@@ -152,16 +152,16 @@ mod tests {
     #[test]
     fn everyone_is_told_of_its_end_once_and_latecomers_at_once() {
         let tunnel = Tunnel::to("a.example:1".parse().unwrap()).build();
-        let duty = ListenerHandle::new(Service::Tunnel(tunnel));
+        let handle = ListenerHandle::new(ListenerKind::Tunnel(tunnel));
         let (tell, told) = mpsc::channel();
         for name in &["early", "also early"] {
             let tell = tell.clone();
-            duty.clone().when_over(move || tell.send(*name).unwrap());
+            handle.clone().on_close(move || tell.send(*name).unwrap());
         }
         assert!(told.try_recv().is_err());
-        duty.end();
-        duty.end();
-        duty.when_over(move || tell.send("late").unwrap());
+        handle.close();
+        handle.close();
+        handle.on_close(move || tell.send("late").unwrap());
         let all: Vec<&str> = told.iter().collect();
         assert_eq!(all, ["early", "also early", "late"]);
     }
@@ -169,14 +169,14 @@ mod tests {
     #[test]
     fn one_that_is_pending_begins_once() {
         let tunnel = Tunnel::to("a.example:1".parse().unwrap()).build();
-        let duty = ListenerHandle::pending(Service::Tunnel(tunnel));
+        let handle = ListenerHandle::pending(ListenerKind::Tunnel(tunnel));
         let (tell, told) = mpsc::channel();
         let tell_later = tell.clone();
-        duty.when_begun(move || tell_later.send("begun").unwrap());
+        handle.on_start(move || tell_later.send("begun").unwrap());
         assert!(told.try_recv().is_err());
-        duty.begin();
-        duty.begin();
-        duty.when_begun(move || tell.send("late").unwrap());
+        handle.start();
+        handle.start();
+        handle.on_start(move || tell.send("late").unwrap());
         let all: Vec<&str> = told.iter().collect();
         assert_eq!(all, ["begun", "late"]);
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::config::{unmap_ipv4, Passed};
+use crate::config::{unmap_ipv4, InheritedFd};
 use crate::error::Error;
 pub use crate::os::sys::InheritedSocket;
 use crate::text::escape::Escaped;
@@ -16,7 +16,7 @@ use crate::text::escape::Escaped;
 /// # Errors
 ///
 /// When it is no socket.
-pub fn open(passed: &Passed) -> io::Result<(InheritedSocket, Address)> {
+pub fn open(passed: &InheritedFd) -> io::Result<(InheritedSocket, Address)> {
     let socket = InheritedSocket::duplicate(passed.descriptor)?;
     let address = match &socket {
         InheritedSocket::Tcp(tcp) => Address::Ip(tcp.local_addr()?),
@@ -31,7 +31,7 @@ pub fn open(passed: &Passed) -> io::Result<(InheritedSocket, Address)> {
 }
 
 /// Why one of them can't be listened on: it is bound, or for datagrams.
-pub fn deaf() -> io::Error {
+pub fn not_listening() -> io::Error {
     let why = "it is no stream socket that listens, as ListenStream= makes one";
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
@@ -67,15 +67,15 @@ impl fmt::Display for Address {
 
 /// All of them, each for one service.
 #[derive(Debug)]
-pub struct Sockets<'a> {
-    all: &'a [Passed],
-    taken: Vec<&'a Passed>,
+pub struct InheritedFds<'a> {
+    all: &'a [InheritedFd],
+    taken: Vec<&'a InheritedFd>,
 }
 
-impl<'a> Sockets<'a> {
+impl<'a> InheritedFds<'a> {
     /// None of them is taken yet.
-    pub fn new(all: &'a [Passed]) -> Sockets<'a> {
-        Sockets {
+    pub fn new(all: &'a [InheritedFd]) -> InheritedFds<'a> {
+        InheritedFds {
             all,
             taken: Vec::new(),
         }
@@ -86,8 +86,8 @@ impl<'a> Sockets<'a> {
     /// # Errors
     ///
     /// When it means none, or one that was taken.
-    pub fn take(&mut self, name: &str) -> Result<Vec<&'a Passed>, Error> {
-        let called: Vec<&Passed> = self.all.iter().filter(|one| one.is_called(name)).collect();
+    pub fn take(&mut self, name: &str) -> Result<Vec<&'a InheritedFd>, Error> {
+        let called: Vec<&InheritedFd> = self.all.iter().filter(|one| one.is_called(name)).collect();
         if called.is_empty() {
             return Err(self.nobody_is(name));
         }
@@ -101,7 +101,7 @@ impl<'a> Sockets<'a> {
     }
 
     /// Those that nobody took.
-    pub fn others(&self) -> impl Iterator<Item = &'a Passed> + '_ {
+    pub fn others(&self) -> impl Iterator<Item = &'a InheritedFd> + '_ {
         self.all.iter().filter(move |one| !self.taken.contains(one))
     }
 
@@ -109,7 +109,7 @@ impl<'a> Sockets<'a> {
         let there = if self.all.is_empty() {
             "none was passed: a socket unit would, with LISTEN_FDS and LISTEN_PID".to_string()
         } else {
-            let all: Vec<String> = self.all.iter().map(Passed::to_string).collect();
+            let all: Vec<String> = self.all.iter().map(InheritedFd::to_string).collect();
             format!("there are {}", all.join(", "))
         };
         let name = Escaped(name.as_bytes());
@@ -125,15 +125,15 @@ mod tests {
 
     #[test]
     fn a_socket_is_known_by_its_name_or_its_number() {
-        let passed = |descriptor, name: &str| Passed {
+        let passed = |descriptor, name: &str| InheritedFd {
             descriptor,
             name: name.into(),
         };
         let all = [passed(3, "imap"), passed(4, "db"), passed(5, "imap")];
-        let numbers = |sockets: Vec<&Passed>| -> Vec<RawFd> {
+        let numbers = |sockets: Vec<&InheritedFd>| -> Vec<RawFd> {
             sockets.iter().map(|one| one.descriptor).collect()
         };
-        let mut sockets = Sockets::new(&all);
+        let mut sockets = InheritedFds::new(&all);
         assert_eq!(numbers(sockets.take("imap").unwrap()), [3, 5]);
         assert_eq!(numbers(sockets.others().collect()), [4]);
         let complaint = sockets.take("5").unwrap_err().to_string();
@@ -144,7 +144,7 @@ mod tests {
             complaint,
             "no socket 'fd:web': there are fd:3 ('imap'), fd:4 ('db'), fd:5 ('imap')"
         );
-        let complaint = Sockets::new(&[]).take("3").unwrap_err().to_string();
+        let complaint = InheritedFds::new(&[]).take("3").unwrap_err().to_string();
         assert!(complaint.contains("LISTEN_FDS"), "{}", complaint);
     }
 

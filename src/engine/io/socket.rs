@@ -354,7 +354,7 @@ impl Listen for BoundSocket {
             }
         };
         if !socket.is_listener()? {
-            return Err(socket_activation::deaf());
+            return Err(socket_activation::not_listening());
         }
         if path.is_none() {
             socket.set_nodelay(true)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::history::{History, Interval, STEP};
 use super::registry::{ListenerEntry, Registry, Snapshot};
 use crate::error::Cause;
-use crate::listener::bind::Service;
+use crate::listener::kind::ListenerKind;
 use crate::observe::session::{Traffic, ENDS};
 use crate::observe::stats::{Histogram, LastFailure, LiveTunnel};
 use crate::text::escape::Quoted;
@@ -111,12 +111,12 @@ fn counts<'a>(counts: impl Iterator<Item = (&'static str, &'a u64)>) -> String {
 fn listener(listener: &ListenerEntry) -> String {
     let totals = listener.stats.totals();
     let (kind, path) = match &listener.service {
-        Service::Tunnel(tunnel) => ("tunnel", tunnel.to_string()),
-        Service::Dynamic(config) => {
+        ListenerKind::Tunnel(tunnel) => ("tunnel", tunnel.to_string()),
+        ListenerKind::Dynamic(config) => {
             let path = format!("what its clients ask for, {}", config.gateway());
             ("dynamic", path)
         }
-        Service::Proxy(_) => ("proxy", "what its clients ask for, directly".into()),
+        ListenerKind::Proxy(_) => ("proxy", "what its clients ask for, directly".into()),
     };
     let mut object = Object::default();
     object.member("listen", Quoted(&listener.name));

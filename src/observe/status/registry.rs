@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::config::{Config, Timeouts};
 use crate::listener::acl::TurnedAway;
-use crate::listener::bind::Service;
+use crate::listener::kind::ListenerKind;
 use crate::observe::stats::{LastOutcome, LiveTunnel, Stats, Totals};
 use crate::upstream::{ProxyHealth, ProxySelector, Tunnel};
 
@@ -44,7 +44,7 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(super) struct ListenerEntry {
     pub(super) name: String,
-    pub(super) service: Service,
+    pub(super) service: ListenerKind,
     pub(super) stats: Stats,
     /// Whether it accepts clients; a closed one keeps those that it has.
     pub(super) is_open: bool,
@@ -56,7 +56,7 @@ impl ListenerEntry {
     pub(super) fn is_failing(&self) -> bool {
         match self.stats.last_outcome() {
             Some(LastOutcome::Failed) => true,
-            Some(LastOutcome::Answered) => matches!(self.service, Service::Tunnel(_)),
+            Some(LastOutcome::Answered) => matches!(self.service, ListenerKind::Tunnel(_)),
             Some(LastOutcome::Opened) | None => false,
         }
     }
@@ -111,7 +111,7 @@ impl Registry {
 
 impl SnapshotBuilder {
     /// Adds a listener; returns the stats that count its clients.
-    pub(crate) fn add(&mut self, name: &str, service: &Service) -> Stats {
+    pub(crate) fn add(&mut self, name: &str, service: &ListenerKind) -> Stats {
         let destination = destination(service);
         let is_it =
             |known: &ListenerEntry| known.name == name && known.destination() == destination;
@@ -203,9 +203,9 @@ impl Snapshot {
     /// Returns the first open tunnel whose destination is known without a client.
     pub(super) fn first_tunnel(&self) -> Option<&Tunnel> {
         self.open().find_map(|listener| match &listener.service {
-            Service::Tunnel(tunnel) => Some(tunnel),
+            ListenerKind::Tunnel(tunnel) => Some(tunnel),
             // Their clients choose the destination.
-            Service::Dynamic(_) | Service::Proxy(_) => None,
+            ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => None,
         })
     }
 
@@ -229,10 +229,10 @@ fn host_name() -> Option<String> {
 }
 
 /// Returns the destination of a listener's clients; `*` when they choose it.
-fn destination(service: &Service) -> String {
+fn destination(service: &ListenerKind) -> String {
     match service {
-        Service::Tunnel(tunnel) => tunnel.destination().to_string(),
-        Service::Dynamic(_) | Service::Proxy(_) => "*".into(),
+        ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),
+        ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => "*".into(),
     }
 }
 
@@ -262,7 +262,7 @@ mod tests {
         let mut next = registry.begin(&config, &selector);
         let all_stats = listeners.iter().map(|(name, destination)| {
             let tunnel = Tunnel::new(destination.parse::<HostPort>().unwrap(), &selector);
-            next.add(name, &Service::Tunnel(tunnel))
+            next.add(name, &ListenerKind::Tunnel(tunnel))
         });
         let all_stats = all_stats.collect();
         registry.publish(next);

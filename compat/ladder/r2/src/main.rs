@@ -13,14 +13,14 @@ mod stdio;
 use std::process;
 
 use ptunnel::config::Config;
-use ptunnel::listener::reload::Source;
+use ptunnel::listener::reload::ConfigSource;
 use ptunnel::{cli, Error};
 
 fn main() {
     process::exit(cli::program(run));
 }
 
-fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
+fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     let runtime = ptunnel_r5::runtime()?;
     if config.demo {
         server::demo(runtime, config)

@@ -5,7 +5,7 @@ use std::thread;
 use futures01::sync::mpsc;
 use ptunnel::config::Config;
 use ptunnel::engine::{Permits, Settings};
-use ptunnel::listener::reload::{Reload, Source};
+use ptunnel::listener::reload::{ConfigSource, Reload};
 use ptunnel::listener::set::ListenerSet;
 use ptunnel::os::sd_notify::{Heartbeat, ServiceManager};
 use ptunnel::Error;
@@ -24,7 +24,7 @@ use crate::hosted;
 /// # Errors
 ///
 /// The first bind that fails: nothing was served by then. A Core that couldn't start.
-pub(crate) async fn run(config: &Config, source: Option<Source>) -> Result<(), Error> {
+pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     raise_descriptor_limit();
     let supervisor = ServiceManager::of_process(monotonic);
     // Before the first line on stdout: whoever waits for it may send a signal right after.

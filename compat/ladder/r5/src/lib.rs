@@ -43,7 +43,7 @@ mod watchdog;
 use std::rc::Rc;
 
 use ptunnel::config::{Config, Splice, Timeouts};
-use ptunnel::listener::reload::Source;
+use ptunnel::listener::reload::ConfigSource;
 use ptunnel::listener::settings::ListenerSettings;
 use ptunnel::upstream::Tunnel;
 use ptunnel::Error;
@@ -66,7 +66,7 @@ pub use self::watchdog::beat;
 /// # Errors
 ///
 /// What ended it; its [`exit_code`](Error::exit_code) is the program's.
-pub fn run<L: Links>(config: &Config, source: Option<Source>) -> Result<(), Error> {
+pub fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     if config.demo {
         demo::run::<L>(config)
     } else if let Some(destination) = &config.stdio {
@@ -129,8 +129,8 @@ impl<L: Links> Engine<L> {
 
     /// What serves a client on these terms: the same engine, or one with other limits that shares
     /// all the rest.
-    fn on(self: &Rc<Self>, terms: &ListenerSettings) -> Rc<Engine<L>> {
-        let Some(limits) = &terms.limits else {
+    fn on(self: &Rc<Self>, settings: &ListenerSettings) -> Rc<Engine<L>> {
+        let Some(limits) = &settings.limits else {
             return self.clone();
         };
         let settings = Settings {

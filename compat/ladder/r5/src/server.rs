@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::thread;
 
 use ptunnel::config::Config;
-use ptunnel::listener::bind::{BoundListener, Open, Service};
-use ptunnel::listener::reload::{Delivery, Reload, Source};
+use ptunnel::listener::bind::{BoundListener, Open};
+use ptunnel::listener::kind::ListenerKind;
+use ptunnel::listener::reload::{ConfigSource, Delivery, Reload};
 use ptunnel::listener::set::ListenerSet;
 use ptunnel::listener::settings::{ListenerHandle, ListenerSettings};
 use ptunnel::observe::access_log::{self, ClientSession, LogContext};
@@ -36,7 +37,7 @@ const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 /// # Errors
 ///
 /// The first bind that fails: nothing was served by then. A thread that couldn't start.
-pub(crate) fn run<L: Links>(config: &Config, source: Option<Source>) -> Result<(), Error> {
+pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     raise_descriptor_limit();
     // Before there are threads, which might look at the environment meanwhile.
     let supervisor = ServiceManager::of_process(monotonic);
@@ -155,7 +156,7 @@ fn accept<L: Links>(
     phases: &Phases,
 ) -> Result<Pin<Box<dyn Future<Output = ()>>>, Error> {
     let BoundListener {
-        duty,
+        handle,
         open,
         listening,
     } = post;
@@ -166,12 +167,12 @@ fn accept<L: Links>(
         BoundSocket::Tcp(listener) => {
             let listener = TcpListener::from_std(listener).map_err(failed)?;
             let listener = Listener::new(listener, permits);
-            Box::pin(serve_while(phases, listener, engine, duty, open))
+            Box::pin(serve_while(phases, listener, engine, handle, open))
         }
         BoundSocket::Unix(listener) => {
             let listener = UnixListener::from_std(listener).map_err(failed)?;
             let listener = Listener::new(listener, permits);
-            Box::pin(serve_while(phases, listener, engine, duty, open))
+            Box::pin(serve_while(phases, listener, engine, handle, open))
         }
     })
 }
@@ -181,14 +182,14 @@ async fn serve_while<L: Links, A: Accept + 'static>(
     phases: Phases,
     listener: Listener<A>,
     engine: Rc<Engine<L>>,
-    duty: ListenerHandle,
+    handle: ListenerHandle,
     open: Arc<Open>,
 ) {
-    let (begun, over) = (begun(&duty), over(&duty));
+    let (begun, over) = (begun(&handle), over(&handle));
     let serving = async {
         phases.reached(Phase::Serving).await;
         begun.await;
-        serve_each(listener, engine, duty).await
+        serve_each(listener, engine, handle).await
     };
     // Whichever comes first, the listening socket is closed with the loser.
     tokio::select! {
@@ -200,18 +201,18 @@ async fn serve_while<L: Links, A: Accept + 'static>(
 }
 
 /// Resolves when the duty has begun.
-fn begun(duty: &ListenerHandle) -> impl Future<Output = ()> {
+fn begun(handle: &ListenerHandle) -> impl Future<Output = ()> {
     let (tell, told) = oneshot::channel::<()>();
-    duty.when_begun(move || drop(tell));
+    handle.on_start(move || drop(tell));
     async {
         let _ = told.await;
     }
 }
 
 /// Resolves when the duty is over.
-fn over(duty: &ListenerHandle) -> impl Future<Output = ()> {
+fn over(handle: &ListenerHandle) -> impl Future<Output = ()> {
     let (tell, told) = oneshot::channel::<()>();
-    duty.when_over(move || drop(tell));
+    handle.on_close(move || drop(tell));
     async {
         let _ = told.await;
     }
@@ -220,16 +221,16 @@ fn over(duty: &ListenerHandle) -> impl Future<Output = ()> {
 async fn serve_each<L: Links, A: Accept + 'static>(
     mut listener: Listener<A>,
     engine: Rc<Engine<L>>,
-    duty: ListenerHandle,
+    handle: ListenerHandle,
 ) {
     loop {
         let client = listener.next().await;
-        let terms = duty.terms();
-        let context = LogContext::new(client.origin, terms.listener.clone());
-        if !terms.access.admits(&context) {
+        let settings = handle.settings();
+        let context = LogContext::new(client.origin, settings.name.clone());
+        if !settings.acl.admits(&context) {
             continue; // tokio's budget has others get their turn
         }
-        let session = serve(client, context, engine.on(&terms), terms);
+        let session = serve(client, context, engine.on(&settings), settings);
         spawn_local(contained(Box::pin(session)));
         // It shall have its descriptors before the next one is let in.
         yield_now().await;
@@ -241,7 +242,7 @@ async fn serve<L: Links, S: Transport + 'static>(
     client: Client<S>,
     context: LogContext,
     engine: Rc<Engine<L>>,
-    terms: Arc<ListenerSettings>,
+    settings: Arc<ListenerSettings>,
 ) {
     let Client {
         socket,
@@ -249,23 +250,23 @@ async fn serve<L: Links, S: Transport + 'static>(
         spare,
         ..
     } = client;
-    let session = ClientSession::new(context.clone(), terms.stats.as_ref());
-    let end = match &terms.service {
-        Service::Tunnel(tunnel) => {
+    let session = ClientSession::new(context.clone(), settings.stats.as_ref());
+    let end = match &settings.kind {
+        ListenerKind::Tunnel(tunnel) => {
             drop(spare); // it connects at once, or puts another aside at once, to look a name up
             L::carry(&engine, socket, session, tunnel).await.map(drop)
         }
         // Boxed, so that an idle tunnel to a fixed destination doesn't take the room of these.
-        Service::Dynamic(inbound) => {
+        ListenerKind::Dynamic(inbound) => {
             Box::pin(inbound::serve(&engine, spare, socket, session, inbound)).await
         }
-        Service::Proxy(inbound) => {
+        ListenerKind::Proxy(inbound) => {
             Box::pin(inbound::serve(&engine, spare, socket, session, inbound)).await
         }
     };
     drop(permit);
     if let Err(e) = end {
-        access_log::unserved(&context, terms.stats.as_ref(), &e);
+        access_log::unserved(&context, settings.stats.as_ref(), &e);
     }
 }
 

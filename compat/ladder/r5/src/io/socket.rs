@@ -107,7 +107,7 @@ impl Listen for BoundSocket {
             InheritedSocket::Unix(unix) => SockRef::from(unix).is_listener()?,
         };
         if !is_listening {
-            return Err(socket_activation::deaf());
+            return Err(socket_activation::not_listening());
         }
         match socket {
             InheritedSocket::Tcp(tcp) => {
