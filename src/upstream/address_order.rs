@@ -1,16 +1,17 @@
-//! Which of a host's addresses are tried, and in which order.
+//! The order in which the addresses of a host are tried.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use crate::config::{unmap_ipv4, Family, Version};
 
-/// The addresses of the wanted family, the families taking turns (RFC 8305 §4).
+/// Returns the addresses of the wanted family without duplicates, the IP versions alternating
+/// (RFC 8305 §4).
 ///
 /// # Errors
 ///
-/// `NotFound` when none is left, `PermissionDenied` when those that are there are not to be had.
-/// With one that is [elsewhere](Family::is_elsewhere), what this machine lacks for finding out whether one is its own.
+/// `NotFound` if there is none; with [`Family::exclude_local`], `PermissionDenied` if all are local,
+/// and any error of the socket that finds out whether an address is this machine's.
 pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<SocketAddr>> {
     in_order_with(found, family, is_assigned_here)
 }
@@ -81,8 +82,8 @@ fn in_order_with(
     Ok(ordered)
 }
 
-/// Loopback, the unspecified address, at which a connection arrives at loopback, and the link's
-/// own addresses: a cloud tells its machines their secrets there, or at an address of its own.
+/// Returns whether an address is loopback, unspecified (which connects to loopback), link-local or a
+/// cloud's metadata service, which hands out secrets.
 fn is_near(ip: IpAddr) -> bool {
     let is_link_local = match ip {
         IpAddr::V4(v4) => v4.is_link_local(),
@@ -91,7 +92,7 @@ fn is_near(ip: IpAddr) -> bool {
     is_link_local || ip.is_loopback() || ip.is_unspecified() || METADATA.contains(&ip)
 }
 
-/// Where clouds answer their machines that isn't link-local.
+/// Metadata services of clouds that aren't link-local.
 const METADATA: &[IpAddr] = &[
     // Alibaba Cloud
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(none.kind(), io::ErrorKind::NotFound);
     }
 
-    /// Nobody knows whether it is our own then, and to guess would let somebody in.
+    /// Guessing would open this machine to the client.
     #[test]
     fn what_can_not_be_found_out_is_an_error() {
         let short = |_| Err(io::Error::from_raw_os_error(libc::EMFILE));

@@ -1,4 +1,4 @@
-//! A proxy that says nothing, and what to make of that.
+//! A proxy that doesn't reply, and the likely reason.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ const SUSPICIOUS: Duration = Duration::from_secs(3);
 const SUSPICION: &str =
     "an HTTP proxy is silent where SOCKS is spoken: if it is one, write http://";
 
-/// What is known of a proxy that is being asked, and has yet to reply.
+/// A proxy that was asked and hasn't replied yet.
 #[derive(Clone, Debug)]
 pub struct SilentProxy {
     peer: Peer,
-    /// Where SOCKS is spoken.
+    /// Set for a SOCKS proxy.
     suspect: Option<Box<Suspect>>,
 }
 
@@ -47,12 +47,12 @@ impl SilentProxy {
         }
     }
 
-    /// When to [warn](Silence::warn), if at all.
+    /// Returns when to [warn](SilentProxy::warn), if at all.
     pub fn suspicious_after(&self) -> Option<Duration> {
         self.suspect.as_ref().map(|_| SUSPICIOUS)
     }
 
-    /// Warns of a proxy that may speak another protocol, unless it has spoken.
+    /// Logs a warning that the proxy may speak HTTP, unless it has sent anything.
     pub fn warn(&self) {
         let suspect = match self.unheard() {
             Some(suspect) => suspect,
@@ -71,7 +71,7 @@ impl SilentProxy {
         );
     }
 
-    /// That it didn't reply within the limit.
+    /// Makes the error of a proxy that didn't reply within `limit`.
     pub fn error(&self, limit: Duration) -> Error {
         let why = self.unheard().map(|_| SUSPICION);
         Error::late(Phase::Handshaking, self.peer.clone(), limit, why)

@@ -1,10 +1,9 @@
-//! TLS with a proxy or a destination, as far as it doesn't poll: what OpenSSL is told for one
-//! connection, and what its errors mean.
+//! TLS with a proxy or a destination, without the I/O: the settings of OpenSSL for one connection,
+//! and the meaning of its errors.
 //!
-//! The name is verified, an address as one, by the subjectAltName alone (RFC 9525 §6.3); a name
-//! is also told in the handshake (SNI, RFC 6066 §3). Of the old openssl crate that the lock file
-//! holds nothing is called that an advisory names: see "Dependencies" in SECURITY.md, and the test
-//! below.
+//! The peer's name or address is verified against the subjectAltName alone (RFC 9525 §6.3); a name
+//! is also sent in the handshake (SNI, RFC 6066 §3). No function of the locked openssl crate that
+//! an advisory names is called: see "Dependencies" in SECURITY.md, and a test.
 
 use std::cell::Cell;
 use std::fmt::Write;
@@ -26,29 +25,29 @@ use crate::config::{Host, HostPort, TlsPeer, TlsSpec};
 use crate::error::Advised;
 use crate::text::escape::{excerpt, Escaped};
 
-/// Records without data that one read handles before other connections get their turn: a peer may
-/// send any number of session tickets.
+/// Records without data that one read handles before it yields: a peer can send any number of session
+/// tickets.
 pub const ROUNDS: usize = 16;
 
-/// A connection's side of a handshake that hasn't begun.
+/// The client's side of a handshake that hasn't begun.
 pub struct TlsSetup {
-    /// What OpenSSL shall do.
+    /// OpenSSL's configured connection.
     pub ssl: Ssl,
-    /// What it is going to find out about the peer.
+    /// Collects what verification finds wrong.
     pub doubt: VerifyReport,
-    /// Who that is.
+    /// Whether the peer is a proxy or a destination.
     pub peer: TlsPeer,
-    /// How its end is judged.
+    /// Judges how the connection ends.
     pub ending: Ending,
 }
 
 impl TlsSetup {
-    /// A session with the peer at `address`, as `spec` has it.
+    /// Prepares a connection to the peer at `address`.
     ///
     /// # Errors
     ///
-    /// When OpenSSL has no memory; `InvalidInput` for a host without a name, which it would take
-    /// for any.
+    /// `InvalidInput` for an empty host name, which would disable the check of the name; `Other` if
+    /// OpenSSL fails, e.g. for want of memory.
     pub fn new(spec: &TlsSpec, address: &HostPort) -> io::Result<TlsSetup> {
         let name = match &address.host {
             Host::Ip(ip) => ip.to_string(),
@@ -77,12 +76,12 @@ impl TlsSetup {
             if !is_good {
                 let why = why_not(chain, &name, peer);
                 let mut found = found.lock().unwrap_or_else(|e| e.into_inner());
-                // OpenSSL has several words for an issuer that it doesn't know.
+                // OpenSSL reports an unknown issuer several times.
                 if !found.contains(&why) {
                     found.push(why);
                 }
             }
-            // To the end, where a fault ends nothing: who takes anybody shall know of each.
+            // Without verification the handshake goes on, so that the warning lists every fault.
             is_good || goes_on
         });
         Ok(TlsSetup {
@@ -100,9 +99,9 @@ impl TlsSetup {
 
 /// Judges whether a connection that ended without close_notify has ended.
 ///
-/// A proxy's TLS protects the way to the proxy. How the destination's connection ended behind it
-/// nothing protects, and many proxies never send close_notify: such an end is as good as a plain
-/// proxy's FIN. A `tls://` destination's own TLS is all that tells a whole stream from a cut one.
+/// A proxy's TLS protects the connection to the proxy, not the one behind it, and many proxies never
+/// send close_notify: their end counts as much as a plain proxy's FIN. For a `tls://` destination
+/// only close_notify distinguishes a whole stream from a truncated one.
 #[derive(Debug)]
 pub struct Ending {
     spec: TlsSpec,
@@ -111,11 +110,11 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Returns what a read that failed comes to: `Ok` is the end.
+    /// Returns whether a failed read is a normal end of the stream (`Ok`).
     ///
     /// # Errors
     ///
-    /// The error in words, `WouldBlock` as it is.
+    /// The error as [`explain`] describes it; `WouldBlock` unchanged.
     pub fn judge(&self, error: ssl::Error) -> io::Result<()> {
         if error.code() == ErrorCode::ZERO_RETURN {
             return Ok(());
@@ -138,8 +137,8 @@ impl Ending {
         Ok(())
     }
 
-    /// Whether close_notify couldn't be sent because the peer has gone already: as with FIN, that is
-    /// no failure of its own, and what is read tells the rest.
+    /// Returns whether close_notify couldn't be sent because the peer has closed: as with FIN, that is
+    /// not a failure, and reading shows the rest.
     pub fn is_moot(&self, error: &io::Error) -> bool {
         let kind = error.kind();
         let is_moot = kind == io::ErrorKind::BrokenPipe || kind == io::ErrorKind::ConnectionReset;
@@ -155,7 +154,7 @@ impl Ending {
     }
 }
 
-/// What is wrong with the peer's certificate, once it has been looked at.
+/// The faults of the peer's certificate, filled in during the handshake.
 #[derive(Clone, Debug)]
 pub struct VerifyReport {
     found: Arc<Mutex<Vec<Why>>>,
@@ -164,7 +163,8 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
-    /// After a handshake that failed: why.
+    /// Describes why the handshake failed: `InvalidData` for a certificate or a TLS error,
+    /// `UnexpectedEof` if the peer closed, else the connection's own error.
     pub fn explain(&self, error: ssl::Error) -> io::Error {
         match self.take() {
             Some(why) => why.because(io::ErrorKind::InvalidData),
@@ -177,8 +177,7 @@ impl VerifyReport {
         }
     }
 
-    /// After one that succeeded: what there is to warn of, when anybody would have been taken for
-    /// the peer.
+    /// Returns the warning after a successful handshake without verification.
     pub fn warning(&self) -> Option<String> {
         if !self.insecure {
             return None;
@@ -197,7 +196,7 @@ impl VerifyReport {
         })
     }
 
-    /// All of it in one, if there is any.
+    /// Joins the faults, if there are any.
     fn take(&self) -> Option<Why> {
         let mut found = self.found.lock().unwrap_or_else(|e| e.into_inner());
         let all = mem::take(&mut *found);
@@ -212,16 +211,16 @@ impl VerifyReport {
     }
 }
 
-/// Why there is no TLS with the peer.
+/// A reason why there is no TLS with the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Why {
     text: String,
-    /// Whether it says what to do.
+    /// Whether the text says what to do.
     is_advised: bool,
 }
 
 impl Why {
-    fn unmap_ipv4(text: impl Into<String>) -> Why {
+    fn plain(text: impl Into<String>) -> Why {
         Why {
             text: text.into(),
             is_advised: false,
@@ -244,7 +243,7 @@ impl Why {
     }
 }
 
-/// The numbers of x509_vfy.h, X509_V_ERR_…, that users meet.
+/// The most frequent X509_V_ERR_… numbers of x509_vfy.h.
 mod verdicts {
     pub const NOT_YET_VALID: i32 = 9;
     pub const HAS_EXPIRED: i32 = 10;
@@ -256,12 +255,12 @@ mod verdicts {
     pub const ADDRESS_MISMATCH: i32 = 64;
 }
 
-/// Why a chain of certificates isn't that of `name`.
+/// Describes why a chain of certificates doesn't verify for `name`.
 fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Why {
     let verdict = chain.error();
     let certificate = match chain.current_cert() {
         Some(certificate) => certificate,
-        None => return Why::unmap_ipv4(format!("its certificate: {}", verdict.error_string())),
+        None => return Why::plain(format!("its certificate: {}", verdict.error_string())),
     };
     let whose = if chain.error_depth() == 0 {
         "its certificate"
@@ -275,7 +274,7 @@ fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Why {
             days_ahead(certificate)
         )),
         verdicts::HAS_EXPIRED => {
-            Why::unmap_ipv4(format!("{} has expired, {}", whose, days_ago(certificate)))
+            Why::plain(format!("{} has expired, {}", whose, days_ago(certificate)))
         }
         verdicts::SELF_SIGNED => Why::advised(format!(
             "its certificate is self-signed: if it is the right one, give it as {}",
@@ -288,12 +287,12 @@ fn why_not(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Why {
                 peer.terms().cacert
             ))
         }
-        verdicts::HOST_MISMATCH | verdicts::ADDRESS_MISMATCH => Why::unmap_ipv4(format!(
+        verdicts::HOST_MISMATCH | verdicts::ADDRESS_MISMATCH => Why::plain(format!(
             "its certificate is for {}, not {}",
             names(certificate),
             name
         )),
-        _ => Why::unmap_ipv4(format!("{}: {}", whose, verdict.error_string())),
+        _ => Why::plain(format!("{}: {}", whose, verdict.error_string())),
     }
 }
 
@@ -312,7 +311,7 @@ fn days_ahead(certificate: &X509Ref) -> String {
     }
 }
 
-/// The first names and addresses that it is for.
+/// Lists the first names and addresses of the subjectAltName.
 fn names(certificate: &X509Ref) -> String {
     const MOST: usize = 3;
     let mut names = Vec::new();
@@ -343,7 +342,7 @@ fn address(octets: &[u8]) -> Option<IpAddr> {
     v4.or(v6).ok()
 }
 
-/// The part of a CA's name that tells most.
+/// Returns the most specific part of a CA's name.
 fn called(name: &X509NameRef) -> String {
     let parts = &[
         Nid::COMMONNAME,
@@ -360,13 +359,13 @@ fn called(name: &X509NameRef) -> String {
     }
 }
 
-/// Whoever answers may write what it likes in a certificate.
+/// Escapes and shortens text of a certificate, which the peer chooses.
 fn shown(text: &str) -> String {
     Escaped(excerpt(text).as_bytes()).to_string()
 }
 
-/// What an error means, in words for the one line of a log; what the connection itself met is
-/// handed through, `WouldBlock` too.
+/// Describes a TLS error for a log line: `UnexpectedEof` for an end without close_notify,
+/// `InvalidData` for other TLS errors. Errors of the connection, `WouldBlock` too, pass unchanged.
 pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
     if is_end(&error) {
         return io::Error::new(
@@ -385,8 +384,8 @@ pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
     meaning(&reason, peer).because(io::ErrorKind::InvalidData)
 }
 
-/// The connection is at its end, and TLS wasn't: OpenSSL 1.1.1 says so with no reason at all, 3.0
-/// with one.
+/// Returns whether the connection ended without close_notify: OpenSSL 1.1.1 reports that without a
+/// reason, 3.0 with one.
 fn is_end(error: &ssl::Error) -> bool {
     match (error.code(), error.ssl_error()) {
         (ErrorCode::SYSCALL, None) => error.io_error().is_none(),
@@ -395,12 +394,13 @@ fn is_end(error: &ssl::Error) -> bool {
     }
 }
 
-/// Whether a read or write met a record without data, such as a session ticket, and can go on.
+/// Returns whether a read or write met a record without data, such as a session ticket; it can be
+/// repeated at once.
 pub fn is_without_data(error: &ssl::Error) -> bool {
     error.code() == ErrorCode::WANT_READ && error.io_error().is_none()
 }
 
-/// Whether it is an alert: the other side has said why it goes.
+/// Returns whether the peer sent an alert, with the reason why it closes.
 pub fn is_alert(error: &ssl::Error) -> bool {
     let reason = error.ssl_error().and_then(reason);
     reason.map_or(false, |reason| reason.contains(ALERT))
@@ -411,10 +411,10 @@ fn reason(stack: &ErrorStack) -> Option<String> {
     reasons.next().map(str::to_string)
 }
 
-/// Stands in every reason that is an alert of the other side.
+/// Part of every reason that is an alert of the peer.
 const ALERT: &str = " alert ";
 
-/// OpenSSL's reasons in an operator's words: texts, since the numbers aren't in its crate.
+/// Describes OpenSSL's reason; by its text, since the crate doesn't define the numbers.
 fn meaning(reason: &str, peer: TlsPeer) -> Why {
     if let Some(at) = reason.find(ALERT) {
         return objection(&reason[at + ALERT.len()..], peer);
@@ -428,22 +428,22 @@ fn meaning(reason: &str, peer: TlsPeer) -> Why {
         | "record layer failure" => {
             Why::advised(format!("it doesn't speak TLS: {}", peer.terms().otherwise))
         }
-        "unsupported protocol" | "version too low" => Why::unmap_ipv4(TOO_OLD),
-        _ => Why::unmap_ipv4(format!("TLS: {}", reason)),
+        "unsupported protocol" | "version too low" => Why::plain(TOO_OLD),
+        _ => Why::plain(format!("TLS: {}", reason)),
     }
 }
 
-/// RFC 7301 §3.2; a destination isn't told a protocol, and so has no reason to say it.
+/// RFC 7301 §3.2; only a proxy is offered a protocol, so a destination doesn't send this alert.
 const NO_HTTP_1_1: &str = "it speaks no HTTP/1.1, perhaps HTTP/2 alone, and ptunnel speaks no \
                            other: have its HTTP/1.1 switched on";
 
 const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
 
-/// What the other side says when it goes (RFC 8446 §6.2).
+/// Describes an alert of the peer (RFC 8446 §6.2).
 fn objection(alert: &str, peer: TlsPeer) -> Why {
     let cert = peer.terms().cert;
     match alert {
-        "protocol version" => Why::unmap_ipv4(TOO_OLD),
+        "protocol version" => Why::plain(TOO_OLD),
         "certificate required" => {
             Why::advised(format!("it asks for a certificate of ours: give {}", cert))
         }
@@ -458,116 +458,12 @@ fn objection(alert: &str, peer: TlsPeer) -> Why {
         | "certificate expired"
         | "certificate unknown"
         | "unknown ca"
-        | "access denied" => Why::unmap_ipv4(format!("it doesn't take our certificate: {}", alert)),
+        | "access denied" => Why::plain(format!("it doesn't take our certificate: {}", alert)),
         "no application protocol" => Why::advised(NO_HTTP_1_1),
-        "unrecognized name" => {
-            Why::unmap_ipv4("it doesn't know itself by this name: unrecognized name")
-        }
-        _ => Why::unmap_ipv4(format!("it ended TLS: {}", alert)),
+        "unrecognized name" => Why::plain("it doesn't know itself by this name: unrecognized name"),
+        _ => Why::plain(format!("it ended TLS: {}", alert)),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::TlsOptions;
-
-    fn at(host: Host) -> HostPort {
-        HostPort { host, port: 443 }
-    }
-
-    /// RUSTSEC-2023-0044: with an empty name the old crate read on behind it.
-    #[test]
-    fn an_empty_name_never_reaches_openssl() {
-        let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
-        for name in &["", "."] {
-            let empty = TlsSetup::new(&spec, &at(Host::Name(name.to_string())));
-            let kind = empty.err().map(|e| e.kind());
-            assert_eq!(kind, Some(io::ErrorKind::InvalidInput), "{:?}", name);
-        }
-        assert!(TlsSetup::new(&spec, &at(Host::Name("proxy.example.".into()))).is_ok());
-    }
-
-    /// What of openssl 0.10.50, which the lock file holds for rustc 1.48, advisories name, and what
-    /// of it is built upon that; the first is reached through `into_ssl` alone, never with an empty
-    /// name. SECURITY.md says which is which.
-    #[test]
-    fn nothing_is_called_that_an_advisory_names() {
-        const NAMED: &[&str] = &[
-            "set_host(",         // RUSTSEC-2023-0044
-            ".objects(",         // RUSTSEC-2023-0072
-            "MemBio",            // RUSTSEC-2024-0357, and all that is made with it:
-            "to_pem",            //
-            "to_text(",          //
-            "not_after().to_s",  // Display of a time
-            "not_before().to_s", //
-            "select_next_proto", // RUSTSEC-2025-0004
-            "set_alpn_select",   //
-            "Md::fetch",         // RUSTSEC-2025-0022
-            "Cipher::fetch",     //
-        ];
-        let mut folders = vec![concat!(env!("CARGO_MANIFEST_DIR"), "/src").into()];
-        let mut files = 0;
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir::<std::path::PathBuf>(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if !path.ends_with("src/upstream/tls.rs") {
-                    let text = std::fs::read_to_string(&path).unwrap();
-                    let found = NAMED.iter().find(|name| text.contains(**name));
-                    assert_eq!(found, None, "{}", path.display());
-                    files += 1;
-                }
-            }
-        }
-        let own = include_str!("tls.rs");
-        let own = &own[..own.find("mod tests").unwrap()];
-        assert_eq!(NAMED.iter().find(|name| own.contains(**name)), None);
-        assert!(files > 50, "{} files", files);
-    }
-
-    #[test]
-    fn names_are_told_in_the_handshake_and_addresses_are_not() {
-        let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
-        for (host, told) in &[
-            (Host::Name("proxy.example.".into()), Some("proxy.example")),
-            (Host::Ip([127, 0, 0, 1].into()), None),
-            (Host::Ip("::1".parse().unwrap()), None),
-        ] {
-            let session = TlsSetup::new(&spec, &at(host.clone())).unwrap();
-            let name = session.ssl.servername(ssl::NameType::HOST_NAME);
-            assert_eq!(name, *told);
-        }
-    }
-
-    #[test]
-    fn reasons_are_told_in_words_that_help() {
-        for (reason, told) in &[
-            ("wrong version number", "try http://"),
-            ("tlsv13 alert certificate required", "give --proxy-cert"),
-            ("ssl/tls alert handshake failure", "--proxy-cert"),
-            ("tlsv1 alert protocol version", "1.2"),
-            ("tlsv1 alert no application protocol", "HTTP/2 alone"),
-            ("tlsv1 alert unknown ca", "our certificate: unknown ca"),
-            ("bad signature", "TLS: bad signature"),
-        ] {
-            let text = meaning(reason, TlsPeer::Proxy).text;
-            assert!(text.contains(told), "{}: {}", reason, text);
-        }
-    }
-
-    /// Who reads `--proxy-cert` of a server looks at the wrong one.
-    #[test]
-    fn a_destination_is_told_of_by_its_own_options() {
-        for reason in &[
-            "wrong version number",
-            "tlsv13 alert certificate required",
-            "ssl/tls alert handshake failure",
-        ] {
-            let text = meaning(reason, TlsPeer::Destination).text;
-            let is_told = text.contains("tls://") || text.contains("--cert");
-            assert!(is_told && !text.contains("proxy"), "{}", text);
-        }
-    }
-}
+mod tests;

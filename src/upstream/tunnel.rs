@@ -1,4 +1,4 @@
-//! What a tunnel leads to, and by which way: the value that the engine is handed.
+//! A destination with its proxies: the value that the engine carries clients by.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::ProxySelector;
 use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, ProxySpec, Route};
 
-/// A destination and the gateway to it. Cheap to clone, and to send to another thread.
+/// A destination and its proxy selector. Cheap to clone, and to send to another thread.
 ///
 /// ```
 /// use ptunnel::upstream::Tunnel;
@@ -34,25 +34,24 @@ impl Tunnel {
         }
     }
 
-    /// A tunnel through a gateway that others use too: what one learns of a dead proxy, all
-    /// know.
-    pub fn new(destination: impl Into<Destination>, gateway: &ProxySelector) -> Tunnel {
+    /// Makes a tunnel that shares the selector, and so the health of its proxies, with others.
+    pub fn new(destination: impl Into<Destination>, selector: &ProxySelector) -> Tunnel {
         Tunnel {
-            shared: Arc::new((destination.into(), gateway.clone())),
+            shared: Arc::new((destination.into(), selector.clone())),
             is_of_guest: false,
             exclude_local: false,
         }
     }
 
-    /// The same, to a destination that a client named, and not the configuration.
-    pub fn of_guest(destination: HostPort, gateway: &ProxySelector) -> Tunnel {
+    /// Makes a tunnel to a destination that a client chose, not the configuration.
+    pub fn of_guest(destination: HostPort, selector: &ProxySelector) -> Tunnel {
         Tunnel {
             is_of_guest: true,
-            ..Tunnel::new(destination, gateway)
+            ..Tunnel::new(destination, selector)
         }
     }
 
-    /// The same, where this machine itself and its link are no destination to be reached directly.
+    /// Forbids direct connections to this machine and its link.
     pub fn elsewhere(self) -> Tunnel {
         Tunnel {
             exclude_local: true,
@@ -60,7 +59,7 @@ impl Tunnel {
         }
     }
 
-    /// Which addresses of the destination are tried, where it is reached directly.
+    /// Returns which addresses of the destination a direct connection tries.
     pub fn family(&self) -> Family {
         let family = self.selector().route().family;
         if self.exclude_local {
@@ -70,23 +69,23 @@ impl Tunnel {
         }
     }
 
-    /// Whether a client named the destination: its look-up may hang, and shall not keep those of
-    /// the configuration waiting.
+    /// Returns whether a client chose the destination: its lookup can hang, and must not delay those
+    /// of the configuration.
     pub fn is_of_guest(&self) -> bool {
         self.is_of_guest
     }
 
-    /// Where it leads.
+    /// Returns the destination.
     pub fn destination(&self) -> &Destination {
         &self.shared.0
     }
 
-    /// By which way.
+    /// Returns the proxy selector.
     pub fn selector(&self) -> &ProxySelector {
         &self.shared.1
     }
 
-    /// Whether one of its ways begins with a name.
+    /// Returns whether one of its paths needs a name lookup.
     pub(crate) fn looks_names_up(&self) -> bool {
         let (destination, route) = (&self.destination().address, self.selector().route());
         let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
@@ -103,7 +102,7 @@ impl Tunnel {
 }
 
 impl PartialEq for Tunnel {
-    /// Whether both lead to the same by the same way, whatever was learnt of its proxies.
+    /// Compares destination and route, not the health of the proxies.
     fn eq(&self, other: &Tunnel) -> bool {
         let kind = |tunnel: &Tunnel| (tunnel.is_of_guest, tunnel.exclude_local);
         let (route, others) = (self.selector().route(), other.selector().route());
@@ -114,19 +113,19 @@ impl PartialEq for Tunnel {
 }
 
 impl fmt::Display for Tunnel {
-    /// `example.org:22 through proxy.example:3128`, with every proxy and those behind it, or
+    /// `example.org:22 through proxy.example:3128`, with every proxy and every `via`, or
     /// `example.org:22 directly`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (destination, gateway) = (self.destination(), self.selector());
-        if gateway.route().is_direct(&destination.address) {
+        let (destination, selector) = (self.destination(), self.selector());
+        if selector.route().is_direct(&destination.address) {
             write!(f, "{} directly", destination)
         } else {
-            write!(f, "{} {}", destination, gateway)
+            write!(f, "{} {}", destination, selector)
         }
     }
 }
 
-/// A [`Tunnel`] in the making.
+/// Builds a [`Tunnel`].
 #[derive(Clone, Debug)]
 pub struct Builder {
     destination: Destination,
@@ -134,14 +133,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds a proxy; they are asked in the order in which they were added.
+    /// Adds an alternative proxy; they are tried in the order of the calls.
     pub fn through(mut self, proxy: ProxySpec) -> Builder {
         self.route.proxies.push(proxy);
         self
     }
 
-    /// Adds a proxy behind those, reached through whichever of them is used, and then through the
-    /// one that was added here before it.
+    /// Appends a proxy to the chain behind the alternatives.
     pub fn via(mut self, proxy: ProxySpec) -> Builder {
         self.route.via.push(proxy);
         self
@@ -153,13 +151,13 @@ impl Builder {
         self
     }
 
-    /// Which addresses of the proxies are tried; both families if not said.
+    /// Sets which addresses of the proxies are tried; both families by default.
     pub fn family(mut self, family: Family) -> Builder {
         self.route.family = family;
         self
     }
 
-    /// Connects directly when no proxy can be reached (never when one refused).
+    /// Sets whether to connect directly when no proxy can be reached (never when one refused).
     pub fn direct_fallback(mut self, allowed: bool) -> Builder {
         self.route.direct_fallback = allowed;
         self
@@ -172,9 +170,9 @@ impl Builder {
         self
     }
 
-    /// The tunnel, with a gateway of its own.
+    /// Returns the tunnel, with a selector of its own.
     pub fn build(mut self) -> Tunnel {
-        // With nothing in front of it, what was to be behind is in front.
+        // Without alternatives the chain begins with its first `via`.
         if self.route.proxies.is_empty() && !self.route.via.is_empty() {
             self.route.proxies.push(self.route.via.remove(0));
         }
@@ -208,7 +206,7 @@ mod tests {
         );
     }
 
-    /// It would have gone directly, past all of them.
+    /// Otherwise the tunnel would connect directly.
     #[test]
     fn a_chain_without_a_beginning_begins_with_its_first_proxy() {
         assert_eq!(shown(&[], &["m:2", "n:3"]), "d:4 through m:2 via n:3");

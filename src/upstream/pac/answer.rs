@@ -5,33 +5,32 @@ use std::fmt;
 use super::shown;
 use crate::config::{Protocol, ProxyDefaults, ProxySpec, ProxyUrl};
 
-/// No answer names more ways, and none is longer.
+/// Bounds of an answer: elements, and bytes.
 const MOST: usize = 64;
 const LONGEST: usize = 8 * 1024;
 
-/// The proxies in the order in which they shall be tried, and when the destination itself shall be.
+/// The proxies of an answer in their order, and the place of DIRECT among them.
 ///
-/// Displays as it might have been said, without what was passed over: equal ones are the same text.
+/// Displays as an answer, without the skipped elements: equal verdicts display alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Each once: what has failed does so again.
+    /// Each proxy once: after a failure it would fail again.
     pub proxies: Vec<ProxySpec>,
-    /// After so many of them the destination itself is tried.
+    /// The destination itself is tried after this many proxies.
     pub direct_after: Option<usize>,
-    /// What of the answer can't be used, and why; what is done for want of anything else.
+    /// Warnings: the elements that were skipped, and why.
     pub notes: Vec<String>,
 }
 
 impl Verdict {
-    /// Reads an answer as browsers do: what isn't understood is skipped, and an answer that names
-    /// nothing else, or nothing at all, means DIRECT. The outfit is what its proxies are spoken to
-    /// with.
+    /// Parses an answer as browsers do: unknown elements are skipped, and an answer without any known
+    /// one means DIRECT. `defaults` completes the proxies.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, with its text: it is too long, or names only proxies that a browser
-    /// would use and that can't be used here.
-    pub(super) fn read(text: &str, outfit: &ProxyDefaults) -> Result<Verdict, String> {
+    /// A message with the answer: it is too long, or names only proxies that a browser would use and
+    /// ptunnel can't.
+    pub(super) fn read(text: &str, defaults: &ProxyDefaults) -> Result<Verdict, String> {
         let wrong = |why: &str| Err(format!("it said '{}': {}", shown(text), why));
         if text.len() > LONGEST {
             return wrong("that is too long");
@@ -51,7 +50,7 @@ impl Verdict {
                     verdict.direct_after.get_or_insert(count);
                     continue;
                 }
-                Ok(Element::Proxy(url)) => match outfit.complete(url) {
+                Ok(Element::Proxy(url)) => match defaults.complete(url) {
                     Ok(proxy) if verdict.proxies.contains(&proxy) => continue,
                     Ok(proxy) => {
                         verdict.proxies.push(proxy);
@@ -92,7 +91,7 @@ enum Element {
 
 /// Why a part of an answer isn't used.
 enum Flaw {
-    /// Browsers skip it, too.
+    /// Browsers skip it too.
     Theirs(String),
     /// Only this build can't use it.
     Ours(String),
@@ -112,7 +111,7 @@ impl Element {
             "DIRECT" => return theirs("DIRECT takes no address".into()),
             "PROXY" | "HTTP" => "http",
             "HTTPS" => "https",
-            // With the newer version the proxy resolves the names.
+            // As in browsers: with SOCKS5 the proxy resolves names.
             "SOCKS" | "SOCKS5" => "socks5h",
             "SOCKS4" => "socks4",
             _ => return theirs("that kind of proxy isn't known here".into()),
@@ -218,11 +217,11 @@ mod tests {
     #[cfg(feature = "tls")]
     #[test]
     fn reads_a_proxy_that_wants_tls() {
-        let outfit = ProxyDefaults {
+        let defaults = ProxyDefaults {
             tls: TlsOptions::of(TlsPeer::Proxy).load().ok(),
             ..ProxyDefaults::default()
         };
-        let verdict = Verdict::read("HTTPS a:1; PROXY b:2", &outfit).unwrap();
+        let verdict = Verdict::read("HTTPS a:1; PROXY b:2", &defaults).unwrap();
         assert!(verdict.proxies[0].tls.is_some() && verdict.proxies[1].tls.is_none());
         assert_eq!(verdict.to_string(), "HTTPS a:1; PROXY b:2");
     }
@@ -241,15 +240,15 @@ mod tests {
     #[test]
     fn a_proxy_that_has_no_room_for_its_credentials_is_passed_over() {
         let netrc = format!("machine a login joe password {}", "x".repeat(256));
-        let outfit = ProxyDefaults {
+        let defaults = ProxyDefaults {
             netrc: Netrc::read(&netrc).unwrap(),
             ..ProxyDefaults::default()
         };
-        let verdict = Verdict::read("SOCKS a:1; PROXY b:2; DIRECT; PROXY c:3", &outfit).unwrap();
+        let verdict = Verdict::read("SOCKS a:1; PROXY b:2; DIRECT; PROXY c:3", &defaults).unwrap();
         assert_eq!(verdict.to_string(), "PROXY b:2; DIRECT; PROXY c:3");
         let note = &verdict.notes[0];
         assert!(note.starts_with("passing over 'SOCKS a:1': SOCKS5 has room for 255"));
-        let why = Verdict::read("SOCKS a:1", &outfit).unwrap_err();
+        let why = Verdict::read("SOCKS a:1", &defaults).unwrap_err();
         assert!(why.starts_with("it said 'SOCKS a:1': SOCKS5 has room for 255"));
     }
 

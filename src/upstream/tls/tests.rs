@@ -1,0 +1,97 @@
+use super::*;
+use crate::config::TlsOptions;
+
+fn at(host: Host) -> HostPort {
+    HostPort { host, port: 443 }
+}
+
+/// RUSTSEC-2023-0044: with an empty name the old crate reads past its end.
+#[test]
+fn an_empty_name_never_reaches_openssl() {
+    let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
+    for name in &["", "."] {
+        let empty = TlsSetup::new(&spec, &at(Host::Name(name.to_string())));
+        let kind = empty.err().map(|e| e.kind());
+        assert_eq!(kind, Some(io::ErrorKind::InvalidInput), "{:?}", name);
+    }
+    assert!(TlsSetup::new(&spec, &at(Host::Name("proxy.example.".into()))).is_ok());
+}
+
+/// Functions of openssl 0.10.50 (locked for rustc 1.48) that advisories name, and those built on
+/// them. The first is reached through `into_ssl` alone, never with an empty name. SECURITY.md lists
+/// the advisories.
+#[test]
+fn nothing_is_called_that_an_advisory_names() {
+    const NAMED: &[&str] = &[
+        "set_host(",         // RUSTSEC-2023-0044
+        ".objects(",         // RUSTSEC-2023-0072
+        "MemBio",            // RUSTSEC-2024-0357, and all that is made with it:
+        "to_pem",            //
+        "to_text(",          //
+        "not_after().to_s",  // Display of a time
+        "not_before().to_s", //
+        "select_next_proto", // RUSTSEC-2025-0004
+        "set_alpn_select",   //
+        "Md::fetch",         // RUSTSEC-2025-0022
+        "Cipher::fetch",     //
+    ];
+    let mut folders = vec![concat!(env!("CARGO_MANIFEST_DIR"), "/src").into()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir::<std::path::PathBuf>(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.ends_with("src/upstream/tls/tests.rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let found = NAMED.iter().find(|name| text.contains(**name));
+                assert_eq!(found, None, "{}", path.display());
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 50, "{} files", files);
+}
+
+#[test]
+fn names_are_sent_in_the_handshake_and_addresses_are_not() {
+    let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
+    for (host, told) in &[
+        (Host::Name("proxy.example.".into()), Some("proxy.example")),
+        (Host::Ip([127, 0, 0, 1].into()), None),
+        (Host::Ip("::1".parse().unwrap()), None),
+    ] {
+        let session = TlsSetup::new(&spec, &at(host.clone())).unwrap();
+        let name = session.ssl.servername(ssl::NameType::HOST_NAME);
+        assert_eq!(name, *told);
+    }
+}
+
+#[test]
+fn reasons_are_reported_with_a_fix() {
+    for (reason, told) in &[
+        ("wrong version number", "try http://"),
+        ("tlsv13 alert certificate required", "give --proxy-cert"),
+        ("ssl/tls alert handshake failure", "--proxy-cert"),
+        ("tlsv1 alert protocol version", "1.2"),
+        ("tlsv1 alert no application protocol", "HTTP/2 alone"),
+        ("tlsv1 alert unknown ca", "our certificate: unknown ca"),
+        ("bad signature", "TLS: bad signature"),
+    ] {
+        let text = meaning(reason, TlsPeer::Proxy).text;
+        assert!(text.contains(told), "{}: {}", reason, text);
+    }
+}
+
+#[test]
+fn messages_about_a_destination_name_its_own_options() {
+    for reason in &[
+        "wrong version number",
+        "tlsv13 alert certificate required",
+        "ssl/tls alert handshake failure",
+    ] {
+        let text = meaning(reason, TlsPeer::Destination).text;
+        let is_told = text.contains("tls://") || text.contains("--cert");
+        assert!(is_told && !text.contains("proxy"), "{}", text);
+    }
+}
