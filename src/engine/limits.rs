@@ -14,10 +14,10 @@ use crate::error::Error;
 /// A bound on clients at once, over all listeners and threads; also counts them.
 #[derive(Clone)]
 pub struct Permits {
-    shared: Arc<Shared>,
+    shared: Arc<PermitCounts>,
 }
 
-struct Shared {
+struct PermitCounts {
     most: usize,
     held: AtomicUsize,
     waiting: Mutex<Vec<Task>>,
@@ -27,7 +27,7 @@ impl Permits {
     /// At most `most` at once; `None` is no bound.
     pub fn new(most: Option<usize>) -> Permits {
         Permits {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PermitCounts {
                 most: most.unwrap_or(usize::MAX),
                 held: AtomicUsize::new(0),
                 waiting: Mutex::new(Vec::new()),
@@ -71,7 +71,7 @@ impl Permits {
     }
 }
 
-impl Shared {
+impl PermitCounts {
     /// Once a task, however often it asks before a permit comes back.
     fn register(&self) {
         let mut waiting = self.lock();
@@ -87,7 +87,7 @@ impl Shared {
 
 /// The right to serve one client, given back on drop.
 pub struct Permit {
-    shared: Arc<Shared>,
+    shared: Arc<PermitCounts>,
 }
 
 impl Drop for Permit {

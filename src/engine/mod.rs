@@ -56,7 +56,7 @@ use futures::Future;
 use log::error;
 use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
-pub use self::connect::{Connect, Failure};
+pub use self::connect::{Connect, ConnectFailure};
 pub use self::dial::Dial;
 pub use self::forward::forwarding;
 pub use self::limits::{Deadline, Idle, Permit, Permits};
@@ -108,7 +108,7 @@ pub struct Settings {
     pub resolver: Resolver,
     /// Resolves the names that clients ask for, of `-D` and of the embedded proxy: theirs may
     /// hang, and shall not keep ours waiting.
-    pub guests: Resolver,
+    pub untrusted_resolver: Resolver,
 }
 
 impl Settings {
@@ -118,14 +118,14 @@ impl Settings {
             timeouts: config.timeouts.clone(),
             splice: config.splice,
             resolver: Resolver::new(),
-            guests: Resolver::new(),
+            untrusted_resolver: Resolver::new(),
         }
     }
 
     /// Who resolves the tunnel's destination, where that is reached directly.
     fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
         if tunnel.is_of_guest() {
-            &self.guests
+            &self.untrusted_resolver
         } else {
             &self.resolver
         }
@@ -135,14 +135,14 @@ impl Settings {
 /// One thread's part of the work: a reactor and what its tunnels share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Rc<Shared>,
+    shared: Rc<EngineParts>,
 }
 
-struct Shared {
+struct EngineParts {
     handle: Handle,
     clock: Clock,
     settings: Settings,
-    patience: Rc<IdleTimeouts>,
+    idle_timeouts: Rc<IdleTimeouts>,
 }
 
 impl Engine {
@@ -158,10 +158,10 @@ impl Engine {
         let ticker = Ticker::new(clock.clone(), move |period| Interval::new(period, &core));
         handle.spawn_vital(ticker.map_err(|e| error!("the clock stopped: {}", e)));
         Ok(Engine {
-            shared: Rc::new(Shared {
+            shared: Rc::new(EngineParts {
                 handle,
                 clock,
-                patience: Rc::new(IdleTimeouts::from(&settings.timeouts)),
+                idle_timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
                 settings,
             }),
         })
@@ -200,7 +200,7 @@ impl Engine {
     {
         Relay::gauged(client, upstream, gauge)
             .splice(self.settings().splice)
-            .patience(&self.shared.patience, &self.shared.clock)
+            .patience(&self.shared.idle_timeouts, &self.shared.clock)
     }
 }
 

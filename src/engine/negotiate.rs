@@ -27,14 +27,14 @@ where
     R: Fn() -> F + 'static,
     F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
-    let exchange = hop.negotiation();
-    ask_on(stream, exchange, hop, reach)
+    let negotiation = hop.negotiation();
+    ask_on(stream, negotiation, hop, reach)
 }
 
 /// One connection of it; the next one is a box behind its end, since it is hardly ever needed.
 fn ask_on<S, R, F>(
     stream: Rewind<Upstream<S>>,
-    exchange: Negotiation,
+    negotiation: Negotiation,
     hop: Hop,
     reach: R,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
@@ -44,10 +44,10 @@ where
     F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
     match &hop.spec().tls {
-        None => Either::A(ask_over(stream, exchange, hop, reach)),
+        None => Either::A(ask_over(stream, negotiation, hop, reach)),
         Some(_) => {
             let secured = secure(stream, hop.peer(), &hop.spec().tls);
-            let ask = move |stream| ask_over(stream, exchange, hop, reach);
+            let ask = move |stream| ask_over(stream, negotiation, hop, reach);
             Either::B(boxed(secured.and_then(ask)))
         }
     }
@@ -56,7 +56,7 @@ where
 /// The same, over the stream that the proxy is spoken to on.
 fn ask_over<S, R, F>(
     stream: Rewind<Upstream<S>>,
-    exchange: Negotiation,
+    negotiation: Negotiation,
     hop: Hop,
     reach: R,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error>
@@ -65,12 +65,12 @@ where
     R: Fn() -> F + 'static,
     F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
-    Connect::new(stream, exchange).then(move |outcome| {
+    Connect::new(stream, negotiation).then(move |outcome| {
         Either::A(future::result(match outcome {
             Ok(Outcome::Granted(stream)) => Ok(stream.flatten()),
-            Ok(Outcome::Redial(exchange)) => {
+            Ok(Outcome::Redial(negotiation)) => {
                 debug!("{}: answering on a new connection", hop.peer());
-                return Either::B(ask_again(*exchange, hop, reach));
+                return Either::B(ask_again(*negotiation, hop, reach));
             }
             Err(failure) => Err(failure.at(hop.peer(), hop.target().clone())),
         }))
@@ -78,14 +78,14 @@ where
 }
 
 /// The same on another connection.
-fn ask_again<S, R, F>(exchange: Negotiation, hop: Hop, reach: R) -> Asking<S>
+fn ask_again<S, R, F>(negotiation: Negotiation, hop: Hop, reach: R) -> Asking<S>
 where
     S: Transport + 'static,
     R: Fn() -> F + 'static,
     F: Future<Item = Rewind<Upstream<S>>, Error = Error> + 'static,
 {
     Box::new(reach().then(move |reached| match reached {
-        Ok(stream) => Either::A(ask_on(stream, exchange, hop, reach)),
+        Ok(stream) => Either::A(ask_on(stream, negotiation, hop, reach)),
         Err(e) => Either::B(future::err(Error::redial(hop.peer(), e))),
     }))
 }

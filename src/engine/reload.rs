@@ -6,7 +6,7 @@ use std::rc::Rc;
 use futures::sync::oneshot;
 use futures::{Future, Stream};
 
-use super::{Delivery, Engine, IdleTimeouts, Permits, Settings, Shared};
+use super::{Delivery, Engine, EngineParts, IdleTimeouts, Permits, Settings};
 use crate::listener::settings::{Limits, ListenerHandle};
 
 impl Engine {
@@ -37,10 +37,10 @@ impl Engine {
             ..self.settings().clone()
         };
         Engine {
-            shared: Rc::new(Shared {
+            shared: Rc::new(EngineParts {
                 handle: self.handle().clone(),
                 clock: self.clock().clone(),
-                patience: Rc::new(IdleTimeouts::from(&settings.timeouts)),
+                idle_timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
                 settings,
             }),
         }

@@ -60,7 +60,7 @@ impl Resolver {
     pub fn run<T, E>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
-    ) -> io::Result<Answer<T, E>>
+    ) -> io::Result<BlockingWork<T, E>>
     where
         T: Send + 'static,
         E: Send + 'static,
@@ -81,7 +81,7 @@ impl Resolver {
             .send(job)
             .expect("the threads live as long as this sender");
         *jobs = Some(sender);
-        Ok(Answer(told))
+        Ok(BlockingWork(told))
     }
 }
 
@@ -116,9 +116,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// Dropping it abandons the work; work that has begun ends by itself.
 #[must_use = "futures do nothing unless polled"]
-pub struct Answer<T, E>(oneshot::Receiver<thread::Result<Result<T, E>>>);
+pub struct BlockingWork<T, E>(oneshot::Receiver<thread::Result<Result<T, E>>>);
 
-impl<T, E> Future for Answer<T, E> {
+impl<T, E> Future for BlockingWork<T, E> {
     type Item = T;
     type Error = E;
 
@@ -137,7 +137,7 @@ impl<T, E> Future for Answer<T, E> {
 /// Dropping it abandons the look-up; one that is under way ends by itself.
 #[must_use = "futures do nothing unless polled"]
 pub struct Lookup(
-    Either<FutureResult<Vec<SocketAddr>, io::Error>, Answer<Vec<SocketAddr>, io::Error>>,
+    Either<FutureResult<Vec<SocketAddr>, io::Error>, BlockingWork<Vec<SocketAddr>, io::Error>>,
 );
 
 impl Future for Lookup {

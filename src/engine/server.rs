@@ -65,13 +65,13 @@ type Share = (Vec<BoundListener>, mpsc::UnboundedReceiver<Delivery>);
 
 /// How a reactor came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum DrainEnd {
     /// Every tunnel had ended.
     Drained,
     /// The drain time was over first.
-    Late,
+    TimedOut,
     /// A second signal came.
-    Hurried,
+    Forced,
 }
 
 /// This thread is the first reactor, which hears the signals and tells the others.
@@ -112,12 +112,12 @@ fn serve_on_all(
 }
 
 /// How a thread ended, or with what it panicked.
-type Outcome = thread::Result<Result<(), Error>>;
+type ThreadEnd = thread::Result<Result<(), Error>>;
 
 /// Resolves when each of the other threads has ended, and fails with the first that failed: who
 /// connects to its listeners would wait in vain. A panic of one is ours, as it is when a thread is
 /// joined.
-fn all_ended(ends: mpsc::UnboundedReceiver<Outcome>) -> impl Future<Item = (), Error = Error> {
+fn all_ended(ends: mpsc::UnboundedReceiver<ThreadEnd>) -> impl Future<Item = (), Error = Error> {
     ends.then(|outcome| match outcome {
         Ok(Ok(end)) => end,
         Ok(Err(panic)) => resume_unwind(panic),
@@ -129,12 +129,12 @@ fn all_ended(ends: mpsc::UnboundedReceiver<Outcome>) -> impl Future<Item = (), E
 /// Resolves when the leader and the others have, or with a leader in a hurry; fails with the first
 /// that fails.
 fn together(
-    leader: impl Future<Item = End, Error = Error>,
+    leader: impl Future<Item = DrainEnd, Error = Error>,
     others: impl Future<Item = (), Error = Error>,
 ) -> impl Future<Item = (), Error = Error> {
     leader.select2(others).then(|first| match first {
         // The end of the process ends the other threads.
-        Ok(Either::A((End::Hurried, _))) => Either::A(future::ok(())),
+        Ok(Either::A((DrainEnd::Forced, _))) => Either::A(future::ok(())),
         Ok(Either::A((_, others))) => Either::B(Either::A(others)),
         Ok(Either::B(((), leader))) => Either::B(Either::B(leader.map(drop))),
         Err(Either::A((e, _))) | Err(Either::B((e, _))) => Either::A(future::err(e)),
@@ -216,16 +216,16 @@ impl Reactor {
                 access_log::stopping(permits.held(), limit);
                 supervisor.stopping();
                 drop(leader);
-                let hurried = signals.into_future().map(|_| End::Hurried);
+                let hurried = signals.into_future().map(|_| DrainEnd::Forced);
                 drain(&engine, &permits)
                     .select(hurried.map_err(|(e, _)| e))
                     .map_err(|(e, _)| e)
                     .map(move |(end, _)| {
                         // Counted before another thread cuts its own.
                         match end {
-                            End::Drained => {}
-                            End::Late => access_log::cut_after(permits.held(), limit),
-                            End::Hurried => access_log::cut_by_signal(permits.held()),
+                            DrainEnd::Drained => {}
+                            DrainEnd::TimedOut => access_log::cut_after(permits.held(), limit),
+                            DrainEnd::Forced => access_log::cut_by_signal(permits.held()),
                         }
                         drop(ender);
                         end
@@ -328,12 +328,12 @@ impl Engine {
 }
 
 /// Resolves when no tunnel is left, or the drain time is over.
-fn drain(engine: &Engine, permits: &Permits) -> impl Future<Item = End, Error = io::Error> {
+fn drain(engine: &Engine, permits: &Permits) -> impl Future<Item = DrainEnd, Error = io::Error> {
     let limit = engine.settings().timeouts.drain;
     let late = future::result(Timeout::new(limit, engine.handle().core()))
         .flatten()
-        .map(|()| End::Late);
-    let drained = permits.idle().map(|()| End::Drained);
+        .map(|()| DrainEnd::TimedOut);
+    let drained = permits.idle().map(|()| DrainEnd::Drained);
     drained.select(late).map(|(end, _)| end).map_err(|(e, _)| e)
 }
 
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     /// What the leader does when another thread has come to this end before any signal.
-    fn end_of_all(outcome: Outcome) -> Result<(), Error> {
+    fn end_of_all(outcome: ThreadEnd) -> Result<(), Error> {
         let (ended, ends) = mpsc::unbounded();
         ended.unbounded_send(outcome).unwrap();
         together(future::empty(), all_ended(ends)).wait()
@@ -365,11 +365,11 @@ mod tests {
     #[test]
     fn a_leader_waits_for_the_others_unless_it_is_in_a_hurry() {
         let (ended, ends) = mpsc::unbounded();
-        let hurried = together(future::ok(End::Hurried), all_ended(ends));
+        let hurried = together(future::ok(DrainEnd::Forced), all_ended(ends));
         hurried.wait().unwrap();
         drop(ended);
         let (ended, ends) = mpsc::unbounded();
-        let orderly = together(future::ok(End::Drained), all_ended(ends));
+        let orderly = together(future::ok(DrainEnd::Drained), all_ended(ends));
         let waiting = thread::spawn(|| orderly.wait());
         ended.unbounded_send(Ok(Err(Error::usage("late")))).unwrap();
         assert!(waiting.join().unwrap().is_err());

@@ -26,7 +26,7 @@ pub struct Opened {
     /// Carries the destination's bytes, first those that came with the proxy's reply.
     pub stream: Rewind<Upstream>,
     /// Which way it is.
-    pub via: UpstreamPath,
+    pub path: UpstreamPath,
 }
 
 impl Opened {
@@ -51,22 +51,22 @@ impl Engine {
     pub fn carry(
         &self,
         client: Socket,
-        visit: impl Into<ClientSession>,
+        session: impl Into<ClientSession>,
         tunnel: &Tunnel,
     ) -> impl Future<Item = SessionSummary, Error = Error> {
         let engine = self.clone();
         let destination = tunnel.destination().clone();
-        let visit = visit.into();
-        let opening = AbortOnReset::new(client, visit.context(), || self.open(tunnel));
+        let session = session.into();
+        let opening = AbortOnReset::new(client, session.context(), || self.open(tunnel));
         opening.and_then(move |outcome| {
             let (client, opened) = match outcome {
                 Ok(opened) => opened,
                 Err(e) => {
-                    let carried = visit.left(&destination, e);
+                    let carried = session.left(&destination, e);
                     return Either::A(boxed(future::ok(carried)));
                 }
             };
-            engine.carry_opened(client, opened, visit, destination)
+            engine.carry_opened(client, opened, session, destination)
         })
     }
 
@@ -75,13 +75,13 @@ impl Engine {
         &self,
         client: C,
         opened: Opened,
-        visit: ClientSession,
+        session: ClientSession,
         destination: impl Into<Destination>,
     ) -> Either<
         Box<dyn Future<Item = SessionSummary, Error = Error>>,
         impl Future<Item = SessionSummary, Error = Error>,
     > {
-        let line = visit.opened(destination, opened.via);
+        let line = session.opened(destination, opened.path);
         // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
         // made of its types: its parts would be shared, and no longer inlined.
         match (Upstream::bare(opened.stream), line.byte_recorder()) {
@@ -126,18 +126,18 @@ impl Engine {
     ) -> impl Future<Item = Opened, Error = Error> {
         let engine = self.clone();
         future::loop_fn(attempts, move |mut attempts| {
-            let via = match attempts.next() {
-                Some(via) => via,
+            let path = match attempts.next() {
+                Some(path) => path,
                 None => return Either::A(future::err(attempts.give_up())),
             };
-            let attempt = engine.open_by(&via, &tunnel);
+            let attempt = engine.open_by(&path, &tunnel);
             let tunnel = tunnel.clone();
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
-                    via.worked();
-                    Ok(Loop::Break(Opened { stream, via }))
+                    path.worked();
+                    Ok(Loop::Break(Opened { stream, path }))
                 }
-                Err(error) => attempts.failed(&tunnel, &via, error).map(Loop::Continue),
+                Err(error) => attempts.failed(&tunnel, &path, error).map(Loop::Continue),
             }))
         })
     }
@@ -177,11 +177,11 @@ impl Engine {
     /// TLS with that, where it is to be spoken to so.
     fn open_by(
         &self,
-        via: &UpstreamPath,
+        path: &UpstreamPath,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         let tls = &tunnel.destination().tls;
-        let reached = match via.proxy() {
+        let reached = match path.proxy() {
             Some(way) => Either::A(self.ask_last(way, way.hop_count() - 1, tunnel)),
             None => Either::B(self.open_directly(tunnel)),
         };

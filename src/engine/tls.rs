@@ -24,14 +24,14 @@ pub fn secure<S: Transport + 'static>(
         Some(spec) => spec,
     };
     let secured = match Upstream::bare(stream) {
-        Ok(socket) => Either::A(tls::secure(socket, peer, spec)),
-        Err(layered) => Either::B(tls::secure(layered, peer, spec)),
+        Ok(socket) => Either::A(layer::secure(socket, peer, spec)),
+        Err(layered) => Either::B(layer::secure(layered, peer, spec)),
     };
     Either::B(secured.map(|stream| Rewind::new(Upstream::Layered(stream), Vec::new())))
 }
 
 #[cfg(feature = "tls")]
-mod tls {
+mod layer {
     use futures::future::{self, Either};
     use futures::{Async, Future, Poll};
     use log::{debug, warn};
@@ -52,7 +52,7 @@ mod tls {
         });
         match begun {
             Ok((stream, doubt)) => {
-                let handshake = Handshake {
+                let handshake = TlsHandshake {
                     stream: Some(stream),
                     doubt,
                     peer,
@@ -64,18 +64,21 @@ mod tls {
     }
 
     /// TLS's handshake; resolves to the stream that may be read and written.
-    struct Handshake<S> {
+    struct TlsHandshake<S> {
         stream: Option<TlsStream<S>>,
         doubt: VerifyReport,
         peer: Peer,
     }
 
-    impl<S: Transport> Future for Handshake<S> {
+    impl<S: Transport> Future for TlsHandshake<S> {
         type Item = TlsStream<S>;
         type Error = Error;
 
         fn poll(&mut self) -> Poll<TlsStream<S>, Error> {
-            let mut stream = self.stream.take().expect("Handshake polled after it ended");
+            let mut stream = self
+                .stream
+                .take()
+                .expect("TlsHandshake polled after it ended");
             match stream.poll_handshake() {
                 Ok(Async::NotReady) => {
                     self.stream = Some(stream);
@@ -95,7 +98,7 @@ mod tls {
 }
 
 #[cfg(not(feature = "tls"))]
-mod tls {
+mod layer {
     use futures::future::Empty;
 
     use crate::config::TlsSpec;

@@ -1,4 +1,4 @@
-//! The CONNECT exchange over one connection: an [`Negotiation`] driven by a stream.
+//! The CONNECT negotiation over one connection: an [`Negotiation`] driven by a stream.
 
 use std::error;
 use std::fmt;
@@ -22,9 +22,9 @@ const CHUNK: usize = 2 * 1024;
 ///      ▲         │   ▲ │
 ///      │         │   └─┘ not all of it came
 ///      └─────────┤ 407 that can be answered here
-///                ├── 407 that can be answered on a new connection ──▶ the exchange
-///                ├── any other status ──▶ Failure::Refused
-///                └── an end, nonsense, too much ──▶ Failure::…
+///                ├── 407 that can be answered on a new connection ──▶ the negotiation
+///                ├── any other status ──▶ ConnectFailure::Refused
+///                └── an end, nonsense, too much ──▶ ConnectFailure::…
 /// ```
 ///
 /// Nothing of the client's is sent before the 2xx (RFC 9931). After a failure, when the proxy
@@ -39,7 +39,7 @@ pub struct Connect<S> {
 
 struct Talk<S> {
     stream: S,
-    exchange: Negotiation,
+    negotiation: Negotiation,
     /// What is being sent; empty while a reply is awaited.
     bytes: Vec<u8>,
     sent: usize,
@@ -65,14 +65,14 @@ impl<S> fmt::Debug for Connect<S> {
 
 impl<S: AsyncRead + AsyncWrite> Connect<S> {
     /// Will ask over `stream` when it is polled: a [`Request`](crate::proto::Request), or an
-    /// exchange that was begun on another connection.
-    pub fn new(stream: S, exchange: impl Into<Negotiation>) -> Connect<S> {
-        let mut exchange = exchange.into();
-        let bytes = exchange.begin();
+    /// negotiation that was begun on another connection.
+    pub fn new(stream: S, negotiation: impl Into<Negotiation>) -> Connect<S> {
+        let mut negotiation = negotiation.into();
+        let bytes = negotiation.begin();
         Connect {
             talk: Some(Talk {
                 stream,
-                exchange,
+                negotiation,
                 bytes,
                 sent: 0,
             }),
@@ -82,9 +82,9 @@ impl<S: AsyncRead + AsyncWrite> Connect<S> {
 
 impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
     type Item = Outcome<Rewind<S>>;
-    type Error = Failure;
+    type Error = ConnectFailure;
 
-    fn poll(&mut self) -> Poll<Outcome<Rewind<S>>, Failure> {
+    fn poll(&mut self) -> Poll<Outcome<Rewind<S>>, ConnectFailure> {
         const DONE: &str = "Connect polled after it was done";
         let end = match self.talk.as_mut().expect(DONE).poll() {
             Ok(Async::NotReady) => return Ok(Async::NotReady),
@@ -92,21 +92,23 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
             Err(failure) => Err(failure),
         };
         let Talk {
-            stream, exchange, ..
+            stream,
+            negotiation,
+            ..
         } = self.talk.take().expect(DONE);
         Ok(Async::Ready(match end? {
             End::Granted(rest) => Outcome::Granted(Rewind::new(stream, rest)),
-            End::Redial => Outcome::Redial(Box::new(exchange)),
+            End::Redial => Outcome::Redial(Box::new(negotiation)),
         }))
     }
 }
 
 impl<S: AsyncRead + AsyncWrite> Talk<S> {
-    fn poll(&mut self) -> Poll<End, Failure> {
+    fn poll(&mut self) -> Poll<End, ConnectFailure> {
         loop {
             while self.sent < self.bytes.len() {
                 match poll_io(self.stream.write(&self.bytes[self.sent..])) {
-                    Ok(Async::Ready(0)) => return self.lost(Failure::Ended),
+                    Ok(Async::Ready(0)) => return self.lost(ConnectFailure::Ended),
                     Ok(Async::Ready(count)) => self.sent += count,
                     Ok(Async::NotReady) => return Ok(Async::NotReady),
                     Err(e) => return self.lost(e.into()),
@@ -115,12 +117,12 @@ impl<S: AsyncRead + AsyncWrite> Talk<S> {
             self.bytes = Vec::new();
             let mut chunk = [0; CHUNK];
             let count = match poll_io(self.stream.read(&mut chunk)) {
-                Ok(Async::Ready(0)) => return self.lost(Failure::Ended),
+                Ok(Async::Ready(0)) => return self.lost(ConnectFailure::Ended),
                 Ok(Async::Ready(count)) => count,
                 Ok(Async::NotReady) => return Ok(Async::NotReady),
                 Err(e) => return self.lost(e.into()),
             };
-            match self.exchange.feed(&chunk[..count])? {
+            match self.negotiation.feed(&chunk[..count])? {
                 Step::Read => {}
                 Step::Send(bytes) => {
                     self.bytes = bytes;
@@ -128,14 +130,14 @@ impl<S: AsyncRead + AsyncWrite> Talk<S> {
                 }
                 Step::Redial => return Ok(Async::Ready(End::Redial)),
                 Step::Granted(rest) => return Ok(Async::Ready(End::Granted(rest))),
-                Step::Refused(refusal) => return Err(Failure::Refused(refusal)),
+                Step::Refused(refusal) => return Err(ConnectFailure::Refused(refusal)),
             }
         }
     }
 
     /// The connection is gone: that is the end, unless the proxy may be asked on another one.
-    fn lost(&self, failure: Failure) -> Poll<End, Failure> {
-        if self.exchange.may_redial() {
+    fn lost(&self, failure: ConnectFailure) -> Poll<End, ConnectFailure> {
+        if self.negotiation.may_redial() {
             Ok(Async::Ready(End::Redial))
         } else {
             Err(failure)
@@ -145,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite> Talk<S> {
 
 /// Why there is no tunnel.
 #[derive(Debug)]
-pub enum Failure {
+pub enum ConnectFailure {
     /// The connection broke.
     Io(io::Error),
     /// The proxy closed it before its reply was whole.
@@ -156,42 +158,44 @@ pub enum Failure {
     Refused(Box<Refusal>),
 }
 
-impl Failure {
+impl ConnectFailure {
     /// The error to show, with who was asked for what.
     pub fn at(self, proxy: Peer, destination: HostPort) -> Error {
         match self {
-            Failure::Io(e) => Error::exchange(proxy, e),
-            Failure::Ended => Error::ended(proxy),
-            Failure::Malformed(why) => Error::malformed(proxy, why),
-            Failure::Refused(refusal) => Error::refused(proxy, destination, *refusal),
+            ConnectFailure::Io(e) => Error::exchange(proxy, e),
+            ConnectFailure::Ended => Error::ended(proxy),
+            ConnectFailure::Malformed(why) => Error::malformed(proxy, why),
+            ConnectFailure::Refused(refusal) => Error::refused(proxy, destination, *refusal),
         }
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(e: io::Error) -> Failure {
-        Failure::Io(e)
+impl From<io::Error> for ConnectFailure {
+    fn from(e: io::Error) -> ConnectFailure {
+        ConnectFailure::Io(e)
     }
 }
 
-impl From<Malformed> for Failure {
-    fn from(why: Malformed) -> Failure {
-        Failure::Malformed(why)
+impl From<Malformed> for ConnectFailure {
+    fn from(why: Malformed) -> ConnectFailure {
+        ConnectFailure::Malformed(why)
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ConnectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Io(e) => e.fmt(f),
-            Failure::Ended => f.write_str("the proxy closed the connection before it replied"),
-            Failure::Malformed(why) => why.fmt(f),
-            Failure::Refused(refusal) => refusal.fmt(f),
+            ConnectFailure::Io(e) => e.fmt(f),
+            ConnectFailure::Ended => {
+                f.write_str("the proxy closed the connection before it replied")
+            }
+            ConnectFailure::Malformed(why) => why.fmt(f),
+            ConnectFailure::Refused(refusal) => refusal.fmt(f),
         }
     }
 }
 
-impl error::Error for Failure {}
+impl error::Error for ConnectFailure {}
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The exchange over scripted streams: every way in which a reply can arrive.
+//! The negotiation over scripted streams: every way in which a reply can arrive.
 
 use super::*;
 use crate::engine::io::mock_io::{drive, Script, Step as Wire};
@@ -16,7 +16,7 @@ fn reply<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Result<Vec<u8>,
     let outcome = drive(connect(Script::saying(pieces))).map_err(|failure| failure.to_string())?;
     match outcome {
         Outcome::Granted(opened) => Ok(opened.into_parts().1),
-        Outcome::Redial(exchange) => panic!("{:?}", exchange),
+        Outcome::Redial(negotiation) => panic!("{:?}", negotiation),
     }
 }
 
@@ -75,7 +75,12 @@ fn an_end_before_the_blank_line_is_no_tunnel() {
         let failure = drive(connect(Script::saying(vec![&GRANTED[..end]])))
             .map(drop)
             .unwrap_err();
-        assert!(matches!(failure, Failure::Ended), "{}: {:?}", end, failure);
+        assert!(
+            matches!(failure, ConnectFailure::Ended),
+            "{}: {:?}",
+            end,
+            failure
+        );
     }
 }
 
@@ -105,7 +110,9 @@ fn a_refusal_keeps_what_came_with_it() {
         .map(drop)
         .unwrap_err()
     {
-        Failure::Refused(refusal) => assert_eq!(refusal.to_string(), "403 Forbidden (not today)"),
+        ConnectFailure::Refused(refusal) => {
+            assert_eq!(refusal.to_string(), "403 Forbidden (not today)")
+        }
         other => panic!("{:?}", other),
     }
 }
@@ -115,12 +122,12 @@ fn a_broken_connection_is_told_as_such() {
     let stream = Script::new(vec![Wire::Fail(io::ErrorKind::ConnectionReset)], Vec::new());
     assert!(matches!(
         drive(connect(stream)).map(drop).unwrap_err(),
-        Failure::Io(_)
+        ConnectFailure::Io(_)
     ));
     let stream = Script::new(Vec::new(), vec![Wire::Fail(io::ErrorKind::BrokenPipe)]);
     assert!(matches!(
         drive(connect(stream)).map(drop).unwrap_err(),
-        Failure::Io(_)
+        ConnectFailure::Io(_)
     ));
 }
 

@@ -11,7 +11,7 @@ use ptunnel::os::sd_notify::{Heartbeat, ServiceManager};
 use ptunnel::Error;
 use ptunnel_compat::task::AsStd;
 use ptunnel_r5::beat;
-use ptunnel_r5::shutdown::{lead, End, Phase, Phases, Signals};
+use ptunnel_r5::shutdown::{lead, DrainEnd, Phase, Phases, Signals};
 use ptunnel_r5::system::{monotonic, raise_descriptor_limit};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -57,7 +57,7 @@ pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result
     };
     tokio::select! {
         end = lead(signals, &phase, &supervisor, config.timeouts.drain, || permits.held(), idle) => {
-            if end == End::Hurried {
+            if end == DrainEnd::Forced {
                 return Ok(()); // the end of the process ends the threads
             }
         }

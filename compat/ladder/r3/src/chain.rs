@@ -36,21 +36,21 @@ type Reach = Box<dyn Future<Item = Stream, Error = Error>>;
 pub(crate) fn carry<C: Transport + 'static>(
     engine: &Engine,
     client: Bridged<C>,
-    visit: ClientSession,
+    session: ClientSession,
     tunnel: &Tunnel,
 ) -> impl Future<Item = SessionSummary, Error = Error> {
     let engine = engine.clone();
     let destination = tunnel.destination().clone();
-    let opening = AbortOnReset::new(client, visit.context(), || open(&engine, tunnel));
+    let opening = AbortOnReset::new(client, session.context(), || open(&engine, tunnel));
     opening.and_then(move |outcome| {
-        let (client, (stream, via)) = match outcome {
+        let (client, (stream, path)) = match outcome {
             Ok(opened) => opened,
             Err(e) => {
-                let carried = visit.left(&destination, e);
+                let carried = session.left(&destination, e);
                 return Either::A(boxed(future::ok(carried)));
             }
         };
-        let line = visit.opened(destination, via);
+        let line = session.opened(destination, path);
         // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
         // made of its types: its parts would be shared, and no longer inlined.
         let client = client.unchecked();
@@ -78,17 +78,17 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
     let (engine, tunnel) = (engine.clone(), tunnel.clone());
     attempts(&engine, &tunnel).and_then(move |attempts| {
         future::loop_fn(attempts, move |mut attempts| {
-            let Some(via) = attempts.next() else {
+            let Some(path) = attempts.next() else {
                 return Either::A(future::err(attempts.give_up()));
             };
-            let attempt = open_by(&engine, &via, &tunnel);
+            let attempt = open_by(&engine, &path, &tunnel);
             let tunnel = tunnel.clone();
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
-                    via.worked();
-                    Ok(Loop::Break((stream, via)))
+                    path.worked();
+                    Ok(Loop::Break((stream, path)))
                 }
-                Err(error) => attempts.failed(&tunnel, &via, error).map(Loop::Continue),
+                Err(error) => attempts.failed(&tunnel, &path, error).map(Loop::Continue),
             }))
         })
     })
@@ -109,11 +109,11 @@ fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Er
 /// with that, where it is to be spoken to so.
 fn open_by(
     engine: &Engine,
-    via: &UpstreamPath,
+    path: &UpstreamPath,
     tunnel: &Tunnel,
 ) -> impl Future<Item = Stream, Error = Error> {
     let Destination { address, tls } = tunnel.destination();
-    let reached = match via.proxy() {
+    let reached = match path.proxy() {
         Some(way) => Either::A(reach(engine, way, way.hop_count(), address)),
         None => Either::B(open_directly(engine, tunnel)),
     };

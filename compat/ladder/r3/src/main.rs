@@ -72,18 +72,18 @@ impl Links for Rung3 {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Rung3>>,
         client: C,
-        visit: ClientSession,
+        session: ClientSession,
         tunnel: &Tunnel,
     ) -> Result<SessionSummary, Error> {
-        AsStd::new(chain::carry(engine, Bridged::new(client), visit, tunnel)).await
+        AsStd::new(chain::carry(engine, Bridged::new(client), session, tunnel)).await
     }
 
     async fn open(
         engine: &Rc<Engine<Rung3>>,
         tunnel: &Tunnel,
     ) -> Result<Opened<chain::Stream>, Error> {
-        let (stream, via) = AsStd::new(chain::open(engine, tunnel)).await?;
-        Ok(Opened { stream, via })
+        let (stream, path) = AsStd::new(chain::open(engine, tunnel)).await?;
+        Ok(Opened { stream, path })
     }
 
     fn forwarding(way: chain::Stream, passage: RequestBoundary) -> chain::Stream {

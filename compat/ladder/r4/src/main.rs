@@ -2,7 +2,7 @@
 //!
 //! The typical last resident of the old world: a state machine that works, is tested, and that
 //! nobody wants to touch in the same change. It takes any stream and gives it back, so the
-//! bridge carries one across for as long as the exchange lasts: a tokio 1 stream goes in, and
+//! bridge carries one across for as long as the negotiation lasts: a tokio 1 stream goes in, and
 //! comes out unwrapped. Once it stands, nothing of a tunnel crosses a bridge.
 
 #![forbid(unsafe_code)]
@@ -35,12 +35,12 @@ impl Connect for Rung4 {
     async fn connect(
         &self,
         stream: Rewind<Upstream>,
-        exchange: Negotiation,
+        negotiation: Negotiation,
         hop: &Hop,
     ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
         // `Connect` never shuts its stream down: either policy would do.
         let stream = As01::new(stream, ShutdownPolicy::Fin);
-        let asked = AsStd::new(Connect01::new(stream, exchange)).await;
+        let asked = AsStd::new(Connect01::new(stream, negotiation)).await;
         let asked = asked.map_err(|failure| failure.at(hop.peer(), hop.target().clone()))?;
         Ok(match asked {
             Outcome::Granted(granted) => {
@@ -49,7 +49,7 @@ impl Connect for Rung4 {
                 let (stream, front) = granted.into_parts();
                 Outcome::Granted(Rewind::new(stream.into_inner(), front))
             }
-            Outcome::Redial(exchange) => Outcome::Redial(exchange),
+            Outcome::Redial(negotiation) => Outcome::Redial(negotiation),
         })
     }
 }
@@ -68,10 +68,10 @@ impl Links for Rung4 {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Rung4>>,
         client: C,
-        visit: ClientSession,
+        session: ClientSession,
         tunnel: &Tunnel,
     ) -> Result<SessionSummary, Error> {
-        engine.carry(client, visit, tunnel).await
+        engine.carry(client, session, tunnel).await
     }
 
     async fn open(engine: &Rc<Engine<Rung4>>, tunnel: &Tunnel) -> Result<Opened, Error> {

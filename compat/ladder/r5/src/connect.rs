@@ -1,4 +1,4 @@
-//! The CONNECT exchange over one connection: an [`Negotiation`] driven by a stream.
+//! The CONNECT negotiation over one connection: an [`Negotiation`] driven by a stream.
 
 use ptunnel::proto::{Negotiation, Outcome, Step};
 use ptunnel::upstream::Hop;
@@ -11,7 +11,7 @@ use crate::io::{Rewind, Upstream};
 const CHUNK: usize = 2 * 1024;
 
 /// Asks a proxy for a tunnel; returns the stream with what came behind the head in front of it,
-/// or the exchange when the proxy wants to be asked on another connection.
+/// or the negotiation when the proxy wants to be asked on another connection.
 ///
 /// Nothing of the client's is sent before the 2xx (RFC 9931). After an error, when the proxy
 /// wants a new connection, or when it is dropped early, the connection is closed: no byte of it
@@ -22,22 +22,22 @@ const CHUNK: usize = 2 * 1024;
 /// The proxy's refusal, or why it gave no answer.
 pub async fn connect(
     mut stream: Rewind<Upstream>,
-    mut exchange: Negotiation,
+    mut negotiation: Negotiation,
     hop: &Hop,
 ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
-    let mut request = exchange.begin();
+    let mut request = negotiation.begin();
     loop {
         let piece = match turn(&mut stream, &request).await {
             Ok(piece) if !piece.is_empty() => piece,
-            _ if exchange.may_redial() => return Ok(Outcome::Redial(Box::new(exchange))),
+            _ if negotiation.may_redial() => return Ok(Outcome::Redial(Box::new(negotiation))),
             Ok(_) => return Err(Error::ended(hop.peer())),
             Err(e) => return Err(Error::exchange(hop.peer(), e)),
         };
-        let step = exchange.feed(&piece);
+        let step = negotiation.feed(&piece);
         request = match step.map_err(|why| Error::malformed(hop.peer(), why))? {
             Step::Read => Vec::new(),
             Step::Send(request) => request,
-            Step::Redial => return Ok(Outcome::Redial(Box::new(exchange))),
+            Step::Redial => return Ok(Outcome::Redial(Box::new(negotiation))),
             Step::Granted(rest) => return Ok(Outcome::Granted(Rewind::new(stream, rest))),
             Step::Refused(refusal) => {
                 return Err(Error::refused(hop.peer(), hop.target().clone(), *refusal))

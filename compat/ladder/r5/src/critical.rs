@@ -102,10 +102,10 @@ mod tests {
         async fn carry<C: Transport + 'static>(
             _: &Rc<Engine<Self>>,
             _client: C,
-            visit: ClientSession,
+            session: ClientSession,
             _: &Tunnel,
         ) -> Result<SessionSummary, Error> {
-            panic!("the tunnel of {} panics on purpose", visit.origin());
+            panic!("the tunnel of {} panics on purpose", session.origin());
         }
 
         async fn open(_: &Rc<Engine<Self>>, tunnel: &Tunnel) -> Result<Opened<()>, Error> {

@@ -75,7 +75,7 @@ async fn open<L: Links, C: Transport>(
     let tunnel = inbound.tunnel(destination.clone());
     let opening = L::open(engine, &tunnel);
     let opened = unless_left(&client, session.context(), opening).await;
-    let Opened { stream, via } = match opened {
+    let Opened { stream, path } = match opened {
         Ok(Ok(opened)) => opened,
         Ok(Err(error)) => return Err(reject(client, inbound.failed(&request, error)).await),
         Err(e) => {
@@ -91,7 +91,7 @@ async fn open<L: Links, C: Transport>(
         Some(boundary) => L::forwarding(stream, boundary),
         None => stream,
     };
-    let log = session.opened(request.destination, via);
+    let log = session.opened(request.destination, path);
     Ok(Some((client, stream, log)))
 }
 

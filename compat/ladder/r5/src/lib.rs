@@ -87,7 +87,7 @@ pub struct Settings {
     pub resolver: Resolver,
     /// Resolves the names that clients ask for, of `-D` and of the embedded proxy: theirs may
     /// hang, and shall not keep ours waiting.
-    pub guests: Resolver,
+    pub untrusted_resolver: Resolver,
 }
 
 impl Settings {
@@ -97,14 +97,14 @@ impl Settings {
             timeouts: config.timeouts.clone(),
             splice: config.splice,
             resolver: Resolver::default(),
-            guests: Resolver::default(),
+            untrusted_resolver: Resolver::default(),
         }
     }
 
     /// Who resolves the tunnel's destination, where that is reached directly.
     pub fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
         if tunnel.is_of_guest() {
-            &self.guests
+            &self.untrusted_resolver
         } else {
             &self.resolver
         }

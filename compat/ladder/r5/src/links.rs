@@ -35,7 +35,7 @@ pub trait Links: Sized + 'static {
     fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Self>>,
         client: C,
-        visit: ClientSession,
+        session: ClientSession,
         tunnel: &Tunnel,
     ) -> impl Future<Output = Result<SessionSummary, Error>>;
 
@@ -71,7 +71,7 @@ pub trait Connect: Links {
     fn connect(
         &self,
         stream: Rewind<Upstream>,
-        exchange: Negotiation,
+        negotiation: Negotiation,
         hop: &Hop,
     ) -> impl Future<Output = Result<Outcome<Rewind<Rewind<Upstream>>>, Error>>;
 }
@@ -108,10 +108,10 @@ impl Links for Native {
     async fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Native>>,
         client: C,
-        visit: ClientSession,
+        session: ClientSession,
         tunnel: &Tunnel,
     ) -> Result<SessionSummary, Error> {
-        engine.carry(client, visit, tunnel).await
+        engine.carry(client, session, tunnel).await
     }
 
     async fn open(engine: &Rc<Engine<Native>>, tunnel: &Tunnel) -> Result<Opened, Error> {
@@ -149,9 +149,9 @@ impl Connect for Native {
     async fn connect(
         &self,
         stream: Rewind<Upstream>,
-        exchange: Negotiation,
+        negotiation: Negotiation,
         hop: &Hop,
     ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
-        crate::connect(stream, exchange, hop).await
+        crate::connect(stream, negotiation, hop).await
     }
 }

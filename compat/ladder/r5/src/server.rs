@@ -24,7 +24,7 @@ use tokio::task::{spawn_local, yield_now, LocalSet};
 
 use crate::critical::{contained, Critical};
 use crate::io::{Accept, BoundSocket, Transport};
-use crate::shutdown::{lead, End, Phase, Phases, Signals};
+use crate::shutdown::{lead, DrainEnd, Phase, Phases, Signals};
 use crate::system::{monotonic, raise_descriptor_limit};
 use crate::{beat, inbound, Client, Engine, Links, Listener, Permits, Settings};
 
@@ -82,7 +82,7 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
         let limit = config.timeouts.drain;
         tokio::select! {
             end = lead(signals, &phase, &supervisor, limit, || permits.held(), permits.idle()) => {
-                if end == End::Hurried {
+                if end == DrainEnd::Forced {
                     return Ok(()); // the end of the process ends the threads
                 }
             }

@@ -30,7 +30,7 @@ pub struct Opened<S = Rewind<Upstream>> {
     /// Carries the destination's bytes, first those that came with the proxy's reply.
     pub stream: S,
     /// Which way it is.
-    pub via: UpstreamPath,
+    pub path: UpstreamPath,
 }
 
 impl<L: Connect> Engine<L> {
@@ -46,7 +46,7 @@ impl<L: Connect> Engine<L> {
     pub async fn carry<C>(
         &self,
         client: C,
-        visit: ClientSession,
+        session: ClientSession,
         tunnel: &Tunnel,
     ) -> Result<SessionSummary, Error>
     where
@@ -54,12 +54,12 @@ impl<L: Connect> Engine<L> {
     {
         let destination = tunnel.destination().clone();
         // Boxed: an idle tunnel shall not weigh what opening it took.
-        let opening = Box::pin(unless_left(&client, visit.context(), self.open(tunnel)));
-        let Opened { stream, via } = match opening.await {
+        let opening = Box::pin(unless_left(&client, session.context(), self.open(tunnel)));
+        let Opened { stream, path } = match opening.await {
             Ok(opened) => opened?,
-            Err(error) => return Ok(visit.left(&destination, error)),
+            Err(error) => return Ok(session.left(&destination, error)),
         };
-        let line = visit.opened(destination, via);
+        let line = session.opened(destination, path);
         // The usual relay knows its socket, and that nobody looks.
         let end = match (Upstream::bare(stream), line.byte_recorder()) {
             (Ok(stream), None) => self.links.relay(client, stream, ()).await,
@@ -78,13 +78,13 @@ impl<L: Connect> Engine<L> {
     /// A proxy's refusal, or why none could be asked.
     pub async fn open(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
         let mut attempts = self.attempts(tunnel).await?;
-        while let Some(via) = attempts.next() {
-            match self.open_by(&via, tunnel).await {
+        while let Some(path) = attempts.next() {
+            match self.open_by(&path, tunnel).await {
                 Ok(stream) => {
-                    via.worked();
-                    return Ok(Opened { stream, via });
+                    path.worked();
+                    return Ok(Opened { stream, path });
                 }
-                Err(error) => attempts = attempts.failed(tunnel, &via, error)?,
+                Err(error) => attempts = attempts.failed(tunnel, &path, error)?,
             }
         }
         Err(attempts.give_up())
@@ -94,11 +94,11 @@ impl<L: Connect> Engine<L> {
     /// TLS with that, where it is to be spoken to so.
     async fn open_by(
         &self,
-        via: &UpstreamPath,
+        path: &UpstreamPath,
         tunnel: &Tunnel,
     ) -> Result<Rewind<Upstream>, Error> {
         let Destination { address, tls } = tunnel.destination();
-        let stream = match via.proxy() {
+        let stream = match path.proxy() {
             Some(way) => self.reach(way, way.hop_count(), address).await?,
             None => self.open_directly(tunnel).await?,
         };
@@ -150,13 +150,13 @@ impl<L: Connect> Engine<L> {
         hop: &Hop,
         reach_it: impl Fn() -> Reach<'a>,
     ) -> Result<Rewind<Upstream>, Error> {
-        let mut exchange = hop.negotiation();
+        let mut negotiation = hop.negotiation();
         loop {
             let secured = secure(stream, &hop.peer(), &hop.spec().tls).await?;
-            let asked = self.links.connect(secured, exchange, hop);
-            exchange = match asked.await? {
+            let asked = self.links.connect(secured, negotiation, hop);
+            negotiation = match asked.await? {
                 Outcome::Granted(stream) => return Ok(stream.flatten()),
-                Outcome::Redial(exchange) => *exchange,
+                Outcome::Redial(negotiation) => *negotiation,
             };
             debug!("{}: answering on a new connection", hop.peer());
             let reached = reach_it().await;

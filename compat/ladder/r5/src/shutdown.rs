@@ -85,11 +85,11 @@ impl Phases {
 
 /// How the end came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum DrainEnd {
     /// Every tunnel had ended, or was cut when the drain time was over.
     Orderly,
     /// A second signal came.
-    Hurried,
+    Forced,
 }
 
 /// Lets the threads serve until a signal comes, then lets the clients end for at most `limit`; a
@@ -101,7 +101,7 @@ pub async fn lead(
     limit: Duration,
     held: impl Fn() -> usize,
     idle: impl Future<Output = ()>,
-) -> End {
+) -> DrainEnd {
     phase.send_replace(Phase::Serving);
     supervisor.ready("listening");
     signals.next().await;
@@ -113,10 +113,10 @@ pub async fn lead(
         () = idle => {}
         () = signals.next() => {
             access_log::cut_by_signal(held());
-            return End::Hurried;
+            return DrainEnd::Forced;
         }
         () = tokio::time::sleep(limit) => access_log::cut_after(held(), limit),
     }
     phase.send_replace(Phase::Ending);
-    End::Orderly
+    DrainEnd::Orderly
 }
