@@ -1,30 +1,32 @@
-//! Everything that polls, on futures 0.1 and tokio-core.
+//! Everything that polls: the only folder that names futures, tokio-core, tokio-io and mio.
 //!
-//! A tunnel's life, in the order in which its parts are written down:
+//! A tunnel's life passes through these files:
 //!
 //! ```text
 //!   server ──▶ listen ──▶ session ──▶ dial ──▶ connect ──▶ relay
-//!   bind all,   a Stream   the chain   names    CONNECT     bytes, both ways,
-//!   a reactor   of         of one      raced    and its     to both ends
-//!   per thread  clients    client      (8305)   reply
+//!   binds,     a Stream   one         names    CONNECT     bytes, both ways,
+//!   a reactor  of         client      raced    and its     to both ends
+//!   per thread clients                (8305)   reply
 //! ```
 //!
-//! - `server` binds, starts the reactors and drains them; `shutdown` hears the signals,
-//!   `pulse` shows that a loop turns, `reload` changes what a running one does.
-//! - `listen` accepts, `limits` says how many and how long.
-//! - `session` is the chain; [`upstream`](crate::upstream) knows which proxy is next and what is
-//!   asked for, [`access_log`](crate::observe::access_log) what is said of the end.
-//! - `resolve`, `dial`, `secure` (TLS, where the peer speaks it), `connect` and `relay` are its
-//!   links, hand-written futures; `ask` goes from one connection to the next when a proxy wants
-//!   that; `ticker` keeps the `clock`.
-//! - `stdio` makes standard input and output a client, `dynamic` hears clients who name their
-//!   destination themselves, `forward` lets one request of theirs and its reply through and no
-//!   other, `proxy` is the other side of CONNECT, `parting` says no for both, `demo` shows all of it
-//!   in one process.
+//! - `server` binds, starts the reactors and drains them; `shutdown` catches the signals,
+//!   `watchdog` reports that a loop turns, `reload` applies a reload to a running reactor.
+//! - `listen` accepts; `limits` bounds how many clients there are and how long a phase takes.
+//! - `session` chains the futures of one client: `resolve`, `dial`, `tls`, `connect`, `relay`.
+//!   `negotiate` goes from one connection to the next when a proxy requires that; `ticker` advances
+//!   the `timer`.
+//! - `inbound` reads what clients of `-D` and `--serve-proxy` ask for, `forward` ends what passes
+//!   after one request and its reply, `lingering_close` rejects; `stdio` and `demo` are the modes
+//!   without listeners of the user's.
+//! - [`io`] holds the sockets and the streams over them.
 //!
-//! Every future says what it resolves to and who owns the socket afterwards. Nothing crosses
-//! threads but the list of failed proxies, the count of clients, the resolver's answers and what a
-//! reload brings.
+//! It must hold no rule that needs no polling: formats belong to [`proto`](crate::proto), the choice
+//! of a proxy to [`upstream`](crate::upstream), clients' protocols and policies to
+//! [`inbound`](crate::inbound), texts to [`observe`](crate::observe). It may use all of them; only
+//! `cli`, `main.rs` and other programs use it.
+//!
+//! Each future documents what it resolves to and who owns the socket then. Threads share the health
+//! of proxies, the count of clients, the resolvers' answers and what a reload brings.
 
 mod connect;
 mod demo;
@@ -81,12 +83,12 @@ use crate::error::Error;
 use crate::listener::reload::ConfigSource;
 use crate::observe::stats::ByteRecorder;
 
-/// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
-/// source the listeners follow it at SIGHUP, which ends the program otherwise.
+/// Runs a configuration until a signal, the end of stdin or an error ends it. With a `source`,
+/// SIGHUP reloads the listeners from it; without one, SIGHUP ends the program.
 ///
 /// # Errors
 ///
-/// What ended it; its [`exit_code`](Error::exit_code) is the program's.
+/// The error that ended it; its [`exit_code`](Error::exit_code) is the program's.
 pub fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     if config.demo {
         demo::run(config)
@@ -97,22 +99,22 @@ pub fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     }
 }
 
-/// What the engines of all threads have in common.
+/// The settings that the engines of all threads share.
 #[derive(Clone, Default)]
 pub struct Settings {
-    /// How long each phase may take.
+    /// The limits of each phase.
     pub timeouts: Timeouts,
-    /// Whether bulk goes by splice(2).
+    /// Whether bulk is carried by splice(2).
     pub splice: Splice,
-    /// Resolves the names of the configuration for all of them.
+    /// Resolves the names in the configuration.
     pub resolver: Resolver,
-    /// Resolves the names that clients ask for, of `-D` and of the embedded proxy: theirs may
-    /// hang, and shall not keep ours waiting.
+    /// Resolves the names that clients of `-D` and `--serve-proxy` send: these can hang, and must
+    /// not delay those of the configuration.
     pub untrusted_resolver: Resolver,
 }
 
 impl Settings {
-    /// Those of a configuration, with a resolver of their own.
+    /// Returns the settings of a configuration, with new resolvers.
     pub fn of(config: &Config) -> Settings {
         Settings {
             timeouts: config.timeouts.clone(),
@@ -122,7 +124,7 @@ impl Settings {
         }
     }
 
-    /// Who resolves the tunnel's destination, where that is reached directly.
+    /// Returns the resolver for the tunnel's destination, where that is reached directly.
     fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
         if tunnel.is_of_guest() {
             &self.untrusted_resolver
@@ -132,7 +134,7 @@ impl Settings {
     }
 }
 
-/// One thread's part of the work: a reactor and what its tunnels share. Cheap to clone.
+/// One thread's reactor and what its tunnels share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     shared: Rc<EngineParts>,
@@ -146,11 +148,11 @@ struct EngineParts {
 }
 
 impl Engine {
-    /// An engine on `core`'s loop, which must run for anything to happen.
+    /// Returns an engine on `core`'s loop, which the caller must run.
     ///
     /// # Errors
     ///
-    /// When there is no descriptor for its epoll set.
+    /// That of epoll_create1(2), such as `EMFILE`.
     pub fn new(core: &CoreHandle, settings: Settings) -> std_io::Result<Engine> {
         let handle = Handle::new(core)?;
         let clock = Clock::new(tick(&settings.timeouts));
@@ -167,17 +169,17 @@ impl Engine {
         })
     }
 
-    /// Where sockets are registered and futures are spawned.
+    /// Returns the handle that registers sockets and spawns futures.
     pub fn handle(&self) -> &Handle {
         &self.shared.handle
     }
 
-    /// Limits what takes its time.
+    /// Returns the timer of this thread's limits.
     pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
-    /// What it was made with.
+    /// Returns the settings that the engine was made with.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
@@ -191,7 +193,7 @@ impl Engine {
         self.gauged_relay(client, upstream, ())
     }
 
-    /// The same, which lets others see what it has carried so far.
+    /// Carries bytes likewise, and counts them in `gauge` meanwhile.
     pub fn gauged_relay<C, U, G>(&self, client: C, upstream: U, gauge: G) -> Relay<C, U, G>
     where
         C: Transport,
@@ -204,7 +206,7 @@ impl Engine {
     }
 }
 
-/// A small part of the shortest limit, but no more often than costs nothing.
+/// Returns the period of the timer: a sixteenth of the shortest limit, from 5 to 250 ms.
 fn tick(timeouts: &Timeouts) -> Duration {
     let shortest = timeouts
         .idle

@@ -5,7 +5,8 @@
 //! to destinations that an allow list covers, reached directly). Each reads a client's request from
 //! its bytes and words the reply. Nothing here does I/O: `engine` drives both with the same code.
 //!
-//! It may use `proto`, `config`, `upstream` and `error`. `engine` and `listener` use it.
+//! It may use what stands below it: `upstream`, `proto`, `config`, `error`, the log's fields. The
+//! listeners, the status page, `cli` and `engine` use it.
 
 mod http;
 pub mod policy;
