@@ -31,7 +31,7 @@
 //!     .open(&tunnel)
 //!     .map_err(|e| e.to_string())
 //!     .and_then(|opened| {
-//!         println!("open {}", opened.via);
+//!         println!("open {}", opened.path);
 //!         tokio_io::io::read_exact(opened.stream, [0; 8]).map_err(|e| e.to_string())
 //!     })
 //!     .map(|(_stream, greeting)| greeting);

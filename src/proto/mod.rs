@@ -9,7 +9,7 @@
 //! sent on, and a [`Reply`] what comes back.
 //!
 //! ```
-//! use ptunnel::wire::{Decoded, Request, Response, Verdict};
+//! use ptunnel::proto::{Decoded, Request, Response, Verdict};
 //!
 //! let request = Request::connect(&"example.org:22".parse()?);
 //! assert_eq!(
