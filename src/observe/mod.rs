@@ -4,7 +4,7 @@
 //!   one line per session; [`stats`] counts them, per listener.
 //! - [`logging`]: log lines, their fields, and where they go.
 //! - `status`: the HTTP server of `--status` (page, JSON, Prometheus metrics).
-//! - [`diagnose`]: `--test`.
+//! - [`diagnose`] runs `--test`.
 //!
 //! Must not hold a decision about a session, or a future. The engine, the listeners, `upstream` and
 //! `inbound` report here; nothing here calls the engine.
