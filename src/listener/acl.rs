@@ -1,6 +1,6 @@
 //! Who may connect: `--allow-from`, and what the log says of those who may not.
 //!
-//! The rule is a part of a listener's [terms](crate::listener::settings::Terms), so that it changes with them. Who
+//! The rule is a part of a listener's [settings](crate::listener::settings::ListenerSettings), so that it changes with them. Who
 //! was turned away is known for all listeners and threads together, and stays known when the rule
 //! changes: somebody who knocks without end fills no log.
 
@@ -34,11 +34,11 @@ pub struct IpAcl {
 /// the same then.
 #[derive(Clone, Debug, Default)]
 pub struct TurnedAway {
-    shared: Arc<Shared>,
+    shared: Arc<TurnedAwayState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct TurnedAwayState {
     count: AtomicU64,
     told: Mutex<Told>,
 }
@@ -74,7 +74,7 @@ impl TurnedAway {
     }
 
     fn add(&self, context: &LogContext, client: SocketAddr) {
-        let Shared { count, told } = &*self.shared;
+        let TurnedAwayState { count, told } = &*self.shared;
         count.fetch_add(1, Ordering::Relaxed);
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         let note = told.note(unmap_ipv4(client.ip()), Instant::now());

@@ -59,20 +59,20 @@ pub struct Open {
 
 /// Waits until all sockets of a listener are closed.
 #[derive(Debug)]
-pub(crate) struct Closed(Receiver<()>);
+pub(crate) struct SocketsClosed(Receiver<()>);
 
 impl Open {
-    pub(crate) fn new(file: Option<SocketFile>) -> (Open, Closed) {
+    pub(crate) fn new(file: Option<SocketFile>) -> (Open, SocketsClosed) {
         let (closed, closing) = sync_channel(0);
         let open = Open {
             file,
             _closed: closed,
         };
-        (open, Closed(closing))
+        (open, SocketsClosed(closing))
     }
 }
 
-impl Closed {
+impl SocketsClosed {
     pub(crate) fn wait(&self) {
         while self.0.recv().is_ok() {}
     }
@@ -153,7 +153,7 @@ pub(crate) struct Bound<L> {
     pub(crate) spot: BoundSpot,
     pub(crate) listening: Vec<L>,
     pub(crate) open: Arc<Open>,
-    pub(crate) closed: Closed,
+    pub(crate) closed: SocketsClosed,
 }
 
 /// Where a listener is, as the system knows it.

@@ -1,6 +1,7 @@
-//! Listeners: their addresses, settings and access rules, and which of them a reload opens or closes.
+//! Listeners: their addresses, kinds, settings and access rules, and the set that a reload changes.
 //!
-//! Holds what the engines share; accepting connections is the engine's part.
+//! Holds what every engine shares, none of which polls. Must not hold: accepting connections or
+//! serving clients, which are the engine's. Used by `engine/`, `cli/`, `observe/status` and `demo`.
 
 pub mod acl;
 pub mod bind;

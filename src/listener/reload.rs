@@ -16,7 +16,7 @@ use signal_hook::low_level::pipe;
 use crate::config::Config;
 use crate::error::Error;
 use crate::listener::bind::{BoundListener, Listen};
-use crate::listener::set::{tell, BoundListeners, Change, ListenerSet};
+use crate::listener::set::{tell, BoundListeners, ListenerSet, ReloadSummary};
 use crate::os::sd_notify::ServiceManager;
 use crate::text::escape::Escaped;
 
@@ -34,7 +34,7 @@ pub struct ConfigSource {
 /// The listeners that a reload brings to one thread.
 #[derive(Debug)]
 pub struct Delivery<L> {
-    posts: Vec<BoundListener<L>>,
+    listeners: Vec<BoundListener<L>>,
     answer: Sender<Result<(), Error>>,
 }
 
@@ -42,12 +42,12 @@ impl<L> Delivery<L> {
     /// Watches each listener with `watch`, up to the first that fails, and answers how that went.
     /// A delivery that is dropped counts as failed.
     pub fn accept(self, watch: impl FnMut(BoundListener<L>) -> Result<(), Error>) {
-        let end = self.posts.into_iter().try_for_each(watch);
+        let end = self.listeners.into_iter().try_for_each(watch);
         let _ = self.answer.send(end); // fails when another thread has failed before
     }
 }
 
-/// Has `deliver` give each thread its posts, and waits until every thread watches them.
+/// Has `deliver` give each thread its listeners, and waits until every thread watches them.
 ///
 /// # Errors
 ///
@@ -58,11 +58,11 @@ fn deliver_all<L>(
 ) -> Result<(), Error> {
     let (sender, answers) = channel();
     let mut missing = 0;
-    for (thread, posts) in threads.into_iter().enumerate() {
-        if !posts.is_empty() {
+    for (thread, listeners) in threads.into_iter().enumerate() {
+        if !listeners.is_empty() {
             missing += 1;
             let answer = sender.clone();
-            deliver(thread, Delivery { posts, answer });
+            deliver(thread, Delivery { listeners, answer });
         }
     }
     drop(sender);
@@ -103,8 +103,8 @@ impl Reload {
     }
 
     /// Starts to follow the source's file at each signal, on a thread of its own: for a program
-    /// that was started with `config`, and has the listeners of `roster`. `deliver` hands new
-    /// posts to one of the program's threads, which are counted from 0.
+    /// that was started with `config`, and has the listeners of `set`. `deliver` hands new
+    /// listeners to one of the program's threads, which are counted from 0.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Reload {
     pub fn start<L: Listen + 'static>(
         self,
         config: &Config,
-        roster: ListenerSet,
+        set: ListenerSet,
         supervisor: &ServiceManager,
         deliver: impl FnMut(usize, Delivery<L>) + Send + 'static,
     ) -> Result<(), Error> {
@@ -120,7 +120,7 @@ impl Reload {
         let mut follower = Follower {
             source,
             started: config.clone(),
-            roster,
+            set,
             supervisor: supervisor.clone(),
             deliver,
         };
@@ -149,7 +149,7 @@ fn next(mut hangups: &UnixStream) -> io::Result<()> {
 struct Follower<D> {
     source: ConfigSource,
     started: Config,
-    roster: ListenerSet,
+    set: ListenerSet,
     supervisor: ServiceManager,
     deliver: D,
 }
@@ -179,7 +179,7 @@ impl<D> Follower<D> {
         let _ = tell(&change.lines);
     }
 
-    fn follow<L: Listen>(&mut self) -> Result<Change, Error>
+    fn follow<L: Listen>(&mut self) -> Result<ReloadSummary, Error>
     where
         D: FnMut(usize, Delivery<L>),
     {
@@ -191,7 +191,7 @@ impl<D> Follower<D> {
         }
         let deliver = &mut self.deliver;
         let register = |threads| deliver_all(threads, deliver);
-        let change = self.roster.follow(&config, register)?;
+        let change = self.set.follow(&config, register)?;
         for warning in warnings {
             warn!("{}", warning);
         }

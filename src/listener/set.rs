@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::listener::acl::{IpAcl, TurnedAway};
 use crate::listener::bind::{
-    bind, services, Bound, BoundListener, BoundSpot, Closed, Listen, Place,
+    bind, services, Bound, BoundListener, BoundSpot, Listen, Place, SocketsClosed,
 };
 use crate::listener::kind::ListenerKind;
 use crate::listener::settings::{Limits, ListenerHandle, ListenerSettings};
@@ -24,7 +24,7 @@ use crate::observe::status::{self, Registry, SnapshotBuilder};
 use crate::os::resolver;
 use crate::upstream::ProxySelector;
 
-/// The posts of each thread.
+/// The listeners of each thread.
 pub type BoundListeners<L> = Vec<Vec<BoundListener<L>>>;
 
 /// The listeners of this process.
@@ -35,22 +35,22 @@ pub struct ListenerSet {
     turned_away: TurnedAway,
     /// Where they are shown, if anywhere.
     board: Option<Arc<Registry>>,
-    entries: Vec<Entry>,
+    entries: Vec<OpenListener>,
 }
 
 /// One listener, on all threads.
 #[derive(Debug)]
-struct Entry {
+struct OpenListener {
     place: Place,
     /// Where that is.
     spot: BoundSpot,
     /// What was said of it.
     line: String,
     handle: ListenerHandle,
-    closed: Closed,
+    closed: SocketsClosed,
 }
 
-impl Entry {
+impl OpenListener {
     /// Whether it listens there already. What is written in the same way isn't looked up again: a
     /// name that leads elsewhere now, or nowhere, closes no port.
     fn is_at(&self, place: &Place) -> bool {
@@ -73,12 +73,12 @@ enum Planned {
         terms: Box<ListenerSettings>,
     },
     /// Its duty hasn't begun.
-    New(Entry),
+    New(OpenListener),
 }
 
 /// What following a configuration took; displays as one line.
 #[derive(Debug, Default)]
-pub struct Change {
+pub struct ReloadSummary {
     /// What is to be said of each listener that is new or changed.
     pub lines: Vec<String>,
     opened: Vec<String>,
@@ -89,7 +89,7 @@ pub struct Change {
 
 impl ListenerSet {
     /// Binds every service of the configuration once per thread, tells of each on stdout, and
-    /// returns each thread's posts, too. How they do is shown from here on, if that is wanted.
+    /// returns each thread's listeners, too. How they do is shown from here on, if that is wanted.
     ///
     /// # Errors
     ///
@@ -100,32 +100,36 @@ impl ListenerSet {
         let board = status
             .as_ref()
             .map(|_| Arc::new(Registry::new(turned_away.clone())));
-        let mut roster = ListenerSet {
+        let mut set = ListenerSet {
             threads: config.threads,
             turned_away,
             board,
             entries: Vec::new(),
         };
-        let (plan, threads) = roster.prepare(config, None)?;
-        let mut change = roster.commit(plan);
-        if let (Some(listening), Some(board)) = (status, roster.board.as_ref()) {
+        let (plan, threads) = set.prepare(config, None)?;
+        let mut change = set.commit(plan);
+        if let (Some(listening), Some(board)) = (status, set.board.as_ref()) {
             change.lines.push(status::start(listening, board)?);
         }
         tell(&change.lines).map_err(|e| Error::other("cannot write to stdout", e))?;
-        Ok((roster, threads))
+        Ok((set, threads))
     }
 
     /// Makes the listeners those of `config`: binds what is new, changes what is done for whom, and
     /// ends what isn't wanted any more. Returns what that took, when all of it has been done; how
     /// many threads there are stays.
     ///
-    /// `register` gives each thread its new posts, and returns when every thread watches them.
+    /// `register` gives each thread its new listeners, and returns when every thread watches them.
     ///
     /// # Errors
     ///
     /// What may not be, the first bind that fails, or the error of `register`; everything is as it
     /// was then.
-    pub fn follow<L: Listen, R>(&mut self, config: &Config, register: R) -> Result<Change, Error>
+    pub fn follow<L: Listen, R>(
+        &mut self,
+        config: &Config,
+        register: R,
+    ) -> Result<ReloadSummary, Error>
     where
         R: FnOnce(BoundListeners<L>) -> Result<(), Error>,
     {
@@ -185,14 +189,14 @@ impl ListenerSet {
                 let bound = bound.next().expect("bound above");
                 let name = bound.spot.to_string();
                 let handle = ListenerHandle::pending(terms(&name));
-                for (posts, listening) in threads.iter_mut().zip(bound.listening) {
-                    posts.push(BoundListener {
+                for (listeners, listening) in threads.iter_mut().zip(bound.listening) {
+                    listeners.push(BoundListener {
                         handle: handle.clone(),
                         open: bound.open.clone(),
                         listening,
                     });
                 }
-                Planned::New(Entry {
+                Planned::New(OpenListener {
                     place,
                     line: service.line(&name),
                     spot: bound.spot,
@@ -210,13 +214,13 @@ impl ListenerSet {
     }
 
     /// Takes over what was prepared. Returns when what isn't wanted any more is closed.
-    fn commit(&mut self, plan: Plan) -> Change {
+    fn commit(&mut self, plan: Plan) -> ReloadSummary {
         if plan.resolves_names {
             resolver::expect();
         }
-        let mut change = Change::default();
+        let mut change = ReloadSummary::default();
         let former = mem::take(&mut self.entries);
-        let mut former: Vec<Option<Entry>> = former.into_iter().map(Some).collect();
+        let mut former: Vec<Option<OpenListener>> = former.into_iter().map(Some).collect();
         for planned in plan.entries {
             self.entries.push(match planned {
                 Planned::Kept {
@@ -225,12 +229,12 @@ impl ListenerSet {
                     terms,
                 } => {
                     let entry = former[index].take().expect("assigned once");
-                    change.keep(Entry { place, ..entry }, *terms)
+                    change.keep(OpenListener { place, ..entry }, *terms)
                 }
                 Planned::New(entry) => change.open(entry),
             });
         }
-        let former: Vec<Entry> = former.into_iter().flatten().collect();
+        let former: Vec<OpenListener> = former.into_iter().flatten().collect();
         former.iter().for_each(|entry| entry.handle.close());
         if let (Some(board), Some(scene)) = (self.board.as_ref(), plan.scene) {
             board.publish(scene);
@@ -254,7 +258,7 @@ impl ListenerSet {
                 if assigned.is_some() {
                     continue;
                 }
-                let fits = |entry: &Entry| {
+                let fits = |entry: &OpenListener| {
                     let may_change = *may_change && !place.is_picked();
                     let is_as_it_was = || entry.line == service.line(&entry.spot.to_string());
                     (may_change || is_as_it_was()) && entry.is_at(place)
@@ -282,8 +286,8 @@ impl Plan {
     }
 }
 
-impl Change {
-    fn keep(&mut self, entry: Entry, settings: ListenerSettings) -> Entry {
+impl ReloadSummary {
+    fn keep(&mut self, entry: OpenListener, settings: ListenerSettings) -> OpenListener {
         let name = entry.spot.to_string();
         let line = settings.kind.line(&name);
         // Who we are to a proxy, for one, isn't said in the line.
@@ -294,10 +298,10 @@ impl Change {
             self.lines.push(line.clone());
         }
         entry.handle.change(settings);
-        Entry { line, ..entry }
+        OpenListener { line, ..entry }
     }
 
-    fn open(&mut self, entry: Entry) -> Entry {
+    fn open(&mut self, entry: OpenListener) -> OpenListener {
         self.opened.push(entry.spot.to_string());
         self.lines.push(entry.line.clone());
         entry.handle.start();
@@ -305,7 +309,7 @@ impl Change {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for ReloadSummary {
     /// `opened 127.0.0.1:1, 127.0.0.1:2; closed 127.0.0.1:3; kept 4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (what, addresses) in &[
@@ -399,42 +403,40 @@ mod tests {
     }
 
     fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
-        let mut roster = ListenerSet {
+        let mut set = ListenerSet {
             threads: 2,
             turned_away: TurnedAway::default(),
             board: None,
             entries: Vec::new(),
         };
         // All but what `ListenerSet::open` says.
-        let (plan, threads) = roster.prepare::<Paper>(&config(tunnels), None).unwrap();
-        roster.commit(plan);
+        let (plan, threads) = set.prepare::<Paper>(&config(tunnels), None).unwrap();
+        set.commit(plan);
         assert_eq!(threads.len(), 2);
-        let duties = threads.into_iter().map(|posts| {
-            let duties = posts.into_iter().map(|post| post.handle);
-            duties.collect::<Vec<ListenerHandle>>()
+        let handles = threads.into_iter().map(|listeners| {
+            let handles = listeners.into_iter().map(|listener| listener.handle);
+            handles.collect::<Vec<ListenerHandle>>()
         });
-        (roster, duties.last().unwrap())
+        (set, handles.last().unwrap())
     }
 
-    fn follow(roster: &mut ListenerSet, tunnels: &[&str]) -> String {
+    fn follow(set: &mut ListenerSet, tunnels: &[&str]) -> String {
         let mut threads = Vec::new();
-        let register = |posts| {
-            threads = posts;
+        let register = |listeners| {
+            threads = listeners;
             Ok(())
         };
-        let change = roster
-            .follow::<Paper, _>(&config(tunnels), register)
-            .unwrap();
-        for posts in threads {
-            let opened: Vec<String> = posts
+        let change = set.follow::<Paper, _>(&config(tunnels), register).unwrap();
+        for listeners in threads {
+            let opened: Vec<String> = listeners
                 .iter()
-                .map(|post| post.listening.0.to_string())
+                .map(|listener| listener.listening.0.to_string())
                 .collect();
             assert_eq!(opened, change.opened, "each thread has its own");
-            assert!(posts
+            assert!(listeners
                 .iter()
-                .all(|post| post.handle.settings().limits.is_some()));
-            assert!(posts.iter().all(|post| has_begun(&post.handle)));
+                .all(|listener| listener.handle.settings().limits.is_some()));
+            assert!(listeners.iter().all(|listener| has_begun(&listener.handle)));
         }
         assert_eq!(
             change.lines.len(),
@@ -468,18 +470,18 @@ mod tests {
 
     #[test]
     fn what_is_wanted_again_keeps_its_sockets() {
-        let (mut roster, duties) = open(&["1:a:1", "2:b:2", "3:c:3", "0:d:4"]);
-        let told = follow(&mut roster, &["5:e:5", "0:d:4", "2:f:6", "1:a:1"]);
+        let (mut set, handles) = open(&["1:a:1", "2:b:2", "3:c:3", "0:d:4"]);
+        let told = follow(&mut set, &["5:e:5", "0:d:4", "2:f:6", "1:a:1"]);
         assert_eq!(
             told,
             "opened 127.0.0.1:5; changed 127.0.0.1:2; closed 127.0.0.1:3; kept 2"
         );
-        let destinations: Vec<String> = duties.iter().map(destination).collect();
+        let destinations: Vec<String> = handles.iter().map(destination).collect();
         assert_eq!(destinations, ["a:1", "f:6", "c:3", "d:4"]);
-        let over: Vec<bool> = duties.iter().map(is_over).collect();
+        let over: Vec<bool> = handles.iter().map(is_over).collect();
         assert_eq!(over, [false, false, true, false]);
         assert!(
-            duties[0].settings().limits.is_some(),
+            handles[0].settings().limits.is_some(),
             "for those who come now"
         );
     }
@@ -487,15 +489,15 @@ mod tests {
     /// Who uses it, was told the port together with the destination.
     #[test]
     fn any_port_is_for_one_destination() {
-        let (mut roster, duties) = open(&["0:a:1", "0:b:2"]);
-        let told = follow(&mut roster, &["0:b:2", "0:c:3"]);
+        let (mut set, handles) = open(&["0:a:1", "0:b:2"]);
+        let told = follow(&mut set, &["0:b:2", "0:c:3"]);
         assert!(
             told.ends_with("; kept 1") && !told.contains("changed"),
             "{}",
             told
         );
-        assert!(is_over(&duties[0]) && !is_over(&duties[1]));
-        assert_eq!(destination(&duties[1]), "b:2");
+        assert!(is_over(&handles[0]) && !is_over(&handles[1]));
+        assert_eq!(destination(&handles[1]), "b:2");
     }
 
     /// Who may come was one value for all, and what is done for them another: between the two
@@ -504,7 +506,7 @@ mod tests {
     fn at_no_moment_is_a_stranger_asked_for_nothing() {
         let by_user = &["-D", "*:1", "--dynamic-user", "joe:x"][..];
         let by_address = &["-D", "*:1", "--allow-from", "10.0.0.0/8"][..];
-        let (mut roster, duties) = open(by_user);
+        let (mut set, handles) = open(by_user);
         let serves_strangers = |handle: &ListenerHandle| {
             let settings = handle.settings();
             let guests = match &settings.kind {
@@ -516,7 +518,7 @@ mod tests {
             let asked = guests.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
             settings.acl.admits(&stranger) && matches!(asked, HandshakeStep::ConnectRequest(_))
         };
-        let (handle, (tell, told)) = (duties[0].clone(), mpsc::channel::<()>());
+        let (handle, (tell, told)) = (handles[0].clone(), mpsc::channel::<()>());
         let watching = thread::spawn(move || {
             (0..20_000).for_each(|_| assert!(!serves_strangers(&handle)));
             drop(tell);
@@ -524,7 +526,7 @@ mod tests {
         let (by_address, by_user) = (config(by_address), config(by_user));
         while told.try_recv() == Err(TryRecvError::Empty) {
             for config in &[&by_address, &by_user] {
-                roster.follow::<Paper, _>(config, |_| Ok(())).unwrap();
+                set.follow::<Paper, _>(config, |_| Ok(())).unwrap();
             }
         }
         watching.join().unwrap();
@@ -532,43 +534,43 @@ mod tests {
 
     #[test]
     fn a_bind_that_fails_changes_nothing() {
-        let (mut roster, duties) = open(&["1:a:1", "2:b:2"]);
+        let (mut set, handles) = open(&["1:a:1", "2:b:2"]);
         let wrong = config(&["1:c:3", "4:d:4", "9:e:5"]);
-        let failed = roster.follow::<Paper, _>(&wrong, |_| unreachable!("one can't be bound"));
+        let failed = set.follow::<Paper, _>(&wrong, |_| unreachable!("one can't be bound"));
         let text = failed.unwrap_err().to_string();
         assert!(
             text.starts_with("cannot listen on 127.0.0.1:9 for e:5: "),
             "{}",
             text
         );
-        assert_eq!(destination(&duties[0]), "a:1");
-        assert!(!duties.iter().any(is_over));
-        assert_eq!(follow(&mut roster, &["1:a:1", "2:b:2"]), "kept 2");
+        assert_eq!(destination(&handles[0]), "a:1");
+        assert!(!handles.iter().any(is_over));
+        assert_eq!(follow(&mut set, &["1:a:1", "2:b:2"]), "kept 2");
     }
 
     /// The other threads, and whoever had reloaded, took it for open.
     #[test]
     fn a_thread_that_cannot_watch_a_new_listener_changes_nothing() {
-        let (mut roster, duties) = open(&["1:a:1", "2:b:2"]);
+        let (mut set, handles) = open(&["1:a:1", "2:b:2"]);
         let mut new = Vec::new();
-        let failed = roster.follow::<Paper, _>(&config(&["1:c:3", "4:d:4"]), |threads| {
-            let posts = threads.into_iter().flatten();
-            new = posts.map(|post| post.handle).collect();
+        let failed = set.follow::<Paper, _>(&config(&["1:c:3", "4:d:4"]), |threads| {
+            let listeners = threads.into_iter().flatten();
+            new = listeners.map(|listener| listener.handle).collect();
             Err(Error::usage("no room"))
         });
         assert_eq!(failed.unwrap_err().to_string(), "no room");
         assert_eq!(new.len(), 2);
         assert!(new.iter().all(is_over) && !new.iter().any(has_begun));
-        assert_eq!(destination(&duties[0]), "a:1");
-        assert!(!duties.iter().any(is_over));
-        assert_eq!(follow(&mut roster, &["1:a:1", "2:b:2"]), "kept 2");
+        assert_eq!(destination(&handles[0]), "a:1");
+        assert!(!handles.iter().any(is_over));
+        assert_eq!(follow(&mut set, &["1:a:1", "2:b:2"]), "kept 2");
     }
 
     #[test]
     fn a_place_that_is_written_in_another_way_is_the_same() {
-        let (mut roster, duties) = open(&["1:a:1", "localhost:2:b:2"]);
-        let told = follow(&mut roster, &["localhost:1:a:1", "127.0.0.1:2:c:3"]);
+        let (mut set, handles) = open(&["1:a:1", "localhost:2:b:2"]);
+        let told = follow(&mut set, &["localhost:1:a:1", "127.0.0.1:2:c:3"]);
         assert_eq!(told, "changed 127.0.0.1:2; kept 1");
-        assert!(!duties.iter().any(is_over));
+        assert!(!handles.iter().any(is_over));
     }
 }
