@@ -8,7 +8,7 @@
 use std::fmt::Debug;
 
 use ptunnel::config::HostPort;
-use ptunnel::proto::{Decoded, HeadReader, Inbound, Malformed, Request, Response, HEAD_LIMIT};
+use ptunnel::proto::{Decoded, HeadReader, ConnectHead, Malformed, Request, Response, HEAD_LIMIT};
 
 /// A limit that inputs of a fuzzer reach.
 const NARROW: usize = 64;
@@ -134,9 +134,9 @@ pub fn destination(destination: &HostPort) {
 }
 
 /// What a proxy reads of our request: one head, and nothing behind it.
-pub fn asked(request: &Request) -> Inbound {
+pub fn asked(request: &Request) -> ConnectHead {
     let bytes = request.encode();
-    match Inbound::decode(&bytes, usize::MAX) {
+    match ConnectHead::decode(&bytes, usize::MAX) {
         Ok(Decoded::Complete(inbound, length)) if length == bytes.len() => {
             assert_eq!(inbound.method, "CONNECT");
             inbound

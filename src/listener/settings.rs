@@ -81,7 +81,7 @@ impl ListenerHandle {
         handle
     }
 
-    /// One that waits for [`begin`](ListenerHandle::begin): until then no client is accepted.
+    /// One that waits for [`start`](ListenerHandle::start): until then no client is accepted.
     pub fn pending(settings: impl Into<ListenerSettings>) -> ListenerHandle {
         ListenerHandle {
             shared: Arc::new(Mutex::new(HandleState {

@@ -1,7 +1,7 @@
 //! `--test`: tests the path to each destination, and prints each step with its time, and advice when
 //! one fails.
 //!
-//! - `probe`: opens a path step by step, over `dial` and `stream`, for an [`Observer`] of its steps.
+//! - `probe`: opens a path step by step, over `dial` and `stream`, for an `Observer` of its steps.
 //! - `transcript`: the observer that prints; `advice`: what to try after an error.
 //!
 //! Plain blocking code, the same beside every engine. Must not hold what a request or a reply means

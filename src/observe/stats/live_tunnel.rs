@@ -61,7 +61,7 @@ impl ByteRecorder for () {
     fn note(&self, _: Traffic) {}
 }
 
-/// Records into a [`LiveTunnel`]: two plain stores, no atomic addition.
+/// Records into a `LiveTunnel`: two plain stores, no atomic addition.
 #[derive(Debug)]
 pub struct TunnelBytes(pub(super) Arc<LiveTunnel>);
 

@@ -1,7 +1,7 @@
 //! Counters of each listener's clients, for `--status`.
 //!
 //! Holds counters and the live tunnels; must not hold their presentation, which is
-//! [`status`](crate::observe::status)'s. Written by [`access_log`](crate::observe::access_log), when a client connects,
+//! `status`'s. Written by [`access_log`](crate::observe::access_log), when a client connects,
 //! when its tunnel opens and when it ends, and by the relay, through a [`TunnelBytes`]. Without
 //! `--status` there are no [`Stats`], and a relay is built without a recorder.
 
