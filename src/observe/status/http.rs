@@ -4,13 +4,15 @@
 //! kernel's queue; they don't wait long, because a client that sends no request is disconnected,
 //! and sooner while many are connected.
 
+use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{json, metrics, spawn, Status};
+use super::{json, metrics, Status};
 use crate::observe::diagnose::{DeadlineStream, Stream};
 use crate::proto::{ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
 
@@ -39,9 +41,8 @@ const LINGER_BYTES: u64 = 64 * 1024;
 
 /// Accepts and serves connections; never returns.
 pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
-    let limit = Arc::new(ThreadLimit::default());
+    let mut threads = Threads::new();
     loop {
-        let permit = ThreadPermit::wait(&limit);
         let socket = match listener.accept() {
             Ok((socket, _)) => socket,
             Err(_) => {
@@ -49,53 +50,79 @@ pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
                 continue;
             }
         };
+        threads.wait();
+        let request_timeout = if threads.running.len() >= MAX_THREADS / 2 {
+            CROWDED_REQUEST_TIMEOUT
+        } else {
+            REQUEST_TIMEOUT
+        };
         let status = status.clone();
-        // Without a thread the connection is closed.
-        let _ = spawn("status-client", move || {
-            let _ = serve_one(socket, permit.request_timeout(), &status);
+        threads.spawn(move || {
+            let _ = serve_one(socket, request_timeout, &status);
         });
     }
 }
 
-/// The number of threads that serve a client, at most [`MAX_THREADS`].
-#[derive(Default)]
-struct ThreadLimit {
-    count: Mutex<usize>,
-    /// A thread has ended.
-    ended: Condvar,
+/// The threads that serve a client, at most [`MAX_THREADS`].
+struct Threads {
+    running: HashMap<u64, JoinHandle<()>>,
+    next: u64,
+    ended: Sender<u64>,
+    endings: Receiver<u64>,
 }
 
-impl ThreadLimit {
-    fn lock(&self) -> MutexGuard<'_, usize> {
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+/// Reports the end of a thread when it is dropped, so that a panic is an end as well.
+struct ThreadEnding(u64, Sender<u64>);
+
+impl Drop for ThreadEnding {
+    fn drop(&mut self) {
+        let _ = self.1.send(self.0);
     }
 }
 
-/// The right to one of the threads, until it is dropped.
-struct ThreadPermit(Arc<ThreadLimit>);
-
-impl ThreadPermit {
-    /// Blocks while all threads are taken.
-    fn wait(limit: &Arc<ThreadLimit>) -> ThreadPermit {
-        let all_taken = |count: &mut usize| *count == MAX_THREADS;
-        let count = limit.ended.wait_while(limit.lock(), all_taken);
-        *count.unwrap_or_else(PoisonError::into_inner) += 1;
-        ThreadPermit(limit.clone())
-    }
-
-    fn request_timeout(&self) -> Duration {
-        if *self.0.lock() > MAX_THREADS / 2 {
-            CROWDED_REQUEST_TIMEOUT
-        } else {
-            REQUEST_TIMEOUT
+impl Threads {
+    fn new() -> Threads {
+        let (ended, endings) = mpsc::channel();
+        Threads {
+            running: HashMap::new(),
+            next: 0,
+            ended,
+            endings,
         }
     }
-}
 
-impl Drop for ThreadPermit {
-    fn drop(&mut self) {
-        *self.0.lock() -= 1;
-        self.0.ended.notify_one();
+    /// Blocks while all threads are taken. Joins those that have ended: until then the system still
+    /// counts them.
+    fn wait(&mut self) {
+        loop {
+            let ended = if self.running.len() == MAX_THREADS {
+                self.endings.recv().ok()
+            } else {
+                self.endings.try_recv().ok()
+            };
+            let number = match ended {
+                Some(number) => number,
+                None => return,
+            };
+            // None if it couldn't be spawned. A panic has been logged.
+            let _ = self.running.remove(&number).map(JoinHandle::join);
+        }
+    }
+
+    /// Runs `work` on a new thread. Without a thread it is dropped, which closes the connection.
+    fn spawn(&mut self, work: impl FnOnce() + Send + 'static) {
+        let number = self.next;
+        self.next += 1;
+        let ending = ThreadEnding(number, self.ended.clone());
+        let thread = thread::Builder::new()
+            .name("status-client".into())
+            .spawn(move || {
+                let _ending = ending;
+                work();
+            });
+        if let Ok(thread) = thread {
+            self.running.insert(number, thread);
+        }
     }
 }
 
