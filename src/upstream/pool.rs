@@ -69,7 +69,7 @@ impl ProxyPool {
     pub(super) fn paths(self: &Arc<ProxyPool>, is_observer: bool) -> Vec<UpstreamPath> {
         let order = self.order(!is_observer, self.route.now()).into_iter();
         let mut paths: Vec<UpstreamPath> = order
-            .map(|index| UpstreamPath::through(self.chain(index)))
+            .map(|(_, index)| UpstreamPath::through(self.chain(index)))
             .collect();
         if let Some(count) = self.direct_after {
             paths.insert(count, UpstreamPath::DIRECTLY);
@@ -92,8 +92,9 @@ impl ProxyPool {
 
     /// Returns the indices of the proxies in the order of attempts: the configured one, but proxies
     /// that failed lately last, and among these the one that worked before the others. No proxy
-    /// moves past the destination.
-    fn order(&self, takes_turn: bool, now: u64) -> Vec<usize> {
+    /// moves past the destination. Each comes with its rank: a list without would be one more
+    /// allocation a tunnel.
+    fn order(&self, takes_turn: bool, now: u64) -> Vec<(u8, usize)> {
         loop {
             let in_use = self.in_use.load(Ordering::Relaxed);
             let rank = |(index, proxy): (usize, &Arc<PooledProxy>)| {
@@ -112,7 +113,7 @@ impl ProxyPool {
                 _ => ranked.first().filter(|_| takes_turn),
             };
             if first.map_or(true, |(_, index)| self.proxies[*index].may_be_first(now)) {
-                return ranked.into_iter().map(|(_, index)| index).collect();
+                return ranked;
             }
         }
     }
@@ -237,7 +238,8 @@ mod tests {
     }
 
     fn order(pool: &ProxyPool, takes_turn: bool, now: u64) -> Vec<usize> {
-        pool.order(takes_turn, now)
+        let order = pool.order(takes_turn, now).into_iter();
+        order.map(|(_, index)| index).collect()
     }
 
     #[test]
