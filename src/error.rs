@@ -18,7 +18,7 @@ use crate::proto::{Hint, Malformed, Refusal};
 /// Anything that ends a tunnel before it stands, or the program before it serves.
 #[derive(Debug)]
 pub struct Error {
-    /// Boxed: no future shall weigh what it hardly ever fails with.
+    /// Boxed, so that futures stay small: errors are rare.
     kind: Box<Kind>,
     cause: Option<Box<dyn error::Error + Send + Sync>>,
     /// The tunnel that it was about.

@@ -272,7 +272,7 @@ impl Route {
     }
 }
 
-/// What the program shall do, all of it.
+/// The whole configuration of the program, validated.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The tunnels, in the order they were given.

@@ -132,7 +132,7 @@ impl<T, E> Future for BlockingWork<T, E> {
     }
 }
 
-/// Addresses in the order in which they shall be tried; never none of them.
+/// Addresses in the order of attempts, at least one.
 ///
 /// Dropping it abandons the look-up; one that is under way ends by itself.
 #[must_use = "futures do nothing unless polled"]

@@ -151,7 +151,7 @@ impl Engine {
     ) -> impl Future<Item = Failover, Error = Error> {
         let limit = question.limit(&self.settings().timeouts);
         let asked = question.clone();
-        // Clients who come meanwhile shall not take the last descriptor.
+        // Keeps a descriptor back from new clients.
         let spare = self.handle().spare().ok();
         let answer = self
             .settings()
@@ -323,7 +323,7 @@ impl Engine {
         either.map(|(item, _)| item).map_err(|(error, _)| error)
     }
 
-    /// Looks the target up, where the proxy shall be asked for an address.
+    /// Looks the target up if the proxy takes addresses only.
     fn locate(&self, hop: Hop, target: &HostPort) -> impl Future<Item = Hop, Error = Error> {
         let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
         let found = self.settings().resolver.lookup(target, hop.family());
@@ -400,14 +400,14 @@ pub(super) fn boxed<T>(
 /// The opening of a way, for as long as its client is there.
 ///
 /// Resolves to the client and what `open` resolves to; to the client's error alone, such as a
-/// reset, when that comes first: a proxy that hangs shall not hold what nobody waits for. Nothing
+/// reset, when that comes first: a proxy that hangs must not hold resources that no client waits for. Nothing
 /// is read from the client, and its mere end (FIN) ends nothing: who has said all waits for the
 /// answer. Both are dropped with the future.
 #[must_use = "futures do nothing unless polled"]
 pub struct AbortOnReset<C, T> {
     client: Option<C>,
     scope: LogScope,
-    /// Boxed: an idle tunnel shall not weigh what opening it took.
+    /// Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
     open: Box<dyn Future<Item = T, Error = Error>>,
 }
 

@@ -192,7 +192,7 @@ struct Watchdog {
 }
 
 impl Heartbeat {
-    /// How often the loop shall beat: twice within what the manager allows. `None` is never.
+    /// The interval of the loop's heartbeats: half of the manager's limit. `None` if it set no limit.
     pub fn period(&self) -> Option<Duration> {
         self.watchdog.as_ref().map(|watchdog| watchdog.period)
     }

@@ -46,7 +46,7 @@ impl<E: Placed> Wheel<E> {
         self.held == 0
     }
 
-    /// Adds what [`due`](Wheel::due) shall find at the first of its times from `time` on, or
+    /// Adds an entry that [`due`](Wheel::due) finds at the first of its times from `time` on, or
     /// before.
     pub(super) fn put(&mut self, entry: Rc<E>, time: u64) {
         // Never behind: only what lies ahead is reached.

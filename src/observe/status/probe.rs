@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::Timeouts;
 use crate::observe::diagnose::{Observer, Probe};
-use crate::os::semaphore::Turn;
+use crate::os::semaphore::SlotPermit;
 use crate::text::seconds::Took;
 use crate::upstream::Tunnel;
 
@@ -37,7 +37,7 @@ impl Observer for NoObserver {}
 impl Prober {
     /// Returns whether the tunnel can be opened, now or within the last [`RESULT_AGE`].
     pub(super) fn probe(&self, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
-        let _permit = Turn::take(&self.waiting, MAX_WAITING)
+        let _permit = SlotPermit::take(&self.waiting, MAX_WAITING)
             .ok_or("a probe is under way, and others wait for it already")?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((when, result)) = &*last {

@@ -135,7 +135,7 @@ impl Events {
         let has = |bits: c_int| event.events & bits as u32 != 0;
         Event {
             token: event.u64,
-            // An error is read or written out of the socket: both directions shall try.
+            // An error is read or written out of the socket: both directions must try.
             readable: has(libc::EPOLLIN
                 | libc::EPOLLPRI
                 | libc::EPOLLRDHUP

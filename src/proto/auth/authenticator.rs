@@ -46,7 +46,7 @@ enum Sent {
     NtlmAnswer,
 }
 
-/// What the next request shall hold.
+/// What the next request must contain.
 pub(in crate::proto) struct Answer {
     /// The value of `Proxy-Authorization`.
     pub(in crate::proto) value: Secret,
@@ -138,7 +138,7 @@ impl Authenticator {
             Sent::Digest(_) if !is_stale => return Err(self.refused(Scheme::Digest)),
             Sent::Digest(_) | Sent::KnownDigest(_) if repeats_again => return Err(Attempt::Stale),
             // Its nonce is of another day, or the proxy wants another scheme now. What was learnt
-            // stays until something else is taken: nobody shall fall back to Basic meanwhile.
+            // stays until something else is taken: no fallback to Basic meanwhile.
             _ => {}
         }
         if self.answers == ANSWERS {

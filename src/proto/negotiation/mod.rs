@@ -71,7 +71,7 @@ impl fmt::Display for AuthMethod {
 pub enum Outcome<S> {
     /// The tunnel, and the stream that it is.
     Granted(S),
-    /// The proxy shall be asked again, on a new connection.
+    /// The proxy must be asked again, on a new connection.
     Redial(Box<Negotiation>),
 }
 

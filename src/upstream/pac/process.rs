@@ -17,7 +17,7 @@ use super::child;
 use super::frame::{self, Kind};
 use super::interpreter::Thrown;
 use super::{host_functions, shown, LONGEST};
-use crate::os::semaphore::Turn;
+use crate::os::semaphore::SlotPermit;
 use crate::os::sys;
 
 /// One such process. Dropping it kills it.
@@ -81,17 +81,17 @@ impl Process {
         self.busy < most && matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Has it do something, and waits until then for the outcome. The turn is taken for as long as
+    /// Has it do something, and waits until then for the outcome. The permit is taken for as long as
     /// a name is looked up for it. After a failure to answer it must not be asked again.
     pub(super) fn ask(
         &mut self,
         name: &str,
         (kind, text): (Kind, &str),
         until: Instant,
-        turn: &Arc<Turn>,
+        permit: &Arc<SlotPermit>,
     ) -> Result<String, Fault> {
         let begin = Instant::now();
-        let outcome = self.converse(name, (kind, text), until, turn);
+        let outcome = self.converse(name, (kind, text), until, permit);
         self.busy += begin.elapsed();
         outcome.unwrap_or_else(|e| Err(self.failed(&e)))
     }
@@ -102,7 +102,7 @@ impl Process {
         name: &str,
         (kind, text): (Kind, &str),
         until: Instant,
-        turn: &Arc<Turn>,
+        permit: &Arc<SlotPermit>,
     ) -> io::Result<Result<String, Fault>> {
         let timed = || Timed {
             stream: &self.stream,
@@ -122,7 +122,7 @@ impl Process {
                     continue;
                 }
                 (Kind::Own, _) => host_functions::own(),
-                (Kind::Addresses, host) => addresses(host, until, turn.clone())?,
+                (Kind::Addresses, host) => addresses(host, until, permit.clone())?,
                 _ => return Err(ErrorKind::InvalidData.into()),
             };
             frame::write(timed(), Kind::Reply, &reply)?;
@@ -171,11 +171,11 @@ fn command() -> io::Result<Command> {
 }
 
 /// The addresses of a host, looked up on a thread of its own: that can't be cut short.
-fn addresses(host: String, until: Instant, turn: Arc<Turn>) -> io::Result<String> {
+fn addresses(host: String, until: Instant, permit: Arc<SlotPermit>) -> io::Result<String> {
     let (answer, answers) = mpsc::channel();
     let look_up = move || {
         let found = host_functions::addresses(&host);
-        drop(turn);
+        drop(permit);
         // Nobody may wait any more.
         let _ = answer.send(found);
     };

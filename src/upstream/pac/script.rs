@@ -13,7 +13,7 @@ use super::process::{Fault, Process};
 use super::{late, shown, LONGEST};
 use crate::config::{Host, HostPort};
 use crate::error::Error;
-use crate::os::semaphore::Turn;
+use crate::os::semaphore::SlotPermit;
 use crate::text::escape::Escaped;
 
 /// Bytes of the longest file: 1 MiB, as in browsers.
@@ -73,12 +73,12 @@ impl Script {
     }
 
     fn answer(&self, question: &str, until: Instant) -> Result<String, Fault> {
-        let turn = self.turn()?;
+        let permit = self.permit()?;
         let mut process = match self.idle_process() {
             Some(process) => process,
-            None => self.loaded(until, &turn)?,
+            None => self.loaded(until, &permit)?,
         };
-        let answer = process.ask(&self.name, (Kind::Ask, question), until, &turn);
+        let answer = process.ask(&self.name, (Kind::Ask, question), until, &permit);
         // Any other process can still be busy: dropping it kills it.
         if matches!(answer, Ok(_) | Err(Fault::Thrown(_))) {
             self.keep(process);
@@ -87,19 +87,19 @@ impl Script {
     }
 
     fn load(&self, until: Instant) -> Result<(), Fault> {
-        self.loaded(until, &self.turn()?).map(drop)
+        self.loaded(until, &self.permit()?).map(drop)
     }
 
     /// Starts a process and loads the script in it.
-    fn loaded(&self, until: Instant, turn: &Arc<Turn>) -> Result<Process, Fault> {
+    fn loaded(&self, until: Instant, permit: &Arc<SlotPermit>) -> Result<Process, Fault> {
         let mut process = Process::start()?;
-        process.ask(&self.name, (Kind::Load, &self.text), until, turn)?;
+        process.ask(&self.name, (Kind::Load, &self.text), until, permit)?;
         Ok(process)
     }
 
-    fn turn(&self) -> Result<Arc<Turn>, Fault> {
-        let turn = Turn::take(&self.under_way, AT_ONCE).map(Arc::new);
-        turn.ok_or(Fault::Busy)
+    fn permit(&self) -> Result<Arc<SlotPermit>, Fault> {
+        let permit = SlotPermit::take(&self.under_way, AT_ONCE).map(Arc::new);
+        permit.ok_or(Fault::Busy)
     }
 
     fn idle_process(&self) -> Option<Process> {
@@ -271,11 +271,11 @@ mod tests {
     fn calls_at_once_are_bounded() {
         let script = script("return 'DIRECT'");
         let said = || ask(&script, LONGEST);
-        let take = |_| Turn::take(&script.under_way, AT_ONCE).unwrap();
-        let mut turns: Vec<Turn> = (0..AT_ONCE).map(take).collect();
+        let take = |_| SlotPermit::take(&script.under_way, AT_ONCE).unwrap();
+        let mut permits: Vec<SlotPermit> = (0..AT_ONCE).map(take).collect();
         let busy = "64 earlier questions have not ended yet";
         assert_eq!(said(), Err(busy.into()));
-        turns.pop();
+        permits.pop();
         for _ in 0..3 {
             assert_eq!(said(), Ok("DIRECT".into()));
         }

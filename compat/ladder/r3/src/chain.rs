@@ -190,7 +190,7 @@ fn ask_in_time(
     unless(late, negotiate(stream, hop, reach_it))
 }
 
-/// Looks the target up, where the proxy shall be asked for an address: r5's, with its own limit.
+/// Looks the target up if the proxy takes addresses only: r5's lookup, with its own limit.
 fn locate(engine: &Engine, hop: Hop) -> impl Future<Item = Hop, Error = Error> {
     let engine = engine.clone();
     As01::pin(async move { engine.locate(hop).await })

@@ -27,7 +27,7 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// The addresses of a host, in the order in which they shall be tried; never none of them.
+    /// Returns the addresses of a host in the order of attempts, at least one.
     ///
     /// getaddrinfo is what the operator configured (hosts file, search list, DNS), and it blocks.
     /// Dropping this abandons a look-up, which ends by itself, and holds its thread until then.

@@ -53,7 +53,7 @@ impl<L: Connect> Engine<L> {
         C: Transport + 'static,
     {
         let destination = tunnel.destination().clone();
-        // Boxed: an idle tunnel shall not weigh what opening it took.
+        // Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
         let opening = Box::pin(unless_left(&client, session.context(), self.open(tunnel)));
         let Opened { stream, path } = match opening.await {
             Ok(opened) => opened?,
@@ -322,7 +322,7 @@ impl<L: Links> Engine<L> {
         within(limit, || question.late(limit), answer).await
     }
 
-    /// Looks the target of a hop up, where the proxy shall be asked for an address.
+    /// Looks the target of a hop up if the proxy takes addresses only.
     ///
     /// # Errors
     ///
