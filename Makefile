@@ -97,7 +97,8 @@ rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter r1,$
 # listening, shutdown, stdio, TLS. The rest of the suite tests the part that never polls, which all
 # rungs share.
 RUNG_MODULES := balancer bounds chains challenges connect demo denials dynamic forward keepalive linger listen logs \
-	mixture names passed real relay reload reply route serve shutdown socks socks4 stdio supervisor tls tls_behind unix
+	mixture names real relay reload reply route sd_notify serve shutdown socket_activation socks socks4 stdio \
+	tls tls_behind unix
 
 # $(call suite,RUNG,FILTERS...)
 suite = (set -x; PTUNNEL_BIN=$(call rung,$(1)) $(CARGO) test --release --locked --test suite -- $(2))
@@ -138,7 +139,7 @@ memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, an
 	PTUNNEL_BIN=$(MEMCHECK)/ptunnel $(CARGO) test --release --locked --test suite -- --exact \
 		names::does_not_resolve_the_proxy_at_start \
 		stdio::the_servers_end_reaches_the_output_while_the_input_stays_open \
-		passed::the_servers_end_reaches_inetds_client_while_it_goes_on \
+		socket_activation::the_servers_end_reaches_inetds_client_while_it_goes_on \
 		unix::says_where_it_listens_and_carries_both_ways
 	@if find $(MEMCHECK) -name 'log.*' -size +0 -exec cat {} + | grep .; then exit 1; fi
 

@@ -2,9 +2,9 @@
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. Real proxies, servers and clients take part in `access`, `chains`, `challenges`,
-//! `delivery`, `dynamic`, `forward`, `half_close`, `pac`, `passed`, `serve`, `socks`, `socks4`, `status`, `stdio`, `real`,
-//! `tls`, `tls_behind`, `trial` and `unix`; everywhere else the peers are scripted and live in this
-//! process.
+//! `delivery`, `dynamic`, `forward`, `half_close`, `pac`, `real`, `serve`, `socket_activation`,
+//! `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind`, `trial` and `unix`; everywhere else
+//! the peers are scripted and live in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -36,20 +36,20 @@ mod logs;
 mod mixture;
 mod names;
 mod pac;
-mod passed;
 mod real;
 mod relay;
 mod reload;
 mod reload_matrix;
 mod reply;
 mod route;
+mod sd_notify;
 mod serve;
 mod shutdown;
+mod socket_activation;
 mod socks;
 mod socks4;
 mod status;
 mod stdio;
-mod supervisor;
 mod tls;
 mod tls_behind;
 mod trial;

@@ -8,8 +8,8 @@ use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use crate::passed::launched;
 use crate::serve::{echo, granted, request};
+use crate::socket_activation::launched;
 use crate::support::process::{is_listening, listeners};
 use crate::support::program::{start_on_terminal, Output};
 use crate::support::temp::free_port;

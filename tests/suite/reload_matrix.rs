@@ -7,9 +7,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use crate::passed::launched;
 use crate::reload::Site;
 use crate::serve::{echo, request};
+use crate::socket_activation::launched;
 use crate::support::process::{listener_at, listeners};
 use crate::support::temp::free_port;
 use crate::support::{Peer, Ptunnel, TempDir, PATIENCE};
