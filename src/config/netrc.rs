@@ -6,11 +6,11 @@ use crate::error::Error;
 /// Machines, with users and passwords, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netrc {
-    entries: Vec<Entry>,
+    entries: Vec<NetrcEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct NetrcEntry {
     /// `None` is every machine.
     machine: Option<String>,
     user: Option<String>,
@@ -25,9 +25,9 @@ impl Netrc {
     /// What is wrong, and in which line; never a password.
     pub fn read(text: &str) -> Result<Netrc, Error> {
         let mut words = Words::new(text);
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<NetrcEntry> = Vec::new();
         while let Some(keyword) = words.keyword() {
-            let entry = |machine| Entry {
+            let entry = |machine| NetrcEntry {
                 machine,
                 user: None,
                 password: None,
@@ -71,7 +71,7 @@ impl Netrc {
     pub fn find(&self, host: &Host, user: Option<&str>) -> Option<Login> {
         let host = host.to_string();
         let host = host.trim_matches(&['[', ']'][..]);
-        let is_it = |entry: &&Entry| {
+        let is_it = |entry: &&NetrcEntry| {
             let machine = entry.machine.as_deref();
             machine.map_or(true, |name| name.eq_ignore_ascii_case(host))
                 && (user.is_none() || entry.user.as_deref() == user)

@@ -145,13 +145,13 @@ impl<S: Transport> Transport for Forwarding<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::io::mock_io::{Script, Step};
+    use crate::engine::io::mock_io::{Action, MockStream};
     use crate::proto::Forward;
 
     const HEAD: &[u8] = b"POST http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
 
     /// A stream for one request over this one, and the head that it takes first.
-    fn forwarding_to(stream: Script) -> (Forwarding<Script>, Vec<u8>) {
+    fn forwarding_to(stream: MockStream) -> (Forwarding<MockStream>, Vec<u8>) {
         let Forward { head, passage, .. } = Forward::rewrite(HEAD).unwrap();
         (Forwarding::new(stream, passage), head)
     }
@@ -168,7 +168,7 @@ mod tests {
     /// Another request came behind the first one, and went to its destination, too.
     #[test]
     fn what_is_behind_the_request_is_swallowed() {
-        let stream = Script::new(vec![Step::Bytes(OK.to_vec())], Vec::new());
+        let stream = MockStream::new(vec![Action::Bytes(OK.to_vec())], Vec::new());
         let seen = stream.seen();
         let (mut forwarding, head) = forwarding_to(stream);
         let all = [&head[..], b"abcde", b"GET /"].concat();
@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn reads_end_behind_the_reply() {
         let reads = vec![
-            Step::Bytes([OK, b"HTTP/1.1 200 OK\r\n\r\n"].concat()),
-            Step::Fail(io::ErrorKind::ConnectionReset),
+            Action::Bytes([OK, b"HTTP/1.1 200 OK\r\n\r\n"].concat()),
+            Action::Fail(io::ErrorKind::ConnectionReset),
         ];
-        let stream = Script::new(reads, Vec::new());
+        let stream = MockStream::new(reads, Vec::new());
         let seen = stream.seen();
         let (mut forwarding, head) = forwarding_to(stream);
         forwarding
@@ -206,9 +206,9 @@ mod tests {
     /// It has answered before the request was complete, and closed the connection.
     #[test]
     fn a_server_that_takes_no_more_of_a_request_takes_no_reply_away() {
-        let reads = vec![Step::Bytes(OK.to_vec())];
-        let writes = vec![Step::Take(999), Step::Fail(io::ErrorKind::BrokenPipe)];
-        let (mut forwarding, head) = forwarding_to(Script::new(reads, writes));
+        let reads = vec![Action::Bytes(OK.to_vec())];
+        let writes = vec![Action::Take(999), Action::Fail(io::ErrorKind::BrokenPipe)];
+        let (mut forwarding, head) = forwarding_to(MockStream::new(reads, writes));
         forwarding.write_all(&head).unwrap();
         assert_eq!(rest(&mut forwarding), CLOSED);
         assert_eq!(forwarding.write(b"ab").unwrap(), 2);
@@ -218,8 +218,8 @@ mod tests {
 
     #[test]
     fn a_reply_that_can_not_be_read_is_an_error_behind_a_502() {
-        let (mut forwarding, _) = forwarding_to(Script::new(
-            vec![Step::Bytes(b"220 mail\r\n".to_vec())],
+        let (mut forwarding, _) = forwarding_to(MockStream::new(
+            vec![Action::Bytes(b"220 mail\r\n".to_vec())],
             Vec::new(),
         ));
         let mut got = Vec::new();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     /// A stream that was read to its last byte, or believes so.
-    struct Drained(Script);
+    struct Drained(MockStream);
 
     impl Read for Drained {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -272,8 +272,8 @@ mod tests {
     #[test]
     fn a_short_read_of_what_was_kept_says_nothing_of_the_stream() {
         let head = b"HTTP/1.1 200 OK\r\n\r\n";
-        let reads = vec![Step::Bytes([&head[..], b"abcd"].concat())];
-        let stream = Drained(Script::new(reads, Vec::new()));
+        let reads = vec![Action::Bytes([&head[..], b"abcd"].concat())];
+        let stream = Drained(MockStream::new(reads, Vec::new()));
         let request = Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
         let mut forwarding = Forwarding::new(stream, request.passage);
         let mut buffer = [0; 22];
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn the_end_of_half_a_request_is_passed_on() {
         for length in &[0, 1, 4] {
-            let stream = Script::new(Vec::new(), Vec::new());
+            let stream = MockStream::new(Vec::new(), Vec::new());
             let seen = stream.seen();
             let (mut forwarding, head) = forwarding_to(stream);
             forwarding.write_all(&head).unwrap();
@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn a_short_write_is_resumed_where_it_stopped() {
-        let writes = vec![Step::Take(7), Step::Fail(io::ErrorKind::WouldBlock)];
-        let stream = Script::new(Vec::new(), writes);
+        let writes = vec![Action::Take(7), Action::Fail(io::ErrorKind::WouldBlock)];
+        let stream = MockStream::new(Vec::new(), writes);
         let seen = stream.seen();
         let (mut forwarding, head) = forwarding_to(stream);
         let all = [&head[..], b"abcdefgh"].concat();
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_reset_is_the_streams() {
-        let stream = Script::new(Vec::new(), Vec::new());
+        let stream = MockStream::new(Vec::new(), Vec::new());
         let seen = stream.seen();
         let (mut forwarding, _) = forwarding_to(stream);
         forwarding.reset();
@@ -325,7 +325,7 @@ mod tests {
     fn a_broken_chunk_is_an_error() {
         let head = b"POST http://a/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
         let Forward { head, passage, .. } = Forward::rewrite(head).unwrap();
-        let stream = Script::new(Vec::new(), Vec::new());
+        let stream = MockStream::new(Vec::new(), Vec::new());
         let mut forwarding = Forwarding::new(stream, passage);
         forwarding.write_all(&head).unwrap();
         let broken = forwarding.write(b"x").unwrap_err();

@@ -191,19 +191,19 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::io::mock_io::{drive, Script, Step as Wire};
+    use crate::engine::io::mock_io::{drive, Action, MockStream};
 
     const GREETING: &[u8] = &[5, 1, 0];
     const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
-    fn handshake(stream: Script) -> ReadHandshake<Script> {
+    fn handshake(stream: MockStream) -> ReadHandshake<MockStream> {
         ReadHandshake::new(stream, InboundHandshake::default())
     }
 
     #[test]
     fn a_request_can_come_byte_by_byte() {
         let all = [GREETING, REQUEST].concat();
-        let stream = Script::saying(all.iter().map(|byte| [*byte]));
+        let stream = MockStream::saying(all.iter().map(|byte| [*byte]));
         let seen = stream.seen();
         let (client, request) = drive(handshake(stream)).unwrap();
         assert_eq!(request.unwrap().destination.to_string(), "example.org:22");
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_request_can_come_at_once_and_what_follows_is_kept() {
         let all = [GREETING, REQUEST, b"early"].concat();
-        let stream = Script::saying(vec![all]);
+        let stream = MockStream::saying(vec![all]);
         let (client, request) = drive(handshake(stream)).unwrap();
         assert_eq!(request.unwrap().destination.to_string(), "example.org:22");
         assert_eq!(client.front(), b"early");
@@ -223,12 +223,12 @@ mod tests {
     #[test]
     fn an_answer_is_resumed_where_it_stopped() {
         let reads = vec![
-            Wire::Bytes(GREETING.to_vec()),
-            Wire::Wait,
-            Wire::Bytes(REQUEST.to_vec()),
+            Action::Bytes(GREETING.to_vec()),
+            Action::Wait,
+            Action::Bytes(REQUEST.to_vec()),
         ];
-        let writes = vec![Wire::Wait, Wire::Take(1), Wire::Wait, Wire::Take(1)];
-        let stream = Script::new(reads, writes);
+        let writes = vec![Action::Wait, Action::Take(1), Action::Wait, Action::Take(1)];
+        let stream = MockStream::new(reads, writes);
         let seen = stream.seen();
         assert!(drive(handshake(stream)).unwrap().1.is_ok());
         assert_eq!(seen.borrow().written, [5, 0]);
@@ -238,7 +238,7 @@ mod tests {
     fn a_client_that_ends_without_a_request_has_left() {
         let half = [GREETING, &REQUEST[..7]].concat();
         for said in &[&b""[..], GREETING, &half, b"CONNECT a:1 HTTP/1.1\r\n"] {
-            let stream = Script::saying(vec![said]);
+            let stream = MockStream::saying(vec![said]);
             let error = drive(handshake(stream)).map(drop).unwrap_err();
             assert!(error.is_departure(), "{}", error);
         }

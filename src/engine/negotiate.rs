@@ -4,7 +4,7 @@ use futures::future::{self, Either};
 use futures::Future;
 use log::debug;
 
-use super::session::boxed;
+use super::session::{boxed, BoxFuture};
 use super::{secure, Connect};
 use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::Error;
@@ -78,7 +78,11 @@ where
 }
 
 /// The same on another connection.
-fn ask_again<S, R, F>(negotiation: Negotiation, hop: Hop, reach: R) -> Asking<S>
+fn ask_again<S, R, F>(
+    negotiation: Negotiation,
+    hop: Hop,
+    reach: R,
+) -> BoxFuture<Rewind<Upstream<S>>>
 where
     S: Transport + 'static,
     R: Fn() -> F + 'static,
@@ -89,6 +93,3 @@ where
         Err(e) => Either::B(future::err(Error::redial(hop.peer(), e))),
     }))
 }
-
-/// See [`ask_again`].
-type Asking<S> = Box<dyn Future<Item = Rewind<Upstream<S>>, Error = Error>>;

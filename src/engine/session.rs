@@ -77,10 +77,7 @@ impl Engine {
         opened: Opened,
         session: ClientSession,
         destination: impl Into<Destination>,
-    ) -> Either<
-        Box<dyn Future<Item = SessionSummary, Error = Error>>,
-        impl Future<Item = SessionSummary, Error = Error>,
-    > {
+    ) -> Either<BoxFuture<SessionSummary>, impl Future<Item = SessionSummary, Error = Error>> {
         let line = session.opened(destination, opened.path);
         // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
         // made of its types: its parts would be shared, and no longer inlined.
@@ -217,7 +214,8 @@ impl Engine {
         way: &ProxyChain,
         hops: usize,
         tunnel: &Tunnel,
-    ) -> Either<impl Future<Item = Rewind<Upstream>, Error = Error>, Reach> {
+    ) -> Either<impl Future<Item = Rewind<Upstream>, Error = Error>, BoxFuture<Rewind<Upstream>>>
+    {
         match hops.checked_sub(1) {
             None => Either::A(self.dial_proxy(way).map(bare)),
             Some(last) => Either::B(Box::new(self.ask_last(way, last, tunnel))),
@@ -383,17 +381,15 @@ impl Engine {
     }
 }
 
-/// See [`reach`](Engine::reach).
-type Reach = Box<dyn Future<Item = Rewind<Upstream>, Error = Error>>;
+/// A future that is boxed: part of itself, or rare.
+pub(super) type BoxFuture<T> = Box<dyn Future<Item = T, Error = Error>>;
 
 fn bare(socket: Socket) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 
 /// What is rare, so that it takes no room in every tunnel.
-pub(super) fn boxed<T>(
-    rare: impl Future<Item = T, Error = Error> + 'static,
-) -> Box<dyn Future<Item = T, Error = Error>> {
+pub(super) fn boxed<T>(rare: impl Future<Item = T, Error = Error> + 'static) -> BoxFuture<T> {
     Box::new(rare)
 }
 
@@ -408,7 +404,7 @@ pub struct AbortOnReset<C, T> {
     client: Option<C>,
     scope: LogScope,
     /// Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
-    open: Box<dyn Future<Item = T, Error = Error>>,
+    open: BoxFuture<T>,
 }
 
 impl<C: Transport, T> AbortOnReset<C, T> {

@@ -37,7 +37,7 @@ pub fn pump(
     close_stdout: impl FnOnce(bool) + Send + 'static,
     on_failure: impl FnOnce() + Send + 'static,
 ) -> io::Result<Pump> {
-    let failures = Failures(Arc::new(Mutex::new(Shared {
+    let failures = Failures(Arc::new(Mutex::new(FirstFailure {
         first: None,
         on_failure: Some(Box::new(on_failure)),
     })));
@@ -109,9 +109,9 @@ impl error::Error for Failure {
 
 /// What has failed, for both copies. Keeps `on_failure` for as long as the pump is there.
 #[derive(Clone)]
-struct Failures(Arc<Mutex<Shared>>);
+struct Failures(Arc<Mutex<FirstFailure>>);
 
-struct Shared {
+struct FirstFailure {
     first: Option<Failure>,
     on_failure: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -125,7 +125,7 @@ impl Failures {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, FirstFailure> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

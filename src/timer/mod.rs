@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use self::wheel::{Place, Placed, Wheel};
+use self::wheel::{Position, Positioned, Wheel};
 
 /// Who waits for the time to be over.
 pub trait Wake {
@@ -30,31 +30,31 @@ impl Wake for Waker {
 
 /// A coarse clock, and those whose time it watches. Cheap to clone.
 pub struct Clock<W> {
-    shared: Rc<Shared<W>>,
+    shared: Rc<TimerParts<W>>,
 }
 
 /// Times are in nanoseconds from the origin: they last for centuries, and an entry is small.
-struct Shared<W> {
+struct TimerParts<W> {
     origin: Instant,
     period: u64,
     now: Cell<u64>,
     /// From the last tick but one to the last: longer than a period on a busy thread.
     gap: Cell<u64>,
-    watched: RefCell<Wheel<Entry<W>>>,
+    watched: RefCell<Wheel<TimerEntry<W>>>,
     /// Who ticks, while there is nothing to tick for.
     ticker: RefCell<Option<W>>,
 }
 
-struct Entry<W> {
+struct TimerEntry<W> {
     since: Cell<u64>,
     limit: Cell<u64>,
-    place: Cell<Place>,
+    position: Cell<Position>,
     waiter: RefCell<W>,
 }
 
-impl<W> Placed for Entry<W> {
-    fn place(&self) -> &Cell<Place> {
-        &self.place
+impl<W> Positioned for TimerEntry<W> {
+    fn position(&self) -> &Cell<Position> {
+        &self.position
     }
 }
 
@@ -70,7 +70,7 @@ impl<W: Wake> Clock<W> {
     pub fn new(period: Duration) -> Clock<W> {
         let period = nanoseconds(period);
         Clock {
-            shared: Rc::new(Shared {
+            shared: Rc::new(TimerParts {
                 origin: Instant::now(),
                 period,
                 now: Cell::new(0),
@@ -121,10 +121,10 @@ impl<W: Wake> Clock<W> {
             shared.now.set(now);
             ticker.wake();
         }
-        let entry = Rc::new(Entry {
+        let entry = Rc::new(TimerEntry {
             since: Cell::new(now),
             limit: Cell::new(nanoseconds(limit)),
-            place: Cell::default(),
+            position: Cell::default(),
             waiter: RefCell::new(waiter),
         });
         let end = shared.earliest_end(&entry);
@@ -136,19 +136,19 @@ impl<W: Wake> Clock<W> {
     }
 }
 
-impl<W> Shared<W> {
+impl<W> TimerParts<W> {
     fn time(&self, at: Instant) -> u64 {
         nanoseconds(at.saturating_duration_since(self.origin))
     }
 
-    fn is_over(&self, entry: &Entry<W>) -> bool {
+    fn is_over(&self, entry: &TimerEntry<W>) -> bool {
         let passed = self.now.get().saturating_sub(entry.since.get());
         // It may have moved as late as just before the tick that followed its note.
         passed >= entry.limit.get().saturating_add(self.gap.get())
     }
 
     /// No tick before it finds the entry over, unless that is restarted with a shorter limit.
-    fn earliest_end(&self, entry: &Entry<W>) -> u64 {
+    fn earliest_end(&self, entry: &TimerEntry<W>) -> u64 {
         let limit = entry.limit.get().saturating_add(self.period);
         entry.since.get().saturating_add(limit)
     }
@@ -171,7 +171,7 @@ impl<W> fmt::Debug for Clock<W> {
 
 /// A limit that is watched, until this is dropped.
 pub struct Watched<W> {
-    entry: Rc<Entry<W>>,
+    entry: Rc<TimerEntry<W>>,
     clock: Clock<W>,
 }
 
@@ -193,7 +193,7 @@ impl<W> Watched<W> {
         // A longer one is found where it lies, and put back.
         if self.entry.limit.replace(limit) > limit {
             let mut watched = shared.watched.borrow_mut();
-            let entry = watched.remove(self.entry.place.get());
+            let entry = watched.remove(self.entry.position.get());
             let end = shared.earliest_end(&entry);
             watched.put(entry, end);
         }
@@ -208,7 +208,7 @@ impl<W> Watched<W> {
 impl<W> Drop for Watched<W> {
     fn drop(&mut self) {
         let mut watched = self.clock.shared.watched.borrow_mut();
-        watched.remove(self.entry.place.get());
+        watched.remove(self.entry.position.get());
     }
 }
 

@@ -8,23 +8,23 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 /// Notes that it was woken.
 #[derive(Clone, Default)]
-struct Flag(Rc<Cell<bool>>);
+struct WakeFlag(Rc<Cell<bool>>);
 
-impl Wake for Flag {
+impl Wake for WakeFlag {
     fn wake(&self) {
         self.0.set(true);
     }
 }
 
-fn is_idle(clock: &Clock<Flag>) -> bool {
-    clock.is_idle(Flag::default)
+fn is_idle(clock: &Clock<WakeFlag>) -> bool {
+    clock.is_idle(WakeFlag::default)
 }
 
 #[test]
 fn a_limit_is_never_cut_short_and_exceeded_by_two_periods_at_most() {
     let clock = Clock::new(PERIOD);
     let start = Instant::now();
-    let watched = clock.watch(PERIOD * 5, Flag::default()); // not before the start
+    let watched = clock.watch(PERIOD * 5, WakeFlag::default()); // not before the start
     for tick in 0..=5 {
         clock.tick(start + PERIOD * tick);
     }
@@ -40,7 +40,7 @@ fn a_limit_is_never_cut_short_and_exceeded_by_two_periods_at_most() {
 fn a_late_tick_cuts_nothing_short() {
     let clock = Clock::new(PERIOD);
     let start = Instant::now();
-    let watched = clock.watch(PERIOD, Flag::default());
+    let watched = clock.watch(PERIOD, WakeFlag::default());
     clock.tick(start);
     watched.restart(PERIOD); // as late as just before the next tick
     clock.tick(start + PERIOD * 50);
@@ -51,7 +51,7 @@ fn a_late_tick_cuts_nothing_short() {
 
 #[test]
 fn what_is_dropped_is_not_watched() {
-    let (clock, flag) = (Clock::new(PERIOD), Flag::default());
+    let (clock, flag) = (Clock::new(PERIOD), WakeFlag::default());
     assert!(is_idle(&clock));
     let all: Vec<_> = (0..3).map(|_| clock.watch(PERIOD, flag.clone())).collect();
     assert!(!is_idle(&clock));
@@ -63,12 +63,12 @@ fn what_is_dropped_is_not_watched() {
 
 #[test]
 fn who_ticks_is_woken_by_the_first_that_is_watched() {
-    let (clock, ticker) = (Clock::new(PERIOD), Flag::default());
+    let (clock, ticker) = (Clock::new(PERIOD), WakeFlag::default());
     assert!(clock.is_idle(|| ticker.clone()));
     assert!(!ticker.0.get());
-    let first = clock.watch(PERIOD, Flag::default());
+    let first = clock.watch(PERIOD, WakeFlag::default());
     assert!(ticker.0.replace(false));
-    let second = clock.watch(PERIOD, Flag::default());
+    let second = clock.watch(PERIOD, WakeFlag::default());
     assert!(!ticker.0.get());
     drop((first, second));
 }
@@ -81,7 +81,7 @@ fn what_is_watched_after_a_rest_has_all_its_time() {
     thread::sleep(period * 50);
     let start = Instant::now();
     assert!(is_idle(&clock));
-    let watched = clock.watch(period * 5, Flag::default());
+    let watched = clock.watch(period * 5, WakeFlag::default());
     watched.restart(period * 5); // notes the time of the clock, which no tick has set
     clock.tick(start);
     clock.tick(start + period);
@@ -91,7 +91,7 @@ fn what_is_watched_after_a_rest_has_all_its_time() {
 #[test]
 fn a_limit_without_end_is_watched_without_end() {
     let clock = Clock::new(PERIOD);
-    let watched = clock.watch(Duration::from_secs(u64::MAX), Flag::default());
+    let watched = clock.watch(Duration::from_secs(u64::MAX), WakeFlag::default());
     for years in 1..100 {
         clock.tick(Instant::now() + Duration::from_secs(years * 31_536_000));
         assert!(!watched.is_over());
@@ -106,7 +106,7 @@ fn those_that_rest_are_hardly_looked_at() {
     let start = Instant::now();
     let limit = PERIOD * ticks * 2;
     let all: Vec<_> = (0..count)
-        .map(|_| clock.watch(limit, Flag::default()))
+        .map(|_| clock.watch(limit, WakeFlag::default()))
         .collect();
     let mut looked = 0;
     for tick in 1..=ticks {
@@ -148,7 +148,7 @@ proptest! {
     fn a_tick_wakes_all_whose_time_is_over_and_nobody_else(
         acts in prop::collection::vec(act(), 1..300)
     ) {
-        let clock: Clock<Flag> = Clock::new(PERIOD);
+        let clock: Clock<WakeFlag> = Clock::new(PERIOD);
         let mut now = Instant::now();
         let mut all = vec![None, None, None, None];
         for act in acts {
@@ -158,12 +158,12 @@ proptest! {
                     clock.tick(now);
                     for (watched, woken) in all.iter().flatten() {
                         let watched: &Watched<_> = watched;
-                        let woken: &Flag = woken;
+                        let woken: &WakeFlag = woken;
                         prop_assert_eq!(woken.0.replace(false), watched.is_over());
                     }
                 }
                 Act::IdleTimer(who, limit) => {
-                    let woken = Flag::default();
+                    let woken = WakeFlag::default();
                     let watched = clock.watch(Duration::from_millis(limit), woken.clone());
                     all[who] = Some((watched, woken));
                 }

@@ -12,14 +12,14 @@ const SLOTS: u64 = 256;
 
 /// Where an entry lies, for its removal.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Position {
     slot: u32,
     index: u32,
 }
 
-/// What knows its place.
-pub(super) trait Placed {
-    fn place(&self) -> &Cell<Place>;
+/// What knows its position.
+pub(super) trait Positioned {
+    fn position(&self) -> &Cell<Position>;
 }
 
 /// Times are in any unit, and begin with 0.
@@ -31,7 +31,7 @@ pub(super) struct Wheel<E> {
     held: usize,
 }
 
-impl<E: Placed> Wheel<E> {
+impl<E: Positioned> Wheel<E> {
     /// An empty one.
     pub(super) fn new(period: u64) -> Wheel<E> {
         Wheel {
@@ -53,7 +53,7 @@ impl<E: Placed> Wheel<E> {
         let slot = (time / self.period).max(self.reached);
         let slot = slot.min(self.reached + SLOTS - 1) % SLOTS;
         let entries = &mut self.slots[slot as usize];
-        entry.place().set(Place {
+        entry.position().set(Position {
             slot: slot as u32,
             index: entries.len() as u32,
         });
@@ -61,11 +61,11 @@ impl<E: Placed> Wheel<E> {
         self.held += 1;
     }
 
-    pub(super) fn remove(&mut self, place: Place) -> Rc<E> {
-        let entries = &mut self.slots[place.slot as usize];
-        let removed = entries.swap_remove(place.index as usize);
-        if let Some(moved) = entries.get(place.index as usize) {
-            moved.place().set(place);
+    pub(super) fn remove(&mut self, position: Position) -> Rc<E> {
+        let entries = &mut self.slots[position.slot as usize];
+        let removed = entries.swap_remove(position.index as usize);
+        if let Some(moved) = entries.get(position.index as usize) {
+            moved.position().set(position);
         }
         self.held -= 1;
         removed

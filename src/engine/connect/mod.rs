@@ -45,13 +45,6 @@ struct Talk<S> {
     sent: usize,
 }
 
-/// What a talk without a failure ends with.
-enum End {
-    /// The tunnel stands; these are the first bytes of the destination.
-    Granted(Vec<u8>),
-    Redial,
-}
-
 impl<S> fmt::Debug for Connect<S> {
     /// Where it stands, not what it sends: the request may hold our credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,9 +79,9 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
 
     fn poll(&mut self) -> Poll<Outcome<Rewind<S>>, ConnectFailure> {
         const DONE: &str = "Connect polled after it was done";
-        let end = match self.talk.as_mut().expect(DONE).poll() {
+        let granted = match self.talk.as_mut().expect(DONE).poll() {
             Ok(Async::NotReady) => return Ok(Async::NotReady),
-            Ok(Async::Ready(end)) => Ok(end),
+            Ok(Async::Ready(granted)) => Ok(granted),
             Err(failure) => Err(failure),
         };
         let Talk {
@@ -96,15 +89,17 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
             negotiation,
             ..
         } = self.talk.take().expect(DONE);
-        Ok(Async::Ready(match end? {
-            End::Granted(rest) => Outcome::Granted(Rewind::new(stream, rest)),
-            End::Redial => Outcome::Redial(Box::new(negotiation)),
+        Ok(Async::Ready(match granted? {
+            Some(rest) => Outcome::Granted(Rewind::new(stream, rest)),
+            None => Outcome::Redial(Box::new(negotiation)),
         }))
     }
 }
 
 impl<S: AsyncRead + AsyncWrite> Talk<S> {
-    fn poll(&mut self) -> Poll<End, ConnectFailure> {
+    /// Resolves to the destination's first bytes once the proxy has granted the tunnel, or to `None`
+    /// when the negotiation must continue on a new connection.
+    fn poll(&mut self) -> Poll<Option<Vec<u8>>, ConnectFailure> {
         loop {
             while self.sent < self.bytes.len() {
                 match poll_io(self.stream.write(&self.bytes[self.sent..])) {
@@ -128,17 +123,17 @@ impl<S: AsyncRead + AsyncWrite> Talk<S> {
                     self.bytes = bytes;
                     self.sent = 0;
                 }
-                Step::Redial => return Ok(Async::Ready(End::Redial)),
-                Step::Granted(rest) => return Ok(Async::Ready(End::Granted(rest))),
+                Step::Redial => return Ok(Async::Ready(None)),
+                Step::Granted(rest) => return Ok(Async::Ready(Some(rest))),
                 Step::Refused(refusal) => return Err(ConnectFailure::Refused(refusal)),
             }
         }
     }
 
     /// The connection is gone: that is the end, unless the proxy may be asked on another one.
-    fn lost(&self, failure: ConnectFailure) -> Poll<End, ConnectFailure> {
+    fn lost(&self, failure: ConnectFailure) -> Poll<Option<Vec<u8>>, ConnectFailure> {
         if self.negotiation.may_redial() {
-            Ok(Async::Ready(End::Redial))
+            Ok(Async::Ready(None))
         } else {
             Err(failure)
         }

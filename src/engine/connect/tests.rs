@@ -1,19 +1,20 @@
 //! The negotiation over scripted streams: every way in which a reply can arrive.
 
 use super::*;
-use crate::engine::io::mock_io::{drive, Script, Step as Wire};
+use crate::engine::io::mock_io::{drive, Action, MockStream};
 use crate::proto::{Request, HEAD_LIMIT};
 
 const REQUEST: &[u8] = b"CONNECT example.org:22 HTTP/1.1\r\nHost: example.org:22\r\n\r\n";
 const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\nX-Tag: a\r\n\r\n";
 
-fn connect(stream: Script) -> Connect<Script> {
+fn connect(stream: MockStream) -> Connect<MockStream> {
     Connect::new(stream, Request::connect(&"example.org:22".parse().unwrap()))
 }
 
 /// What the client would read first, or why there is no tunnel.
 fn reply<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Result<Vec<u8>, String> {
-    let outcome = drive(connect(Script::saying(pieces))).map_err(|failure| failure.to_string())?;
+    let outcome =
+        drive(connect(MockStream::saying(pieces))).map_err(|failure| failure.to_string())?;
     match outcome {
         Outcome::Granted(opened) => Ok(opened.into_parts().1),
         Outcome::Redial(negotiation) => panic!("{:?}", negotiation),
@@ -38,7 +39,10 @@ fn a_reply_may_arrive_cut_anywhere() {
 
 #[test]
 fn a_reply_in_one_piece_costs_two_reads() {
-    let stream = Script::new(vec![Wire::Wait, Wire::Bytes(GRANTED.to_vec())], Vec::new());
+    let stream = MockStream::new(
+        vec![Action::Wait, Action::Bytes(GRANTED.to_vec())],
+        Vec::new(),
+    );
     let seen = stream.seen();
     drive(connect(stream)).map(drop).unwrap();
     assert_eq!(seen.borrow().reads, 2);
@@ -47,14 +51,14 @@ fn a_reply_in_one_piece_costs_two_reads() {
 #[test]
 fn a_request_is_resumed_where_it_stopped() {
     let writes = vec![
-        Wire::Take(1),
-        Wire::Wait,
-        Wire::Take(7),
-        Wire::Wait,
-        Wire::Wait,
-        Wire::Take(20),
+        Action::Take(1),
+        Action::Wait,
+        Action::Take(7),
+        Action::Wait,
+        Action::Wait,
+        Action::Take(20),
     ];
-    let stream = Script::new(vec![Wire::Bytes(GRANTED.to_vec())], writes);
+    let stream = MockStream::new(vec![Action::Bytes(GRANTED.to_vec())], writes);
     let seen = stream.seen();
     drive(connect(stream)).map(drop).unwrap();
     assert_eq!(seen.borrow().written, REQUEST);
@@ -72,7 +76,7 @@ fn interim_replies_are_skipped_up_to_a_cap() {
 #[test]
 fn an_end_before_the_blank_line_is_no_tunnel() {
     for end in 0..GRANTED.len() {
-        let failure = drive(connect(Script::saying(vec![&GRANTED[..end]])))
+        let failure = drive(connect(MockStream::saying(vec![&GRANTED[..end]])))
             .map(drop)
             .unwrap_err();
         assert!(
@@ -86,10 +90,10 @@ fn an_end_before_the_blank_line_is_no_tunnel() {
 
 #[test]
 fn a_head_without_end_is_given_up_within_the_limit() {
-    let stream = Script::new(
+    let stream = MockStream::new(
         vec![
-            Wire::Bytes(b"HTTP/1.1 200 OK\r\nX: ".to_vec()),
-            Wire::Bytes(vec![b'x'; 1 << 20]),
+            Action::Bytes(b"HTTP/1.1 200 OK\r\nX: ".to_vec()),
+            Action::Bytes(vec![b'x'; 1 << 20]),
         ],
         Vec::new(),
     );
@@ -106,7 +110,7 @@ fn a_head_without_end_is_given_up_within_the_limit() {
 #[test]
 fn a_refusal_keeps_what_came_with_it() {
     let refused = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nnot today";
-    match drive(connect(Script::saying(vec![refused])))
+    match drive(connect(MockStream::saying(vec![refused])))
         .map(drop)
         .unwrap_err()
     {
@@ -119,12 +123,15 @@ fn a_refusal_keeps_what_came_with_it() {
 
 #[test]
 fn a_broken_connection_is_told_as_such() {
-    let stream = Script::new(vec![Wire::Fail(io::ErrorKind::ConnectionReset)], Vec::new());
+    let stream = MockStream::new(
+        vec![Action::Fail(io::ErrorKind::ConnectionReset)],
+        Vec::new(),
+    );
     assert!(matches!(
         drive(connect(stream)).map(drop).unwrap_err(),
         ConnectFailure::Io(_)
     ));
-    let stream = Script::new(Vec::new(), vec![Wire::Fail(io::ErrorKind::BrokenPipe)]);
+    let stream = MockStream::new(Vec::new(), vec![Action::Fail(io::ErrorKind::BrokenPipe)]);
     assert!(matches!(
         drive(connect(stream)).map(drop).unwrap_err(),
         ConnectFailure::Io(_)
@@ -134,7 +141,7 @@ fn a_broken_connection_is_told_as_such() {
 #[test]
 #[should_panic(expected = "Connect polled after it was done")]
 fn is_not_polled_after_its_end() {
-    let mut connect = connect(Script::saying(vec![GRANTED]));
+    let mut connect = connect(MockStream::saying(vec![GRANTED]));
     let _ = drive(
         futures::future::poll_fn(|| connect.poll())
             .map(drop)
@@ -148,7 +155,7 @@ fn its_debug_text_holds_no_credential() {
     let proxy: crate::config::ProxySpec = "http://joe:hunter2@h".parse().unwrap();
     let value = crate::proto::auth::basic(&proxy.credentials.unwrap());
     let request = Request::connect(&"a:1".parse().unwrap()).authorization(value.clone());
-    let connect = Connect::new(Script::saying(vec![GRANTED]), request);
+    let connect = Connect::new(MockStream::saying(vec![GRANTED]), request);
     let token = value.reveal().trim_start_matches("Basic ").to_string();
     assert!(!format!("{:?}", connect).contains(&token));
     assert_eq!(format!("{:?}", connect), "Connect(sending)");

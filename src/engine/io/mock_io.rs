@@ -16,7 +16,7 @@ use crate::os::sys::Notifier;
 
 /// What the next read, or write, meets.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum Action {
     /// A read gets these bytes, or as many of them as it has room for.
     Bytes(Vec<u8>),
     /// A write is taken up to so many bytes.
@@ -30,9 +30,9 @@ pub(crate) enum Step {
 /// A stream whose reads follow one script and whose writes follow another. After the last step
 /// reads are at the end, and writes are taken whole.
 #[derive(Debug, Default)]
-pub(crate) struct Script {
-    reads: VecDeque<Step>,
-    writes: VecDeque<Step>,
+pub(crate) struct MockStream {
+    reads: VecDeque<Action>,
+    writes: VecDeque<Action>,
     seen: Rc<RefCell<Seen>>,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct Seen {
     pub(crate) reset: bool,
 }
 
-impl Script {
-    pub(crate) fn new(reads: Vec<Step>, writes: Vec<Step>) -> Script {
-        Script {
+impl MockStream {
+    pub(crate) fn new(reads: Vec<Action>, writes: Vec<Action>) -> MockStream {
+        MockStream {
             reads: reads.into(),
             writes: writes.into(),
             seen: Rc::default(),
@@ -55,10 +55,10 @@ impl Script {
     }
 
     /// One read for each piece, with a wait between any two.
-    pub(crate) fn saying<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Script {
+    pub(crate) fn saying<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> MockStream {
         let reads = pieces.into_iter();
-        let reads = reads.flat_map(|p| vec![Step::Wait, Step::Bytes(p.as_ref().to_vec())]);
-        Script::new(reads.collect(), Vec::new())
+        let reads = reads.flat_map(|p| vec![Action::Wait, Action::Bytes(p.as_ref().to_vec())]);
+        MockStream::new(reads.collect(), Vec::new())
     }
 
     pub(crate) fn seen(&self) -> Rc<RefCell<Seen>> {
@@ -71,35 +71,35 @@ fn wait() -> io::Error {
     io::ErrorKind::WouldBlock.into()
 }
 
-impl Read for Script {
+impl Read for MockStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.seen.borrow_mut().reads += 1;
         match self.reads.pop_front() {
-            Some(Step::Bytes(mut bytes)) => {
+            Some(Action::Bytes(mut bytes)) => {
                 let count = bytes.len().min(buffer.len());
                 buffer[..count].copy_from_slice(&bytes[..count]);
                 if count < bytes.len() {
-                    self.reads.push_front(Step::Bytes(bytes.split_off(count)));
+                    self.reads.push_front(Action::Bytes(bytes.split_off(count)));
                 }
                 Ok(count)
             }
-            Some(Step::Wait) => Err(wait()),
-            Some(Step::Fail(kind)) => Err(kind.into()),
-            Some(Step::Take(_)) => panic!("a step for writes among the reads"),
+            Some(Action::Wait) => Err(wait()),
+            Some(Action::Fail(kind)) => Err(kind.into()),
+            Some(Action::Take(_)) => panic!("a step for writes among the reads"),
             None => Ok(0),
         }
     }
 }
 
-impl Write for Script {
+impl Write for MockStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut seen = self.seen.borrow_mut();
         assert!(!seen.ended, "written after the end");
         let count = match self.writes.pop_front() {
-            Some(Step::Take(most)) => most.min(bytes.len()),
-            Some(Step::Wait) => return Err(wait()),
-            Some(Step::Fail(kind)) => return Err(kind.into()),
-            Some(Step::Bytes(_)) => panic!("a step for reads among the writes"),
+            Some(Action::Take(most)) => most.min(bytes.len()),
+            Some(Action::Wait) => return Err(wait()),
+            Some(Action::Fail(kind)) => return Err(kind.into()),
+            Some(Action::Bytes(_)) => panic!("a step for reads among the writes"),
             None => bytes.len(),
         };
         seen.written.extend_from_slice(&bytes[..count]);
@@ -111,9 +111,9 @@ impl Write for Script {
     }
 }
 
-impl AsyncRead for Script {}
+impl AsyncRead for MockStream {}
 
-impl AsyncWrite for Script {
+impl AsyncWrite for MockStream {
     fn shutdown(&mut self) -> Poll<(), io::Error> {
         let mut seen = self.seen.borrow_mut();
         assert!(!seen.ended, "ended twice");
@@ -122,7 +122,7 @@ impl AsyncWrite for Script {
     }
 }
 
-impl Transport for Script {
+impl Transport for MockStream {
     fn reset(&mut self) {
         self.seen.borrow_mut().reset = true;
     }

@@ -47,11 +47,11 @@ impl IdleTimeouts {
     }
 
     /// The limit in this phase.
-    fn limit(&self, phase: Phase) -> Option<Duration> {
+    fn limit(&self, phase: RelayPhase) -> Option<Duration> {
         let once_ended = match phase {
-            Phase::Open => return self.idle,
-            Phase::Held => self.half_close_delay.or(self.linger),
-            Phase::HalfClosed => self.linger,
+            RelayPhase::Open => return self.idle,
+            RelayPhase::Held => self.half_close_delay.or(self.linger),
+            RelayPhase::HalfClosed => self.linger,
         };
         match (self.idle, once_ended) {
             (Some(idle), Some(other)) => Some(idle.min(other)),
@@ -62,7 +62,7 @@ impl IdleTimeouts {
 
 /// How far a tunnel has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum RelayPhase {
     /// Both directions are open.
     Open,
     /// The client has ended, which the upstream doesn't know yet.
@@ -98,7 +98,7 @@ impl IdleTimer {
 
     /// How long what came from a side that has failed may wait to be delivered.
     pub(super) fn delivery_limit(&self) -> Option<Duration> {
-        self.patience.limit(Phase::HalfClosed)
+        self.patience.limit(RelayPhase::HalfClosed)
     }
 
     /// Has the current task polled again at the next tick, and no longer when its time is over.
@@ -111,7 +111,7 @@ impl IdleTimer {
     }
 
     /// Called at the end of each poll; returns what follows when a limit was exceeded.
-    pub(super) fn look(&mut self, moved: bool, phase: Phase) -> Option<Over> {
+    pub(super) fn look(&mut self, moved: bool, phase: RelayPhase) -> Option<Over> {
         let limit = match self.patience.limit(phase) {
             Some(limit) => limit,
             None => {
@@ -127,7 +127,7 @@ impl IdleTimer {
         if !watched.is_over() {
             return None;
         }
-        if phase == Phase::Held && self.patience.half_close_delay.is_some() {
+        if phase == RelayPhase::Held && self.patience.half_close_delay.is_some() {
             watched.restart(limit); // the next phase has all of its time
             Some(Over::Hold)
         } else {

@@ -23,7 +23,7 @@ use futures::{task, Async, Future, Poll};
 pub use self::idle::IdleTimeouts;
 
 use self::half::{CopyError, End, HalfDuplex};
-use self::idle::{IdleTimer, Over, Phase};
+use self::idle::{IdleTimer, Over, RelayPhase};
 use super::timer::Clock;
 use crate::config::Splice;
 use crate::engine::io::Transport;
@@ -43,13 +43,13 @@ pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     download: HalfDuplex,
     watch: Option<IdleTimer>,
     /// Boxed, since most tunnels never need it.
-    failure: Option<Box<Failure>>,
+    failure: Option<Box<FailedSide>>,
     gauge: G,
 }
 
 /// A side that has failed, while what came from it is delivered to the other one.
 #[derive(Debug)]
-struct Failure {
+struct FailedSide {
     side: Side,
     error: io::Error,
     /// See [`HalfDuplex::undelivered`].
@@ -121,11 +121,11 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
     }
 
     /// Polls both directions.
-    fn poll_both(&mut self) -> Result<(Async<End>, Async<End>), Box<Failure>> {
+    fn poll_both(&mut self) -> Result<(Async<End>, Async<End>), Box<FailedSide>> {
         let upload = self.upload.poll(&mut self.client, &mut self.upstream);
-        let upload = upload.map_err(|e| Failure::of(e, Side::Client, Side::Upstream))?;
+        let upload = upload.map_err(|e| FailedSide::of(e, Side::Client, Side::Upstream))?;
         let download = self.download.poll(&mut self.upstream, &mut self.client);
-        let download = download.map_err(|e| Failure::of(e, Side::Upstream, Side::Client))?;
+        let download = download.map_err(|e| FailedSide::of(e, Side::Upstream, Side::Client))?;
         Ok((upload, download))
     }
 
@@ -147,7 +147,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
 
     /// Delivers what came from the side that has failed, and nothing to that side, for as long as
     /// something moves; then the tunnel is cut.
-    fn poll_delivery(&mut self, mut failure: Box<Failure>) -> Poll<Closed, RelayError> {
+    fn poll_delivery(&mut self, mut failure: Box<FailedSide>) -> Poll<Closed, RelayError> {
         let before = self.traffic();
         let (delivered, undelivered) = self.poll_from(failure.side);
         if self.traffic() != before || undelivered != failure.undelivered {
@@ -177,14 +177,14 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
     }
 }
 
-impl Failure {
+impl FailedSide {
     /// `reader` is the side that the broken direction reads from, `writer` the other one.
-    fn of(broken: CopyError, reader: Side, writer: Side) -> Box<Failure> {
+    fn of(broken: CopyError, reader: Side, writer: Side) -> Box<FailedSide> {
         let (side, error) = match broken {
             CopyError::Read(e) | CopyError::Noticed(e) => (reader, e),
             CopyError::Write(e) => (writer, e),
         };
-        Box::new(Failure {
+        Box::new(FailedSide {
             side,
             error,
             undelivered: None,
@@ -213,15 +213,15 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Future for Relay<C, U, G> {
             }
         };
         let phase = match polled {
-            (Async::NotReady, Async::NotReady) => Phase::Open,
-            (Async::Ready(End::Held), Async::NotReady) => Phase::Held,
+            (Async::NotReady, Async::NotReady) => RelayPhase::Open,
+            (Async::Ready(End::Held), Async::NotReady) => RelayPhase::Held,
             (Async::Ready(End::Passed), Async::NotReady) => {
                 self.upload.note_outlasted(before.download);
-                Phase::HalfClosed
+                RelayPhase::HalfClosed
             }
             (Async::NotReady, Async::Ready(_)) => {
                 self.download.note_outlasted(before.upload);
-                Phase::HalfClosed
+                RelayPhase::HalfClosed
             }
             (Async::Ready(End::Held), Async::Ready(_)) => {
                 self.download.note_outlasted(before.upload);

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::io::mock_io::{drive, Script, Step};
+use crate::engine::io::mock_io::{drive, Action, MockStream};
 
-fn run(client: Script, upstream: Script) -> Result<Traffic, RelayError> {
+fn run(client: MockStream, upstream: MockStream) -> Result<Traffic, RelayError> {
     drive(Relay::new(client, upstream)).map(|closed| closed.traffic)
 }
 
 #[test]
 fn passes_on_an_end_while_the_other_direction_still_carries() {
-    let client = Script::saying(vec!["request"]);
-    let upstream = Script::saying(vec!["long ", "answer"]);
+    let client = MockStream::saying(vec!["request"]);
+    let upstream = MockStream::saying(vec!["long ", "answer"]);
     let (to_client, to_upstream) = (client.seen(), upstream.seen());
     let traffic = run(client, upstream).unwrap();
     assert_eq!((traffic.upload, traffic.download), (7, 11));
@@ -38,7 +38,8 @@ impl ByteRecorder for Noted {
 
 #[test]
 fn a_gauge_shows_what_an_open_tunnel_has_carried() {
-    let open = |bytes: &str| Script::new(vec![Step::Bytes(bytes.into()), Step::Wait], Vec::new());
+    let open =
+        |bytes: &str| MockStream::new(vec![Action::Bytes(bytes.into()), Action::Wait], Vec::new());
     let seen = Rc::new(Cell::new(Traffic::default()));
     let mut relay = Relay::gauged(open("request"), open("long answer"), Noted(seen.clone()));
     let first = futures::future::poll_fn(|| relay.poll().map(|end| Async::Ready(end.is_ready())));
@@ -48,15 +49,15 @@ fn a_gauge_shows_what_an_open_tunnel_has_carried() {
 
 #[test]
 fn writes_before_it_ends_what_could_not_be_written_at_once() {
-    let client = Script::new(vec![Step::Bytes(vec![7; 100_000])], Vec::new());
+    let client = MockStream::new(vec![Action::Bytes(vec![7; 100_000])], Vec::new());
     let writes = vec![
-        Step::Wait,
-        Step::Take(1),
-        Step::Wait,
-        Step::Take(40_000),
-        Step::Wait,
+        Action::Wait,
+        Action::Take(1),
+        Action::Wait,
+        Action::Take(40_000),
+        Action::Wait,
     ];
-    let upstream = Script::new(Vec::new(), writes);
+    let upstream = MockStream::new(Vec::new(), writes);
     let seen = upstream.seen();
     run(client, upstream).unwrap();
     assert_eq!(seen.borrow().written, vec![7; 100_000]);
@@ -65,9 +66,9 @@ fn writes_before_it_ends_what_could_not_be_written_at_once() {
 
 #[test]
 fn a_writer_that_blocks_stops_the_reader() {
-    let client = Script::new(vec![Step::Bytes(vec![7; 1 << 20])], Vec::new());
-    let waits = std::iter::repeat(Step::Wait).take(50);
-    let upstream = Script::new(Vec::new(), waits.collect());
+    let client = MockStream::new(vec![Action::Bytes(vec![7; 1 << 20])], Vec::new());
+    let waits = std::iter::repeat(Action::Wait).take(50);
+    let upstream = MockStream::new(Vec::new(), waits.collect());
     let reads = client.seen();
     let mut relay = Relay::new(client, upstream);
     let first = futures::future::poll_fn(|| match relay.poll() {
@@ -81,8 +82,11 @@ fn a_writer_that_blocks_stops_the_reader() {
 #[test]
 fn an_error_on_one_side_resets_both() {
     for kind in &[io::ErrorKind::ConnectionReset, io::ErrorKind::TimedOut] {
-        let client = Script::new(vec![Step::Bytes(vec![1; 3]), Step::Fail(*kind)], Vec::new());
-        let upstream = Script::new(vec![Step::Wait], Vec::new());
+        let client = MockStream::new(
+            vec![Action::Bytes(vec![1; 3]), Action::Fail(*kind)],
+            Vec::new(),
+        );
+        let upstream = MockStream::new(vec![Action::Wait], Vec::new());
         let (to_client, to_upstream) = (client.seen(), upstream.seen());
         let cut = run(client, upstream).unwrap_err();
         assert_eq!(cut.side(), Some(Side::Client));
@@ -92,21 +96,26 @@ fn an_error_on_one_side_resets_both() {
     }
 }
 
-/// Not `vec![Step::Wait; count]`: to valgrind, that clone reads memory that isn't initialised.
-fn waits(count: usize) -> Vec<Step> {
-    (0..count).map(|_| Step::Wait).collect()
+/// Not `vec![Action::Wait; count]`: to valgrind, that clone reads memory that isn't initialised.
+fn waits(count: usize) -> Vec<Action> {
+    (0..count).map(|_| Action::Wait).collect()
 }
 
 /// What has come before the failure goes first, also if the writer has no room for it yet.
 #[test]
 fn all_that_was_read_before_an_error_is_delivered() {
     let upstream = vec![
-        Step::Bytes(vec![7; 100_000]),
-        Step::Fail(io::ErrorKind::ConnectionReset),
+        Action::Bytes(vec![7; 100_000]),
+        Action::Fail(io::ErrorKind::ConnectionReset),
     ];
-    let takes = vec![Step::Wait, Step::Take(1), Step::Wait, Step::Take(40_000)];
-    let client = Script::new(waits(10), takes);
-    let (to_client, upstream) = (client.seen(), Script::new(upstream, Vec::new()));
+    let takes = vec![
+        Action::Wait,
+        Action::Take(1),
+        Action::Wait,
+        Action::Take(40_000),
+    ];
+    let client = MockStream::new(waits(10), takes);
+    let (to_client, upstream) = (client.seen(), MockStream::new(upstream, Vec::new()));
     let cut = run(client, upstream).unwrap_err();
     assert_eq!(cut.side(), Some(Side::Upstream));
     assert_eq!(cut.traffic.download, 100_000);
@@ -118,10 +127,10 @@ fn all_that_was_read_before_an_error_is_delivered() {
 /// A server that answers and leaves without reading all: its reset is met by a write.
 #[test]
 fn all_that_a_side_has_sent_is_delivered_when_writing_to_it_fails() {
-    let answer = vec![Step::Wait, Step::Bytes(vec![7; 100_000])];
-    let broken = vec![Step::Fail(io::ErrorKind::BrokenPipe)];
-    let client = Script::new(vec![Step::Bytes(vec![1; 3]), Step::Wait], Vec::new());
-    let (to_client, upstream) = (client.seen(), Script::new(answer, broken));
+    let answer = vec![Action::Wait, Action::Bytes(vec![7; 100_000])];
+    let broken = vec![Action::Fail(io::ErrorKind::BrokenPipe)];
+    let client = MockStream::new(vec![Action::Bytes(vec![1; 3]), Action::Wait], Vec::new());
+    let (to_client, upstream) = (client.seen(), MockStream::new(answer, broken));
     let cut = run(client, upstream).unwrap_err();
     assert_eq!(cut.side(), Some(Side::Upstream));
     let to_client = to_client.borrow();
@@ -131,10 +140,10 @@ fn all_that_a_side_has_sent_is_delivered_when_writing_to_it_fails() {
 
 #[test]
 fn a_write_error_names_the_side_that_was_written_to() {
-    let client = Script::new(vec![Step::Bytes(vec![1; 3])], Vec::new());
-    let upstream = Script::new(
-        vec![Step::Wait],
-        vec![Step::Fail(io::ErrorKind::BrokenPipe)],
+    let client = MockStream::new(vec![Action::Bytes(vec![1; 3])], Vec::new());
+    let upstream = MockStream::new(
+        vec![Action::Wait],
+        vec![Action::Fail(io::ErrorKind::BrokenPipe)],
     );
     assert_eq!(
         run(client, upstream).unwrap_err().side(),
@@ -144,8 +153,8 @@ fn a_write_error_names_the_side_that_was_written_to() {
 
 #[test]
 fn a_stream_that_is_always_ready_yields() {
-    let endless = Script::new(vec![Step::Bytes(vec![0; 4 << 20])], Vec::new());
-    let upstream = Script::new(Vec::new(), Vec::new());
+    let endless = MockStream::new(vec![Action::Bytes(vec![0; 4 << 20])], Vec::new());
+    let upstream = MockStream::new(Vec::new(), Vec::new());
     let reads = endless.seen();
     let mut relay = Relay::new(endless, upstream);
     let first = futures::future::poll_fn(|| relay.poll().map(|_| Async::Ready(())));
@@ -168,14 +177,17 @@ fn held_for(delay: Option<Duration>) -> Rc<IdleTimeouts> {
 
 /// A client that sends and ends, and an upstream that sends these pieces, with a wait before each
 /// and before its end.
-fn asking(answers: &[&str]) -> (Script, Script) {
-    let client = Script::new(vec![Step::Bytes(b"request".to_vec())], Vec::new());
+fn asking(answers: &[&str]) -> (MockStream, MockStream) {
+    let client = MockStream::new(vec![Action::Bytes(b"request".to_vec())], Vec::new());
     let mut reads = Vec::new();
     for answer in answers {
-        reads.extend(vec![Step::Wait, Step::Bytes(answer.as_bytes().to_vec())]);
+        reads.extend(vec![
+            Action::Wait,
+            Action::Bytes(answer.as_bytes().to_vec()),
+        ]);
     }
-    reads.push(Step::Wait);
-    (client, Script::new(reads, Vec::new()))
+    reads.push(Action::Wait);
+    (client, MockStream::new(reads, Vec::new()))
 }
 
 /// The relay is polled once; whether it has come to its end.
@@ -211,11 +223,11 @@ fn an_end_that_is_held_back_is_passed_on_after_the_upstreams() {
 
 #[test]
 fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
-    let client = Script::new(vec![Step::Bytes(b"request".to_vec())], Vec::new());
+    let client = MockStream::new(vec![Action::Bytes(b"request".to_vec())], Vec::new());
     let mut reads = waits(9);
-    reads.extend(vec![Step::Bytes(b"late".to_vec()), Step::Wait]);
+    reads.extend(vec![Action::Bytes(b"late".to_vec()), Action::Wait]);
     reads.extend(waits(20));
-    let upstream = Script::new(reads, Vec::new());
+    let upstream = MockStream::new(reads, Vec::new());
     let to_upstream = upstream.seen();
     let clock = Clock::new(PERIOD);
     let start = Instant::now();
@@ -238,8 +250,8 @@ fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
 /// The limit of the next phase may be the same.
 #[test]
 fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
-    let client = Script::new(Vec::new(), Vec::new());
-    let upstream = Script::new(waits(100), Vec::new());
+    let client = MockStream::new(Vec::new(), Vec::new());
+    let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
     let (clock, start) = (Clock::new(PERIOD), Instant::now());
     let patience = Rc::new(IdleTimeouts {
@@ -263,8 +275,8 @@ fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
 
 #[test]
 fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
-    let client = Script::new(Vec::new(), Vec::new());
-    let upstream = Script::new(waits(100), Vec::new());
+    let client = MockStream::new(Vec::new(), Vec::new());
+    let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
     let (clock, start) = (Clock::new(PERIOD), Instant::now());
     let patience = Rc::new(IdleTimeouts {
@@ -290,37 +302,40 @@ fn an_end_that_an_end_alone_answers_is_told_from_others() {
     assert!(run(asking(&[])).is_unanswered);
     assert!(!run(asking(&["answer"])).is_unanswered);
     // The upstream's end may have come while the client's was passed on.
-    let at_once = Script::new(Vec::new(), Vec::new());
+    let at_once = MockStream::new(Vec::new(), Vec::new());
     assert!(run((asking(&[]).0, at_once)).is_unanswered);
     let both_at_once = (
-        Script::saying(vec!["request"]),
-        Script::saying(vec!["answer"]),
+        MockStream::saying(vec!["request"]),
+        MockStream::saying(vec!["answer"]),
     );
     assert!(!run(both_at_once).is_unanswered);
-    let upstream_first = (Script::saying(vec!["a", "b"]), Script::saying(vec!["c"]));
+    let upstream_first = (
+        MockStream::saying(vec!["a", "b"]),
+        MockStream::saying(vec!["c"]),
+    );
     assert!(!run(upstream_first).is_unanswered);
 }
 
 /// Waits and pieces of all sizes around the scratch buffer's.
-fn reads() -> impl Strategy<Value = Vec<Step>> {
+fn reads() -> impl Strategy<Value = Vec<Action>> {
     let piece = prop_oneof![1..64_usize, 32_000..33_000_usize, 60_000..70_000_usize];
     let step = prop_oneof![
-        Just(Step::Wait),
-        piece.prop_map(|size| Step::Bytes(vec![0; size]))
+        Just(Action::Wait),
+        piece.prop_map(|size| Action::Bytes(vec![0; size]))
     ];
     prop::collection::vec(step, 0..12)
 }
 
-fn writes() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![Just(Step::Wait), (1..50_000_usize).prop_map(Step::Take)];
+fn writes() -> impl Strategy<Value = Vec<Action>> {
+    let step = prop_oneof![Just(Action::Wait), (1..50_000_usize).prop_map(Action::Take)];
     prop::collection::vec(step, 0..24)
 }
 
 /// Numbers the bytes of all pieces, so that a lost or swapped one shows.
-fn number(steps: &mut [Step]) -> Vec<u8> {
+fn number(steps: &mut [Action]) -> Vec<u8> {
     let mut all = Vec::new();
     for step in steps {
-        if let Step::Bytes(bytes) = step {
+        if let Action::Bytes(bytes) = step {
             for byte in bytes.iter_mut() {
                 *byte = (all.len() % 251) as u8;
                 all.push(*byte);
@@ -340,8 +355,8 @@ proptest! {
         holds in any::<bool>(),
     ) {
         let (sent_up, sent_down) = (number(&mut up), number(&mut down));
-        let client = Script::new(up, client_takes);
-        let upstream = Script::new(down, upstream_takes);
+        let client = MockStream::new(up, client_takes);
+        let upstream = MockStream::new(down, upstream_takes);
         let (to_client, to_upstream) = (client.seen(), upstream.seen());
         let delay = if holds { None } else { Some(Duration::default()) };
         let relay = Relay::new(client, upstream).patience(&held_for(delay), &Clock::new(PERIOD));

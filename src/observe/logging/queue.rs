@@ -28,7 +28,7 @@ pub(super) struct LogQueue {
 }
 
 struct QueueShared {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Locked by the thread for as long as it runs.
     writer: Mutex<Writer>,
     /// A line was added.
@@ -40,7 +40,7 @@ struct QueueShared {
 type Writer = Box<dyn FnMut(Next) + Send>;
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     has_thread: bool,
     lines: VecDeque<String>,
     /// Total size of `lines`.
@@ -85,7 +85,7 @@ impl LogQueue {
     }
 
     /// Starts the thread unless it runs. Without a thread, lines wait for the next attempt.
-    fn start_thread(&self, state: &mut State) {
+    fn start_thread(&self, state: &mut QueueState) {
         if state.has_thread {
             return;
         }
@@ -124,7 +124,7 @@ impl LogQueue {
         }
         while state.written < until {
             let written = state.written;
-            let no_progress = |state: &mut State| state.written == written;
+            let no_progress = |state: &mut QueueState| state.written == written;
             let waited = self
                 .shared
                 .written
@@ -155,7 +155,7 @@ impl LogQueue {
 }
 
 impl QueueShared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         lock(&self.state)
     }
 }
@@ -164,7 +164,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl State {
+impl QueueState {
     /// Number of lines to be written, with the one that reports the loss.
     fn waiting(&self) -> u64 {
         let last = self.is_writing as u64 + (self.lost > 0) as u64;

@@ -10,11 +10,11 @@ use crate::config::{Credentials, Schemes};
 /// The credentials for one proxy, for all tunnels and threads together. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AuthCache {
-    shared: Arc<Shared>,
+    shared: Arc<CacheParts>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct CacheParts {
     credentials: Credentials,
     schemes: Schemes,
     learnt: Mutex<CachedAuth>,
@@ -35,7 +35,7 @@ impl AuthCache {
     /// Will answer with these credentials, in one of these schemes.
     pub fn new(credentials: Credentials, schemes: Schemes) -> AuthCache {
         AuthCache {
-            shared: Arc::new(Shared {
+            shared: Arc::new(CacheParts {
                 credentials,
                 schemes,
                 learnt: Mutex::new(CachedAuth::Nothing),

@@ -8,7 +8,7 @@ use ptunnel::Error;
 use ptunnel_compat::core::CoreThread;
 use ptunnel_compat::spawn::Lost;
 use ptunnel_compat::task::As01;
-use ptunnel_r5::shutdown::{Phase, Phases};
+use ptunnel_r5::shutdown::{ShutdownPhase, ShutdownPhases};
 
 /// A Core on a new thread.
 ///
@@ -31,17 +31,19 @@ pub(crate) async fn serve(
     settings: Settings,
     pulse: Heartbeat,
     permits: Permits,
-    phases: Phases,
+    phases: ShutdownPhases,
 ) -> Result<(), Error> {
     on_core(core, settings, move |engine| {
         for post in posts {
-            engine.accept(post, &permits, reached(&phases, Phase::Draining))?;
+            engine.accept(post, &permits, reached(&phases, ShutdownPhase::Draining))?;
         }
         let draining = phases.clone();
-        engine.accept_each(later, &permits, move || reached(&draining, Phase::Draining));
+        engine.accept_each(later, &permits, move || {
+            reached(&draining, ShutdownPhase::Draining)
+        });
         engine.beat(pulse)?;
         // The engine belongs to the closure of this future, and so lives as long as it.
-        let ending = reached(&phases, Phase::Ending).map(move |()| drop(engine));
+        let ending = reached(&phases, ShutdownPhase::Ending).map(move |()| drop(engine));
         Ok(ending.map_err(|()| unreachable!("a phase is always reached")))
     })
     .await
@@ -81,7 +83,7 @@ where
 }
 
 /// Resolves once things have come to `phase`: today's code in a 0.1 task, the other direction.
-fn reached(phases: &Phases, phase: Phase) -> impl Future01<Item = (), Error = ()> {
+fn reached(phases: &ShutdownPhases, phase: ShutdownPhase) -> impl Future01<Item = (), Error = ()> {
     let phases = phases.clone();
     As01::pin(async move {
         phases.reached(phase).await;

@@ -11,7 +11,7 @@ use ptunnel::os::sd_notify::{Heartbeat, ServiceManager};
 use ptunnel::Error;
 use ptunnel_compat::task::AsStd;
 use ptunnel_r5::beat;
-use ptunnel_r5::shutdown::{lead, DrainEnd, Phase, Phases, Signals};
+use ptunnel_r5::shutdown::{lead, DrainEnd, ShutdownPhase, ShutdownPhases, Signals};
 use ptunnel_r5::system::{monotonic, raise_descriptor_limit};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -31,7 +31,7 @@ pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result
     let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let permits = Permits::new(config.max_connections);
     let settings = Settings::of(config);
-    let (phase, phases) = Phases::new();
+    let (phase, phases) = ShutdownPhases::new();
     let mut cores = JoinSet::new();
     let reload = source.map(Reload::at_hangup).transpose()?;
     let (roster, threads) = ListenerSet::open(config)?;
@@ -81,7 +81,7 @@ fn joined(outcome: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<
 pub(crate) fn demo(runtime: Runtime, config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
     ptunnel::demo::run(|posts| {
-        let (phase, phases) = Phases::new();
+        let (phase, phases) = ShutdownPhases::new();
         // The demo's client blocks this thread: a future that waits here would not be polled.
         let main = thread::spawn(move || {
             let core = hosted::core("reactor-1")?;
@@ -90,7 +90,7 @@ pub(crate) fn demo(runtime: Runtime, config: &Config) -> Result<(), Error> {
             runtime.block_on(hosted::serve(core, posts, settings, pulse, permits, phases))
         });
         move || {
-            phase.send_replace(Phase::Ending);
+            phase.send_replace(ShutdownPhase::Ending);
             main.join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::io::{BoundSocket, Transport};
     use crate::server::{self, Worker};
-    use crate::shutdown::{Phase, Phases};
+    use crate::shutdown::{ShutdownPhase, ShutdownPhases};
     use crate::{Engine, Links, Opened, Permits, Settings};
 
     /// Every client's tunnel panics; if `CLOCK`, so does a task that all of them share.
@@ -175,7 +175,7 @@ mod tests {
         let (_roster, mut threads) = ListenerSet::open::<BoundSocket>(&config).unwrap();
         let posts = threads.remove(0);
         let address = posts[0].listening.local_addr().unwrap();
-        let (phase, phases) = Phases::new();
+        let (phase, phases) = ShutdownPhases::new();
         let worker = Worker {
             posts,
             later: mpsc::unbounded_channel().1,
@@ -185,7 +185,7 @@ mod tests {
             phases,
         };
         let thread = thread::spawn(move || worker.run::<Broken<false>>());
-        phase.send_replace(Phase::Serving);
+        phase.send_replace(ShutdownPhase::Serving);
         for _ in 0..2 {
             let mut client = TcpStream::connect(address).unwrap();
             assert_eq!(client.read(&mut [0]).unwrap(), 0, "it is closed");
@@ -199,7 +199,7 @@ mod tests {
                 thread::yield_now();
             }
         }
-        phase.send_replace(Phase::Ending);
+        phase.send_replace(ShutdownPhase::Ending);
         thread.join().expect("it has not panicked").unwrap();
     }
 

@@ -8,7 +8,7 @@ use ptunnel::Error;
 use tokio::sync::mpsc;
 
 use crate::server::Worker;
-use crate::shutdown::{Phase, Phases};
+use crate::shutdown::{ShutdownPhase, ShutdownPhases};
 use crate::{Links, Permits, Settings};
 
 /// Shows every step with its time on stdout.
@@ -19,7 +19,7 @@ use crate::{Links, Permits, Settings};
 pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
     ptunnel::demo::run(|posts| {
-        let (phase, phases) = Phases::new();
+        let (phase, phases) = ShutdownPhases::new();
         let worker = Worker {
             posts,
             later: mpsc::unbounded_channel().1,
@@ -29,9 +29,9 @@ pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
             phases,
         };
         let reactor = thread::spawn(move || worker.run::<L>());
-        phase.send_replace(Phase::Serving);
+        phase.send_replace(ShutdownPhase::Serving);
         move || {
-            phase.send_replace(Phase::Ending);
+            phase.send_replace(ShutdownPhase::Ending);
             reactor
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

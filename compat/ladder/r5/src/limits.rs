@@ -30,10 +30,10 @@ pub async fn within<T>(
 /// must not stand in a queue before one with clients.
 #[derive(Clone)]
 pub struct Permits {
-    shared: Arc<Shared>,
+    shared: Arc<PermitCounts>,
 }
 
-struct Shared {
+struct PermitCounts {
     most: usize,
     held: AtomicUsize,
     waiting: Mutex<Vec<Waker>>,
@@ -43,7 +43,7 @@ impl Permits {
     /// At most `most` at once; `None` is no bound.
     pub fn new(most: Option<usize>) -> Permits {
         let most = most.unwrap_or(usize::MAX);
-        let shared = Shared {
+        let shared = PermitCounts {
             most,
             held: AtomicUsize::new(0),
             waiting: Mutex::default(),
@@ -90,7 +90,7 @@ impl Permits {
     }
 }
 
-impl Shared {
+impl PermitCounts {
     /// Once a task, however often it asks before a permit comes back.
     fn register(&self, waker: &Waker) {
         let mut waiting = self.lock();
@@ -106,7 +106,7 @@ impl Shared {
 
 /// The right to serve one client, given back on drop.
 pub struct Permit {
-    shared: Arc<Shared>,
+    shared: Arc<PermitCounts>,
 }
 
 impl Drop for Permit {

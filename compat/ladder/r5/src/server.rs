@@ -24,7 +24,7 @@ use tokio::task::{spawn_local, yield_now, LocalSet};
 
 use crate::critical::{contained, Critical};
 use crate::io::{Accept, BoundSocket, Transport};
-use crate::shutdown::{lead, DrainEnd, Phase, Phases, Signals};
+use crate::shutdown::{lead, DrainEnd, ShutdownPhase, ShutdownPhases, Signals};
 use crate::system::{monotonic, raise_descriptor_limit};
 use crate::{beat, inbound, Client, Engine, Links, Listener, Permits, Settings};
 
@@ -56,7 +56,7 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
             })?;
         }
         let permits = Permits::new(config.max_connections);
-        let (phase, phases) = Phases::new();
+        let (phase, phases) = ShutdownPhases::new();
         let (sender, mut ended) = mpsc::unbounded_channel();
         // The last is this thread's.
         let mut pulses = supervisor.pulses(threads.len() + 1);
@@ -108,7 +108,7 @@ pub(crate) struct Worker {
     pub(crate) settings: Settings,
     pub(crate) pulse: Heartbeat,
     pub(crate) permits: Permits,
-    pub(crate) phases: Phases,
+    pub(crate) phases: ShutdownPhases,
 }
 
 impl Worker {
@@ -131,7 +131,7 @@ impl Worker {
             }
             loop {
                 tokio::select! {
-                    () = phases.reached(Phase::Ending) => return Ok(()),
+                    () = phases.reached(ShutdownPhase::Ending) => return Ok(()),
                     panic = vital.panicked() => resume_unwind(panic),
                     Some(delivery) = later.recv() => delivery.accept(|post| {
                         vital.spawn(accept(post, &engine, &permits, &phases)?);
@@ -153,7 +153,7 @@ fn accept<L: Links>(
     post: BoundListener<BoundSocket>,
     engine: &Rc<Engine<L>>,
     permits: &Permits,
-    phases: &Phases,
+    phases: &ShutdownPhases,
 ) -> Result<Pin<Box<dyn Future<Output = ()>>>, Error> {
     let BoundListener {
         handle,
@@ -179,7 +179,7 @@ fn accept<L: Links>(
 
 /// From the first phase to the one that ends it, while the duty lasts.
 async fn serve_while<L: Links, A: Accept + 'static>(
-    phases: Phases,
+    phases: ShutdownPhases,
     listener: Listener<A>,
     engine: Rc<Engine<L>>,
     handle: ListenerHandle,
@@ -187,7 +187,7 @@ async fn serve_while<L: Links, A: Accept + 'static>(
 ) {
     let (begun, over) = (begun(&handle), over(&handle));
     let serving = async {
-        phases.reached(Phase::Serving).await;
+        phases.reached(ShutdownPhase::Serving).await;
         begun.await;
         serve_each(listener, engine, handle).await
     };
@@ -195,7 +195,7 @@ async fn serve_while<L: Links, A: Accept + 'static>(
     tokio::select! {
         () = serving => {}
         () = over => {}
-        () = phases.reached(Phase::Draining) => {}
+        () = phases.reached(ShutdownPhase::Draining) => {}
     }
     drop(open);
 }

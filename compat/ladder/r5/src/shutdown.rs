@@ -54,7 +54,7 @@ pub fn ignore_interrupt() -> io::Result<()> {
 
 /// How far things have come, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum ShutdownPhase {
     /// Threads come up; none accepts before all of them are there.
     Starting,
     /// Clients are accepted.
@@ -67,18 +67,18 @@ pub enum Phase {
 
 /// What every thread learns of the phase.
 #[derive(Clone)]
-pub struct Phases(watch::Receiver<Phase>);
+pub struct ShutdownPhases(watch::Receiver<ShutdownPhase>);
 
-impl Phases {
+impl ShutdownPhases {
     /// A thread's view of the phase, and what sets it.
-    pub fn new() -> (watch::Sender<Phase>, Phases) {
-        let (sender, receiver) = watch::channel(Phase::Starting);
-        (sender, Phases(receiver))
+    pub fn new() -> (watch::Sender<ShutdownPhase>, ShutdownPhases) {
+        let (sender, receiver) = watch::channel(ShutdownPhase::Starting);
+        (sender, ShutdownPhases(receiver))
     }
 
     /// Resolves once things have come to `phase`. A leader that is gone without a word is a word,
     /// too.
-    pub async fn reached(&self, phase: Phase) {
+    pub async fn reached(&self, phase: ShutdownPhase) {
         let _ = self.0.clone().wait_for(|now| *now >= phase).await;
     }
 }
@@ -96,18 +96,18 @@ pub enum DrainEnd {
 /// second signal is final. The service manager is notified of both.
 pub async fn lead(
     mut signals: Signals,
-    phase: &watch::Sender<Phase>,
+    phase: &watch::Sender<ShutdownPhase>,
     supervisor: &ServiceManager,
     limit: Duration,
     held: impl Fn() -> usize,
     idle: impl Future<Output = ()>,
 ) -> DrainEnd {
-    phase.send_replace(Phase::Serving);
+    phase.send_replace(ShutdownPhase::Serving);
     supervisor.ready("listening");
     signals.next().await;
     access_log::stopping(held(), limit);
     supervisor.stopping();
-    phase.send_replace(Phase::Draining);
+    phase.send_replace(ShutdownPhase::Draining);
     tokio::select! {
         biased;
         () = idle => {}
@@ -117,6 +117,6 @@ pub async fn lead(
         }
         () = tokio::time::sleep(limit) => access_log::cut_after(held(), limit),
     }
-    phase.send_replace(Phase::Ending);
+    phase.send_replace(ShutdownPhase::Ending);
     DrainEnd::Orderly
 }

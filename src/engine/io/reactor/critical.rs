@@ -6,19 +6,19 @@ use std::rc::{Rc, Weak};
 
 use futures::{Future, Poll};
 
-use super::Inner;
+use super::EventLoop;
 
 /// What a panic was called with.
 pub(super) type Panic = Box<dyn Any + Send>;
 
-/// A task whose panic is kept for [`Inner::work`], which ends with it.
+/// A task whose panic is kept for [`EventLoop::work`], which ends with it.
 pub(super) struct Critical<F> {
     future: F,
-    reactor: Weak<Inner>,
+    reactor: Weak<EventLoop>,
 }
 
 impl<F> Critical<F> {
-    pub(super) fn new(future: F, reactor: &Rc<Inner>) -> Critical<F> {
+    pub(super) fn new(future: F, reactor: &Rc<EventLoop>) -> Critical<F> {
         let reactor = Rc::downgrade(reactor);
         Critical { future, reactor }
     }

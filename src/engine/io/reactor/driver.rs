@@ -12,16 +12,16 @@ use mio::{PollOpt, Ready, Token};
 use slab::Slab;
 use tokio_core::reactor::{Core, Handle, PollEvented};
 
-use super::Inner;
+use super::EventLoop;
 
 /// The task on tokio-core's loop that is woken when there is work.
 pub(super) struct Driver {
-    inner: Rc<Inner>,
+    inner: Rc<EventLoop>,
     readable: PollEvented<Nested>,
 }
 
 impl Driver {
-    pub(super) fn new(inner: &Rc<Inner>, core: &Handle) -> io::Result<Driver> {
+    pub(super) fn new(inner: &Rc<EventLoop>, core: &Handle) -> io::Result<Driver> {
         Ok(Driver {
             inner: inner.clone(),
             readable: PollEvented::new(Nested(inner.clone()), core)?,
@@ -58,7 +58,7 @@ impl Drop for Driver {
 }
 
 /// Our epoll set as a source of tokio-core's.
-struct Nested(Rc<Inner>);
+struct Nested(Rc<EventLoop>);
 
 impl Evented for Nested {
     fn register(&self, poll: &mio::Poll, token: Token, _: Ready, _: PollOpt) -> io::Result<()> {

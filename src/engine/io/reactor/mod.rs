@@ -66,10 +66,10 @@ type BoxedTask = Spawn<Box<dyn Future<Item = (), Error = ()>>>;
 /// is dropped with that `Core`.
 #[derive(Clone)]
 pub struct Handle {
-    inner: Rc<Inner>,
+    inner: Rc<EventLoop>,
 }
 
-struct Inner {
+struct EventLoop {
     core: CoreHandle,
     epoll: Epoll,
     sources: RefCell<Slab<Rc<Source>>>,
@@ -96,7 +96,7 @@ impl Handle {
     ///
     /// When there is no descriptor for another epoll set.
     pub fn new(core: &CoreHandle) -> io::Result<Handle> {
-        let inner = Rc::new(Inner {
+        let inner = Rc::new(EventLoop {
             core: core.clone(),
             epoll: Epoll::new()?,
             sources: RefCell::new(Slab::new()),
@@ -206,7 +206,7 @@ impl fmt::Debug for Handle {
     }
 }
 
-impl Inner {
+impl EventLoop {
     /// Polls what is due and looks for more, for a bounded number of rounds. Returns whether
     /// nothing was left: then a later event makes our set readable anew, and a later notification
     /// notifies the driver.

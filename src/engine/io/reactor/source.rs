@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 use futures::task::{self, Task};
 use futures::Async;
 
-use super::Inner;
+use super::EventLoop;
 use crate::os::sys::Event;
 
 /// What a source is known to be ready for.
@@ -69,13 +69,13 @@ impl Source {
 /// another descriptor has the same socket open.
 pub(in crate::engine::io) struct Registration {
     source: Rc<Source>,
-    reactor: Weak<Inner>,
+    reactor: Weak<EventLoop>,
 }
 
 impl Registration {
     /// Starts to report on `io`, whose first readiness the caller knows.
     pub(super) fn new(
-        reactor: &Rc<Inner>,
+        reactor: &Rc<EventLoop>,
         io: &impl AsRawFd,
         ready: Readiness,
     ) -> io::Result<Registration> {

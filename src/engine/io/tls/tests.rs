@@ -17,9 +17,9 @@ use crate::config::{Host, HostPort, TlsOptions, TlsPeer};
 use crate::engine::io::mock_io::drive;
 
 /// One end of a connection in memory.
-struct End {
-    incoming: Rc<RefCell<Pipe>>,
-    outgoing: Rc<RefCell<Pipe>>,
+struct MemoryEnd {
+    incoming: Rc<RefCell<MemoryPipe>>,
+    outgoing: Rc<RefCell<MemoryPipe>>,
     /// A read gets one byte, and the next one nothing.
     stutters: bool,
     /// The other end has reset it.
@@ -30,14 +30,14 @@ struct End {
 }
 
 #[derive(Default)]
-struct Pipe {
+struct MemoryPipe {
     bytes: VecDeque<u8>,
     ends: usize,
 }
 
-fn connection(stutters: bool) -> (End, End) {
-    let pipes = <[Rc<RefCell<Pipe>>; 2]>::default();
-    let end = |incoming: usize| End {
+fn connection(stutters: bool) -> (MemoryEnd, MemoryEnd) {
+    let pipes = <[Rc<RefCell<MemoryPipe>>; 2]>::default();
+    let end = |incoming: usize| MemoryEnd {
         incoming: pipes[incoming].clone(),
         outgoing: pipes[1 - incoming].clone(),
         stutters,
@@ -48,7 +48,7 @@ fn connection(stutters: bool) -> (End, End) {
     (end(0), end(1))
 }
 
-impl Read for End {
+impl Read for MemoryEnd {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.has_stuttered = self.stutters && !self.has_stuttered;
         let mut pipe = self.incoming.borrow_mut();
@@ -64,7 +64,7 @@ impl Read for End {
     }
 }
 
-impl Write for End {
+impl Write for MemoryEnd {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_reset {
             return Err(io::ErrorKind::ConnectionReset.into());
@@ -80,16 +80,16 @@ impl Write for End {
     }
 }
 
-impl AsyncRead for End {}
+impl AsyncRead for MemoryEnd {}
 
-impl AsyncWrite for End {
+impl AsyncWrite for MemoryEnd {
     fn shutdown(&mut self) -> Poll<(), io::Error> {
         self.outgoing.borrow_mut().ends += 1;
         Ok(Async::Ready(()))
     }
 }
 
-impl Transport for End {
+impl Transport for MemoryEnd {
     fn is_blocked(&mut self) -> bool {
         let pipe = self.incoming.borrow();
         pipe.bytes.is_empty() && pipe.ends == 0
@@ -104,12 +104,12 @@ impl Transport for End {
 }
 
 /// A server with a certificate that vouches for itself, and what it asks of clients.
-fn server(end: End, asks: SslVerifyMode) -> SslStream<End> {
+fn server(end: MemoryEnd, asks: SslVerifyMode) -> SslStream<MemoryEnd> {
     server_with(2, end, asks)
 }
 
 /// One that sends so many session tickets behind its handshake.
-fn server_with(tickets: usize, end: End, asks: SslVerifyMode) -> SslStream<End> {
+fn server_with(tickets: usize, end: MemoryEnd, asks: SslVerifyMode) -> SslStream<MemoryEnd> {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
     let key = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
     let mut name = X509NameBuilder::new().unwrap();
@@ -135,15 +135,15 @@ fn server_with(tickets: usize, end: End, asks: SslVerifyMode) -> SslStream<End> 
 }
 
 /// A client that takes anybody's certificate.
-fn client(end: End) -> TlsStream<End> {
+fn client(end: MemoryEnd) -> TlsStream<MemoryEnd> {
     client_of(TlsPeer::Proxy, end)
 }
 
-fn client_of(peer: TlsPeer, end: End) -> TlsStream<End> {
+fn client_of(peer: TlsPeer, end: MemoryEnd) -> TlsStream<MemoryEnd> {
     client_with(TlsOptions::of(peer), end)
 }
 
-fn client_with(options: TlsOptions, end: End) -> TlsStream<End> {
+fn client_with(options: TlsOptions, end: MemoryEnd) -> TlsStream<MemoryEnd> {
     let options = TlsOptions {
         insecure: true,
         ..options
@@ -157,19 +157,19 @@ fn client_with(options: TlsOptions, end: End) -> TlsStream<End> {
 }
 
 /// Both sides after their handshake.
-fn connected(stutters: bool) -> (TlsStream<End>, SslStream<End>) {
+fn connected(stutters: bool) -> (TlsStream<MemoryEnd>, SslStream<MemoryEnd>) {
     connected_to(TlsPeer::Proxy, stutters)
 }
 
-fn connected_to(peer: TlsPeer, stutters: bool) -> (TlsStream<End>, SslStream<End>) {
+fn connected_to(peer: TlsPeer, stutters: bool) -> (TlsStream<MemoryEnd>, SslStream<MemoryEnd>) {
     let (near, far) = connection(stutters);
     shake(client_of(peer, near), server(far, SslVerifyMode::NONE))
 }
 
 fn shake(
-    mut client: TlsStream<End>,
-    mut server: SslStream<End>,
-) -> (TlsStream<End>, SslStream<End>) {
+    mut client: TlsStream<MemoryEnd>,
+    mut server: SslStream<MemoryEnd>,
+) -> (TlsStream<MemoryEnd>, SslStream<MemoryEnd>) {
     for _ in 0..100_000 {
         let is_ready = client.poll_handshake().unwrap().is_ready();
         match server.accept() {

@@ -63,11 +63,11 @@ impl IdleTimeouts {
     }
 
     /// The limit in this phase.
-    fn limit(&self, phase: Phase) -> Option<Duration> {
+    fn limit(&self, phase: RelayPhase) -> Option<Duration> {
         let once_ended = match phase {
-            Phase::Open => return self.idle,
-            Phase::Held => self.half_close_delay.or(self.linger),
-            Phase::HalfClosed => self.linger,
+            RelayPhase::Open => return self.idle,
+            RelayPhase::Held => self.half_close_delay.or(self.linger),
+            RelayPhase::HalfClosed => self.linger,
         };
         self.idle.into_iter().chain(once_ended).min()
     }
@@ -75,7 +75,7 @@ impl IdleTimeouts {
 
 /// How far a tunnel has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum RelayPhase {
     /// Both directions are open.
     Open,
     /// The client has ended, which the upstream doesn't know yet.
@@ -149,7 +149,7 @@ impl IdleTimer {
 
     /// How long what came from a side that has failed may wait to be delivered.
     pub(super) fn delivery_limit(&self) -> Option<Duration> {
-        self.patience.limit(Phase::HalfClosed)
+        self.patience.limit(RelayPhase::HalfClosed)
     }
 
     /// Has the task polled again at the next tick.
@@ -164,7 +164,12 @@ impl IdleTimer {
     }
 
     /// Called at the end of each poll; returns what follows when a limit was exceeded.
-    pub(super) fn look(&mut self, cx: &Context<'_>, moved: bool, phase: Phase) -> Option<Over> {
+    pub(super) fn look(
+        &mut self,
+        cx: &Context<'_>,
+        moved: bool,
+        phase: RelayPhase,
+    ) -> Option<Over> {
         let Some(limit) = self.patience.limit(phase) else {
             self.watched = None;
             return None;
@@ -180,7 +185,7 @@ impl IdleTimer {
         if !watched.is_over() {
             return None;
         }
-        if phase == Phase::Held && self.patience.half_close_delay.is_some() {
+        if phase == RelayPhase::Held && self.patience.half_close_delay.is_some() {
             watched.restart(limit); // the next phase has all of its time
             Some(Over::Hold)
         } else {
@@ -212,14 +217,14 @@ mod tests {
         let ((clock, mut watch), start) = (watched(), Instant::now());
         let period = clock.0.period();
         let cx = Context::from_waker(Waker::noop());
-        assert_eq!(watch.look(&cx, false, Phase::Open), None);
+        assert_eq!(watch.look(&cx, false, RelayPhase::Open), None);
         clock.0.tick(start);
-        assert_eq!(watch.look(&cx, true, Phase::Open), None); // as late as just before the next tick
+        assert_eq!(watch.look(&cx, true, RelayPhase::Open), None); // as late as just before the next tick
         clock.0.tick(start + LIMIT * 5);
-        assert_eq!(watch.look(&cx, false, Phase::Open), None);
+        assert_eq!(watch.look(&cx, false, RelayPhase::Open), None);
         clock.0.tick(start + LIMIT * 5 + period);
         assert_eq!(
-            watch.look(&cx, false, Phase::Open),
+            watch.look(&cx, false, RelayPhase::Open),
             Some(Over::SilentProxy(LIMIT))
         );
     }
@@ -230,9 +235,9 @@ mod tests {
         let period = clock.0.period();
         let cx = Context::from_waker(Waker::noop());
         clock.0.tick(start - LIMIT * 2);
-        assert_eq!(watch.look(&cx, false, Phase::Open), None);
+        assert_eq!(watch.look(&cx, false, RelayPhase::Open), None);
         clock.0.tick(start);
         clock.0.tick(start + period);
-        assert_eq!(watch.look(&cx, false, Phase::Open), None);
+        assert_eq!(watch.look(&cx, false, RelayPhase::Open), None);
     }
 }

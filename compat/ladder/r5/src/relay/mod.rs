@@ -35,7 +35,7 @@ pub use self::pipe::Pipe;
 pub use self::splice::is_urgent;
 
 use self::half::{CopyError, End, HalfDuplex};
-use self::idle::{IdleTimer, Over, Phase};
+use self::idle::{IdleTimer, Over, RelayPhase};
 use crate::io::Transport;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
@@ -51,13 +51,13 @@ pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     download: HalfDuplex,
     watch: Option<IdleTimer>,
     /// Boxed, since most tunnels never need it.
-    failure: Option<Box<Failure>>,
+    failure: Option<Box<FailedSide>>,
     gauge: G,
 }
 
 /// A side that has failed, while what came from it is delivered to the other one.
 #[derive(Debug)]
-struct Failure {
+struct FailedSide {
     side: Side,
     error: io::Error,
     /// See [`HalfDuplex::undelivered`].
@@ -114,14 +114,14 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
     }
 
     /// Polls both directions: what has become of their ends.
-    fn poll_both(&mut self, cx: &mut Context<'_>) -> Result<Ends, Box<Failure>> {
+    fn poll_both(&mut self, cx: &mut Context<'_>) -> Result<Ends, Box<FailedSide>> {
         let upload = match self.upload.poll(cx, &mut self.client, &mut self.upstream) {
-            Poll::Ready(Err(e)) => return Err(Failure::of(e, Side::Client, Side::Upstream)),
+            Poll::Ready(Err(e)) => return Err(FailedSide::of(e, Side::Client, Side::Upstream)),
             Poll::Ready(Ok(end)) => Some(end),
             Poll::Pending => None,
         };
         let download = match self.download.poll(cx, &mut self.upstream, &mut self.client) {
-            Poll::Ready(Err(e)) => return Err(Failure::of(e, Side::Upstream, Side::Client)),
+            Poll::Ready(Err(e)) => return Err(FailedSide::of(e, Side::Upstream, Side::Client)),
             Poll::Ready(Ok(end)) => Some(end),
             Poll::Pending => None,
         };
@@ -133,7 +133,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
     fn poll_delivery(
         &mut self,
         cx: &mut Context<'_>,
-        mut failure: Box<Failure>,
+        mut failure: Box<FailedSide>,
     ) -> Poll<Result<Closed, RelayError>> {
         let before = self.traffic();
         let (client, upstream) = (&mut self.client, &mut self.upstream);
@@ -173,14 +173,14 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
 /// Those of the upload and of the download, as far as there is one.
 type Ends = (Option<End>, Option<End>);
 
-impl Failure {
+impl FailedSide {
     /// `reader` is the side that the broken direction reads from, `writer` the other one.
-    fn of(broken: CopyError, reader: Side, writer: Side) -> Box<Failure> {
+    fn of(broken: CopyError, reader: Side, writer: Side) -> Box<FailedSide> {
         let (side, error) = match broken {
             CopyError::Read(e) | CopyError::Noticed(e) => (reader, e),
             CopyError::Write(e) => (writer, e),
         };
-        Box::new(Failure {
+        Box::new(FailedSide {
             side,
             error,
             undelivered: None,
@@ -209,15 +209,15 @@ impl<C: Transport, U: Transport, G: ByteRecorder + Unpin> Future for Relay<C, U,
             }
         };
         let phase = match polled {
-            (None, None) => Phase::Open,
-            (Some(End::Held), None) => Phase::Held,
+            (None, None) => RelayPhase::Open,
+            (Some(End::Held), None) => RelayPhase::Held,
             (Some(End::Passed), None) => {
                 this.upload.note_outlasted(before.download);
-                Phase::HalfClosed
+                RelayPhase::HalfClosed
             }
             (None, Some(_)) => {
                 this.download.note_outlasted(before.upload);
-                Phase::HalfClosed
+                RelayPhase::HalfClosed
             }
             (Some(End::Held), Some(_)) => {
                 this.download.note_outlasted(before.upload);
