@@ -5,13 +5,13 @@ use std::ffi::OsString;
 
 use clap::ErrorKind;
 
-use super::argv::{self, secrets, SecretArgument};
+use super::argv_scrub::{self, secrets, SecretArgument};
+use super::check_config::Summary;
+use super::config_file::ConfigFile;
 use super::configure::configure;
 use super::env::Environment;
-use super::file::ConfigFile;
 use super::options::{Options, EXAMPLE};
 use super::password::{MissingPassword, Prompt, DYNAMIC_USER, SERVE_USER};
-use super::summary::Summary;
 use super::{flag_table, flags, generate, Command};
 use crate::config::Config;
 use crate::error::Error;
@@ -73,7 +73,7 @@ impl Parsed {
     /// Returns the passwords among the typed values.
     pub(super) fn secrets(&self) -> Vec<SecretArgument<'_>> {
         match self {
-            Parsed::CommandLine(given) => argv::OPTIONS
+            Parsed::CommandLine(given) => argv_scrub::OPTIONS
                 .iter()
                 .flat_map(|option| secrets(&given.typed, option))
                 .collect(),
@@ -182,7 +182,7 @@ fn refuse_beside_demo(options: &Options) -> Result<(), Error> {
 
 /// Returns a warning for each option with a password: other users can see the command line.
 fn password_warnings(typed: &Options) -> Vec<String> {
-    let options = argv::OPTIONS.iter();
+    let options = argv_scrub::OPTIONS.iter();
     options
         .filter(|option| secrets(typed, option).next().is_some())
         .map(|option| {

@@ -6,21 +6,21 @@
 //! is in `config`. `main` and the rungs of `compat/` use it; the library's other folders use it
 //! in tests only.
 
-mod argv;
+mod argv_scrub;
+mod check_config;
 mod command_line;
+mod config_file;
 mod configure;
 pub mod env;
-mod file;
-mod file_mode;
+mod file_permissions;
 mod flag_table;
 mod flags;
 mod generate;
 mod options;
 mod password;
-mod program;
 mod reload;
 mod route;
-mod summary;
+mod run;
 mod timeouts;
 mod tls;
 
@@ -28,9 +28,9 @@ use std::ffi::OsString;
 
 /// For fuzz/ alone.
 #[doc(hidden)]
-pub use self::file::words_of_text;
+pub use self::config_file::words_of_text;
 pub use self::password::Prompt;
-pub use self::program::program;
+pub use self::run::run;
 
 use self::env::Environment;
 use crate::config::Config;

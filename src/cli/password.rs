@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use super::env::Environment;
-use super::file_mode;
+use super::file_permissions;
 use super::options::Options;
 use crate::config::{
     Credentials, Host, Login, Netrc, ProxyDefaults, ProxySpec, ProxyUrl, Secret, TlsSpec,
@@ -304,5 +304,5 @@ fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String>
     if text.len() as u64 > MAX_LEN {
         return Err(format!("it has more than {} bytes", MAX_LEN));
     }
-    Ok((text, file_mode::remedy(path, &metadata)))
+    Ok((text, file_permissions::remedy(path, &metadata)))
 }

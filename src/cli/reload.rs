@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 
-use super::argv;
+use super::argv_scrub;
 use super::command_line::{CommandLine, Parsed};
 use super::env::Environment;
 use super::password::MissingPassword;
@@ -53,10 +53,10 @@ impl CommandLine {
         let name = self.typed.value_of("config")?.to_string();
         let read = move || {
             let ask = |whose: &str| answers.recall(whose);
-            let filter = argv::leave_out_of_core_dumps();
+            let filter = argv_scrub::leave_out_of_core_dumps();
             let outcome = self.config(&Environment::of_process(), MissingPassword::Prompt(&ask));
             let config = outcome.as_ref().ok().map(|(config, _)| config);
-            argv::settle(filter, config.map_or(false, Config::has_credentials));
+            argv_scrub::settle(filter, config.map_or(false, Config::has_credentials));
             outcome
         };
         Some(ConfigSource {

@@ -1,6 +1,6 @@
 //! The way to the destinations: proxies, PAC file, chain, credentials.
 
-use super::argv::secrets;
+use super::argv_scrub::secrets;
 use super::options::{Options, Place};
 use super::password::{MissingPassword, Passwords, ProxySource};
 use super::{env::Environment, tls};

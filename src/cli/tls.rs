@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::file_mode;
+use super::file_permissions;
 use super::options::Options;
 use crate::config::{TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
@@ -64,7 +64,7 @@ fn blame(options: &Options, names: &[&str], e: Error) -> Error {
 
 /// A key that others than its owner may read.
 fn exposed(path: &str) -> Option<String> {
-    let remedy = file_mode::remedy(path, &fs::metadata(path).ok()?)?;
+    let remedy = file_permissions::remedy(path, &fs::metadata(path).ok()?)?;
     Some(format!(
         "others can read the key in '{}'; {} keeps it from them",
         Escaped(path.as_bytes()),

@@ -134,7 +134,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{escaped, MORE};
-    use crate::cli::file::words_of_text;
+    use crate::cli::config_file::words_of_text;
 
     #[test]
     fn the_example_of_a_file_is_a_right_one() {

@@ -17,7 +17,7 @@ use ptunnel::listener::reload::ConfigSource;
 use ptunnel::{cli, Error};
 
 fn main() {
-    process::exit(cli::program(run));
+    process::exit(cli::run(run));
 }
 
 fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {

@@ -32,7 +32,7 @@ use ptunnel_r5::{Critical, Engine, Links, Opened, Settings};
 use self::bridged::Bridged;
 
 fn main() {
-    process::exit(cli::program(ptunnel_r5::run::<Rung3>));
+    process::exit(cli::run(ptunnel_r5::run::<Rung3>));
 }
 
 /// What the 0.1 links of a thread share: what the root's `Engine` held.

@@ -8,5 +8,5 @@ use ptunnel::cli;
 use ptunnel_r5::Native;
 
 fn main() {
-    process::exit(cli::program(ptunnel_r5::run::<Native>));
+    process::exit(cli::run(ptunnel_r5::run::<Native>));
 }

@@ -7,7 +7,7 @@ use log::warn;
 
 use super::env::Environment;
 use super::reload::Answers;
-use super::{argv, command_line, Command};
+use super::{argv_scrub, command_line, Command};
 use crate::config::{Config, Secret};
 use crate::error::Error;
 use crate::listener::reload::ConfigSource;
@@ -17,9 +17,9 @@ use crate::upstream::pac;
 
 /// Does what the arguments of this process say, with `engine` as what serves; returns the exit
 /// code. The engine is told, too, where it can read its configuration again.
-pub fn program(engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>) -> i32 {
+pub fn run(engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>) -> i32 {
     pac::enable();
-    match run(engine) {
+    match try_run(engine) {
         Ok(code) => code,
         Err(e) => {
             // Nobody may be reading any more; the exit code still tells.
@@ -30,14 +30,14 @@ pub fn program(engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), 
 }
 
 /// The exit code, when what there was to say was said.
-fn run(
+fn try_run(
     engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>,
 ) -> Result<i32, Error> {
     // Before the first password is read; that they are wanted at all is known only afterwards.
-    let filter = argv::leave_out_of_core_dumps();
+    let filter = argv_scrub::leave_out_of_core_dumps();
     let words = command_line::read(env::args_os())?;
     // At once: a person who is asked for a password may take a while.
-    argv::conceal(&words.secrets());
+    argv_scrub::conceal(&words.secrets());
     let answers = Answers::default();
     let prompt = |whose: &str| answers.ask(whose, ask);
     match words.command(&Environment::of_process(), &prompt)? {
@@ -59,7 +59,7 @@ fn run(
             for warning in warnings {
                 warn!("{}", warning);
             }
-            argv::settle(filter, config.has_credentials());
+            argv_scrub::settle(filter, config.has_credentials());
             if config.test {
                 return diagnose::run(&config);
             }

@@ -12,8 +12,8 @@ use std::fs::File;
 use std::io::Read;
 
 use self::toml::Item;
-use super::argv::SecretArgument;
-use super::file_mode;
+use super::argv_scrub::SecretArgument;
+use super::file_permissions;
 use super::flag_table::{self, Flag};
 use super::options::{Options, Place, Value};
 use crate::error::Error;
@@ -86,7 +86,7 @@ impl ConfigFile {
         Ok(ConfigFile {
             path: path.to_string(),
             values,
-            remedy: file_mode::remedy(path, &metadata),
+            remedy: file_permissions::remedy(path, &metadata),
         })
     }
 
