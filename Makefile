@@ -79,7 +79,7 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	@$(CARGO) +nightly miri --version >/dev/null 2>&1 || { \
 		echo 'Miri is missing; with rustup: rustup toolchain install nightly --component miri,rust-src' >&2; exit 1; }
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test --locked --lib --no-default-features
-	$(CARGO) +nightly miri test --locked --lib --no-default-features --features legacy -- os::sys::notify
+	$(CARGO) +nightly miri test --locked --lib --no-default-features --features legacy -- os::sys::task_handle
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(CARGO) +nightly miri test --locked \
 		--manifest-path compat/Cargo.toml --test contract_wakers --test sink --test time --test spawn
 

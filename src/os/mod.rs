@@ -3,13 +3,15 @@
 //! Holds no rule of a protocol and no configuration. Any other folder may use it; it uses `text`
 //! alone.
 
-pub mod delivery;
 pub mod exhaustion;
 pub mod panics;
 pub mod resolver;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod sd_notify;
 pub(crate) mod semaphore;
+pub mod splice;
 pub mod stdio;
 #[allow(unsafe_code)] // here and nowhere else
 pub(crate) mod sys;
+
+pub use self::sys::unacknowledged;

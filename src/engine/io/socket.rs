@@ -21,8 +21,8 @@ use super::{Handle, Transport};
 use crate::config::Keepalive;
 use crate::listener::bind::Listen;
 use crate::listener::socket_activation::{self, InheritedSocket};
-use crate::os::delivery::unacknowledged;
 use crate::os::sys::{self, Pipe};
+use crate::os::unacknowledged;
 use crate::text::escape::Escaped;
 
 /// Has the kernel ask a quiet peer whether it is still there.

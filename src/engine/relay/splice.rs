@@ -13,7 +13,7 @@ use futures::Async;
 use super::copy::WriteBuffer;
 use super::half::{CopyError, Progress};
 use crate::engine::io::Transport;
-use crate::os::delivery::is_splice_failure;
+use crate::os::splice::is_splice_failure;
 use crate::os::sys::Pipe;
 
 /// What a pipe is asked to hold.

@@ -1,9 +1,9 @@
 //! The HTTP server of `--status`: a page for people, JSON, Prometheus metrics and a health check.
 //!
 //! ```text
-//!   stats of the listeners ──▶ Registry ──┬──▶ metrics   /metrics
-//!   health of the proxies  ──▶    │       ├──▶ json      /status.json ◀── page  /
-//!                       History ◀─┘       └──▶ probe     /healthz
+//!   stats of the listeners ──▶ Registry ──┬──▶ metrics       /metrics
+//!   health of the proxies  ──▶    │       ├──▶ json          /status.json ◀── page  /
+//!                       History ◀─┘       └──▶ health_probe  /healthz
 //! ```
 //!
 //! Plain blocking code on a few threads of its own: no tunnel waits for a reader of the page, and
@@ -11,12 +11,12 @@
 //! an error by its text in the log. Only [`listener`](crate::listener) uses it: at the start it calls
 //! [`bind`] and [`start`], and at each reload it publishes the next [`Snapshot`](registry::Snapshot).
 
+mod health_probe;
 mod history;
 mod http;
 mod json;
 mod metrics;
 mod page;
-mod probe;
 mod registry;
 
 use std::io;
@@ -24,9 +24,9 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 
+use self::health_probe::Prober;
 use self::history::History;
 use self::page::StatusPage;
-use self::probe::Prober;
 use crate::config::StatusSpec;
 use crate::error::Error;
 use crate::listener::bind::bind_on;

@@ -2,37 +2,37 @@
 //! program.
 
 #[cfg(feature = "cli")]
-mod arguments;
-#[cfg(feature = "pac")]
-mod confine;
-mod delivery;
+mod argv;
+#[cfg(feature = "cli")]
+mod euid;
 #[cfg(feature = "legacy")]
 mod linux;
-#[cfg(feature = "legacy")]
-mod notify;
 #[cfg(feature = "tls")]
 mod openssl;
 #[cfg(feature = "pac")]
 mod quickjs;
+#[cfg(feature = "pac")]
+mod sandbox;
 mod socket_activation;
-#[cfg(feature = "cli")]
-mod user;
-mod wait;
+#[cfg(feature = "legacy")]
+mod task_handle;
+mod unacked;
+mod wait_ready;
 
 #[cfg(feature = "cli")]
-pub use self::arguments::rewrite_arguments;
-#[cfg(feature = "pac")]
-pub(crate) use self::confine::{as_stdio, confine, die_in, stdin_socket, Limits};
-pub use self::delivery::unacknowledged;
+pub use self::argv::rewrite_arguments;
+#[cfg(feature = "cli")]
+pub use self::euid::effective_user;
 #[cfg(feature = "legacy")]
 pub use self::linux::*;
-#[cfg(feature = "legacy")]
-pub use self::notify::Notifier;
 #[cfg(feature = "tls")]
 pub(crate) use self::openssl::clear_auto_retry;
 #[cfg(feature = "pac")]
 pub(crate) use self::quickjs::Engine;
+#[cfg(feature = "pac")]
+pub(crate) use self::sandbox::{as_stdio, confine, die_in, stdin_socket, Limits};
 pub use self::socket_activation::{is_inherited, InheritedSocket};
-#[cfg(feature = "cli")]
-pub use self::user::effective_user;
-pub(crate) use self::wait::{wait_readable, wait_writable};
+#[cfg(feature = "legacy")]
+pub use self::task_handle::Notifier;
+pub use self::unacked::unacknowledged;
+pub(crate) use self::wait_ready::{wait_readable, wait_writable};

@@ -1,8 +1,8 @@
 //! A PAC file in a JavaScript engine of its own: QuickJS, ES2020 and later, which reaches neither
 //! files nor the network but through what [`prelude.js`](PRELUDE) is given.
 
-use super::frame::Kind;
 use super::host_functions;
+use super::ipc::Kind;
 use crate::os::sys::Engine;
 
 const PRELUDE: &str = include_str!("prelude.js");

@@ -6,23 +6,24 @@
 //!
 //! A call blocks, since the file can look up names: engines make it where they resolve names.
 //!
-//! The file runs in a child process. `process` is the parent's side of it, `child` its main loop, and
-//! `interpreter` the JavaScript engine in it, with the functions of `prelude.js` and
-//! `host_functions`. A program calls [`enable`] so that it can be started as that child.
+//! The file runs in a child process. `process` is the parent's side of it, `sandboxed_process`
+//! the child's main loop, `ipc` their messages, and `interpreter` the JavaScript engine in the child,
+//! with the functions of `prelude.js` and `host_functions`. A program calls [`enable`] so that it can
+//! be started as that child.
 
 mod answer;
-#[cfg(feature = "pac")]
-mod child;
 #[cfg(not(feature = "pac"))]
 mod disabled;
-#[cfg(feature = "pac")]
-mod frame;
 #[cfg(feature = "pac")]
 mod host_functions;
 #[cfg(feature = "pac")]
 mod interpreter;
 #[cfg(feature = "pac")]
+mod ipc;
+#[cfg(feature = "pac")]
 mod process;
+#[cfg(feature = "pac")]
+mod sandboxed_process;
 #[cfg(feature = "pac")]
 mod script;
 
@@ -48,7 +49,7 @@ pub const LONGEST: Duration = Duration::from_secs(5);
 /// return; otherwise it returns at once.
 pub fn enable() {
     #[cfg(feature = "pac")]
-    child::enable();
+    sandboxed_process::enable();
 }
 
 /// Reads a PAC file, and runs it up to the first call of FindProxyForURL. Blocks for at most

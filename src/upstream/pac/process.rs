@@ -13,10 +13,9 @@ use std::time::{Duration, Instant};
 
 use log::debug;
 
-use super::child;
-use super::frame::{self, Kind};
 use super::interpreter::Thrown;
-use super::{host_functions, shown, LONGEST};
+use super::ipc::{self, Kind};
+use super::{host_functions, sandboxed_process, shown, LONGEST};
 use crate::os::semaphore::SlotPermit;
 use crate::os::sys;
 
@@ -47,7 +46,7 @@ impl Process {
         let start = || -> io::Result<Process> {
             let (stream, theirs) = UnixStream::pair()?;
             let child = command()?
-                .arg0(child::NAME)
+                .arg0(sandboxed_process::NAME)
                 .env_clear()
                 .envs(env::var_os("TZ").map(|zone| ("TZ", zone)))
                 .stdin(sys::as_stdio(theirs))
@@ -77,7 +76,7 @@ impl Process {
 
     /// Whether it can be asked for another answer: it is alive, and has time left.
     pub(super) fn is_fit(&mut self) -> bool {
-        let most = Duration::from_secs(child::TIME) - LONGEST * 2;
+        let most = Duration::from_secs(sandboxed_process::TIME) - LONGEST * 2;
         self.busy < most && matches!(self.child.try_wait(), Ok(None))
     }
 
@@ -108,13 +107,13 @@ impl Process {
             stream: &self.stream,
             until,
         };
-        match frame::write(timed(), kind, text) {
+        match ipc::write(timed(), kind, text) {
             // What it said before it ended is still to be read.
             Err(ref e) if e.kind() == ErrorKind::BrokenPipe => {}
             sent => sent?,
         }
         loop {
-            let reply = match frame::read(timed(), child::LONGEST_TEXT)? {
+            let reply = match ipc::read(timed(), sandboxed_process::LONGEST_TEXT)? {
                 (Kind::Answer, text) => return Ok(Ok(text)),
                 (Kind::Thrown, text) => return Ok(Err(Fault::Thrown(Thrown::parse(&text)))),
                 (Kind::Log, text) => {
@@ -125,7 +124,7 @@ impl Process {
                 (Kind::Addresses, host) => addresses(host, until, permit.clone())?,
                 _ => return Err(ErrorKind::InvalidData.into()),
             };
-            frame::write(timed(), Kind::Reply, &reply)?;
+            ipc::write(timed(), Kind::Reply, &reply)?;
         }
     }
 
@@ -156,10 +155,14 @@ fn command() -> io::Result<Command> {
     if cfg!(test) {
         // The unit tests' program has another `main`, and valgrind another /proc/self/exe.
         let mut command = Command::new(env::current_exe()?);
-        command.args(&["--exact", "--ignored", "upstream::pac::child::tests::entry"]);
+        command.args(&[
+            "--exact",
+            "--ignored",
+            "upstream::pac::sandboxed_process::tests::entry",
+        ]);
         return Ok(command);
     }
-    if !child::is_enabled() {
+    if !sandboxed_process::is_enabled() {
         let what = "this program doesn't begin with ptunnel::upstream::pac::enable()";
         return Err(io::Error::new(ErrorKind::Other, what));
     }

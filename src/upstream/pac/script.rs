@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::frame::Kind;
 use super::interpreter::Thrown;
+use super::ipc::Kind;
 use super::process::{Fault, Process};
 use super::{late, shown, LONGEST};
 use crate::config::{Host, HostPort};

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
-use ptunnel::os::delivery::unacknowledged;
+use ptunnel::os::unacknowledged;
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest};

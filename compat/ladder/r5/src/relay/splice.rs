@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::task::{ready, Context, Poll};
 
-use ptunnel::os::delivery::is_splice_failure;
+use ptunnel::os::splice::is_splice_failure;
 use rustix::io::Errno;
 use rustix::net::{recv, RecvFlags};
 

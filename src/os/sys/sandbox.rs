@@ -268,7 +268,7 @@ mod tests {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let mut child = Command::new(env::current_exe().unwrap())
             .arg0(NAME)
-            .args(&["--exact", "--ignored", "os::sys::confine::tests::entry"])
+            .args(&["--exact", "--ignored", "os::sys::sandbox::tests::entry"])
             .stdin(as_stdio(theirs))
             .stdout(Stdio::null())
             .spawn()

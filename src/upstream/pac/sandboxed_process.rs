@@ -13,8 +13,8 @@ use std::process;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::frame::{self, Kind};
 use super::interpreter::{Interpreter, Thrown};
+use super::ipc::{self, Kind};
 use super::LONGEST;
 use crate::os::sys;
 
@@ -64,7 +64,7 @@ fn serve() -> ! {
         Ok(()) => answer_all(&parent),
         Err(e) => {
             let why = format!("0 cannot confine the process that runs it: {}", e);
-            frame::write(&*parent, Kind::Thrown, &why)
+            ipc::write(&*parent, Kind::Thrown, &why)
         }
     };
     process::exit(outcome.is_err() as i32)
@@ -74,7 +74,7 @@ fn serve() -> ! {
 fn answer_all(parent: &Rc<UnixStream>) -> io::Result<()> {
     let mut loaded = None;
     loop {
-        let (kind, text) = frame::read(&**parent, LONGEST_FILE)?;
+        let (kind, text) = ipc::read(&**parent, LONGEST_FILE)?;
         // Even if nobody is left to kill this process.
         sys::die_in(LONGEST.as_secs() as u32 + 1);
         let said = match (kind, &mut loaded) {
@@ -98,16 +98,16 @@ fn answer_all(parent: &Rc<UnixStream>) -> io::Result<()> {
             Ok(answer) => (Kind::Answer, answer),
             Err(Thrown { line, text }) => (Kind::Thrown, format!("{} {}", line, text)),
         };
-        frame::write(&**parent, kind, frame::cut(&text, LONGEST_TEXT))?;
+        ipc::write(&**parent, kind, ipc::cut(&text, LONGEST_TEXT))?;
     }
 }
 
 /// Has the parent do what only it can. Without a parent there is nothing left to do.
 fn ask_parent(parent: &UnixStream, request: Kind, text: &str) -> String {
-    let sent = frame::write(parent, request, frame::cut(text, LONGEST_TEXT));
+    let sent = ipc::write(parent, request, ipc::cut(text, LONGEST_TEXT));
     let answer = sent.and_then(|()| match request {
         Kind::Log => Ok((Kind::Reply, String::new())),
-        _ => frame::read(parent, LONGEST_TEXT),
+        _ => ipc::read(parent, LONGEST_TEXT),
     });
     match answer {
         Ok((Kind::Reply, text)) => text,

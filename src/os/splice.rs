@@ -1,8 +1,6 @@
-//! What the relays of both engines go by in order to lose nothing.
+//! splice(2) where the kernel refuses it.
 
 use std::io;
-
-pub use crate::os::sys::unacknowledged;
 
 /// Whether it is splice(2) that doesn't work, and not the socket: the same bytes can be copied.
 ///
