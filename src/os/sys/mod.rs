@@ -3,10 +3,10 @@
 
 #[cfg(feature = "cli")]
 mod argv;
+#[cfg(feature = "legacy")]
+mod epoll;
 #[cfg(feature = "cli")]
 mod euid;
-#[cfg(feature = "legacy")]
-mod linux;
 #[cfg(feature = "tls")]
 mod openssl;
 #[cfg(feature = "pac")]
@@ -21,10 +21,10 @@ mod wait_ready;
 
 #[cfg(feature = "cli")]
 pub use self::argv::rewrite_arguments;
+#[cfg(feature = "legacy")]
+pub use self::epoll::*;
 #[cfg(feature = "cli")]
 pub use self::euid::effective_user;
-#[cfg(feature = "legacy")]
-pub use self::linux::*;
 #[cfg(feature = "tls")]
 pub(crate) use self::openssl::clear_auto_retry;
 #[cfg(feature = "pac")]
