@@ -4,16 +4,28 @@
 #[cfg(feature = "cli")]
 mod argv;
 #[cfg(feature = "legacy")]
+mod clock;
+#[cfg(feature = "legacy")]
+mod descriptor;
+#[cfg(feature = "legacy")]
 mod epoll;
 #[cfg(feature = "cli")]
 mod euid;
+#[cfg(feature = "legacy")]
+mod limits;
+#[cfg(feature = "legacy")]
+mod listening_socket;
 #[cfg(feature = "tls")]
 mod openssl;
+#[cfg(feature = "legacy")]
+mod pipe;
 #[cfg(feature = "pac")]
 mod quickjs;
 #[cfg(feature = "pac")]
 mod sandbox;
 mod socket_activation;
+#[cfg(feature = "legacy")]
+mod stdout;
 #[cfg(feature = "legacy")]
 mod task_handle;
 mod unacked;
@@ -22,16 +34,28 @@ mod wait_ready;
 #[cfg(feature = "cli")]
 pub use self::argv::rewrite_arguments;
 #[cfg(feature = "legacy")]
-pub use self::epoll::*;
+pub(crate) use self::clock::monotonic;
+#[cfg(feature = "legacy")]
+pub(crate) use self::descriptor::ReservedFd;
+#[cfg(feature = "legacy")]
+pub(crate) use self::epoll::{Epoll, Event, Events};
 #[cfg(feature = "cli")]
 pub use self::euid::effective_user;
+#[cfg(feature = "legacy")]
+pub(crate) use self::limits::{descriptor_limit, raise_descriptor_limit};
+#[cfg(feature = "legacy")]
+pub(crate) use self::listening_socket::{accept, set_mode};
 #[cfg(feature = "tls")]
 pub(crate) use self::openssl::clear_auto_retry;
+#[cfg(feature = "legacy")]
+pub use self::pipe::Pipe;
 #[cfg(feature = "pac")]
 pub(crate) use self::quickjs::Engine;
 #[cfg(feature = "pac")]
 pub(crate) use self::sandbox::{as_stdio, confine, die_in, stdin_socket, Limits};
 pub use self::socket_activation::{is_inherited, InheritedSocket};
+#[cfg(feature = "legacy")]
+pub(crate) use self::stdout::close_stdout;
 #[cfg(feature = "legacy")]
 pub use self::task_handle::Notifier;
 pub use self::unacked::unacknowledged;

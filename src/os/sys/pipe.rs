@@ -1,0 +1,103 @@
+//! Pipes that splice(2) fills from a socket and drains into another one.
+//!
+//! Policy is left to the callers: nothing here retries, waits or logs.
+
+use std::io;
+use std::os::unix::io::{AsRawFd, RawFd};
+
+use libc::c_int;
+
+use super::descriptor::{check, check_size, Descriptor};
+
+/// A kernel buffer, filled and drained by splice(2).
+#[derive(Debug)]
+pub struct Pipe {
+    reader: Descriptor,
+    writer: Descriptor,
+}
+
+impl Pipe {
+    /// A pipe that doesn't block and holds `capacity` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Without descriptors, and when the user's share of pipe memory (`pipe-user-pages-soft`) is
+    /// used up: what is left then is two pages, and copying is quicker.
+    pub fn new(capacity: usize) -> io::Result<Pipe> {
+        let mut ends = [0; 2];
+        // SAFETY: the kernel writes two descriptors into an array of two.
+        check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK | libc::O_CLOEXEC) })?;
+        let pipe = Pipe {
+            reader: Descriptor(ends[0]),
+            writer: Descriptor(ends[1]),
+        };
+        // SAFETY: no pointers.
+        check(unsafe { libc::fcntl(pipe.writer.0, libc::F_SETPIPE_SZ, capacity as c_int) })?;
+        Ok(pipe)
+    }
+
+    /// Moves up to `most` bytes from the socket into the pipe, without copying them.
+    ///
+    /// 0 is the end of the stream; `WouldBlock` means that the socket is empty *or* that the
+    /// pipe is full: only who knows the pipe to be empty can tell.
+    pub fn fill(&self, from: &impl AsRawFd, most: usize) -> io::Result<usize> {
+        splice(from.as_raw_fd(), self.writer.0, most)
+    }
+
+    /// Moves up to `most` bytes from the pipe into the socket.
+    pub fn drain(&self, to: &impl AsRawFd, most: usize) -> io::Result<usize> {
+        splice(self.reader.0, to.as_raw_fd(), most)
+    }
+
+    /// Reads so many bytes, which are in the pipe.
+    pub(crate) fn read_exact(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let left = &mut bytes[done..];
+            // SAFETY: the kernel writes at most as many bytes as `left` has, which lives through the
+            // call.
+            let count =
+                unsafe { libc::read(self.reader.0, left.as_mut_ptr() as *mut _, left.len()) };
+            match check_size(count) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => done += count,
+                Err(ref e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn splice(from: RawFd, to: RawFd, most: usize) -> io::Result<usize> {
+    let flags = libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK;
+    let none = std::ptr::null_mut();
+    // SAFETY: null offsets are allowed; pipes and sockets have none.
+    check_size(unsafe { libc::splice(from, none, to, none, most, flags) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn bytes_go_through_a_pipe_unharmed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        let pipe = Pipe::new(65_536).unwrap();
+        let (out, mut seen) = UnixStream::pair().unwrap();
+        client.write_all(b"hello").unwrap();
+        assert_eq!(pipe.fill(&server, 65_536).unwrap(), 5);
+        assert_eq!(pipe.drain(&out, 5).unwrap(), 5);
+        let mut buffer = [0; 8];
+        assert_eq!(seen.read(&mut buffer).unwrap(), 5);
+        assert_eq!(&buffer[..5], b"hello");
+        drop(client);
+        assert_eq!(pipe.fill(&server, 1).unwrap(), 0, "the end is the end");
+    }
+}
