@@ -558,8 +558,8 @@ impl fmt::Display for Error {
             }
             Kind::Refused(proxy, destination, refusal) => {
                 write!(f, "{} refused {}: {}", proxy, destination, refusal)?;
-                if let Some(remedy) = refusal.remedy() {
-                    write!(f, ": {}", Account::with(proxy, refusal).remedied(remedy))?;
+                if let Some(hint) = refusal.hint() {
+                    write!(f, ": {}", Account::with(proxy, refusal).hinted(hint))?;
                 }
                 if let Some(scheme) = refusal.other_scheme() {
                     let scheme = scheme.to_string().to_ascii_lowercase();
@@ -635,8 +635,8 @@ impl Account {
     }
 
     /// What our user can do there.
-    fn remedied(self, remedy: Hint) -> &'static str {
-        match (self, remedy) {
+    fn hinted(self, hint: Hint) -> &'static str {
+        match (self, hint) {
             (Account::User, Hint::Give) => "give --user and the password",
             (Account::User, Hint::Check) => "check --user and the password",
             (Account::User, Hint::Own) => "give --user the one that ptunnel runs as",

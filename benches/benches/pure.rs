@@ -28,7 +28,7 @@ fn heads(c: &mut Criterion) {
         group.throughput(Throughput::Bytes(bytes.len() as u64));
         group.bench_function(name, |b| {
             b.iter(|| match Response::decode(black_box(bytes), HEAD_LIMIT) {
-                Ok(Decoded::Complete(response, _)) => response.verdict().is_ok(),
+                Ok(Decoded::Complete(response, _)) => response.status_class().is_ok(),
                 other => panic!("{other:?}"),
             })
         });

@@ -230,8 +230,8 @@ fn heard_in_http(bytes: &[u8], heard: &Heard) {
     assert_eq!(heard.sent, b"");
     match &heard.end {
         End::Unsaid => ends_within(HEAD_LIMIT, bytes),
-        End::Asked(InboundProtocol::Forward(passage), destination, rest) => {
-            forwarded(bytes, *passage, destination, rest);
+        End::Asked(InboundProtocol::Forward(boundary), destination, rest) => {
+            forwarded(bytes, *boundary, destination, rest);
         }
         End::Asked(language, destination, rest) => {
             assert_eq!(*language, InboundProtocol::Http);
@@ -295,7 +295,7 @@ fn led_to(authority: &str) -> HostPort {
 
 /// The destination gets one request that it reads as the client's, from a client that is a proxy, and
 /// nothing that is behind it.
-fn forwarded(bytes: &[u8], mut passage: RequestBoundary, destination: &HostPort, sent: &[u8]) {
+fn forwarded(bytes: &[u8], mut boundary: RequestBoundary, destination: &HostPort, sent: &[u8]) {
     let ([method, target, version], lines, length) = head(bytes);
     let ([sent_method, sent_target, sent_version], sent_lines, sent_length) = head(sent);
     assert_ne!(method, "CONNECT");
@@ -363,11 +363,11 @@ fn forwarded(bytes: &[u8], mut passage: RequestBoundary, destination: &HostPort,
         two => panic!("{two:?}"),
     };
     let of_it = end.map(|end| sent_length.saturating_add(end).min(sent.len()));
-    let mut bytewise = passage;
-    assert_eq!(passage.take(sent).ok(), of_it.ok());
+    let mut bytewise = boundary;
+    assert_eq!(boundary.take(sent).ok(), of_it.ok());
     let each: Result<Vec<usize>, _> = sent.chunks(1).map(|byte| bytewise.take(byte)).collect();
     assert_eq!(each.ok().map(|each| each.iter().sum()), of_it.ok());
     if of_it.is_ok_and(|count| count < sent.len()) {
-        assert_eq!(passage.take(b"GET "), Ok(0));
+        assert_eq!(boundary.take(b"GET "), Ok(0));
     }
 }

@@ -36,10 +36,10 @@ fuzz_target!(|input: &[u8]| {
     };
     let is_head = first & 1 == 1;
     let is_modern = first & 2 == 0;
-    let passage = asked(is_head, is_modern);
-    let got = hear(passage, said, |left| left);
+    let boundary = asked(is_head, is_modern);
+    let got = hear(boundary, said, |left| left);
     for pieces in [|_| 1, |left| 1 + left % 7] as [Pieces; 2] {
-        let cut = hear(passage, said, pieces);
+        let cut = hear(boundary, said, pieces);
         if got.end == End::Fault || cut.end == End::Fault {
             // As much of a broken body comes through as was read before the fault was seen; and a fault
             // in a line that hasn't ended is found with the line's end, under another name.
@@ -59,7 +59,7 @@ fn asked(is_head: bool, is_modern: bool) -> RequestBoundary {
     let version = if is_modern { "1.1" } else { "1.0" };
     let first = format!("{method} http://a/ HTTP/{version}\r\nHost: a\r\n\r\n");
     let mut handshake = InboundHandshake::default();
-    let passage = match handshake.feed(&[first.as_bytes(), NEXT].concat()) {
+    let boundary = match handshake.feed(&[first.as_bytes(), NEXT].concat()) {
         HandshakeStep::ConnectRequest(asked) => asked
             .protocol
             .request_boundary()
@@ -67,14 +67,14 @@ fn asked(is_head: bool, is_modern: bool) -> RequestBoundary {
         other => panic!("{other:?}"),
     };
     let rest = handshake.into_rest();
-    let count = { passage }.take(&rest).expect("no body");
+    let count = { boundary }.take(&rest).expect("no body");
     assert!(rest[count..] == *NEXT);
-    passage
+    boundary
 }
 
 /// Gives a client what it gets of these bytes of a server, and of the end behind them.
-fn hear(passage: RequestBoundary, said: &[u8], pieces: Pieces) -> Got {
-    let mut reply = passage.reply();
+fn hear(boundary: RequestBoundary, said: &[u8], pieces: Pieces) -> Got {
+    let mut reply = boundary.reply();
     let mut left = said;
     let mut bytes = Vec::new();
     let mut has_ended = false;

@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
 use ptunnel::proto::auth::AuthCache;
-use ptunnel::proto::{Decoded, Negotiation, ConnectHead, Socks4, Socks5, Step};
-use ptunnel::proto::{HttpRefusal, Malformed, Request, Response, Verdict, HEAD_LIMIT};
+use ptunnel::proto::{Decoded, Negotiation, ConnectHead, Socks4, Socks5, NegotiationStep};
+use ptunnel::proto::{HttpRefusal, Malformed, Request, Response, StatusClass, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
     answered_by_socks5(bytes);
@@ -17,12 +17,12 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(status(&bytes[..length]), response.status);
     let verdict = match response.status {
         101 => Err(Malformed::Switching),
-        100..=199 => Ok(Verdict::Interim),
-        200..=299 => Ok(Verdict::Granted),
-        300..=599 => Ok(Verdict::Refused),
+        100..=199 => Ok(StatusClass::Interim),
+        200..=299 => Ok(StatusClass::Granted),
+        300..=599 => Ok(StatusClass::Refused),
         other => Err(Malformed::Status(other)),
     };
-    assert_eq!(response.verdict(), verdict);
+    assert_eq!(response.status_class(), verdict);
 
     let is_text = |b: &u8| *b == b'\t' || (*b >= b' ' && *b != 0x7f);
     assert!(response.reason.iter().all(is_text), "{:?}", response.reason);
@@ -63,10 +63,10 @@ fn answered(bytes: &[u8]) {
         exchange.begin();
         while let Some(Ok(step)) = pieces.next().map(|piece| exchange.feed(piece)) {
             match step {
-                Step::Read => {}
-                Step::Send(request) => ours(&request),
-                Step::Redial => ours(&exchange.begin()),
-                Step::Granted(_) | Step::Refused(_) => break,
+                NegotiationStep::Read => {}
+                NegotiationStep::Send(request) => ours(&request),
+                NegotiationStep::Redial => ours(&exchange.begin()),
+                NegotiationStep::Granted(_) | NegotiationStep::Refused(_) => break,
             }
         }
     }
@@ -80,14 +80,14 @@ fn answered_by_socks5(bytes: &[u8]) {
         let mut messages = vec![exchange.begin()];
         for piece in bytes.chunks(size) {
             match exchange.feed(piece) {
-                Ok(Step::Read) => {}
-                Ok(Step::Send(message)) => messages.push(message),
-                Ok(Step::Redial) => panic!("nothing is answered on another connection"),
-                Ok(Step::Refused(refusal)) => {
+                Ok(NegotiationStep::Read) => {}
+                Ok(NegotiationStep::Send(message)) => messages.push(message),
+                Ok(NegotiationStep::Redial) => panic!("nothing is answered on another connection"),
+                Ok(NegotiationStep::Refused(refusal)) => {
                     ptunnel_fuzz::shown(&refusal.to_string());
                     break;
                 }
-                Ok(Step::Granted(rest)) => {
+                Ok(NegotiationStep::Granted(rest)) => {
                     assert_eq!(messages.last().map(Vec::as_slice), Some(REQUEST));
                     assert!(bytes.len() >= rest.len() + SHORTEST);
                     break;
@@ -130,13 +130,13 @@ fn answered_by_socks4(bytes: &[u8]) {
                     ptunnel_fuzz::shown(&why.to_string());
                     break;
                 }
-                (Ok(Step::Read), 0, None) => {}
-                (Ok(Step::Read), 0, Some(90)) if come < 8 => {}
-                (Ok(Step::Granted(rest)), 0, Some(90)) => {
+                (Ok(NegotiationStep::Read), 0, None) => {}
+                (Ok(NegotiationStep::Read), 0, Some(90)) if come < 8 => {}
+                (Ok(NegotiationStep::Granted(rest)), 0, Some(90)) => {
                     assert_eq!(Some(&rest[..]), said.get(8..));
                     break;
                 }
-                (Ok(Step::Refused(refusal)), 0, Some(code)) if *code != 90 => {
+                (Ok(NegotiationStep::Refused(refusal)), 0, Some(code)) if *code != 90 => {
                     ptunnel_fuzz::shown(&refusal.to_string());
                     break;
                 }

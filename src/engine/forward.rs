@@ -16,17 +16,17 @@ use crate::proto::{Reply, RequestBoundary};
 /// server gets the end; the client's own end, if it comes before, isn't passed on: squid for one
 /// would take the reply away with it. Everything else is the stream's, the end of a request that
 /// isn't complete among it. Reads and writes fail when the message has no end that could be found.
-pub fn forwarding<S>(stream: Rewind<Upstream<S>>, passage: RequestBoundary) -> Rewind<Upstream<S>>
+pub fn forwarding<S>(stream: Rewind<Upstream<S>>, boundary: RequestBoundary) -> Rewind<Upstream<S>>
 where
     S: Transport + 'static,
 {
-    let forwarding = Forwarding::new(stream, passage);
+    let forwarding = Forwarding::new(stream, boundary);
     Rewind::new(Upstream::Layered(Box::new(forwarding)), Vec::new())
 }
 
 struct Forwarding<S> {
     stream: S,
-    passage: RequestBoundary,
+    boundary: RequestBoundary,
     reply: Reply,
     /// The last read of the stream didn't fill its buffer.
     is_short: bool,
@@ -35,11 +35,11 @@ struct Forwarding<S> {
 }
 
 impl<S> Forwarding<S> {
-    fn new(stream: S, passage: RequestBoundary) -> Forwarding<S> {
+    fn new(stream: S, boundary: RequestBoundary) -> Forwarding<S> {
         Forwarding {
             stream,
-            passage,
-            reply: passage.reply(),
+            boundary,
+            reply: boundary.reply(),
             is_short: false,
             has_ended: false,
         }
@@ -49,7 +49,7 @@ impl<S> Forwarding<S> {
 impl<S: AsyncWrite> Forwarding<S> {
     /// Ends the stream when request and reply are complete.
     fn settle(&mut self) {
-        if self.reply.has_ended() && self.passage.has_ended() && !self.has_ended {
+        if self.reply.has_ended() && self.boundary.has_ended() && !self.has_ended {
             self.has_ended = true;
             // Nobody waits for it: where it has no room, the connection ends without.
             let _ = self.stream.shutdown();
@@ -77,12 +77,12 @@ impl<S: AsyncWrite + Read> Read for Forwarding<S> {
 
 impl<S: AsyncWrite> Write for Forwarding<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut passage = self.passage;
-        let count = passage.take(bytes)?;
+        let mut boundary = self.boundary;
+        let count = boundary.take(bytes)?;
         if count > 0 && !self.has_ended {
             match self.stream.write(&bytes[..count]) {
                 Ok(written) if written < count => {
-                    self.passage.take(&bytes[..written])?;
+                    self.boundary.take(&bytes[..written])?;
                     return Ok(written);
                 }
                 Ok(_) => {}
@@ -92,7 +92,7 @@ impl<S: AsyncWrite> Write for Forwarding<S> {
                 Err(e) => return Err(e),
             }
         }
-        self.passage = passage;
+        self.boundary = boundary;
         self.settle();
         Ok(bytes.len())
     }
@@ -106,7 +106,7 @@ impl<S: AsyncRead + AsyncWrite> AsyncRead for Forwarding<S> {}
 
 impl<S: AsyncWrite> AsyncWrite for Forwarding<S> {
     fn shutdown(&mut self) -> Poll<(), io::Error> {
-        if self.has_ended || self.passage.has_ended() {
+        if self.has_ended || self.boundary.has_ended() {
             return Ok(Async::Ready(()));
         }
         match self.stream.shutdown() {
@@ -152,8 +152,8 @@ mod tests {
 
     /// A stream for one request over this one, and the head that it takes first.
     fn forwarding_to(stream: MockStream) -> (Forwarding<MockStream>, Vec<u8>) {
-        let Forward { head, passage, .. } = Forward::rewrite(HEAD).unwrap();
-        (Forwarding::new(stream, passage), head)
+        let Forward { head, boundary, .. } = Forward::rewrite(HEAD).unwrap();
+        (Forwarding::new(stream, boundary), head)
     }
 
     const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -275,7 +275,7 @@ mod tests {
         let reads = vec![Action::Bytes([&head[..], b"abcd"].concat())];
         let stream = Drained(MockStream::new(reads, Vec::new()));
         let request = Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
-        let mut forwarding = Forwarding::new(stream, request.passage);
+        let mut forwarding = Forwarding::new(stream, request.boundary);
         let mut buffer = [0; 22];
         assert_eq!(forwarding.read(&mut buffer).unwrap(), 22);
         assert_eq!(forwarding.read(&mut buffer).unwrap(), 19);
@@ -324,9 +324,9 @@ mod tests {
     #[test]
     fn a_broken_chunk_is_an_error() {
         let head = b"POST http://a/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let Forward { head, passage, .. } = Forward::rewrite(head).unwrap();
+        let Forward { head, boundary, .. } = Forward::rewrite(head).unwrap();
         let stream = MockStream::new(Vec::new(), Vec::new());
-        let mut forwarding = Forwarding::new(stream, passage);
+        let mut forwarding = Forwarding::new(stream, boundary);
         forwarding.write_all(&head).unwrap();
         let broken = forwarding.write(b"x").unwrap_err();
         assert_eq!(broken.kind(), io::ErrorKind::InvalidData);

@@ -47,14 +47,14 @@ mod layer {
         spec: &TlsSpec,
     ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
         let begun = TlsSetup::new(spec, peer.address()).and_then(|session| {
-            let doubt = session.doubt.clone();
-            Ok((TlsStream::new(session, stream)?, doubt))
+            let report = session.report.clone();
+            Ok((TlsStream::new(session, stream)?, report))
         });
         match begun {
-            Ok((stream, doubt)) => {
+            Ok((stream, report)) => {
                 let handshake = TlsHandshake {
                     stream: Some(stream),
-                    doubt,
+                    report,
                     peer,
                 };
                 Either::A(handshake.map(|stream| Box::new(stream) as Box<dyn Transport>))
@@ -66,7 +66,7 @@ mod layer {
     /// TLS's handshake; resolves to the stream that may be read and written.
     struct TlsHandshake<S> {
         stream: Option<TlsStream<S>>,
-        doubt: VerifyReport,
+        report: VerifyReport,
         peer: Peer,
     }
 
@@ -86,12 +86,12 @@ mod layer {
                 }
                 Ok(Async::Ready(())) => {
                     debug!("{}: speaks {}", self.peer, stream.version());
-                    if let Some(warning) = self.doubt.warning() {
+                    if let Some(warning) = self.report.warning() {
                         warn!("{}: {}", self.peer, warning);
                     }
                     Ok(Async::Ready(stream))
                 }
-                Err(e) => Err(Error::secure(self.peer.clone(), self.doubt.explain(e))),
+                Err(e) => Err(Error::secure(self.peer.clone(), self.report.explain(e))),
             }
         }
     }

@@ -57,7 +57,7 @@ impl RequestReader for HttpRequestReader {
             Ok(HttpRequest::Connect(destination)) => InboundProtocol::Http.asked(destination),
             Ok(HttpRequest::Forward(forward)) => {
                 self.head.put_back(&forward.head);
-                InboundProtocol::Forward(forward.passage).asked(forward.destination)
+                InboundProtocol::Forward(forward.boundary).asked(forward.destination)
             }
             Err(rejection) => HandshakeStep::Rejection(rejection.into()),
         }

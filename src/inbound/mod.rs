@@ -372,9 +372,9 @@ mod tests {
         let head = b"PUT /b HTTP/1.1\r\nHost: a:8\r\nContent-Length: 5\r\n\
                      Connection: close\r\n\r\n";
         assert_eq!(all, [&head[..], b"he"].concat());
-        let mut passage = protocol.request_boundary().unwrap();
-        assert_eq!(passage.take(&all), Ok(all.len()));
-        assert_eq!(passage.take(b"lloGET /"), Ok(3));
+        let mut boundary = protocol.request_boundary().unwrap();
+        assert_eq!(boundary.take(&all), Ok(all.len()));
+        assert_eq!(boundary.take(b"lloGET /"), Ok(3));
         assert_eq!(InboundProtocol::Http.request_boundary(), None);
     }
 
@@ -444,7 +444,7 @@ mod tests {
         let unknown = || io::ErrorKind::NotFound.into();
         let limit = std::time::Duration::from_secs(1);
         let request = Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
-        let forward = InboundProtocol::Forward(request.passage);
+        let forward = InboundProtocol::Forward(request.boundary);
         for (error, socks, http) in &[
             (refused(403), 2, "403"),
             (refused(407), 1, "502"),

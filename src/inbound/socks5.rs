@@ -9,7 +9,7 @@ impl RequestReader for Socks5Server {
         match self.feed(piece) {
             Ok(Socks5Step::Read) => HandshakeStep::Read,
             Ok(Socks5Step::Send(answer)) => HandshakeStep::Send(answer),
-            Ok(Socks5Step::Asked(destination)) => InboundProtocol::Socks5.asked(destination),
+            Ok(Socks5Step::Connect(destination)) => InboundProtocol::Socks5.asked(destination),
             Err(denial) => HandshakeStep::rejected(denial.reply(), denial),
         }
     }

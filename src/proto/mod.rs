@@ -9,7 +9,7 @@
 //! sent on, and a [`Reply`] what comes back.
 //!
 //! ```
-//! use ptunnel::proto::{Decoded, Request, Response, Verdict};
+//! use ptunnel::proto::{Decoded, Request, Response, StatusClass};
 //!
 //! let request = Request::connect(&"example.org:22".parse()?);
 //! assert_eq!(
@@ -20,7 +20,7 @@
 //! let reply = b"HTTP/1.1 200 Connection established\r\n\r\nSSH-2.0-";
 //! match Response::decode(reply, 16 * 1024)? {
 //!     Decoded::Complete(response, length) => {
-//!         assert_eq!(response.verdict()?, Verdict::Granted);
+//!         assert_eq!(response.status_class()?, StatusClass::Granted);
 //!         assert_eq!(&reply[length..], b"SSH-2.0-");
 //!     }
 //!     Decoded::Partial => unreachable!("the blank line has come"),
@@ -41,8 +41,8 @@ pub use self::http::forward::{
 pub(crate) use self::http::head::FIELD_LIMIT;
 pub use self::http::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::http::request::{ConnectHead, Request};
-pub use self::http::response::{encode_response, Response, Verdict};
-pub use self::negotiation::{AuthMethod, Negotiation, Outcome, Step};
+pub use self::http::response::{encode_response, Response, StatusClass};
+pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
 pub use self::socks::{Socks4, Socks5, SocksError};
 pub use self::socks::{Socks4Denial, Socks4Reply, Socks4Server};

@@ -34,7 +34,7 @@ pub struct TlsSetup {
     /// OpenSSL's configured connection.
     pub ssl: Ssl,
     /// Collects what verification finds wrong.
-    pub doubt: VerifyReport,
+    pub report: VerifyReport,
     /// Whether the peer is a proxy or a destination.
     pub peer: TlsPeer,
     /// Judges how the connection ends.
@@ -64,13 +64,13 @@ impl TlsSetup {
         let mut ssl = spec.connector().configure()?.into_ssl(&name)?;
         let flags = X509CheckFlags::NO_PARTIAL_WILDCARDS | X509CheckFlags::NEVER_CHECK_SUBJECT;
         ssl.param_mut().set_hostflags(flags);
-        let doubt = VerifyReport {
+        let report = VerifyReport {
             found: Arc::default(),
             insecure: spec.is_insecure(),
             peer: spec.peer(),
         };
-        let peer = doubt.peer;
-        let found = doubt.found.clone();
+        let peer = report.peer;
+        let found = report.found.clone();
         let goes_on = spec.is_insecure();
         ssl.set_verify_callback(mode, move |is_good, chain| {
             if !is_good {
@@ -86,7 +86,7 @@ impl TlsSetup {
         });
         Ok(TlsSetup {
             ssl,
-            doubt,
+            report,
             peer,
             ending: Ending {
                 spec: spec.clone(),

@@ -10,7 +10,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use crate::config::HostPort;
 use crate::engine::io::{poll_io, Rewind};
 use crate::error::{Error, Peer};
-use crate::proto::{Malformed, Negotiation, Outcome, Refusal, Step};
+use crate::proto::{Malformed, Negotiation, NegotiationStep, Outcome, Refusal};
 
 /// What one read asks for: most replies come in one.
 const CHUNK: usize = 2 * 1024;
@@ -118,14 +118,14 @@ impl<S: AsyncRead + AsyncWrite> Talk<S> {
                 Err(e) => return self.lost(e.into()),
             };
             match self.negotiation.feed(&chunk[..count])? {
-                Step::Read => {}
-                Step::Send(bytes) => {
+                NegotiationStep::Read => {}
+                NegotiationStep::Send(bytes) => {
                     self.bytes = bytes;
                     self.sent = 0;
                 }
-                Step::Redial => return Ok(Async::Ready(None)),
-                Step::Granted(rest) => return Ok(Async::Ready(Some(rest))),
-                Step::Refused(refusal) => return Err(ConnectFailure::Refused(refusal)),
+                NegotiationStep::Redial => return Ok(Async::Ready(None)),
+                NegotiationStep::Granted(rest) => return Ok(Async::Ready(Some(rest))),
+                NegotiationStep::Refused(refusal) => return Err(ConnectFailure::Refused(refusal)),
             }
         }
     }

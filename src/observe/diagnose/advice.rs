@@ -105,7 +105,7 @@ impl Advice {
 
     /// Returns advice only where the user's credentials can be the cause.
     fn on_credentials(error: &Error) -> Option<Advice> {
-        error.refusal()?.remedy()?;
+        error.refusal()?.hint()?;
         Some(Advice::Text(match error.account()? {
             Account::Via => {
                 "--via http://USER@HOST:PORT and --proxy-netrc FILE say who we are to it, -U \
@@ -124,7 +124,7 @@ impl Advice {
 
     fn on_refusal(is_secure: bool, error: &Error) -> Option<Advice> {
         let refusal = error.refusal()?;
-        if refusal.remedy().is_some() {
+        if refusal.hint().is_some() {
             return Advice::on_credentials(error);
         }
         let text = match refusal.status() {

@@ -204,7 +204,7 @@ impl<'a> Probe<'a> {
             let mut request = exchange.begin();
             self.observer.step_started(step);
             loop {
-                proof = exchange.proof().or(proof);
+                proof = exchange.auth_method().or(proof);
                 let answer = self.exchange(&mut *stream, &mut exchange, &request);
                 match answer.map_err(|failure| self.failed(failure, hop))? {
                     HopReply::Granted(early) => {
@@ -212,7 +212,7 @@ impl<'a> Probe<'a> {
                         return Ok((stream, early));
                     }
                     HopReply::Send(next) => {
-                        if let Some(proof) = exchange.proof() {
+                        if let Some(proof) = exchange.auth_method() {
                             self.observer.step_done(&AuthRequested(proof));
                             step = TestStep::Authentication;
                             self.observer.step_started(step);
@@ -220,7 +220,7 @@ impl<'a> Probe<'a> {
                         request = next;
                     }
                     HopReply::Redial => {
-                        match exchange.proof() {
+                        match exchange.auth_method() {
                             Some(proof) => self.observer.step_done(&format_args!(
                                 "{}, on a new connection",
                                 AuthRequested(proof)
@@ -261,11 +261,11 @@ impl<'a> Probe<'a> {
                 Err(e) => return lost(exchange, HopError::Io(e)),
             };
             return match exchange.feed(&chunk[..count]) {
-                Ok(proto::Step::Read) => continue,
-                Ok(proto::Step::Send(next)) => Ok(HopReply::Send(next)),
-                Ok(proto::Step::Redial) => Ok(HopReply::Redial),
-                Ok(proto::Step::Granted(early)) => Ok(HopReply::Granted(early)),
-                Ok(proto::Step::Refused(refusal)) => Err(HopError::Refused(refusal)),
+                Ok(proto::NegotiationStep::Read) => continue,
+                Ok(proto::NegotiationStep::Send(next)) => Ok(HopReply::Send(next)),
+                Ok(proto::NegotiationStep::Redial) => Ok(HopReply::Redial),
+                Ok(proto::NegotiationStep::Granted(early)) => Ok(HopReply::Granted(early)),
+                Ok(proto::NegotiationStep::Refused(refusal)) => Err(HopError::Refused(refusal)),
                 Err(why) => Err(HopError::Malformed(why)),
             };
         }
@@ -323,12 +323,12 @@ impl<'a> Probe<'a> {
         };
         self.observer.step_started(TestStep::Tls);
         let tls_stream = TlsSetup::new(spec, peer.address()).and_then(|session| {
-            let doubt = session.doubt.clone();
-            Ok((BlockingTls::new(session, transport)?, doubt))
+            let report = session.report.clone();
+            Ok((BlockingTls::new(session, transport)?, report))
         });
         match tls_stream {
-            Ok((stream, doubt)) => {
-                match doubt.warning() {
+            Ok((stream, report)) => {
+                match report.warning() {
                     Some(warning) => {
                         self.observer
                             .step_done(&format_args!("{}; {}", stream.terms(), warning))

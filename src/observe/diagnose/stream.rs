@@ -138,12 +138,15 @@ pub(super) mod tls {
         /// `TimedOut` at the deadline; otherwise the reason of the failed handshake, as text.
         pub(crate) fn new(session: TlsSetup, stream: S) -> io::Result<BlockingTls<S>> {
             let TlsSetup {
-                ssl, doubt, ending, ..
+                ssl,
+                report,
+                ending,
+                ..
             } = session;
             let mut stream = SslStream::new(ssl, stream)?;
             match stream.connect() {
                 Ok(()) => Ok(BlockingTls(stream, ending)),
-                Err(e) => Err(doubt.explain(e)),
+                Err(e) => Err(report.explain(e)),
             }
         }
 

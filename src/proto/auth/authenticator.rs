@@ -247,7 +247,7 @@ impl Authenticator {
             .iter()
             .filter(|challenge| challenge.is(Scheme::Ntlm))
             .filter_map(|challenge| challenge.token.as_deref());
-        let challenge = ntlm::Challenge::read(tokens.next()?)?;
+        let challenge = ntlm::ChallengeMessage::read(tokens.next()?)?;
         let value = challenge.answer(self.identity.credentials())?;
         self.sent = Sent::NtlmAnswer;
         Some(Answer {

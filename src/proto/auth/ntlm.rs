@@ -50,16 +50,16 @@ fn value(message: &[u8]) -> Secret {
 }
 
 /// What the proxy wants to see answered (CHALLENGE_MESSAGE).
-pub(super) struct Challenge {
+pub(super) struct ChallengeMessage {
     nonce: [u8; 8],
     is_unicode: bool,
     /// What the server says of itself: a list of identifiers, lengths and values.
     target: Vec<u8>,
 }
 
-impl Challenge {
+impl ChallengeMessage {
     /// Reads what stands behind `NTLM` in a challenge.
-    pub(super) fn read(token: &str) -> Option<Challenge> {
+    pub(super) fn read(token: &str) -> Option<ChallengeMessage> {
         let message = STANDARD.decode(token).ok()?;
         if !message.starts_with(SIGNATURE) || word(&message, 8)? != 2 {
             return None;
@@ -73,7 +73,7 @@ impl Challenge {
             let (length, start) = (short(&message, 40)?, word(&message, 44)? as usize);
             message.get(start..start.checked_add(length.into())?)?
         };
-        Some(Challenge {
+        Some(ChallengeMessage {
             nonce,
             is_unicode: flags & UNICODE != 0,
             target: target.to_vec(),
@@ -254,8 +254,8 @@ mod tests {
         message
     }
 
-    fn read(message: &[u8]) -> Option<Challenge> {
-        Challenge::read(&STANDARD.encode(message))
+    fn read(message: &[u8]) -> Option<ChallengeMessage> {
+        ChallengeMessage::read(&STANDARD.encode(message))
     }
 
     fn user(name: &str) -> Credentials {
@@ -345,7 +345,7 @@ mod tests {
         let mut other = good.clone();
         other[8] = 1;
         assert!(read(&other).is_none());
-        assert!(Challenge::read("*").is_none());
+        assert!(ChallengeMessage::read("*").is_none());
         let endless = read(&challenge(OURS | TARGET_INFO, &[1, 0, 255, 255])).unwrap();
         assert_eq!(endless.time(), None);
     }

@@ -10,7 +10,7 @@ pub(in crate::proto) const INTERIM_LIMIT: u8 = 8;
 /// The head of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// Three digits; whether they are a status, [`verdict`](Response::verdict) tells.
+    /// Three digits; whether they are a status, [`status_class`](Response::status_class) tells.
     pub status: u16,
     /// What the proxy calls it, often nothing. From the network: escape before showing.
     pub reason: Vec<u8>,
@@ -29,7 +29,7 @@ pub struct Response {
 
 /// What a reply means for the tunnel that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum StatusClass {
     /// 1xx: another reply follows.
     Interim,
     /// 2xx: what follows the head comes from the destination, whatever the fields say.
@@ -111,12 +111,12 @@ impl Response {
     /// # Errors
     ///
     /// When the status has no class, or is 101.
-    pub fn verdict(&self) -> Result<Verdict, Malformed> {
+    pub fn status_class(&self) -> Result<StatusClass, Malformed> {
         match self.status {
             101 => Err(Malformed::Switching),
-            100..=199 => Ok(Verdict::Interim),
-            200..=299 => Ok(Verdict::Granted),
-            300..=599 => Ok(Verdict::Refused),
+            100..=199 => Ok(StatusClass::Interim),
+            200..=299 => Ok(StatusClass::Granted),
+            300..=599 => Ok(StatusClass::Refused),
             status => Err(Malformed::Status(status)),
         }
     }
@@ -156,8 +156,8 @@ mod tests {
             .collect()
     }
 
-    fn verdict(line: &str) -> Result<Verdict, Malformed> {
-        decode(&format!("{}\r\n\r\n", line))?.verdict()
+    fn status_class(line: &str) -> Result<StatusClass, Malformed> {
+        decode(&format!("{}\r\n\r\n", line))?.status_class()
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
             "HTTP/1.1 205 ",
             "HTTP/1.1 299 x",
         ] {
-            assert_eq!(verdict(line), Ok(Verdict::Granted), "{}", line);
+            assert_eq!(status_class(line), Ok(StatusClass::Granted), "{}", line);
         }
         for line in &[
             "HTTP/1.1 301 x",
@@ -210,15 +210,18 @@ mod tests {
             "HTTP/1.1 471",
             "HTTP/1.1 503 x",
         ] {
-            assert_eq!(verdict(line), Ok(Verdict::Refused), "{}", line);
+            assert_eq!(status_class(line), Ok(StatusClass::Refused), "{}", line);
         }
-        assert_eq!(verdict("HTTP/1.1 103 Early Hints"), Ok(Verdict::Interim));
         assert_eq!(
-            verdict("HTTP/1.1 101 Switching Protocols"),
+            status_class("HTTP/1.1 103 Early Hints"),
+            Ok(StatusClass::Interim)
+        );
+        assert_eq!(
+            status_class("HTTP/1.1 101 Switching Protocols"),
             Err(Malformed::Switching)
         );
-        assert_eq!(verdict("HTTP/1.1 099 x"), Err(Malformed::Status(99)));
-        assert_eq!(verdict("HTTP/1.1 600 x"), Err(Malformed::Status(600)));
+        assert_eq!(status_class("HTTP/1.1 099 x"), Err(Malformed::Status(99)));
+        assert_eq!(status_class("HTTP/1.1 600 x"), Err(Malformed::Status(600)));
     }
 
     #[test]

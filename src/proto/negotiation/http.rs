@@ -8,8 +8,8 @@ use super::super::http::body::Skip;
 use super::super::http::response::INTERIM_LIMIT;
 use super::super::refusal::Attempt;
 use super::super::HEAD_LIMIT;
-use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, Verdict};
-use super::Step;
+use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, StatusClass};
+use super::NegotiationStep;
 use crate::config::Scheme;
 
 /// Asks a proxy for a tunnel, with as many requests as it takes to say who we are.
@@ -102,26 +102,26 @@ impl Http {
     /// # Errors
     ///
     /// When that isn't a reply. No byte of the connection can be trusted any more.
-    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         if self.skipping.is_some() {
             return self.skip(piece);
         }
         let mut decoded = self.head.extend(piece, Response::decode)?;
         while let Some(response) = decoded {
-            match response.verdict()? {
-                Verdict::Granted => {
+            match response.status_class()? {
+                StatusClass::Granted => {
                     self.accepted(response.next_nonce);
-                    return Ok(Step::Granted(self.take_rest()));
+                    return Ok(NegotiationStep::Granted(self.take_rest()));
                 }
-                Verdict::Refused => return self.refused(response),
-                Verdict::Interim if self.interim == INTERIM_LIMIT => {
+                StatusClass::Refused => return self.refused(response),
+                StatusClass::Interim if self.interim == INTERIM_LIMIT => {
                     return Err(Malformed::TooManyInterim)
                 }
-                Verdict::Interim => self.interim += 1,
+                StatusClass::Interim => self.interim += 1,
             }
             decoded = self.head.decode(Response::decode)?;
         }
-        Ok(Step::Read)
+        Ok(NegotiationStep::Read)
     }
 
     /// How the request that goes next, or went last, says who we are; `None` once it was taken.
@@ -138,7 +138,7 @@ impl Http {
         is_between && !self.is_bound
     }
 
-    fn refused(&mut self, response: Response) -> Result<Step, Malformed> {
+    fn refused(&mut self, response: Response) -> Result<NegotiationStep, Malformed> {
         let rest = self.take_rest();
         let answer = match response.status {
             407 => self.answer(&response),
@@ -166,7 +166,7 @@ impl Http {
             }
         };
         if body.is_none() {
-            return Ok(Step::Redial);
+            return Ok(NegotiationStep::Redial);
         }
         self.skipping = body;
         self.skip(&rest)
@@ -174,20 +174,20 @@ impl Http {
 
     /// Passes over the body of a challenge. The answer goes to the same connection if nothing
     /// stands behind that body: nobody was asked for more yet.
-    fn skip(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+    fn skip(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         let behind = match &mut self.skipping {
             Some(body) => body.skip(piece),
             None => Ok(None),
         };
         match behind {
-            Ok(None) => Ok(Step::Read),
+            Ok(None) => Ok(NegotiationStep::Read),
             Ok(Some(b"")) => {
                 self.skipping = None;
                 self.is_reused = true;
-                Ok(Step::Send(self.encode()))
+                Ok(NegotiationStep::Send(self.encode()))
             }
             _ if self.is_bound => Err(Malformed::Body),
-            _ => Ok(Step::Redial),
+            _ => Ok(NegotiationStep::Redial),
         }
     }
 
@@ -207,7 +207,7 @@ impl Http {
     }
 }
 
-fn refusal(response: Response, body: &[u8], attempt: Attempt) -> Step {
+fn refusal(response: Response, body: &[u8], attempt: Attempt) -> NegotiationStep {
     let refusal = HttpRefusal::new(response, body).after(attempt);
-    Step::Refused(Box::new(Refusal::Http(refusal)))
+    NegotiationStep::Refused(Box::new(Refusal::Http(refusal)))
 }

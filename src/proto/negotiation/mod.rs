@@ -15,24 +15,24 @@ use crate::config::Scheme;
 /// say who we are.
 ///
 /// It neither reads nor writes: who drives it sends what [`begin`](Negotiation::begin) returns,
-/// feeds it what comes, and does what the [`Step`] says. It outlives the connection when the
+/// feeds it what comes, and does what the [`NegotiationStep`] says. It outlives the connection when the
 /// proxy wants another one. The number of messages has a limit; time is for the driver to limit.
 #[derive(Debug)]
 pub struct Negotiation {
-    talk: Inner,
+    exchange: Exchange,
     /// Where to note that the proxy has said something.
     has_spoken: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug)]
-enum Inner {
+enum Exchange {
     Http(Http),
     Socks5(Socks5),
     Socks4(Socks4),
 }
 
 /// What to do next.
-pub enum Step {
+pub enum NegotiationStep {
     /// Read on, and feed what comes.
     Read,
     /// Write this to the same connection, then read on.
@@ -75,10 +75,10 @@ pub enum Outcome<S> {
     Redial(Box<Negotiation>),
 }
 
-impl From<Inner> for Negotiation {
-    fn from(talk: Inner) -> Negotiation {
+impl From<Exchange> for Negotiation {
+    fn from(exchange: Exchange) -> Negotiation {
         Negotiation {
-            talk,
+            exchange,
             has_spoken: None,
         }
     }
@@ -87,26 +87,26 @@ impl From<Inner> for Negotiation {
 impl From<Request> for Negotiation {
     /// Takes the first answer, whatever it is.
     fn from(request: Request) -> Negotiation {
-        Inner::Http(request.into()).into()
+        Exchange::Http(request.into()).into()
     }
 }
 
 impl From<Socks5> for Negotiation {
     fn from(socks: Socks5) -> Negotiation {
-        Inner::Socks5(socks).into()
+        Exchange::Socks5(socks).into()
     }
 }
 
 impl From<Socks4> for Negotiation {
     fn from(socks: Socks4) -> Negotiation {
-        Inner::Socks4(socks).into()
+        Exchange::Socks4(socks).into()
     }
 }
 
 impl Negotiation {
     /// Will send `request`, and say who we are as the proxy wants it.
     pub fn new(request: Request, identity: AuthCache) -> Negotiation {
-        Inner::Http(Http::new(request, identity)).into()
+        Exchange::Http(Http::new(request, identity)).into()
     }
 
     /// Notes there as soon as the proxy has said anything.
@@ -119,10 +119,10 @@ impl Negotiation {
 
     /// What is sent first on a new connection.
     pub fn begin(&mut self) -> Vec<u8> {
-        match &mut self.talk {
-            Inner::Http(http) => http.begin(),
-            Inner::Socks5(socks) => socks.begin(),
-            Inner::Socks4(socks) => socks.begin(),
+        match &mut self.exchange {
+            Exchange::Http(http) => http.begin(),
+            Exchange::Socks5(socks) => socks.begin(),
+            Exchange::Socks4(socks) => socks.begin(),
         }
     }
 
@@ -131,32 +131,32 @@ impl Negotiation {
     /// # Errors
     ///
     /// When that isn't a reply. No byte of the connection can be trusted any more.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+    pub fn feed(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         if let Some(has_spoken) = self.has_spoken.take() {
             has_spoken.store(true, Ordering::Relaxed);
         }
-        match &mut self.talk {
-            Inner::Http(http) => http.feed(piece),
-            Inner::Socks5(socks) => socks.feed(piece),
-            Inner::Socks4(socks) => socks.feed(piece),
+        match &mut self.exchange {
+            Exchange::Http(http) => http.feed(piece),
+            Exchange::Socks5(socks) => socks.feed(piece),
+            Exchange::Socks4(socks) => socks.feed(piece),
         }
     }
 
     /// How the message that goes next, or went last, says who we are; `None` where it doesn't, and
     /// once it was taken.
-    pub fn proof(&self) -> Option<AuthMethod> {
-        match &self.talk {
-            Inner::Http(http) => http.scheme().map(AuthMethod::Scheme),
-            Inner::Socks5(socks) => socks.proof(),
-            Inner::Socks4(socks) => socks.proof(),
+    pub fn auth_method(&self) -> Option<AuthMethod> {
+        match &self.exchange {
+            Exchange::Http(http) => http.scheme().map(AuthMethod::Scheme),
+            Exchange::Socks5(socks) => socks.auth_method(),
+            Exchange::Socks4(socks) => socks.auth_method(),
         }
     }
 
     /// Whether the end of the connection is a reason to connect anew rather than to give up.
     pub fn may_redial(&self) -> bool {
-        match &self.talk {
-            Inner::Http(http) => http.may_redial(),
-            Inner::Socks5(_) | Inner::Socks4(_) => false,
+        match &self.exchange {
+            Exchange::Http(http) => http.may_redial(),
+            Exchange::Socks5(_) | Exchange::Socks4(_) => false,
         }
     }
 }

@@ -48,11 +48,13 @@ fn credential(request: &[u8]) -> String {
 /// What the exchange does with a reply, in words.
 fn said(exchange: &mut Negotiation, reply: &str) -> String {
     match exchange.feed(reply.as_bytes()) {
-        Ok(Step::Read) => "read".into(),
-        Ok(Step::Send(request)) => credential(&request),
-        Ok(Step::Redial) => format!("redial: {}", credential(&exchange.begin())),
-        Ok(Step::Granted(rest)) => format!("granted: {}", String::from_utf8(rest).unwrap()),
-        Ok(Step::Refused(refusal)) => format!("refused: {}", refusal),
+        Ok(NegotiationStep::Read) => "read".into(),
+        Ok(NegotiationStep::Send(request)) => credential(&request),
+        Ok(NegotiationStep::Redial) => format!("redial: {}", credential(&exchange.begin())),
+        Ok(NegotiationStep::Granted(rest)) => {
+            format!("granted: {}", String::from_utf8(rest).unwrap())
+        }
+        Ok(NegotiationStep::Refused(refusal)) => format!("refused: {}", refusal),
         Err(why) => format!("malformed: {}", why),
     }
 }

@@ -90,7 +90,7 @@ impl HttpRefusal {
     }
 
     /// What to do about it, where that is for our user to say.
-    pub fn remedy(&self) -> Option<Hint> {
+    pub fn hint(&self) -> Option<Hint> {
         match self.attempt {
             _ if !self.is_about_credentials() => None,
             Attempt::Tried(_) | Attempt::Withheld(_) => Some(Hint::Check),
@@ -344,7 +344,7 @@ mod tests {
     fn says_what_would_help_with_a_407() {
         let nameless = refusal(407, "Auth", &["Negotiate", "basic"], "<html>");
         assert_eq!(nameless.to_string(), "407 Auth; it offers Negotiate, basic");
-        assert_eq!(nameless.remedy(), Some(Hint::Give));
+        assert_eq!(nameless.hint(), Some(Hint::Give));
         let other = shown(407, "Auth", &["Bearer"], "");
         assert_eq!(
             other,
@@ -353,13 +353,13 @@ mod tests {
         assert_eq!(shown(407, "", &[], ""), "407; it names no scheme");
         let after = |attempt| {
             let refusal = refusal(407, "", &["NTLM, Basic, ntlm"], "").after(attempt);
-            (refusal.to_string(), refusal.remedy())
+            (refusal.to_string(), refusal.hint())
         };
-        let (told, remedy) = after(Attempt::Tried(Scheme::Ntlm));
+        let (told, hint) = after(Attempt::Tried(Scheme::Ntlm));
         assert_eq!(told, "407; it offers NTLM, Basic; NTLM was tried");
-        assert_eq!(remedy, Some(Hint::Check));
-        let (told, remedy) = after(Attempt::Restricted);
+        assert_eq!(hint, Some(Hint::Check));
+        let (told, hint) = after(Attempt::Restricted);
         let restricted = "407; it offers NTLM, Basic: --proxy-auth allows none of these";
-        assert_eq!((told.as_str(), remedy), (restricted, None));
+        assert_eq!((told.as_str(), hint), (restricted, None));
     }
 }

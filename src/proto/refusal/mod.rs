@@ -15,7 +15,7 @@ pub(super) use self::http::Attempt;
 use crate::config::Scheme;
 
 /// A proxy's no, as it said it; displays as the reason, and what to try where the proxy's own words
-/// tell. Where it is about our user, [`remedy`](Refusal::remedy) says what to do.
+/// tell. Where it is about our user, [`hint`](Refusal::hint) says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A reply with any status but a 2xx.
@@ -45,10 +45,10 @@ impl Refusal {
     }
 
     /// What to do about it, where that is for our user to say.
-    pub fn remedy(&self) -> Option<Hint> {
+    pub fn hint(&self) -> Option<Hint> {
         match self {
-            Refusal::Http(refusal) => refusal.remedy(),
-            Refusal::Socks(refusal) => refusal.remedy(),
+            Refusal::Http(refusal) => refusal.hint(),
+            Refusal::Socks(refusal) => refusal.hint(),
         }
     }
 

@@ -46,7 +46,7 @@ impl SocksRefusal {
     }
 
     /// What to do about it, where that is for our user to say.
-    pub fn remedy(&self) -> Option<Hint> {
+    pub fn hint(&self) -> Option<Hint> {
         match self {
             SocksRefusal::Methods { named: false } => Some(Hint::Give),
             SocksRefusal::Credentials | SocksRefusal::Withheld(_) => Some(Hint::Check),

@@ -86,8 +86,8 @@ impl Links for Rung3 {
         Ok(Opened { stream, path })
     }
 
-    fn forwarding(way: chain::Stream, passage: RequestBoundary) -> chain::Stream {
-        forwarding(way, passage)
+    fn forwarding(way: chain::Stream, boundary: RequestBoundary) -> chain::Stream {
+        forwarding(way, boundary)
     }
 
     async fn carry_opened<C: Transport + 'static>(

@@ -78,8 +78,8 @@ impl Links for Rung4 {
         engine.open(tunnel).await
     }
 
-    fn forwarding(way: Rewind<Upstream>, passage: RequestBoundary) -> Rewind<Upstream> {
-        Native::forwarding(way, passage)
+    fn forwarding(way: Rewind<Upstream>, boundary: RequestBoundary) -> Rewind<Upstream> {
+        Native::forwarding(way, boundary)
     }
 
     fn carry_opened<C: Transport + 'static>(

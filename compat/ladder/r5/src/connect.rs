@@ -1,6 +1,6 @@
 //! The CONNECT negotiation over one connection: an [`Negotiation`] driven by a stream.
 
-use ptunnel::proto::{Negotiation, Outcome, Step};
+use ptunnel::proto::{Negotiation, NegotiationStep, Outcome};
 use ptunnel::upstream::Hop;
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -35,11 +35,13 @@ pub async fn connect(
         };
         let step = negotiation.feed(&piece);
         request = match step.map_err(|why| Error::malformed(hop.peer(), why))? {
-            Step::Read => Vec::new(),
-            Step::Send(request) => request,
-            Step::Redial => return Ok(Outcome::Redial(Box::new(negotiation))),
-            Step::Granted(rest) => return Ok(Outcome::Granted(Rewind::new(stream, rest))),
-            Step::Refused(refusal) => {
+            NegotiationStep::Read => Vec::new(),
+            NegotiationStep::Send(request) => request,
+            NegotiationStep::Redial => return Ok(Outcome::Redial(Box::new(negotiation))),
+            NegotiationStep::Granted(rest) => {
+                return Ok(Outcome::Granted(Rewind::new(stream, rest)))
+            }
+            NegotiationStep::Refused(refusal) => {
                 return Err(Error::refused(hop.peer(), hop.target().clone(), *refusal))
             }
         };

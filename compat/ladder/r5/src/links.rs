@@ -46,7 +46,7 @@ pub trait Links: Sized + 'static {
     ) -> impl Future<Output = Result<Opened<Self::Way>, Error>>;
 
     /// What was opened, for a client that may send one request, and nothing behind it.
-    fn forwarding(way: Self::Way, passage: RequestBoundary) -> Self::Way;
+    fn forwarding(way: Self::Way, boundary: RequestBoundary) -> Self::Way;
 
     /// Its last link, over what was opened; where anybody looks, `meter` shows how it goes.
     fn carry_opened<C: Transport + 'static>(
@@ -118,8 +118,8 @@ impl Links for Native {
         engine.open(tunnel).await
     }
 
-    fn forwarding(way: Rewind<Upstream>, passage: RequestBoundary) -> Rewind<Upstream> {
-        forwarding(way, passage)
+    fn forwarding(way: Rewind<Upstream>, boundary: RequestBoundary) -> Rewind<Upstream> {
+        forwarding(way, boundary)
     }
 
     async fn carry_opened<C: Transport + 'static>(

@@ -234,8 +234,8 @@ async fn warning_after<T>(
 }
 
 /// The stream, for one request that is sent on.
-pub(crate) fn forwarding(stream: Rewind<Upstream>, passage: RequestBoundary) -> Rewind<Upstream> {
-    let forwarding = Forwarding::new(stream, passage);
+pub(crate) fn forwarding(stream: Rewind<Upstream>, boundary: RequestBoundary) -> Rewind<Upstream> {
+    let forwarding = Forwarding::new(stream, boundary);
     Rewind::new(Upstream::Forwarding(Box::new(forwarding)), Vec::new())
 }
 

@@ -30,12 +30,12 @@ pub async fn secure(
     let session = TlsSetup::new(spec, peer.address()).map_err(failed)?;
     let below = Below::new(stream, session.peer, session.ending);
     let stream = SslStream::new(session.ssl, below).map_err(|e| failed(io::Error::other(e)))?;
-    let doubt = session.doubt;
+    let report = session.report;
     let mut stream = Box::new(stream);
     let shaken = Pin::new(&mut *stream).connect().await;
-    shaken.map_err(|e| failed(doubt.explain(e)))?;
+    shaken.map_err(|e| failed(report.explain(e)))?;
     debug!("{peer}: speaks {}", stream.ssl().version_str());
-    if let Some(warning) = doubt.warning() {
+    if let Some(warning) = report.warning() {
         warn!("{peer}: {warning}");
     }
     Ok(Rewind::new(Upstream::Secure(stream), Vec::new()))

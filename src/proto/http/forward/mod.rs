@@ -50,7 +50,7 @@ pub struct Forward {
     /// What the destination gets instead of the head that came.
     pub head: Vec<u8>,
     /// Lets that head and its body through.
-    pub passage: RequestBoundary,
+    pub boundary: RequestBoundary,
 }
 
 impl Forward {
@@ -95,7 +95,7 @@ impl Forward {
         head.extend_from_slice(b"Connection: close\r\n\r\n");
         Ok(Forward {
             destination: url.destination,
-            passage: RequestBoundary::new(head.len(), framing, method == "HEAD", is_modern),
+            boundary: RequestBoundary::new(head.len(), framing, method == "HEAD", is_modern),
             head,
         })
     }

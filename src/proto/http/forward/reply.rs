@@ -9,7 +9,7 @@ use super::super::body::{Body, Endless};
 use super::super::response::INTERIM_LIMIT;
 use super::field::{end_to_end, split, values};
 use crate::proto::{encode_response, Framing, FramingError, HeadReader, Malformed};
-use crate::proto::{Response, Verdict};
+use crate::proto::{Response, StatusClass};
 use crate::text::escape::excerpt;
 
 /// Bytes that the head of a server's reply can have: cookies and policies make it longer than that
@@ -153,7 +153,7 @@ impl Reply {
         let mut decoded = reader.extend(piece, Response::decode_whole)?;
         while let Some((response, mut head)) = decoded {
             unfold(&mut head);
-            if response.verdict()? != Verdict::Interim {
+            if response.status_class()? != StatusClass::Interim {
                 return self.begin(response.status, &head, &reader.into_rest());
             }
             if self.is_modern {
@@ -284,17 +284,17 @@ mod tests {
 
     fn to(method: &str, version: &str) -> RequestBoundary {
         let head = format!("{} http://a/ HTTP/{}\r\n\r\n", method, version);
-        Forward::rewrite(head.as_bytes()).unwrap().passage
+        Forward::rewrite(head.as_bytes()).unwrap().boundary
     }
 
     /// What the client gets of these bytes of a server, cut into pieces of this size; the end of the
     /// reply, if it came before that of the connection; what was wrong.
     fn cut(
-        passage: RequestBoundary,
+        boundary: RequestBoundary,
         bytes: &[u8],
         size: usize,
     ) -> (String, bool, Option<ReplyError>) {
-        let mut reply = passage.reply();
+        let mut reply = boundary.reply();
         let mut got = Vec::new();
         let mut has_ended = false;
         let mut pieces = bytes.chunks(size).chain(Some(&b""[..]));
@@ -316,10 +316,10 @@ mod tests {
 
     /// The same, however the bytes are cut.
     #[track_caller]
-    fn passed(passage: RequestBoundary, bytes: &str) -> (String, bool, Option<ReplyError>) {
-        let whole = cut(passage, bytes.as_bytes(), bytes.len().max(1));
+    fn passed(boundary: RequestBoundary, bytes: &str) -> (String, bool, Option<ReplyError>) {
+        let whole = cut(boundary, bytes.as_bytes(), bytes.len().max(1));
         for size in 1..bytes.len() {
-            assert_eq!(cut(passage, bytes.as_bytes(), size), whole, "{}", size);
+            assert_eq!(cut(boundary, bytes.as_bytes(), size), whole, "{}", size);
         }
         whole
     }
@@ -438,9 +438,9 @@ mod tests {
     fn a_head_has_a_limit() {
         let head = |length| format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(length));
         let long = head(HEAD_LIMIT - 24) + "\r\n\r\n";
-        let passage = to("GET", "1.1");
-        assert_eq!(cut(passage, long.as_bytes(), 9_999).2, None);
-        let (got, _, fault) = cut(passage, head(2 * HEAD_LIMIT).as_bytes(), 9_999);
+        let boundary = to("GET", "1.1");
+        assert_eq!(cut(boundary, long.as_bytes(), 9_999).2, None);
+        let (got, _, fault) = cut(boundary, head(2 * HEAD_LIMIT).as_bytes(), 9_999);
         assert_eq!(fault, Some(Malformed::TooLong(HEAD_LIMIT).into()));
         assert!(got.starts_with("HTTP/1.1 502 "), "{}", got);
     }

@@ -93,10 +93,10 @@ mod tests {
         let forward = request(fields);
         let all = [&forward.head[..], behind].concat();
         let cut = |size: usize| -> Result<Vec<u8>, BrokenChunk> {
-            let mut passage = forward.passage;
+            let mut boundary = forward.boundary;
             let mut through = Vec::new();
             for piece in all.chunks(size) {
-                through.extend_from_slice(&piece[..passage.take(piece)?]);
+                through.extend_from_slice(&piece[..boundary.take(piece)?]);
             }
             assert!(through.starts_with(&forward.head));
             Ok(through.split_off(forward.head.len()))
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn a_body_of_any_size_goes_through() {
-        let mut passage = request("Content-Length: 99999999999\r\n").passage;
+        let mut boundary = request("Content-Length: 99999999999\r\n").boundary;
         let piece = vec![b'x'; 1 << 20];
         for _ in 0..64 {
-            assert_eq!(passage.take(&piece), Ok(piece.len()));
+            assert_eq!(boundary.take(&piece), Ok(piece.len()));
         }
     }
 }

@@ -10,10 +10,10 @@ pub use self::v4::Socks4;
 pub use self::v5::Socks5;
 
 use super::{reply_4, VERSION, VERSION_4};
-use crate::proto::{Refusal, SocksRefusal, Step};
+use crate::proto::{NegotiationStep, Refusal, SocksRefusal};
 
-fn refused(refusal: SocksRefusal) -> Step {
-    Step::Refused(Box::new(Refusal::Socks(refusal)))
+fn refused(refusal: SocksRefusal) -> NegotiationStep {
+    NegotiationStep::Refused(Box::new(Refusal::Socks(refusal)))
 }
 
 /// Why a reply is none of SOCKS.
@@ -76,7 +76,7 @@ impl error::Error for SocksError {}
 #[cfg(test)]
 mod heard {
     use crate::config::{Credentials, Secret};
-    use crate::proto::{Negotiation, Step};
+    use crate::proto::{Negotiation, NegotiationStep};
 
     pub(super) fn credentials(login: Option<(&str, &str)>) -> Option<Credentials> {
         login.map(|(user, password)| {
@@ -87,14 +87,14 @@ mod heard {
     /// What the exchange does with a reply, in words; what it sends, as it is.
     pub(super) fn said(exchange: &mut Negotiation, reply: &[u8]) -> Result<Vec<u8>, String> {
         match exchange.feed(reply) {
-            Ok(Step::Read) => Err("read".into()),
-            Ok(Step::Send(message)) => Ok(message),
-            Ok(Step::Redial) => Err("redial".into()),
-            Ok(Step::Granted(rest)) => {
+            Ok(NegotiationStep::Read) => Err("read".into()),
+            Ok(NegotiationStep::Send(message)) => Ok(message),
+            Ok(NegotiationStep::Redial) => Err("redial".into()),
+            Ok(NegotiationStep::Granted(rest)) => {
                 let rest: String = rest.into_iter().map(char::from).collect();
                 Err(format!("granted: {}", rest))
             }
-            Ok(Step::Refused(refusal)) => {
+            Ok(NegotiationStep::Refused(refusal)) => {
                 let what = if refusal.wants_credentials() {
                     "us"
                 } else {

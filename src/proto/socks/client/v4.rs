@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::super::{is_sign_of_name, reply_4, CONNECT, VERSION_4};
 use super::{refused, SocksError};
 use crate::config::{unmap_ipv4, Credentials, Host, HostPort};
-use crate::proto::{AuthMethod, Malformed, SocksRefusal, Step};
+use crate::proto::{AuthMethod, Malformed, NegotiationStep, SocksRefusal};
 
 /// Of the addresses that stand for a name.
 const SIGN_OF_NAME: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 1);
@@ -57,10 +57,10 @@ impl Socks4 {
         message
     }
 
-    pub(in crate::proto) fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+    pub(in crate::proto) fn feed(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         self.reply.extend_from_slice(piece);
         match self.reply[..] {
-            [] | [reply_4::VERSION] => Ok(Step::Read),
+            [] | [reply_4::VERSION] => Ok(NegotiationStep::Read),
             [reply_4::VERSION, reply_4::GRANTED, ..] => Ok(self.granted()),
             [reply_4::VERSION, code, ..] => Ok(refused(SocksRefusal::Reply4 {
                 code,
@@ -73,16 +73,16 @@ impl Socks4 {
         }
     }
 
-    pub(in crate::proto) fn proof(&self) -> Option<AuthMethod> {
+    pub(in crate::proto) fn auth_method(&self) -> Option<AuthMethod> {
         self.credentials.as_ref().map(|_| AuthMethod::UserId)
     }
 
-    fn granted(&mut self) -> Step {
+    fn granted(&mut self) -> NegotiationStep {
         if self.reply.len() < reply_4::LENGTH {
-            return Step::Read;
+            return NegotiationStep::Read;
         }
         let mut reply = mem::take(&mut self.reply);
-        Step::Granted(reply.split_off(reply_4::LENGTH))
+        NegotiationStep::Granted(reply.split_off(reply_4::LENGTH))
     }
 
     /// What the proxy is asked for, unless that is a name.
@@ -246,8 +246,8 @@ mod tests {
         let mut named = socks("a:1", Some("joe"));
         let request = String::from_utf8(named.begin()).unwrap();
         assert!(!request.contains("hunter2"), "{:?}", request);
-        assert_eq!(named.proof(), Some(AuthMethod::UserId));
-        assert_eq!(socks("a:1", None).proof(), None);
+        assert_eq!(named.auth_method(), Some(AuthMethod::UserId));
+        assert_eq!(socks("a:1", None).auth_method(), None);
         let shown = format!("{:?}", named);
         assert!(!shown.contains("hunter2"), "{}", shown);
     }
@@ -278,7 +278,7 @@ mod tests {
             exchange.begin();
             let whole = [&[0, 90][..], &ignored, &rest].concat();
             match exchange.feed(&whole) {
-                Ok(Step::Granted(behind)) => prop_assert_eq!(behind, rest),
+                Ok(NegotiationStep::Granted(behind)) => prop_assert_eq!(behind, rest),
                 _ => prop_assert!(false),
             }
         }

@@ -9,7 +9,7 @@ use super::super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
 use super::{refused, SocksError};
 use crate::config::{Credentials, Host, HostPort};
 use crate::proto::auth::{AuthCache, Clearance};
-use crate::proto::{AuthMethod, Malformed, SocksRefusal, Step};
+use crate::proto::{AuthMethod, Malformed, NegotiationStep, SocksRefusal};
 
 const SUCCEEDED: u8 = 0;
 
@@ -84,7 +84,7 @@ impl Socks5 {
         login.filter(|login| login.withheld.is_none())
     }
 
-    pub(in crate::proto) fn feed(&mut self, piece: &[u8]) -> Result<Step, Malformed> {
+    pub(in crate::proto) fn feed(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         self.reply.extend_from_slice(piece);
         match (self.stage, self.reply.first()) {
             // Its version is left alone: there are proxies that write 5.
@@ -96,7 +96,7 @@ impl Socks5 {
         }
         // Every reply says in its second byte what it is about.
         match (self.stage, self.reply.get(1).copied()) {
-            (_, None) => Ok(Step::Read),
+            (_, None) => Ok(NegotiationStep::Read),
             (Stage::Choosing, Some(chosen)) => self.chosen(chosen),
             (Stage::Proving, Some(SUCCEEDED)) => {
                 if let Some(login) = &mut self.login {
@@ -118,14 +118,14 @@ impl Socks5 {
         }
     }
 
-    pub(in crate::proto) fn proof(&self) -> Option<AuthMethod> {
+    pub(in crate::proto) fn auth_method(&self) -> Option<AuthMethod> {
         match self.stage {
             Stage::Proving => Some(AuthMethod::Login),
             Stage::Choosing | Stage::Asking => None,
         }
     }
 
-    fn chosen(&mut self, chosen: u8) -> Result<Step, Malformed> {
+    fn chosen(&mut self, chosen: u8) -> Result<NegotiationStep, Malformed> {
         if let (method::NOBODY, Some(login)) = (chosen, &mut self.login) {
             login.clearance.unwanted();
         }
@@ -147,36 +147,36 @@ impl Socks5 {
         }
     }
 
-    fn ask(&mut self) -> Result<Step, Malformed> {
+    fn ask(&mut self) -> Result<NegotiationStep, Malformed> {
         let message = request(&self.target);
         self.send(Stage::Asking, message)
     }
 
-    fn send(&mut self, stage: Stage, message: Vec<u8>) -> Result<Step, Malformed> {
+    fn send(&mut self, stage: Stage, message: Vec<u8>) -> Result<NegotiationStep, Malformed> {
         if self.reply.len() > 2 {
             return Err(SocksError::Ahead.into());
         }
         self.stage = stage;
         self.reply.clear();
-        Ok(Step::Send(message))
+        Ok(NegotiationStep::Send(message))
     }
 
     /// What is behind the reply, once that is whole: it ends with an address, which is of no use
     /// to a tunnel, and whose length it tells itself.
-    fn succeeded(&mut self) -> Result<Step, Malformed> {
+    fn succeeded(&mut self) -> Result<NegotiationStep, Malformed> {
         let length = match self.reply[2..] {
             [_, kind::IPV4, ..] => 4,
             [_, kind::IPV6, ..] => 16,
             [_, kind::NAME, length, ..] => 1 + usize::from(length),
-            [] | [_] | [_, kind::NAME] => return Ok(Step::Read),
+            [] | [_] | [_, kind::NAME] => return Ok(NegotiationStep::Read),
             [_, other, ..] => return Err(SocksError::Address(other).into()),
         };
         let end = 4 + length + 2;
         if self.reply.len() < end {
-            return Ok(Step::Read);
+            return Ok(NegotiationStep::Read);
         }
         let mut reply = mem::take(&mut self.reply);
-        Ok(Step::Granted(reply.split_off(end)))
+        Ok(NegotiationStep::Granted(reply.split_off(end)))
     }
 }
 
@@ -415,7 +415,7 @@ mod tests {
             exchange.begin();
             for piece in pieces {
                 match exchange.feed(&piece) {
-                    Ok(Step::Read) | Ok(Step::Send(_)) => {}
+                    Ok(NegotiationStep::Read) | Ok(NegotiationStep::Send(_)) => {}
                     _ => break,
                 }
             }

@@ -169,7 +169,7 @@ pub enum Socks5Step {
     /// To send this, and to ask again without anything new.
     Send(Vec<u8>),
     /// To connect it, and to tell it how that went.
-    Asked(HostPort),
+    Connect(HostPort),
 }
 
 impl Socks5Server {
@@ -202,7 +202,7 @@ impl Socks5Server {
                 login(&self.bytes, user)?.map(|()| (answer, Awaited::Request))
             }
             Awaited::Request => {
-                let asked = |destination| (Socks5Step::Asked(destination), Awaited::Request);
+                let asked = |destination| (Socks5Step::Connect(destination), Awaited::Request);
                 request(&self.bytes)?.map(asked)
             }
         };
@@ -360,7 +360,7 @@ mod tests {
             (named("192.0.2.7", 1), "192.0.2.7:1"),
             (named("::1", 1), "[::1]:1"),
         ] {
-            let expected = Socks5Step::Asked(destination.parse().unwrap());
+            let expected = Socks5Step::Connect(destination.parse().unwrap());
             assert_eq!(asked(request), Ok(expected));
         }
     }
@@ -389,7 +389,7 @@ mod tests {
                     match server.feed(pieces.pop().unwrap()).unwrap() {
                         Socks5Step::Read => {}
                         Socks5Step::Send(bytes) => sent.extend(bytes),
-                        Socks5Step::Asked(destination) => break destination,
+                        Socks5Step::Connect(destination) => break destination,
                     }
                 };
                 assert_eq!(sent, *answers);

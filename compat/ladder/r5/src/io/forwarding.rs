@@ -18,19 +18,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 #[derive(Debug)]
 pub struct Forwarding<S> {
     stream: S,
-    passage: RequestBoundary,
+    boundary: RequestBoundary,
     reply: Reply,
     /// The stream has got its end, or can't be written to any more.
     has_ended: bool,
 }
 
 impl<S> Forwarding<S> {
-    /// Lets through to `stream` what the passage does, and back the reply to it.
-    pub fn new(stream: S, passage: RequestBoundary) -> Forwarding<S> {
+    /// Lets through to `stream` what the boundary does, and back the reply to it.
+    pub fn new(stream: S, boundary: RequestBoundary) -> Forwarding<S> {
         Forwarding {
             stream,
-            passage,
-            reply: passage.reply(),
+            boundary,
+            reply: boundary.reply(),
             has_ended: false,
         }
     }
@@ -49,7 +49,7 @@ impl<S> Forwarding<S> {
 impl<S: AsyncWrite + Unpin> Forwarding<S> {
     /// Ends the stream when request and reply are complete.
     fn settle(&mut self, cx: &mut Context<'_>) {
-        if self.reply.has_ended() && self.passage.has_ended() && !self.has_ended {
+        if self.reply.has_ended() && self.boundary.has_ended() && !self.has_ended {
             self.has_ended = true;
             // Nobody waits for it: where it has no room, the connection ends without.
             let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
@@ -87,12 +87,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Forwarding<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let mut passage = self.passage;
-        let count = passage.take(bytes)?;
+        let mut boundary = self.boundary;
+        let count = boundary.take(bytes)?;
         if count > 0 && !self.has_ended {
             match ready!(Pin::new(&mut self.stream).poll_write(cx, &bytes[..count])) {
                 Ok(written) if written < count => {
-                    self.passage.take(&bytes[..written])?;
+                    self.boundary.take(&bytes[..written])?;
                     return Poll::Ready(Ok(written));
                 }
                 Ok(_) => {}
@@ -101,7 +101,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Forwarding<S> {
                 Err(e) => return Poll::Ready(Err(e)),
             }
         }
-        self.passage = passage;
+        self.boundary = boundary;
         self.settle(cx);
         Poll::Ready(Ok(bytes.len()))
     }
@@ -111,7 +111,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Forwarding<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.has_ended || self.passage.has_ended() {
+        if self.has_ended || self.boundary.has_ended() {
             return Poll::Ready(Ok(()));
         }
         match ready!(Pin::new(&mut self.stream).poll_shutdown(cx)) {
@@ -135,12 +135,12 @@ mod tests {
     #[test]
     fn nothing_is_lost_of_the_request_and_nothing_behind_it_is_sent() {
         let head = b"POST http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
-        let Forward { head, passage, .. } = Forward::rewrite(head).unwrap();
+        let Forward { head, boundary, .. } = Forward::rewrite(head).unwrap();
         let request = [&head[..], b"abcde"].concat();
         let said = [&request[..], b"GET http://b/ HTTP/1.1\r\n\r\n"].concat();
         let sent = crate::runtime().unwrap().block_on(async {
             let (near, mut far) = duplex(7);
-            let mut forwarding = Forwarding::new(near, passage);
+            let mut forwarding = Forwarding::new(near, boundary);
             let mut sent = Vec::new();
             let send = async {
                 forwarding.write_all(&said).await?;
@@ -165,12 +165,12 @@ mod tests {
     /// didn't close the connection kept the client waiting.
     #[test]
     fn reads_end_behind_the_reply() {
-        let Forward { head, passage, .. } =
+        let Forward { head, boundary, .. } =
             Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
         let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
         let (got, sent) = crate::runtime().unwrap().block_on(async {
             let (near, mut far) = duplex(7);
-            let mut forwarding = Forwarding::new(near, passage);
+            let mut forwarding = Forwarding::new(near, boundary);
             let (mut got, mut sent) = (Vec::new(), Vec::new());
             let client = async {
                 forwarding.write_all(&head).await?;
