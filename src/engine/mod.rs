@@ -67,7 +67,7 @@ pub use self::negotiate::negotiate;
 pub use self::relay::{IdleTimeouts, Relay};
 pub use self::resolve::{Lookup, Resolver};
 pub use self::server::{BoundListener, Delivery};
-pub use self::session::{AbortOnReset, Opened};
+pub use self::session::{AbortOnReset, BoxFuture, Opened};
 pub use self::shutdown::{SignalPipe, Signals};
 pub use self::ticker::Ticker;
 pub use self::timer::Clock;

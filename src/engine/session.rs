@@ -278,7 +278,8 @@ impl Engine {
     {
         debug!("{}: connected, asking for {}", hop.peer(), hop.target());
         let (limit, silence) = (self.settings().timeouts.handshake, hop.silence());
-        let asked = negotiate(stream, hop, reach_it);
+        let negotiation = hop.negotiation();
+        let asked = negotiate(stream, negotiation, hop, move || boxed(reach_it()));
         let asked = match silence.suspicious_after() {
             Some(time) => Either::A(boxed(self.warning_after(time, &silence, asked))),
             None => Either::B(asked),
@@ -382,7 +383,7 @@ impl Engine {
 }
 
 /// A future that is boxed: part of itself, or rare.
-pub(super) type BoxFuture<T> = Box<dyn Future<Item = T, Error = Error>>;
+pub type BoxFuture<T> = Box<dyn Future<Item = T, Error = Error>>;
 
 fn bare(socket: Socket) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())

@@ -187,7 +187,7 @@ fn ask_in_time(
         }
         Err(silence.error(limit))
     });
-    unless(late, negotiate(stream, hop, reach_it))
+    unless(late, negotiate(stream, hop.negotiation(), hop, reach_it))
 }
 
 /// Looks the target up if the proxy takes addresses only: r5's lookup, with its own limit.
