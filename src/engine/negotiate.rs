@@ -10,7 +10,7 @@ use futures::future::{self, Either};
 use futures::Future;
 use log::debug;
 
-use super::session::{boxed, BoxFuture};
+use super::open::{boxed, BoxFuture};
 use super::{secure, Connect};
 use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::Error;

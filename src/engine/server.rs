@@ -10,8 +10,8 @@ use futures::{Future, Stream};
 use log::{error, info, warn};
 use tokio_core::reactor::{Core, Timeout};
 
+use super::open::boxed;
 use super::reload::{begun, over};
-use super::session::boxed;
 use super::shutdown::{Leader, Shutdown, SignalPipe};
 use super::{Client, ClientSession, Engine, Listener, Permits, Settings};
 use crate::config::Config;

@@ -1,6 +1,6 @@
 //! One client from its arrival to its end, as the chain of combinators that it was.
 //!
-//! Beside `engine/session.rs` of the root, three words have changed: a socket is dialled by r5's
+//! Beside `engine/open.rs` of the root, three words have changed: a socket is dialled by r5's
 //! `async fn` in [`As01`], a limit is tokio 1's `sleep` in the same, and the streams are
 //! [`Bridged`]. The links, their order and what is owned when are untouched.
 

@@ -15,8 +15,8 @@ use ptunnel::upstream::{Hop, Tunnel};
 use ptunnel::Error;
 
 use crate::io::{Rewind, Transport, Upstream};
+use crate::open::{forwarding, relay_boxed};
 use crate::relay::{Clock, IdleTimeouts, Relay};
-use crate::session::{forwarding, relay_boxed};
 use crate::{Critical, Engine, Opened, Settings};
 
 /// How a thread's clients are carried.

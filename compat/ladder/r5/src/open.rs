@@ -1,6 +1,6 @@
 //! One client from its arrival to its end: the chain of the root, as `async fn`.
 //!
-//! Beside `engine/session.rs` of the root: `and_then` has become `.await?`, `loop_fn` a `loop`,
+//! Beside `engine/open.rs` of the root: `and_then` has become `.await?`, `loop_fn` a `loop`,
 //! `or_else` a `match`, and `Either` and the clones for each closure are gone. What an `async fn`
 //! does *not* do by itself is to let go of what it is through with: where that is a socket or
 //! memory, a block ends or a `Box` does.
