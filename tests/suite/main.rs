@@ -2,9 +2,9 @@
 //!
 //! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
 //! command line. Real proxies, servers and clients take part in `access`, `chains`, `challenges`,
-//! `delivery`, `dynamic`, `forward`, `half_close`, `pac`, `real`, `serve`, `socket_activation`,
-//! `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind`, `trial` and `unix`; everywhere else
-//! the peers are scripted and live in this process.
+//! `delivery`, `diagnose`, `dynamic`, `forward`, `half_close`, `pac`, `real`, `serve`,
+//! `socket_activation`, `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind` and `unix`;
+//! everywhere else the peers are scripted and live in this process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -22,6 +22,7 @@ mod connect;
 mod delivery;
 mod demo;
 mod denials;
+mod diagnose;
 mod documents;
 mod dynamic;
 mod forward;
@@ -52,6 +53,5 @@ mod status;
 mod stdio;
 mod tls;
 mod tls_behind;
-mod trial;
 mod unix;
 mod usage;
