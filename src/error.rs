@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::config::HostPort;
+use crate::config::{HostPort, ParseError};
 use crate::observe::logging::field::{FieldValue, Fields, TunnelPath};
 use crate::os::exhaustion::Exhaustion;
 use crate::proto::{Hint, Malformed, Refusal};
@@ -530,6 +530,15 @@ impl Error {
             3
         } else {
             1
+        }
+    }
+}
+
+impl From<ParseError> for Error {
+    fn from(e: ParseError) -> Error {
+        match e {
+            ParseError::Invalid(message) => Error::usage(message),
+            ParseError::Tls(e) => Error::other("cannot set up TLS", e),
         }
     }
 }

@@ -10,7 +10,9 @@ use super::password::{MissingPassword, DYNAMIC_USER, SERVE_USER};
 use super::route::{route, Reach};
 use super::{timeouts::timeouts, tls};
 use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl, Host};
-use crate::config::{LogFormat, LogTarget, Pattern, PortSpec, Route, ServeSpec, StatusSpec};
+use crate::config::{
+    LogFormat, LogTarget, ParseError, Pattern, PortSpec, Route, ServeSpec, StatusSpec,
+};
 use crate::config::{TlsPeer, TunnelUrl};
 use crate::error::Error;
 use crate::listener::exposure::{self, ConfiguredKind, Spot};
@@ -87,7 +89,7 @@ pub(super) fn configure(
         log_format: options.one("log-format")?.unwrap_or_default(),
         log_to: options.one("log-to")?.unwrap_or_default(),
         log_time: options.is_present("log-time"),
-        tunnels: tunnels.collect::<Result<_, Error>>()?,
+        tunnels: tunnels.collect::<Result<_, _>>()?,
         dynamic,
         dynamic_user,
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
@@ -262,9 +264,9 @@ fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<Status
 struct Count(usize);
 
 impl FromStr for Count {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Count, Error> {
+    fn from_str(text: &str) -> Result<Count, ParseError> {
         number(text, 1_000_000, 100).map(Count)
     }
 }
@@ -273,17 +275,17 @@ impl FromStr for Count {
 struct Threads(usize);
 
 impl FromStr for Threads {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Threads, Error> {
+    fn from_str(text: &str) -> Result<Threads, ParseError> {
         number(text, 1024, 4).map(Threads)
     }
 }
 
-fn number(text: &str, most: usize, right: usize) -> Result<usize, Error> {
+fn number(text: &str, most: usize, right: usize) -> Result<usize, ParseError> {
     match text.parse() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
-        _ => Err(Error::usage(format!(
+        _ => Err(ParseError::new(format!(
             "invalid number '{}': it is from 1 to {}; e.g. {}",
             Escaped(text.as_bytes()),
             most,

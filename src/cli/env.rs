@@ -12,7 +12,7 @@ use std::iter;
 use std::os::unix::io::RawFd;
 use std::process;
 
-use crate::config::{InheritedFd, NoProxy, ProxyUrl, Secret};
+use crate::config::{InheritedFd, NoProxy, ParseError, ProxyUrl, Secret};
 use crate::error::Error;
 
 /// More sockets than any unit has.
@@ -87,7 +87,7 @@ impl<'a> Environment<'a> {
         }
         let count = self.first(&["LISTEN_FDS"], |text| match text.parse() {
             Ok(count) if (0..MAX_INHERITED).contains(&count) => Ok(count),
-            _ => Err(Error::usage("it isn't a number of sockets")),
+            _ => Err(ParseError::new("it isn't a number of sockets")),
         })?;
         let count = count.unwrap_or(0);
         let names = text("LISTEN_FDNAMES")?.unwrap_or_default();
@@ -109,7 +109,7 @@ impl<'a> Environment<'a> {
     fn first<T>(
         &self,
         names: &[&str],
-        parse: impl Fn(&str) -> Result<T, Error>,
+        parse: impl Fn(&str) -> Result<T, ParseError>,
     ) -> Result<Option<T>, Error> {
         let set = names.iter().find_map(|name| {
             let value = (self.read)(name).filter(|value| !value.is_empty());

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use clap::ArgMatches;
 
 use super::flag_table::{self, Flag};
+use crate::config::ParseError;
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -165,19 +166,19 @@ impl Options {
     }
 
     /// Returns the parsed value of an option, if it was given.
-    pub(super) fn one<T: FromStr<Err = Error>>(&self, name: &str) -> Result<Option<T>, Error> {
+    pub(super) fn one<T: FromStr<Err = ParseError>>(&self, name: &str) -> Result<Option<T>, Error> {
         let value = self.first(name);
         value.map(|value| self.parse_named(value)).transpose()
     }
 
     /// Returns the parsed values of an option that may be repeated.
-    pub(super) fn all<T: FromStr<Err = Error>>(&self, name: &str) -> Result<Vec<T>, Error> {
+    pub(super) fn all<T: FromStr<Err = ParseError>>(&self, name: &str) -> Result<Vec<T>, Error> {
         self.values(name)
             .map(|value| self.parse_named(value))
             .collect()
     }
 
-    fn parse_named<T: FromStr<Err = Error>>(&self, value: &Value) -> Result<T, Error> {
+    fn parse_named<T: FromStr<Err = ParseError>>(&self, value: &Value) -> Result<T, Error> {
         let parsed = value.text().parse();
         parsed.map_err(|e| {
             let why = format!("--{}: {}", value.name, e);
@@ -195,7 +196,8 @@ impl Options {
 
     /// Returns the error with the file and the line of the value that caused it, if the value is
     /// of the file.
-    pub(super) fn at(&self, value: &Value, e: Error) -> Error {
+    pub(super) fn at(&self, value: &Value, e: impl Into<Error>) -> Error {
+        let e = e.into();
         match (&self.path, value.place) {
             (Some(path), Place::Line(line)) => {
                 Error::usage(format!("{}:{}: {}", Escaped(path.as_bytes()), line, e))
@@ -205,10 +207,10 @@ impl Options {
     }
 
     /// Returns the error with the place of an option's first value.
-    pub(super) fn blame(&self, name: &str, e: Error) -> Error {
+    pub(super) fn blame(&self, name: &str, e: impl Into<Error>) -> Error {
         match self.first(name) {
             Some(value) => self.at(value, e),
-            None => e,
+            None => e.into(),
         }
     }
 

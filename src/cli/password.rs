@@ -143,7 +143,7 @@ impl<'a> Passwords<'a> {
             None => None,
         };
         let tls = tls.clone().filter(|_| url.is_secure);
-        url.with(credentials, tls)
+        Ok(url.with(credentials, tls)?)
     }
 
     /// What is for the proxies that a PAC file names, of whom nobody can be asked then.

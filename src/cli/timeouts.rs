@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::options::Options;
-use crate::config::{Keepalive, Timeouts};
+use crate::config::{Keepalive, ParseError, Timeouts};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -31,7 +31,7 @@ pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
         given => Ok(given.unwrap_or(usual)),
     };
     // 0 means no limit.
-    let maybe = |name, usual: Option<Duration>| {
+    let maybe = |name, usual: Option<Duration>| -> Result<_, Error> {
         let given = limit(name)?;
         Ok(given.map_or(usual, |limit| {
             Some(limit).filter(|limit| *limit > Duration::from_secs(0))
@@ -59,9 +59,9 @@ pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
 struct Span(Duration);
 
 impl FromStr for Span {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Span, Error> {
+    fn from_str(text: &str) -> Result<Span, ParseError> {
         match text.parse::<f64>() {
             Ok(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => {
                 let span = Duration::from_secs_f64(seconds);
@@ -69,7 +69,7 @@ impl FromStr for Span {
                 let least = Duration::from_millis((seconds > 0.0) as u64);
                 Ok(Span(span.max(least)))
             }
-            _ => Err(Error::usage(format!(
+            _ => Err(ParseError::new(format!(
                 "invalid time '{}': it is a number of seconds up to {}; e.g. 2.5",
                 Escaped(text.as_bytes()),
                 MAX_SECONDS
@@ -82,15 +82,15 @@ impl FromStr for Span {
 struct Delay(Option<Duration>);
 
 impl FromStr for Delay {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Delay, Error> {
+    fn from_str(text: &str) -> Result<Delay, ParseError> {
         if text == "never" {
             return Ok(Delay(None));
         }
         match text.parse() {
             Ok(Span(span)) => Ok(Delay(Some(span))),
-            Err(_) => Err(Error::usage(format!(
+            Err(_) => Err(ParseError::new(format!(
                 "invalid time '{}': it is a number of seconds up to {}, or never; e.g. 2.5",
                 Escaped(text.as_bytes()),
                 MAX_SECONDS
@@ -103,9 +103,9 @@ impl FromStr for Delay {
 struct KeepaliveSeconds(Option<Keepalive>);
 
 impl FromStr for KeepaliveSeconds {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<KeepaliveSeconds, Error> {
+    fn from_str(text: &str) -> Result<KeepaliveSeconds, ParseError> {
         /// Linux's MAX_TCP_KEEPIDLE.
         const MOST: u64 = 32_767;
         match text.parse() {
@@ -113,7 +113,7 @@ impl FromStr for KeepaliveSeconds {
             Ok(seconds) if seconds <= MOST => Ok(KeepaliveSeconds(Some(Keepalive {
                 time: Duration::from_secs(seconds),
             }))),
-            _ => Err(Error::usage(format!(
+            _ => Err(ParseError::new(format!(
                 "invalid time '{}': it is a whole number of seconds up to {}, or 0 for no \
                  keepalive; e.g. 60",
                 Escaped(text.as_bytes()),

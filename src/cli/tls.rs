@@ -4,7 +4,7 @@ use std::fs;
 
 use super::file_permissions;
 use super::options::Options;
-use crate::config::{TlsOptions, TlsPeer, TlsSpec};
+use crate::config::{ParseError, TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -54,11 +54,11 @@ pub(super) fn tls(
 
 /// Returns the error with the place of the one among these options that was given; that of several
 /// is the file's, and the error names the option.
-fn blame(options: &Options, names: &[&str], e: Error) -> Error {
+fn blame(options: &Options, names: &[&str], e: ParseError) -> Error {
     let mut given = names.iter().filter(|name| options.is_present(name));
     match (given.next(), given.next()) {
         (Some(name), None) => options.blame(name, e),
-        _ => options.whole(e),
+        _ => options.whole(e.into()),
     }
 }
 

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::wrong;
-use crate::error::Error;
+use super::{wrong, ParseError};
 
 /// An authentication scheme that we can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +51,10 @@ impl Schemes {
 }
 
 impl FromStr for Schemes {
-    type Err = Error;
+    type Err = ParseError;
 
     /// Reads `digest` or `digest,ntlm`.
-    fn from_str(text: &str) -> Result<Schemes, Error> {
+    fn from_str(text: &str) -> Result<Schemes, ParseError> {
         let read = |name: &str| match name.trim().to_ascii_lowercase().as_str() {
             "basic" => Ok(Scheme::Basic),
             "digest" => Ok(Scheme::Digest),
@@ -66,7 +65,7 @@ impl FromStr for Schemes {
         let read = |name| {
             read(name).map_err(|why| wrong("authentication schemes", text, why, "digest,ntlm"))
         };
-        let named = text.split(',').map(read).collect::<Result<_, Error>>()?;
+        let named = text.split(',').map(read).collect::<Result<_, _>>()?;
         Ok(Schemes { named })
     }
 }

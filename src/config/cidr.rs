@@ -5,8 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use super::host::unmap_ipv4;
-use super::wrong;
-use crate::error::Error;
+use super::{wrong, ParseError};
 
 /// The addresses that share so many leading bits: `10.0.0.0/8`, `2001:db8::/32`, or `10.0.0.1`, a
 /// block of one.
@@ -96,9 +95,9 @@ impl Cidr {
 pub struct CidrList(pub Vec<Cidr>);
 
 impl FromStr for CidrList {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<CidrList, Error> {
+    fn from_str(text: &str) -> Result<CidrList, ParseError> {
         text.split(',')
             .map(|entry| read(entry.trim()))
             .collect::<Result<_, String>>()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::Error;
+use super::ParseError;
 use crate::text::escape::Escaped;
 
 /// Text that is never shown: `Debug` prints `***`, and there is no `Display`.
@@ -49,18 +49,18 @@ impl Credentials {
     /// # Errors
     ///
     /// When they can't be told apart or sent; the message doesn't show the password.
-    pub fn new(user: impl Into<String>, password: Secret) -> Result<Credentials, Error> {
+    pub fn new(user: impl Into<String>, password: Secret) -> Result<Credentials, ParseError> {
         let user = user.into();
         if user.contains(':') {
-            Err(Error::usage(
+            Err(ParseError::new(
                 "a user name can't hold ':' (RFC 7617); e.g. joe",
             ))
         } else if user.chars().any(char::is_control) {
-            Err(Error::usage(
+            Err(ParseError::new(
                 "a user name can't hold control characters; e.g. joe",
             ))
         } else if password.0.chars().any(char::is_control) {
-            Err(Error::usage(format!(
+            Err(ParseError::new(format!(
                 "the password of '{}' holds a control character; give it as one line of text",
                 Escaped(user.as_bytes())
             )))
@@ -87,14 +87,14 @@ impl Credentials {
 }
 
 impl FromStr for Login {
-    type Err = Error;
+    type Err = ParseError;
 
     /// Reads `USER` or `USER:PASSWORD`; all after the first colon is password.
-    fn from_str(text: &str) -> Result<Login, Error> {
+    fn from_str(text: &str) -> Result<Login, ParseError> {
         let mut parts = text.splitn(2, ':');
         let user = parts.next().unwrap_or_default().to_string();
         if user.is_empty() {
-            return Err(Error::usage(match parts.next() {
+            return Err(ParseError::new(match parts.next() {
                 Some(_) => "the user name before ':' is empty; e.g. joe:secret",
                 None => "the user name is empty; e.g. joe",
             }));

@@ -7,8 +7,7 @@ use std::str::FromStr;
 
 use super::host::{split_scheme, Host};
 use super::tls::available;
-use super::{wrong, HostPort, TlsOptions, TlsPeer, TlsSpec};
-use crate::error::Error;
+use super::{wrong, HostPort, ParseError, TlsOptions, TlsPeer, TlsSpec};
 use crate::text::escape::Escaped;
 
 const RIGHT: &str = "example.org:22 or tls://mail.example:993";
@@ -39,7 +38,7 @@ impl DestinationUrl {
     /// # Errors
     ///
     /// What is wrong with them.
-    pub fn of_words(host: &str, port: &str) -> Result<DestinationUrl, Error> {
+    pub fn of_words(host: &str, port: &str) -> Result<DestinationUrl, ParseError> {
         let bare = split_scheme(host).map_or(host, |(_, _, rest)| rest);
         let scheme = &host[..host.len() - bare.len()];
         match bare.parse::<Host>() {
@@ -53,9 +52,9 @@ impl DestinationUrl {
     /// # Errors
     ///
     /// When it wants TLS and there is none: it is never spoken to in the clear instead.
-    pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, Error> {
+    pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, ParseError> {
         if self.is_secure && tls.is_none() {
-            return Err(Error::usage(format!("there is no TLS for {}", self)));
+            return Err(ParseError::new(format!("there is no TLS for {}", self)));
         }
         let tls = tls.clone().filter(|_| self.is_secure);
         Ok(Destination {
@@ -101,9 +100,9 @@ pub(super) fn redact(text: &str) -> String {
 }
 
 impl FromStr for DestinationUrl {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<DestinationUrl, Error> {
+    fn from_str(text: &str) -> Result<DestinationUrl, ParseError> {
         let read = || match split_tls(text)? {
             ("", is_secure, address) => Ok(DestinationUrl {
                 address: HostPort::read(address)?,
@@ -116,10 +115,10 @@ impl FromStr for DestinationUrl {
 }
 
 impl FromStr for Destination {
-    type Err = Error;
+    type Err = ParseError;
 
     /// TLS trusts what the system trusts.
-    fn from_str(text: &str) -> Result<Destination, Error> {
+    fn from_str(text: &str) -> Result<Destination, ParseError> {
         let url: DestinationUrl = text.parse()?;
         let tls = if url.is_secure {
             Some(TlsOptions::of(TlsPeer::Destination).load()?)

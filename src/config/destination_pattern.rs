@@ -5,8 +5,7 @@ use std::str::FromStr;
 
 use super::cidr::Cidr;
 use super::host::{read_port, split_port, Host};
-use super::{wrong, HostPort};
-use crate::error::Error;
+use super::{wrong, HostPort, ParseError};
 use crate::text::escape::Escaped;
 
 const RIGHT: &str = "example.org, 10.0.0.0/8 or example.org:443";
@@ -112,9 +111,9 @@ fn entries(list: &str) -> impl Iterator<Item = &str> {
 }
 
 impl FromStr for NoProxy {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<NoProxy, Error> {
+    fn from_str(text: &str) -> Result<NoProxy, ParseError> {
         entries(text)
             .map(|entry| read(entry).map_err(|why| complain("NO_PROXY entry", entry, why)))
             .collect::<Result<_, _>>()
@@ -123,10 +122,10 @@ impl FromStr for NoProxy {
 }
 
 impl FromStr for Pattern {
-    type Err = Error;
+    type Err = ParseError;
 
     /// A block is written with the address that it begins at.
-    fn from_str(text: &str) -> Result<Pattern, Error> {
+    fn from_str(text: &str) -> Result<Pattern, ParseError> {
         let pattern = read(text).and_then(|pattern| match &pattern.hosts {
             Hosts::Cidr(block) => block.exactly().map(|_| pattern),
             _ => Ok(pattern),
@@ -135,7 +134,7 @@ impl FromStr for Pattern {
     }
 }
 
-fn complain(what: &str, text: &str, why: String) -> Error {
+fn complain(what: &str, text: &str, why: String) -> ParseError {
     wrong(what, text, why, RIGHT)
 }
 

@@ -2,8 +2,7 @@
 
 use std::str::FromStr;
 
-use super::wrong;
-use crate::error::Error;
+use super::{wrong, ParseError};
 
 /// The statuses of HTTP after which the next proxy is tried; none unless the user named some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,10 +22,10 @@ impl FailoverOn {
 }
 
 impl FromStr for FailoverOn {
-    type Err = Error;
+    type Err = ParseError;
 
     /// Reads `503` or `502,503,504`.
-    fn from_str(text: &str) -> Result<FailoverOn, Error> {
+    fn from_str(text: &str) -> Result<FailoverOn, ParseError> {
         let read = |name: &str| {
             let status = Some(name.trim()).filter(|name| FailoverOn::NAMES.contains(name));
             status.and_then(|name| name.parse().ok()).ok_or_else(|| {
@@ -34,7 +33,7 @@ impl FromStr for FailoverOn {
                 wrong("statuses", text, why, "502,503,504")
             })
         };
-        let statuses = text.split(',').map(read).collect::<Result<_, Error>>()?;
+        let statuses = text.split(',').map(read).collect::<Result<_, _>>()?;
         Ok(FailoverOn { statuses })
     }
 }

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::wrong;
-use crate::error::Error;
+use super::{wrong, ParseError};
 
 /// A header field added to the CONNECT request: a token and a value without controls.
 ///
@@ -42,10 +41,10 @@ impl Header {
 }
 
 impl FromStr for Header {
-    type Err = Error;
+    type Err = ParseError;
 
     /// Reads `NAME: VALUE`.
-    fn from_str(text: &str) -> Result<Header, Error> {
+    fn from_str(text: &str) -> Result<Header, ParseError> {
         read(text).map_err(|why| wrong("header", &redact(text), why, "'User-Agent: ptunnel'"))
     }
 }

@@ -4,8 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-use super::wrong;
-use crate::error::Error;
+use super::{wrong, ParseError};
 use crate::text::escape::Escaped;
 
 /// A host as the user named it: an address, or a name that is resolved at each connect.
@@ -234,25 +233,25 @@ impl PortSpec {
 }
 
 impl FromStr for Host {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Host, Error> {
+    fn from_str(text: &str) -> Result<Host, ParseError> {
         Host::read(text).map_err(|why| wrong("host", text, why, "example.org"))
     }
 }
 
 impl FromStr for HostPort {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<HostPort, Error> {
+    fn from_str(text: &str) -> Result<HostPort, ParseError> {
         HostPort::read(text).map_err(|why| wrong("destination", text, why, "example.org:22"))
     }
 }
 
 impl FromStr for Bind {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Bind, Error> {
+    fn from_str(text: &str) -> Result<Bind, ParseError> {
         Bind::read(text).map_err(|why| {
             let why = match HostPort::read(text) {
                 Ok(_) => "the port is part of each tunnel, write the address alone".into(),
@@ -264,9 +263,9 @@ impl FromStr for Bind {
 }
 
 impl FromStr for PortSpec {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<PortSpec, Error> {
+    fn from_str(text: &str) -> Result<PortSpec, ParseError> {
         let spec = match text.strip_prefix("fd:") {
             Some(_) => Err("fd: is for tunnels and -D".into()),
             None => PortSpec::read(text),

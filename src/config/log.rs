@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::wrong;
-use crate::error::Error;
+use super::{wrong, ParseError};
 
 /// What a log line looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +26,9 @@ impl Default for LogFormat {
 }
 
 impl FromStr for LogFormat {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<LogFormat, Error> {
+    fn from_str(text: &str) -> Result<LogFormat, ParseError> {
         match text {
             "text" => Ok(LogFormat::Text),
             "json" => Ok(LogFormat::Json),
@@ -59,9 +58,9 @@ impl Default for LogTarget {
 }
 
 impl FromStr for LogTarget {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<LogTarget, Error> {
+    fn from_str(text: &str) -> Result<LogTarget, ParseError> {
         match (text, text.strip_prefix("syslog:")) {
             ("stderr", _) => Ok(LogTarget::Stderr),
             ("syslog", _) => Ok(LogTarget::Syslog("/dev/log".into())),

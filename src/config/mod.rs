@@ -1,10 +1,12 @@
-//! Validated values: what the rest of the program may take for granted.
+//! Validated values: a value that exists can be used as it is.
 //!
-//! Each type is built from text in one place, here, and a value that exists is a right one:
-//! a [`HostPort`] has a host that may stand in a request line, a [`Header`] holds no control
-//! character, a port is never 0 where one must be named. Parsing answers with an
-//! [`Error`] that shows the offending text and a right example.
-//! What flags exist, and which of them depend on each other, is left to `cli`.
+//! Holds a type for each thing that can be configured, with the parser of its text, and [`Config`],
+//! the sum of them. A [`HostPort`] has a host that can stand in a request line, a [`Header`] has no
+//! control characters, a port is 0 only where the kernel may choose one. A parser returns a
+//! [`ParseError`] with the wrong text and an example.
+//! It must not hold I/O, except for the files of [`TlsOptions`], or the names of options and what
+//! they require of each other, which are in `cli`. Every other folder but `os`, `text` and `timer`
+//! uses it.
 
 mod auth_schemes;
 mod cidr;
@@ -18,19 +20,16 @@ mod inherited_socket;
 mod log;
 mod netrc;
 mod pac_file;
+mod parse_error;
 mod proxy;
 mod proxy_defaults;
 mod tls;
 mod tunnel;
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use ::log::LevelFilter;
-
-use crate::error::Error;
-use crate::text::escape::Escaped;
 
 pub use self::auth_schemes::{Scheme, Schemes};
 pub use self::cidr::{Cidr, CidrList};
@@ -45,6 +44,8 @@ pub use self::inherited_socket::InheritedFd;
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
 pub use self::pac_file::PacFile;
+use self::parse_error::wrong;
+pub use self::parse_error::ParseError;
 pub use self::proxy::{DnsMode, Protocol, ProxySpec, ProxyUrl};
 pub use self::proxy_defaults::ProxyDefaults;
 pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
@@ -118,9 +119,9 @@ impl Splice {
 }
 
 impl FromStr for Splice {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Splice, Error> {
+    fn from_str(text: &str) -> Result<Splice, ParseError> {
         match text {
             "auto" => Ok(Splice::Auto),
             "never" => Ok(Splice::Never),
@@ -337,15 +338,6 @@ impl Config {
             || keys.any(TlsSpec::has_key)
             || pac.map_or(false, ProxyDefaults::has_credentials)
     }
-}
-
-/// The one form of every complaint about a value.
-pub(crate) fn wrong(what: &str, text: &str, why: impl fmt::Display, right: &str) -> Error {
-    let text = Escaped(text.as_bytes());
-    Error::usage(format!(
-        "invalid {} '{}': {}; e.g. {}",
-        what, text, why, right
-    ))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The file in which ftp, curl and others keep who the user is to which machine.
 
-use super::{Host, Login, Secret};
-use crate::error::Error;
+use super::{Host, Login, ParseError, Secret};
 
 /// Machines, with users and passwords, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +22,7 @@ impl Netrc {
     /// # Errors
     ///
     /// What is wrong, and in which line; never a password.
-    pub fn read(text: &str) -> Result<Netrc, Error> {
+    pub fn read(text: &str) -> Result<Netrc, ParseError> {
         let mut words = Words::new(text);
         let mut entries: Vec<NetrcEntry> = Vec::new();
         while let Some(keyword) = words.keyword() {
@@ -84,8 +83,8 @@ impl Netrc {
     }
 }
 
-fn wrong(line: usize, why: impl std::fmt::Display) -> Error {
-    Error::usage(format!("line {}: {}", line, why))
+fn wrong(line: usize, why: impl std::fmt::Display) -> ParseError {
+    ParseError::new(format!("line {}: {}", line, why))
 }
 
 /// The words of a file, parted by white space.
@@ -124,7 +123,7 @@ impl<'a> Words<'a> {
 
     /// The word behind a keyword: plain, or in double quotes, with `\` before what stands for
     /// itself.
-    fn value_of(&mut self, keyword: &Keyword<'_>) -> Result<String, Error> {
+    fn value_of(&mut self, keyword: &Keyword<'_>) -> Result<String, ParseError> {
         self.skip_space();
         if self.left.starts_with('"') {
             return self.quoted();
@@ -138,7 +137,7 @@ impl<'a> Words<'a> {
         Ok(text.to_string())
     }
 
-    fn quoted(&mut self) -> Result<String, Error> {
+    fn quoted(&mut self) -> Result<String, ParseError> {
         let line = self.line;
         let mut value = String::new();
         let mut is_escaped = false;

@@ -6,8 +6,9 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 
 use super::host::{read_port, split_port, Host};
-use super::{wrong, Credentials, HostPort, Login, Secret, TlsOptions, TlsPeer, TlsSpec};
-use crate::error::Error;
+use super::{
+    wrong, Credentials, HostPort, Login, ParseError, Secret, TlsOptions, TlsPeer, TlsSpec,
+};
 
 const RIGHT: &str = "proxy.example:3128 or http://user@proxy.example:3128";
 
@@ -88,10 +89,10 @@ impl From<HostPort> for ProxySpec {
 }
 
 impl FromStr for ProxySpec {
-    type Err = Error;
+    type Err = ParseError;
 
     /// A user without a password has an empty one; TLS trusts what the system trusts.
-    fn from_str(text: &str) -> Result<ProxySpec, Error> {
+    fn from_str(text: &str) -> Result<ProxySpec, ParseError> {
         let url: ProxyUrl = text.parse()?;
         let credentials = match &url.login {
             Some(Login { user, password }) => {
@@ -119,12 +120,12 @@ impl ProxyUrl {
         self,
         credentials: Option<Credentials>,
         tls: Option<TlsSpec>,
-    ) -> Result<ProxySpec, Error> {
+    ) -> Result<ProxySpec, ParseError> {
         let fit = credentials
             .as_ref()
             .map_or(true, Credentials::fit_in_socks5);
         if matches!(self.protocol, Protocol::Socks5(_)) && !fit {
-            return Err(Error::usage(format!(
+            return Err(ParseError::new(format!(
                 "SOCKS5 has room for 255 bytes of a user and of a password; those for {} have more",
                 self.address
             )));
@@ -139,9 +140,9 @@ impl ProxyUrl {
 }
 
 impl FromStr for ProxyUrl {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<ProxyUrl, Error> {
+    fn from_str(text: &str) -> Result<ProxyUrl, ParseError> {
         ProxyUrl::read(text)
             .map_err(|why| wrong("proxy", &redact(text), diagnosed(text, why), RIGHT))
     }

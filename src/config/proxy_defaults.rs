@@ -1,7 +1,8 @@
 //! Settings of proxies that the configuration doesn't name.
 
-use super::{Credentials, Login, Netrc, Protocol, ProxySpec, ProxyUrl, Secret, TlsSpec};
-use crate::error::Error;
+use super::{
+    Credentials, Login, Netrc, ParseError, Protocol, ProxySpec, ProxyUrl, Secret, TlsSpec,
+};
 
 /// Credentials and TLS for the proxies that a PAC file names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ impl ProxyDefaults {
     ///
     /// A usage error if the credentials are longer than the proxy's protocol allows, or if the URL
     /// asks for TLS and there are no settings for it.
-    pub(crate) fn complete(&self, url: ProxyUrl) -> Result<ProxySpec, Error> {
+    pub(crate) fn complete(&self, url: ProxyUrl) -> Result<ProxySpec, ParseError> {
         let given = match url.protocol {
             Protocol::Http => self.credentials.clone(),
             Protocol::Socks5(_) | Protocol::Socks4(_) => None,
@@ -33,7 +34,7 @@ impl ProxyDefaults {
             None => self.known(&url)?,
         };
         if url.is_secure && self.tls.is_none() {
-            return Err(Error::usage("there is no TLS for it"));
+            return Err(ParseError::new("there is no TLS for it"));
         }
         let tls = self.tls.clone().filter(|_| url.is_secure);
         url.with(credentials, tls)
@@ -41,7 +42,7 @@ impl ProxyDefaults {
 
     /// Returns the netrc file's credentials for the host: those of `user` if it is set, else the
     /// first.
-    fn known(&self, url: &ProxyUrl) -> Result<Option<Credentials>, Error> {
+    fn known(&self, url: &ProxyUrl) -> Result<Option<Credentials>, ParseError> {
         let login = self.netrc.find(&url.address.host, self.user.as_deref());
         let pair = login.and_then(|Login { user, password }| {
             let password = if url.protocol.has_password() {

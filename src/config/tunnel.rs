@@ -6,8 +6,7 @@ use std::str::FromStr;
 
 use super::destination::{redact, split_tls};
 use super::host::{read_port, refuse_scheme, Host};
-use super::{wrong, Bind, Destination, DestinationUrl, HostPort, PortSpec, TlsSpec};
-use crate::error::Error;
+use super::{wrong, Bind, Destination, DestinationUrl, HostPort, ParseError, PortSpec, TlsSpec};
 use crate::text::escape::Escaped;
 
 /// Bytes that the path of a Unix socket may have (unix(7): 108 with the NUL behind it).
@@ -39,7 +38,7 @@ impl TunnelUrl {
     /// # Errors
     ///
     /// Those of [`DestinationUrl::with`].
-    pub fn with(self, tls: &Option<TlsSpec>) -> Result<TunnelSpec, Error> {
+    pub fn with(self, tls: &Option<TlsSpec>) -> Result<TunnelSpec, ParseError> {
         Ok(TunnelSpec {
             listen: self.listen,
             destination: self.destination.with(tls)?,
@@ -59,10 +58,10 @@ pub enum ListenSpec {
 }
 
 impl FromStr for ListenSpec {
-    type Err = Error;
+    type Err = ParseError;
 
     /// `[BIND:]PORT`, a path, or `fd:NAME`.
-    fn from_str(text: &str) -> Result<ListenSpec, Error> {
+    fn from_str(text: &str) -> Result<ListenSpec, ParseError> {
         let listen = match text.strip_prefix("fd:") {
             _ if read(text).is_ok() => Err("it is a tunnel, which is given with -L".into()),
             Some(name) => read_name(name),
@@ -77,9 +76,9 @@ impl FromStr for ListenSpec {
 }
 
 impl FromStr for TunnelUrl {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<TunnelUrl, Error> {
+    fn from_str(text: &str) -> Result<TunnelUrl, ParseError> {
         read(text).map_err(|why| wrong("tunnel", &redact(text), why, example(text)))
     }
 }

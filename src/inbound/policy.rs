@@ -151,9 +151,8 @@ fn authenticate(request: &ConnectHead, user: Option<&Credentials>) -> Result<(),
 }
 
 fn parse_target(target: &str) -> Result<HostPort, HttpRejection> {
-    target
-        .parse()
-        .map_err(|e: Error| HttpRejection::new(400, e.to_string()))
+    let parsed = target.parse::<HostPort>();
+    parsed.map_err(|e| HttpRejection::new(400, e.to_string()))
 }
 
 /// An HTTP status that refuses a client, and why; displays as it is logged.

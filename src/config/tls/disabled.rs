@@ -1,7 +1,7 @@
 //! A build without the feature `tls`: no value can be made, and what takes one is never called.
 
 use super::TlsOptions;
-use crate::error::Error;
+use crate::config::ParseError;
 
 /// What is said of `https://` and `tls://`.
 pub(in crate::config) const MISSING: &str =
@@ -32,7 +32,7 @@ impl TlsOptions {
     /// # Errors
     ///
     /// Always: there is no TLS in this build.
-    pub fn load(&self) -> Result<TlsSpec, Error> {
-        Err(Error::usage(MISSING))
+    pub fn load(&self) -> Result<TlsSpec, ParseError> {
+        Err(ParseError::new(MISSING))
     }
 }

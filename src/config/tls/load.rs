@@ -15,8 +15,7 @@ use openssl::x509::X509;
 
 use super::messages::TlsMessages;
 use super::{TlsOptions, TlsPeer};
-use crate::config::HostPort;
-use crate::error::Error;
+use crate::config::{HostPort, ParseError};
 use crate::os::sys;
 use crate::text::escape::Escaped;
 
@@ -110,10 +109,9 @@ impl TlsOptions {
     /// # Errors
     ///
     /// A file that can't be read or doesn't hold what it should; nothing of a key is shown.
-    pub fn load(&self) -> Result<TlsSpec, Error> {
-        let mut builder = builder(self.peer).map_err(|e| {
-            Error::other("cannot set up TLS", io::Error::new(io::ErrorKind::Other, e))
-        })?;
+    pub fn load(&self) -> Result<TlsSpec, ParseError> {
+        let mut builder = builder(self.peer)
+            .map_err(|e| ParseError::Tls(io::Error::new(io::ErrorKind::Other, e)))?;
         let mut files = Files(Sha256::new());
         let terms = self.peer.terms();
         if let Some(path) = &self.cacert {
@@ -123,7 +121,7 @@ impl TlsOptions {
         match (&self.cert, key) {
             (Some(cert), Some(key)) => identify(&mut builder, cert, key, &mut files, terms)?,
             (None, Some(key)) => {
-                return Err(Error::usage(format!(
+                return Err(ParseError::new(format!(
                     "{} '{}' is of no use without {} FILE",
                     terms.key,
                     Escaped(key.as_bytes()),
@@ -166,7 +164,7 @@ fn trust_only(
     path: &str,
     files: &mut Files,
     terms: &TlsMessages,
-) -> Result<(), Error> {
+) -> Result<(), ParseError> {
     let fail = |why: String| complaint(terms.cacert, path, why);
     let certificates = files.certificates(path).map_err(fail)?;
     let fail = |e: ErrorStack| complaint(terms.cacert, path, e.to_string());
@@ -188,7 +186,7 @@ fn identify(
     key: &str,
     files: &mut Files,
     terms: &TlsMessages,
-) -> Result<(), Error> {
+) -> Result<(), ParseError> {
     let fail = |why: String| complaint(terms.cert, cert, why);
     let mut chain = files.certificates(cert).map_err(fail)?.into_iter();
     let fail = |e: ErrorStack| complaint(terms.cert, cert, e.to_string());
@@ -249,8 +247,8 @@ impl Files {
     }
 }
 
-fn complaint(option: &str, path: &str, why: String) -> Error {
-    Error::usage(format!(
+fn complaint(option: &str, path: &str, why: String) -> ParseError {
+    ParseError::new(format!(
         "{} '{}': {}",
         option,
         Escaped(path.as_bytes()),

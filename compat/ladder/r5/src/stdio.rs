@@ -31,7 +31,7 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Resul
         destination.clone(),
         &ProxySelector::new(config.route.clone()),
     );
-    let carried = on_this_thread(async {
+    let carried: Result<_, Error> = on_this_thread(async {
         ignore_interrupt().map_err(failed)?;
         let (client, ours) = StdStream::pair().map_err(failed)?;
         client.set_nonblocking(true).map_err(failed)?;

@@ -1,0 +1,45 @@
+//! The error of every parser in this folder.
+
+use std::error;
+use std::fmt;
+use std::io;
+
+use crate::text::escape::Escaped;
+
+/// Why a text or a file can't be used as a value.
+///
+/// Displays as one line in lower case without a full stop, and never shows a secret.
+#[derive(Debug)]
+pub enum ParseError {
+    /// The value, what is wrong with it, and an example.
+    Invalid(String),
+    /// OpenSSL can't be set up, whatever the value is.
+    Tls(io::Error),
+}
+
+impl ParseError {
+    /// Returns an error about a value.
+    pub(crate) fn new(message: impl Into<String>) -> ParseError {
+        ParseError::Invalid(message.into())
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParseError::Invalid(message) => f.write_str(message),
+            ParseError::Tls(e) => write!(f, "cannot set up TLS: {}", e),
+        }
+    }
+}
+
+impl error::Error for ParseError {}
+
+/// Returns the error of a value in the one form that all of them have.
+pub(super) fn wrong(what: &str, text: &str, why: impl fmt::Display, example: &str) -> ParseError {
+    let text = Escaped(text.as_bytes());
+    ParseError::new(format!(
+        "invalid {} '{}': {}; e.g. {}",
+        what, text, why, example
+    ))
+}
