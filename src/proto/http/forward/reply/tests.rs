@@ -1,0 +1,163 @@
+use super::*;
+use crate::proto::http::forward::{Forward, RequestBoundary};
+
+const CLOSE: &str = "Connection: close\r\n\r\n";
+
+fn to(method: &str, version: &str) -> RequestBoundary {
+    let head = format!("{} http://a/ HTTP/{}\r\n\r\n", method, version);
+    Forward::rewrite(head.as_bytes()).unwrap().boundary
+}
+
+/// What the client gets of these bytes of a server, cut into pieces of this size; the end of the
+/// reply, if it came before that of the connection; what was wrong.
+fn cut(boundary: RequestBoundary, bytes: &[u8], size: usize) -> (String, bool, Option<ReplyError>) {
+    let mut reply = boundary.reply();
+    let mut got = Vec::new();
+    let mut has_ended = false;
+    let mut pieces = bytes.chunks(size).chain(Some(&b""[..]));
+    loop {
+        let mut buffer = [0; 5];
+        match reply.take(&mut buffer) {
+            Ok(Some(0)) => break,
+            Ok(Some(count)) => got.extend_from_slice(&buffer[..count]),
+            Ok(None) => {
+                let piece = pieces.next().expect("nothing is read behind the end");
+                got.extend_from_slice(&piece[..reply.feed(piece)]);
+                has_ended = reply.has_ended() && !piece.is_empty();
+            }
+            Err(fault) => return (String::from_utf8(got).unwrap(), false, Some(fault)),
+        }
+    }
+    (String::from_utf8(got).unwrap(), has_ended, None)
+}
+
+/// The same, however the bytes are cut.
+#[track_caller]
+fn passed(boundary: RequestBoundary, bytes: &str) -> (String, bool, Option<ReplyError>) {
+    let whole = cut(boundary, bytes.as_bytes(), bytes.len().max(1));
+    for size in 1..bytes.len() {
+        assert_eq!(cut(boundary, bytes.as_bytes(), size), whole, "{}", size);
+    }
+    whole
+}
+
+#[track_caller]
+fn get(reply: &str) -> (String, bool) {
+    let (got, has_ended, fault) = passed(to("GET", "1.1"), reply);
+    assert_eq!(fault, None, "{}", got);
+    (got, has_ended)
+}
+
+/// The next reply of that server was taken for the answer of another.
+#[test]
+fn nothing_behind_the_reply_is_for_the_client() {
+    let next = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret";
+    for (fields, body) in &[
+        ("Content-Length: 5\r\n", "hello"),
+        ("Content-Length: 0\r\n", ""),
+        (
+            "Transfer-Encoding: chunked\r\n",
+            "5;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n",
+        ),
+    ] {
+        let reply = |added: &str| format!("HTTP/1.1 200 OK\r\n{}{}\r\n{}", fields, added, body);
+        let expected = reply("Connection: close\r\n");
+        assert_eq!(get(&reply("")), (expected.clone(), true));
+        assert_eq!(get(&(reply("") + next)), (expected, true));
+    }
+    let without = |status: &str| format!("HTTP/1.1 {}\r\nContent-Length: 5\r\n", status);
+    for status in &["204 No Content", "304 Not Modified"] {
+        let reply = without(status) + "\r\n" + next;
+        assert_eq!(get(&reply), (without(status) + CLOSE, true));
+    }
+    let reply = without("200 OK") + "\r\n" + next;
+    let (got, has_ended, _) = passed(to("HEAD", "1.1"), &reply);
+    assert_eq!((got, has_ended), (without("200 OK") + CLOSE, true));
+}
+
+#[test]
+fn a_reply_without_framing_ends_with_its_connection() {
+    let reply = "HTTP/1.0 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
+    let expected = format!("HTTP/1.0 200 OK\r\n{}{}", CLOSE, "HTTP/1.1 200 OK\r\n\r\n");
+    assert_eq!(get(reply), (expected, false));
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe";
+    assert!(get(half).0.ends_with("close\r\n\r\nhe") && !get(half).1);
+}
+
+#[test]
+fn what_is_for_the_next_hop_stays_here() {
+    let (got, _) = get(
+        "\r\nHTTP/1.1 407 \nConnection: keep-alive, X-A,content-length\nX-a: 1\nKeep-Alive: 5\n\
+         Proxy-Connection: keep-alive\nProxy-Authenticate: Basic realm=\"x\"\nUpgrade: h2c\n\
+         X-B:\t1,\r\n 2\nSet-Cookie: a\nSet-Cookie: b\nVia: 1.1 c\nContent-Length: 0\n\n",
+    );
+    let expected = "HTTP/1.1 407 \r\nX-B:\t1,   2\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\
+                    Via: 1.1 c\r\nContent-Length: 0\r\n";
+    assert_eq!(got, expected.to_string() + CLOSE);
+}
+
+#[test]
+fn interim_replies_are_for_clients_of_today() {
+    let interim = "HTTP/1.1 100 Continue\r\nX: y\r\n\r\n\
+                   HTTP/1.1 103 Early Hints\r\nConnection: Z\r\nZ: y\r\n\r\n";
+    let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n";
+    let reply = format!("{}{}\r\n", interim, last);
+    let hints = interim.replace("Connection: Z\r\nZ: y\r\n", "");
+    assert_eq!(get(&reply), (hints + last + CLOSE, true));
+    let (got, _, fault) = passed(to("GET", "1.0"), &reply);
+    assert_eq!((got, fault), (last.to_string() + CLOSE, None));
+    let endless = interim.repeat(5);
+    let (got, _, fault) = passed(to("GET", "1.0"), &endless);
+    assert_eq!(fault, Some(Malformed::TooManyInterim.into()));
+    assert!(got.starts_with("HTTP/1.1 502 "), "{}", got);
+}
+
+#[test]
+fn a_reply_that_two_clients_could_read_differently_is_replaced() {
+    for (reply, words) in &[
+        ("", "ended before"),
+        ("HTTP/1.1 200 OK\r\nContent-Le", "ended before"),
+        ("220 mail.example ESMTP\r\n", "not HTTP/1"),
+        ("HTTP/1.1  200 OK\r\n\r\n", "not HTTP/1"),
+        ("HTTP/2 200\r\n\r\n", "not HTTP/1"),
+        ("HTTP/1.1 101 x\r\nUpgrade: x\r\n\r\n", "101"),
+        ("HTTP/1.1 600 x\r\n\r\n", "600"),
+        (
+            "HTTP/1.1 200 x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+            "'5, 6'",
+        ),
+        ("HTTP/1.1 200 x\r\nContent-Length: +5\r\n\r\n", "'+5'"),
+        (
+            "HTTP/1.1 200 x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "both",
+        ),
+        (
+            "HTTP/1.1 200 x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+            "'gzip, chunked'",
+        ),
+        (
+            "HTTP/1.0 200 x\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "HTTP/1.0 has",
+        ),
+    ] {
+        let (got, _, fault) = passed(to("GET", "1.1"), reply);
+        assert!(fault.is_some(), "{:?}: {}", reply, got);
+        assert!(got.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{}", got);
+        assert!(got.contains(words) && !got.contains("Upgrade"), "{}", got);
+    }
+    let broken = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 5\r\nhello";
+    let (got, _, fault) = cut(to("GET", "1.1"), broken.as_bytes(), 9);
+    assert_eq!(fault, Some(ReplyError::Chunk));
+    assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{}", got);
+}
+
+#[test]
+fn a_head_has_a_limit() {
+    let head = |length| format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(length));
+    let long = head(HEAD_LIMIT - 24) + "\r\n\r\n";
+    let boundary = to("GET", "1.1");
+    assert_eq!(cut(boundary, long.as_bytes(), 9_999).2, None);
+    let (got, _, fault) = cut(boundary, head(2 * HEAD_LIMIT).as_bytes(), 9_999);
+    assert_eq!(fault, Some(Malformed::TooLong(HEAD_LIMIT).into()));
+    assert!(got.starts_with("HTTP/1.1 502 "), "{}", got);
+}

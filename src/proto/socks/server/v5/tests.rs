@@ -1,0 +1,203 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::Secret;
+
+const GREETING: &[u8] = &[5, 2, 2, 0];
+
+/// In UTF-8, as the credentials are.
+const PASSWORD: &[u8] = b"p\xc3\xa4ss:x";
+
+/// The request, with what stands before and behind it as RFC 1928 has it.
+fn asking(kind: u8, address: &[u8], port: u16) -> Vec<u8> {
+    [&[5, 1, 0, kind][..], address, &port.to_be_bytes()].concat()
+}
+
+fn named(name: &str, port: u16) -> Vec<u8> {
+    let address = [&[name.len() as u8], name.as_bytes()].concat();
+    asking(3, &address, port)
+}
+
+fn server() -> Socks5Server {
+    Socks5Server::new(None)
+}
+
+/// One that serves joe alone.
+fn server_of_joe() -> Socks5Server {
+    let joe = Credentials::new("joe", Secret::new("p\u{e4}ss:x")).unwrap();
+    Socks5Server::new(Some(Arc::new(joe)))
+}
+
+fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
+    let counted = |text: &[u8]| [&[text.len() as u8], text].concat();
+    [&[1][..], &counted(user), &counted(password)].concat()
+}
+
+/// A server that was greeted, fed a request.
+fn asked(request: &[u8]) -> Result<Socks5Step, Socks5Denial> {
+    let mut server = server();
+    let greeted = server.feed(GREETING);
+    assert_eq!(greeted, Ok(Socks5Step::Send(vec![5, 0])));
+    server.feed(request)
+}
+
+#[test]
+fn reads_each_kind_of_address() {
+    let v6 = "2001:db8::1".parse::<Ipv6Addr>().unwrap().octets();
+    for (request, destination) in &[
+        (asking(1, &[192, 0, 2, 7], 22), "192.0.2.7:22"),
+        (asking(4, &v6, 65_535), "[2001:db8::1]:65535"),
+        (named("example.org", 443), "example.org:443"),
+        (named("192.0.2.7", 1), "192.0.2.7:1"),
+        (named("::1", 1), "[::1]:1"),
+    ] {
+        let expected = Socks5Step::Connect(destination.parse().unwrap());
+        assert_eq!(asked(request), Ok(expected));
+    }
+}
+
+/// What comes in one piece, or in two, is the same; what is behind the request is kept.
+#[test]
+fn how_it_is_cut_makes_no_difference() {
+    let request = [&named("example.org", 22), &b"early"[..]].concat();
+    let plain = [GREETING, &request].concat();
+    let with_login = [GREETING, &login_of(b"joe", PASSWORD), &request].concat();
+    let cases = [
+        (plain, false, &[5, 0][..]),
+        (with_login, true, &[5, 2, 1, 0]),
+    ];
+    for (dialogue, is_of_joe, answers) in &cases {
+        for cut in 0..=dialogue.len() {
+            let mut server = if *is_of_joe {
+                server_of_joe()
+            } else {
+                server()
+            };
+            let (front, back) = dialogue.split_at(cut);
+            let mut pieces = vec![&[][..], &[], back, &[], &[], front];
+            let mut sent = Vec::new();
+            let asked = loop {
+                match server.feed(pieces.pop().unwrap()).unwrap() {
+                    Socks5Step::Read => {}
+                    Socks5Step::Send(bytes) => sent.extend(bytes),
+                    Socks5Step::Connect(destination) => break destination,
+                }
+            };
+            assert_eq!(sent, *answers);
+            assert_eq!(asked.to_string(), "example.org:22");
+            pieces.reverse();
+            let rest = [server.into_rest(), pieces.concat()].concat();
+            assert_eq!(rest, b"early", "cut at {}", cut);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_must_authenticate_is_told_so() {
+    for greeting in &[&[5, 0][..], &[5, 1, 2], &[5, 2, 1, 2]] {
+        let fault = server().feed(greeting).unwrap_err();
+        assert_eq!(fault, Socks5Denial::Method(method::NOBODY));
+        assert_eq!(fault.reply(), [5, 0xff]);
+    }
+}
+
+#[test]
+fn one_that_will_not_is_sent_away_where_it_must() {
+    for greeting in &[&[5, 0][..], &[5, 1, 0], &[5, 2, 1, 0]] {
+        let fault = server_of_joe().feed(greeting).unwrap_err();
+        assert_eq!(fault, Socks5Denial::Method(method::LOGIN));
+        assert_eq!(fault.reply(), [5, 0xff]);
+    }
+}
+
+#[test]
+fn the_right_user_with_the_right_password_is_served_alone() {
+    let logged_in = |login: &[u8]| {
+        let mut server = server_of_joe();
+        let greeted = server.feed(GREETING);
+        assert_eq!(greeted, Ok(Socks5Step::Send(vec![5, 2])));
+        server.feed(login)
+    };
+    let right = logged_in(&login_of(b"joe", PASSWORD));
+    assert_eq!(right, Ok(Socks5Step::Send(vec![1, 0])));
+    for (user, password) in &[
+        (&b"joe"[..], &b"p\xc3\xa4ss:y"[..]),
+        (b"joe", b"p\xe4ss:x"),
+        (b"joe", b""),
+        (b"jim", PASSWORD),
+        (b"", PASSWORD),
+        (b"", b""),
+        (b"joe:p\xc3\xa4ss", b"x"),
+    ] {
+        let fault = logged_in(&login_of(user, password)).unwrap_err();
+        assert_eq!(fault, Socks5Denial::Login);
+        assert_eq!(fault.reply(), [1, 1]);
+    }
+    let fault = logged_in(b"\x05").unwrap_err();
+    assert_eq!(fault, Socks5Denial::LoginVersion(5));
+    assert_eq!(fault.reply(), [1, 1]);
+    assert_eq!(logged_in(b"\x01\x03joe"), Ok(Socks5Step::Read));
+}
+
+#[test]
+fn nothing_shows_a_clients_password() {
+    let mut server = server_of_joe();
+    server.feed(GREETING).unwrap();
+    server.feed(b"\x01\x03joe\x09hunter").unwrap();
+    let shown = format!("{:?}", server);
+    let hunter = format!("{:?}", b"hunter");
+    assert!(
+        !shown.contains(hunter.trim_matches(&['[', ']'][..])),
+        "{}",
+        shown
+    );
+    assert!(!shown.contains("ss:x"), "{}", shown);
+}
+
+#[test]
+fn what_can_not_be_served_is_named_in_the_reply() {
+    let code = |request: &[u8]| {
+        let fault = asked(request).unwrap_err();
+        assert_eq!(fault.reply().len(), 10);
+        (fault.reply()[1], fault.to_string())
+    };
+    for (request, expected, word) in &[
+        (vec![5, 2], 7, "BIND"),
+        (vec![5, 3, 0], 7, "UDP"),
+        (vec![5, 9], 7, "9"),
+        (vec![5, 1, 0, 2], 8, "2"),
+        (vec![4], 1, "version 4"),
+        (named("", 1), 1, "missing"),
+        (named("a b", 1), 1, "a b"),
+        (named("-x", 1), 1, "-x"),
+        (named("a\r\nb", 1), 1, "\\r\\n"),
+        (named("fe80::1%eth0", 1), 1, "zone id"),
+        (asking(3, b"\x01\xff", 1), 1, "\\xff"),
+        (named("example.org", 0), 1, "without a port"),
+    ] {
+        let (reply, why) = code(request);
+        assert_eq!(reply, *expected, "{}", why);
+        assert!(why.contains(word), "{}", why);
+        assert!(!why.chars().any(char::is_control), "{:?}", why);
+    }
+}
+
+#[test]
+fn an_answer_is_ten_bytes_of_socks5() {
+    let expected = [5, 5, 0, 1, 0, 0, 0, 0, 0, 0];
+    assert_eq!(Socks5Reply::Refused.encode(), expected);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(pieces in prop::collection::vec(
+        prop::collection::vec(prop_oneof![0u8..6, any::<u8>()], 0..24), 0..6)) {
+        for mut server in vec![server(), server_of_joe()] {
+            for piece in &pieces {
+                if server.feed(piece).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}
