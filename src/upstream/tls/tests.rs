@@ -1,3 +1,4 @@
+use super::fault::meaning;
 use super::*;
 use crate::config::TlsOptions;
 

@@ -1,0 +1,224 @@
+//! Verification of the peer's certificate: what is wrong with it, collected during the handshake.
+
+use std::convert::TryFrom;
+use std::fmt::Write;
+use std::io;
+use std::mem;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use openssl::asn1::Asn1Time;
+use openssl::nid::Nid;
+use openssl::ssl::{self, Ssl, SslVerifyMode};
+use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
+
+use super::fault::{explain, is_end, Fault};
+use crate::config::{TlsPeer, TlsSpec};
+use crate::text::escape::{excerpt, Escaped};
+
+/// The faults of the peer's certificate. Clones share them.
+#[derive(Clone, Debug)]
+pub struct VerifyReport {
+    found: Arc<Mutex<Vec<Fault>>>,
+    insecure: bool,
+    peer: TlsPeer,
+}
+
+impl VerifyReport {
+    pub(super) fn new(spec: &TlsSpec) -> VerifyReport {
+        VerifyReport {
+            found: Arc::default(),
+            insecure: spec.is_insecure(),
+            peer: spec.peer(),
+        }
+    }
+
+    /// Collects the faults that OpenSSL finds during the handshake with `name`. Without verification
+    /// the handshake goes on after a fault, so that the warning lists all of them.
+    pub(super) fn collect(&self, ssl: &mut Ssl, name: String) {
+        let mode = if self.insecure {
+            SslVerifyMode::NONE
+        } else {
+            SslVerifyMode::PEER
+        };
+        let report = self.clone();
+        ssl.set_verify_callback(mode, move |is_good, chain| {
+            if !is_good {
+                let fault = fault(chain, &name, report.peer);
+                let mut found = report.found();
+                // OpenSSL reports an unknown issuer several times.
+                if !found.contains(&fault) {
+                    found.push(fault);
+                }
+            }
+            is_good || report.insecure
+        });
+    }
+
+    fn found(&self) -> MutexGuard<'_, Vec<Fault>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Describes why the handshake failed: `InvalidData` for a certificate or a TLS error,
+    /// `UnexpectedEof` if the peer closed, else the connection's own error.
+    pub fn explain(&self, error: ssl::Error) -> io::Error {
+        match self.take() {
+            Some(fault) => fault.into_error(io::ErrorKind::InvalidData),
+            None if is_end(&error) => Fault::advised(format!(
+                "it ended the connection within the handshake: does it speak TLS? if not, {}",
+                self.peer.terms().otherwise
+            ))
+            .into_error(io::ErrorKind::UnexpectedEof),
+            None => explain(error, self.peer),
+        }
+    }
+
+    /// Returns the warning after a successful handshake without verification.
+    pub fn warning(&self) -> Option<String> {
+        if !self.insecure {
+            return None;
+        }
+        let option = self.peer.terms().insecure;
+        Some(match self.take() {
+            Some(fault) => format!(
+                "connected without knowing to whom ({}): {}",
+                option, fault.text
+            ),
+            None => format!(
+                "connected without asking to whom ({}), though its certificate would do: leave the \
+                 option out",
+                option
+            ),
+        })
+    }
+
+    /// Takes the faults out and joins them; `None` if there are none.
+    fn take(&self) -> Option<Fault> {
+        let all = mem::take(&mut *self.found());
+        let text = all.iter().map(|fault| &fault.text[..]).collect::<Vec<_>>();
+        Some(Fault {
+            text: text.join("; "),
+            is_advised: all.iter().any(|fault| fault.is_advised),
+        })
+        .filter(|_| !all.is_empty())
+    }
+}
+
+/// The most frequent X509_V_ERR_… numbers of x509_vfy.h.
+mod codes {
+    pub const NOT_YET_VALID: i32 = 9;
+    pub const HAS_EXPIRED: i32 = 10;
+    pub const SELF_SIGNED: i32 = 18;
+    pub const SELF_SIGNED_IN_CHAIN: i32 = 19;
+    pub const NO_ISSUER_HERE: i32 = 20;
+    pub const NO_ISSUER_AT_ALL: i32 = 21;
+    pub const HOST_MISMATCH: i32 = 62;
+    pub const ADDRESS_MISMATCH: i32 = 64;
+}
+
+/// Returns why a chain of certificates doesn't verify for `name`.
+fn fault(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Fault {
+    let error = chain.error();
+    let certificate = match chain.current_cert() {
+        Some(certificate) => certificate,
+        None => return Fault::plain(format!("its certificate: {}", error.error_string())),
+    };
+    let whose = if chain.error_depth() == 0 {
+        "its certificate"
+    } else {
+        "the certificate of its CA"
+    };
+    match error.as_raw() {
+        codes::NOT_YET_VALID => Fault::advised(format!(
+            "{} isn't valid yet, {}: is this machine's clock right?",
+            whose,
+            days_ahead(certificate)
+        )),
+        codes::HAS_EXPIRED => {
+            Fault::plain(format!("{} has expired, {}", whose, days_ago(certificate)))
+        }
+        codes::SELF_SIGNED => Fault::advised(format!(
+            "its certificate is self-signed: if it is the right one, give it as {}",
+            peer.terms().cacert
+        )),
+        codes::SELF_SIGNED_IN_CHAIN | codes::NO_ISSUER_HERE | codes::NO_ISSUER_AT_ALL => {
+            Fault::advised(format!(
+                "its certificate is from a CA that isn't known here, {}: {} makes one known",
+                most_specific(certificate.issuer_name()),
+                peer.terms().cacert
+            ))
+        }
+        codes::HOST_MISMATCH | codes::ADDRESS_MISMATCH => Fault::plain(format!(
+            "its certificate is for {}, not {}",
+            names(certificate),
+            name
+        )),
+        _ => Fault::plain(format!("{}: {}", whose, error.error_string())),
+    }
+}
+
+fn days_ago(certificate: &X509Ref) -> String {
+    match Asn1Time::days_from_now(0).and_then(|now| certificate.not_after().diff(&now)) {
+        Ok(since) if since.days > 0 => format!("{} days ago", since.days),
+        _ => "within the last day".into(),
+    }
+}
+
+fn days_ahead(certificate: &X509Ref) -> String {
+    let now = Asn1Time::days_from_now(0);
+    match now.and_then(|now| now.diff(certificate.not_before())) {
+        Ok(until) if until.days > 0 => format!("but in {} days", until.days),
+        _ => "but within a day".into(),
+    }
+}
+
+/// Lists the first names and addresses of the subjectAltName.
+fn names(certificate: &X509Ref) -> String {
+    const MOST: usize = 3;
+    let mut names = Vec::new();
+    for name in certificate.subject_alt_names().iter().flatten() {
+        if let Some(name) = name.dnsname() {
+            names.push(name.to_string());
+        } else if let Some(ip) = name.ipaddress().and_then(address) {
+            names.push(ip.to_string());
+        }
+    }
+    let rest = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    let mut text = match names[..] {
+        [] => "no host (its subjectAltName names none)".into(),
+        _ => shown(&names.join(", ")),
+    };
+    if rest > 0 {
+        let _ = write!(text, " and {} more", rest);
+    }
+    text
+}
+
+fn address(octets: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
+    let v6 = <[u8; 16]>::try_from(octets).map(IpAddr::from);
+    v4.or(v6).ok()
+}
+
+/// Returns the most specific part of a CA's name.
+fn most_specific(name: &X509NameRef) -> String {
+    let parts = &[
+        Nid::COMMONNAME,
+        Nid::ORGANIZATIONALUNITNAME,
+        Nid::ORGANIZATIONNAME,
+    ];
+    let mut parts = parts.iter().filter_map(|part| {
+        let entry = name.entries_by_nid(*part).next()?;
+        Some(shown(&String::from_utf8_lossy(entry.data().as_slice())))
+    });
+    match parts.next() {
+        Some(part) => format!("'{}'", part),
+        None => "one without a name".into(),
+    }
+}
+
+/// Escapes and shortens text of a certificate, which the peer chooses.
+fn shown(text: &str) -> String {
+    Escaped(excerpt(text).as_bytes()).to_string()
+}

@@ -1,0 +1,140 @@
+//! What OpenSSL's errors mean, for an error message.
+
+use std::io;
+
+use openssl::error::ErrorStack;
+use openssl::ssl::{self, ErrorCode};
+
+use crate::config::TlsPeer;
+use crate::error::Advised;
+
+/// A reason why there is no TLS with the peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) text: String,
+    /// Whether the text says what to do.
+    pub(super) is_advised: bool,
+}
+
+impl Fault {
+    pub(super) fn plain(text: impl Into<String>) -> Fault {
+        let (text, is_advised) = (text.into(), false);
+        Fault { text, is_advised }
+    }
+
+    pub(super) fn advised(text: impl Into<String>) -> Fault {
+        let (text, is_advised) = (text.into(), true);
+        Fault { text, is_advised }
+    }
+
+    pub(super) fn into_error(self, kind: io::ErrorKind) -> io::Error {
+        if self.is_advised {
+            io::Error::new(kind, Advised(self.text))
+        } else {
+            io::Error::new(kind, self.text)
+        }
+    }
+}
+
+/// Describes a TLS error for a log line: `UnexpectedEof` for an end without close_notify,
+/// `InvalidData` for other TLS errors. Errors of the connection, `WouldBlock` too, pass unchanged.
+pub fn explain(error: ssl::Error, peer: TlsPeer) -> io::Error {
+    if is_end(&error) {
+        return io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the connection ended without TLS close_notify: something may be missing",
+        );
+    }
+    let error = match error.into_io_error() {
+        Ok(e) => return e,
+        Err(e) => e,
+    };
+    let reason = match error.ssl_error().and_then(reason) {
+        Some(reason) => reason,
+        None => return io::Error::new(io::ErrorKind::Other, error),
+    };
+    meaning(&reason, peer).into_error(io::ErrorKind::InvalidData)
+}
+
+/// Returns whether the connection ended without close_notify: OpenSSL 1.1.1 reports that without a
+/// reason, 3.0 with one.
+pub(super) fn is_end(error: &ssl::Error) -> bool {
+    match (error.code(), error.ssl_error()) {
+        (ErrorCode::SYSCALL, None) => error.io_error().is_none(),
+        (_, Some(stack)) => reason(stack).map_or(false, |r| r.starts_with("unexpected eof")),
+        _ => false,
+    }
+}
+
+/// Returns whether a read or write met a record without data, such as a session ticket; it can be
+/// repeated at once.
+pub fn is_without_data(error: &ssl::Error) -> bool {
+    error.code() == ErrorCode::WANT_READ && error.io_error().is_none()
+}
+
+/// Returns whether the peer sent an alert, with the reason why it closes.
+pub fn is_alert(error: &ssl::Error) -> bool {
+    let reason = error.ssl_error().and_then(reason);
+    reason.map_or(false, |reason| reason.contains(ALERT))
+}
+
+fn reason(stack: &ErrorStack) -> Option<String> {
+    let mut reasons = stack.errors().iter().filter_map(|error| error.reason());
+    reasons.next().map(str::to_string)
+}
+
+/// Part of every reason that is an alert of the peer.
+const ALERT: &str = " alert ";
+
+/// Describes OpenSSL's reason; by its text, since the crate doesn't define the numbers.
+pub(super) fn meaning(reason: &str, peer: TlsPeer) -> Fault {
+    if let Some(at) = reason.find(ALERT) {
+        return alert_meaning(&reason[at + ALERT.len()..], peer);
+    }
+    match reason {
+        "wrong version number"
+        | "unknown protocol"
+        | "packet length too long"
+        | "http request"
+        | "https proxy request"
+        | "record layer failure" => {
+            Fault::advised(format!("it doesn't speak TLS: {}", peer.terms().otherwise))
+        }
+        "unsupported protocol" | "version too low" => Fault::plain(TOO_OLD),
+        _ => Fault::plain(format!("TLS: {}", reason)),
+    }
+}
+
+/// RFC 7301 §3.2; only a proxy is offered a protocol, so a destination doesn't send this alert.
+const NO_HTTP_1_1: &str = "it speaks no HTTP/1.1, perhaps HTTP/2 alone, and ptunnel speaks no \
+                           other: have its HTTP/1.1 switched on";
+
+const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
+
+/// Describes an alert of the peer (RFC 8446 §6.2).
+fn alert_meaning(alert: &str, peer: TlsPeer) -> Fault {
+    let cert = peer.terms().cert;
+    match alert {
+        "protocol version" => Fault::plain(TOO_OLD),
+        "certificate required" => {
+            Fault::advised(format!("it asks for a certificate of ours: give {}", cert))
+        }
+        "handshake failure" => Fault::advised(format!(
+            "it ended the handshake: it may ask for a certificate of ours ({}), or for other \
+             ciphers",
+            cert
+        )),
+        "bad certificate"
+        | "unsupported certificate"
+        | "certificate revoked"
+        | "certificate expired"
+        | "certificate unknown"
+        | "unknown ca"
+        | "access denied" => Fault::plain(format!("it doesn't take our certificate: {}", alert)),
+        "no application protocol" => Fault::advised(NO_HTTP_1_1),
+        "unrecognized name" => {
+            Fault::plain("it doesn't know itself by this name: unrecognized name")
+        }
+        _ => Fault::plain(format!("it ended TLS: {}", alert)),
+    }
+}
