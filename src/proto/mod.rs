@@ -34,10 +34,10 @@ mod negotiation;
 mod refusal;
 mod socks;
 
-pub use self::http::body::{Framing, FramingError};
 pub use self::http::forward::{
     BrokenChunk, Forward, ForwardError, Reply, ReplyError, RequestBoundary,
 };
+pub use self::http::framing::{Framing, FramingError};
 pub(crate) use self::http::head::FIELD_LIMIT;
 pub use self::http::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::http::request::{ConnectHead, Request};

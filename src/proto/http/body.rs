@@ -1,125 +1,13 @@
 //! Bodies, of which nobody here wants to know more than where they end: a challenge's, behind which
 //! the next reply begins, and those of a request and its reply on their way through.
 
-use std::fmt;
-
-use crate::text::escape::Escaped;
+use super::framing::Framing;
 
 /// Digits that the size of a chunk can have: as many as 64 bits fill.
 const SIZE_DIGITS: u8 = 16;
 
 /// Bytes of a body that are skipped for the sake of its connection; a new one is cheaper than more.
 const LIMIT: u64 = 64 * 1024;
-
-/// Where a body ends (RFC 9112 §6.3), on a connection that stays open behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// After so many bytes.
-    Length(u64),
-    /// After the last chunk and its trailer.
-    Chunked,
-}
-
-impl Framing {
-    /// Reads the framing that the fields of a message state; `None` when they state none.
-    ///
-    /// Only `chunked` is a transfer coding here: no other was negotiated (`TE` isn't sent on), and
-    /// programs disagree on what `identity, chunked` means.
-    ///
-    /// # Errors
-    ///
-    /// When two readers could find two ends (RFC 9112 §6.1, §6.3, §11.2).
-    pub(in crate::proto) fn stated<'a, I>(
-        is_modern: bool,
-        values: impl Fn(&'static str) -> I,
-    ) -> Result<Option<Framing>, FramingError>
-    where
-        I: Iterator<Item = &'a [u8]>,
-    {
-        let codings = words(values("transfer-encoding"));
-        let lengths = words(values("content-length"));
-        match (&codings[..], &lengths[..]) {
-            ([], []) => Ok(None),
-            ([], [length]) if length.bytes().all(|b| b.is_ascii_digit()) => match length.parse() {
-                Ok(length) => Ok(Some(Framing::Length(length))),
-                Err(_) => Err(FramingError::Length(length.clone())),
-            },
-            ([], _) => Err(FramingError::Length(lengths.join(", "))),
-            (_, [_, ..]) => Err(FramingError::Two),
-            _ if !is_modern => Err(FramingError::CodedTooEarly),
-            ([coding], []) if coding == "chunked" => Ok(Some(Framing::Chunked)),
-            (_, []) => Err(FramingError::Coding(codings.join(", "))),
-        }
-    }
-
-    /// Reads the framing of a reply behind which another one can follow; `None` when the connection
-    /// ends with the body, or when its end is in doubt.
-    pub(in crate::proto) fn of_kept<'a, I>(
-        is_modern: bool,
-        values: impl Fn(&'static str) -> I,
-    ) -> Option<Framing>
-    where
-        I: Iterator<Item = &'a [u8]>,
-    {
-        let names = |name| words(values(name));
-        // The second is in no RFC, and in the proxies of twenty years.
-        let options = [names("connection"), names("proxy-connection")].concat();
-        let has = |option: &str| options.iter().any(|one| one == option);
-        if has("close") || !is_modern && !has("keep-alive") {
-            return None;
-        }
-        Framing::stated(is_modern, values).unwrap_or(None)
-    }
-}
-
-/// Why the fields of a message don't state one end of its body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FramingError {
-    /// `Content-Length` isn't one number.
-    Length(String),
-    /// `Content-Length` beside `Transfer-Encoding`.
-    Two,
-    /// `Transfer-Encoding` isn't exactly `chunked`.
-    Coding(String),
-    /// A transfer coding in HTTP/1.0 (RFC 9112 §6.1).
-    CodedTooEarly,
-}
-
-impl fmt::Display for FramingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FramingError::Length(text) => write!(
-                f,
-                "its Content-Length isn't one number: '{}'",
-                Escaped(text.as_bytes())
-            ),
-            FramingError::Two => {
-                f.write_str("it has both a Content-Length and a Transfer-Encoding")
-            }
-            FramingError::Coding(text) => write!(
-                f,
-                "its Transfer-Encoding isn't 'chunked': '{}'",
-                Escaped(text.as_bytes())
-            ),
-            FramingError::CodedTooEarly => f.write_str("HTTP/1.0 has no Transfer-Encoding"),
-        }
-    }
-}
-
-/// The words of all values of a field that is a list of them (RFC 9110 §5.6.1), in lower case.
-pub(in crate::proto) fn words<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    let is_space = |c: char| matches!(c, ' ' | '\t');
-    let mut words = Vec::new();
-    for value in values {
-        let value = String::from_utf8_lossy(value).to_ascii_lowercase();
-        words.extend(
-            value
-                .split(',')
-                .map(|word| word.trim_matches(is_space).into()),
-        );
-    }
-    words
-}
 
 /// A body on its way past us.
 ///
@@ -274,37 +162,6 @@ impl Skip {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn framing(version: &str, fields: &[(&str, &str)]) -> Option<Framing> {
-        Framing::of_kept(version == "1.1", |name| {
-            let named = fields.iter().filter(move |(field, _)| *field == name);
-            named.map(|(_, value)| value.as_bytes())
-        })
-    }
-
-    #[test]
-    fn a_connection_is_kept_when_all_agree_on_where_the_body_ends() {
-        let length = ("content-length", "5");
-        let chunked = ("transfer-encoding", "Chunked");
-        let kept = ("proxy-connection", "Keep-Alive");
-        assert_eq!(framing("1.1", &[length]), Some(Framing::Length(5)));
-        assert_eq!(framing("1.1", &[chunked]), Some(Framing::Chunked));
-        assert_eq!(framing("1.0", &[length, kept]), Some(Framing::Length(5)));
-        for (version, fields) in &[
-            ("1.0", vec![length]),
-            ("1.1", vec![]),
-            ("1.1", vec![length, ("connection", "x, Close")]),
-            ("1.1", vec![length, ("proxy-connection", "close")]),
-            ("1.1", vec![length, chunked]),
-            ("1.1", vec![length, ("content-length", "6")]),
-            ("1.1", vec![("content-length", "+5")]),
-            ("1.1", vec![("content-length", "")]),
-            ("1.1", vec![("transfer-encoding", "gzip, chunked")]),
-            ("1.1", vec![("transfer-encoding", "\u{a0}chunked")]),
-        ] {
-            assert_eq!(framing(version, fields), None, "{} {:?}", version, fields);
-        }
-    }
 
     /// What is behind the body, however it is cut; `Err` when it has no end.
     fn behind(framing: Framing, bytes: &[u8]) -> Result<Option<Vec<u8>>, Endless> {

@@ -4,6 +4,7 @@
 
 pub(super) mod body;
 pub(super) mod forward;
+pub(super) mod framing;
 pub(super) mod head;
 pub(super) mod request;
 pub(super) mod response;

@@ -1,6 +1,6 @@
 //! A proxy's reply: its status line and fields, and what they mean for a tunnel.
 
-use super::body::Framing;
+use super::framing::Framing;
 use super::head::{is_alert, is_http2, within, Decoded, Malformed, FIELD_LIMIT};
 use crate::proto::auth::{self, Challenge};
 

@@ -1,6 +1,6 @@
 //! The fields of a head that is forwarded.
 
-use super::super::body::words;
+use super::super::framing::words;
 
 /// Fields that state where a message ends: they are forwarded even if `Connection` names them, since
 /// the body is forwarded as it is.

@@ -22,7 +22,7 @@ pub use self::request_boundary::{BrokenChunk, RequestBoundary};
 
 use self::field::{end_to_end, split, values, Field};
 use self::url::Url;
-use super::body::Framing;
+use super::framing::Framing;
 use crate::config::HostPort;
 
 /// Fields of a request that are for the next hop alone (RFC 9110 §7.6.1, and what it says of older

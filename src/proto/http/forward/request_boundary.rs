@@ -4,7 +4,8 @@ use std::error;
 use std::fmt;
 use std::io;
 
-use super::super::body::{Body, Framing};
+use super::super::body::Body;
+use super::super::framing::Framing;
 use super::Reply;
 
 /// Lets one request through, its head and its body, and nothing behind it.
