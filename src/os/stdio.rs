@@ -55,7 +55,7 @@ pub fn pump(
     let output = thread::Builder::new().name("stdout".into());
     let output = output.spawn(move || match copy(&mut tunnel, &mut io::stdout().lock()) {
         // Its reader must see the end, even while our stdin stays open.
-        Ok(()) => close_stdout(is_one_socket()),
+        Ok(()) => close_stdout(is_stdin_socket(1)),
         Err(Broken::Write(e)) => on_stdout.report("cannot write to stdout", e),
         // Our own socket pair: nothing that could happen to it says more than its end.
         Err(Broken::Read(_)) => {}
@@ -130,15 +130,15 @@ impl Failures {
     }
 }
 
-/// Whether stdin and stdout are the same socket.
-fn is_one_socket() -> bool {
-    let socket = |path| {
-        let metadata = fs::metadata(path).ok()?;
+/// Returns whether stdin and another descriptor of this process are the same socket, as under inetd.
+pub(crate) fn is_stdin_socket(descriptor: u32) -> bool {
+    let socket = |descriptor| {
+        let metadata = fs::metadata(format!("/proc/self/fd/{}", descriptor)).ok()?;
         let identity = (metadata.dev(), metadata.ino());
         Some(identity).filter(|_| metadata.file_type().is_socket())
     };
-    let input = socket("/proc/self/fd/0");
-    input.is_some() && input == socket("/proc/self/fd/1")
+    let stdin = socket(0);
+    stdin.is_some() && stdin == socket(descriptor)
 }
 
 /// Which half of a copy failed.

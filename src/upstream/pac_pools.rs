@@ -1,22 +1,30 @@
-//! The pools that a PAC file has named so far.
+//! A PAC file, and the pools that it has named so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use log::warn;
 
 use super::health::PooledProxy;
-use super::pac::Verdict;
+use super::pac::{Pac, Verdict};
 use super::pool::{ProxyPool, SharedRoute};
 use super::{ProxyChain, ProxyHealth};
-use crate::config::{ProxySpec, Schemes};
+use crate::config::{PacFile, ProxySpec, Schemes};
 
-/// The most pools, proxies and notes that are kept: a file can name new ones without end.
+/// Maximum number of pools, proxies and notes that are kept: a file can name new ones without end.
 const MOST: usize = 256;
+
+/// A PAC file with its pools, for all tunnels and threads.
+#[derive(Debug)]
+pub(super) struct PacPools {
+    pub(super) pac: Pac,
+    route: Arc<SharedRoute>,
+    named: Mutex<Named>,
+}
 
 /// Pools and proxies by their text.
 #[derive(Debug, Default)]
-pub(super) struct PacPools {
+struct Named {
     /// By the verdict, as it displays.
     pools: HashMap<String, Arc<ProxyPool>>,
     /// By the spec, as it displays.
@@ -26,36 +34,54 @@ pub(super) struct PacPools {
 }
 
 impl PacPools {
-    /// Returns the pool of a verdict of `file`: equal verdicts get the same pool, and all pools share
-    /// the health of their proxies.
-    pub(super) fn pool(
-        &mut self,
-        route: &Arc<SharedRoute>,
-        file: &str,
-        verdict: Verdict,
-    ) -> Arc<ProxyPool> {
-        self.note(file, &verdict.notes);
+    pub(super) fn new(route: &Arc<SharedRoute>, file: PacFile) -> PacPools {
+        PacPools {
+            pac: Pac::new(file),
+            route: route.clone(),
+            named: Mutex::default(),
+        }
+    }
+
+    /// Returns the pool of a verdict of the file: equal verdicts get the same pool, and all pools
+    /// share the health of their proxies.
+    pub(super) fn pool(&self, verdict: Verdict) -> Arc<ProxyPool> {
+        let route = &self.route.route;
+        let mut named = self.lock();
+        named.note(self.pac.name(), &verdict.notes);
         let name = verdict.to_string();
-        if let Some(pool) = self.pools.get(&name) {
+        if let Some(pool) = named.pools.get(&name) {
             return pool.clone();
         }
-        self.make_room(verdict.proxies.len());
+        named.make_room(verdict.proxies.len());
         let mut direct_after = verdict.direct_after;
-        if route.route.direct_fallback {
+        if route.direct_fallback {
             direct_after.get_or_insert(verdict.proxies.len());
         }
         let proxies = verdict.proxies.into_iter();
-        let proxies = proxies.map(|spec| self.proxy(spec, &route.route.schemes));
-        let pool = Arc::new(ProxyPool::new(route, proxies.collect(), direct_after));
-        self.pools.insert(name, pool.clone());
+        let proxies = proxies.map(|spec| named.proxy(spec, &route.schemes));
+        let proxies = proxies.collect();
+        let pool = Arc::new(ProxyPool::new(&self.route, proxies, direct_after));
+        named.pools.insert(name, pool.clone());
         pool
     }
 
-    /// Returns all pools, in no order.
-    pub(super) fn all(&self) -> Vec<Arc<ProxyPool>> {
-        self.pools.values().cloned().collect()
+    /// Returns the health of each proxy once, by name; it is in use if it is in use in any pool.
+    pub(super) fn health(&self) -> Vec<(ProxyChain, ProxyHealth)> {
+        let mut all: BTreeMap<String, (ProxyChain, ProxyHealth)> = BTreeMap::new();
+        for (proxy, health) in self.lock().pools.values().flat_map(ProxyPool::health) {
+            all.entry(proxy.to_string())
+                .and_modify(|(_, seen)| seen.is_in_use |= health.is_in_use)
+                .or_insert((proxy, health));
+        }
+        all.into_iter().map(|(_, health)| health).collect()
     }
 
+    fn lock(&self) -> MutexGuard<'_, Named> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Named {
     /// Logs each note on an answer once.
     fn note(&mut self, file: &str, notes: &[String]) {
         for note in notes {
@@ -86,40 +112,36 @@ impl PacPools {
     }
 }
 
-/// Returns the health of each proxy once, by name; it is in use if it is in use in any pool.
-pub(super) fn health<'a>(
-    pools: impl IntoIterator<Item = &'a Arc<ProxyPool>>,
-) -> Vec<(ProxyChain, ProxyHealth)> {
-    let mut all: BTreeMap<String, (ProxyChain, ProxyHealth)> = BTreeMap::new();
-    for (proxy, health) in pools.into_iter().flat_map(ProxyPool::health) {
-        all.entry(proxy.to_string())
-            .and_modify(|(_, known)| known.is_in_use |= health.is_in_use)
-            .or_insert((proxy, health));
-    }
-    all.into_iter().map(|(_, known)| known).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Route;
+    use crate::config::{ProxyDefaults, Route};
     use crate::error::Error;
 
-    fn pool(pools: &mut PacPools, proxies: &[String]) -> Arc<ProxyPool> {
+    fn empty() -> PacPools {
+        let route = Arc::new(SharedRoute::new(Route::default()));
+        let file = PacFile {
+            name: "it".into(),
+            text: "".into(),
+            proxy_defaults: ProxyDefaults::default(),
+        };
+        PacPools::new(&route, file)
+    }
+
+    fn pool(pools: &PacPools, proxies: &[String]) -> Arc<ProxyPool> {
         let verdict = Verdict {
             proxies: proxies.iter().map(|text| text.parse().unwrap()).collect(),
             ..Verdict::default()
         };
-        let route = Arc::new(SharedRoute::new(Route::default()));
-        pools.pool(&route, "it", verdict)
+        pools.pool(verdict)
     }
 
     /// A file that returned many lists had proxies that don't answer tried first again.
     #[test]
     fn health_of_a_proxy_outlasts_its_pool() {
-        let mut pools = PacPools::default();
+        let pools = empty();
         let two = ["a:1".to_string(), "b:1".to_string()];
-        let paths = pool(&mut pools, &two).paths(false);
+        let paths = pool(&pools, &two).paths(false);
         let proxy = paths[0].proxy().unwrap();
         proxy.failed(&Error::ended(proxy.peer()));
         for count in 0..=MOST {
@@ -127,22 +149,22 @@ mod tests {
                 format!("c:{}", 1 + count % 16),
                 format!("d:{}", 1 + count / 16),
             ];
-            pool(&mut pools, &proxies);
-            assert!(pools.pools.len() <= MOST);
+            pool(&pools, &proxies);
+            assert!(pools.lock().pools.len() <= MOST);
         }
-        assert!(pools.pools.len() < MOST);
-        let paths = pool(&mut pools, &two).paths(false);
+        assert!(pools.lock().pools.len() < MOST);
+        let paths = pool(&pools, &two).paths(false);
         assert_eq!(paths[0].to_string(), "through b:1");
     }
 
     #[test]
     fn the_number_of_remembered_proxies_is_bounded() {
-        let mut pools = PacPools::default();
+        let pools = empty();
         for count in 0..MOST {
             let proxies = [format!("c:{}", 1 + count), format!("d:{}", 1 + count)];
-            pool(&mut pools, &proxies);
-            let known = pools.proxies.len();
-            assert!(known <= MOST && known == health(pools.pools.values()).len());
+            pool(&pools, &proxies);
+            let count = pools.lock().proxies.len();
+            assert!(count <= MOST && count == pools.health().len());
         }
     }
 }

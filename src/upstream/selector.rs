@@ -1,12 +1,12 @@
 //! Chooses the candidates for each destination.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::health::PooledProxy;
-use super::pac::{self, Pac};
-use super::pac_pools::{self, PacPools};
+use super::pac;
+use super::pac_pools::PacPools;
 use super::pool::{ProxyPool, SharedRoute};
 use super::{Failover, ProxyChain, ProxyHealth, UpstreamPath};
 use crate::config::{HostPort, Route, Timeouts};
@@ -26,7 +26,7 @@ enum Choice {
     /// The same proxies for every destination.
     List(Arc<ProxyPool>),
     /// The proxies that a PAC file names.
-    Pac(Arc<Pac>, Arc<Mutex<PacPools>>),
+    Pac(Arc<PacPools>),
 }
 
 /// The candidates for a destination, or the query that finds them.
@@ -45,7 +45,7 @@ impl ProxySelector {
             proxies, schemes, ..
         } = &route.route;
         let choice = match &route.route.pac {
-            Some(pac) => Choice::Pac(Arc::new(Pac::new(pac.clone())), Arc::default()),
+            Some(pac) => Choice::Pac(Arc::new(PacPools::new(&route, pac.clone()))),
             None => {
                 let is_last = proxies.is_empty() || route.route.direct_fallback;
                 let direct_after = Some(proxies.len()).filter(|_| is_last);
@@ -84,10 +84,7 @@ impl ProxySelector {
     pub(crate) fn health(&self) -> Vec<(ProxyChain, ProxyHealth)> {
         match &self.choice {
             Choice::List(pool) => pool.health(),
-            Choice::Pac(_, pools) => {
-                let pools = lock(pools).all();
-                pac_pools::health(&pools)
-            }
+            Choice::Pac(pools) => pools.health(),
         }
     }
 
@@ -97,11 +94,9 @@ impl ProxySelector {
         let paths = match &self.choice {
             _ if self.route().is_direct(destination) => vec![UpstreamPath::DIRECTLY],
             Choice::List(pool) => pool.paths(self.is_observer),
-            Choice::Pac(pac, pools) => {
+            Choice::Pac(pools) => {
                 return Candidates::Asked(PacQuery {
-                    pac: pac.clone(),
                     pools: pools.clone(),
-                    route: self.route.clone(),
                     destination: destination.clone(),
                     is_observer: self.is_observer,
                 })
@@ -111,16 +106,10 @@ impl ProxySelector {
     }
 }
 
-fn lock(pools: &Mutex<PacPools>) -> MutexGuard<'_, PacPools> {
-    pools.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A call of a PAC file for one client. Cheap to clone, and to send to another thread.
 #[derive(Clone)]
 pub struct PacQuery {
-    pac: Arc<Pac>,
-    pools: Arc<Mutex<PacPools>>,
-    route: Arc<SharedRoute>,
+    pools: Arc<PacPools>,
     destination: HostPort,
     is_observer: bool,
 }
@@ -128,7 +117,7 @@ pub struct PacQuery {
 impl PacQuery {
     /// Returns the file's path, escaped for messages.
     pub fn file(&self) -> &str {
-        self.pac.name()
+        self.pools.pac.name()
     }
 
     /// Returns how long the call can take: the connect timeout, but at most [`pac::LONGEST`].
@@ -142,7 +131,7 @@ impl PacQuery {
     ///
     /// The script threw, or the limit is over.
     pub fn ask(&self, limit: Duration) -> Result<String, Error> {
-        self.pac.ask(&self.destination, limit)
+        self.pools.pac.ask(&self.destination, limit)
     }
 
     /// Returns the paths that an answer names, in the order in which one client tries them now.
@@ -151,8 +140,8 @@ impl PacQuery {
     ///
     /// The answer is too long, or names only proxies that ptunnel can't use.
     pub fn failover(&self, answer: &str) -> Result<Failover, Error> {
-        let verdict = self.pac.verdict(&self.destination, answer)?;
-        let pool = lock(&self.pools).pool(&self.route, self.file(), verdict);
+        let verdict = self.pools.pac.verdict(&self.destination, answer)?;
+        let pool = self.pools.pool(verdict);
         Ok(Failover::new(pool.paths(self.is_observer)))
     }
 
@@ -167,7 +156,7 @@ impl PacQuery {
 
     /// Makes the error of a call that had no answer within the limit.
     pub fn late(&self, limit: Duration) -> Error {
-        self.pac.late(&self.destination, limit)
+        self.pools.pac.late(&self.destination, limit)
     }
 }
 

@@ -4,9 +4,7 @@
 //! their own. Logging never blocks a tunnel: lines that the reader doesn't take are lost and counted.
 
 use std::env;
-use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -21,6 +19,7 @@ use crate::error::Error;
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
 use crate::os::panics;
+use crate::os::stdio::is_stdin_socket;
 
 /// Installs the logger for this crate's lines up to `level`, and for panics. `is_timed` puts the time
 /// of day in front of text lines on stderr. To be called once per process.
@@ -99,21 +98,10 @@ impl Logging {
 
 /// Prints a line on stderr while log lines go to syslog. Ignores errors.
 fn print_on_stderr(line: &str) {
-    if !is_client_on_stderr() {
+    // Under inetd the client would take the line for the destination's.
+    if !is_stdin_socket(2) {
         let _ = writeln!(io::stderr(), "{}", line);
     }
-}
-
-/// Whether stderr is the same socket as stdin, as under inetd: the client would take these lines for
-/// the destination's.
-fn is_client_on_stderr() -> bool {
-    let socket = |descriptor| {
-        let file = fs::metadata(format!("/proc/self/fd/{}", descriptor)).ok()?;
-        let is_socket = file.file_type().is_socket();
-        Some((file.dev(), file.ino())).filter(|_| is_socket)
-    };
-    let client = socket(0);
-    client.is_some() && client == socket(2)
 }
 
 impl Drop for Logging {

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
 use super::{json, metrics, Status};
@@ -65,18 +65,17 @@ pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
 
 /// The threads that serve a client, at most [`MAX_THREADS`].
 struct Threads {
-    running: HashMap<u64, JoinHandle<()>>,
-    next: u64,
-    ended: Sender<u64>,
-    endings: Receiver<u64>,
+    running: HashMap<ThreadId, JoinHandle<()>>,
+    ended: Sender<ThreadId>,
+    endings: Receiver<ThreadId>,
 }
 
 /// Reports the end of a thread when it is dropped, so that a panic is an end as well.
-struct ThreadEnding(u64, Sender<u64>);
+struct ThreadEnding(Sender<ThreadId>);
 
 impl Drop for ThreadEnding {
     fn drop(&mut self) {
-        let _ = self.1.send(self.0);
+        let _ = self.0.send(thread::current().id());
     }
 }
 
@@ -85,7 +84,6 @@ impl Threads {
         let (ended, endings) = mpsc::channel();
         Threads {
             running: HashMap::new(),
-            next: 0,
             ended,
             endings,
         }
@@ -100,28 +98,24 @@ impl Threads {
             } else {
                 self.endings.try_recv().ok()
             };
-            let number = match ended {
-                Some(number) => number,
+            match ended {
+                // A panic has been logged.
+                Some(id) => drop(self.running.remove(&id).map(JoinHandle::join)),
                 None => return,
-            };
-            // None if it couldn't be spawned. A panic has been logged.
-            let _ = self.running.remove(&number).map(JoinHandle::join);
+            }
         }
     }
 
     /// Runs `work` on a new thread. Without a thread it is dropped, which closes the connection.
     fn spawn(&mut self, work: impl FnOnce() + Send + 'static) {
-        let number = self.next;
-        self.next += 1;
-        let ending = ThreadEnding(number, self.ended.clone());
-        let thread = thread::Builder::new()
-            .name("status-client".into())
-            .spawn(move || {
-                let _ending = ending;
-                work();
-            });
+        let ended = self.ended.clone();
+        let thread = thread::Builder::new().name("status-client".into());
+        let thread = thread.spawn(move || {
+            let _ending = ThreadEnding(ended);
+            work();
+        });
         if let Ok(thread) = thread {
-            self.running.insert(number, thread);
+            self.running.insert(thread.thread().id(), thread);
         }
     }
 }
