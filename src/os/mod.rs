@@ -9,6 +9,7 @@ pub mod resolver;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod sd_notify;
 pub(crate) mod semaphore;
+pub(crate) mod source_address;
 pub mod splice;
 pub mod stdio;
 #[allow(unsafe_code)] // here and nowhere else

@@ -1,9 +1,10 @@
 //! The order in which the addresses of a host are tried.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::config::{unmap_ipv4, Family, Version};
+use crate::os::source_address::source_address;
 
 /// Returns the addresses of the wanted family without duplicates, the IP versions alternating
 /// (RFC 8305 §4).
@@ -142,23 +143,11 @@ fn carried(ip: IpAddr) -> Vec<Ipv4Addr> {
     }
 }
 
-/// Whether this machine has the address: it talks to its own from the same one. To connect a UDP
-/// socket chooses where from, and sends nothing. (To bind to it would succeed for every address
-/// where `ip_nonlocal_bind` is set.)
+/// Returns whether this machine has the address: connections to its own address come from the same
+/// one. (Binding to it would succeed for every address where `ip_nonlocal_bind` is set.)
 fn is_assigned_here(ip: IpAddr) -> io::Result<bool> {
-    let any: IpAddr = match ip {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let probe = match UdpSocket::bind((any, 0)) {
-        Err(ref e) if e.raw_os_error() == Some(libc::EAFNOSUPPORT) => return Ok(false),
-        probe => probe?,
-    };
-    // Whichever port: 0 would be the lack of one. Without a way there it isn't here.
-    match probe.connect((ip, 9)) {
-        Ok(()) => Ok(probe.local_addr()?.ip() == ip),
-        Err(_) => Ok(false),
-    }
+    // Any port but 0, to which no socket connects.
+    Ok(source_address((ip, 9).into())? == Some(ip))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What the functions of `prelude.js` can't do in JavaScript.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::config::CidrList;
 use crate::os::resolver::look_up;
+use crate::os::source_address::source_address;
 
 /// The addresses of a host, parted by `;`; none when it has none.
 pub(super) fn addresses(host: &str) -> String {
@@ -15,21 +16,16 @@ pub(super) fn addresses(host: &str) -> String {
     listed(found.iter().map(SocketAddr::ip))
 }
 
-/// Our own addresses, parted by `;`: those from which we would reach any other network. Nothing is
-/// sent to find out.
+/// Returns this machine's addresses, parted by `;`: those from which it would reach any other
+/// network.
 pub(super) fn own() -> String {
-    // Of the blocks for documentation (RFC 5737, RFC 3849): nobody's.
-    let v4 = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 9));
-    let v6 = SocketAddr::from((Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9));
-    let from = [
-        (SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), v4),
-        (SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), v6),
-    ];
-    let found = from.iter().filter_map(|(any, far)| {
-        let socket = UdpSocket::bind(any).ok()?;
-        socket.connect(far).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    });
+    // Of the blocks for documentation (RFC 5737, RFC 3849), which no machine has.
+    let v4 = IpAddr::from([192, 0, 2, 1]);
+    let v6 = IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]);
+    let found = [v4, v6];
+    let found = found
+        .iter()
+        .filter_map(|ip| source_address((*ip, 9).into()).ok()?);
     listed(found)
 }
 
