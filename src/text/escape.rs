@@ -37,27 +37,6 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Displays text as a JSON string, quotes and all (RFC 8259 §7).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Quoted<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            match c {
-                '"' => f.write_str("\\\"")?,
-                '\\' => f.write_str("\\\\")?,
-                '\n' => f.write_str("\\n")?,
-                // DEL to U+009F are allowed, and no better on a terminal than those before the space.
-                c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
-                c => f.write_char(c)?,
-            }
-        }
-        f.write_char('"')
-    }
-}
-
 /// Turns the rest of the line around, or shows nothing where there is something.
 fn is_hidden(c: char) -> bool {
     matches!(c,
@@ -93,13 +72,7 @@ pub(crate) fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Escaped, Quoted};
-
-    #[test]
-    fn text_cannot_end_its_string() {
-        let quoted = Quoted("a\"b\\c\nd\u{1}\u{9b}ü").to_string();
-        assert_eq!(quoted, r#""a\"b\\c\nd\u0001\u009bü""#);
-    }
+    use super::Escaped;
 
     #[test]
     fn shows_what_a_terminal_would_obey() {

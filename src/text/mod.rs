@@ -3,4 +3,5 @@
 //! A leaf that any folder may use.
 
 pub(crate) mod escape;
+pub(crate) mod json;
 pub(crate) mod seconds;

@@ -12,6 +12,8 @@ use std::time::Duration;
 use log::{log, log_enabled, Level};
 
 use crate::observe::logging::context::LogContext;
+use crate::text::json::{array, Quoted};
+use crate::text::seconds::Decimal;
 
 /// A field's value.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +24,19 @@ pub(crate) enum FieldValue {
     List(Vec<String>),
     /// The field is known to have no value, as the proxy of a direct tunnel.
     Null,
+}
+
+impl fmt::Display for FieldValue {
+    /// Formats the value as JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FieldValue::Text(text) => Quoted(text).fmt(f),
+            FieldValue::Number(number) => number.fmt(f),
+            FieldValue::Duration(time) => Decimal(*time).fmt(f),
+            FieldValue::List(texts) => f.write_str(&array(texts.iter().map(|text| Quoted(text)))),
+            FieldValue::Null => f.write_str("null"),
+        }
+    }
 }
 
 /// The fields of a line, in their order.

@@ -1,40 +1,20 @@
 //! A log line as one JSON object: RFC 8259, with the time as in RFC 3339.
 
-use std::fmt::{Display, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::observe::logging::field::{FieldValue, Fields};
-use crate::text::escape::Quoted;
-use crate::text::seconds::Decimal;
+use crate::observe::logging::field::Fields;
+use crate::text::json::{Object, Quoted};
 
 /// Returns `{"time":…,"level":…,"message":…}`, with the fields after these members.
 pub(super) fn line(level: &str, message: &str, fields: Fields) -> String {
-    let mut object = String::from("{");
-    member(&mut object, "time", Quoted(&now()));
-    member(&mut object, "level", Quoted(level));
-    member(&mut object, "message", Quoted(message));
+    let mut object = Object::default();
+    object.member("time", Quoted(&now()));
+    object.member("level", Quoted(level));
+    object.member("message", Quoted(message));
     for (name, value) in fields {
-        match value {
-            FieldValue::Text(text) => member(&mut object, name, Quoted(&text)),
-            FieldValue::Number(number) => member(&mut object, name, number),
-            FieldValue::Duration(time) => member(&mut object, name, Decimal(time)),
-            FieldValue::List(texts) => member(&mut object, name, list(&texts)),
-            FieldValue::Null => member(&mut object, name, "null"),
-        }
+        object.member(name, value);
     }
-    object.push('}');
-    object
-}
-
-fn member(object: &mut String, name: &str, value: impl Display) {
-    let before = if object.len() > 1 { "," } else { "" };
-    // Writing to a `String` cannot fail.
-    let _ = write!(object, "{}{}:{}", before, Quoted(name), value);
-}
-
-fn list(texts: &[String]) -> String {
-    let texts: Vec<String> = texts.iter().map(|text| Quoted(text).to_string()).collect();
-    format!("[{}]", texts.join(","))
+    object.end()
 }
 
 /// Returns the current time as in RFC 3339.
@@ -85,6 +65,7 @@ fn date(days: u64) -> (u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::logging::field::FieldValue;
 
     #[test]
     fn dates_are_those_of_the_calendar() {

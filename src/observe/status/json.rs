@@ -1,6 +1,6 @@
 //! `/status.json`: the numbers as one JSON object, with the last ten minutes; the page shows them.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use crate::error::Cause;
 use crate::listener::kind::ListenerKind;
 use crate::observe::session::{Traffic, ENDS};
 use crate::observe::stats::{Histogram, LastFailure, LiveTunnel};
-use crate::text::escape::Quoted;
+use crate::text::json::{array, Object, Quoted};
 use crate::text::seconds::Decimal;
 use crate::upstream::ProxyHealth;
 
@@ -43,10 +43,10 @@ pub(super) fn page(registry: &Registry, history: &History) -> String {
     object.member("ends", counts(ENDS.iter().copied().zip(&totals.ends)));
     let causes = Cause::ALL.iter().map(|cause| cause.label());
     object.member("errors", counts(causes.zip(&totals.failures)));
-    object.member("listeners", list(snapshot.listeners.iter().map(listener)));
-    object.member("tunnels", list(tunnels.iter().map(tunnel)));
+    object.member("listeners", array(snapshot.listeners.iter().map(listener)));
+    object.member("tunnels", array(tunnels.iter().map(tunnel)));
     object.member("more_tunnels", more_tunnels);
-    object.member("proxies", list(snapshot.proxies().iter().map(proxy)));
+    object.member("proxies", array(snapshot.proxies().iter().map(proxy)));
     object.member("history", timeline(&steps));
     let mut text = object.end();
     text.push('\n');
@@ -179,7 +179,7 @@ fn timeline(steps: &[Interval]) -> String {
     let mut object = Object::default();
     object.member("step", STEP.as_secs_f64());
     let mut series = |name, value: &dyn Fn(&Interval) -> Box<dyn Display>| {
-        object.member(name, list(steps.iter().map(value)));
+        object.member(name, array(steps.iter().map(value)));
     };
     series("clients", &|step| Box::new(step.clients));
     series("upload", &|step| {
@@ -203,26 +203,6 @@ fn seconds(time: SystemTime) -> f64 {
     (since.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// Builds an object from values that are JSON already.
-#[derive(Default)]
-struct Object(String);
-
-impl Object {
-    fn member(&mut self, name: &str, value: impl Display) {
-        let before = if self.0.is_empty() { '{' } else { ',' };
-        // Writing to a String does not fail.
-        let _ = write!(self.0, "{}{}:{}", before, Quoted(name), value);
-    }
-
-    fn end(mut self) -> String {
-        if self.0.is_empty() {
-            self.0.push('{');
-        }
-        self.0.push('}');
-        self.0
-    }
-}
-
 /// Displays as the value, or as `null`.
 struct Maybe<T>(Option<T>);
 
@@ -232,34 +212,5 @@ impl<T: Display> Display for Maybe<T> {
             Some(value) => value.fmt(f),
             None => f.write_str("null"),
         }
-    }
-}
-
-fn list(items: impl Iterator<Item = impl Display>) -> String {
-    let mut text = String::from("[");
-    for (place, item) in items.enumerate() {
-        let before = if place == 0 { "" } else { "," };
-        // Writing to a String does not fail.
-        let _ = write!(text, "{}{}", before, item);
-    }
-    text.push(']');
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_json() {
-        let mut object = Object::default();
-        object.member("a", list([1, 2].iter()));
-        object.member("b", Maybe::<u64>(None));
-        object.member("c", Quoted("\"\n\u{1}"));
-        object.member("d", Object::default().end());
-        assert_eq!(
-            object.end(),
-            r#"{"a":[1,2],"b":null,"c":"\"\n\u0001","d":{}}"#
-        );
     }
 }
