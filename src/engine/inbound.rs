@@ -51,7 +51,7 @@ impl Engine {
         let limit = engine.settings().timeouts.handshake;
         let handshake = ReadHandshake::new(client, inbound.handshake());
         let late = || Error::denied("no request within the handshake timeout");
-        let request = Deadline::new(handshake, limit, engine.clock(), late);
+        let request = Deadline::new(handshake, limit, engine.timer(), late);
         request.and_then(move |(client, request)| {
             drop(spare);
             match request {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::task::{self, Task};
 use futures::{Async, Future, Poll};
 
-use super::timer::{Clock, Watched};
+use super::timer::{Countdown, Timer};
 use crate::error::Error;
 
 /// A bound on clients at once, over all listeners and threads; also counts them.
@@ -123,8 +123,8 @@ impl Future for Idle {
 pub struct Deadline<F, L> {
     future: F,
     limit: Duration,
-    clock: Clock,
-    watched: Option<Watched>,
+    timer: Timer,
+    countdown: Option<Countdown>,
     late: L,
 }
 
@@ -133,13 +133,13 @@ where
     F: Future<Error = Error>,
     L: Fn() -> Error,
 {
-    /// Lets `future` run for `limit`; `clock` must be ticking.
-    pub fn new(future: F, limit: Duration, clock: &Clock, late: L) -> Deadline<F, L> {
+    /// Lets `future` run for `limit`; `timer` must be ticking.
+    pub fn new(future: F, limit: Duration, timer: &Timer, late: L) -> Deadline<F, L> {
         Deadline {
             future,
             limit,
-            clock: clock.clone(),
-            watched: None,
+            timer: timer.clone(),
+            countdown: None,
             late,
         }
     }
@@ -157,9 +157,9 @@ where
         if let Async::Ready(item) = self.future.poll()? {
             return Ok(Async::Ready(item));
         }
-        let (clock, limit) = (&self.clock, self.limit);
-        let watched = self.watched.get_or_insert_with(|| clock.watch(limit));
-        if watched.is_over() {
+        let (timer, limit) = (&self.timer, self.limit);
+        let countdown = self.countdown.get_or_insert_with(|| timer.start(limit));
+        if countdown.is_over() {
             return Err((self.late)());
         }
         Ok(Async::NotReady)

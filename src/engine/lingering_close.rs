@@ -34,6 +34,6 @@ impl Engine {
             .and_then(|client| aio::copy(io::Read::take(client, LINGER_BYTES), io::sink()))
             .map_err(|e| Error::other("cannot answer", e));
         let late = || Error::denied("");
-        Deadline::new(closed, LINGER, self.clock(), late).then(move |_| future::err(error))
+        Deadline::new(closed, LINGER, self.timer(), late).then(move |_| future::err(error))
     }
 }

@@ -70,7 +70,7 @@ pub use self::resolve::{Lookup, Resolver};
 pub use self::server::{BoundListener, Delivery};
 pub use self::shutdown::{SignalPipe, Signals};
 pub use self::ticker::Ticker;
-pub use self::timer::Clock;
+pub use self::timer::Timer;
 pub use self::tls::secure;
 
 pub use crate::observe::access_log::{ClientSession, LogContext, Origin};
@@ -142,7 +142,7 @@ pub struct Engine {
 
 struct EngineParts {
     handle: Handle,
-    clock: Clock,
+    timer: Timer,
     settings: Settings,
     idle_timeouts: Rc<IdleTimeouts>,
 }
@@ -155,14 +155,14 @@ impl Engine {
     /// That of epoll_create1(2), such as `EMFILE`.
     pub fn new(core: &CoreHandle, settings: Settings) -> std_io::Result<Engine> {
         let handle = Handle::new(core)?;
-        let clock = Clock::new(tick(&settings.timeouts));
+        let timer = Timer::new(tick(&settings.timeouts));
         let core = core.clone();
-        let ticker = Ticker::new(clock.clone(), move |period| Interval::new(period, &core));
-        handle.spawn_vital(ticker.map_err(|e| error!("the clock stopped: {}", e)));
+        let ticker = Ticker::new(timer.clone(), move |period| Interval::new(period, &core));
+        handle.spawn_critical(ticker.map_err(|e| error!("the clock stopped: {}", e)));
         Ok(Engine {
             shared: Rc::new(EngineParts {
                 handle,
-                clock,
+                timer,
                 idle_timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
                 settings,
             }),
@@ -175,8 +175,8 @@ impl Engine {
     }
 
     /// Returns the timer of this thread's limits.
-    pub fn clock(&self) -> &Clock {
-        &self.shared.clock
+    pub fn timer(&self) -> &Timer {
+        &self.shared.timer
     }
 
     /// Returns the settings that the engine was made with.
@@ -190,19 +190,19 @@ impl Engine {
         C: Transport,
         U: Transport,
     {
-        self.gauged_relay(client, upstream, ())
+        self.recorded_relay(client, upstream, ())
     }
 
-    /// Carries bytes likewise, and counts them in `gauge` meanwhile.
-    pub fn gauged_relay<C, U, G>(&self, client: C, upstream: U, gauge: G) -> Relay<C, U, G>
+    /// Carries bytes likewise, and counts them in `recorder` meanwhile.
+    pub fn recorded_relay<C, U, G>(&self, client: C, upstream: U, recorder: G) -> Relay<C, U, G>
     where
         C: Transport,
         U: Transport,
         G: ByteRecorder,
     {
-        Relay::gauged(client, upstream, gauge)
+        Relay::recorded(client, upstream, recorder)
             .splice(self.settings().splice)
-            .patience(&self.shared.idle_timeouts, &self.shared.clock)
+            .timeouts(&self.shared.idle_timeouts, &self.shared.timer)
     }
 }
 

@@ -86,13 +86,13 @@ impl Engine {
                 let relay = self.relay(client, stream);
                 Either::B(relay.then(|end| Ok(line.log(end))))
             }
-            (Ok(stream), meter) => {
+            (Ok(stream), recorder) => {
                 let client = Rewind::new(client, Vec::new());
-                let relay = self.gauged_relay(client, stream, meter);
+                let relay = self.recorded_relay(client, stream, recorder);
                 Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
             }
-            (Err(stream), meter) => {
-                let relay = self.gauged_relay(client, stream, meter);
+            (Err(stream), recorder) => {
+                let relay = self.recorded_relay(client, stream, recorder);
                 Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
             }
         }
@@ -165,7 +165,7 @@ impl Engine {
             drop(spare);
             answer
         });
-        Either::B(Deadline::new(answer, limit, self.clock(), move || {
+        Either::B(Deadline::new(answer, limit, self.timer(), move || {
             question.late(limit)
         }))
     }
@@ -202,7 +202,7 @@ impl Engine {
             Peer::Destination(address.clone()),
         );
         let secured = secure(stream, peer.clone(), tls);
-        Deadline::new(secured, limit, self.clock(), move || {
+        Deadline::new(secured, limit, self.timer(), move || {
             Error::timed_out(Phase::Handshaking, peer.clone(), limit)
         })
     }
@@ -284,7 +284,7 @@ impl Engine {
             Some(time) => Either::A(boxed(self.warning_after(time, &silence, asked))),
             None => Either::B(asked),
         };
-        Deadline::new(asked, limit, self.clock(), move || silence.error(limit))
+        Deadline::new(asked, limit, self.timer(), move || silence.error(limit))
     }
 
     /// Resolves once the proxy may be asked, or after a little patience.
@@ -300,7 +300,7 @@ impl Engine {
                 false => Async::NotReady,
             })
         });
-        let clear = Deadline::new(clear, patience, self.clock(), move || {
+        let clear = Deadline::new(clear, patience, self.timer(), move || {
             silence.error(patience)
         });
         clear.or_else(|_| Ok(()))
@@ -314,7 +314,7 @@ impl Engine {
         future: impl Future<Item = T, Error = Error>,
     ) -> impl Future<Item = T, Error = Error> {
         let silence = silence.clone();
-        let warning = Deadline::new(future::empty(), time, self.clock(), move || {
+        let warning = Deadline::new(future::empty(), time, self.timer(), move || {
             silence.warn();
             silence.error(time)
         });
@@ -333,7 +333,7 @@ impl Engine {
                 Err(e) => Err(Error::locate(peer, e)),
             }
         });
-        Deadline::new(located, limit, self.clock(), move || {
+        Deadline::new(located, limit, self.timer(), move || {
             Error::timed_out(Phase::Locating, peer.clone(), limit)
         })
     }
@@ -376,7 +376,7 @@ impl Engine {
             keepalive,
             self.handle(),
         );
-        Deadline::new(dial, limit, self.clock(), move || {
+        Deadline::new(dial, limit, self.timer(), move || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })
     }

@@ -25,7 +25,7 @@ impl Engine {
             delivery.accept(|post| engine.accept(post, &permits, stopped()));
             Ok(())
         });
-        self.handle().spawn_vital(accept_each);
+        self.handle().spawn_critical(accept_each);
     }
 
     /// The same engine with other limits, for what is opened and carried with it. How often they
@@ -39,7 +39,7 @@ impl Engine {
         Engine {
             shared: Rc::new(EngineParts {
                 handle: self.handle().clone(),
-                clock: self.clock().clone(),
+                timer: self.timer().clone(),
                 idle_timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
                 settings,
             }),

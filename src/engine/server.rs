@@ -281,7 +281,7 @@ impl Engine {
             drop(open);
             Ok(())
         });
-        self.handle().spawn_vital(accepting);
+        self.handle().spawn_critical(accepting);
         Ok(())
     }
 

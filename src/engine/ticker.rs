@@ -1,19 +1,19 @@
-//! Ticks the clock for as long as somebody watches it, on the timers of whatever reactor.
+//! Ticks the timer for as long as somebody watches it, on the timers of whatever reactor.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use futures::{Async, Future, Poll, Stream};
 
-use super::timer::Clock;
+use super::timer::Timer;
 
-/// Ticks a clock, and never ends but by an error of its timer.
+/// Ticks a timer, and never ends but by an error of its timer.
 ///
-/// While nothing is watched it holds no timer, and a tick allocates nothing. Dropped, it leaves the
-/// clock to stand still.
+/// While nothing is countdown it holds no timer, and a tick allocates nothing. Dropped, it leaves the
+/// timer to stand still.
 #[must_use = "futures do nothing unless polled"]
 pub struct Ticker<I, M> {
-    clock: Clock,
+    timer: Timer,
     interval: Option<I>,
     make: M,
 }
@@ -23,11 +23,11 @@ where
     I: Stream<Error = io::Error>,
     M: Fn(Duration) -> io::Result<I>,
 {
-    /// Ticks `clock` with the intervals that `make` makes, one at a time, each of the period that
+    /// Ticks `timer` with the intervals that `make` makes, one at a time, each of the period that
     /// it is given.
-    pub fn new(clock: Clock, make: M) -> Ticker<I, M> {
+    pub fn new(timer: Timer, make: M) -> Ticker<I, M> {
         Ticker {
-            clock,
+            timer,
             interval: None,
             make,
         }
@@ -44,19 +44,19 @@ where
 
     fn poll(&mut self) -> Poll<(), io::Error> {
         loop {
-            if self.clock.is_idle() {
+            if self.timer.is_idle() {
                 self.interval = None;
                 return Ok(Async::NotReady);
             }
             let interval = match &mut self.interval {
                 Some(interval) => interval,
                 None => {
-                    let interval = (self.make)(self.clock.period())?;
+                    let interval = (self.make)(self.timer.period())?;
                     self.interval.get_or_insert(interval)
                 }
             };
             match interval.poll()? {
-                Async::Ready(_) => self.clock.tick(Instant::now()),
+                Async::Ready(_) => self.timer.tick(Instant::now()),
                 Async::NotReady => return Ok(Async::NotReady),
             }
         }

@@ -13,17 +13,17 @@ impl Wake for Task {
     }
 }
 
-/// A coarse clock, and what it watches. Knows no runtime: somebody calls [`tick`](Clock::tick).
+/// A coarse timer, and what it watches. Knows no runtime: somebody calls [`tick`](Timer::tick).
 #[derive(Clone)]
-pub struct Clock(timer::Clock<Task>);
+pub struct Timer(timer::Timer<Task>);
 
-impl Clock {
-    /// A clock that is ticked every `period`, and watches nothing yet.
+impl Timer {
+    /// A timer that is ticked every `period`, and watches nothing yet.
     ///
     /// A limit is never cut short, and exceeded by up to two periods, or by as much as ticks are
     /// late.
-    pub fn new(period: Duration) -> Clock {
-        Clock(timer::Clock::new(period))
+    pub fn new(period: Duration) -> Timer {
+        Timer(timer::Timer::new(period))
     }
 
     /// How often it wants to be ticked.
@@ -43,21 +43,21 @@ impl Clock {
     }
 
     /// Watches the time of the current task.
-    pub(super) fn watch(&self, limit: Duration) -> Watched {
-        Watched(self.0.watch(limit, task::current()))
+    pub(super) fn start(&self, limit: Duration) -> Countdown {
+        Countdown(self.0.start(limit, task::current()))
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for Timer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-/// A limit that is watched, until this is dropped.
-pub(super) struct Watched(timer::Watched<Task>);
+/// A limit that is countdown, until this is dropped.
+pub(super) struct Countdown(timer::Countdown<Task>);
 
-impl Watched {
+impl Countdown {
     /// Whether its time is over; if not, the current task is notified when it is.
     pub(super) fn is_over(&self) -> bool {
         self.0.update(|task| {
@@ -111,22 +111,22 @@ mod tests {
     #[test]
     fn a_task_is_notified_when_its_time_is_over() {
         let period = Duration::from_millis(100);
-        let (clock, start) = (Clock::new(period), Instant::now());
+        let (timer, start) = (Timer::new(period), Instant::now());
         let counter = Notifier::new(Counter::default());
-        let mut watched = None;
+        let mut countdown = None;
         let mut task = task(|| {
-            let watched = watched.get_or_insert_with(|| clock.watch(period * 5));
-            watched.is_over()
+            let countdown = countdown.get_or_insert_with(|| timer.start(period * 5));
+            countdown.is_over()
         });
         let counted = |counter: &Notifier<Counter>| counter.0.load(Ordering::SeqCst);
         assert_eq!(task.poll_future_notify(&counter, 0), Ok(Async::NotReady));
         for tick in 0..=5 {
-            clock.tick(start + period * tick);
+            timer.tick(start + period * tick);
         }
         assert_eq!(counted(&counter), 0, "it began after the start");
-        clock.tick(start + period * 7);
+        timer.tick(start + period * 7);
         assert_eq!(counted(&counter), 0, "the tick was late");
-        clock.tick(start + period * 8);
+        timer.tick(start + period * 8);
         assert_eq!(counted(&counter), 1);
         assert_eq!(task.poll_future_notify(&counter, 0), Ok(Async::Ready(())));
     }

@@ -27,7 +27,7 @@ impl Engine {
             Ok(())
         });
         let stopped = |e| error!("the watchdog's timer stopped: {}", e);
-        self.handle().spawn_vital(beating.map_err(stopped));
+        self.handle().spawn_critical(beating.map_err(stopped));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! How long things may take, at no cost for those that are in time.
 //!
-//! A coarse clock, shared by all that has limits on a thread. Setting a limit is an entry in a
+//! A coarse timer, shared by all that has limits on a thread. Setting a limit is an entry in a
 //! table, and what moves only notes the last tick: neither is a system call, or a timer of its own.
 //! A tick looks at those alone whose time can be over: ten thousand that rest cost what one does.
 //! It knows no runtime and no future: an engine ticks it, and says who is woken.
@@ -28,8 +28,8 @@ impl Wake for Waker {
     }
 }
 
-/// A coarse clock, and those whose time it watches. Cheap to clone.
-pub struct Clock<W> {
+/// A coarse timer, and those whose time it watches. Cheap to clone.
+pub struct Timer<W> {
     shared: Rc<TimerParts<W>>,
 }
 
@@ -40,7 +40,7 @@ struct TimerParts<W> {
     now: Cell<u64>,
     /// From the last tick but one to the last: longer than a period on a busy thread.
     gap: Cell<u64>,
-    watched: RefCell<Wheel<TimerEntry<W>>>,
+    wheel: RefCell<Wheel<TimerEntry<W>>>,
     /// Who ticks, while there is nothing to tick for.
     ticker: RefCell<Option<W>>,
 }
@@ -62,20 +62,20 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl<W: Wake> Clock<W> {
-    /// A clock that is ticked every `period`, which isn't zero, and watches nothing yet.
+impl<W: Wake> Timer<W> {
+    /// A timer that is ticked every `period`, which isn't zero, and watches nothing yet.
     ///
     /// A limit is never cut short, and exceeded by up to two periods, or by as much as ticks are
     /// late.
-    pub fn new(period: Duration) -> Clock<W> {
+    pub fn new(period: Duration) -> Timer<W> {
         let period = nanoseconds(period);
-        Clock {
+        Timer {
             shared: Rc::new(TimerParts {
                 origin: Instant::now(),
                 period,
                 now: Cell::new(0),
                 gap: Cell::new(period),
-                watched: RefCell::new(Wheel::new(period)),
+                wheel: RefCell::new(Wheel::new(period)),
                 ticker: RefCell::new(None),
             }),
         }
@@ -88,7 +88,7 @@ impl<W: Wake> Clock<W> {
 
     /// Whether there is nothing to tick for. Then `ticker` is woken as soon as there is.
     pub fn is_idle(&self, ticker: impl FnOnce() -> W) -> bool {
-        let idle = self.shared.watched.borrow().is_empty();
+        let idle = self.shared.wheel.borrow().is_empty();
         if idle {
             *self.shared.ticker.borrow_mut() = Some(ticker());
         }
@@ -101,18 +101,18 @@ impl<W: Wake> Clock<W> {
         let now = shared.time(now);
         let gap = now.saturating_sub(shared.now.replace(now));
         shared.gap.set(gap.max(shared.period));
-        let mut watched = shared.watched.borrow_mut();
-        for entry in watched.due(now) {
+        let mut wheel = shared.wheel.borrow_mut();
+        for entry in wheel.due(now) {
             if shared.is_over(&entry) {
                 entry.waiter.borrow().wake();
             }
             let end = shared.earliest_end(&entry);
-            watched.put(entry, end);
+            wheel.put(entry, end);
         }
     }
 
     /// Watches the time of `waiter`, from now on.
-    pub fn watch(&self, limit: Duration, waiter: W) -> Watched<W> {
+    pub fn start(&self, limit: Duration, waiter: W) -> Countdown<W> {
         let shared = &self.shared;
         // Once per limit, so exact; what moves has the last tick's time.
         let now = shared.time(Instant::now());
@@ -128,10 +128,10 @@ impl<W: Wake> Clock<W> {
             waiter: RefCell::new(waiter),
         });
         let end = shared.earliest_end(&entry);
-        shared.watched.borrow_mut().put(entry.clone(), end);
-        Watched {
+        shared.wheel.borrow_mut().put(entry.clone(), end);
+        Countdown {
             entry,
-            clock: self.clone(),
+            timer: self.clone(),
         }
     }
 }
@@ -154,31 +154,31 @@ impl<W> TimerParts<W> {
     }
 }
 
-impl<W> Clone for Clock<W> {
-    fn clone(&self) -> Clock<W> {
-        Clock {
+impl<W> Clone for Timer<W> {
+    fn clone(&self) -> Timer<W> {
+        Timer {
             shared: self.shared.clone(),
         }
     }
 }
 
-impl<W> fmt::Debug for Clock<W> {
+impl<W> fmt::Debug for Timer<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let now = Duration::from_nanos(self.shared.now.get());
-        f.debug_struct("Clock").field("now", &now).finish()
+        f.debug_struct("Timer").field("now", &now).finish()
     }
 }
 
-/// A limit that is watched, until this is dropped.
-pub struct Watched<W> {
+/// A running time limit; dropping it cancels the limit.
+pub struct Countdown<W> {
     entry: Rc<TimerEntry<W>>,
-    clock: Clock<W>,
+    timer: Timer<W>,
 }
 
-impl<W> Watched<W> {
+impl<W> Countdown<W> {
     /// Whether its time is over.
     pub fn is_over(&self) -> bool {
-        self.clock.shared.is_over(&self.entry)
+        self.timer.shared.is_over(&self.entry)
     }
 
     /// Changes who is woken when it is.
@@ -188,14 +188,14 @@ impl<W> Watched<W> {
 
     /// Its time begins anew.
     pub fn restart(&self, limit: Duration) {
-        let (shared, limit) = (&self.clock.shared, nanoseconds(limit));
+        let (shared, limit) = (&self.timer.shared, nanoseconds(limit));
         self.entry.since.set(shared.now.get());
         // A longer one is found where it lies, and put back.
         if self.entry.limit.replace(limit) > limit {
-            let mut watched = shared.watched.borrow_mut();
-            let entry = watched.remove(self.entry.position.get());
+            let mut wheel = shared.wheel.borrow_mut();
+            let entry = wheel.remove(self.entry.position.get());
             let end = shared.earliest_end(&entry);
-            watched.put(entry, end);
+            wheel.put(entry, end);
         }
     }
 
@@ -205,16 +205,16 @@ impl<W> Watched<W> {
     }
 }
 
-impl<W> Drop for Watched<W> {
+impl<W> Drop for Countdown<W> {
     fn drop(&mut self) {
-        let mut watched = self.clock.shared.watched.borrow_mut();
-        watched.remove(self.entry.position.get());
+        let mut wheel = self.timer.shared.wheel.borrow_mut();
+        wheel.remove(self.entry.position.get());
     }
 }
 
-impl<W> fmt::Debug for Watched<W> {
+impl<W> fmt::Debug for Countdown<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watched")
+        f.debug_struct("Countdown")
             .field("limit", &self.limit())
             .finish()
     }

@@ -16,59 +16,59 @@ impl Wake for WakeFlag {
     }
 }
 
-fn is_idle(clock: &Clock<WakeFlag>) -> bool {
-    clock.is_idle(WakeFlag::default)
+fn is_idle(timer: &Timer<WakeFlag>) -> bool {
+    timer.is_idle(WakeFlag::default)
 }
 
 #[test]
 fn a_limit_is_never_cut_short_and_exceeded_by_two_periods_at_most() {
-    let clock = Clock::new(PERIOD);
+    let timer = Timer::new(PERIOD);
     let start = Instant::now();
-    let watched = clock.watch(PERIOD * 5, WakeFlag::default()); // not before the start
+    let countdown = timer.start(PERIOD * 5, WakeFlag::default()); // not before the start
     for tick in 0..=5 {
-        clock.tick(start + PERIOD * tick);
+        timer.tick(start + PERIOD * tick);
     }
-    assert!(!watched.is_over(), "it began after the start");
-    clock.tick(start + PERIOD * 6);
-    clock.tick(start + PERIOD * 7);
-    assert!(watched.is_over());
-    watched.restart(PERIOD);
-    assert!(!watched.is_over());
+    assert!(!countdown.is_over(), "it began after the start");
+    timer.tick(start + PERIOD * 6);
+    timer.tick(start + PERIOD * 7);
+    assert!(countdown.is_over());
+    countdown.restart(PERIOD);
+    assert!(!countdown.is_over());
 }
 
 #[test]
 fn a_late_tick_cuts_nothing_short() {
-    let clock = Clock::new(PERIOD);
+    let timer = Timer::new(PERIOD);
     let start = Instant::now();
-    let watched = clock.watch(PERIOD, WakeFlag::default());
-    clock.tick(start);
-    watched.restart(PERIOD); // as late as just before the next tick
-    clock.tick(start + PERIOD * 50);
-    assert!(!watched.is_over());
-    clock.tick(start + PERIOD * 51);
-    assert!(watched.is_over());
+    let countdown = timer.start(PERIOD, WakeFlag::default());
+    timer.tick(start);
+    countdown.restart(PERIOD); // as late as just before the next tick
+    timer.tick(start + PERIOD * 50);
+    assert!(!countdown.is_over());
+    timer.tick(start + PERIOD * 51);
+    assert!(countdown.is_over());
 }
 
 #[test]
 fn what_is_dropped_is_not_watched() {
-    let (clock, flag) = (Clock::new(PERIOD), WakeFlag::default());
-    assert!(is_idle(&clock));
-    let all: Vec<_> = (0..3).map(|_| clock.watch(PERIOD, flag.clone())).collect();
-    assert!(!is_idle(&clock));
+    let (timer, flag) = (Timer::new(PERIOD), WakeFlag::default());
+    assert!(is_idle(&timer));
+    let all: Vec<_> = (0..3).map(|_| timer.start(PERIOD, flag.clone())).collect();
+    assert!(!is_idle(&timer));
     drop(all);
-    assert!(is_idle(&clock));
-    clock.tick(Instant::now() + PERIOD * 9);
+    assert!(is_idle(&timer));
+    timer.tick(Instant::now() + PERIOD * 9);
     assert!(!flag.0.get());
 }
 
 #[test]
 fn who_ticks_is_woken_by_the_first_that_is_watched() {
-    let (clock, ticker) = (Clock::new(PERIOD), WakeFlag::default());
-    assert!(clock.is_idle(|| ticker.clone()));
+    let (timer, ticker) = (Timer::new(PERIOD), WakeFlag::default());
+    assert!(timer.is_idle(|| ticker.clone()));
     assert!(!ticker.0.get());
-    let first = clock.watch(PERIOD, WakeFlag::default());
+    let first = timer.start(PERIOD, WakeFlag::default());
     assert!(ticker.0.replace(false));
-    let second = clock.watch(PERIOD, WakeFlag::default());
+    let second = timer.start(PERIOD, WakeFlag::default());
     assert!(!ticker.0.get());
     drop((first, second));
 }
@@ -77,24 +77,24 @@ fn who_ticks_is_woken_by_the_first_that_is_watched() {
 #[test]
 fn what_is_watched_after_a_rest_has_all_its_time() {
     let period = Duration::from_millis(1);
-    let clock = Clock::new(period);
+    let timer = Timer::new(period);
     thread::sleep(period * 50);
     let start = Instant::now();
-    assert!(is_idle(&clock));
-    let watched = clock.watch(period * 5, WakeFlag::default());
-    watched.restart(period * 5); // notes the time of the clock, which no tick has set
-    clock.tick(start);
-    clock.tick(start + period);
-    assert!(!watched.is_over());
+    assert!(is_idle(&timer));
+    let countdown = timer.start(period * 5, WakeFlag::default());
+    countdown.restart(period * 5); // notes the time of the timer, which no tick has set
+    timer.tick(start);
+    timer.tick(start + period);
+    assert!(!countdown.is_over());
 }
 
 #[test]
 fn a_limit_without_end_is_watched_without_end() {
-    let clock = Clock::new(PERIOD);
-    let watched = clock.watch(Duration::from_secs(u64::MAX), WakeFlag::default());
+    let timer = Timer::new(PERIOD);
+    let countdown = timer.start(Duration::from_secs(u64::MAX), WakeFlag::default());
     for years in 1..100 {
-        clock.tick(Instant::now() + Duration::from_secs(years * 31_536_000));
-        assert!(!watched.is_over());
+        timer.tick(Instant::now() + Duration::from_secs(years * 31_536_000));
+        assert!(!countdown.is_over());
     }
 }
 
@@ -102,27 +102,27 @@ fn a_limit_without_end_is_watched_without_end() {
 #[test]
 fn those_that_rest_are_hardly_looked_at() {
     let (count, ticks) = (1_000, 1_000);
-    let clock = Clock::new(PERIOD);
+    let timer = Timer::new(PERIOD);
     let start = Instant::now();
     let limit = PERIOD * ticks * 2;
     let all: Vec<_> = (0..count)
-        .map(|_| clock.watch(limit, WakeFlag::default()))
+        .map(|_| timer.start(limit, WakeFlag::default()))
         .collect();
     let mut looked = 0;
     for tick in 1..=ticks {
-        let mut watched = clock.shared.watched.borrow_mut();
-        let due = watched.due(clock.shared.time(start + PERIOD * tick));
+        let mut wheel = timer.shared.wheel.borrow_mut();
+        let due = wheel.due(timer.shared.time(start + PERIOD * tick));
         looked += due.len();
         for entry in due {
-            let time = clock.shared.earliest_end(&entry);
-            watched.put(entry, time);
+            let time = timer.shared.earliest_end(&entry);
+            wheel.put(entry, time);
         }
     }
     assert!(looked <= count * 4, "{} looks", looked);
     drop(all);
 }
 
-/// What can happen to a clock and four that wait for it.
+/// What can happen to a timer and four that wait for it.
 #[derive(Clone, Debug)]
 enum Act {
     /// So many milliseconds after the last one.
@@ -148,34 +148,34 @@ proptest! {
     fn a_tick_wakes_all_whose_time_is_over_and_nobody_else(
         acts in prop::collection::vec(act(), 1..300)
     ) {
-        let clock: Clock<WakeFlag> = Clock::new(PERIOD);
+        let timer: Timer<WakeFlag> = Timer::new(PERIOD);
         let mut now = Instant::now();
         let mut all = vec![None, None, None, None];
         for act in acts {
             match act {
                 Act::Tick(later) => {
                     now += Duration::from_millis(later);
-                    clock.tick(now);
-                    for (watched, woken) in all.iter().flatten() {
-                        let watched: &Watched<_> = watched;
+                    timer.tick(now);
+                    for (countdown, woken) in all.iter().flatten() {
+                        let countdown: &Countdown<_> = countdown;
                         let woken: &WakeFlag = woken;
-                        prop_assert_eq!(woken.0.replace(false), watched.is_over());
+                        prop_assert_eq!(woken.0.replace(false), countdown.is_over());
                     }
                 }
                 Act::IdleTimer(who, limit) => {
                     let woken = WakeFlag::default();
-                    let watched = clock.watch(Duration::from_millis(limit), woken.clone());
-                    all[who] = Some((watched, woken));
+                    let countdown = timer.start(Duration::from_millis(limit), woken.clone());
+                    all[who] = Some((countdown, woken));
                 }
                 Act::Restart(who, limit) => {
-                    if let Some((watched, _)) = &all[who] {
-                        watched.restart(Duration::from_millis(limit));
+                    if let Some((countdown, _)) = &all[who] {
+                        countdown.restart(Duration::from_millis(limit));
                     }
                 }
                 Act::Leave(who) => all[who] = None,
             }
         }
         drop(all);
-        prop_assert!(is_idle(&clock));
+        prop_assert!(is_idle(&timer));
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::config::Timeouts;
-use crate::engine::timer::{Clock, Watched};
+use crate::engine::timer::{Countdown, Timer};
 
 /// How long a relay waits while nothing moves; `None` is for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,55 +80,55 @@ pub(super) enum Over {
     SilentProxy(Duration),
 }
 
-/// One relay's eye on the clock. Watched only while it has a limit.
+/// One relay's eye on the timer. Countdown only while it has a limit.
 pub(super) struct IdleTimer {
-    patience: Rc<IdleTimeouts>,
-    clock: Clock,
-    watched: Option<Watched>,
+    timeouts: Rc<IdleTimeouts>,
+    timer: Timer,
+    countdown: Option<Countdown>,
 }
 
 impl IdleTimer {
-    pub(super) fn new(patience: &Rc<IdleTimeouts>, clock: &Clock) -> IdleTimer {
+    pub(super) fn new(timeouts: &Rc<IdleTimeouts>, timer: &Timer) -> IdleTimer {
         IdleTimer {
-            patience: patience.clone(),
-            clock: clock.clone(),
-            watched: None,
+            timeouts: timeouts.clone(),
+            timer: timer.clone(),
+            countdown: None,
         }
     }
 
     /// How long what came from a side that has failed may wait to be delivered.
     pub(super) fn delivery_limit(&self) -> Option<Duration> {
-        self.patience.limit(RelayPhase::HalfClosed)
+        self.timeouts.limit(RelayPhase::HalfClosed)
     }
 
     /// Has the current task polled again at the next tick, and no longer when its time is over.
     pub(super) fn tick(&mut self) {
         let at_once = Duration::from_secs(0);
-        let clock = &self.clock;
-        let watched = self.watched.get_or_insert_with(|| clock.watch(at_once));
-        watched.restart(at_once);
-        watched.is_over(); // the current task is the one that is notified
+        let timer = &self.timer;
+        let countdown = self.countdown.get_or_insert_with(|| timer.start(at_once));
+        countdown.restart(at_once);
+        countdown.is_over(); // the current task is the one that is notified
     }
 
     /// Called at the end of each poll; returns what follows when a limit was exceeded.
     pub(super) fn look(&mut self, moved: bool, phase: RelayPhase) -> Option<Over> {
-        let limit = match self.patience.limit(phase) {
+        let limit = match self.timeouts.limit(phase) {
             Some(limit) => limit,
             None => {
-                self.watched = None;
+                self.countdown = None;
                 return None;
             }
         };
-        let clock = &self.clock;
-        let watched = self.watched.get_or_insert_with(|| clock.watch(limit));
-        if moved || watched.limit() != limit {
-            watched.restart(limit);
+        let timer = &self.timer;
+        let countdown = self.countdown.get_or_insert_with(|| timer.start(limit));
+        if moved || countdown.limit() != limit {
+            countdown.restart(limit);
         }
-        if !watched.is_over() {
+        if !countdown.is_over() {
             return None;
         }
-        if phase == RelayPhase::Held && self.patience.half_close_delay.is_some() {
-            watched.restart(limit); // the next phase has all of its time
+        if phase == RelayPhase::Held && self.timeouts.half_close_delay.is_some() {
+            countdown.restart(limit); // the next phase has all of its time
             Some(Over::Hold)
         } else {
             Some(Over::SilentProxy(limit))
@@ -138,8 +138,8 @@ impl IdleTimer {
 
 impl fmt::Debug for IdleTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch")
-            .field("patience", &self.patience)
+        f.debug_struct("IdleTimer")
+            .field("timeouts", &self.timeouts)
             .finish()
     }
 }

@@ -24,7 +24,7 @@ pub use self::idle::IdleTimeouts;
 
 use self::half::{CopyError, End, HalfDuplex};
 use self::idle::{IdleTimer, Over, RelayPhase};
-use super::timer::Clock;
+use super::timer::Timer;
 use crate::config::Splice;
 use crate::engine::io::Transport;
 use crate::observe::session::{breaks_request, Closed, RelayError, Side, Traffic};
@@ -41,10 +41,10 @@ pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     upstream: U,
     upload: HalfDuplex,
     download: HalfDuplex,
-    watch: Option<IdleTimer>,
+    idle_timer: Option<IdleTimer>,
     /// Boxed, since most tunnels never need it.
     failure: Option<Box<FailedSide>>,
-    gauge: G,
+    recorder: G,
 }
 
 /// A side that has failed, while what came from it is delivered to the other one.
@@ -61,21 +61,21 @@ struct FailedSide {
 impl<C: Transport, U: Transport> Relay<C, U> {
     /// A relay that waits for ever.
     pub fn new(client: C, upstream: U) -> Relay<C, U> {
-        Relay::gauged(client, upstream, ())
+        Relay::recorded(client, upstream, ())
     }
 }
 
 impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
     /// The same, which lets others see what it has carried so far.
-    pub fn gauged(client: C, upstream: U, gauge: G) -> Relay<C, U, G> {
+    pub fn recorded(client: C, upstream: U, recorder: G) -> Relay<C, U, G> {
         Relay {
             client,
             upstream,
             upload: HalfDuplex::new(Splice::Auto),
             download: HalfDuplex::new(Splice::Auto),
-            watch: None,
+            idle_timer: None,
             failure: None,
-            gauge,
+            recorder,
         }
     }
 
@@ -86,11 +86,11 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         self
     }
 
-    /// Ends tunnels in which nothing moves, and holds the client's end back; `clock` must be
+    /// Ends tunnels in which nothing moves, and holds the client's end back; `timer` must be
     /// ticking. Shared, so that a tunnel weighs no more for each limit that there is.
-    pub fn patience(mut self, patience: &Rc<IdleTimeouts>, clock: &Clock) -> Relay<C, U, G> {
-        self.upload.set_holds(patience.holds_end());
-        self.watch = Some(IdleTimer::new(patience, clock));
+    pub fn timeouts(mut self, timeouts: &Rc<IdleTimeouts>, timer: &Timer) -> Relay<C, U, G> {
+        self.upload.set_holds(timeouts.holds_end());
+        self.idle_timer = Some(IdleTimer::new(timeouts, timer));
         self
     }
 
@@ -154,14 +154,14 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
             failure.since = Instant::now();
             failure.undelivered = undelivered;
         }
-        self.gauge.note(self.traffic());
-        let waits = match (delivered, &mut self.watch) {
-            (Ok(Async::NotReady), Some(watch)) => {
-                watch.tick();
-                let limit = watch.delivery_limit();
+        self.recorder.note(self.traffic());
+        let waits = match (delivered, &mut self.idle_timer) {
+            (Ok(Async::NotReady), Some(timer)) => {
+                timer.tick();
+                let limit = timer.delivery_limit();
                 limit.map_or(true, |limit| failure.since.elapsed() < limit)
             }
-            // Without a clock nothing but events can be waited for.
+            // Without a timer nothing but events can be waited for.
             (Ok(Async::NotReady), None) => undelivered.is_none(),
             _ => false,
         };
@@ -232,9 +232,9 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Future for Relay<C, U, G> {
             }
         };
         let moved = self.traffic() != before;
-        self.gauge.note(self.traffic());
-        match &mut self.watch {
-            Some(watch) => match watch.look(moved, phase) {
+        self.recorder.note(self.traffic());
+        match &mut self.idle_timer {
+            Some(timer) => match timer.look(moved, phase) {
                 None => Ok(Async::NotReady),
                 Some(Over::Hold) => self.release(),
                 Some(Over::SilentProxy(limit)) => Err(RelayError::silent(self.traffic(), limit)),

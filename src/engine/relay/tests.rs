@@ -41,7 +41,7 @@ fn a_gauge_shows_what_an_open_tunnel_has_carried() {
     let open =
         |bytes: &str| MockStream::new(vec![Action::Bytes(bytes.into()), Action::Wait], Vec::new());
     let seen = Rc::new(Cell::new(Traffic::default()));
-    let mut relay = Relay::gauged(open("request"), open("long answer"), Noted(seen.clone()));
+    let mut relay = Relay::recorded(open("request"), open("long answer"), Noted(seen.clone()));
     let first = futures::future::poll_fn(|| relay.poll().map(|end| Async::Ready(end.is_ready())));
     assert!(!drive(first).unwrap(), "it is open");
     assert_eq!((seen.get().upload, seen.get().download), (7, 11));
@@ -210,9 +210,9 @@ impl ByteRecorder for Unended {
 fn an_end_that_is_held_back_is_passed_on_after_the_upstreams() {
     let (client, upstream) = asking(&["an ", "answer"]);
     let (to_client, to_upstream) = (client.seen(), upstream.seen());
-    let clock = Clock::new(PERIOD);
-    let relay = Relay::gauged(client, upstream, Unended(to_upstream.clone()));
-    let closed = drive(relay.patience(&held_for(None), &clock)).unwrap();
+    let timer = Timer::new(PERIOD);
+    let relay = Relay::recorded(client, upstream, Unended(to_upstream.clone()));
+    let closed = drive(relay.timeouts(&held_for(None), &timer)).unwrap();
     assert_eq!((closed.traffic.upload, closed.traffic.download), (7, 9));
     assert!(!closed.is_unanswered);
     assert_eq!(to_client.borrow().written, b"an answer");
@@ -229,10 +229,10 @@ fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
     reads.extend(waits(20));
     let upstream = MockStream::new(reads, Vec::new());
     let to_upstream = upstream.seen();
-    let clock = Clock::new(PERIOD);
+    let timer = Timer::new(PERIOD);
     let start = Instant::now();
     let relay = Relay::new(client, upstream);
-    let mut relay = relay.patience(&held_for(Some(PERIOD * 10)), &clock);
+    let mut relay = relay.timeouts(&held_for(Some(PERIOD * 10)), &timer);
     // The byte comes in the tenth period: from then on it takes as long again.
     let mut ended_in = None;
     for tick in 0..28 {
@@ -240,7 +240,7 @@ fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
         if to_upstream.borrow().ended {
             ended_in = ended_in.or(Some(tick));
         }
-        clock.tick(start + PERIOD * tick);
+        timer.tick(start + PERIOD * tick);
     }
     let ended_in = ended_in.expect("it is passed on");
     assert!((19..24).contains(&ended_in), "{}", ended_in);
@@ -253,22 +253,22 @@ fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
     let client = MockStream::new(Vec::new(), Vec::new());
     let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
-    let (clock, start) = (Clock::new(PERIOD), Instant::now());
-    let patience = Rc::new(IdleTimeouts {
+    let (timer, start) = (Timer::new(PERIOD), Instant::now());
+    let timeouts = Rc::new(IdleTimeouts {
         linger: Some(PERIOD * 5),
         half_close_delay: Some(PERIOD * 5),
         ..IdleTimeouts::default()
     });
-    let mut relay = Relay::new(client, upstream).patience(&patience, &clock);
+    let mut relay = Relay::new(client, upstream).timeouts(&timeouts, &timer);
     let mut tick = 0;
     while !to_upstream.borrow().ended {
         assert!(!poll_once(&mut relay));
-        clock.tick(start + PERIOD * tick);
+        timer.tick(start + PERIOD * tick);
         tick += 1;
     }
     for _ in 0..4 {
         assert!(!poll_once(&mut relay), "cut too early");
-        clock.tick(start + PERIOD * tick);
+        timer.tick(start + PERIOD * tick);
         tick += 1;
     }
 }
@@ -278,16 +278,16 @@ fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
     let client = MockStream::new(Vec::new(), Vec::new());
     let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
-    let (clock, start) = (Clock::new(PERIOD), Instant::now());
-    let patience = Rc::new(IdleTimeouts {
+    let (timer, start) = (Timer::new(PERIOD), Instant::now());
+    let timeouts = Rc::new(IdleTimeouts {
         linger: Some(PERIOD * 5),
         half_close_delay: None,
         ..IdleTimeouts::default()
     });
-    let mut relay = Relay::new(client, upstream).patience(&patience, &clock);
+    let mut relay = Relay::new(client, upstream).timeouts(&timeouts, &timer);
     let mut tick = 0;
     let relaying = futures::future::poll_fn(|| {
-        clock.tick(start + PERIOD * tick);
+        timer.tick(start + PERIOD * tick);
         tick += 1;
         relay.poll()
     });
@@ -359,7 +359,7 @@ proptest! {
         let upstream = MockStream::new(down, upstream_takes);
         let (to_client, to_upstream) = (client.seen(), upstream.seen());
         let delay = if holds { None } else { Some(Duration::default()) };
-        let relay = Relay::new(client, upstream).patience(&held_for(delay), &Clock::new(PERIOD));
+        let relay = Relay::new(client, upstream).timeouts(&held_for(delay), &Timer::new(PERIOD));
         let traffic = drive(relay).unwrap().traffic;
         prop_assert_eq!(traffic.upload, sent_up.len() as u64);
         prop_assert_eq!(traffic.download, sent_down.len() as u64);

@@ -59,13 +59,13 @@ pub(crate) fn carry<C: Transport + 'static>(
                 let relay = engine.links.relay_01(client, stream, ());
                 Either::B(relay.then(|end| Ok(line.log(end))))
             }
-            (Ok(stream), meter) => {
+            (Ok(stream), recorder) => {
                 let client = Rewind::new(client, Vec::new());
-                let relay = engine.links.relay_01(client, stream, meter);
+                let relay = engine.links.relay_01(client, stream, recorder);
                 Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
             }
-            (Err(stream), meter) => {
-                let relay = engine.links.relay_01(client, stream, meter);
+            (Err(stream), recorder) => {
+                let relay = engine.links.relay_01(client, stream, recorder);
                 Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
             }
         }

@@ -17,7 +17,7 @@ use futures01::Future as Future01;
 use log::error;
 use ptunnel::config::Splice;
 use ptunnel::engine::io::{Rewind, Transport as Transport01, Upstream};
-use ptunnel::engine::{forwarding, Clock, IdleTimeouts, Relay, Ticker};
+use ptunnel::engine::{forwarding, IdleTimeouts, Relay, Ticker, Timer};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
@@ -38,8 +38,8 @@ fn main() {
 /// What the 0.1 links of a thread share: what the root's `Engine` held.
 struct Rung3 {
     splice: Splice,
-    patience: Rc<IdleTimeouts>,
-    clock: Clock,
+    timeouts: Rc<IdleTimeouts>,
+    timer: Timer,
 }
 
 impl Links for Rung3 {
@@ -47,8 +47,8 @@ impl Links for Rung3 {
 
     fn start(settings: &Settings, vital: &mut Critical) -> Rung3 {
         let period = ptunnel_r5::relay::IdleTimeouts::of(&settings.timeouts).period();
-        let clock = Clock::new(period);
-        let ticker = Ticker::new(clock.clone(), |period| Interval::new(period, &Current));
+        let timer = Timer::new(period);
+        let ticker = Ticker::new(timer.clone(), |period| Interval::new(period, &Current));
         vital.spawn(async {
             if let Err(e) = AsStd::new(ticker).await {
                 error!("the clock stopped: {e}");
@@ -56,16 +56,16 @@ impl Links for Rung3 {
         });
         Rung3 {
             splice: settings.splice,
-            patience: Rc::new(IdleTimeouts::from(&settings.timeouts)),
-            clock,
+            timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
+            timer,
         }
     }
 
     fn within(&self, settings: &Settings) -> Rung3 {
         Rung3 {
             splice: settings.splice,
-            patience: Rc::new(IdleTimeouts::from(&settings.timeouts)),
-            clock: self.clock.clone(),
+            timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
+            timer: self.timer.clone(),
         }
     }
 
@@ -94,18 +94,18 @@ impl Links for Rung3 {
         &self,
         client: C,
         way: chain::Stream,
-        meter: Option<TunnelBytes>,
+        recorder: Option<TunnelBytes>,
     ) -> Result<Closed, RelayError> {
         let client = Bridged::new(client);
-        match (Upstream::bare(way), meter) {
+        match (Upstream::bare(way), recorder) {
             (Ok(stream), None) => AsStd::new(self.relay_01(client, stream, ())).await,
-            (Ok(stream), meter) => {
+            (Ok(stream), recorder) => {
                 // Of other types, as in a tunnel.
                 let client = Rewind::new(client, Vec::new());
-                Box::pin(AsStd::new(self.relay_01(client, stream, meter))).await
+                Box::pin(AsStd::new(self.relay_01(client, stream, recorder))).await
             }
-            (Err(stream), meter) => {
-                Box::pin(AsStd::new(self.relay_01(client, stream, meter))).await
+            (Err(stream), recorder) => {
+                Box::pin(AsStd::new(self.relay_01(client, stream, recorder))).await
             }
         }
     }
@@ -114,10 +114,10 @@ impl Links for Rung3 {
         &self,
         client: C,
         upstream: U,
-        gauge: G,
+        recorder: G,
     ) -> Result<Closed, RelayError> {
         let (client, upstream) = (Bridged::new(client), Bridged::new(upstream));
-        AsStd::new(self.relay_01(client, upstream, gauge)).await
+        AsStd::new(self.relay_01(client, upstream, recorder)).await
     }
 }
 
@@ -127,15 +127,15 @@ impl Rung3 {
         &self,
         client: C,
         upstream: U,
-        gauge: G,
+        recorder: G,
     ) -> impl Future01<Item = Closed, Error = RelayError>
     where
         C: Transport01,
         U: Transport01,
         G: ByteRecorder,
     {
-        Relay::gauged(client, upstream, gauge)
+        Relay::recorded(client, upstream, recorder)
             .splice(self.splice)
-            .patience(&self.patience, &self.clock)
+            .timeouts(&self.timeouts, &self.timer)
     }
 }

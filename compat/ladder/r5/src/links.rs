@@ -16,7 +16,7 @@ use ptunnel::Error;
 
 use crate::io::{Rewind, Transport, Upstream};
 use crate::open::{forwarding, relay_boxed};
-use crate::relay::{Clock, IdleTimeouts, Relay};
+use crate::relay::{IdleTimeouts, Relay, Timer};
 use crate::{Critical, Engine, Opened, Settings};
 
 /// How a thread's clients are carried.
@@ -48,12 +48,12 @@ pub trait Links: Sized + 'static {
     /// What was opened, for a client that may send one request, and nothing behind it.
     fn forwarding(way: Self::Way, boundary: RequestBoundary) -> Self::Way;
 
-    /// Its last link, over what was opened; where anybody looks, `meter` shows how it goes.
+    /// Its last link, over what was opened; where anybody looks, `recorder` shows how it goes.
     fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
         way: Self::Way,
-        meter: Option<TunnelBytes>,
+        recorder: Option<TunnelBytes>,
     ) -> impl Future<Output = Result<Closed, RelayError>>;
 
     /// The same, over any stream: carries bytes until both directions have ended.
@@ -61,7 +61,7 @@ pub trait Links: Sized + 'static {
         &self,
         client: C,
         upstream: U,
-        gauge: G,
+        recorder: G,
     ) -> impl Future<Output = Result<Closed, RelayError>>;
 }
 
@@ -79,29 +79,29 @@ pub trait Connect: Links {
 /// The links of this rung.
 pub struct Native {
     splice: Splice,
-    patience: Rc<IdleTimeouts>,
-    clock: Clock,
+    timeouts: Rc<IdleTimeouts>,
+    timer: Timer,
 }
 
 impl Links for Native {
     type Way = Rewind<Upstream>;
 
     fn start(settings: &Settings, vital: &mut Critical) -> Native {
-        let patience = IdleTimeouts::of(&settings.timeouts);
-        let clock = Clock::new(patience);
-        vital.spawn(clock.clone().run());
+        let timeouts = IdleTimeouts::of(&settings.timeouts);
+        let timer = Timer::new(timeouts);
+        vital.spawn(timer.clone().run());
         Native {
             splice: settings.splice,
-            patience: Rc::new(patience),
-            clock,
+            timeouts: Rc::new(timeouts),
+            timer,
         }
     }
 
     fn within(&self, settings: &Settings) -> Native {
         Native {
             splice: settings.splice,
-            patience: Rc::new(IdleTimeouts::of(&settings.timeouts)),
-            clock: self.clock.clone(),
+            timeouts: Rc::new(IdleTimeouts::of(&settings.timeouts)),
+            timer: self.timer.clone(),
         }
     }
 
@@ -126,11 +126,11 @@ impl Links for Native {
         &self,
         client: C,
         way: Rewind<Upstream>,
-        meter: Option<TunnelBytes>,
+        recorder: Option<TunnelBytes>,
     ) -> Result<Closed, RelayError> {
-        match (Upstream::bare(way), meter) {
+        match (Upstream::bare(way), recorder) {
             (Ok(stream), None) => self.relay(client, stream, ()).await,
-            (stream, meter) => relay_boxed(self, client, stream, meter).await,
+            (stream, recorder) => relay_boxed(self, client, stream, recorder).await,
         }
     }
 
@@ -138,10 +138,10 @@ impl Links for Native {
         &self,
         client: C,
         upstream: U,
-        gauge: G,
+        recorder: G,
     ) -> impl Future<Output = Result<Closed, RelayError>> {
-        let (splice, patience) = (self.splice, &self.patience);
-        Relay::new(client, upstream, gauge, splice, patience, &self.clock)
+        let (splice, timeouts) = (self.splice, &self.timeouts);
+        Relay::new(client, upstream, recorder, splice, timeouts, &self.timer)
     }
 }
 

@@ -63,7 +63,7 @@ impl<L: Connect> Engine<L> {
         // The usual relay knows its socket, and that nobody looks.
         let end = match (Upstream::bare(stream), line.byte_recorder()) {
             (Ok(stream), None) => self.links.relay(client, stream, ()).await,
-            (stream, meter) => relay_boxed(&self.links, client, stream, meter).await,
+            (stream, recorder) => relay_boxed(&self.links, client, stream, recorder).await,
         };
         Ok(line.log(end))
     }
@@ -188,11 +188,11 @@ pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
     links: &'a L,
     client: C,
     stream: Result<Rewind<Tcp>, Rewind<Upstream>>,
-    meter: Option<TunnelBytes>,
+    recorder: Option<TunnelBytes>,
 ) -> Pin<Box<dyn Future<Output = Result<Closed, RelayError>> + 'a>> {
     match stream {
-        Ok(stream) => Box::pin(links.relay(Rewind::new(client, Vec::new()), stream, meter)),
-        Err(stream) => Box::pin(links.relay(client, stream, meter)),
+        Ok(stream) => Box::pin(links.relay(Rewind::new(client, Vec::new()), stream, recorder)),
+        Err(stream) => Box::pin(links.relay(client, stream, recorder)),
     }
 }
 

@@ -134,7 +134,7 @@ impl Handle {
             return core.run(future); // our epoll set wakes the driver there, on its other thread
         }
         let result = Rc::new(RefCell::new(None));
-        self.spawn_vital(future.then({
+        self.spawn_critical(future.then({
             let result = result.clone();
             move |end| {
                 *result.borrow_mut() = Some(end);
@@ -180,7 +180,7 @@ impl Handle {
 
     /// As [`spawn`](Handle::spawn), for a task that the others count on, such as a listener: its
     /// panic goes on in whoever runs the `Core`, which would only seem to serve without it.
-    pub(crate) fn spawn_vital<F>(&self, future: F)
+    pub(crate) fn spawn_critical<F>(&self, future: F)
     where
         F: Future<Item = (), Error = ()> + 'static,
     {

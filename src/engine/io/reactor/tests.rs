@@ -92,7 +92,7 @@ fn a_vital_task_that_panics_ends_the_run() {
         let handle = Handle::new(&core.handle()).unwrap();
         let (broken, mut client) = connection(&handle);
         let panics = read_exact(broken, [0]).map(|_| panic!("vital, and broken on purpose"));
-        handle.spawn_vital(panics.map_err(drop));
+        handle.spawn_critical(panics.map_err(drop));
         client.write_all(b"x").unwrap();
         let limit = Timeout::new(PATIENCE, &core.handle()).unwrap();
         let end = panic::catch_unwind(AssertUnwindSafe(|| run(&mut core, &handle, limit)));

@@ -1,8 +1,8 @@
 //! How long a tunnel may stand still, at no cost for one that moves.
 //!
 //! A `tokio::time::Sleep` per tunnel would have to be reset at each message. So there is one
-//! clock per thread, coarse and shared, and it is the root's, which never polled: a tunnel that
-//! moves only notes its last tick, without a system call. While nothing is watched nothing ticks.
+//! timer per thread, coarse and shared, and it is the root's, which never polled: a tunnel that
+//! moves only notes its last tick, without a system call. While nothing is countdown nothing ticks.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use ptunnel::config::Timeouts;
-use ptunnel::timer::{self, Watched};
+use ptunnel::timer::{self, Countdown};
 use tokio::time::{interval_at, MissedTickBehavior};
 
 /// How long a relay waits while nothing moves; `None` is for ever.
@@ -93,18 +93,18 @@ pub(super) enum Over {
     SilentProxy(Duration),
 }
 
-/// The root's clock for tasks of today. Cheap to clone.
+/// The root's timer for tasks of today. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Clock(timer::Clock<Waker>);
+pub struct Timer(timer::Timer<Waker>);
 
-impl Clock {
-    /// A clock fine enough for `patience`: no limit is cut short, nor exceeded by more than two
-    /// periods, or by as much as ticks are late. It ticks while [`run`](Clock::run) is polled.
-    pub fn new(patience: IdleTimeouts) -> Clock {
-        Clock(timer::Clock::new(patience.period()))
+impl Timer {
+    /// A timer fine enough for `timeouts`: no limit is cut short, nor exceeded by more than two
+    /// periods, or by as much as ticks are late. It ticks while [`run`](Timer::run) is polled.
+    pub fn new(timeouts: IdleTimeouts) -> Timer {
+        Timer(timer::Timer::new(timeouts.period()))
     }
 
-    /// Ticks for as long as somebody is watched; never ends.
+    /// Ticks for as long as somebody is countdown; never ends.
     pub async fn run(self) {
         let period = self.0.period();
         loop {
@@ -128,39 +128,39 @@ impl Clock {
     }
 }
 
-/// One relay's eye on the clock. Watched only while it has a limit.
+/// One relay's eye on the timer. Countdown only while it has a limit.
 #[derive(Debug)]
 pub(super) struct IdleTimer {
-    patience: Rc<IdleTimeouts>,
-    clock: Clock,
-    watched: Option<Watched<Waker>>,
+    timeouts: Rc<IdleTimeouts>,
+    timer: Timer,
+    countdown: Option<Countdown<Waker>>,
 }
 
 impl IdleTimer {
     /// `None` when there is nothing to wait for.
-    pub(super) fn new(patience: &Rc<IdleTimeouts>, clock: &Clock) -> Option<IdleTimer> {
-        patience.limits().next()?;
+    pub(super) fn new(timeouts: &Rc<IdleTimeouts>, timer: &Timer) -> Option<IdleTimer> {
+        timeouts.limits().next()?;
         Some(IdleTimer {
-            patience: patience.clone(),
-            clock: clock.clone(),
-            watched: None,
+            timeouts: timeouts.clone(),
+            timer: timer.clone(),
+            countdown: None,
         })
     }
 
     /// How long what came from a side that has failed may wait to be delivered.
     pub(super) fn delivery_limit(&self) -> Option<Duration> {
-        self.patience.limit(RelayPhase::HalfClosed)
+        self.timeouts.limit(RelayPhase::HalfClosed)
     }
 
     /// Has the task polled again at the next tick.
     pub(super) fn tick(&mut self, cx: &Context<'_>) {
-        let clock = &self.clock;
-        let watched = self
-            .watched
-            .get_or_insert_with(|| clock.0.watch(Duration::ZERO, cx.waker().clone()));
-        watched.update(|waker| waker.clone_from(cx.waker()));
-        watched.restart(Duration::ZERO);
-        watched.is_over(); // watches again
+        let timer = &self.timer;
+        let countdown = self
+            .countdown
+            .get_or_insert_with(|| timer.0.start(Duration::ZERO, cx.waker().clone()));
+        countdown.update(|waker| waker.clone_from(cx.waker()));
+        countdown.restart(Duration::ZERO);
+        countdown.is_over(); // waits again
     }
 
     /// Called at the end of each poll; returns what follows when a limit was exceeded.
@@ -170,23 +170,23 @@ impl IdleTimer {
         moved: bool,
         phase: RelayPhase,
     ) -> Option<Over> {
-        let Some(limit) = self.patience.limit(phase) else {
-            self.watched = None;
+        let Some(limit) = self.timeouts.limit(phase) else {
+            self.countdown = None;
             return None;
         };
-        let clock = &self.clock;
-        let watched = self
-            .watched
-            .get_or_insert_with(|| clock.0.watch(limit, cx.waker().clone()));
-        watched.update(|waker| waker.clone_from(cx.waker())); // clones only one of another task
-        if moved || watched.limit() != limit {
-            watched.restart(limit);
+        let timer = &self.timer;
+        let countdown = self
+            .countdown
+            .get_or_insert_with(|| timer.0.start(limit, cx.waker().clone()));
+        countdown.update(|waker| waker.clone_from(cx.waker())); // clones only one of another task
+        if moved || countdown.limit() != limit {
+            countdown.restart(limit);
         }
-        if !watched.is_over() {
+        if !countdown.is_over() {
             return None;
         }
-        if phase == RelayPhase::Held && self.patience.half_close_delay.is_some() {
-            watched.restart(limit); // the next phase has all of its time
+        if phase == RelayPhase::Held && self.timeouts.half_close_delay.is_some() {
+            countdown.restart(limit); // the next phase has all of its time
             Some(Over::Hold)
         } else {
             Some(Over::SilentProxy(limit))
@@ -200,44 +200,44 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_millis(800);
 
-    fn watched() -> (Clock, IdleTimer) {
+    fn timers() -> (Timer, IdleTimer) {
         let idle = Some(LIMIT);
-        let patience = Rc::new(IdleTimeouts {
+        let timeouts = Rc::new(IdleTimeouts {
             idle,
             ..IdleTimeouts::default()
         });
-        let clock = Clock::new(*patience);
-        let watch = IdleTimer::new(&patience, &clock).expect("it has a limit");
-        (clock, watch)
+        let timer = Timer::new(*timeouts);
+        let idle = IdleTimer::new(&timeouts, &timer).expect("it has a limit");
+        (timer, idle)
     }
 
     /// What moves notes the last tick's time, and that may be long ago on a busy thread.
     #[test]
     fn a_late_tick_cuts_nothing_short() {
-        let ((clock, mut watch), start) = (watched(), Instant::now());
-        let period = clock.0.period();
+        let ((timer, mut idle), start) = (timers(), Instant::now());
+        let period = timer.0.period();
         let cx = Context::from_waker(Waker::noop());
-        assert_eq!(watch.look(&cx, false, RelayPhase::Open), None);
-        clock.0.tick(start);
-        assert_eq!(watch.look(&cx, true, RelayPhase::Open), None); // as late as just before the next tick
-        clock.0.tick(start + LIMIT * 5);
-        assert_eq!(watch.look(&cx, false, RelayPhase::Open), None);
-        clock.0.tick(start + LIMIT * 5 + period);
+        assert_eq!(idle.look(&cx, false, RelayPhase::Open), None);
+        timer.0.tick(start);
+        assert_eq!(idle.look(&cx, true, RelayPhase::Open), None); // as late as just before the next tick
+        timer.0.tick(start + LIMIT * 5);
+        assert_eq!(idle.look(&cx, false, RelayPhase::Open), None);
+        timer.0.tick(start + LIMIT * 5 + period);
         assert_eq!(
-            watch.look(&cx, false, RelayPhase::Open),
+            idle.look(&cx, false, RelayPhase::Open),
             Some(Over::SilentProxy(LIMIT))
         );
     }
 
     #[test]
-    fn a_watch_that_begins_long_after_a_tick_has_all_its_time() {
-        let ((clock, mut watch), start) = (watched(), Instant::now());
-        let period = clock.0.period();
+    fn a_timer_that_begins_long_after_a_tick_has_all_its_time() {
+        let ((timer, mut idle), start) = (timers(), Instant::now());
+        let period = timer.0.period();
         let cx = Context::from_waker(Waker::noop());
-        clock.0.tick(start - LIMIT * 2);
-        assert_eq!(watch.look(&cx, false, RelayPhase::Open), None);
-        clock.0.tick(start);
-        clock.0.tick(start + period);
-        assert_eq!(watch.look(&cx, false, RelayPhase::Open), None);
+        timer.0.tick(start - LIMIT * 2);
+        assert_eq!(idle.look(&cx, false, RelayPhase::Open), None);
+        timer.0.tick(start);
+        timer.0.tick(start + period);
+        assert_eq!(idle.look(&cx, false, RelayPhase::Open), None);
     }
 }

@@ -30,7 +30,7 @@ use ptunnel::observe::session::{breaks_request, Closed, RelayError, Side, Traffi
 use ptunnel::observe::stats::ByteRecorder;
 
 pub use self::checkup::Checkup;
-pub use self::idle::{Clock, IdleTimeouts};
+pub use self::idle::{IdleTimeouts, Timer};
 pub use self::pipe::Pipe;
 pub use self::splice::is_urgent;
 
@@ -49,10 +49,10 @@ pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     upstream: U,
     upload: HalfDuplex,
     download: HalfDuplex,
-    watch: Option<IdleTimer>,
+    idle_timer: Option<IdleTimer>,
     /// Boxed, since most tunnels never need it.
     failure: Option<Box<FailedSide>>,
-    gauge: G,
+    recorder: G,
 }
 
 /// A side that has failed, while what came from it is delivered to the other one.
@@ -67,24 +67,24 @@ struct FailedSide {
 }
 
 impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
-    /// A relay that gives up, and holds the client's end back, for as long as `patience` says, by
-    /// `clock`, which must be ticking; and lets others see what it has carried so far.
+    /// A relay that gives up, and holds the client's end back, for as long as `timeouts` says, by
+    /// `timer`, which must be ticking; and lets others see what it has carried so far.
     pub fn new(
         client: C,
         upstream: U,
-        gauge: G,
+        recorder: G,
         splice: Splice,
-        patience: &Rc<IdleTimeouts>,
-        clock: &Clock,
+        timeouts: &Rc<IdleTimeouts>,
+        timer: &Timer,
     ) -> Relay<C, U, G> {
         Relay {
             client,
             upstream,
-            upload: HalfDuplex::new(splice, patience.holds_end()),
+            upload: HalfDuplex::new(splice, timeouts.holds_end()),
             download: HalfDuplex::new(splice, false),
-            watch: IdleTimer::new(patience, clock),
+            idle_timer: IdleTimer::new(timeouts, timer),
             failure: None,
-            gauge,
+            recorder,
         }
     }
 
@@ -152,8 +152,8 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
             failure.since = Instant::now();
             failure.undelivered = undelivered;
         }
-        self.gauge.note(traffic);
-        let limit = self.watch.as_ref().and_then(IdleTimer::delivery_limit);
+        self.recorder.note(traffic);
+        let limit = self.idle_timer.as_ref().and_then(IdleTimer::delivery_limit);
         let is_late = limit.is_some_and(|limit| failure.since.elapsed() >= limit);
         if polled.is_ready() || is_late || breaks_request(&failure.error) {
             return Poll::Ready(Err(RelayError::failed(
@@ -162,8 +162,8 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
                 failure.error,
             )));
         }
-        if let Some(watch) = &mut self.watch {
-            watch.tick(cx);
+        if let Some(timer) = &mut self.idle_timer {
+            timer.tick(cx);
         }
         self.failure = Some(failure);
         Poll::Pending
@@ -226,9 +226,9 @@ impl<C: Transport, U: Transport, G: ByteRecorder + Unpin> Future for Relay<C, U,
             (Some(End::Passed), Some(_)) => return Poll::Ready(Ok(this.closed(before))),
         };
         let traffic = this.traffic();
-        this.gauge.note(traffic);
-        let watch = this.watch.as_mut();
-        match watch.and_then(|watch| watch.look(cx, traffic != before, phase)) {
+        this.recorder.note(traffic);
+        let timer = this.idle_timer.as_mut();
+        match timer.and_then(|timer| timer.look(cx, traffic != before, phase)) {
             None => Poll::Pending,
             Some(Over::Hold) => this.release(cx),
             Some(Over::SilentProxy(limit)) => Poll::Ready(Err(RelayError::silent(traffic, limit))),

@@ -16,7 +16,7 @@ use crate::io::UnixSocket;
 type Ended = JoinHandle<Result<Closed, RelayError>>;
 
 /// The far ends of a relay's two streams, and the relay.
-async fn start(splice: Splice, patience: IdleTimeouts) -> (UnixStream, UnixStream, Ended) {
+async fn start(splice: Splice, timeouts: IdleTimeouts) -> (UnixStream, UnixStream, Ended) {
     let pair = || {
         let (near, far) = StdStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
@@ -27,11 +27,11 @@ async fn start(splice: Splice, patience: IdleTimeouts) -> (UnixStream, UnixStrea
         )
     };
     let ((client, far_client), (upstream, far_upstream)) = (pair(), pair());
-    let clock = Clock::new(patience);
-    spawn_local(clock.clone().run());
+    let timer = Timer::new(timeouts);
+    spawn_local(timer.clone().run());
     let (client, upstream) = (UnixSocket::from(client), UnixSocket::from(upstream));
-    let patience = Rc::new(patience);
-    let relay = Relay::new(client, upstream, (), splice, &patience, &clock);
+    let timeouts = Rc::new(timeouts);
+    let relay = Relay::new(client, upstream, (), splice, &timeouts, &timer);
     (far_client, far_upstream, spawn_local(relay))
 }
 
@@ -91,11 +91,11 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
 fn a_tunnel_that_moves_is_not_cut_and_one_that_stands_still_is() {
     run(async {
         let idle = Some(Duration::from_millis(400));
-        let patience = IdleTimeouts {
+        let timeouts = IdleTimeouts {
             idle,
             ..IdleTimeouts::default()
         };
-        let (mut client, mut upstream, relay) = start(Splice::Auto, patience).await;
+        let (mut client, mut upstream, relay) = start(Splice::Auto, timeouts).await;
         let start = tokio::time::Instant::now();
         while start.elapsed() < Duration::from_millis(900) {
             client.write_all(b".").await.unwrap();
