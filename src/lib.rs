@@ -65,5 +65,6 @@ mod text;
 pub mod timer;
 pub mod upstream;
 
-pub use self::error::{Cause, Error, Peer, Phase, Seconds};
+pub use self::error::{Cause, Error, Peer, Phase};
 pub use self::text::escape::Escaped;
+pub use self::text::seconds::Seconds;

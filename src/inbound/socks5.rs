@@ -51,7 +51,7 @@ fn reply(error: &Error) -> Socks5Reply {
     if error.is_forbidden() {
         return Socks5Reply::NotAllowed;
     }
-    match error.without_a_way() {
+    match error.direct_failure() {
         Some(cause) => match cause.raw_os_error() {
             Some(libc::ECONNREFUSED) => Socks5Reply::Refused,
             Some(libc::ENETUNREACH) => Socks5Reply::NetworkUnreachable,

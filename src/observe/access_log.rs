@@ -9,11 +9,12 @@ use log::Level::{Debug, Info, Warn};
 use log::{log_enabled, warn, Level};
 
 use crate::config::Destination;
-use crate::error::{Cause, Error, Seconds, LEFT};
+use crate::error::{Cause, Error, TunnelPath, LEFT};
 pub use crate::observe::logging::context::{LogContext, LogScope, Origin};
-use crate::observe::logging::field::{self, FieldValue, Fields, Heading, TunnelPath};
+use crate::observe::logging::field::{self, FieldValue, Fields, Heading};
 use crate::observe::session::{end_index, Closed, RelayError, SessionSummary, Side, Traffic, ENDS};
 use crate::observe::stats::{ConnGuard, LiveTunnel, Stats, TunnelBytes};
+use crate::text::seconds::Seconds;
 use crate::upstream::UpstreamPath;
 
 /// A client's session whose tunnel isn't open yet.

@@ -6,9 +6,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use crate::error::Seconds;
 use crate::proto::BrokenChunk;
-use crate::text::seconds::Took;
+use crate::text::seconds::{Seconds, Took};
 
 /// Bytes that a relay delivered, by direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

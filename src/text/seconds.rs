@@ -1,7 +1,16 @@
-//! Times that were measured, as text.
+//! Durations as text.
 
 use std::fmt;
 use std::time::Duration;
+
+/// A configured duration: `10s`, `0.25s`.
+pub struct Seconds(pub Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}s", self.0.as_secs_f64())
+    }
+}
 
 /// How long something took, for people: `0.43ms`, `12.4ms`, `12.48s`. Never nothing.
 pub(crate) struct Took(pub(crate) Duration);

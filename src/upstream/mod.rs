@@ -33,8 +33,7 @@ pub use self::selector::{Candidates, PacQuery, ProxySelector};
 pub use self::silent_proxy::SilentProxy;
 pub use self::tunnel::{Builder, Tunnel};
 
-use crate::error::Error;
-use crate::observe::logging::field::TunnelPath;
+use crate::error::{Error, TunnelPath};
 
 /// A path to a destination, direct or through proxies; displays as `directly` or as
 /// `through 10.0.0.1:3128`, with each `via`.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use log::Level::Warn;
 
 use super::Hop;
-use crate::error::{Error, Peer, Phase};
+use crate::error::{Error, Peer, Phase, TunnelPath};
 use crate::observe::logging::context::LogContext;
-use crate::observe::logging::field::{self, Heading, TunnelPath};
+use crate::observe::logging::field::{self, Heading};
 
 /// A SOCKS proxy answers the first message at once: it has nothing to look up or to connect for it.
 const SUSPICIOUS: Duration = Duration::from_secs(3);

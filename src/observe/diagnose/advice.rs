@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::TestStep;
 use crate::config::{Host, HostPort, Protocol, ProxySpec};
-use crate::error::{Account, Cause, Error};
+use crate::error::{Cause, CredentialsOption, Error};
 use crate::proto::{Refusal, SocksRefusal};
 
 /// Displays as the rest of `try: …`.
@@ -99,23 +99,23 @@ impl Advice {
             [proxy] if is_plain(proxy) => Some(proxy.address.clone()),
             _ => return None,
         };
-        let address = error.without_tls()?.clone();
+        let address = error.failed_tls_peer()?.clone();
         Some(Advice::Certificates(address, through))
     }
 
     /// Returns advice only where the user's credentials can be the cause.
     fn on_credentials(error: &Error) -> Option<Advice> {
         error.refusal()?.hint()?;
-        Some(Advice::Text(match error.account()? {
-            Account::Via => {
+        Some(Advice::Text(match error.credentials_option()? {
+            CredentialsOption::Via => {
                 "--via http://USER@HOST:PORT and --proxy-netrc FILE say who we are to it, -U \
                  doesn't; more attempts with a wrong password may lock the account"
             }
-            Account::Netrc => {
+            CredentialsOption::Netrc => {
                 "--proxy-netrc FILE says who we are to it, -U doesn't; more attempts with a wrong \
                  password may lock the account"
             }
-            Account::User => {
+            CredentialsOption::User => {
                 "-U USER and --password-file FILE say who we are, -U 'DOMAIN\\user' in a Windows \
                  domain; more attempts with a wrong password may lock the account"
             }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use log::{log, log_enabled, Level};
 
+use crate::error::{Error, TunnelPath, LEFT};
 use crate::observe::logging::context::LogContext;
 use crate::text::json::{array, Quoted};
 use crate::text::seconds::Decimal;
@@ -98,30 +99,7 @@ impl fmt::Display for Heading<'_> {
     }
 }
 
-/// The destination and the proxies of a tunnel, as far as known; displays as
-/// `to example.org:22 through proxy.example:3128 via second.example:3128`.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct TunnelPath {
-    destination: String,
-    /// The chain of proxies; empty for a direct tunnel, `None` while unknown.
-    proxies: Option<Vec<String>>,
-}
-
 impl TunnelPath {
-    pub(crate) fn to(destination: impl fmt::Display) -> TunnelPath {
-        TunnelPath {
-            destination: destination.to_string(),
-            proxies: None,
-        }
-    }
-
-    pub(crate) fn through(self, proxies: Vec<String>) -> TunnelPath {
-        TunnelPath {
-            proxies: Some(proxies),
-            ..self
-        }
-    }
-
     pub(crate) fn fields(&self) -> Fields {
         let mut fields = vec![("destination", FieldValue::Text(self.destination.clone()))];
         if let Some(proxies) = &self.proxies {
@@ -134,14 +112,17 @@ impl TunnelPath {
     }
 }
 
-impl fmt::Display for TunnelPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "to {}", self.destination)?;
-        match &self.proxies {
-            None => Ok(()),
-            Some(proxies) if proxies.is_empty() => f.write_str(" directly"),
-            Some(proxies) => write!(f, " through {}", proxies.join(" via ")),
-        }
+impl Error {
+    /// Returns the path of the tunnel that failed, as far as known, and the cause.
+    pub(crate) fn fields(&self) -> Fields {
+        let mut fields = self.path().map_or_else(Fields::new, TunnelPath::fields);
+        let cause = if self.is_departure() {
+            LEFT
+        } else {
+            self.cause().label()
+        };
+        fields.push(("cause", FieldValue::Text(cause.into())));
+        fields
     }
 }
 

@@ -36,8 +36,9 @@ use self::disabled::Script;
 use self::script::Script;
 
 use crate::config::{HostPort, PacFile, ProxyDefaults};
-use crate::error::{Error, Seconds};
+use crate::error::Error;
 use crate::text::escape::shown;
+use crate::text::seconds::Seconds;
 
 /// The longest that a call may take; the connect timeout can be shorter.
 pub const LONGEST: Duration = Duration::from_secs(5);

@@ -1,0 +1,112 @@
+//! What the user can do about an error.
+
+use std::error;
+use std::fmt;
+use std::io;
+
+use super::{Error, Kind, Peer};
+use crate::proto::{Hint, Malformed, Refusal};
+
+/// A cause whose text includes advice.
+#[derive(Debug)]
+pub(crate) struct Advised(pub(crate) String);
+
+impl fmt::Display for Advised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl error::Error for Advised {}
+
+/// The option that holds the credentials for a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CredentialsOption {
+    /// `--user`, with its password.
+    User,
+    /// The URL of `--via`.
+    Via,
+    /// The file of `--proxy-netrc`.
+    Netrc,
+}
+
+impl CredentialsOption {
+    /// Returns the option for a proxy that refused.
+    pub(super) fn of(proxy: &Peer, refusal: &Refusal) -> CredentialsOption {
+        match (proxy, refusal) {
+            (Peer::Via(_), _) => CredentialsOption::Via,
+            // Of the proxies that a PAC file names, only HTTP ones get --user.
+            (Peer::Named(_), Refusal::Socks(_)) => CredentialsOption::Netrc,
+            _ => CredentialsOption::User,
+        }
+    }
+
+    /// Returns what the user can do with the option.
+    pub(super) fn hinted(self, hint: Hint) -> &'static str {
+        match (self, hint) {
+            (CredentialsOption::User, Hint::Give) => "give --user and the password",
+            (CredentialsOption::User, Hint::Check) => "check --user and the password",
+            (CredentialsOption::User, Hint::Own) => "give --user the one that ptunnel runs as",
+            (CredentialsOption::Via, Hint::Give) => "its user stands in --via's URL",
+            (CredentialsOption::Via, Hint::Check) => {
+                "check the user in --via's URL, and the password"
+            }
+            (CredentialsOption::Via, Hint::Own) => {
+                "--via's URL wants the user that ptunnel runs as"
+            }
+            (CredentialsOption::Netrc, Hint::Give) => {
+                "its user stands in --proxy-netrc's file, since a PAC file names it"
+            }
+            (CredentialsOption::Netrc, Hint::Check) => {
+                "check the user in --proxy-netrc's file, and the password"
+            }
+            (CredentialsOption::Netrc, Hint::Own) => {
+                "--proxy-netrc's file wants the user that ptunnel runs as"
+            }
+        }
+    }
+}
+
+impl Error {
+    /// Returns the option with the credentials for the proxy that refused.
+    pub(crate) fn credentials_option(&self) -> Option<CredentialsOption> {
+        match &*self.kind {
+            Kind::Refused(proxy, _, refusal) => Some(CredentialsOption::of(proxy, refusal)),
+            _ => None,
+        }
+    }
+
+    /// Whether the text includes advice by ptunnel; advice in a peer's words doesn't count.
+    pub(crate) fn is_advised(&self) -> bool {
+        let io_cause = self.io_cause().and_then(io::Error::get_ref);
+        if io_cause.map_or(false, |cause| cause.is::<Advised>()) {
+            return true;
+        }
+        let cause = error::Error::source(self);
+        if let Some(malformed) = cause.and_then(|cause| cause.downcast_ref::<Malformed>()) {
+            return malformed.is_advised();
+        }
+        if let Some(error) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+            return error.is_advised();
+        }
+        self.refusal().map_or(false, Refusal::is_advised)
+    }
+
+    /// Returns what helps when a TCP port can't be listened on.
+    pub(super) fn listening_hint(&self) -> Option<&'static str> {
+        let port = match *self.kind {
+            Kind::Listen(_, Some(port)) => port,
+            _ => return None,
+        };
+        match self.io_cause()?.kind() {
+            io::ErrorKind::AddrInUse => {
+                Some("another socket has this port, `ss -ltnp` shows whose; choose another port")
+            }
+            io::ErrorKind::PermissionDenied if port < 1024 => Some(
+                "ports below 1024 need root or CAP_NET_BIND_SERVICE; choose a higher port, or \
+                 let systemd bind it and give fd:NAME",
+            ),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The causes that counters and logs tell apart.
+
+use super::{Error, Kind, Phase};
+
+/// The cause that the log has where the client left, which isn't a failure.
+pub(crate) const LEFT: &str = "left";
+
+/// A cause of errors, as counters, logs and advice tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A name has no address.
+    Name,
+    /// A connection was refused, or its peer is unreachable.
+    Connection,
+    /// No connection was established in time.
+    ConnectTimeout,
+    /// TLS failed, with the proxy or with the destination.
+    Tls,
+    /// The connection to the proxy ended or broke before the proxy replied.
+    Lost,
+    /// The proxy didn't reply in time.
+    HandshakeTimeout,
+    /// The proxy's reply isn't one in its protocol.
+    Malformed,
+    /// The proxy refused.
+    Refused,
+    /// The proxy requires credentials, or other ones.
+    Credentials,
+    /// The embedded proxy rejected its client.
+    Rejection,
+    /// The PAC file named no path.
+    Undecided,
+    /// An open tunnel broke.
+    RelayError,
+    /// This machine has no descriptor, port or memory left.
+    Exhaustion,
+    /// Anything else, as the configuration or a listener.
+    Other,
+}
+
+impl Cause {
+    /// Each cause once, in the order of declaration.
+    pub const ALL: [Cause; 14] = [
+        Cause::Name,
+        Cause::Connection,
+        Cause::ConnectTimeout,
+        Cause::Tls,
+        Cause::Lost,
+        Cause::HandshakeTimeout,
+        Cause::Malformed,
+        Cause::Refused,
+        Cause::Credentials,
+        Cause::Rejection,
+        Cause::Undecided,
+        Cause::RelayError,
+        Cause::Exhaustion,
+        Cause::Other,
+    ];
+
+    /// Returns the name in metrics and logs.
+    pub fn label(self) -> &'static str {
+        match self {
+            Cause::Name => "name",
+            Cause::Connection => "connection",
+            Cause::ConnectTimeout => "connect_timeout",
+            Cause::Tls => "tls",
+            Cause::Lost => "lost",
+            Cause::HandshakeTimeout => "handshake_timeout",
+            Cause::Malformed => "malformed",
+            Cause::Refused => "refused",
+            Cause::Credentials => "credentials",
+            Cause::Rejection => "denied",
+            Cause::Undecided => "undecided",
+            Cause::RelayError => "cut",
+            Cause::Exhaustion => "shortage",
+            Cause::Other => "other",
+        }
+    }
+}
+
+impl Error {
+    /// Returns the cause, for counters and logs.
+    pub fn cause(&self) -> Cause {
+        match *self.kind {
+            _ if self.is_shortage() => Cause::Exhaustion,
+            Kind::Resolve(_) | Kind::Locate(_) => Cause::Name,
+            Kind::Connect(_) => Cause::Connection,
+            Kind::TimedOut(Phase::Connecting, ..) | Kind::TimedOut(Phase::Locating, ..) => {
+                Cause::ConnectTimeout
+            }
+            Kind::TimedOut(Phase::Handshaking, ..) => Cause::HandshakeTimeout,
+            Kind::Secure(_) => Cause::Tls,
+            Kind::Negotiation(_) | Kind::Ended(_) => Cause::Lost,
+            Kind::Malformed(_) => Cause::Malformed,
+            Kind::Refused(..) if self.wants_credentials() => Cause::Credentials,
+            Kind::Refused(..) => Cause::Refused,
+            Kind::Rejection(_) => Cause::Rejection,
+            Kind::Undecided(..) => Cause::Undecided,
+            Kind::RelayError(_) => Cause::RelayError,
+            Kind::Usage(_) | Kind::Listen(..) | Kind::Left | Kind::Other(_) => Cause::Other,
+        }
+    }
+}

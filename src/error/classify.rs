@@ -1,0 +1,129 @@
+//! What follows from an error: whether another proxy is tried, and the exit code.
+
+use std::io;
+
+use super::{Error, Kind, Peer, Phase};
+use crate::config::HostPort;
+use crate::os::exhaustion::Exhaustion;
+
+impl Error {
+    /// Whether the user's input is wrong, so that nothing was attempted.
+    pub fn is_usage(&self) -> bool {
+        matches!(*self.kind, Kind::Usage(_))
+    }
+
+    /// Whether no connection to the peer could be established: its name has no address, its
+    /// addresses don't accept, or time ran out. `false` if this machine ran out of something.
+    ///
+    /// The only errors after which `--direct-fallback` applies.
+    pub fn is_unreachable(&self) -> bool {
+        match *self.kind {
+            Kind::Resolve(_) | Kind::Connect(_) => !self.is_shortage(),
+            Kind::TimedOut(phase, ..) => phase == Phase::Connecting,
+            _ => false,
+        }
+    }
+
+    /// Whether this machine had no descriptor, port or memory left for a connection to the peer,
+    /// which then says nothing about the peer.
+    pub fn is_shortage(&self) -> bool {
+        self.exhaustion().is_some()
+    }
+
+    pub(super) fn exhaustion(&self) -> Option<Exhaustion> {
+        match *self.kind {
+            Kind::Resolve(_) | Kind::Locate(_) | Kind::Connect(_) => {
+                self.io_cause().and_then(Exhaustion::of)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the error happened before any proxy was involved.
+    pub fn is_no_proxys_fault(&self) -> bool {
+        match *self.kind {
+            Kind::Locate(_) => true,
+            Kind::TimedOut(phase, ..) => phase == Phase::Locating,
+            _ => self.is_shortage(),
+        }
+    }
+
+    /// Whether the client left before its request was complete, which isn't a failure.
+    pub fn is_departure(&self) -> bool {
+        matches!(*self.kind, Kind::Left)
+    }
+
+    /// Whether the proxy refused, for whatever reason.
+    pub fn is_refusal(&self) -> bool {
+        matches!(*self.kind, Kind::Refused(..))
+    }
+
+    /// Whether the error is final: the proxy refused, or TLS with the destination failed. No other
+    /// proxy is tried, unless the [configuration](crate::config::FailoverOn) says so.
+    pub fn is_answer(&self) -> bool {
+        self.is_refusal() || self.is_of_destinations_tls()
+    }
+
+    /// Whether the error is about this destination, so that others can still be reached.
+    pub(crate) fn is_of_destination(&self) -> bool {
+        self.is_answer() && !self.wants_credentials() || self.direct_failure().is_some()
+    }
+
+    /// Whether TLS with the destination failed or timed out.
+    pub(crate) fn is_of_destinations_tls(&self) -> bool {
+        matches!(
+            *self.kind,
+            Kind::Secure(Peer::Destination(_))
+                | Kind::TimedOut(Phase::Handshaking, Peer::Destination(_), _)
+        )
+    }
+
+    /// Whether the proxy requires credentials, or other ones than it got.
+    pub fn wants_credentials(&self) -> bool {
+        self.refusal()
+            .map_or(false, |refusal| refusal.wants_credentials())
+    }
+
+    /// Whether a phase took too long.
+    pub fn is_timeout(&self) -> bool {
+        matches!(*self.kind, Kind::TimedOut(..))
+    }
+
+    /// Whether the peer's name has only addresses that aren't allowed.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        let is_denied = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
+        matches!(*self.kind, Kind::Resolve(_)) && self.io_cause().map_or(false, is_denied)
+    }
+
+    /// Returns why a direct connection to the destination failed.
+    pub(crate) fn direct_failure(&self) -> Option<&io::Error> {
+        match *self.kind {
+            Kind::Resolve(Peer::Destination(_)) | Kind::Connect(Peer::Destination(_)) => {
+                self.io_cause().filter(|_| !self.is_shortage())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the peer with which TLS failed.
+    pub(crate) fn failed_tls_peer(&self) -> Option<&HostPort> {
+        match &*self.kind {
+            Kind::Secure(peer) => Some(peer.address()),
+            _ => None,
+        }
+    }
+
+    /// Returns the exit code: 1 network, 2 usage, 3 the proxy refused, 4 the proxy requires (other)
+    /// credentials.
+    pub fn exit_code(&self) -> i32 {
+        if self.is_usage() {
+            2
+        } else if self.wants_credentials() {
+            4
+        } else if self.is_refusal() {
+            3
+        } else {
+            1
+        }
+    }
+}
