@@ -163,7 +163,7 @@ impl Hop {
             }
         };
         match &self.has_spoken {
-            Some(has_spoken) => negotiation.noting(has_spoken.clone()),
+            Some(has_spoken) => negotiation.with_has_spoken(has_spoken.clone()),
             None => negotiation,
         }
     }

@@ -1,62 +1,57 @@
-//! One tunnel's part of the authentication: what was said, and what is said next.
+//! The authentication of one tunnel: what each of its requests carries.
 
 use std::fmt;
 use std::mem;
-use std::time::Duration;
 
-use super::super::refusal::Attempt;
+use super::super::refusal::AuthFailure;
 use super::cache::{CachedAuth, Clearance};
 use super::digest::{Offer, Session};
 use super::{basic, ntlm, AuthCache, Challenge};
 use crate::config::{HostPort, Scheme, Secret};
 
-/// Challenges of one proxy that are answered for one tunnel: one for what was sent before it was
-/// asked for, two for NTLM.
-const ANSWERS: u8 = 3;
+/// Maximum number of challenges that are answered for one tunnel: one for what was sent before the
+/// proxy required it, two for NTLM.
+const MAX_ANSWERS: u8 = 3;
 
-/// The method of all our requests.
+/// The method of every request.
 const METHOD: &str = "CONNECT";
 
-/// One tunnel's part of the authentication.
+/// The authentication of one tunnel.
 ///
-/// A scheme is tried once: a proxy that offers it again has refused the credentials, and more of
-/// the same, or the password in a weaker scheme, would only lock the account, or give it away.
+/// A scheme is tried once: a proxy that offers it again has refused the credentials. Another attempt,
+/// or the password in a weaker scheme, could lock the account or reveal the password.
 ///
-/// Once the proxy has refused the password, it is withheld from it for a while, whichever tunnel
-/// asks: [`Clearance`].
+/// Once the proxy has refused the password, all tunnels withhold it for a while: [`Clearance`].
 pub(in crate::proto) struct Authenticator {
-    identity: AuthCache,
     clearance: Clearance,
-    /// The first request went without the password, which is withheld so much longer.
-    withheld: Option<Duration>,
     sent: Sent,
     answers: u8,
     /// The proxy called an answer stale and repeated the nonce of that answer.
     has_repeated: bool,
 }
 
-/// What the last request held.
+/// The credentials in the last request.
 enum Sent {
     Nothing,
     Basic,
-    /// An answer with the nonce that an earlier tunnel was challenged with.
-    KnownDigest(String),
+    /// An answer with the nonce of an earlier tunnel's challenge.
+    CachedDigest(String),
     Digest(Box<Session>),
     NtlmNegotiate,
-    NtlmAnswer,
+    NtlmAuthenticate,
 }
 
-/// What the next request must contain.
+/// What the next request must carry.
 pub(in crate::proto) struct Answer {
     /// The value of `Proxy-Authorization`.
     pub(in crate::proto) value: Secret,
-    /// It means nothing on any other connection.
+    /// It is valid on this connection only.
     pub(in crate::proto) is_bound: bool,
 }
 
 impl fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dialogue")
+        f.debug_struct("Authenticator")
             .field("answers", &self.answers)
             .field("scheme", &self.scheme())
             .finish()
@@ -64,60 +59,63 @@ impl fmt::Debug for Authenticator {
 }
 
 impl Authenticator {
-    pub(in crate::proto) fn new(identity: AuthCache) -> Authenticator {
+    pub(in crate::proto) fn new(cache: AuthCache) -> Authenticator {
         Authenticator {
-            clearance: identity.clearance(),
-            identity,
-            withheld: None,
+            clearance: Clearance::new(cache),
             sent: Sent::Nothing,
             answers: 0,
             has_repeated: false,
         }
     }
 
-    /// The scheme of what is in the last request, until that was taken.
+    /// Returns the scheme of the last request, until the proxy accepts it.
     pub(in crate::proto) fn scheme(&self) -> Option<Scheme> {
         match self.sent {
             Sent::Nothing => None,
             Sent::Basic => Some(Scheme::Basic),
-            Sent::KnownDigest(_) | Sent::Digest(_) => Some(Scheme::Digest),
-            Sent::NtlmNegotiate | Sent::NtlmAnswer => Some(Scheme::Ntlm),
+            Sent::CachedDigest(_) | Sent::Digest(_) => Some(Scheme::Digest),
+            Sent::NtlmNegotiate | Sent::NtlmAuthenticate => Some(Scheme::Ntlm),
         }
     }
 
-    /// What goes into the first request: what the proxy took last, or Basic.
+    /// Returns the credentials of the first request: those that the proxy accepted last, or Basic.
     pub(in crate::proto) fn begin(&mut self, target: &HostPort) -> Option<Secret> {
-        let identity = &self.identity;
-        let mut learnt = identity.learnt();
-        // Also where nothing goes ahead: a challenge is answered without a look at the others.
-        self.withheld = self.clearance.ask().err();
-        let sends = match *learnt {
-            CachedAuth::Nothing => identity.schemes().send_basic_ahead(),
+        // Even if nothing is sent ahead: this tunnel then answers a challenge without waiting.
+        let permission = self.clearance.request();
+        let cache = self.clearance.cache();
+        let mut cached = cache.cached();
+        let sends = match *cached {
+            CachedAuth::Nothing => cache.schemes().send_basic_ahead(),
             _ => true,
         };
-        if !sends || self.withheld.is_some() {
+        if !sends || permission.is_err() {
             return None;
         }
-        let (sent, value) = match &mut *learnt {
-            CachedAuth::Nothing | CachedAuth::Basic => (Sent::Basic, basic(identity.credentials())),
+        let (sent, value) = match &mut *cached {
+            CachedAuth::Nothing | CachedAuth::Basic => {
+                (Sent::Basic, basic(self.clearance.credentials()))
+            }
             CachedAuth::Digest(session) => {
                 let value = session.answer(METHOD, &target.to_string());
-                (Sent::KnownDigest(session.nonce().to_string()), value)
+                (Sent::CachedDigest(session.nonce().to_string()), value)
             }
             CachedAuth::Ntlm => (Sent::NtlmNegotiate, ntlm::negotiate()),
         };
-        drop(learnt);
+        drop(cached);
         self.sent = sent;
         Some(value)
     }
 
-    /// What answers these challenges, if it's worth another request; or else what there was to be
-    /// made of them.
+    /// Returns the answer to these challenges.
+    ///
+    /// # Errors
+    ///
+    /// Why another request would be of no use.
     pub(in crate::proto) fn answer(
         &mut self,
         challenges: &[Challenge],
         target: &HostPort,
-    ) -> Result<Answer, Attempt> {
+    ) -> Result<Answer, AuthFailure> {
         let offer = Offer::strongest(challenges);
         let is_stale = offer.as_ref().map_or(false, |offer| offer.is_stale);
         let uses = match &offer {
@@ -128,39 +126,42 @@ impl Authenticator {
         let tried = self.scheme();
         match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::NtlmNegotiate if self.offers(challenges, Scheme::Ntlm) => {
-                return self.answer_ntlm(challenges).ok_or(Attempt::Unchallenged)
+                let answer = self.answer_ntlm(challenges);
+                return answer.ok_or(AuthFailure::NtlmStopped);
             }
-            Sent::NtlmAnswer => return Err(self.refused(Scheme::Ntlm)),
-            // Who offers others only has not looked at what it didn't ask for.
+            Sent::NtlmAuthenticate => return Err(self.refused(Scheme::Ntlm)),
+            // A proxy that offers other schemes only has not looked at Basic.
             Sent::Basic if challenges.is_empty() || self.offers(challenges, Scheme::Basic) => {
                 return Err(self.refused(Scheme::Basic))
             }
             Sent::Digest(_) if !is_stale => return Err(self.refused(Scheme::Digest)),
-            Sent::Digest(_) | Sent::KnownDigest(_) if repeats_again => return Err(Attempt::Stale),
-            // Its nonce is of another day, or the proxy wants another scheme now. What was learnt
-            // stays until something else is taken: no fallback to Basic meanwhile.
+            Sent::Digest(_) | Sent::CachedDigest(_) if repeats_again => {
+                return Err(AuthFailure::Stale)
+            }
+            // The cached nonce has expired, or the proxy requires another scheme now. The cache stays
+            // until the proxy accepts something else: no fallback to Basic meanwhile.
             _ => {}
         }
-        if self.answers == ANSWERS {
+        if self.answers == MAX_ANSWERS {
             return Err(match tried {
-                _ if is_stale => Attempt::Stale,
+                _ if is_stale => AuthFailure::Stale,
                 Some(scheme) => self.refused(scheme),
-                None => Attempt::Unable,
+                None => AuthFailure::Unsupported,
             });
         }
         self.answers += 1;
         let answer = match self.choose(challenges, target, uses) {
             Some(answer) => answer,
-            None => return Err(self.excuse(challenges)),
+            None => return Err(self.no_scheme(challenges)),
         };
-        if let Err(left) = self.clearance.ask() {
+        if let Err(left) = self.clearance.request() {
             self.sent = Sent::Nothing;
-            return Err(Attempt::Withheld(left));
+            return Err(AuthFailure::Withheld(left));
         }
         Ok(answer)
     }
 
-    /// What repeats the last request's answer, where that may be seen once only.
+    /// Returns a new answer for another connection, if the last request's answer is valid only once.
     pub(in crate::proto) fn again(&mut self, target: &HostPort) -> Option<Secret> {
         match &mut self.sent {
             Sent::Digest(session) => Some(session.answer(METHOD, &target.to_string())),
@@ -168,35 +169,36 @@ impl Authenticator {
         }
     }
 
-    /// What a refusal means that challenges nobody, and yet is about the password: a 401.
-    pub(in crate::proto) fn refused_without_challenge(&mut self) -> Attempt {
-        match (self.scheme(), self.withheld) {
+    /// Returns what a refusal without a challenge means that is about the password nevertheless: a
+    /// 401.
+    pub(in crate::proto) fn refused_without_challenge(&mut self) -> AuthFailure {
+        match (self.scheme(), self.clearance.withheld()) {
             (Some(scheme), _) => self.refused(scheme),
-            (None, Some(left)) => Attempt::Withheld(left),
-            (None, None) => Attempt::Nameless,
+            (None, Some(left)) => AuthFailure::Withheld(left),
+            (None, None) => AuthFailure::NoCredentials,
         }
     }
 
-    /// The proxy refused the request for a reason other than the password. It has accepted the
-    /// password if it had asked for it; what was sent ahead it may not have looked at.
+    /// Notes a refusal for a reason other than the password. The proxy has accepted the password if
+    /// it had required it; it may not have looked at what was sent ahead.
     pub(in crate::proto) fn refused_otherwise(&mut self) {
         if self.answers > 0 {
             self.accepted(None);
         }
     }
 
-    /// The proxy refused the password in this scheme.
-    fn refused(&mut self, scheme: Scheme) -> Attempt {
+    /// Notes that the proxy refused the password in this scheme.
+    fn refused(&mut self, scheme: Scheme) -> AuthFailure {
         self.clearance.refused();
-        Attempt::Tried(scheme)
+        AuthFailure::Refused(scheme)
     }
 
-    /// How often this nonce was used in the last answers, as far as is known here.
+    /// Returns how often this nonce was used in the last answers, as far as it is cached.
     fn uses(&self, nonce: &str) -> u32 {
-        match (&self.sent, &*self.identity.learnt()) {
+        match (&self.sent, &*self.clearance.cache().cached()) {
             (Sent::Digest(session), _) if session.nonce() == nonce => session.uses(),
-            (Sent::KnownDigest(known), CachedAuth::Digest(session))
-                if known == nonce && session.nonce() == nonce =>
+            (Sent::CachedDigest(cached), CachedAuth::Digest(session))
+                if cached == nonce && session.nonce() == nonce =>
             {
                 session.uses()
             }
@@ -204,26 +206,28 @@ impl Authenticator {
         }
     }
 
-    /// Why there is no answer to these: the user may be who keeps us from it.
-    fn excuse(&self, challenges: &[Challenge]) -> Attempt {
+    /// Returns why none of these challenges can be answered: ptunnel supports none of the schemes, or
+    /// the user allows none of those that it supports.
+    fn no_scheme(&self, challenges: &[Challenge]) -> AuthFailure {
         let mut known = challenges.iter().filter_map(Challenge::known).peekable();
         let is_known = known.peek().is_some();
-        if is_known && known.all(|scheme| !self.identity.schemes().allow(scheme)) {
-            Attempt::Restricted
+        let schemes = self.clearance.cache().schemes();
+        if is_known && known.all(|scheme| !schemes.allow(scheme)) {
+            AuthFailure::NotAllowed
         } else {
-            Attempt::Unable
+            AuthFailure::Unsupported
         }
     }
 
-    /// The strongest first, in curl's order: Digest shows neither the password nor, as NTLM does,
-    /// an answer made from a hash that is as good as the password wherever it is known; after the
-    /// first tunnel it costs one request instead of two, and it outlives a closed connection.
-    /// `uses`: how often a nonce was used already that the proxy repeats.
+    /// Chooses the strongest scheme, in curl's order. Digest shows neither the password nor, as NTLM
+    /// does, an answer made from a hash that is as good as the password wherever it is known; after
+    /// the first tunnel it costs one request instead of two, and it outlives a closed connection.
+    /// `uses` is how often a nonce was used already that the proxy repeats.
     fn choose(&mut self, challenges: &[Challenge], target: &HostPort, uses: u32) -> Option<Answer> {
         let offer =
             Offer::strongest(challenges).filter(|_| self.offers(challenges, Scheme::Digest));
         let value = if let Some(offer) = offer {
-            let mut session = Session::new(offer, self.identity.credentials(), uses)?;
+            let mut session = Session::new(offer, self.clearance.credentials(), uses)?;
             let value = session.answer(METHOD, &target.to_string());
             self.sent = Sent::Digest(Box::new(session));
             value
@@ -232,7 +236,7 @@ impl Authenticator {
             ntlm::negotiate()
         } else if self.offers(challenges, Scheme::Basic) {
             self.sent = Sent::Basic;
-            basic(self.identity.credentials())
+            basic(self.clearance.credentials())
         } else {
             return None;
         };
@@ -248,8 +252,8 @@ impl Authenticator {
             .filter(|challenge| challenge.is(Scheme::Ntlm))
             .filter_map(|challenge| challenge.token.as_deref());
         let challenge = ntlm::ChallengeMessage::read(tokens.next()?)?;
-        let value = challenge.answer(self.identity.credentials())?;
-        self.sent = Sent::NtlmAnswer;
+        let value = challenge.answer(self.clearance.credentials())?;
+        self.sent = Sent::NtlmAuthenticate;
         Some(Answer {
             value,
             is_bound: true,
@@ -257,25 +261,27 @@ impl Authenticator {
     }
 
     fn offers(&self, challenges: &[Challenge], scheme: Scheme) -> bool {
-        self.identity.schemes().allow(scheme) && challenges.iter().any(|c| c.is(scheme))
+        let is_allowed = self.clearance.cache().schemes().allow(scheme);
+        is_allowed && challenges.iter().any(|c| c.is(scheme))
     }
 
-    /// The proxy took what was sent; `next_nonce` is what it would like next.
+    /// Notes that the proxy accepted the last request; `next_nonce` is the nonce that it would like
+    /// next (RFC 7616 §3.5).
     pub(in crate::proto) fn accepted(&mut self, next_nonce: Option<String>) {
         match self.sent {
-            Sent::Nothing | Sent::NtlmNegotiate => self.clearance.unwanted(),
+            Sent::Nothing | Sent::NtlmNegotiate => self.clearance.unneeded(),
             _ => self.clearance.accepted(),
         }
-        let took = match mem::replace(&mut self.sent, Sent::Nothing) {
+        let accepted = match mem::replace(&mut self.sent, Sent::Nothing) {
             Sent::Digest(mut session) => {
                 if let Some(nonce) = next_nonce {
                     session.renew(nonce);
                 }
                 CachedAuth::Digest(*session)
             }
-            Sent::KnownDigest(nonce) => {
-                if let CachedAuth::Digest(session) = &mut *self.identity.learnt() {
-                    // Another tunnel may have learnt a newer one meanwhile.
+            Sent::CachedDigest(nonce) => {
+                if let CachedAuth::Digest(session) = &mut *self.clearance.cache().cached() {
+                    // Another tunnel may have cached a newer one meanwhile.
                     let next = next_nonce.filter(|_| session.nonce() == nonce);
                     if let Some(next) = next {
                         session.renew(next);
@@ -284,9 +290,9 @@ impl Authenticator {
                 return;
             }
             Sent::Basic if self.answers > 0 => CachedAuth::Basic,
-            Sent::NtlmAnswer => CachedAuth::Ntlm,
+            Sent::NtlmAuthenticate => CachedAuth::Ntlm,
             Sent::Basic | Sent::NtlmNegotiate | Sent::Nothing => return,
         };
-        *self.identity.learnt() = took;
+        *self.clearance.cache().cached() = accepted;
     }
 }

@@ -1,27 +1,27 @@
-//! Who we are to one proxy, and what it was learnt to want.
+//! The credentials for one proxy, and the scheme that it accepted last.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::digest::Session;
-use super::lockout::{Lockout, Permission, Tell};
+use super::lockout::{Lockout, Permission, Wake};
 use crate::config::{Credentials, Schemes};
 
-/// The credentials for one proxy, for all tunnels and threads together. Cheap to clone.
+/// The credentials for one proxy, shared by all tunnels and threads. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AuthCache {
-    shared: Arc<CacheParts>,
+    state: Arc<AuthState>,
 }
 
 #[derive(Debug)]
-struct CacheParts {
+struct AuthState {
     credentials: Credentials,
     schemes: Schemes,
-    learnt: Mutex<CachedAuth>,
-    restraint: Mutex<Lockout>,
+    cached: Mutex<CachedAuth>,
+    lockout: Mutex<Lockout>,
 }
 
-/// What the proxy took last: the next tunnel begins with it, and so needs one request.
+/// What the proxy accepted last. The next tunnel begins with it, and so needs only one request.
 #[derive(Debug)]
 pub(super) enum CachedAuth {
     Nothing,
@@ -32,118 +32,127 @@ pub(super) enum CachedAuth {
 }
 
 impl AuthCache {
-    /// Will answer with these credentials, in one of these schemes.
+    /// Returns a cache that answers with these credentials, in one of these schemes.
     pub fn new(credentials: Credentials, schemes: Schemes) -> AuthCache {
         AuthCache {
-            shared: Arc::new(CacheParts {
+            state: Arc::new(AuthState {
                 credentials,
                 schemes,
-                learnt: Mutex::new(CachedAuth::Nothing),
-                restraint: Mutex::default(),
+                cached: Mutex::new(CachedAuth::Nothing),
+                lockout: Mutex::default(),
             }),
         }
     }
 
-    pub(in crate::proto) fn credentials(&self) -> &Credentials {
-        &self.shared.credentials
-    }
-
     pub(super) fn schemes(&self) -> &Schemes {
-        &self.shared.schemes
+        &self.state.schemes
     }
 
-    pub(super) fn learnt(&self) -> MutexGuard<'_, CachedAuth> {
-        let learnt = self.shared.learnt.lock();
-        learnt.unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn cached(&self) -> MutexGuard<'_, CachedAuth> {
+        let cached = self.state.cached.lock();
+        cached.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for one tunnel whether it may send the password.
-    pub(in crate::proto) fn clearance(&self) -> Clearance {
-        Clearance {
-            identity: self.clone(),
-            is_only_one: false,
-            is_decided: false,
-        }
+    /// Returns whether a tunnel that begins now needn't wait: no other tunnel is the first to send
+    /// the password and waits for the proxy's reply. If one is, the function that `wake` makes is
+    /// called once that has changed.
+    pub(crate) fn is_clear(&self, wake: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
+        self.lockout().is_clear(wake)
     }
 
-    /// Whether a tunnel that begins now needn't wait: no other one is the first to send the
-    /// password, and has yet to learn what the proxy makes of it. If there is one, what `tell` makes
-    /// is called once that has changed.
-    pub(crate) fn is_clear(&self, tell: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
-        self.restraint().is_clear(tell)
-    }
-
-    fn restraint(&self) -> MutexGuard<'_, Lockout> {
-        let restraint = self.shared.restraint.lock();
-        restraint.unwrap_or_else(PoisonError::into_inner)
+    fn lockout(&self) -> MutexGuard<'_, Lockout> {
+        let lockout = self.state.lockout.lock();
+        lockout.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One tunnel's permission to send the password.
 #[derive(Debug)]
 pub(in crate::proto) struct Clearance {
-    identity: AuthCache,
-    /// It is the first that sends it, or the one that tries it again after a refusal.
+    cache: AuthCache,
+    /// This tunnel is the only one that may send it now: the first, or the one that tries it again
+    /// after a refusal.
     is_only_one: bool,
+    /// The proxy's reply to it has been reported.
     is_decided: bool,
+    withheld: Option<Duration>,
 }
 
 impl Clearance {
-    /// Asks for it.
+    pub(in crate::proto) fn new(cache: AuthCache) -> Clearance {
+        Clearance {
+            cache,
+            is_only_one: false,
+            is_decided: false,
+            withheld: None,
+        }
+    }
+
+    pub(super) fn cache(&self) -> &AuthCache {
+        &self.cache
+    }
+
+    pub(in crate::proto) fn credentials(&self) -> &Credentials {
+        &self.cache.state.credentials
+    }
+
+    /// Requests the permission.
     ///
     /// # Errors
     ///
     /// How much longer the password is withheld, because the proxy refused it.
-    pub(in crate::proto) fn ask(&mut self) -> Result<(), Duration> {
+    pub(in crate::proto) fn request(&mut self) -> Result<(), Duration> {
+        self.withheld = None;
         if self.is_only_one {
             return Ok(());
         }
-        match self.identity.restraint().permission(Instant::now()) {
-            Permission::Granted => Ok(()),
-            Permission::First | Permission::Once => {
-                self.is_only_one = true;
-                Ok(())
-            }
-            Permission::Withheld(left) => Err(left),
+        let permission = self.cache.lockout().permission(Instant::now());
+        match permission {
+            Permission::Granted => {}
+            Permission::Sole => self.is_only_one = true,
+            Permission::Withheld(left) => self.withheld = Some(left),
+        }
+        self.withheld.map_or(Ok(()), Err)
+    }
+
+    /// Returns how much longer the password was withheld at the last request.
+    pub(in crate::proto) fn withheld(&self) -> Option<Duration> {
+        self.withheld
+    }
+
+    /// Reports that the proxy refused the password.
+    pub(in crate::proto) fn refused(&mut self) {
+        self.decide(|lockout| lockout.refused(Instant::now()));
+    }
+
+    /// Reports that the proxy accepted the password.
+    pub(in crate::proto) fn accepted(&mut self) {
+        self.decide(Lockout::accepted);
+    }
+
+    /// Reports that the proxy needed no password.
+    pub(in crate::proto) fn unneeded(&mut self) {
+        self.decide_if_open(Lockout::unneeded);
+    }
+
+    fn decide_if_open(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<Wake>) {
+        if self.is_only_one && !self.is_decided {
+            self.decide(decision);
         }
     }
 
-    /// The proxy refused the password.
-    pub(in crate::proto) fn refused(&mut self) {
+    /// Wakes the waiting tunnels without the lock: they may request a permission at once.
+    fn decide(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<Wake>) {
         self.is_decided = true;
-        let waiting = self.identity.restraint().refused(Instant::now());
-        tell_all(waiting);
-    }
-
-    /// The proxy took it.
-    pub(in crate::proto) fn accepted(&mut self) {
-        self.is_decided = true;
-        let waiting = self.identity.restraint().accepted();
-        tell_all(waiting);
-    }
-
-    /// The proxy went on without it.
-    pub(in crate::proto) fn unwanted(&mut self) {
-        if self.is_only_one && !self.is_decided {
-            self.is_decided = true;
-            let waiting = self.identity.restraint().unwanted();
-            tell_all(waiting);
+        let waiting = decision(&mut self.cache.lockout());
+        for wake in waiting {
+            wake();
         }
     }
 }
 
 impl Drop for Clearance {
     fn drop(&mut self) {
-        if self.is_only_one && !self.is_decided {
-            let waiting = self.identity.restraint().given_up();
-            tell_all(waiting);
-        }
-    }
-}
-
-/// Without the lock, since they may ask at once.
-fn tell_all(waiting: Vec<Tell>) {
-    for tell in waiting {
-        tell();
+        self.decide_if_open(Lockout::given_up);
     }
 }

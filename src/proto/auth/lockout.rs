@@ -1,51 +1,52 @@
-//! When a password may be sent to a proxy: by one tunnel first, and by which after it was refused.
+//! When a password may be sent to a proxy: by one tunnel first, and by one again some time after a
+//! refusal. Directories lock an account after a few wrong passwords.
 
 use std::fmt;
 use std::mem;
 use std::time::{Duration, Instant};
 
-/// The pause after a password that was never accepted is refused. Each further refusal doubles it:
-/// a directory counts wrong passwords until there was none for a while, mostly half an hour, and
-/// locks the account at the fifth or tenth.
+/// The pause after the refusal of a password that the proxy never accepted. Each further refusal
+/// doubles it: a directory counts wrong passwords until none has come for a while, mostly half an
+/// hour, and locks the account at the fifth or tenth.
 const SHORTEST: Duration = Duration::from_secs(5 * 60);
 
-/// The first pause after a password that was accepted before is refused: the directory may have
-/// failed rather than the password. The next pause is the shortest of the others.
+/// The first pause after the refusal of a password that the proxy accepted before: the directory may
+/// have failed rather than the password. The next pause is [`SHORTEST`].
 const AFTER_SUCCESS: Duration = Duration::from_secs(30);
 
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
-/// Keeps a wrong password from being sent for every client that comes.
+/// Keeps a wrong password from being sent once for every client.
 #[derive(Debug, Default)]
 pub(super) struct Lockout {
-    first: First,
+    first: FirstUse,
     was_accepted: bool,
     pause: Option<Pause>,
 }
 
 /// The first time that the password is sent.
-enum First {
+enum FirstUse {
     Ahead,
-    /// It was sent; these wait for the proxy's verdict.
-    UnderWay(Vec<Tell>),
+    /// One tunnel has sent it; these wait for the proxy's reply.
+    UnderWay(Vec<Wake>),
     Over,
 }
 
-/// Has a tunnel that waits ask again.
-pub(super) type Tell = Box<dyn FnOnce() + Send>;
+/// Has a waiting tunnel request its permission again.
+pub(super) type Wake = Box<dyn FnOnce() + Send>;
 
-impl Default for First {
-    fn default() -> First {
-        First::Ahead
+impl Default for FirstUse {
+    fn default() -> FirstUse {
+        FirstUse::Ahead
     }
 }
 
-impl fmt::Debug for First {
+impl fmt::Debug for FirstUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            First::Ahead => f.write_str("Ahead"),
-            First::UnderWay(waiting) => write!(f, "UnderWay({})", waiting.len()),
-            First::Over => f.write_str("Over"),
+            FirstUse::Ahead => f.write_str("Ahead"),
+            FirstUse::UnderWay(waiting) => write!(f, "UnderWay({})", waiting.len()),
+            FirstUse::Over => f.write_str("Over"),
         }
     }
 }
@@ -54,30 +55,28 @@ impl fmt::Debug for First {
 struct Pause {
     until: Instant,
     length: Duration,
-    /// One tunnel has sent the password since, and has no verdict yet.
+    /// One tunnel has sent the password since; the proxy hasn't replied yet.
     is_retried: bool,
 }
 
-/// Whether the password may be sent.
+/// Whether a tunnel may send the password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Permission {
-    /// The proxy hasn't refused it.
+    /// It may: the proxy hasn't refused the password.
     Granted,
-    /// It hasn't been sent yet: this caller is the first.
-    First,
-    /// It did, and the pause is over: this caller alone tries it again.
-    Once,
-    /// It did, and the pause lasts so much longer.
+    /// It alone may: the password hasn't been sent yet, or a pause after a refusal is over.
+    Sole,
+    /// It may not for so much longer: the proxy refused the password.
     Withheld(Duration),
 }
 
 impl Lockout {
-    /// Asks on behalf of one tunnel.
+    /// Decides for one tunnel.
     pub(super) fn permission(&mut self, now: Instant) -> Permission {
         let pause = match &mut self.pause {
-            None if matches!(self.first, First::Ahead) => {
-                self.first = First::UnderWay(Vec::new());
-                return Permission::First;
+            None if matches!(self.first, FirstUse::Ahead) => {
+                self.first = FirstUse::UnderWay(Vec::new());
+                return Permission::Sole;
             }
             None => return Permission::Granted,
             Some(pause) => pause,
@@ -85,15 +84,15 @@ impl Lockout {
         if now < pause.until {
             return Permission::Withheld(pause.until - now);
         }
-        // Until that tunnel has its answer, and if it never gets one.
+        // Until that tunnel has a reply, or in case it never gets one.
         pause.until = now + pause.length;
         pause.is_retried = true;
-        Permission::Once
+        Permission::Sole
     }
 
-    /// The proxy refused the password. Tunnels that had sent it at the same time prolong nothing.
-    /// Returns who waits for that.
-    pub(super) fn refused(&mut self, now: Instant) -> Vec<Tell> {
+    /// Notes that the proxy refused the password; returns the waiting tunnels. Refusals of tunnels
+    /// that had sent it at the same time don't prolong the pause.
+    pub(super) fn refused(&mut self, now: Instant) -> Vec<Wake> {
         let length = match &self.pause {
             None if self.was_accepted => Some(AFTER_SUCCESS),
             None => Some(SHORTEST),
@@ -108,45 +107,46 @@ impl Lockout {
                 is_retried: false,
             });
         }
-        self.end_first(First::Over)
+        self.end_first(FirstUse::Over)
     }
 
-    /// The proxy took it. Returns who waits for that.
-    pub(super) fn accepted(&mut self) -> Vec<Tell> {
+    /// Notes that the proxy accepted the password; returns the waiting tunnels.
+    pub(super) fn accepted(&mut self) -> Vec<Wake> {
         self.pause = None;
         self.was_accepted = true;
-        self.end_first(First::Over)
+        self.end_first(FirstUse::Over)
     }
 
-    /// The proxy went on without it. Returns who waits for a verdict.
-    pub(super) fn unwanted(&mut self) -> Vec<Tell> {
-        self.end_first(First::Over)
+    /// Notes that the proxy needed no password; returns the waiting tunnels.
+    pub(super) fn unneeded(&mut self) -> Vec<Wake> {
+        self.end_first(FirstUse::Over)
     }
 
-    /// The tunnel that was the first has ended without a verdict. Returns who waits for one.
-    pub(super) fn given_up(&mut self) -> Vec<Tell> {
+    /// Notes that a tunnel with the sole permission ended without a reply; returns the waiting
+    /// tunnels.
+    pub(super) fn given_up(&mut self) -> Vec<Wake> {
         match self.first {
-            First::UnderWay(_) => self.end_first(First::Ahead),
-            First::Ahead | First::Over => Vec::new(),
+            FirstUse::UnderWay(_) => self.end_first(FirstUse::Ahead),
+            FirstUse::Ahead | FirstUse::Over => Vec::new(),
         }
     }
 
-    /// Whether the first verdict is there, or nobody has asked for it; if not, has `tell` called
-    /// once that has changed.
-    pub(super) fn is_clear(&mut self, tell: impl FnOnce() -> Tell) -> bool {
+    /// Returns whether no tunnel waits for the first reply; otherwise the function that `wake` makes
+    /// is called once that has changed.
+    pub(super) fn is_clear(&mut self, wake: impl FnOnce() -> Wake) -> bool {
         match &mut self.first {
-            First::UnderWay(waiting) => {
-                waiting.push(tell());
+            FirstUse::UnderWay(waiting) => {
+                waiting.push(wake());
                 false
             }
-            First::Ahead | First::Over => true,
+            FirstUse::Ahead | FirstUse::Over => true,
         }
     }
 
-    fn end_first(&mut self, next: First) -> Vec<Tell> {
+    fn end_first(&mut self, next: FirstUse) -> Vec<Wake> {
         match mem::replace(&mut self.first, next) {
-            First::UnderWay(waiting) => waiting,
-            First::Ahead | First::Over => Vec::new(),
+            FirstUse::UnderWay(waiting) => waiting,
+            FirstUse::Ahead | FirstUse::Over => Vec::new(),
         }
     }
 }
@@ -160,82 +160,82 @@ mod tests {
 
     #[test]
     fn one_tunnel_alone_tries_it_again_after_each_pause() {
-        let mut restraint = Lockout::default();
+        let mut lockout = Lockout::default();
         let mut now = Instant::now();
-        assert_eq!(restraint.permission(now), Permission::First);
-        assert_eq!(restraint.permission(now), Permission::Granted);
+        assert_eq!(lockout.permission(now), Permission::Sole);
+        assert_eq!(lockout.permission(now), Permission::Granted);
         for minutes in &[5, 10, 20, 40, 60, 60] {
-            restraint.refused(now);
-            restraint.refused(now);
+            lockout.refused(now);
+            lockout.refused(now);
             let pause = Duration::from_secs(minutes * 60);
             let left = Duration::from_secs(1);
-            assert_eq!(restraint.permission(now), Permission::Withheld(pause));
+            assert_eq!(lockout.permission(now), Permission::Withheld(pause));
             now += pause;
             let withheld = Permission::Withheld(left);
-            assert_eq!(restraint.permission(now - left), withheld);
-            assert_eq!(restraint.permission(now), Permission::Once);
-            assert!(matches!(restraint.permission(now), Permission::Withheld(_)));
+            assert_eq!(lockout.permission(now - left), withheld);
+            assert_eq!(lockout.permission(now), Permission::Sole);
+            assert!(matches!(lockout.permission(now), Permission::Withheld(_)));
         }
-        restraint.accepted();
-        assert_eq!(restraint.permission(now), Permission::Granted);
+        lockout.accepted();
+        assert_eq!(lockout.permission(now), Permission::Granted);
     }
 
-    /// A directory that fails once stopped every tunnel for five minutes.
+    /// Regression: a directory that failed once stopped every tunnel for five minutes.
     #[test]
     fn a_password_that_was_accepted_before_is_tried_again_soon_and_then_as_rarely() {
-        let mut restraint = Lockout::default();
+        let mut lockout = Lockout::default();
         let mut now = Instant::now();
-        restraint.accepted();
+        lockout.accepted();
         for seconds in &[30, 300, 600] {
-            restraint.refused(now);
+            lockout.refused(now);
             let pause = Duration::from_secs(*seconds);
-            assert_eq!(restraint.permission(now), Permission::Withheld(pause));
+            assert_eq!(lockout.permission(now), Permission::Withheld(pause));
             now += pause;
-            assert_eq!(restraint.permission(now), Permission::Once);
+            assert_eq!(lockout.permission(now), Permission::Sole);
         }
     }
 
-    /// Each try without a verdict doubled the pause.
+    /// Regression: each try without a reply doubled the pause.
     #[test]
-    fn a_try_without_a_verdict_prolongs_nothing() {
-        let mut restraint = Lockout::default();
+    fn a_try_without_a_reply_prolongs_nothing() {
+        let mut lockout = Lockout::default();
         let mut now = Instant::now();
-        restraint.refused(now);
+        lockout.refused(now);
         for _ in 0..3 {
             now += SHORTEST;
-            assert_eq!(restraint.permission(now), Permission::Once);
-            restraint.given_up();
-            assert_eq!(restraint.permission(now), Permission::Withheld(SHORTEST));
+            assert_eq!(lockout.permission(now), Permission::Sole);
+            lockout.given_up();
+            assert_eq!(lockout.permission(now), Permission::Withheld(SHORTEST));
         }
     }
 
     #[test]
-    fn others_wait_for_the_first_verdict() {
-        let told = Arc::new(AtomicUsize::new(0));
-        let tell = || -> Tell {
-            let told = told.clone();
+    fn others_wait_for_the_first_reply() {
+        let woken = Arc::new(AtomicUsize::new(0));
+        let wake = || -> Wake {
+            let woken = woken.clone();
             Box::new(move || {
-                told.fetch_add(1, Ordering::Relaxed);
+                woken.fetch_add(1, Ordering::Relaxed);
             })
         };
-        let tell_all = |all: Vec<Tell>| all.into_iter().for_each(|tell| tell());
+        let wake_all = |all: Vec<Wake>| all.into_iter().for_each(|wake| wake());
         let now = Instant::now();
-        let mut restraint = Lockout::default();
-        assert!(restraint.is_clear(tell), "nobody has sent it");
-        assert_eq!(restraint.permission(now), Permission::First);
-        assert!(!restraint.is_clear(tell) && !restraint.is_clear(tell));
-        tell_all(restraint.given_up());
-        assert_eq!(told.load(Ordering::Relaxed), 2);
-        assert!(restraint.is_clear(tell));
-        assert_eq!(restraint.permission(now), Permission::First);
-        assert!(!restraint.is_clear(tell));
-        tell_all(restraint.refused(now));
-        assert_eq!(told.load(Ordering::Relaxed), 3);
-        assert!(restraint.is_clear(tell));
-        assert!(matches!(restraint.permission(now), Permission::Withheld(_)));
-        tell_all(restraint.given_up());
-        tell_all(restraint.accepted());
-        assert!(restraint.is_clear(tell));
-        assert_eq!(restraint.permission(now), Permission::Granted);
+        let mut lockout = Lockout::default();
+        assert!(lockout.is_clear(wake), "no tunnel has sent it");
+        assert_eq!(lockout.permission(now), Permission::Sole);
+        assert!(!lockout.is_clear(wake) && !lockout.is_clear(wake));
+        wake_all(lockout.given_up());
+        assert_eq!(woken.load(Ordering::Relaxed), 2);
+        assert!(lockout.is_clear(wake));
+        assert_eq!(lockout.permission(now), Permission::Sole);
+        assert!(!lockout.is_clear(wake));
+        wake_all(lockout.refused(now));
+        assert_eq!(woken.load(Ordering::Relaxed), 3);
+        assert!(lockout.is_clear(wake));
+        assert!(matches!(lockout.permission(now), Permission::Withheld(_)));
+        wake_all(lockout.given_up());
+        wake_all(lockout.accepted());
+        assert!(lockout.is_clear(wake));
+        assert_eq!(lockout.permission(now), Permission::Granted);
     }
 }

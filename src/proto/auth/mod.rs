@@ -1,8 +1,10 @@
-//! Who we are to a proxy, in the schemes that it may ask for; and, for Basic, the other way round.
+//! Authentication with a proxy, in the schemes that it may require, and of clients, with Basic.
 //!
-//! [`Challenge`] is what a proxy asks, [`basic`](fn@basic), `digest` and `ntlm` are answers to it, and
-//! [`AuthCache`] chooses among them: it holds the credentials for one proxy and what was learnt of
-//! its wishes, for all tunnels through it. A `Authenticator` is one tunnel's part of that.
+//! Holds the schemes ([`basic`](fn@basic), `digest`, `ntlm`), what a proxy requires ([`Challenge`]),
+//! the credentials for one proxy ([`AuthCache`]) and when a password may be sent (`lockout`). Must not
+//! hold anything that reads, writes or waits, nor credentials' files, which are `config`'s and `cli`'s.
+//! `negotiation` and `socks` use it through `Authenticator` and `Clearance`, one for each tunnel;
+//! `upstream` and `inbound` use what is public.
 
 mod authenticator;
 mod basic;
@@ -22,15 +24,15 @@ pub(super) use self::authenticator::{Answer, Authenticator};
 pub(super) use self::cache::Clearance;
 pub(super) use self::challenge::parameter;
 
-/// Whether a guess is right. Takes the same time for every wrong one of the same length.
+/// Returns whether a guess is right, in the same time for every wrong one of the same length.
 ///
-/// A function in the compiled program, too: tests/torture/secrets.rs counts its instructions.
+/// It is a function in the compiled program, too: tests/torture/secrets.rs counts its instructions.
 #[inline(never)]
 pub(super) fn is_same(guess: &[u8], right: &[u8]) -> bool {
     guess.ct_eq(right).into()
 }
 
-/// Fills `bytes` from the operating system's randomness, if it has any to give.
+/// Fills `bytes` from the operating system's source of randomness; `None` if it has none.
 fn random(bytes: &mut [u8]) -> Option<()> {
     getrandom::getrandom(bytes).ok()
 }

@@ -1,4 +1,4 @@
-//! The talk with an HTTP proxy: requests with CONNECT, replies and challenges.
+//! Negotiation with an HTTP proxy: CONNECT requests, replies and challenges (RFC 9110 §9.3.6, §11.7).
 
 use std::fmt;
 use std::mem;
@@ -6,56 +6,57 @@ use std::mem;
 use super::super::auth::{Answer, AuthCache, Authenticator};
 use super::super::http::body::Skip;
 use super::super::http::response::INTERIM_LIMIT;
-use super::super::refusal::Attempt;
+use super::super::refusal::AuthFailure;
 use super::super::HEAD_LIMIT;
 use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, StatusClass};
 use super::NegotiationStep;
 use crate::config::Scheme;
 
-/// Asks a proxy for a tunnel, with as many requests as it takes to say who we are.
+/// Negotiation with an HTTP proxy, in as many requests as the authentication takes.
 ///
 /// ```text
-///   begin ──▶ awaiting ──2xx──▶ Granted, with what came behind the head
+///   begin ──▶ awaiting ──2xx──▶ Granted, with the bytes after the head
 ///               │  ▲ ▲
 ///               │  │ └──1xx, a few times
 ///               │  └───Send── skipping the challenge's body
 ///               │               ▲
-///               ├──407 that can be answered ──▶ Redial, when the connection isn't kept
+///               ├──407 that can be answered ──▶ Redial, unless the connection is kept
 ///               └── any other status ──▶ Refused
 /// ```
 ///
-/// The number of requests has a limit.
+/// The number of requests is bounded by [`Authenticator`], that of interim replies by
+/// [`INTERIM_LIMIT`].
 pub(super) struct Http {
     request: Request,
-    dialogue: Option<Authenticator>,
+    authenticator: Option<Authenticator>,
     head: HeadReader,
-    /// The body of a challenge whose answer goes out next.
+    /// The body of a challenge whose answer is sent next.
     skipping: Option<Skip>,
     interim: u8,
     /// The request wasn't the first on its connection, which may have been about to close.
     is_reused: bool,
-    /// The request means nothing on another connection.
+    /// The credentials of the request are valid on this connection only.
     is_bound: bool,
-    /// Its credentials have gone out: on another connection they are made anew.
+    /// The credentials of the request were sent: on another connection they are made anew.
     is_sent: bool,
 }
 
 impl fmt::Debug for Http {
-    /// Where it stands, not what it sends: the request may hold our credentials.
+    /// Leaves out the request, which may hold credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Http")
             .field("target", self.request.target())
-            .field("dialogue", &self.dialogue)
+            .field("authenticator", &self.authenticator)
             .finish()
     }
 }
 
 impl From<Request> for Http {
-    /// Takes the first answer, whatever it is.
+    /// Sends the request without credentials and takes the first final reply.
     fn from(request: Request) -> Http {
         Http {
             request,
-            dialogue: None,
+            authenticator: None,
             head: HeadReader::new(HEAD_LIMIT),
             skipping: None,
             interim: 0,
@@ -67,18 +68,18 @@ impl From<Request> for Http {
 }
 
 impl Http {
-    /// Will send `request`, and say who we are as the proxy wants it.
-    pub(super) fn new(request: Request, identity: AuthCache) -> Http {
-        let mut dialogue = Authenticator::new(identity);
+    /// Sends `request` and authenticates as the proxy requires.
+    pub(super) fn new(request: Request, auth: AuthCache) -> Http {
+        let mut authenticator = Authenticator::new(auth);
         let mut http = Http::from(request);
-        if let Some(value) = dialogue.begin(http.request.target()) {
+        if let Some(value) = authenticator.begin(http.request.target()) {
             http.request.authorize(value);
         }
-        http.dialogue = Some(dialogue);
+        http.authenticator = Some(authenticator);
         http
     }
 
-    /// What is sent first on a new connection.
+    /// As [`Negotiation::begin`](super::Negotiation::begin).
     pub(super) fn begin(&mut self) -> Vec<u8> {
         self.head = HeadReader::new(HEAD_LIMIT);
         self.skipping = None;
@@ -88,20 +89,16 @@ impl Http {
 
     fn encode(&mut self) -> Vec<u8> {
         if mem::replace(&mut self.is_sent, true) {
-            let dialogue = self.dialogue.as_mut();
+            let authenticator = self.authenticator.as_mut();
             let target = self.request.target();
-            if let Some(value) = dialogue.and_then(|dialogue| dialogue.again(target)) {
+            if let Some(value) = authenticator.and_then(|it| it.again(target)) {
                 self.request.authorize(value);
             }
         }
         self.request.encode()
     }
 
-    /// Takes a further piece of what the proxy says.
-    ///
-    /// # Errors
-    ///
-    /// When that isn't a reply. No byte of the connection can be trusted any more.
+    /// As [`Negotiation::feed`](super::Negotiation::feed).
     pub(super) fn feed(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         if self.skipping.is_some() {
             return self.skip(piece);
@@ -110,7 +107,9 @@ impl Http {
         while let Some(response) = decoded {
             match response.status_class()? {
                 StatusClass::Granted => {
-                    self.accepted(response.next_nonce);
+                    if let Some(authenticator) = &mut self.authenticator {
+                        authenticator.accepted(response.next_nonce);
+                    }
                     return Ok(NegotiationStep::Granted(self.take_rest()));
                 }
                 StatusClass::Refused => return self.refused(response),
@@ -124,15 +123,15 @@ impl Http {
         Ok(NegotiationStep::Read)
     }
 
-    /// How the request that goes next, or went last, says who we are; `None` once it was taken.
-    pub fn scheme(&self) -> Option<Scheme> {
-        self.dialogue.as_ref()?.scheme()
+    /// Returns the scheme of the next or the last request; `None` once the proxy has accepted it.
+    pub(super) fn scheme(&self) -> Option<Scheme> {
+        self.authenticator.as_ref()?.scheme()
     }
 
-    /// Whether the end of the connection is a reason to connect anew rather than to give up.
+    /// Returns whether to connect anew after the end of the connection.
     ///
-    /// A proxy that keeps connections may close one at any time, and one that doesn't may fail to
-    /// say so: when it leaves between its challenge and our answer, it has not said no.
+    /// A proxy may close a kept connection at any time, and may close another without having said
+    /// so: an end between its challenge and its reply to the answer isn't a refusal.
     pub(super) fn may_redial(&self) -> bool {
         let is_between = self.skipping.is_some() || self.is_reused && self.head.is_empty();
         is_between && !self.is_bound
@@ -142,21 +141,21 @@ impl Http {
         let rest = self.take_rest();
         let answer = match response.status {
             407 => self.answer(&response),
-            401 => Err(match &mut self.dialogue {
-                Some(dialogue) => dialogue.refused_without_challenge(),
-                None => Attempt::Nameless,
+            401 => Err(match &mut self.authenticator {
+                Some(authenticator) => authenticator.refused_without_challenge(),
+                None => AuthFailure::NoCredentials,
             }),
             _ => {
-                if let Some(dialogue) = &mut self.dialogue {
-                    dialogue.refused_otherwise();
+                if let Some(authenticator) = &mut self.authenticator {
+                    authenticator.refused_otherwise();
                 }
-                Err(Attempt::Nameless)
+                Err(AuthFailure::NoCredentials)
             }
         };
         let body = match (answer, response.framing) {
-            (Err(attempt), _) => return Ok(refusal(response, &rest, attempt)),
+            (Err(failure), _) => return Ok(refusal(response, &rest, failure)),
             (Ok(answer), None) if answer.is_bound => {
-                return Ok(refusal(response, &rest, Attempt::Closed))
+                return Ok(refusal(response, &rest, AuthFailure::Closed))
             }
             (Ok(answer), framing) => {
                 self.request.authorize(answer.value);
@@ -172,8 +171,8 @@ impl Http {
         self.skip(&rest)
     }
 
-    /// Passes over the body of a challenge. The answer goes to the same connection if nothing
-    /// stands behind that body: nobody was asked for more yet.
+    /// Skips the body of a challenge. The answer is sent on the same connection unless bytes follow
+    /// that body: no request has been sent that they could reply to.
     fn skip(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         let behind = match &mut self.skipping {
             Some(body) => body.skip(piece),
@@ -191,15 +190,10 @@ impl Http {
         }
     }
 
-    fn answer(&mut self, response: &Response) -> Result<Answer, Attempt> {
-        let dialogue = self.dialogue.as_mut().ok_or(Attempt::Nameless)?;
-        dialogue.answer(&response.challenges, self.request.target())
-    }
-
-    fn accepted(&mut self, next_nonce: Option<String>) {
-        if let Some(dialogue) = &mut self.dialogue {
-            dialogue.accepted(next_nonce);
-        }
+    fn answer(&mut self, response: &Response) -> Result<Answer, AuthFailure> {
+        let authenticator = self.authenticator.as_mut();
+        let authenticator = authenticator.ok_or(AuthFailure::NoCredentials)?;
+        authenticator.answer(&response.challenges, self.request.target())
     }
 
     fn take_rest(&mut self) -> Vec<u8> {
@@ -207,7 +201,7 @@ impl Http {
     }
 }
 
-fn refusal(response: Response, body: &[u8], attempt: Attempt) -> NegotiationStep {
-    let refusal = HttpRefusal::new(response, body).after(attempt);
+fn refusal(response: Response, body: &[u8], failure: AuthFailure) -> NegotiationStep {
+    let refusal = HttpRefusal::new(response, body).after(failure);
     NegotiationStep::Refused(Box::new(Refusal::Http(refusal)))
 }

@@ -1,4 +1,8 @@
-//! A tunnel's part of the talk with one proxy: what is sent, and what a reply makes of it.
+//! Negotiation of a tunnel with one proxy: what is sent, and what a reply means.
+//!
+//! Holds the common interface of the protocols ([`Negotiation`]) and the one of HTTP; those of SOCKS
+//! are in `socks/client`. Must not hold anything that reads, writes or waits. `upstream` makes
+//! negotiations; `engine`, `observe::diagnose` and the rungs of `compat/` run them.
 
 mod http;
 
@@ -11,16 +15,16 @@ use super::auth::AuthCache;
 use super::{Malformed, Refusal, Request, Socks4, Socks5};
 use crate::config::Scheme;
 
-/// Asks a proxy for a tunnel, in the protocol that it speaks, with as many messages as it takes to
-/// say who we are.
+/// Negotiation of a tunnel with one proxy, in the protocol that the proxy speaks and in as many
+/// messages as the authentication takes.
 ///
-/// It neither reads nor writes: who drives it sends what [`begin`](Negotiation::begin) returns,
-/// feeds it what comes, and does what the [`NegotiationStep`] says. It outlives the connection when the
-/// proxy wants another one. The number of messages has a limit; time is for the driver to limit.
+/// It neither reads nor writes: the caller sends what [`begin`](Negotiation::begin) returns, feeds it
+/// what the proxy sends, and does what each [`NegotiationStep`] says. It outlives the connection if
+/// the proxy requires another one. The number of messages is bounded; the caller bounds the time.
 #[derive(Debug)]
 pub struct Negotiation {
     exchange: Exchange,
-    /// Where to note that the proxy has said something.
+    /// Set with the first byte from the proxy.
     has_spoken: Option<Arc<AtomicBool>>,
 }
 
@@ -31,28 +35,28 @@ enum Exchange {
     Socks4(Socks4),
 }
 
-/// What to do next.
+/// The next step of the caller.
 pub enum NegotiationStep {
     /// Read on, and feed what comes.
     Read,
-    /// Write this to the same connection, then read on.
+    /// Write these bytes to the same connection, then read on.
     Send(Vec<u8>),
     /// Connect anew, and begin again.
     Redial,
-    /// The tunnel stands; these are the first bytes of the destination.
+    /// The tunnel is open; these are the first bytes of the destination.
     Granted(Vec<u8>),
-    /// There won't be one.
+    /// The proxy opens no tunnel.
     Refused(Box<Refusal>),
 }
 
-/// How it is said who we are.
+/// The method by which ptunnel authenticates with a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthMethod {
-    /// In a field of the request.
+    /// `Proxy-Authorization` in an HTTP request (RFC 9110 §11.7.2).
     Scheme(Scheme),
-    /// In a message of its own (RFC 1929).
+    /// A SOCKS5 message with username and password (RFC 1929).
     Login,
-    /// In the one message of SOCKS4.
+    /// The user id in a SOCKS4 request.
     UserId,
 }
 
@@ -66,12 +70,12 @@ impl fmt::Display for AuthMethod {
     }
 }
 
-/// What came of one connection.
+/// The outcome of a negotiation on one connection.
 #[derive(Debug)]
 pub enum Outcome<S> {
-    /// The tunnel, and the stream that it is.
+    /// The tunnel, a stream to the destination.
     Granted(S),
-    /// The proxy must be asked again, on a new connection.
+    /// The negotiation goes on, on a new connection.
     Redial(Box<Negotiation>),
 }
 
@@ -85,7 +89,7 @@ impl From<Exchange> for Negotiation {
 }
 
 impl From<Request> for Negotiation {
-    /// Takes the first answer, whatever it is.
+    /// Sends the request without credentials and takes the first final reply.
     fn from(request: Request) -> Negotiation {
         Exchange::Http(request.into()).into()
     }
@@ -104,20 +108,20 @@ impl From<Socks4> for Negotiation {
 }
 
 impl Negotiation {
-    /// Will send `request`, and say who we are as the proxy wants it.
-    pub fn new(request: Request, identity: AuthCache) -> Negotiation {
-        Exchange::Http(Http::new(request, identity)).into()
+    /// Sends `request` to an HTTP proxy and authenticates as the proxy requires.
+    pub fn new(request: Request, auth: AuthCache) -> Negotiation {
+        Exchange::Http(Http::new(request, auth)).into()
     }
 
-    /// Notes there as soon as the proxy has said anything.
-    pub(crate) fn noting(self, has_spoken: Arc<AtomicBool>) -> Negotiation {
+    /// Sets `has_spoken` as soon as the proxy has sent anything.
+    pub(crate) fn with_has_spoken(self, has_spoken: Arc<AtomicBool>) -> Negotiation {
         Negotiation {
             has_spoken: Some(has_spoken),
             ..self
         }
     }
 
-    /// What is sent first on a new connection.
+    /// Returns the bytes that are sent first on a new connection.
     pub fn begin(&mut self) -> Vec<u8> {
         match &mut self.exchange {
             Exchange::Http(http) => http.begin(),
@@ -126,11 +130,12 @@ impl Negotiation {
         }
     }
 
-    /// Takes a further piece of what the proxy says.
+    /// Takes bytes that the proxy has sent, in pieces of any size.
     ///
     /// # Errors
     ///
-    /// When that isn't a reply. No byte of the connection can be trusted any more.
+    /// [`Malformed`] if they aren't a reply of the protocol, or exceed one of its limits. The
+    /// connection is of no further use.
     pub fn feed(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         if let Some(has_spoken) = self.has_spoken.take() {
             has_spoken.store(true, Ordering::Relaxed);
@@ -142,8 +147,8 @@ impl Negotiation {
         }
     }
 
-    /// How the message that goes next, or went last, says who we are; `None` where it doesn't, and
-    /// once it was taken.
+    /// Returns the authentication in the next or the last message; `None` if there is none, or once
+    /// the proxy has accepted it.
     pub fn auth_method(&self) -> Option<AuthMethod> {
         match &self.exchange {
             Exchange::Http(http) => http.scheme().map(AuthMethod::Scheme),
@@ -152,7 +157,7 @@ impl Negotiation {
         }
     }
 
-    /// Whether the end of the connection is a reason to connect anew rather than to give up.
+    /// Returns whether to connect anew after the end of the connection, rather than to fail.
     pub fn may_redial(&self) -> bool {
         match &self.exchange {
             Exchange::Http(http) => http.may_redial(),

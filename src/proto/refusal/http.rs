@@ -1,4 +1,4 @@
-//! An HTTP proxy that says no: its status, its reason, what it offers instead.
+//! Refusals by an HTTP proxy: its status, its reason, the schemes that it offers.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,59 +8,60 @@ use super::{squid, Hint, Withheld};
 use crate::config::Scheme;
 use crate::text::escape::{excerpt, Escaped};
 
-/// A reply that isn't a tunnel, as far as a message needs it.
+/// A final response other than 2xx to CONNECT.
 ///
-/// Displays as `403 Forbidden (destination not allowed here)`, everything escaped.
+/// Displays as `403 Forbidden (destination not allowed here)`. Text from the proxy is escaped and
+/// shortened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRefusal {
     response: Response,
     excerpt: String,
-    attempt: Attempt,
+    failure: AuthFailure,
 }
 
-/// What was made of a proxy's challenge before it was taken for a no.
+/// Why ptunnel didn't answer a proxy's challenge, or not again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::proto) enum Attempt {
-    /// There are no credentials for this proxy.
-    Nameless,
-    /// The answer in this scheme was refused.
-    Tried(Scheme),
-    /// The password isn't sent for so much longer, since the proxy refused it before.
+pub(in crate::proto) enum AuthFailure {
+    /// There are no credentials for the proxy, or the refusal isn't about them.
+    NoCredentials,
+    /// The proxy refused the answer in this scheme.
+    Refused(Scheme),
+    /// The password isn't sent for so much longer, because the proxy refused it before.
     Withheld(Duration),
-    /// Each answer with Digest was called stale.
+    /// The proxy called each Digest answer stale.
     Stale,
-    /// None of its schemes is among those that may be answered.
-    Restricted,
-    /// None of them is known, or not of this kind.
-    Unable,
-    /// It was begun with NTLM, and said nothing that could be answered.
-    Unchallenged,
-    /// It closes a connection on which there was more to say.
+    /// The user allows none of the schemes that the proxy offers.
+    NotAllowed,
+    /// ptunnel supports none of the schemes, or not their parameters.
+    Unsupported,
+    /// The proxy replied to NTLM's first message without a valid challenge.
+    NtlmStopped,
+    /// The proxy closes the connection, on which NTLM would have to go on.
     Closed,
 }
 
 impl HttpRefusal {
-    /// Keeps a short piece of `body`: as much of it as came with the head, or a part of that.
+    /// Keeps an excerpt of `body`, of which only what came with the head is needed.
     pub fn new(response: Response, body: &[u8]) -> HttpRefusal {
         HttpRefusal {
             response,
             excerpt: summary(&String::from_utf8_lossy(body)),
-            attempt: Attempt::Nameless,
+            failure: AuthFailure::NoCredentials,
         }
     }
 
-    /// Says what had been tried.
-    pub(in crate::proto) fn after(mut self, attempt: Attempt) -> HttpRefusal {
-        self.attempt = attempt;
+    /// Adds why the challenge wasn't answered.
+    pub(in crate::proto) fn after(mut self, failure: AuthFailure) -> HttpRefusal {
+        self.failure = failure;
         self
     }
 
-    /// The status code.
+    /// Returns the status code.
     pub fn status(&self) -> u16 {
         self.response.status
     }
 
-    /// The authentication schemes that the proxy offers, each once, in its order.
+    /// Returns the authentication schemes that the proxy offers, each once, in its order.
     pub fn schemes(&self) -> Vec<&str> {
         let mut schemes: Vec<&str> = Vec::new();
         for challenge in &self.response.challenges {
@@ -75,12 +76,13 @@ impl HttpRefusal {
         schemes
     }
 
-    /// Whether it is about who we are (407), so that other credentials may help.
+    /// Returns whether it is about credentials (407), so that others may help.
     pub fn wants_credentials(&self) -> bool {
         self.response.wants_credentials()
     }
 
-    /// Whether it is a web server's way to ask for credentials, which some proxies have, too.
+    /// Returns whether the status is a web server's for missing credentials, which some proxies send
+    /// as well.
     fn is_401(&self) -> bool {
         self.response.status == 401
     }
@@ -89,20 +91,20 @@ impl HttpRefusal {
         self.wants_credentials() || self.is_401()
     }
 
-    /// What to do about it, where that is for our user to say.
+    /// Returns what the user can do about it, if it is about credentials.
     pub fn hint(&self) -> Option<Hint> {
-        match self.attempt {
+        match self.failure {
             _ if !self.is_about_credentials() => None,
-            Attempt::Tried(_) | Attempt::Withheld(_) => Some(Hint::Check),
-            Attempt::Nameless if self.is_answerable() => Some(Hint::Give),
+            AuthFailure::Refused(_) | AuthFailure::Withheld(_) => Some(Hint::Check),
+            AuthFailure::NoCredentials if self.is_answerable() => Some(Hint::Give),
             _ => None,
         }
     }
 
-    /// The scheme to try alone: Basic was refused, and the proxy offers a stronger one as well, which
-    /// wasn't tried, since a second wrong answer would count towards a locked account.
+    /// Returns a scheme to allow alone: the proxy refused Basic and offers a stronger one as well,
+    /// which wasn't tried because a second wrong answer would count towards a locked account.
     pub(crate) fn other_scheme(&self) -> Option<Scheme> {
-        if self.attempt != Attempt::Tried(Scheme::Basic) {
+        if self.failure != AuthFailure::Refused(Scheme::Basic) {
             return None;
         }
         let is_offered = |scheme: &Scheme| {
@@ -113,13 +115,13 @@ impl HttpRefusal {
         stronger.find(is_offered)
     }
 
-    /// Whether one of the schemes is known, if any is named.
+    /// Returns whether ptunnel supports one of the schemes, or the proxy names none.
     fn is_answerable(&self) -> bool {
         let mut challenges = self.response.challenges.iter();
         challenges.len() == 0 || challenges.any(|challenge| challenge.known().is_some())
     }
 
-    /// Whether the page's title is the status line once more.
+    /// Returns whether the page's title repeats the status line.
     fn repeats_itself(&self) -> bool {
         let reason = words(&self.response.reason);
         let line = format!("{} {}", self.response.status, reason);
@@ -127,13 +129,13 @@ impl HttpRefusal {
         is_it(&line) || is_it(&reason)
     }
 
-    /// tinyproxy says so of a destination out of reach, and on its page that it was a web server.
+    /// Returns whether tinyproxy can't reach the destination. Its page calls that a web server.
     fn is_of_tinyproxy(&self) -> bool {
         let reason = &self.response.reason[..];
         self.response.status == 500 && reason.eq_ignore_ascii_case(b"Unable to connect")
     }
 
-    /// What the proxy offers, what was tried, and why it went no further.
+    /// Writes what the proxy offers, what was tried, and why no further attempt was made.
     fn write_offer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let schemes = self.schemes();
         if self.is_401() {
@@ -143,21 +145,21 @@ impl HttpRefusal {
         } else {
             write!(f, "; it offers {}", schemes.join(", "))?;
         }
-        match self.attempt {
-            Attempt::Withheld(left) => write!(f, "; {}", Withheld(left)),
-            Attempt::Stale => f.write_str(
+        match self.failure {
+            AuthFailure::Withheld(left) => write!(f, "; {}", Withheld(left)),
+            AuthFailure::Stale => f.write_str(
                 "; Digest was tried, and it calls every answer stale: the proxy's log may say why",
             ),
-            Attempt::Tried(scheme) => write!(f, "; {} was tried", scheme),
-            Attempt::Restricted => f.write_str(": --proxy-auth allows none of these"),
-            Attempt::Unchallenged => f.write_str(
+            AuthFailure::Refused(scheme) => write!(f, "; {} was tried", scheme),
+            AuthFailure::NotAllowed => f.write_str(": --proxy-auth allows none of these"),
+            AuthFailure::NtlmStopped => f.write_str(
                 "; NTLM was begun, and it didn't go on: the proxy's log may say why",
             ),
-            Attempt::Closed => f.write_str(
+            AuthFailure::Closed => f.write_str(
                 " and closes the connection, which NTLM needs: try another scheme with --proxy-auth",
             ),
-            Attempt::Nameless if self.is_answerable() => Ok(()),
-            Attempt::Nameless | Attempt::Unable => {
+            AuthFailure::NoCredentials if self.is_answerable() => Ok(()),
+            AuthFailure::NoCredentials | AuthFailure::Unsupported => {
                 f.write_str(": only Basic, Digest (MD5, SHA-256) and NTLM are supported")
             }
         }
@@ -177,7 +179,7 @@ impl fmt::Display for HttpRefusal {
             write!(f, "; it leads to {}", Escaped(words(location).as_bytes()))?;
         }
         if let Some(squid_error) = &self.response.squid_error {
-            return write!(f, "; {}", squid::Reason(squid_error));
+            return write!(f, "; {}", squid::SquidError(squid_error));
         }
         if self.is_of_tinyproxy() {
             return f.write_str("; it can't connect to the destination, or resolve its name");
@@ -189,12 +191,12 @@ impl fmt::Display for HttpRefusal {
     }
 }
 
-/// As much of it as is shown.
+/// Returns an excerpt without credentials.
 fn words(text: &[u8]) -> String {
     excerpt(&without_credentials(&String::from_utf8_lossy(text)))
 }
 
-/// The first words of a text, or the title of a page.
+/// Returns an excerpt of a text, or of the title of an HTML page.
 fn summary(body: &str) -> String {
     let is_page = body.trim_start().starts_with('<');
     let text = if is_page {
@@ -205,8 +207,8 @@ fn summary(body: &str) -> String {
     excerpt(&without_credentials(text))
 }
 
-/// A proxy that repeats our request, for us to see what was wrong with it, repeats the password,
-/// or what it could be guessed from: the word behind the scheme, and those that a comma joins to it.
+/// Hides credentials: a proxy may repeat the request in its page. They are the word after the scheme,
+/// and those that a comma joins to it.
 fn without_credentials(text: &str) -> String {
     const NAME: &str = "authorization:";
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_the_proxys_own_reason() {
+    fn shows_the_proxys_reason() {
         assert_eq!(shown(502, "Bad Gateway", &[], ""), "502 Bad Gateway");
         assert_eq!(shown(503, "", &[], "no\r\n  route\n"), "503 (no route)");
         let page = "<!DOCTYPE html>\n<html><head><TITLE>Not\n allowed</TITLE></head>";
@@ -264,13 +266,13 @@ mod tests {
         assert_eq!(long.chars().filter(|c| *c == 'é').count(), 120);
     }
 
-    /// `400 Bad Request (400 Bad Request)`.
+    /// Regression: `400 Bad Request (400 Bad Request)`.
     #[test]
     fn a_title_that_repeats_the_status_line_is_left_out() {
         for title in &["400 Bad Request", "Bad request", " 400  BAD\nRequest "] {
             let page = format!("<html><title>{}</title></html>", title);
-            let told = shown(400, "Bad Request", &[], &page);
-            assert_eq!(told, "400 Bad Request", "{}", title);
+            let text = shown(400, "Bad Request", &[], &page);
+            assert_eq!(text, "400 Bad Request", "{}", title);
         }
         let page = "<title>400 The plain HTTP request was sent to HTTPS port</title>";
         assert!(shown(400, "Bad Request", &[], page).contains("HTTPS port"));
@@ -278,7 +280,7 @@ mod tests {
 
     #[test]
     fn tells_squids_and_tinyproxys_reason_in_place_of_their_page() {
-        let told = |squid_error: &str| {
+        let text = |squid_error: &str| {
             let page = "<title>ERROR: The requested URL could not be retrieved</title>";
             let mut refusal = refusal(503, "Service Unavailable", &[], page);
             refusal.response.squid_error = Some(squid_error.as_bytes().to_vec());
@@ -287,14 +289,14 @@ mod tests {
             text
         };
         assert_eq!(
-            told("ERR_CONNECT_FAIL 111"),
+            text("ERR_CONNECT_FAIL 111"),
             "503 Service Unavailable; it can't connect to the destination: Connection refused \
              (squid's ERR_CONNECT_FAIL 111)"
         );
-        assert!(told("ERR_DNS_FAIL 0").contains("it can't resolve the destination's name (squid's"));
-        assert!(told("ERR_ACCESS_DENIED 0").contains("its rules forbid it (squid's"));
-        assert!(told("ERR_NEW\x1b[2J x").ends_with("; squid's ERR_NEW\\x1b[2J x"));
-        assert!(told(&"x".repeat(5000)).len() < 300);
+        assert!(text("ERR_DNS_FAIL 0").contains("it can't resolve the destination's name (squid's"));
+        assert!(text("ERR_ACCESS_DENIED 0").contains("its rules forbid it (squid's"));
+        assert!(text("ERR_NEW\x1b[2J x").ends_with("; squid's ERR_NEW\\x1b[2J x"));
+        assert!(text(&"x".repeat(5000)).len() < 300);
         let page = "<title>500 Unable to connect</title>";
         assert_eq!(
             shown(500, "Unable to connect", &[], page),
@@ -303,12 +305,12 @@ mod tests {
     }
 
     #[test]
-    fn shows_nothing_that_a_terminal_would_obey() {
+    fn escapes_control_characters() {
         let text = shown(403, "a\x1b[31m", &[], "b\x07\x1b]0;c");
         assert_eq!(text, "403 a\\x1b[31m (b\\x07\\x1b]0;c)");
     }
 
-    /// The piece of its body that was shown could hold the credential.
+    /// Regression: the excerpt of the body could hold the credentials.
     #[test]
     fn shows_no_credential_that_the_proxy_repeats() {
         let head = "CONNECT a:1 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\nA: b\r\n";
@@ -327,9 +329,9 @@ mod tests {
         );
     }
 
-    /// The address of a network's login page was dropped.
+    /// Regression: the address of a network's login page was dropped.
     #[test]
-    fn shows_where_it_leads() {
+    fn shows_the_location() {
         let mut portal = refusal(302, "Found", &[], "<title>Log in</title>");
         portal.response.location = Some(b"http://portal.example/?a=b\x1b[2J".to_vec());
         assert_eq!(
@@ -342,24 +344,24 @@ mod tests {
 
     #[test]
     fn says_what_would_help_with_a_407() {
-        let nameless = refusal(407, "Auth", &["Negotiate", "basic"], "<html>");
-        assert_eq!(nameless.to_string(), "407 Auth; it offers Negotiate, basic");
-        assert_eq!(nameless.hint(), Some(Hint::Give));
+        let missing = refusal(407, "Auth", &["Negotiate", "basic"], "<html>");
+        assert_eq!(missing.to_string(), "407 Auth; it offers Negotiate, basic");
+        assert_eq!(missing.hint(), Some(Hint::Give));
         let other = shown(407, "Auth", &["Bearer"], "");
         assert_eq!(
             other,
             "407 Auth; it offers Bearer: only Basic, Digest (MD5, SHA-256) and NTLM are supported"
         );
         assert_eq!(shown(407, "", &[], ""), "407; it names no scheme");
-        let after = |attempt| {
-            let refusal = refusal(407, "", &["NTLM, Basic, ntlm"], "").after(attempt);
+        let after = |failure| {
+            let refusal = refusal(407, "", &["NTLM, Basic, ntlm"], "").after(failure);
             (refusal.to_string(), refusal.hint())
         };
-        let (told, hint) = after(Attempt::Tried(Scheme::Ntlm));
-        assert_eq!(told, "407; it offers NTLM, Basic; NTLM was tried");
+        let (text, hint) = after(AuthFailure::Refused(Scheme::Ntlm));
+        assert_eq!(text, "407; it offers NTLM, Basic; NTLM was tried");
         assert_eq!(hint, Some(Hint::Check));
-        let (told, hint) = after(Attempt::Restricted);
+        let (text, hint) = after(AuthFailure::NotAllowed);
         let restricted = "407; it offers NTLM, Basic: --proxy-auth allows none of these";
-        assert_eq!((told.as_str(), hint), (restricted, None));
+        assert_eq!((text.as_str(), hint), (restricted, None));
     }
 }

@@ -1,4 +1,8 @@
-//! A proxy that says no, in whichever protocol.
+//! Refusals: why a proxy opens no tunnel, as error messages and SOCKS or HTTP replies need it.
+//!
+//! Holds the refusals of HTTP and SOCKS and their texts. Must not hold advice about ptunnel's options:
+//! a [`Hint`] stands for that. `negotiation` and `socks` make refusals; `error`, `inbound`,
+//! `observe::diagnose` and `engine` use them.
 
 mod http;
 mod socks;
@@ -10,33 +14,33 @@ use std::time::Duration;
 pub use self::http::HttpRefusal;
 pub use self::socks::SocksRefusal;
 
-pub(super) use self::http::Attempt;
+pub(super) use self::http::AuthFailure;
 
 use crate::config::Scheme;
 
-/// A proxy's no, as it said it; displays as the reason, and what to try where the proxy's own words
-/// tell. Where it is about our user, [`hint`](Refusal::hint) says what to do.
+/// A proxy's refusal of a tunnel. Displays as the reason, with what to try if the protocol says it;
+/// [`hint`](Refusal::hint) is what to do if it is about credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// A reply with any status but a 2xx.
+    /// An HTTP response with a status other than 2xx.
     Http(HttpRefusal),
-    /// A SOCKS proxy's no to us, or to what we asked for.
+    /// A SOCKS reply that refuses the client or the destination.
     Socks(SocksRefusal),
 }
 
-/// What helps with a proxy that wants to know who we are, and that can be told.
+/// What the user can do about a proxy that requires credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Nobody was named: to give it a user and a password.
+    /// Give a username and a password: there were none.
     Give,
-    /// To check those that it refused.
+    /// Check the username and the password: the proxy refused them.
     Check,
-    /// To give it the user as whom we run, which it has asked identd for.
+    /// Give the name of the user that ptunnel runs as: the proxy asks identd for it.
     Own,
 }
 
 impl Refusal {
-    /// The status of HTTP that says it.
+    /// Returns the HTTP status that expresses the refusal.
     pub fn status(&self) -> u16 {
         match self {
             Refusal::Http(refusal) => refusal.status(),
@@ -44,7 +48,7 @@ impl Refusal {
         }
     }
 
-    /// What to do about it, where that is for our user to say.
+    /// Returns what the user can do about it, if it is about credentials.
     pub fn hint(&self) -> Option<Hint> {
         match self {
             Refusal::Http(refusal) => refusal.hint(),
@@ -52,7 +56,7 @@ impl Refusal {
         }
     }
 
-    /// The scheme to try alone, where the proxy refused a weaker one that it offers too.
+    /// Returns a scheme to allow alone: the proxy offers it and refused a weaker one.
     pub(crate) fn other_scheme(&self) -> Option<Scheme> {
         match self {
             Refusal::Http(refusal) => refusal.other_scheme(),
@@ -60,7 +64,7 @@ impl Refusal {
         }
     }
 
-    /// Whether its text says what to do.
+    /// Returns whether the text says what to do.
     pub(crate) fn is_advised(&self) -> bool {
         match self {
             Refusal::Http(_) => false,
@@ -68,7 +72,7 @@ impl Refusal {
         }
     }
 
-    /// Whether it is about who we are, so that other credentials may help.
+    /// Returns whether it is about credentials, so that others may help.
     pub fn wants_credentials(&self) -> bool {
         match self {
             Refusal::Http(refusal) => refusal.wants_credentials(),
@@ -86,7 +90,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why a password wasn't sent, and for how much longer it won't be.
+/// The message for a password that isn't sent for so much longer.
 struct Withheld(Duration);
 
 impl fmt::Display for Withheld {

@@ -1,4 +1,4 @@
-//! A SOCKS proxy that says no: to us, or to what we asked for.
+//! Refusals by a SOCKS proxy, of the client or of the destination.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,36 +6,37 @@ use std::time::Duration;
 use super::super::socks::reply_4;
 use super::{Hint, Withheld};
 
-/// Which of SOCKS5's three messages said no (RFC 1928 §3 and §6, RFC 1929 §2), or SOCKS4's only one.
+/// The reply that refused a tunnel: one of SOCKS5's three (RFC 1928 §3 and §6, RFC 1929 §2), or
+/// SOCKS4's only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocksRefusal {
-    /// None of the ways to say who we are that were offered will do.
+    /// The proxy accepts none of the offered authentication methods.
     Methods {
-        /// Whether a user and a password were among them.
+        /// Whether username and password were offered.
         named: bool,
     },
-    /// The user and the password aren't right.
+    /// The proxy doesn't accept the username and the password.
     Credentials,
-    /// They aren't sent for so much longer, since the proxy refused them before.
+    /// The password isn't sent for so much longer, because the proxy refused it before.
     Withheld(Duration),
-    /// The destination is not to be had, for the reason with this code.
+    /// The proxy doesn't connect to the destination (SOCKS5).
     Reply {
-        /// `REP`; never 0.
+        /// `REP` (RFC 1928 §6), not 0.
         code: u8,
-        /// Whether the destination was asked for by its name.
+        /// Whether the request named the destination, rather than its address.
         by_name: bool,
     },
-    /// SOCKS4 has one no for everything, with this code for the reason.
+    /// The proxy refused the request (SOCKS4).
     Reply4 {
-        /// `CD`; never 90.
+        /// `CD`, not 90.
         code: u8,
-        /// Whether the destination was asked for by its name.
+        /// Whether the request named the destination, rather than its address.
         by_name: bool,
     },
 }
 
 impl SocksRefusal {
-    /// The status of HTTP that says it.
+    /// Returns the HTTP status that expresses the refusal.
     pub fn status(&self) -> u16 {
         match *self {
             _ if self.wants_credentials() => 407,
@@ -45,7 +46,7 @@ impl SocksRefusal {
         }
     }
 
-    /// What to do about it, where that is for our user to say.
+    /// Returns what the user can do about it, if it is about credentials.
     pub fn hint(&self) -> Option<Hint> {
         match self {
             SocksRefusal::Methods { named: false } => Some(Hint::Give),
@@ -55,7 +56,7 @@ impl SocksRefusal {
         }
     }
 
-    /// Whether its text says what to do.
+    /// Returns whether the text says what to do.
     pub(super) fn is_advised(&self) -> bool {
         match *self {
             SocksRefusal::Reply { code, by_name } => code == ADDRESS_TYPE && by_name,
@@ -68,7 +69,7 @@ impl SocksRefusal {
         }
     }
 
-    /// Whether it is about who we are, so that other credentials may help.
+    /// Returns whether it is about credentials, so that others may help.
     pub fn wants_credentials(&self) -> bool {
         match *self {
             SocksRefusal::Methods { .. }
@@ -124,7 +125,7 @@ fn write_reply(f: &mut fmt::Formatter<'_>, code: u8, reason: Option<&str>) -> fm
 
 const ADDRESS_TYPE: u8 = 8;
 
-/// In the words of RFC 1928 §6.
+/// Returns the meaning of a `REP`, in the words of RFC 1928 §6.
 fn reason(code: u8) -> Option<&'static str> {
     Some(match code {
         1 => "general SOCKS server failure",
@@ -139,6 +140,7 @@ fn reason(code: u8) -> Option<&'static str> {
     })
 }
 
+/// Returns the meaning of a SOCKS4 `CD`.
 fn reason_4(code: u8) -> Option<&'static str> {
     Some(match code {
         reply_4::REJECTED => "request rejected or failed",

@@ -1,14 +1,14 @@
-//! Squid's reason for a refusal, as `X-Squid-Error` has it: a name, and an error of the system or 0.
+//! Squid's reason for a refusal, from `X-Squid-Error`: a name, and an errno or 0.
 
 use std::fmt;
 use std::io;
 
 use crate::text::escape::{excerpt, Escaped};
 
-/// The value of the field; displays in words, with the value behind them.
-pub(super) struct Reason<'a>(pub(super) &'a [u8]);
+/// The value of the field. Displays as its meaning, followed by the value.
+pub(super) struct SquidError<'a>(pub(super) &'a [u8]);
 
-impl fmt::Display for Reason<'_> {
+impl fmt::Display for SquidError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = excerpt(&String::from_utf8_lossy(self.0));
         let mut parts = value.split_whitespace();
@@ -29,7 +29,7 @@ impl fmt::Display for Reason<'_> {
     }
 }
 
-/// What an error page of squid's is for, of those that CONNECT meets.
+/// Returns the meaning of the name of an error page, for those that CONNECT can meet.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
         "ERR_ACCESS_DENIED" => "its rules forbid it",

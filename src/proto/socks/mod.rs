@@ -1,4 +1,11 @@
-//! SOCKS, versions 5 (RFC 1928) and 4: as the client of a proxy, and as a server of clients of ours.
+//! SOCKS5 (RFC 1928, RFC 1929) and SOCKS4 with its extension 4A, CONNECT only: as the client of a
+//! proxy, and as a server of the clients of `-D`.
+//!
+//! Holds encoding, decoding and state machines. Must not hold anything that reads, writes or waits,
+//! nor policy. `negotiation` runs the client's side, `inbound` the server's.
+//!
+//! No RFC has SOCKS4: it follows Ying-Da Lee's "SOCKS: A protocol for TCP proxy across firewalls" and
+//! "SOCKS 4A: A Simple Extension to SOCKS 4 Protocol".
 
 mod client;
 mod server;
@@ -9,38 +16,38 @@ pub use self::client::{Socks4, Socks5, SocksError};
 pub use self::server::{Socks4Denial, Socks4Reply, Socks4Server};
 pub use self::server::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 
-/// The first byte of every message of SOCKS5.
+/// The first byte of every message of SOCKS5, except for a login's.
 pub(crate) const VERSION: u8 = 5;
 
-/// The first byte of a request of SOCKS4.
+/// The first byte of a SOCKS4 request.
 pub(crate) const VERSION_4: u8 = 4;
 
-/// The version of the talk about a user and a password (RFC 1929).
+/// The version of a login with username and password (RFC 1929 §2).
 const LOGIN_VERSION: u8 = 1;
 
 /// The command for a TCP connection, in both versions.
 const CONNECT: u8 = 1;
 
-/// Ways to say who one is.
+/// Authentication methods (RFC 1928 §3).
 mod method {
-    pub(super) const NOBODY: u8 = 0;
+    pub(super) const NO_AUTHENTICATION: u8 = 0;
     pub(super) const LOGIN: u8 = 2;
-    pub(super) const NONE_OF_THESE: u8 = 0xff;
+    pub(super) const NO_ACCEPTABLE: u8 = 0xff;
 }
 
-/// Kinds of addresses.
-mod kind {
+/// Address types (RFC 1928 §5).
+mod atyp {
     pub(super) const IPV4: u8 = 1;
     pub(super) const NAME: u8 = 3;
     pub(super) const IPV6: u8 = 4;
 }
 
-/// Whether it stands for a name, which comes behind the user: nobody has such an address (SOCKS 4A).
+/// Returns whether an address says that a name follows the user id (SOCKS 4A): 0.0.0.x, x not 0.
 fn is_sign_of_name(ip: Ipv4Addr) -> bool {
     matches!(ip.octets(), [0, 0, 0, 1..=255])
 }
 
-/// A reply of SOCKS4: its version, a code, and a port and an address that are of no use to a tunnel.
+/// A SOCKS4 reply: a version, a code, and a port and an address, which a tunnel doesn't need.
 pub(super) mod reply_4 {
     pub(in crate::proto) const VERSION: u8 = 0;
     pub(in crate::proto) const LENGTH: usize = 8;

@@ -1,117 +1,96 @@
-//! SOCKS5: a tunnel is asked for in two messages, or in three where the proxy wants a user and a
-//! password (RFC 1929).
+//! SOCKS5 (RFC 1928) in two messages, or in three if the proxy requires a username and a password
+//! (RFC 1929).
 
 use std::mem;
 use std::net::IpAddr;
-use std::time::Duration;
 
-use super::super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
+use super::super::{atyp, method, CONNECT, LOGIN_VERSION, VERSION};
 use super::{refused, SocksError};
 use crate::config::{Credentials, Host, HostPort};
 use crate::proto::auth::{AuthCache, Clearance};
 use crate::proto::{AuthMethod, Malformed, NegotiationStep, SocksRefusal};
 
+/// `STATUS` and `REP` of success (RFC 1929 §2, RFC 1928 §6).
 const SUCCEEDED: u8 = 0;
 
-/// Asks a SOCKS5 proxy for a tunnel.
+/// Negotiation with a SOCKS5 proxy.
 ///
 /// ```text
-///   begin ──▶ Choosing ──nobody──▶ Asking ──succeeded──▶ Granted, with what came behind the reply
-///              │    │                ▲ └──any other code──▶ Refused
-///              │    └─login──▶ Proving ──wrong──▶ Refused
-///              └──none of these──▶ Refused
+///   begin ──▶ Greeting ──no authentication──▶ Request ──succeeded──▶ Granted, with the bytes after
+///              │    │                           ▲ │                  the reply
+///              │    └─username and password──▶ Login ──wrong──▶ Refused
+///              │                                  └──any other code──▶ Refused
+///              └──no acceptable method──▶ Refused
 /// ```
 ///
-/// Only one message is under way at any time: a proxy that says more than it was asked for talks
-/// nonsense.
+/// Only one message is under way at any time: a proxy that sends more than one reply violates the
+/// protocol.
 #[derive(Debug)]
 pub struct Socks5 {
     target: HostPort,
-    login: Option<Login>,
-    stage: Stage,
-    /// What has come of the reply to the last message.
+    /// The username and the password, and whether they may be sent.
+    login: Option<Clearance>,
+    sent: Message,
+    /// The received part of the reply to the last message.
     reply: Vec<u8>,
 }
 
-/// The user and the password, and whether they may be sent.
-#[derive(Debug)]
-struct Login {
-    identity: AuthCache,
-    clearance: Clearance,
-    /// They weren't offered, being withheld for so much longer.
-    withheld: Option<Duration>,
-}
-
-/// Which message was sent last.
+/// A message to the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Choosing,
-    Proving,
-    Asking,
+enum Message {
+    Greeting,
+    Login,
+    Request,
 }
 
 impl Socks5 {
-    /// Will ask for a tunnel to `target`, and say who we are when that is wanted.
-    pub fn connect(target: &HostPort, identity: Option<AuthCache>) -> Socks5 {
-        let login = identity.map(|identity| Login {
-            clearance: identity.clearance(),
-            identity,
-            withheld: None,
-        });
+    /// Requests a tunnel to `target`, and authenticates if the proxy requires it.
+    pub fn connect(target: &HostPort, auth: Option<AuthCache>) -> Socks5 {
         Socks5 {
             target: target.clone(),
-            login,
-            stage: Stage::Choosing,
+            login: auth.map(Clearance::new),
+            sent: Message::Greeting,
             reply: Vec::new(),
         }
     }
 
     pub(in crate::proto) fn begin(&mut self) -> Vec<u8> {
-        self.stage = Stage::Choosing;
+        self.sent = Message::Greeting;
         self.reply.clear();
-        if let Some(login) = &mut self.login {
-            login.withheld = login.clearance.ask().err();
+        match self.login.as_mut().map(Clearance::request) {
+            Some(Ok(())) => vec![VERSION, 2, method::NO_AUTHENTICATION, method::LOGIN],
+            Some(Err(_)) | None => vec![VERSION, 1, method::NO_AUTHENTICATION],
         }
-        match self.offered() {
-            None => vec![VERSION, 1, method::NOBODY],
-            Some(_) => vec![VERSION, 2, method::NOBODY, method::LOGIN],
-        }
-    }
-
-    /// The user and the password, where they aren't withheld.
-    fn offered(&self) -> Option<&Login> {
-        let login = self.login.as_ref();
-        login.filter(|login| login.withheld.is_none())
     }
 
     pub(in crate::proto) fn feed(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
         self.reply.extend_from_slice(piece);
-        match (self.stage, self.reply.first()) {
-            // Its version is left alone: there are proxies that write 5.
-            (Stage::Proving, _) | (_, None) | (_, Some(&VERSION)) => {}
+        match (self.sent, self.reply.first()) {
+            // Some proxies write 5 as the version of a reply to a login, which is 1.
+            (Message::Login, _) | (_, None) | (_, Some(&VERSION)) => {}
             (_, Some(&byte)) => {
                 let version = VERSION;
                 return Err(SocksError::Start { version, byte }.into());
             }
         }
-        // Every reply says in its second byte what it is about.
-        match (self.stage, self.reply.get(1).copied()) {
+        // The second byte of every reply is its meaning.
+        match (self.sent, self.reply.get(1).copied()) {
             (_, None) => Ok(NegotiationStep::Read),
-            (Stage::Choosing, Some(chosen)) => self.chosen(chosen),
-            (Stage::Proving, Some(SUCCEEDED)) => {
+            (Message::Greeting, Some(chosen)) => self.chosen(chosen),
+            (Message::Login, Some(SUCCEEDED)) => {
                 if let Some(login) = &mut self.login {
-                    login.clearance.accepted();
+                    login.accepted();
                 }
-                self.ask()
+                self.request()
             }
-            (Stage::Proving, Some(_)) => {
+            (Message::Login, Some(_)) => {
                 if let Some(login) = &mut self.login {
-                    login.clearance.refused();
+                    login.refused();
                 }
                 Ok(refused(SocksRefusal::Credentials))
             }
-            (Stage::Asking, Some(SUCCEEDED)) => self.succeeded(),
-            (Stage::Asking, Some(code)) => Ok(refused(SocksRefusal::Reply {
+            (Message::Request, Some(SUCCEEDED)) => self.succeeded(),
+            (Message::Request, Some(code)) => Ok(refused(SocksRefusal::Reply {
                 code,
                 by_name: matches!(self.target.host, Host::Name(_)),
             })),
@@ -119,56 +98,57 @@ impl Socks5 {
     }
 
     pub(in crate::proto) fn auth_method(&self) -> Option<AuthMethod> {
-        match self.stage {
-            Stage::Proving => Some(AuthMethod::Login),
-            Stage::Choosing | Stage::Asking => None,
+        match self.sent {
+            Message::Login => Some(AuthMethod::Login),
+            Message::Greeting | Message::Request => None,
         }
     }
 
+    /// Goes on with the method that the proxy has chosen (RFC 1928 §3).
     fn chosen(&mut self, chosen: u8) -> Result<NegotiationStep, Malformed> {
-        if let (method::NOBODY, Some(login)) = (chosen, &mut self.login) {
-            login.clearance.unwanted();
-        }
-        match (chosen, self.offered()) {
-            (method::NOBODY, _) => self.ask(),
-            (method::LOGIN, Some(offered)) => {
-                let message = login(offered.identity.credentials());
-                self.send(Stage::Proving, message)
+        let withheld = self.login.as_ref().and_then(Clearance::withheld);
+        match (chosen, &mut self.login) {
+            (method::NO_AUTHENTICATION, login) => {
+                if let Some(login) = login {
+                    login.unneeded();
+                }
+                self.request()
             }
-            (method::NONE_OF_THESE, offered) => {
-                let withheld = self.login.as_ref().and_then(|login| login.withheld);
-                let named = offered.is_some();
-                Ok(refused(withheld.map_or(
-                    SocksRefusal::Methods { named },
-                    SocksRefusal::Withheld,
-                )))
+            (method::LOGIN, Some(clearance)) if withheld.is_none() => {
+                let message = login(clearance.credentials());
+                self.send(Message::Login, message)
+            }
+            (method::NO_ACCEPTABLE, login) => {
+                let named = login.is_some();
+                let refusal = SocksRefusal::Methods { named };
+                Ok(refused(withheld.map_or(refusal, SocksRefusal::Withheld)))
             }
             (other, _) => Err(SocksError::Method(other).into()),
         }
     }
 
-    fn ask(&mut self) -> Result<NegotiationStep, Malformed> {
+    fn request(&mut self) -> Result<NegotiationStep, Malformed> {
         let message = request(&self.target);
-        self.send(Stage::Asking, message)
+        self.send(Message::Request, message)
     }
 
-    fn send(&mut self, stage: Stage, message: Vec<u8>) -> Result<NegotiationStep, Malformed> {
+    fn send(&mut self, message: Message, bytes: Vec<u8>) -> Result<NegotiationStep, Malformed> {
         if self.reply.len() > 2 {
             return Err(SocksError::Ahead.into());
         }
-        self.stage = stage;
+        self.sent = message;
         self.reply.clear();
-        Ok(NegotiationStep::Send(message))
+        Ok(NegotiationStep::Send(bytes))
     }
 
-    /// What is behind the reply, once that is whole: it ends with an address, which is of no use
-    /// to a tunnel, and whose length it tells itself.
+    /// Returns the bytes after the reply, once that is whole. It ends with an address, whose length
+    /// depends on its type, and which a tunnel doesn't need (RFC 1928 §6).
     fn succeeded(&mut self) -> Result<NegotiationStep, Malformed> {
         let length = match self.reply[2..] {
-            [_, kind::IPV4, ..] => 4,
-            [_, kind::IPV6, ..] => 16,
-            [_, kind::NAME, length, ..] => 1 + usize::from(length),
-            [] | [_] | [_, kind::NAME] => return Ok(NegotiationStep::Read),
+            [_, atyp::IPV4, ..] => 4,
+            [_, atyp::IPV6, ..] => 16,
+            [_, atyp::NAME, length, ..] => 1 + usize::from(length),
+            [] | [_] | [_, atyp::NAME] => return Ok(NegotiationStep::Read),
             [_, other, ..] => return Err(SocksError::Address(other).into()),
         };
         let end = 4 + length + 2;
@@ -180,6 +160,7 @@ impl Socks5 {
     }
 }
 
+/// `01 ULEN UNAME PLEN PASSWD` (RFC 1929 §2).
 fn login(credentials: &Credentials) -> Vec<u8> {
     let mut message = vec![LOGIN_VERSION];
     push_counted(&mut message, credentials.user());
@@ -187,19 +168,20 @@ fn login(credentials: &Credentials) -> Vec<u8> {
     message
 }
 
+/// `05 01 00 ATYP ADDRESS PORT` (RFC 1928 §4).
 fn request(target: &HostPort) -> Vec<u8> {
     let mut message = vec![VERSION, CONNECT, 0];
     match &target.host {
         Host::Ip(IpAddr::V4(ip)) => {
-            message.push(kind::IPV4);
+            message.push(atyp::IPV4);
             message.extend_from_slice(&ip.octets());
         }
         Host::Ip(IpAddr::V6(ip)) => {
-            message.push(kind::IPV6);
+            message.push(atyp::IPV6);
             message.extend_from_slice(&ip.octets());
         }
         Host::Name(name) => {
-            message.push(kind::NAME);
+            message.push(atyp::NAME);
             push_counted(&mut message, name);
         }
     }
@@ -207,7 +189,7 @@ fn request(target: &HostPort) -> Vec<u8> {
     message
 }
 
-/// Behind its length, for which there is one byte: `config` takes no longer name, user or
+/// Appends the text after its length, which is one byte: `config` accepts no longer name, username or
 /// password.
 fn push_counted(message: &mut Vec<u8>, text: &str) {
     debug_assert!(text.len() <= usize::from(u8::MAX));

@@ -12,7 +12,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::super::{kind, method, CONNECT, LOGIN_VERSION, VERSION};
+use super::super::{atyp, method, CONNECT, LOGIN_VERSION, VERSION};
 use super::{destination, named};
 use crate::config::{Credentials, Host, HostPort};
 use crate::proto::auth::is_same;
@@ -66,7 +66,7 @@ impl Socks5Reply {
     /// proxy it is none of ours.
     pub fn encode(self) -> Vec<u8> {
         let unspecified = [0; 6];
-        [&[VERSION, self as u8, 0, kind::IPV4][..], &unspecified].concat()
+        [&[VERSION, self as u8, 0, atyp::IPV4][..], &unspecified].concat()
     }
 }
 
@@ -93,7 +93,7 @@ impl Socks5Denial {
     /// What it is told.
     pub fn reply(&self) -> Vec<u8> {
         let reply = match self {
-            Socks5Denial::Method(_) => return vec![VERSION, method::NONE_OF_THESE],
+            Socks5Denial::Method(_) => return vec![VERSION, method::NO_ACCEPTABLE],
             Socks5Denial::LoginVersion(_) | Socks5Denial::Login => {
                 return vec![LOGIN_VERSION, login::WRONG]
             }
@@ -191,7 +191,7 @@ impl Socks5Server {
         let decoded = match &self.awaited {
             Awaited::Greeting(user) => {
                 let (method, next) = match user {
-                    None => (method::NOBODY, Awaited::Request),
+                    None => (method::NO_AUTHENTICATION, Awaited::Request),
                     Some(user) => (method::LOGIN, Awaited::Login(user.clone())),
                 };
                 let answer = Socks5Step::Send(vec![VERSION, method]);
@@ -279,10 +279,10 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Denial> {
         _ => return Ok(Decoded::Partial),
     };
     let (skipped, length) = match (kind, address.first()) {
-        (kind::IPV4, _) => (0, 4),
-        (kind::IPV6, _) => (0, 16),
-        (kind::NAME, Some(length)) => (1, usize::from(*length)),
-        (kind::NAME, None) => return Ok(Decoded::Partial),
+        (atyp::IPV4, _) => (0, 4),
+        (atyp::IPV6, _) => (0, 16),
+        (atyp::NAME, Some(length)) => (1, usize::from(*length)),
+        (atyp::NAME, None) => return Ok(Decoded::Partial),
         _ => return Err(Socks5Denial::AddressType(kind)),
     };
     let end = skipped + length;
@@ -296,10 +296,10 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Denial> {
 }
 
 fn host(address: &[u8], kind: u8) -> Result<Host, String> {
-    if let (kind::IPV4, Ok(octets)) = (kind, TryInto::<[u8; 4]>::try_into(address)) {
+    if let (atyp::IPV4, Ok(octets)) = (kind, TryInto::<[u8; 4]>::try_into(address)) {
         return Ok(Host::Ip(Ipv4Addr::from(octets).into()));
     }
-    if let (kind::IPV6, Ok(octets)) = (kind, TryInto::<[u8; 16]>::try_into(address)) {
+    if let (atyp::IPV6, Ok(octets)) = (kind, TryInto::<[u8; 16]>::try_into(address)) {
         return Ok(Host::Ip(Ipv6Addr::from(octets).into()));
     }
     named(address)

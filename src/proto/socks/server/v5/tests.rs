@@ -96,7 +96,7 @@ fn how_it_is_cut_makes_no_difference() {
 fn a_client_that_must_authenticate_is_told_so() {
     for greeting in &[&[5, 0][..], &[5, 1, 2], &[5, 2, 1, 2]] {
         let fault = server().feed(greeting).unwrap_err();
-        assert_eq!(fault, Socks5Denial::Method(method::NOBODY));
+        assert_eq!(fault, Socks5Denial::Method(method::NO_AUTHENTICATION));
         assert_eq!(fault.reply(), [5, 0xff]);
     }
 }
