@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::policy::{self, HttpRequest, Policy};
 use super::{HandshakeStep, InboundProtocol, RequestReader};
 use crate::config::Credentials;
-use crate::proto::{ConnectHead, HeadReader, HEAD_LIMIT};
+use crate::proto::{with_bytes, ConnectHead, HeadReader, HEAD_LIMIT};
 
 /// The head of a client's request, as far as it has come.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl HttpRequestReader {
 
 impl RequestReader for HttpRequestReader {
     fn feed(&mut self, piece: &[u8]) -> HandshakeStep {
-        let head = self.head.extend(piece, ConnectHead::decode_whole);
+        let head = self.head.extend(piece, with_bytes(ConnectHead::decode));
         let head = match head.transpose() {
             None => return HandshakeStep::Read,
             Some(head) => head,

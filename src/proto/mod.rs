@@ -38,7 +38,7 @@ pub use self::http::forward::{
     BrokenChunk, Forward, ForwardError, Reply, ReplyError, RequestBoundary,
 };
 pub use self::http::framing::{Framing, FramingError};
-pub(crate) use self::http::head::FIELD_LIMIT;
+pub(crate) use self::http::head::{with_bytes, FIELD_LIMIT};
 pub use self::http::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::http::request::{ConnectHead, Request};
 pub use self::http::response::{encode_response, Response, StatusClass};

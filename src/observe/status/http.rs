@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::{json, metrics, Status};
 use crate::observe::diagnose::{DeadlineStream, Stream};
-use crate::proto::{ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
+use crate::proto::{with_bytes, ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
 
 /// Maximum number of connections that are served at the same time.
 const MAX_THREADS: usize = 16;
@@ -149,7 +149,7 @@ fn read_request(stream: &mut impl Read) -> io::Result<Result<(ConnectHead, Vec<u
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        match head.extend(&chunk[..count], ConnectHead::decode_whole) {
+        match head.extend(&chunk[..count], with_bytes(ConnectHead::decode)) {
             Ok(None) => {}
             Ok(Some(request)) => return Ok(Ok(request)),
             Err(why) => return Ok(Err(why)),

@@ -1,73 +1,77 @@
-//! The head of a message, as it arrives: in pieces, perhaps too long, perhaps no HTTP.
+//! The head of a message, gathered from the pieces in which it arrives, and why it can't be decoded.
 
 use std::error;
 use std::fmt;
 
 use crate::proto::SocksError;
 
-/// Bytes that a head may have, from its first to the end of its blank line.
+/// Maximum size of a head, in bytes, including its blank line.
 pub const HEAD_LIMIT: usize = 16 * 1024;
 
-/// Fields that a head may have.
+/// Maximum number of fields of a head.
 pub(crate) const FIELD_LIMIT: usize = 256;
 
-/// What could be made of the bytes so far.
+/// The result of decoding the bytes that have arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded<T> {
-    /// The blank line hasn't come yet.
+    /// More bytes are needed.
     Partial,
-    /// A whole head, and its length in bytes: what is behind belongs to somebody else.
+    /// The value, and its length in bytes. What follows isn't part of it.
     Complete(T, usize),
 }
 
 impl<T> Decoded<T> {
-    /// The same of what `f` makes of it.
+    /// Applies `f` to the value.
     pub(in crate::proto) fn map<U>(self, f: impl FnOnce(T) -> U) -> Decoded<U> {
         match self {
             Decoded::Partial => Decoded::Partial,
             Decoded::Complete(value, length) => Decoded::Complete(f(value), length),
         }
     }
+}
 
-    /// The same, with the bytes of the head, the first of `bytes`.
-    pub(in crate::proto) fn with_bytes(self, bytes: &[u8]) -> Decoded<(T, Vec<u8>)> {
-        match self {
+/// Extends a decoder, so that it returns the bytes of the head as well.
+pub(crate) fn with_bytes<T>(
+    decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+) -> impl Fn(&[u8], usize) -> Result<Decoded<(T, Vec<u8>)>, Malformed> {
+    move |bytes: &[u8], limit| {
+        Ok(match decode(bytes, limit)? {
             Decoded::Partial => Decoded::Partial,
-            Decoded::Complete(value, length) => {
-                Decoded::Complete((value, bytes[..length].to_vec()), length)
+            Decoded::Complete(head, length) => {
+                Decoded::Complete((head, bytes[..length].to_vec()), length)
             }
-        }
+        })
     }
 }
 
-/// Why a head is none.
+/// Why the peer's message can't be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// It isn't HTTP/1: which part of it, as httparse tells.
+    /// It isn't HTTP/1; httparse's error names the part.
     Syntax(httparse::Error),
-    /// It is an alert of TLS: what was said in the clear was to be said in TLS.
+    /// It is a TLS alert: the peer expects TLS.
     Tls,
-    /// It is the beginning of a handshake of TLS: a client that was to speak in the clear.
+    /// It is the beginning of a TLS handshake, from a client of a listener without TLS.
     TlsClient,
-    /// It is HTTP/2, from a peer that was spoken to in HTTP/1.1.
+    /// It is HTTP/2, in reply to HTTP/1.1.
     Http2,
-    /// More bytes than the limit, without a blank line.
+    /// The head has more bytes than this limit.
     TooLong(usize),
-    /// More than 256 fields.
+    /// The head has more than 256 fields.
     TooManyFields,
-    /// A status that is none (RFC 9110 §15: 100 to 599).
+    /// The status is outside of 100 to 599 (RFC 9110 §15).
     Status(u16),
-    /// 101: nobody asked for another protocol.
+    /// The status is 101, though the request has no `Upgrade` (RFC 9110 §15.2.2).
     Switching,
-    /// More interim replies (1xx) than make sense.
+    /// More than 8 interim replies (1xx) came.
     TooManyInterim,
-    /// A CONNECT request that announces content (RFC 9110 §9.3.6).
+    /// A CONNECT request announces content (RFC 9110 §9.3.6).
     Content,
-    /// More than one `Host` (RFC 9112 §3.2).
+    /// A request has more than one `Host` (RFC 9112 §3.2).
     TooManyHosts,
-    /// A challenge that is to be answered on its connection, and whose body has no end there.
+    /// A challenge must be answered on its connection, but the end of its body can't be found.
     Body,
-    /// It isn't SOCKS, where that was spoken.
+    /// It isn't SOCKS, in reply to SOCKS.
     Socks(SocksError),
 }
 
@@ -77,25 +81,25 @@ impl From<SocksError> for Malformed {
     }
 }
 
-/// Whether this is how an alert begins, in every version of TLS: its content type, and the first
+/// Returns whether the bytes begin as an alert of any version of TLS: content type 21, and the first
 /// byte of the version (RFC 8446 §5.1).
 pub(in crate::proto) fn is_alert(bytes: &[u8]) -> bool {
     bytes.starts_with(&[21, 3])
 }
 
-/// The same of a handshake.
+/// Returns whether the bytes begin as a handshake of any version of TLS: content type 22.
 pub(in crate::proto) fn is_handshake(bytes: &[u8]) -> bool {
     bytes.starts_with(&[22, 3])
 }
 
-/// Whether this is how a server begins in HTTP/2: a frame with settings, or one that says goodbye,
-/// of a sane length, for the connection itself (RFC 9113 §4.1, §6.5, §6.8).
+/// Returns whether the bytes begin as an HTTP/2 server's: a SETTINGS or a GOAWAY frame on stream 0, of
+/// less than 65,536 bytes (RFC 9113 §4.1, §6.5, §6.8).
 pub(in crate::proto) fn is_http2(bytes: &[u8]) -> bool {
     const SETTINGS: u8 = 4;
-    const GOODBYE: u8 = 7;
+    const GOAWAY: u8 = 7;
     matches!(
         bytes,
-        [0, _, _, SETTINGS, 0, 0, 0, 0, 0, ..] | [0, _, _, GOODBYE, 0, 0, 0, 0, 0, ..]
+        [0, _, _, SETTINGS, 0, 0, 0, 0, 0, ..] | [0, _, _, GOAWAY, 0, 0, 0, 0, 0, ..]
     )
 }
 
@@ -107,7 +111,7 @@ impl Malformed {
         }
     }
 
-    /// Whether its text says what to do.
+    /// Returns whether the text says what to do.
     pub(crate) fn is_advised(&self) -> bool {
         match self {
             Malformed::Tls | Malformed::TlsClient | Malformed::Http2 => true,
@@ -147,15 +151,15 @@ impl error::Error for Malformed {}
 
 /// Gathers a head from the pieces in which it arrives.
 ///
-/// Each end of a line, and only that, is a reason to look again: a head that comes byte by byte
-/// costs no more than one that comes line by line.
+/// It decodes again only after the end of a line: a head that arrives byte by byte costs no more than
+/// one that arrives line by line.
 pub struct HeadReader {
     bytes: Vec<u8>,
     limit: usize,
 }
 
 impl fmt::Debug for HeadReader {
-    /// How much, not what: a client's credentials may be in it.
+    /// Shows the number of bytes only: they may hold credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeadReader")
             .field("bytes", &self.bytes.len())
@@ -165,7 +169,7 @@ impl fmt::Debug for HeadReader {
 }
 
 impl HeadReader {
-    /// Waits for a head of at most `limit` bytes.
+    /// Returns a reader for a head of at most `limit` bytes.
     pub fn new(limit: usize) -> HeadReader {
         HeadReader {
             bytes: Vec::new(),
@@ -173,11 +177,11 @@ impl HeadReader {
         }
     }
 
-    /// Adds what came, and decodes when that may help.
+    /// Adds a piece and, if that may complete the head, decodes it.
     ///
     /// # Errors
     ///
-    /// Whatever `decode` finds wrong, as soon as it does.
+    /// Those of `decode`, which include [`Malformed::TooLong`].
     pub fn extend<T>(
         &mut self,
         piece: &[u8],
@@ -193,7 +197,11 @@ impl HeadReader {
         self.decode(decode)
     }
 
-    /// Decodes what there is; takes the head out when it is whole.
+    /// Decodes the bytes that have arrived, and removes a complete head from them.
+    ///
+    /// # Errors
+    ///
+    /// Those of `decode`.
     pub fn decode<T>(
         &mut self,
         decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
@@ -207,34 +215,46 @@ impl HeadReader {
         }
     }
 
-    /// Puts a head back, in front of what came behind the last one.
+    /// Puts bytes back, in front of those that followed the last head.
     pub(crate) fn put_back(&mut self, head: &[u8]) {
         self.bytes.splice(..0, head.iter().copied());
     }
 
-    /// Whether nothing came since the last head.
+    /// Returns whether no byte has followed the last head.
     pub(in crate::proto) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// What came behind the last head.
+    /// Returns the bytes that followed the last head.
     pub fn into_rest(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// The verdict on a head of `length` bytes (`None`: incomplete) within `bytes`.
+/// Decodes a head with httparse's `status` of at most `limit` of the `bytes`.
 pub(in crate::proto) fn within<T>(
     bytes: &[u8],
     limit: usize,
-    length: Option<usize>,
+    status: httparse::Status<usize>,
     head: impl FnOnce() -> Result<T, Malformed>,
 ) -> Result<Decoded<T>, Malformed> {
-    match length {
-        Some(length) if length <= limit => Ok(Decoded::Complete(head()?, length)),
-        None if bytes.len() < limit => Ok(Decoded::Partial),
+    match status {
+        httparse::Status::Complete(length) if length <= limit => {
+            Ok(Decoded::Complete(head()?, length))
+        }
+        httparse::Status::Partial if bytes.len() < limit => Ok(Decoded::Partial),
         _ => Err(Malformed::TooLong(limit)),
     }
+}
+
+/// Returns the values of all fields of this name, in their order.
+pub(in crate::proto) fn values<'a>(
+    fields: &'a [httparse::Header<'a>],
+    name: &'static str,
+) -> impl Iterator<Item = &'a [u8]> {
+    let named = fields.iter();
+    let named = named.filter(move |field| field.name.eq_ignore_ascii_case(name));
+    named.map(|field| field.value)
 }
 
 #[cfg(test)]
@@ -244,7 +264,7 @@ mod tests {
     use super::*;
     use crate::proto::{ConnectHead, Response};
 
-    /// Bytes that are nearly a head, cut into pieces.
+    /// Returns bytes that are nearly a head, cut into pieces.
     fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let words: &[&[u8]] = &[
             b"HTTP/1.1 200 OK\r\n",
@@ -273,7 +293,7 @@ mod tests {
         })
     }
 
-    /// The same, from bytes that come one at a time.
+    /// As [`at_once`], with one byte at a time.
     fn bytewise<T>(
         bytes: &[u8],
         decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,

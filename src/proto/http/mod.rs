@@ -1,6 +1,9 @@
-//! HTTP/1.1 as bytes: requests, replies, their bodies, and requests that are forwarded.
+//! HTTP/1.1 (RFC 9112): the heads of requests and responses, where their bodies end, and forwarded
+//! requests with their replies.
 //!
-//! Sans-I/O: functions from bytes to values and back.
+//! Must not hold anything that reads, writes or waits, nor authentication, which is in `auth`.
+//! `negotiation` and `refusal` use its files; what `proto` exports is for `inbound`, `engine` and
+//! `observe::status`.
 
 pub(super) mod body;
 pub(super) mod forward;

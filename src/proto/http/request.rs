@@ -1,13 +1,13 @@
-//! The CONNECT request: ours, and that of a client.
+//! The CONNECT request that ptunnel sends (RFC 9110 §9.3.6), and the head of a client's request.
 
 use std::fmt::Write;
 
-use super::head::{is_handshake, within, Decoded, Malformed, FIELD_LIMIT};
+use super::head::{is_handshake, values, within, Decoded, Malformed, FIELD_LIMIT};
 use crate::config::{Header, HostPort, Secret};
 
-/// A request to be sent (RFC 9110 §9.3.6): authority form, `Host` equal to it, no content.
+/// A CONNECT request to a proxy: in authority form (RFC 9112 §3.2.3), `Host` equal to it, no content.
 ///
-/// Everything that goes in was validated where it was parsed; nothing here can split a line.
+/// All parts were validated where they were parsed: none holds a line end.
 #[derive(Clone, Debug)]
 pub struct Request {
     target: HostPort,
@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Asks for a tunnel to `target`.
+    /// Returns a request for a tunnel to `target`.
     pub fn connect(target: &HostPort) -> Request {
         Request {
             target: target.clone(),
@@ -25,29 +25,29 @@ impl Request {
         }
     }
 
-    /// Adds a field.
+    /// Adds a field after the others.
     pub fn header(mut self, header: Header) -> Request {
         self.headers.push(header);
         self
     }
 
-    /// Adds `Proxy-Authorization`, as [`auth`](crate::proto::auth) made it.
+    /// Sets the value of `Proxy-Authorization`, e.g. to that of [`basic`](crate::proto::auth::basic).
     pub fn authorization(mut self, value: Secret) -> Request {
         self.authorize(value);
         self
     }
 
-    /// The same, instead of the last one.
+    /// As [`authorization`](Request::authorization), in place.
     pub(in crate::proto) fn authorize(&mut self, value: Secret) {
         self.authorization = Some(value);
     }
 
-    /// What is asked for, as it stands in the request.
+    /// Returns the destination.
     pub(in crate::proto) fn target(&self) -> &HostPort {
         &self.target
     }
 
-    /// The bytes of the request.
+    /// Returns the bytes of the request.
     pub fn encode(&self) -> Vec<u8> {
         let target = &self.target;
         let mut head = format!("CONNECT {} HTTP/1.1\r\nHost: {}\r\n", target, target);
@@ -65,14 +65,14 @@ impl Request {
     }
 }
 
-/// A request that came in, as far as any proxy cares.
+/// The head of a client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectHead {
-    /// `CONNECT`, or what the client wanted instead.
+    /// The method, such as `CONNECT`.
     pub method: String,
-    /// Its target, not validated yet.
+    /// The request target, not validated.
     pub target: String,
-    /// The value of `Host`, not validated either.
+    /// The value of `Host`, not validated.
     pub host: Option<String>,
     /// The value of `Proxy-Authorization`.
     pub authorization: Option<Secret>,
@@ -83,8 +83,8 @@ impl ConnectHead {
     ///
     /// # Errors
     ///
-    /// When it can't become an HTTP/1 request within the limits any more, and when a proxy before
-    /// us could see another request in it, or its end elsewhere.
+    /// [`Malformed`] if the bytes can't become an HTTP/1 request within the limits, or if another
+    /// proxy could read another request in them: CONNECT with content, or more than one `Host`.
     pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<ConnectHead>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
         let mut request = httparse::Request::new(&mut fields);
@@ -94,19 +94,8 @@ impl ConnectHead {
                 true => Malformed::TlsClient,
                 false => Malformed::from_httparse(e),
             })?;
-        let length = match status {
-            httparse::Status::Complete(length) => Some(length),
-            httparse::Status::Partial => None,
-        };
-        within(bytes, limit, length, || {
-            let values = |name: &'static str| {
-                let named = move |field: &&httparse::Header| field.name.eq_ignore_ascii_case(name);
-                request
-                    .headers
-                    .iter()
-                    .filter(named)
-                    .map(|field| field.value)
-            };
+        within(bytes, limit, status, || {
+            let values = |name| values(request.headers, name);
             let method = request.method.unwrap_or_default();
             let has_content = values("transfer-encoding").next().is_some()
                 || values("content-length").any(|length| length != b"0");
@@ -127,18 +116,6 @@ impl ConnectHead {
                 authorization,
             })
         })
-    }
-
-    /// The same, with the bytes of the head.
-    ///
-    /// # Errors
-    ///
-    /// As above.
-    pub fn decode_whole(
-        bytes: &[u8],
-        limit: usize,
-    ) -> Result<Decoded<(ConnectHead, Vec<u8>)>, Malformed> {
-        Ok(ConnectHead::decode(bytes, limit)?.with_bytes(bytes))
     }
 }
 

@@ -1,40 +1,40 @@
-//! A proxy's reply: its status line and fields, and what they mean for a tunnel.
+//! The head of a response: its status, and the fields that matter to a tunnel.
 
 use super::framing::Framing;
-use super::head::{is_alert, is_http2, within, Decoded, Malformed, FIELD_LIMIT};
+use super::head::{is_alert, is_http2, values, within, Decoded, Malformed, FIELD_LIMIT};
 use crate::proto::auth::{self, Challenge};
 
-/// Interim replies (1xx) that are skipped; whoever sends more never answers.
+/// Maximum number of interim replies (1xx) that are skipped.
 pub(in crate::proto) const INTERIM_LIMIT: u8 = 8;
 
-/// The head of a reply.
+/// The head of a proxy's response. Its text is from the network: escape it before showing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// Three digits; whether they are a status, [`status_class`](Response::status_class) tells.
+    /// Three digits, perhaps out of range: see [`status_class`](Response::status_class).
     pub status: u16,
-    /// What the proxy calls it, often nothing. From the network: escape before showing.
+    /// The reason phrase, often empty.
     pub reason: Vec<u8>,
-    /// Where it sends us instead, as a network's login page does. From the network, too.
+    /// The value of `Location`, which e.g. a network's login page sends.
     pub location: Option<Vec<u8>>,
-    /// What squid calls its reason, as `ERR_CONNECT_FAIL 111`. From the network, too.
+    /// The value of `X-Squid-Error`, e.g. `ERR_CONNECT_FAIL 111`.
     pub squid_error: Option<Vec<u8>>,
-    /// What it asks of who we are (407), in its order.
+    /// The challenges of a 407, in their order (RFC 9110 §11.7.1).
     pub challenges: Vec<Challenge>,
-    /// What stands between a challenge and the next reply; `None` when there won't be a next one
-    /// on this connection.
+    /// The body of a 407 that another response can follow; `None` if the connection can't be reused.
     pub framing: Option<Framing>,
-    /// The nonce that a proxy which granted would like to see next (RFC 7616 §3.5).
+    /// `nextnonce` of a response other than 407 (RFC 7616 §3.5).
     pub next_nonce: Option<String>,
 }
 
-/// What a reply means for the tunnel that was asked for.
+/// The class of a response's status (RFC 9110 §15), as it matters to CONNECT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusClass {
-    /// 1xx: another reply follows.
+    /// 1xx except 101: another response follows.
     Interim,
-    /// 2xx: what follows the head comes from the destination, whatever the fields say.
+    /// 2xx: the tunnel is open, and what follows the head is the destination's, even if fields state
+    /// a body (RFC 9110 §9.3.6).
     Granted,
-    /// Everything else: no tunnel.
+    /// 3xx to 5xx: no tunnel.
     Refused,
 }
 
@@ -45,7 +45,7 @@ impl Response {
     ///
     /// # Errors
     ///
-    /// When it can't become an HTTP/1 reply within the limits any more.
+    /// [`Malformed`] if the bytes can't become an HTTP/1 response within the limits.
     pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Response>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
         let mut response = httparse::Response::new(&mut fields);
@@ -57,19 +57,8 @@ impl Response {
                 _ if is_http2(bytes) => Malformed::Http2,
                 e => Malformed::from_httparse(e),
             })?;
-        let length = match status {
-            httparse::Status::Complete(length) => Some(length),
-            httparse::Status::Partial => None,
-        };
-        within(bytes, limit, length, || {
-            let values = |name: &'static str| {
-                let named = move |field: &&httparse::Header| field.name.eq_ignore_ascii_case(name);
-                response
-                    .headers
-                    .iter()
-                    .filter(named)
-                    .map(|field| field.value)
-            };
+        within(bytes, limit, status, || {
+            let values = |name| values(response.headers, name);
             let mut head = Response {
                 status: response.code.unwrap_or_default(),
                 reason: response.reason.unwrap_or_default().as_bytes().to_vec(),
@@ -93,24 +82,16 @@ impl Response {
         })
     }
 
-    /// Decodes as [`decode`](Response::decode) does, and returns the bytes of the head as well.
-    pub(in crate::proto) fn decode_whole(
-        bytes: &[u8],
-        limit: usize,
-    ) -> Result<Decoded<(Response, Vec<u8>)>, Malformed> {
-        Ok(Response::decode(bytes, limit)?.with_bytes(bytes))
-    }
-
-    /// Whether it is about who we are (407), so that (other) credentials may help.
+    /// Returns whether the proxy requires credentials (407).
     pub fn wants_credentials(&self) -> bool {
         self.status == 407
     }
 
-    /// Judges by the status' class (RFC 9110 §15): 299 is as good as 200.
+    /// Returns the class of the status: 299 means what 200 does.
     ///
     /// # Errors
     ///
-    /// When the status has no class, or is 101.
+    /// [`Malformed::Status`] outside of 100 to 599, [`Malformed::Switching`] for 101.
     pub fn status_class(&self) -> Result<StatusClass, Malformed> {
         match self.status {
             101 => Err(Malformed::Switching),
@@ -122,7 +103,7 @@ impl Response {
     }
 }
 
-/// A whole reply of the embedded proxy that ends the connection; `fields` end in CRLF each.
+/// Encodes a whole response that closes the connection. Each of `fields` ends in CRLF.
 pub fn encode_response(status: u16, reason: &str, fields: &str, text: &str) -> Vec<u8> {
     let mut reply = format!("HTTP/1.1 {} {}\r\n{}", status, reason, fields);
     reply.push_str("Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\n");

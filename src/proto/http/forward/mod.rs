@@ -126,7 +126,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::proto::{ConnectHead, Decoded, FramingError, HEAD_LIMIT};
+    use crate::proto::{with_bytes, ConnectHead, Decoded, FramingError, HEAD_LIMIT};
 
     /// What becomes of a request for this target with these fields, which end in CRLF each.
     fn rewritten(method: &str, target: &str, fields: &str) -> Result<Forward, ForwardError> {
@@ -293,7 +293,7 @@ mod tests {
             head.extend(lines.iter().cloned());
             head.push(format!("Connection: {}", named.join(",")));
             let bytes = (head.join(end) + end + end).into_bytes();
-            let decoded = ConnectHead::decode_whole(&bytes, HEAD_LIMIT);
+            let decoded = with_bytes(ConnectHead::decode)(&bytes, HEAD_LIMIT);
             let whole = match decoded {
                 Ok(Decoded::Complete((_, whole), length)) if length == bytes.len() => whole,
                 other => panic!("{:?} of {:?}", other, String::from_utf8_lossy(&bytes)),

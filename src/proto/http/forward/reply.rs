@@ -8,7 +8,7 @@ use std::mem;
 use super::super::body::{Body, Endless};
 use super::super::response::INTERIM_LIMIT;
 use super::field::{end_to_end, split, values};
-use crate::proto::{encode_response, Framing, FramingError, HeadReader, Malformed};
+use crate::proto::{encode_response, with_bytes, Framing, FramingError, HeadReader, Malformed};
 use crate::proto::{Response, StatusClass};
 use crate::text::escape::excerpt;
 
@@ -150,7 +150,7 @@ impl Reply {
     }
 
     fn feed_head(&mut self, mut reader: HeadReader, piece: &[u8]) -> Result<(), ReplyError> {
-        let mut decoded = reader.extend(piece, Response::decode_whole)?;
+        let mut decoded = reader.extend(piece, with_bytes(Response::decode))?;
         while let Some((response, mut head)) = decoded {
             unfold(&mut head);
             if response.status_class()? != StatusClass::Interim {
@@ -163,7 +163,7 @@ impl Reply {
             } else {
                 self.interim += 1;
             }
-            decoded = reader.decode(Response::decode_whole)?;
+            decoded = reader.decode(with_bytes(Response::decode))?;
         }
         self.state = State::Head(reader);
         Ok(())
