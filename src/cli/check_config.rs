@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::config::{Config, ListenSpec, Pattern, ProxySpec, ServeSpec};
 use crate::inbound;
-use crate::listener::exposure::Spot;
+use crate::listener::validate::Spot;
 
 /// Displays as one line for each listener, and for stdin and stdout.
 pub(super) struct Summary<'a>(pub(super) &'a Config);

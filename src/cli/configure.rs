@@ -15,7 +15,7 @@ use crate::config::{
 };
 use crate::config::{TlsPeer, TunnelUrl};
 use crate::error::Error;
-use crate::listener::exposure::{self, ConfiguredKind, Spot};
+use crate::listener::validate::{self, ConfiguredKind, Spot};
 use crate::text::escape::Escaped;
 
 /// Builds the configuration; what the values don't say comes from the environment.
@@ -95,7 +95,7 @@ pub(super) fn configure(
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
     };
     // Before the password prompt.
-    exposure::check_each(&config).map_err(|(index, e)| {
+    validate::check_each(&config).map_err(|(index, e)| {
         let others = ["dynamic", "serve-proxy", "status"];
         let others = others.iter().flat_map(|name| options.values(name));
         let mut listeners = given_tunnels.iter().copied().chain(others);
@@ -105,7 +105,7 @@ pub(super) fn configure(
         }
     })?;
     // A socket from socket activation may have any address family.
-    if !demo && exposure::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
+    if !demo && validate::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
         let why = "no client has an address";
         warnings.extend(options.unused(&["allow-from"], why));
     }
@@ -158,8 +158,8 @@ fn exposure_warning(config: &Config) -> Option<String> {
     if config.demo || config.test || !config.allow_from.is_empty() {
         return None;
     }
-    let exposed = exposure::entrances(config).filter_map(|(purpose, spot)| match (purpose, spot) {
-        (ConfiguredKind::Tunnel(_), Spot::Port(bind, port)) => exposure::exposed_port(bind, port),
+    let exposed = validate::entrances(config).filter_map(|(purpose, spot)| match (purpose, spot) {
+        (ConfiguredKind::Tunnel(_), Spot::Port(bind, port)) => validate::exposed_port(bind, port),
         _ => None,
     });
     let listeners: Vec<String> = exposed.collect();

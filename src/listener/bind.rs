@@ -17,11 +17,11 @@ use crate::config::{Bind, Config, Host, InheritedFd, Keepalive};
 use crate::error::Error;
 use crate::inbound::policy::Policy;
 use crate::inbound::DynamicConfig;
-use crate::listener::exposure::{self, ConfiguredKind, Spot};
 use crate::listener::kind::ListenerKind;
 use crate::listener::settings::ListenerHandle;
 use crate::listener::socket_activation::{self, InheritedFds, InheritedSocket};
 use crate::listener::unix_socket::SocketFile;
+use crate::listener::validate::{self, ConfiguredKind, Spot};
 use crate::os::sys::is_inherited;
 use crate::text::escape::Escaped;
 use crate::upstream::{ProxySelector, Tunnel};
@@ -136,9 +136,9 @@ impl Place {
     /// Where others than this machine can connect to it, if they can.
     fn exposed_at(&self) -> Result<Option<String>, Error> {
         match self {
-            Place::Port(bind, port) => Ok(exposure::exposed_port(bind, *port)),
+            Place::Port(bind, port) => Ok(validate::exposed_port(bind, *port)),
             Place::Path(_) => Ok(None),
-            Place::Passed(socket) => exposure::exposed_socket(socket),
+            Place::Passed(socket) => validate::exposed_socket(socket),
         }
     }
 
@@ -215,11 +215,11 @@ pub(crate) fn services(
     config: &Config,
     gateway: &ProxySelector,
 ) -> Result<Vec<(ListenerKind, Place)>, Error> {
-    exposure::check(config)?;
+    validate::check(config)?;
     let guests = DynamicConfig::new(gateway, config.dynamic_user.as_ref());
     let mut sockets = InheritedFds::new(&config.inherited);
     let mut services = Vec::new();
-    for (purpose, spot) in exposure::entrances(config) {
+    for (purpose, spot) in validate::entrances(config) {
         let places = match spot {
             Spot::Port(bind, port) => vec![Place::Port(bind.clone(), port)],
             Spot::Path(path) => vec![Place::Path(path.into())],
@@ -231,7 +231,7 @@ pub(crate) fn services(
         for place in places {
             let exposed_at = place.exposed_at()?;
             let is_exposed = exposed_at.is_some();
-            exposure::permit(purpose, exposed_at, config)?;
+            validate::permit(purpose, exposed_at, config)?;
             let service = match purpose {
                 ConfiguredKind::Tunnel(destination) => {
                     ListenerKind::Tunnel(Tunnel::new(destination.clone(), gateway))

@@ -5,7 +5,6 @@
 
 pub mod acl;
 pub mod bind;
-pub(crate) mod exposure;
 pub mod kind;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod reload;
@@ -13,3 +12,4 @@ pub mod set;
 pub mod settings;
 pub mod socket_activation;
 pub mod unix_socket;
+pub(crate) mod validate;
