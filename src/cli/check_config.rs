@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::config::{Config, ListenSpec, Pattern, ProxySpec, ServeSpec};
 use crate::inbound;
-use crate::listener::validate::Spot;
+use crate::listener::addr::ListenAddr;
 
 /// Displays as one line for each listener, and for stdin and stdout.
 pub(super) struct Summary<'a>(pub(super) &'a Config);
@@ -17,8 +17,8 @@ impl fmt::Display for Summary<'_> {
             write!(f, " for {}", tunnel.destination)?;
             self.write_route(config.route.is_direct(&tunnel.destination.address), f)?;
         }
-        for entrance in &config.dynamic {
-            self.write_listener(entrance, f)?;
+        for spec in &config.dynamic {
+            self.write_listener(spec, f)?;
             let user = config.dynamic_user.as_ref();
             write!(f, " for {}", inbound::protocols(user))?;
             if let Some(user) = user {
@@ -40,8 +40,8 @@ impl fmt::Display for Summary<'_> {
             writeln!(f, " alone")?;
         }
         if let Some(status) = &config.status {
-            let spot = Spot::Port(&status.bind, status.port);
-            writeln!(f, "would show how it goes on http://{}/", spot)?;
+            let (bind, port) = (&status.bind, status.port);
+            writeln!(f, "would show how it goes on http://{}:{}/", bind, port)?;
         }
         if config.demo {
             writeln!(f, "would show the demo")?;
@@ -51,9 +51,9 @@ impl fmt::Display for Summary<'_> {
 }
 
 impl Summary<'_> {
-    fn write_listener(&self, entrance: &ListenSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let spot = Spot::of(entrance, &self.0.listen);
-        write!(f, "would listen on {}", spot)
+    fn write_listener(&self, spec: &ListenSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addr = ListenAddr::new(spec, &self.0.listen);
+        write!(f, "would listen on {}", addr)
     }
 
     fn write_route(&self, is_direct: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,8 +92,7 @@ fn write_hop(before: &str, proxy: &ProxySpec, f: &mut fmt::Formatter<'_>) -> fmt
 }
 
 fn write_proxy(serve: &ServeSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let spot = Spot::Port(&serve.bind, serve.port);
-    write!(f, "would serve a proxy on {}", spot)?;
+    write!(f, "would serve a proxy on {}:{}", serve.bind, serve.port)?;
     if let Some(credentials) = &serve.credentials {
         write!(f, " for {}", credentials.user())?;
     }

@@ -11,11 +11,12 @@ use super::route::{route, Reach};
 use super::{timeouts::timeouts, tls};
 use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl, Host};
 use crate::config::{
-    LogFormat, LogTarget, ParseError, Pattern, PortSpec, Route, ServeSpec, StatusSpec,
+    ListenSpec, LogFormat, LogTarget, ParseError, Pattern, PortSpec, Route, ServeSpec, StatusSpec,
 };
 use crate::config::{TlsPeer, TunnelUrl};
 use crate::error::Error;
-use crate::listener::validate::{self, ConfiguredKind, Spot};
+use crate::listener::addr::ListenAddr;
+use crate::listener::validate::check_each;
 use crate::text::escape::Escaped;
 
 /// Builds the configuration; what the values don't say comes from the environment.
@@ -95,7 +96,7 @@ pub(super) fn configure(
         stdio: stdio.map(|url| url.with(&tls)).transpose()?,
     };
     // Before the password prompt.
-    validate::check_each(&config).map_err(|(index, e)| {
+    check_each(&config).map_err(|(index, e)| {
         let others = ["dynamic", "serve-proxy", "status"];
         let others = others.iter().flat_map(|name| options.values(name));
         let mut listeners = given_tunnels.iter().copied().chain(others);
@@ -105,7 +106,10 @@ pub(super) fn configure(
         }
     })?;
     // A socket from socket activation may have any address family.
-    if !demo && validate::entrances(&config).all(|(_, spot)| matches!(spot, Spot::Path(_))) {
+    let tunnels = config.tunnels.iter().map(|tunnel| &tunnel.listen);
+    let mut specs = tunnels.chain(&config.dynamic);
+    let are_paths = specs.all(|spec| matches!(spec, ListenSpec::Path(_)));
+    if !demo && are_paths && config.serve.is_none() {
         let why = "no client has an address";
         warnings.extend(options.unused(&["allow-from"], why));
     }
@@ -158,10 +162,10 @@ fn exposure_warning(config: &Config) -> Option<String> {
     if config.demo || config.test || !config.allow_from.is_empty() {
         return None;
     }
-    let exposed = validate::entrances(config).filter_map(|(purpose, spot)| match (purpose, spot) {
-        (ConfiguredKind::Tunnel(_), Spot::Port(bind, port)) => validate::exposed_port(bind, port),
-        _ => None,
-    });
+    let exposed = config
+        .tunnels
+        .iter()
+        .filter_map(|tunnel| ListenAddr::new(&tunnel.listen, &config.listen).exposed_port());
     let listeners: Vec<String> = exposed.collect();
     if listeners.is_empty() {
         return None;

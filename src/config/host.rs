@@ -58,9 +58,9 @@ impl Bind {
         }
     }
 
-    /// Whether one of them includes the other, so that no port can be listened on at both. Names are
-    /// compared as names.
-    pub(crate) fn meets(&self, other: &Bind) -> bool {
+    /// Whether one includes the other, so that a port can't be bound on both. Names are compared as
+    /// text.
+    pub(crate) fn overlaps(&self, other: &Bind) -> bool {
         let ip = |bind: &Bind| match bind {
             Bind::Host(Host::Ip(ip)) => Some(unmap_ipv4(*ip)),
             Bind::Host(Host::Name(name)) if name == "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
@@ -284,6 +284,15 @@ impl fmt::Display for Host {
     }
 }
 
+impl fmt::Display for Bind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bind::Any => f.write_str("*"),
+            Bind::Host(host) => host.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
@@ -372,20 +381,20 @@ mod tests {
     }
 
     #[test]
-    fn binds_meet_where_one_includes_the_other() {
-        let meet = |one: &str, other: &str| {
+    fn binds_overlap_where_one_includes_the_other() {
+        let overlap = |one: &str, other: &str| {
             let (one, other): (Bind, Bind) = (one.parse().unwrap(), other.parse().unwrap());
-            assert_eq!(one.meets(&other), other.meets(&one));
-            one.meets(&other)
+            assert_eq!(one.overlaps(&other), other.overlaps(&one));
+            one.overlaps(&other)
         };
         for other in &["*", "0.0.0.0", "::", "::1", "127.0.0.1", "a.example"] {
-            assert!(meet("*", other), "{}", other);
+            assert!(overlap("*", other), "{}", other);
         }
-        assert!(meet("localhost", "127.0.0.1") && meet("0.0.0.0", "127.0.0.1"));
-        assert!(meet("::ffff:10.0.0.1", "10.0.0.1") && meet("::", "::1"));
-        assert!(meet("a.example", "a.example") && !meet("a.example", "b.example"));
-        assert!(!meet("127.0.0.1", "127.0.0.2") && !meet("::1", "127.0.0.1"));
-        assert!(!meet("0.0.0.0", "::1") && !meet("a.example", "10.0.0.1"));
+        assert!(overlap("localhost", "127.0.0.1") && overlap("0.0.0.0", "127.0.0.1"));
+        assert!(overlap("::ffff:10.0.0.1", "10.0.0.1") && overlap("::", "::1"));
+        assert!(overlap("a.example", "a.example") && !overlap("a.example", "b.example"));
+        assert!(!overlap("127.0.0.1", "127.0.0.2") && !overlap("::1", "127.0.0.1"));
+        assert!(!overlap("0.0.0.0", "::1") && !overlap("a.example", "10.0.0.1"));
     }
 
     #[test]

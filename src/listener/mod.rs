@@ -4,7 +4,9 @@
 //! serving clients, which are the engine's. Used by `engine/`, `cli/`, `observe/status` and `demo`.
 
 pub mod acl;
+pub(crate) mod addr;
 pub mod bind;
+mod configured;
 pub mod kind;
 #[cfg(any(feature = "cli", feature = "legacy"))]
 pub mod reload;

@@ -16,7 +16,7 @@ use signal_hook::low_level::pipe;
 use crate::config::Config;
 use crate::error::Error;
 use crate::listener::bind::{BoundListener, Listen};
-use crate::listener::set::{tell, BoundListeners, ListenerSet, ReloadSummary};
+use crate::listener::set::{print_lines, BoundListeners, ListenerSet, ReloadSummary};
 use crate::os::sd_notify::ServiceManager;
 use crate::text::escape::Escaped;
 
@@ -176,7 +176,7 @@ impl<D> Follower<D> {
         self.supervisor.ready(&status);
         change.lines.push(status);
         // Last, since the reader may be slow; or nobody may be reading any more.
-        let _ = tell(&change.lines);
+        let _ = print_lines(&change.lines);
     }
 
     fn follow<L: Listen>(&mut self) -> Result<ReloadSummary, Error>

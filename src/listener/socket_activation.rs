@@ -1,30 +1,27 @@
 //! Listening sockets that whoever started us has bound, with their names: systemd's socket
 //! activation (sd_listen_fds(3)).
 
-use std::fmt;
 use std::io;
-use std::net::SocketAddr;
-use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use crate::config::{unmap_ipv4, InheritedFd};
+use super::addr::BoundAddr;
+use crate::config::InheritedFd;
 use crate::error::Error;
 pub use crate::os::sys::InheritedSocket;
 use crate::text::escape::Escaped;
 
-/// A descriptor of our own for one of them, and where it listens.
+/// Duplicates an inherited socket; returns its address, too.
 ///
 /// # Errors
 ///
-/// When it is no socket.
-pub fn open(passed: &InheritedFd) -> io::Result<(InheritedSocket, Address)> {
-    let socket = InheritedSocket::duplicate(passed.descriptor)?;
+/// Any [`io::Error`] of the system when the descriptor is no socket, or can't be duplicated.
+pub(crate) fn open(socket: &InheritedFd) -> io::Result<(InheritedSocket, BoundAddr)> {
+    let socket = InheritedSocket::duplicate(socket.descriptor)?;
     let address = match &socket {
-        InheritedSocket::Tcp(tcp) => Address::Ip(tcp.local_addr()?),
+        InheritedSocket::Tcp(tcp) => BoundAddr::Ip(tcp.local_addr()?),
         InheritedSocket::Unix(unix) => {
             let address = unix.local_addr()?;
-            let path = address.as_pathname().map(|path| path.as_os_str());
-            let path = path.map_or(&b""[..], |path| path.as_bytes());
-            Address::Path(Escaped(path).to_string())
+            BoundAddr::of_path(address.as_pathname().unwrap_or(Path::new("")))
         }
     };
     Ok((socket, address))
@@ -34,35 +31,6 @@ pub fn open(passed: &InheritedFd) -> io::Result<(InheritedSocket, Address)> {
 pub fn not_listening() -> io::Error {
     let why = "it is no stream socket that listens, as ListenStream= makes one";
     io::Error::new(io::ErrorKind::InvalidInput, why)
-}
-
-/// Where a socket listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// At a port.
-    Ip(SocketAddr),
-    /// At a path, escaped; an empty one has none.
-    Path(String),
-}
-
-impl Address {
-    /// Whether others than this machine can reach it.
-    pub fn is_beyond_loopback(&self) -> bool {
-        match self {
-            Address::Ip(address) => !unmap_ipv4(address.ip()).is_loopback(),
-            Address::Path(_) => false,
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Ip(address) => address.fmt(f),
-            Address::Path(path) if path.is_empty() => f.write_str("a socket without a name"),
-            Address::Path(path) => f.write_str(path),
-        }
-    }
 }
 
 /// All of them, each for one service.
@@ -146,20 +114,5 @@ mod tests {
         );
         let complaint = InheritedFds::new(&[]).take("3").unwrap_err().to_string();
         assert!(complaint.contains("LISTEN_FDS"), "{}", complaint);
-    }
-
-    #[test]
-    fn only_an_address_may_be_beyond_loopback() {
-        for (address, beyond) in &[
-            ("127.0.0.1:1", false),
-            ("[::1]:1", false),
-            ("[::ffff:127.0.0.1]:1", false),
-            ("0.0.0.0:1", true),
-            ("[::]:1", true),
-        ] {
-            let address = Address::Ip(address.parse().unwrap());
-            assert_eq!(address.is_beyond_loopback(), *beyond, "{}", address);
-        }
-        assert!(!Address::Path(String::new()).is_beyond_loopback());
     }
 }

@@ -1,209 +1,153 @@
-//! The ways in that a configuration asks for, and who may use them.
+//! Refuses a configuration whose listeners conflict, or are an open proxy.
 //!
-//! All of them are judged, at each reload those too that are open already: one option changes what
-//! others mean. What the configuration itself shows is told together with it; a socket that is
-//! passed to us is judged when it is there, before anything is bound.
+//! A reload checks listeners that stay open, too: an option can change what others mean. `cli` calls
+//! [`check_each`], which looks at the configuration alone; the set calls [`checked_listeners`], which
+//! looks at inherited sockets, too, before anything is bound.
 
-use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use log::warn;
 
-use crate::config::{Bind, Config, Destination, InheritedFd, ListenSpec, ServeSpec};
+use super::addr::{BoundAddr, ListenAddr};
+use super::configured::{listeners, ConfiguredListener};
+use super::kind::ListenerKind;
+use super::socket_activation::{self, InheritedFds};
+use crate::config::{Config, InheritedFd, Route};
 use crate::error::Error;
-use crate::listener::socket_activation::{self, Address};
-use crate::text::escape::Escaped;
+use crate::os::sys::is_inherited;
+use crate::upstream::ProxySelector;
 
-/// What a way in is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ConfiguredKind<'a> {
-    /// A tunnel to this destination.
-    Tunnel(&'a Destination),
-    /// `-D`: clients that name their destination.
-    Dynamic,
-    /// The embedded proxy.
-    Proxy(&'a ServeSpec),
-}
-
-/// Where it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Spot<'a> {
-    /// A port of our own.
-    Port(&'a Bind, u16),
-    /// A Unix socket.
-    Path(&'a Path),
-    /// What was passed to us under this name or number.
-    Passed(&'a str),
-}
-
-/// Every one, in the order of the configuration.
-pub(crate) fn entrances(config: &Config) -> impl Iterator<Item = (ConfiguredKind<'_>, Spot<'_>)> {
-    let spot = move |entrance| Spot::of(entrance, &config.listen);
-    let tunnels = config.tunnels.iter();
-    let tunnels = tunnels.map(move |spec| {
-        (
-            ConfiguredKind::Tunnel(&spec.destination),
-            spot(&spec.listen),
-        )
-    });
-    let dynamic = config.dynamic.iter();
-    let dynamic = dynamic.map(move |entrance| (ConfiguredKind::Dynamic, spot(entrance)));
-    let proxy = config.serve.iter();
-    let proxy = proxy.map(|spec| {
-        (
-            ConfiguredKind::Proxy(spec),
-            Spot::Port(&spec.bind, spec.port),
-        )
-    });
-    tunnels.chain(dynamic).chain(proxy)
-}
-
-/// Judges what the configuration itself shows.
+/// Checks the listeners of `config` and its status page.
 ///
 /// # Errors
 ///
-/// Why it may not be followed.
-pub(crate) fn check(config: &Config) -> Result<(), Error> {
-    check_each(config).map_err(|(_, e)| e)
-}
-
-/// Does the same; the error comes with the index of what caused it: tunnels, then `-D` listeners,
-/// the embedded proxy and the status page.
+/// A usage error, and the index of the listener that caused it: tunnels, then `-D` listeners, the
+/// embedded proxy and the status page.
 pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
-    for (index, (purpose, spot)) in entrances(config).enumerate() {
-        if let Spot::Port(bind, port) = spot {
-            permit(purpose, exposed_port(bind, port), config).map_err(|e| (index, e))?;
-        }
+    let mut before: Vec<(String, ListenAddr)> = Vec::new();
+    let listeners = listeners(config, &ProxySelector::new(Route::default()));
+    for (index, ConfiguredListener { kind, addr }) in listeners.into_iter().enumerate() {
+        permit(&kind, addr.exposed_port(), config).map_err(|e| (index, e))?;
+        before.push((kind.purpose(), addr));
     }
-    let mut before: Vec<(String, Spot<'_>)> = Vec::new();
-    for (index, (purpose, spot)) in places(config).enumerate() {
-        if let Some((other, there)) = before.iter().find(|(_, there)| there.meets(&spot)) {
-            return Err((index, twice((other, *there), (&purpose, spot))));
+    let status = config.status.iter();
+    before.extend(status.map(|spec| {
+        let addr = ListenAddr::Port(spec.bind.clone(), spec.port);
+        ("--status".into(), addr)
+    }));
+    for (index, one) in before.iter().enumerate() {
+        let mut others = before[..index].iter();
+        if let Some(other) = others.find(|other| other.1.conflicts_with(&one.1)) {
+            return Err((index, conflict(other, one)));
         }
-        before.push((purpose, spot));
     }
     Ok(())
 }
 
-/// Everything that listens, and what for.
-fn places(config: &Config) -> impl Iterator<Item = (String, Spot<'_>)> {
-    let entrances = entrances(config).map(|(purpose, spot)| (purpose.to_string(), spot));
-    let status = config.status.iter();
-    let status = status.map(|spec| ("--status".into(), Spot::Port(&spec.bind, spec.port)));
-    entrances.chain(status)
+/// Returns the listeners of `config`, one for each inherited socket that `fd:NAME` means. Warns of
+/// inherited sockets that no listener uses.
+///
+/// # Errors
+///
+/// A usage error when [`check_each`] refuses the configuration, or a socket's listener would be an open proxy, or when an inherited socket is missing
+/// or given twice; [`Error::listen`] when an inherited descriptor is no socket.
+pub(super) fn checked_listeners(
+    config: &Config,
+    selector: &ProxySelector,
+) -> Result<Vec<ConfiguredListener>, Error> {
+    check_each(config).map_err(|(_, e)| e)?;
+    let mut sockets = InheritedFds::new(&config.inherited);
+    let mut checked = Vec::new();
+    for ConfiguredListener { kind, addr } in listeners(config, selector) {
+        let addrs = match addr {
+            ListenAddr::Port(bind, port) => vec![ListenAddr::Port(bind, port)],
+            ListenAddr::Path(path) => vec![ListenAddr::Path(path)],
+            ListenAddr::Inherited(name) => {
+                let sockets = sockets.take(&name)?.into_iter();
+                sockets.cloned().map(ListenAddr::Inherited).collect()
+            }
+        };
+        for addr in addrs {
+            let exposed_at = exposed_at(&addr)?;
+            let kind = match (kind.clone(), &exposed_at) {
+                (ListenerKind::Dynamic(dynamic), Some(_)) => {
+                    ListenerKind::Dynamic(dynamic.exclude_local())
+                }
+                (kind, _) => kind,
+            };
+            permit(&kind, exposed_at, config)?;
+            checked.push(ConfiguredListener { kind, addr });
+        }
+    }
+    for socket in sockets.others() {
+        if is_inherited(socket.descriptor).unwrap_or(false) {
+            // Clients that connect to it would wait in vain.
+            warn!("inherited socket {} is not used by any listener", socket);
+        } else {
+            warn!("LISTEN_FDS counts {}, which was not passed", socket);
+        }
+    }
+    Ok(checked)
 }
 
-/// Nobody else is there, as a bind that fails would tell.
-fn twice(one: (&str, Spot<'_>), other: (&str, Spot<'_>)) -> Error {
-    let ((one, there), (other, here)) = (one, other);
-    let (there, here) = (there.to_string(), here.to_string());
+fn conflict(first: &(String, ListenAddr), second: &(String, ListenAddr)) -> Error {
+    let (there, here) = (first.1.to_string(), second.1.to_string());
     Error::usage(if there == here {
-        format!("{} is given twice: for {} and for {}", here, one, other)
+        format!(
+            "{} is given twice: for {} and for {}",
+            here, first.0, second.0
+        )
     } else {
         format!(
             "{} for {} and {} for {} can't be had together: the one includes the other",
-            there, one, here, other
+            there, first.0, here, second.0
         )
     })
 }
 
-/// Whether a way in may be opened, or stay open, when others than this machine can connect to it
-/// at this address: nobody shall be a proxy for everybody by mistake.
+/// Checks that a listener isn't an open proxy; `exposed_at` is its address if other machines can
+/// connect to it.
 ///
 /// # Errors
 ///
-/// What it would be, and what is to be said for it not to be.
-pub(crate) fn permit(
-    purpose: ConfiguredKind<'_>,
-    exposed_at: Option<String>,
-    config: &Config,
-) -> Result<(), Error> {
-    let (option, is_restricted, remedies) = match purpose {
-        ConfiguredKind::Tunnel(_) => return Ok(()),
-        ConfiguredKind::Dynamic => (
-            "-D",
+/// A usage error that names the options which restrict the clients.
+fn permit(kind: &ListenerKind, exposed_at: Option<String>, config: &Config) -> Result<(), Error> {
+    let address = match exposed_at {
+        Some(address) if config.allow_from.is_empty() => address,
+        _ => return Ok(()),
+    };
+    let (is_restricted, remedies) = match kind {
+        ListenerKind::Tunnel(_) => (true, ""),
+        ListenerKind::Dynamic(_) => (
             config.dynamic_user.is_some(),
             "--dynamic-user USER:PASSWORD",
         ),
-        ConfiguredKind::Proxy(spec) => (
-            "--serve-proxy",
-            spec.credentials.is_some() || !spec.allow.is_empty(),
+        ListenerKind::Proxy(_) => (
+            config
+                .serve
+                .iter()
+                .any(|spec| spec.credentials.is_some() || !spec.allow.is_empty()),
             "--serve-user USER:PASSWORD, --serve-allow HOST",
         ),
     };
-    match exposed_at {
-        Some(address) if !is_restricted && config.allow_from.is_empty() => {
-            Err(Error::usage(format!(
-                "{} {} would be a proxy for everybody: bind it to 127.0.0.1, or give {} or \
-                 --allow-from CIDR",
-                option, address, remedies
-            )))
-        }
-        _ => Ok(()),
+    if is_restricted {
+        return Ok(());
     }
+    Err(Error::usage(format!(
+        "{} {} would be a proxy for everybody: bind it to 127.0.0.1, or give {} or \
+         --allow-from CIDR",
+        kind.purpose(),
+        address,
+        remedies
+    )))
 }
 
-/// Where others than this machine can connect to a port, if they can.
-pub(crate) fn exposed_port(bind: &Bind, port: u16) -> Option<String> {
-    let exposed = Some(Spot::Port(bind, port)).filter(|_| !bind.is_loopback());
-    exposed.map(|spot| spot.to_string())
-}
-
-/// The same for a socket that was passed to us.
-///
-/// # Errors
-///
-/// When it is no socket.
-pub(crate) fn exposed_socket(socket: &InheritedFd) -> Result<Option<String>, Error> {
-    let (_, address) = socket_activation::open(socket).map_err(|e| Error::listen(socket, e))?;
-    let exposed = Some(address).filter(Address::is_beyond_loopback);
-    Ok(exposed.map(|address| address.to_string()))
-}
-
-impl<'a> Spot<'a> {
-    /// Where a port has no address, it has that of `--listen`.
-    pub(crate) fn of(entrance: &'a ListenSpec, listen: &'a Bind) -> Spot<'a> {
-        match entrance {
-            ListenSpec::Port(spec) => Spot::Port(spec.bind.as_ref().unwrap_or(listen), spec.port),
-            ListenSpec::Path(path) => Spot::Path(path),
-            ListenSpec::Inherited(name) => Spot::Passed(name),
-        }
-    }
-}
-
-impl Spot<'_> {
-    /// Whether the two can't be had together, as far as their names tell.
-    fn meets(&self, other: &Spot<'_>) -> bool {
-        match (self, other) {
-            (Spot::Port(one, port), Spot::Port(other, same)) => {
-                // Each 0 is another port.
-                port == same && *port != 0 && one.meets(other)
-            }
-            (Spot::Path(one), Spot::Path(other)) => one == other,
-            (Spot::Passed(one), Spot::Passed(other)) => one == other,
-            _ => false,
-        }
-    }
-}
-
-impl fmt::Display for ConfiguredKind<'_> {
-    /// As it would be given, or where it leads.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfiguredKind::Tunnel(destination) => destination.fmt(f),
-            ConfiguredKind::Dynamic => f.write_str("-D"),
-            ConfiguredKind::Proxy(_) => f.write_str("--serve-proxy"),
-        }
-    }
-}
-
-impl fmt::Display for Spot<'_> {
-    /// As it would be given.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Spot::Port(Bind::Any, port) => write!(f, "*:{}", port),
-            Spot::Port(Bind::Host(host), port) => write!(f, "{}:{}", host, port),
-            Spot::Path(path) => Escaped(path.as_os_str().as_bytes()).fmt(f),
-            Spot::Passed(name) => write!(f, "fd:{}", Escaped(name.as_bytes())),
-        }
-    }
+/// Returns the address as text if other machines can connect to it.
+fn exposed_at(addr: &ListenAddr<InheritedFd>) -> Result<Option<String>, Error> {
+    let socket = match addr {
+        ListenAddr::Inherited(socket) => socket,
+        ListenAddr::Port(..) | ListenAddr::Path(_) => return Ok(addr.exposed_port()),
+    };
+    let (_, bound) = socket_activation::open(socket).map_err(|e| Error::listen(socket, e))?;
+    Ok(Some(bound)
+        .filter(BoundAddr::is_beyond_loopback)
+        .map(|bound| bound.to_string()))
 }

@@ -1,0 +1,37 @@
+//! The listeners that a configuration asks for.
+
+use super::addr::ListenAddr;
+use super::kind::ListenerKind;
+use crate::config::{Config, InheritedFd};
+use crate::inbound::policy::Policy;
+use crate::inbound::DynamicConfig;
+use crate::upstream::{ProxySelector, Tunnel};
+
+/// A listener that a configuration asks for.
+#[derive(Debug)]
+pub(super) struct ConfiguredListener<S = InheritedFd> {
+    pub(super) kind: ListenerKind,
+    pub(super) addr: ListenAddr<S>,
+}
+
+/// Returns the listeners of `config` in its order: tunnels, `-D`, the embedded proxy. Their clients
+/// are carried through the proxies of `selector`.
+pub(super) fn listeners(
+    config: &Config,
+    selector: &ProxySelector,
+) -> Vec<ConfiguredListener<String>> {
+    let dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref());
+    let tunnels = config.tunnels.iter().map(|spec| ConfiguredListener {
+        kind: ListenerKind::Tunnel(Tunnel::new(spec.destination.clone(), selector)),
+        addr: ListenAddr::new(&spec.listen, &config.listen),
+    });
+    let dynamic = config.dynamic.iter().map(|spec| ConfiguredListener {
+        kind: ListenerKind::Dynamic(dynamic.clone()),
+        addr: ListenAddr::new(spec, &config.listen),
+    });
+    let proxy = config.serve.iter().map(|spec| ConfiguredListener {
+        kind: ListenerKind::Proxy(Policy::new(spec.clone())),
+        addr: ListenAddr::Port(spec.bind.clone(), spec.port),
+    });
+    tunnels.chain(dynamic).chain(proxy).collect()
+}

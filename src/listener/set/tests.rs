@@ -1,0 +1,234 @@
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
+
+use super::*;
+use crate::cli::env::Environment;
+use crate::cli::{parse, Command};
+use crate::config::Keepalive;
+use crate::inbound::{HandshakeStep, Inbound};
+use crate::listener::kind::ListenerKind;
+use crate::listener::socket_activation::InheritedSocket;
+use crate::observe::access_log::{LogContext, Origin};
+
+/// Listens on nothing. Port 9 is somebody else's; port 0 is another one each time.
+#[derive(Debug)]
+struct Paper(SocketAddr);
+
+impl Listen for Paper {
+    fn bind(address: &SocketAddr, _: bool, _: Option<Keepalive>) -> io::Result<Paper> {
+        thread_local!(static NEXT: Cell<u16> = Cell::new(50_000));
+        let mut address = *address;
+        match address.port() {
+            0 => NEXT.with(|next| address.set_port(next.replace(next.get() + 1))),
+            9 => return Err(io::ErrorKind::AddrInUse.into()),
+            _ => {}
+        }
+        Ok(Paper(address))
+    }
+
+    fn bind_path(_: &Path) -> io::Result<Paper> {
+        unreachable!("there is no Unix socket")
+    }
+
+    fn listen(&self) -> io::Result<()> {
+        unreachable!("there is no Unix socket")
+    }
+
+    fn adopt(_: InheritedSocket, _: Option<Keepalive>) -> io::Result<Paper> {
+        unreachable!("nothing is passed")
+    }
+
+    fn try_clone(&self) -> io::Result<Paper> {
+        unreachable!("there is no Unix socket")
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0)
+    }
+}
+
+fn config(tunnels: &[&str]) -> Config {
+    let words = ["ptunnel", "--no-proxy", "*", "--threads", "2"];
+    let words = words.iter().chain(tunnels).copied();
+    let ask = |_: &str| unreachable!("there is no password");
+    match parse(words, &Environment::new(&|_| None), &ask) {
+        Ok(Command::Run(config, _)) => *config,
+        other => panic!("{:?}", other),
+    }
+}
+
+fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
+    let mut set = ListenerSet {
+        threads: 2,
+        turned_away: TurnedAway::default(),
+        registry: None,
+        listeners: Vec::new(),
+    };
+    // All but what `ListenerSet::open` says.
+    let (plan, threads) = set.prepare::<Paper>(&config(tunnels), None).unwrap();
+    set.commit(plan);
+    assert_eq!(threads.len(), 2);
+    let handles = threads.into_iter().map(|listeners| {
+        let handles = listeners.into_iter().map(|listener| listener.handle);
+        handles.collect::<Vec<ListenerHandle>>()
+    });
+    (set, handles.last().unwrap())
+}
+
+fn follow(set: &mut ListenerSet, tunnels: &[&str]) -> String {
+    let mut threads = Vec::new();
+    let register = |listeners| {
+        threads = listeners;
+        Ok(())
+    };
+    let change = set.follow::<Paper, _>(&config(tunnels), register).unwrap();
+    for listeners in threads {
+        let opened: Vec<String> = listeners
+            .iter()
+            .map(|listener| listener.listening.0.to_string())
+            .collect();
+        assert_eq!(opened, change.opened, "each thread has its own");
+        assert!(listeners
+            .iter()
+            .all(|listener| listener.handle.settings().limits.is_some()));
+        assert!(listeners.iter().all(|listener| has_begun(&listener.handle)));
+    }
+    assert_eq!(
+        change.lines.len(),
+        change.opened.len() + change.changed.len()
+    );
+    change.to_string()
+}
+
+fn destination(handle: &ListenerHandle) -> String {
+    match &handle.settings().kind {
+        ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),
+        other => unreachable!("{:?}", other),
+    }
+}
+
+fn is_over(handle: &ListenerHandle) -> bool {
+    let (tell, told) = std::sync::mpsc::channel();
+    handle.on_close(move || {
+        let _ = tell.send(());
+    });
+    told.try_recv().is_ok()
+}
+
+fn has_begun(handle: &ListenerHandle) -> bool {
+    let (tell, told) = std::sync::mpsc::channel();
+    handle.on_start(move || {
+        let _ = tell.send(());
+    });
+    told.try_recv().is_ok()
+}
+
+#[test]
+fn what_is_wanted_again_keeps_its_sockets() {
+    let (mut set, handles) = open(&["1:a:1", "2:b:2", "3:c:3", "0:d:4"]);
+    let told = follow(&mut set, &["5:e:5", "0:d:4", "2:f:6", "1:a:1"]);
+    assert_eq!(
+        told,
+        "opened 127.0.0.1:5; changed 127.0.0.1:2; closed 127.0.0.1:3; kept 2"
+    );
+    let destinations: Vec<String> = handles.iter().map(destination).collect();
+    assert_eq!(destinations, ["a:1", "f:6", "c:3", "d:4"]);
+    let over: Vec<bool> = handles.iter().map(is_over).collect();
+    assert_eq!(over, [false, false, true, false]);
+    assert!(
+        handles[0].settings().limits.is_some(),
+        "for those who come now"
+    );
+}
+
+/// Who uses it, was told the port together with the destination.
+#[test]
+fn any_port_is_for_one_destination() {
+    let (mut set, handles) = open(&["0:a:1", "0:b:2"]);
+    let told = follow(&mut set, &["0:b:2", "0:c:3"]);
+    assert!(
+        told.ends_with("; kept 1") && !told.contains("changed"),
+        "{}",
+        told
+    );
+    assert!(is_over(&handles[0]) && !is_over(&handles[1]));
+    assert_eq!(destination(&handles[1]), "b:2");
+}
+
+/// Who may come was one value for all, and what is done for them another: between the two
+/// changes a stranger was served without a word of who it is.
+#[test]
+fn at_no_moment_is_a_stranger_asked_for_nothing() {
+    let by_user = &["-D", "*:1", "--dynamic-user", "joe:x"][..];
+    let by_address = &["-D", "*:1", "--allow-from", "10.0.0.0/8"][..];
+    let (mut set, handles) = open(by_user);
+    let serves_strangers = |handle: &ListenerHandle| {
+        let settings = handle.settings();
+        let guests = match &settings.kind {
+            ListenerKind::Dynamic(guests) => guests,
+            other => unreachable!("{:?}", other),
+        };
+        let stranger = Origin::Address("192.0.2.1:1".parse().unwrap());
+        let stranger = LogContext::new(stranger, None);
+        let asked = guests.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
+        settings.acl.admits(&stranger) && matches!(asked, HandshakeStep::ConnectRequest(_))
+    };
+    let (handle, (tell, told)) = (handles[0].clone(), mpsc::channel::<()>());
+    let watching = thread::spawn(move || {
+        (0..20_000).for_each(|_| assert!(!serves_strangers(&handle)));
+        drop(tell);
+    });
+    let (by_address, by_user) = (config(by_address), config(by_user));
+    while told.try_recv() == Err(TryRecvError::Empty) {
+        for config in &[&by_address, &by_user] {
+            set.follow::<Paper, _>(config, |_| Ok(())).unwrap();
+        }
+    }
+    watching.join().unwrap();
+}
+
+#[test]
+fn a_bind_that_fails_changes_nothing() {
+    let (mut set, handles) = open(&["1:a:1", "2:b:2"]);
+    let wrong = config(&["1:c:3", "4:d:4", "9:e:5"]);
+    let failed = set.follow::<Paper, _>(&wrong, |_| unreachable!("one can't be bound"));
+    let text = failed.unwrap_err().to_string();
+    assert!(
+        text.starts_with("cannot listen on 127.0.0.1:9 for e:5: "),
+        "{}",
+        text
+    );
+    assert_eq!(destination(&handles[0]), "a:1");
+    assert!(!handles.iter().any(is_over));
+    assert_eq!(follow(&mut set, &["1:a:1", "2:b:2"]), "kept 2");
+}
+
+/// The other threads, and whoever had reloaded, took it for open.
+#[test]
+fn a_thread_that_cannot_watch_a_new_listener_changes_nothing() {
+    let (mut set, handles) = open(&["1:a:1", "2:b:2"]);
+    let mut new = Vec::new();
+    let failed = set.follow::<Paper, _>(&config(&["1:c:3", "4:d:4"]), |threads| {
+        let listeners = threads.into_iter().flatten();
+        new = listeners.map(|listener| listener.handle).collect();
+        Err(Error::usage("no room"))
+    });
+    assert_eq!(failed.unwrap_err().to_string(), "no room");
+    assert_eq!(new.len(), 2);
+    assert!(new.iter().all(is_over) && !new.iter().any(has_begun));
+    assert_eq!(destination(&handles[0]), "a:1");
+    assert!(!handles.iter().any(is_over));
+    assert_eq!(follow(&mut set, &["1:a:1", "2:b:2"]), "kept 2");
+}
+
+#[test]
+fn a_place_that_is_written_in_another_way_is_the_same() {
+    let (mut set, handles) = open(&["1:a:1", "localhost:2:b:2"]);
+    let told = follow(&mut set, &["localhost:1:a:1", "127.0.0.1:2:c:3"]);
+    assert_eq!(told, "changed 127.0.0.1:2; kept 1");
+    assert!(!handles.iter().any(is_over));
+}
