@@ -7,12 +7,14 @@ use clap::ErrorKind;
 
 use super::argv_scrub::{self, secrets, SecretArgument};
 use super::check_config::Summary;
+use super::clap_app::clap_app;
 use super::config_file::ConfigFile;
 use super::configure::configure;
 use super::env::Environment;
+use super::flags;
 use super::options::{Options, EXAMPLE};
 use super::password::{MissingPassword, Prompt, DYNAMIC_USER, SERVE_USER};
-use super::{flag_table, flags, generate, Command};
+use super::{generate, Command};
 use crate::config::Config;
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -125,7 +127,7 @@ where
     }
     let words: Vec<String> = words.into_iter().flat_map(OsString::into_string).collect();
     refuse_values_of_switches(&words)?;
-    match flags::incomplete_app().get_matches_from_safe(&words) {
+    match clap_app().get_matches_from_safe(&words) {
         Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
             Some(text) => Ok(Parsed::Print(text)),
             None => Ok(Parsed::CommandLine(CommandLine {
@@ -142,15 +144,11 @@ where
 
 /// clap 2 leaves such a value out in silence, and takes `--insecure=no` for `--insecure`.
 fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
-    let switches: Vec<_> = flag_table::options()
-        .into_iter()
-        .filter(|option| option.value.is_none())
-        .flat_map(|switch| switch.long)
-        .collect();
     for word in words.iter().take_while(|word| *word != "--") {
         let end = word.find('=').filter(|_| word.starts_with("--"));
         let name = end.map(|end| &word["--".len()..end]);
-        if name.map_or(false, |name| switches.contains(&name)) {
+        let flag = name.and_then(flags::find);
+        if flag.map_or(false, |flag| flag.value.is_none()) {
             return Err(Error::usage(format!(
                 "{}: a switch takes no value; {}",
                 Escaped(word.as_bytes()),
@@ -219,9 +217,7 @@ fn clap_error(e: &clap::Error) -> Error {
         },
         (ErrorKind::EmptyValue, [option]) => format!("--{} needs a value; {}", option, EXAMPLE),
         (ErrorKind::InvalidValue, [option, value]) => {
-            let options = flag_table::options();
-            let choices = options.iter().find(|known| known.name == option);
-            let choices = choices.map_or(String::new(), |known| known.choices.join(", "));
+            let choices = flags::find(option).map_or(String::new(), |flag| flag.choices.join(", "));
             format!("--{}: '{}' isn't one of {}", option, value, choices)
         }
         _ => format!("{}; {}", text.trim_start_matches("error: "), EXAMPLE),

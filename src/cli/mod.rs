@@ -8,12 +8,12 @@
 
 mod argv_scrub;
 mod check_config;
+mod clap_app;
 mod command_line;
 mod config_file;
 mod configure;
 pub mod env;
 mod file_permissions;
-mod flag_table;
 mod flags;
 mod generate;
 mod options;

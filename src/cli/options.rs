@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use clap::ArgMatches;
 
-use super::flag_table::{self, Flag};
+use super::flags::{self, Flag, FLAGS};
 use crate::config::ParseError;
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -57,8 +57,7 @@ impl Options {
     ///
     /// A usage error when an option at the end of the command line has no value.
     pub(super) fn typed(matches: &ArgMatches<'_>) -> Result<Options, Error> {
-        let flags = flag_table::options();
-        let names = flags.iter().map(|flag| (flag.name, flag.value.is_some()));
+        let names = FLAGS.iter().map(|flag| (flag.name, flag.value.is_some()));
         let mut values = Vec::new();
         for (name, has_value) in names.chain(Some(("tunnel", true))) {
             let count = matches.occurrences_of(name);
@@ -107,11 +106,9 @@ impl Options {
     ///
     /// A usage error in clap's words.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let flags = flag_table::options();
-        let flag_of = |name: &str| flags.iter().find(|flag| flag.name == name);
         let known = || {
             let known = self.values.iter();
-            known.filter_map(|value| flag_of(value.name).map(|flag| (value, flag)))
+            known.filter_map(|value| flags::find(value.name).map(|flag| (value, flag)))
         };
         for (value, flag) in known() {
             if flag.is_closed && !flag.choices.contains(&value.text()) {
@@ -119,7 +116,10 @@ impl Options {
             }
         }
         for (value, flag) in known() {
-            let other = |name: &&str| self.first(name).and_then(|it| Some((it, flag_of(name)?)));
+            let other = |name: &&str| {
+                self.first(name)
+                    .and_then(|it| Some((it, flags::find(name)?)))
+            };
             if let Some((other, conflict)) = flag.conflicts.iter().find_map(other) {
                 let last = if value.place > other.place {
                     value
@@ -136,8 +136,8 @@ impl Options {
             }
         }
         for (_, flag) in known() {
-            let missing = flag.requires.iter().find(|name| !self.is_present(name));
-            if let Some(missing) = missing.and_then(|name| flag_of(name)) {
+            let missing = flag.requires.filter(|name| !self.is_present(name));
+            if let Some(missing) = missing.and_then(flags::find) {
                 return Err(self.whole(Error::usage(format!(
                     "missing beside what is given: {}; {}",
                     Usage(missing),
@@ -239,7 +239,7 @@ struct Usage<'a>(&'a Flag);
 impl fmt::Display for Usage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Usage(flag) = self;
-        write!(f, "--{}", flag.long.unwrap_or(flag.name))?;
+        write!(f, "--{}", flag.name)?;
         match flag.value {
             Some(value) if flag.is_repeated => write!(f, " <{}>...", value),
             Some(value) => write!(f, " <{}>", value),

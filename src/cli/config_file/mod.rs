@@ -14,7 +14,7 @@ use std::io::Read;
 use self::toml::Item;
 use super::argv_scrub::SecretArgument;
 use super::file_permissions;
-use super::flag_table::{self, Flag};
+use super::flags::{self, Flag, FLAGS};
 use super::options::{Options, Place, Value};
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -92,9 +92,7 @@ impl ConfigFile {
 
     /// Returns the file without the values that the command line replaces or contradicts.
     pub(super) fn without(mut self, typed: &Options) -> ConfigFile {
-        let options = flag_table::options();
-        self.values
-            .retain(|value| !is_replaced(value.name, typed, &options));
+        self.values.retain(|value| !is_replaced(value.name, typed));
         self
     }
 
@@ -113,16 +111,14 @@ impl ConfigFile {
 }
 
 /// Returns whether typed options replace or contradict this option of a file.
-fn is_replaced(name: &str, typed: &Options, options: &[Flag]) -> bool {
-    let conflicts = |of: &str, with: &str| {
-        let flag = options.iter().find(|flag| flag.name == of);
-        flag.map_or(false, |flag| flag.conflicts.contains(&with))
-    };
+fn is_replaced(name: &str, typed: &Options) -> bool {
+    let conflicts = flags::find(name).map_or(&[][..], |flag| flag.conflicts);
     let replaced = REPLACES
         .iter()
         .any(|(given, replaced)| typed.is_present(given) && replaced.contains(&name));
-    let contradicted = options.iter().any(|flag| {
-        typed.is_present(flag.name) && (conflicts(flag.name, name) || conflicts(name, flag.name))
+    let contradicted = FLAGS.iter().any(|flag| {
+        let is_conflict = flag.conflicts.contains(&name) || conflicts.contains(&flag.name);
+        is_conflict && typed.is_present(flag.name)
     });
     typed.is_present(name) || replaced || contradicted
 }
@@ -145,7 +141,6 @@ pub fn words_of_text(text: &str) -> Result<Vec<(usize, String)>, (usize, String)
 /// Returns the values of a file's text; an error comes with its line, from 1.
 fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
     nesting::check(text)?;
-    let options = flag_table::options();
     let mut values = Vec::new();
     let mut lines = HashMap::new();
     for Item { line, key, value } in toml::items(text)? {
@@ -154,8 +149,7 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
             return Err((line, format!("'{}' is already set on line {}", key, first)));
         }
         let name = if key == TUNNELS { "forward" } else { &key[..] };
-        let known = options.iter().find(|flag| flag.long == Some(name));
-        match known {
+        match flags::find(name) {
             Some(flag) if !COMMAND_LINE_ONLY.contains(&name) => {
                 let read = of_item(flag, line, value).map_err(|found| {
                     let (expected, example) = expected(flag, &key);
@@ -174,17 +168,17 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
                 );
                 return Err((line, why));
             }
-            None => return Err((line, unknown(&key, &options))),
+            None => return Err((line, unknown(&key))),
         }
     }
     Ok(values)
 }
 
-fn unknown(key: &str, options: &[Flag]) -> String {
+fn unknown(key: &str) -> String {
     // As much alike as clap would ask for, to say so.
-    let mut alike: Vec<&str> = options
+    let mut alike: Vec<&str> = FLAGS
         .iter()
-        .filter_map(|flag| flag.long)
+        .map(|flag| flag.name)
         .chain(Some(TUNNELS))
         .filter(|name| !COMMAND_LINE_ONLY.contains(name) && is_alike(name, key))
         .collect();

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::cli::flag_table::Flag;
+use crate::cli::flags::{Flag, FLAGS};
 
 /// What a shell can know of a value.
 enum Guess<'a> {
@@ -15,7 +15,7 @@ enum Guess<'a> {
 }
 
 fn guess(flag: &Flag) -> Guess<'_> {
-    match (flag.value, &flag.choices[..]) {
+    match (flag.value, flag.choices) {
         (None, _) => Guess::NoValue,
         (Some("FILE"), _) => Guess::File,
         (Some(_), []) => Guess::Anything,
@@ -31,10 +31,10 @@ macro_rules! put {
 }
 
 /// For bash, without the package bash-completion.
-pub(super) fn bash(options: &[Flag]) -> String {
+pub(super) fn bash() -> String {
     let mut all = Vec::new();
     let mut arms = String::new();
-    for flag in options {
+    for flag in FLAGS {
         let spellings: Vec<String> = flag.spellings().collect();
         let pattern = spellings.join("|");
         all.extend(spellings);
@@ -80,9 +80,9 @@ complete -F _ptunnel ptunnel",
 ///
 /// A tunnel has an empty list of words, not a mere message: with that one, zsh would show a flag
 /// and not insert it.
-pub(super) fn zsh(options: &[Flag]) -> String {
+pub(super) fn zsh() -> String {
     let mut specs = String::new();
-    for flag in options {
+    for flag in FLAGS {
         let value = match guess(flag) {
             Guess::NoValue => String::new(),
             Guess::File => ":FILE:_files".to_string(),
@@ -150,19 +150,17 @@ fn zsh_text(text: &str) -> String {
 }
 
 /// For fish, as a file `ptunnel.fish` in one of its folders of completions.
-pub(super) fn fish(options: &[Flag]) -> String {
+pub(super) fn fish() -> String {
     let mut text = "\
 # fish completion for ptunnel, made by ptunnel --generate complete-fish
 complete -c ptunnel -f"
         .to_string();
-    for flag in options {
+    for flag in FLAGS {
         put!(text, "\ncomplete -c ptunnel");
         if let Some(short) = flag.short {
             put!(text, " -s {}", short);
         }
-        if let Some(long) = flag.long {
-            put!(text, " -l {}", long);
-        }
+        put!(text, " -l {}", flag.name);
         match guess(flag) {
             Guess::NoValue => {}
             Guess::File => text.push_str(" -r -F"),

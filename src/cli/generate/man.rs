@@ -1,7 +1,7 @@
 //! The manual page, in the macros of man(7).
 
-use crate::cli::flag_table::Flag;
-use crate::cli::flags::{ABOUT, AFTER};
+use crate::cli::clap_app::{ABOUT, AFTER};
+use crate::cli::flags::{Flag, FLAGS};
 
 /// Every page has one: when the flags last changed.
 const DATE: &str = "2026-11-21";
@@ -33,7 +33,7 @@ SIGNALS:
                                 --config, end";
 
 /// ptunnel(1).
-pub(super) fn page(options: &[Flag]) -> String {
+pub(super) fn page() -> String {
     let mut page = Page::default();
     page.macro_line(&format!(
         ".TH PTUNNEL 1 {} \"ptunnel {}\" \"User Commands\"",
@@ -53,7 +53,7 @@ pub(super) fn page(options: &[Flag]) -> String {
         page.text(paragraph);
     }
     page.section("OPTIONS");
-    for flag in options {
+    for flag in FLAGS {
         page.macro_line(".TP");
         page.macro_line(&tag(flag));
         page.text(flag.help);

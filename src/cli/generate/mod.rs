@@ -6,16 +6,13 @@
 mod completions;
 mod man;
 
-use super::flag_table::options;
-
 /// One of [`GENERATED`](super::flags::GENERATED), as text; `None` for anything else.
 pub(super) fn generate(kind: &str) -> Option<String> {
-    let options = options();
     match kind {
-        "man" => Some(man::page(&options)),
-        "complete-bash" => Some(completions::bash(&options)),
-        "complete-zsh" => Some(completions::zsh(&options)),
-        "complete-fish" => Some(completions::fish(&options)),
+        "man" => Some(man::page()),
+        "complete-bash" => Some(completions::bash()),
+        "complete-zsh" => Some(completions::zsh()),
+        "complete-fish" => Some(completions::fish()),
         _ => None,
     }
 }
@@ -23,15 +20,15 @@ pub(super) fn generate(kind: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::flags::GENERATED;
+    use crate::cli::flags::{FLAGS, GENERATED};
 
     #[test]
     fn each_kind_names_every_flag() {
         for kind in GENERATED {
             // Hyphens are escaped in a manual page; fish has its own way to write long names.
             let text = generate(kind).unwrap().replace("\\-", "-");
-            for flag in options() {
-                let long = flag.long.unwrap();
+            for flag in FLAGS {
+                let long = flag.name;
                 let is_there =
                     text.contains(&format!("--{}", long)) || text.contains(&format!("-l {}", long));
                 assert!(is_there, "{} is not in {}", long, kind);
