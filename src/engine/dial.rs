@@ -161,14 +161,14 @@ impl Race {
 
     fn failed(&mut self, error: io::Error) {
         let earlier = mem::replace(&mut self.error, io::ErrorKind::Other.into());
-        self.error = exhaustion::telling(earlier, error);
+        self.error = exhaustion::error_to_report(earlier, error);
     }
 
     fn begin(&mut self, address: &SocketAddr, handle: &Handle) -> io::Result<()> {
         match Socket::connect(address, self.keepalive, handle) {
             Ok(connecting) => self.connecting.push(connecting),
             Err(e) => {
-                self.failed(exhaustion::of_attempt(address, e));
+                self.failed(exhaustion::connect_error(address, e));
                 return Ok(());
             }
         }

@@ -10,7 +10,7 @@ use tokio_core::reactor::Timeout;
 use super::limits::{Permit, Permits};
 use crate::engine::io::{Acceptor, BoundSocket, Handle, Socket};
 use crate::observe::access_log::Origin;
-use crate::os::exhaustion::{is_gone, plenty};
+use crate::os::exhaustion::{is_client_gone, plenty};
 use crate::os::resolver;
 use crate::os::sys::{self, ReservedFd};
 
@@ -113,7 +113,7 @@ impl Listener {
     /// A descriptor, where there are others for look-ups.
     fn spare(&self) -> io::Result<ReservedFd> {
         let spare = self.handle.spare()?;
-        (0..resolver::room())
+        (0..resolver::reserved_descriptors())
             .map(|_| self.handle.spare())
             .collect::<io::Result<Vec<_>>>()?;
         Ok(spare)
@@ -208,7 +208,7 @@ impl Stream for Listener {
                     return Ok(Async::NotReady);
                 }
                 // The next one, please; but when nobody else comes it isn't they who are gone.
-                Err(ref e) if is_gone(e) && self.gone < TRIES => self.gone += 1,
+                Err(ref e) if is_client_gone(e) && self.gone < TRIES => self.gone += 1,
                 Err(e) => self.back_off(&e)?,
             }
         }

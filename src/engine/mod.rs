@@ -126,7 +126,7 @@ impl Settings {
 
     /// Returns the resolver for the tunnel's destination, where that is reached directly.
     fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
-        if tunnel.is_of_guest() {
+        if tunnel.is_chosen_by_client() {
             &self.untrusted_resolver
         } else {
             &self.resolver

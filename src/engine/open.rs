@@ -107,7 +107,7 @@ impl Engine {
         let (engine, tunnel) = (self.clone(), tunnel.clone());
         match tunnel.selector().candidates(&tunnel.destination().address) {
             Candidates::Known(attempts) => Either::A(engine.open_by_any(attempts, tunnel)),
-            Candidates::Asked(question) => {
+            Candidates::Pac(question) => {
                 let known = self.ask_file(question, &tunnel);
                 let open = move |attempts| engine.open_by_any(attempts, tunnel);
                 Either::B(boxed(known.and_then(open)))

@@ -86,7 +86,7 @@ fn serve_on_all(
     let (leader, stop) = Leader::new();
     let (ender, end) = Leader::new();
     let (ended, ends) = mpsc::unbounded();
-    let mut pulses = supervisor.pulses(threads.len());
+    let mut pulses = supervisor.heartbeats(threads.len());
     let others = threads.drain(1..).zip(pulses.drain(1..));
     for (index, ((posts, later), pulse)) in others.enumerate() {
         let (settings, permits, stop) = (settings.clone(), permits.clone(), stop.clone());

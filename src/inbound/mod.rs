@@ -81,9 +81,9 @@ impl Inbound for DynamicConfig {
     }
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {
-        let tunnel = Tunnel::of_guest(destination, &self.gateway);
+        let tunnel = Tunnel::chosen_by_client(destination, &self.gateway);
         if self.exclude_local {
-            tunnel.elsewhere()
+            tunnel.excluding_local()
         } else {
             tunnel
         }

@@ -95,9 +95,9 @@ impl Inbound for Policy {
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {
         let exclude_local = self.excludes_local(&destination);
-        let tunnel = Tunnel::of_guest(destination, &self.direct);
+        let tunnel = Tunnel::chosen_by_client(destination, &self.direct);
         if exclude_local {
-            tunnel.elsewhere()
+            tunnel.excluding_local()
         } else {
             tunnel
         }

@@ -2,7 +2,7 @@
 //!
 //! A connection that can't be begun for want of a descriptor, a port or memory says nothing of
 //! whom it was to lead to. What accept(2) fails with is the other way round: most of it is one
-//! client's ([`is_gone`]), the rest is ours.
+//! client's ([`is_client_gone`]), the rest is ours.
 
 use std::fmt;
 use std::io;
@@ -69,7 +69,7 @@ impl fmt::Display for Exhaustion {
 ///
 /// Without an IPv6 address of its own, a machine says of every other one what it says when it is
 /// out of ports. That is no shortage: there is no way.
-pub fn of_attempt(address: &SocketAddr, error: io::Error) -> io::Error {
+pub fn connect_error(address: &SocketAddr, error: io::Error) -> io::Error {
     if address.is_ipv6() && is_address_lacking(&error) && !has_source(address) {
         let why = "this machine has no IPv6 address to reach it from";
         return io::Error::new(io::ErrorKind::AddrNotAvailable, why);
@@ -96,7 +96,7 @@ pub fn is_shortage(error: &io::Error) -> bool {
 
 /// Which error of two attempts is told: the later one, unless the earlier one was for want of
 /// something of ours. Then nobody knows what that address would have said.
-pub fn telling(earlier: io::Error, later: io::Error) -> io::Error {
+pub fn error_to_report(earlier: io::Error, later: io::Error) -> io::Error {
     match Exhaustion::of(&earlier) {
         Some(_) => earlier,
         None => later,
@@ -105,14 +105,14 @@ pub fn telling(earlier: io::Error, later: io::Error) -> io::Error {
 
 /// Whether an error of accept(2) tells of one client, not of this process or machine: it hands over
 /// what had already happened to the connection.
-pub fn is_gone(error: &io::Error) -> bool {
+pub fn is_client_gone(error: &io::Error) -> bool {
     match error.raw_os_error() {
-        Some(code) => GONE.contains(&code),
+        Some(code) => CLIENT_GONE.contains(&code),
         None => false,
     }
 }
 
-const GONE: [i32; 12] = [
+const CLIENT_GONE: [i32; 12] = [
     libc::ECONNABORTED,
     libc::ECONNRESET,
     libc::EPROTO,
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_attempt_that_was_none_is_told_whatever_the_others_met() {
-        let told = |earlier, later| telling(os(earlier), os(later)).raw_os_error();
+        let told = |earlier, later| error_to_report(os(earlier), os(later)).raw_os_error();
         let (ours, theirs) = (libc::EMFILE, libc::ECONNREFUSED);
         assert_eq!(told(ours, theirs), Some(ours));
         assert_eq!(told(theirs, ours), Some(ours));
@@ -147,14 +147,16 @@ mod tests {
     #[test]
     fn a_lack_of_ports_stays_one_where_there_is_an_address() {
         let address = "127.0.0.1:9".parse().unwrap();
-        let error = of_attempt(&address, os(libc::EADDRNOTAVAIL));
+        let error = connect_error(&address, os(libc::EADDRNOTAVAIL));
         assert_eq!(Exhaustion::of(&error), Some(Exhaustion::Ports));
     }
 
     #[test]
     fn a_client_that_is_gone_already_is_no_reason_to_wait() {
-        assert!(is_gone(&io::Error::from_raw_os_error(libc::ECONNABORTED)));
-        assert!(!is_gone(&io::Error::from_raw_os_error(libc::EMFILE)));
-        assert!(!is_gone(&io::ErrorKind::InvalidData.into()));
+        assert!(is_client_gone(&io::Error::from_raw_os_error(
+            libc::ECONNABORTED
+        )));
+        assert!(!is_client_gone(&io::Error::from_raw_os_error(libc::EMFILE)));
+        assert!(!is_client_gone(&io::ErrorKind::InvalidData.into()));
     }
 }

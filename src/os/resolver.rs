@@ -2,7 +2,7 @@
 //!
 //! getaddrinfo(3) opens the hosts file, or a socket to a name server, and where there is no
 //! descriptor for it says of any name that it isn't known. That would make a proxy with a name
-//! unreachable, and `--direct-fallback` go round it. So whoever lets clients in leaves [`room`] for
+//! unreachable, and `--direct-fallback` go round it. So whoever lets clients in leaves [`reserved_descriptors`] for
 //! look-ups, and one that lacked a descriptor nevertheless is tried again, and fails with what it
 //! lacked.
 
@@ -26,13 +26,13 @@ const PAUSE: Duration = Duration::from_millis(10);
 static EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// Says that there will be look-ups: with literal addresses alone no room is left for them.
-pub(crate) fn expect() {
+pub(crate) fn expect_lookups() {
     EXPECTED.store(true, Ordering::SeqCst);
 }
 
 /// Descriptors that have to be left when a client has been let in, besides those of its tunnel: for
 /// as many look-ups as may run, and to accept the next client with.
-pub fn room() -> usize {
+pub fn reserved_descriptors() -> usize {
     if EXPECTED.load(Ordering::SeqCst) {
         THREADS + 1
     } else {

@@ -119,7 +119,7 @@ impl ServiceManager {
     }
 
     /// One pulse for each of `count` loops.
-    pub fn pulses(&self, count: usize) -> Vec<Heartbeat> {
+    pub fn heartbeats(&self, count: usize) -> Vec<Heartbeat> {
         let watchdog = self.link.as_ref().and_then(|link| {
             Some(Arc::new(Watchdog {
                 link: link.clone(),
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_watchdog_is_fed_by_all_loops_together() {
         let (manager, supervisor) = manager("round", &[(WATCHDOG, "3000000"), (WATCHED, "7")]);
-        let pulses = supervisor.pulses(3);
+        let pulses = supervisor.heartbeats(3);
         assert_eq!(pulses[0].period(), Some(Duration::from_millis(1500)));
         for stalled in 0..3 {
             let turning = || (0..3).filter(|index| *index != stalled);
@@ -302,10 +302,15 @@ mod tests {
             &[(WATCHDOG, "-1")],
         ] {
             let (_manager, supervisor) = manager("none", variables);
-            assert_eq!(supervisor.pulses(1)[0].period(), None, "{:?}", variables);
+            assert_eq!(
+                supervisor.heartbeats(1)[0].period(),
+                None,
+                "{:?}",
+                variables
+            );
         }
         let (_manager, supervisor) = manager("any", &[(WATCHDOG, "2")]);
-        let period = supervisor.pulses(1)[0].period();
+        let period = supervisor.heartbeats(1)[0].period();
         assert_eq!(period, Some(SHORTEST));
     }
 

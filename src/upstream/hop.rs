@@ -121,7 +121,7 @@ impl Hop {
     }
 
     /// Returns what the proxy is asked for: the target, or its address.
-    pub fn asked(&self) -> &HostPort {
+    pub fn requested(&self) -> &HostPort {
         self.address.as_ref().unwrap_or(&self.target)
     }
 
@@ -152,7 +152,7 @@ impl Hop {
     /// Begins the negotiation with the proxy: for HTTP with the configured headers, and with the
     /// authentication scheme that the proxy accepted last.
     pub fn negotiation(&self) -> Negotiation {
-        let asked = self.asked();
+        let asked = self.requested();
         let auth = self.auth().cloned();
         let negotiation: Negotiation = match self.spec().protocol {
             Protocol::Http => self.request(asked, auth),

@@ -34,7 +34,7 @@ pub enum Candidates {
     /// The candidates are known.
     Known(Failover),
     /// A PAC file names them.
-    Asked(PacQuery),
+    Pac(PacQuery),
 }
 
 impl ProxySelector {
@@ -95,7 +95,7 @@ impl ProxySelector {
             _ if self.route().is_direct(destination) => vec![UpstreamPath::DIRECTLY],
             Choice::List(pool) => pool.paths(self.is_observer),
             Choice::Pac(pools) => {
-                return Candidates::Asked(PacQuery {
+                return Candidates::Pac(PacQuery {
                     pools: pools.clone(),
                     destination: destination.clone(),
                     is_observer: self.is_observer,
@@ -231,7 +231,7 @@ mod tests {
                 Some(_) => hop.at(&found).map_err(|e| e.to_string())?,
                 None => hop,
             };
-            Ok(hop.asked().to_string())
+            Ok(hop.requested().to_string())
         };
         let both: &[&str] = &["[::1]:22", "127.0.0.1:22"];
         for (proxy, expected) in &[

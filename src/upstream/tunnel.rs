@@ -21,7 +21,7 @@ use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, Pro
 #[derive(Clone, Debug)]
 pub struct Tunnel {
     shared: Arc<(Destination, ProxySelector)>,
-    is_of_guest: bool,
+    is_chosen_by_client: bool,
     exclude_local: bool,
 }
 
@@ -38,21 +38,21 @@ impl Tunnel {
     pub fn new(destination: impl Into<Destination>, selector: &ProxySelector) -> Tunnel {
         Tunnel {
             shared: Arc::new((destination.into(), selector.clone())),
-            is_of_guest: false,
+            is_chosen_by_client: false,
             exclude_local: false,
         }
     }
 
     /// Makes a tunnel to a destination that a client chose, not the configuration.
-    pub fn of_guest(destination: HostPort, selector: &ProxySelector) -> Tunnel {
+    pub fn chosen_by_client(destination: HostPort, selector: &ProxySelector) -> Tunnel {
         Tunnel {
-            is_of_guest: true,
+            is_chosen_by_client: true,
             ..Tunnel::new(destination, selector)
         }
     }
 
     /// Forbids direct connections to this machine and its link.
-    pub fn elsewhere(self) -> Tunnel {
+    pub fn excluding_local(self) -> Tunnel {
         Tunnel {
             exclude_local: true,
             ..self
@@ -71,8 +71,8 @@ impl Tunnel {
 
     /// Returns whether a client chose the destination: its lookup can hang, and must not delay those
     /// of the configuration.
-    pub fn is_of_guest(&self) -> bool {
-        self.is_of_guest
+    pub fn is_chosen_by_client(&self) -> bool {
+        self.is_chosen_by_client
     }
 
     /// Returns the destination.
@@ -104,7 +104,7 @@ impl Tunnel {
 impl PartialEq for Tunnel {
     /// Compares destination and route, not the health of the proxies.
     fn eq(&self, other: &Tunnel) -> bool {
-        let kind = |tunnel: &Tunnel| (tunnel.is_of_guest, tunnel.exclude_local);
+        let kind = |tunnel: &Tunnel| (tunnel.is_chosen_by_client, tunnel.exclude_local);
         let (route, others) = (self.selector().route(), other.selector().route());
         self.destination() == other.destination()
             && kind(self) == kind(other)

@@ -235,7 +235,7 @@ impl ListenerSet {
     /// Replaces the open listeners. Returns when those that aren't kept are closed.
     fn commit(&mut self, plan: Plan) -> ReloadSummary {
         if plan.resolves_names {
-            resolver::expect();
+            resolver::expect_lookups();
         }
         let mut summary = ReloadSummary::default();
         let former = mem::take(&mut self.listeners);

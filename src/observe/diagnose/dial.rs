@@ -89,7 +89,7 @@ pub(super) fn race(addresses: &[SocketAddr], until: Instant) -> io::Result<Optio
             Ok(Err(ref e)) if e.kind() == ErrorKind::TimedOut && is_over(until) => return Ok(None),
             Ok(Err(e)) => {
                 under_way -= 1;
-                error = exhaustion::telling(error, e);
+                error = exhaustion::error_to_report(error, e);
             }
             Err(_) if is_over(until) => return Ok(None),
             Err(_) => {}
@@ -100,7 +100,7 @@ pub(super) fn race(addresses: &[SocketAddr], until: Instant) -> io::Result<Optio
 fn connect(address: &SocketAddr, limit: Duration) -> io::Result<TcpStream> {
     // `connect_timeout` rejects zero.
     let limit = limit.max(Duration::from_millis(1));
-    TcpStream::connect_timeout(address, limit).map_err(|e| exhaustion::of_attempt(address, e))
+    TcpStream::connect_timeout(address, limit).map_err(|e| exhaustion::connect_error(address, e))
 }
 
 fn is_over(until: Instant) -> bool {

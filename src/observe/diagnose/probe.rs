@@ -71,7 +71,7 @@ impl<'a> Probe<'a> {
         let selector = tunnel.selector().for_observer();
         let query = match selector.candidates(&tunnel.destination().address) {
             Candidates::Known(failover) => return Ok(failover),
-            Candidates::Asked(query) => query,
+            Candidates::Pac(query) => query,
         };
         self.observer.step_started(TestStep::Pac);
         let limit = query.limit(self.timeouts);
@@ -125,7 +125,7 @@ impl<'a> Probe<'a> {
             .map_err(|e| Error::locate(hop.target_peer(), e))?
             .ok_or_else(|| Error::timed_out(Phase::Locating, hop.target_peer(), limit))?;
         let hop = hop.at(&found)?;
-        if let Host::Ip(ip) = &hop.asked().host {
+        if let Host::Ip(ip) = &hop.requested().host {
             self.observer
                 .step_done(&format_args!("{} is {}", target.host, ip));
         }

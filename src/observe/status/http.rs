@@ -41,7 +41,7 @@ const LINGER_BYTES: u64 = 64 * 1024;
 
 /// Accepts and serves connections; never returns.
 pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
-    let mut threads = Threads::new();
+    let mut threads = ClientThreads::new();
     loop {
         let socket = match listener.accept() {
             Ok((socket, _)) => socket,
@@ -64,7 +64,7 @@ pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
 }
 
 /// The threads that serve a client, at most [`MAX_THREADS`].
-struct Threads {
+struct ClientThreads {
     running: HashMap<ThreadId, JoinHandle<()>>,
     ended: Sender<ThreadId>,
     endings: Receiver<ThreadId>,
@@ -79,10 +79,10 @@ impl Drop for ThreadEnding {
     }
 }
 
-impl Threads {
-    fn new() -> Threads {
+impl ClientThreads {
+    fn new() -> ClientThreads {
         let (ended, endings) = mpsc::channel();
-        Threads {
+        ClientThreads {
             running: HashMap::new(),
             ended,
             endings,

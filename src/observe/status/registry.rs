@@ -325,7 +325,7 @@ mod tests {
                 .candidates(&"a:1".parse().unwrap())
             {
                 Candidates::Known(mut attempts) => attempts.next().unwrap().worked(),
-                Candidates::Asked(_) => unreachable!("there is a list"),
+                Candidates::Pac(_) => unreachable!("there is a list"),
             }
             let (name, health) = registry.snapshot().proxies().remove(0);
             assert_eq!((&name[..], health.answers), ("p:1", expected));

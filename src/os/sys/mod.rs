@@ -50,9 +50,9 @@ pub(crate) use self::openssl::clear_auto_retry;
 #[cfg(feature = "legacy")]
 pub use self::pipe::Pipe;
 #[cfg(feature = "pac")]
-pub(crate) use self::quickjs::Engine;
+pub(crate) use self::quickjs::QuickJs;
 #[cfg(feature = "pac")]
-pub(crate) use self::sandbox::{as_stdio, confine, die_in, stdin_socket, Limits};
+pub(crate) use self::sandbox::{as_stdio, confine, die_in, stdin_socket, SandboxLimits};
 pub use self::socket_activation::{is_inherited, InheritedSocket};
 #[cfg(feature = "legacy")]
 pub(crate) use self::stdout::close_stdout;

@@ -21,29 +21,29 @@ compile_error!("the feature `pac` needs a 64-bit target; build with --no-default
 const FILE: &[u8] = b"input\0";
 
 /// Answers a call from JavaScript. It can't reach the engine.
-type Host = Box<dyn FnMut(&[String]) -> String>;
+type HostFunction = Box<dyn FnMut(&[String]) -> String>;
 
 /// A JavaScript context with a runtime of its own, for one thread.
-pub(crate) struct Engine {
+pub(crate) struct QuickJs {
     runtime: NonNull<JSRuntime>,
     context: NonNull<JSContext>,
     /// From `Box::into_raw`; the context's opaque pointer is the same.
-    host: *mut Host,
+    host: *mut HostFunction,
     /// The function that the prelude returned.
     entry: JSValue,
 }
 
-impl Engine {
+impl QuickJs {
     /// Runs `prelude`, an expression whose value is a function, and calls that with two functions:
     /// `host(...)`, which passes texts to ours and returns its text, and `evaluate(source)`, which
-    /// runs a text as a script. It returns the function that [`Engine::call`] calls.
+    /// runs a text as a script. It returns the function that [`QuickJs::call`] calls.
     ///
     /// Nothing, when memory is short or the prelude throws.
     pub(crate) fn new(
         prelude: &str,
         memory: usize,
         host: impl FnMut(&[String]) -> String + 'static,
-    ) -> Option<Engine> {
+    ) -> Option<QuickJs> {
         // SAFETY: takes nothing; what it returns is checked, and freed on drop.
         let runtime = NonNull::new(unsafe { js::JS_NewRuntime() })?;
         // SAFETY: the runtime is alive.
@@ -59,8 +59,8 @@ impl Engine {
                 return None;
             }
         };
-        let host: Host = Box::new(host);
-        let mut engine = Engine {
+        let host: HostFunction = Box::new(host);
+        let mut engine = QuickJs {
             runtime,
             context,
             host: Box::into_raw(Box::new(host)),
@@ -118,7 +118,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for QuickJs {
     fn drop(&mut self) {
         // SAFETY: all three are alive until here, and nothing but them refers to what they own; the
         // host is freed after the context, whose functions call it.
@@ -150,7 +150,7 @@ unsafe extern "C" fn call_host(
         None => return value(js::JS_TAG_EXCEPTION),
     };
     // The only reference: the engine doesn't use it, and the host can't reach the engine.
-    let host = &mut *(js::JS_GetContextOpaque(context) as *mut Host);
+    let host = &mut *(js::JS_GetContextOpaque(context) as *mut HostFunction);
     match panic::catch_unwind(AssertUnwindSafe(|| host(&texts))) {
         Ok(answer) => new_text(context, &answer),
         // A panic must not cross C's frames.

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 /// What is left to a confined process.
-pub(crate) struct Limits {
+pub(crate) struct SandboxLimits {
     /// Address space, in bytes.
     pub(crate) memory: u64,
     /// Processor time in seconds; then it is killed.
@@ -22,7 +22,7 @@ pub(crate) struct Limits {
 /// # Errors
 ///
 /// Which step failed: then the process must not go on.
-pub(crate) fn confine(limits: &Limits) -> io::Result<()> {
+pub(crate) fn confine(limits: &SandboxLimits) -> io::Result<()> {
     ignore_signals();
     read_time_zone();
     close_descriptors()?;
@@ -247,7 +247,7 @@ mod tests {
         if env::args_os().next().map_or(true, |name| name != NAME) {
             return;
         }
-        let limits = Limits {
+        let limits = SandboxLimits {
             memory: 1 << 30,
             time: 60,
         };

@@ -2,8 +2,8 @@
 //! files nor the network but through what [`prelude.js`](PRELUDE) is given.
 
 use super::host_functions;
-use super::ipc::Kind;
-use crate::os::sys::Engine;
+use super::ipc::MessageKind;
+use crate::os::sys::QuickJs;
 
 const PRELUDE: &str = include_str!("prelude.js");
 
@@ -12,7 +12,7 @@ const MEMORY: usize = 64 * 1024 * 1024;
 
 /// A file that has run.
 pub(super) struct Interpreter {
-    engine: Engine,
+    engine: QuickJs,
 }
 
 /// Why there is no answer: what the file threw, and where. Lines count from 1, and 0 isn't known.
@@ -27,7 +27,7 @@ impl Interpreter {
     /// `Addresses`, `Own` and `Log`.
     pub(super) fn load(
         source: &str,
-        outside: impl FnMut(Kind, &str) -> String + 'static,
+        outside: impl FnMut(MessageKind, &str) -> String + 'static,
     ) -> Result<Interpreter, Thrown> {
         Interpreter::at(source, host_functions::clock, outside)
     }
@@ -36,21 +36,21 @@ impl Interpreter {
     fn at(
         source: &str,
         clock: impl Fn() -> f64 + 'static,
-        mut outside: impl FnMut(Kind, &str) -> String + 'static,
+        mut outside: impl FnMut(MessageKind, &str) -> String + 'static,
     ) -> Result<Interpreter, Thrown> {
         let host = move |given: &[String]| {
             let text = |place: usize| given.get(place).map_or("", String::as_str);
             match text(0) {
-                "addresses" => outside(Kind::Addresses, text(1)),
-                "own" => outside(Kind::Own, ""),
-                "log" => outside(Kind::Log, text(1)),
+                "addresses" => outside(MessageKind::Addresses, text(1)),
+                "own" => outside(MessageKind::Own, ""),
+                "log" => outside(MessageKind::Log, text(1)),
                 "within" if host_functions::within(text(1), text(2)) => "yes".into(),
                 "sorted" => host_functions::sorted(text(1)),
                 "clock" => clock().to_string(),
                 _ => String::new(),
             }
         };
-        let engine = Engine::new(PRELUDE, MEMORY, host).ok_or_else(Thrown::without_memory)?;
+        let engine = QuickJs::new(PRELUDE, MEMORY, host).ok_or_else(Thrown::without_memory)?;
         let mut interpreter = Interpreter { engine };
         interpreter.call(&["load", source])?;
         Ok(interpreter)

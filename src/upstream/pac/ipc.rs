@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     /// The file's text, which is to be run as far as it runs before it is asked.
     Load,
     /// A URL, a space and a host, for FindProxyForURL.
@@ -24,21 +24,21 @@ pub(super) enum Kind {
     Log,
 }
 
-impl Kind {
-    const ALL: [Kind; 8] = [
-        Kind::Load,
-        Kind::Ask,
-        Kind::Reply,
-        Kind::Answer,
-        Kind::Thrown,
-        Kind::Addresses,
-        Kind::Own,
-        Kind::Log,
+impl MessageKind {
+    const ALL: [MessageKind; 8] = [
+        MessageKind::Load,
+        MessageKind::Ask,
+        MessageKind::Reply,
+        MessageKind::Answer,
+        MessageKind::Thrown,
+        MessageKind::Addresses,
+        MessageKind::Own,
+        MessageKind::Log,
     ];
 }
 
 /// Writes one frame.
-pub(super) fn write(mut to: impl Write, kind: Kind, text: &str) -> io::Result<()> {
+pub(super) fn write(mut to: impl Write, kind: MessageKind, text: &str) -> io::Result<()> {
     let mut frame = vec![kind as u8];
     frame.extend_from_slice(&(text.len() as u32).to_be_bytes());
     frame.extend_from_slice(text.as_bytes());
@@ -46,13 +46,13 @@ pub(super) fn write(mut to: impl Write, kind: Kind, text: &str) -> io::Result<()
 }
 
 /// Reads one frame, the text of which has so many bytes at most.
-pub(super) fn read(mut from: impl Read, most: usize) -> io::Result<(Kind, String)> {
+pub(super) fn read(mut from: impl Read, most: usize) -> io::Result<(MessageKind, String)> {
     let mut head = [0; 5];
     from.read_exact(&mut head)?;
     let [kind, a, b, c, d] = head;
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
-    let is_it = |known: &&Kind| **known as u8 == kind;
-    match Kind::ALL.iter().find(is_it) {
+    let is_it = |known: &&MessageKind| **known as u8 == kind;
+    match MessageKind::ALL.iter().find(is_it) {
         Some(kind) if length <= most => {
             let mut text = vec![0; length];
             from.read_exact(&mut text)?;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_frame_reads_as_it_was_written_and_no_part_of_it_does() {
-        for kind in &Kind::ALL {
+        for kind in &MessageKind::ALL {
             let mut bytes = Vec::new();
             write(&mut bytes, *kind, "grün").unwrap();
             assert_eq!(read(&bytes[..], 5).unwrap(), (*kind, "grün".into()));
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn what_is_no_frame_is_refused_before_its_text_is_read() {
         let mut long = Vec::new();
-        write(&mut long, Kind::Log, "12345").unwrap();
+        write(&mut long, MessageKind::Log, "12345").unwrap();
         for bytes in &[&long[..5], &[200, 0, 0, 0, 1, 65], &[0, 255, 255, 255, 255]] {
             let e = read(*bytes, 4).unwrap_err();
             assert_eq!(e.kind(), ErrorKind::InvalidData);

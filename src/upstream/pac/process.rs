@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use log::debug;
 
 use super::interpreter::Thrown;
-use super::ipc::{self, Kind};
+use super::ipc::{self, MessageKind};
 use super::{host_functions, sandboxed_process, shown, LONGEST};
 use crate::os::semaphore::SlotPermit;
 use crate::os::sys;
@@ -85,7 +85,7 @@ impl Process {
     pub(super) fn ask(
         &mut self,
         name: &str,
-        (kind, text): (Kind, &str),
+        (kind, text): (MessageKind, &str),
         until: Instant,
         permit: &Arc<SlotPermit>,
     ) -> Result<String, Fault> {
@@ -99,7 +99,7 @@ impl Process {
     fn converse(
         &self,
         name: &str,
-        (kind, text): (Kind, &str),
+        (kind, text): (MessageKind, &str),
         until: Instant,
         permit: &Arc<SlotPermit>,
     ) -> io::Result<Result<String, Fault>> {
@@ -114,17 +114,17 @@ impl Process {
         }
         loop {
             let reply = match ipc::read(timed(), sandboxed_process::LONGEST_TEXT)? {
-                (Kind::Answer, text) => return Ok(Ok(text)),
-                (Kind::Thrown, text) => return Ok(Err(Fault::Thrown(Thrown::parse(&text)))),
-                (Kind::Log, text) => {
+                (MessageKind::Answer, text) => return Ok(Ok(text)),
+                (MessageKind::Thrown, text) => return Ok(Err(Fault::Thrown(Thrown::parse(&text)))),
+                (MessageKind::Log, text) => {
                     debug!("{}: alert: {}", name, shown(&text));
                     continue;
                 }
-                (Kind::Own, _) => host_functions::own(),
-                (Kind::Addresses, host) => addresses(host, until, permit.clone())?,
+                (MessageKind::Own, _) => host_functions::own(),
+                (MessageKind::Addresses, host) => addresses(host, until, permit.clone())?,
                 _ => return Err(ErrorKind::InvalidData.into()),
             };
-            ipc::write(timed(), Kind::Reply, &reply)?;
+            ipc::write(timed(), MessageKind::Reply, &reply)?;
         }
     }
 

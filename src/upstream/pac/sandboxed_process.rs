@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::interpreter::{Interpreter, Thrown};
-use super::ipc::{self, Kind};
+use super::ipc::{self, MessageKind};
 use super::LONGEST;
 use crate::os::sys;
 
@@ -55,7 +55,7 @@ fn is_child() -> bool {
 fn serve() -> ! {
     // A relative path holds its folder.
     let _ = env::set_current_dir("/");
-    let confined = sys::confine(&sys::Limits {
+    let confined = sys::confine(&sys::SandboxLimits {
         memory: MEMORY,
         time: TIME,
     });
@@ -64,7 +64,7 @@ fn serve() -> ! {
         Ok(()) => answer_all(&parent),
         Err(e) => {
             let why = format!("0 cannot confine the process that runs it: {}", e);
-            ipc::write(&*parent, Kind::Thrown, &why)
+            ipc::write(&*parent, MessageKind::Thrown, &why)
         }
     };
     process::exit(outcome.is_err() as i32)
@@ -78,7 +78,7 @@ fn answer_all(parent: &Rc<UnixStream>) -> io::Result<()> {
         // Even if nobody is left to kill this process.
         sys::die_in(LONGEST.as_secs() as u32 + 1);
         let said = match (kind, &mut loaded) {
-            (Kind::Load, _) => {
+            (MessageKind::Load, _) => {
                 let parent = parent.clone();
                 let outside = move |request, text: &str| ask_parent(&parent, request, text);
                 Interpreter::load(&text, outside).map(|interpreter| {
@@ -86,7 +86,7 @@ fn answer_all(parent: &Rc<UnixStream>) -> io::Result<()> {
                     String::new()
                 })
             }
-            (Kind::Ask, Some(interpreter)) => {
+            (MessageKind::Ask, Some(interpreter)) => {
                 let mut parts = text.splitn(2, ' ');
                 let mut part = || parts.next().unwrap_or_default();
                 interpreter.ask(part(), part())
@@ -95,22 +95,22 @@ fn answer_all(parent: &Rc<UnixStream>) -> io::Result<()> {
         };
         sys::die_in(0);
         let (kind, text) = match said {
-            Ok(answer) => (Kind::Answer, answer),
-            Err(Thrown { line, text }) => (Kind::Thrown, format!("{} {}", line, text)),
+            Ok(answer) => (MessageKind::Answer, answer),
+            Err(Thrown { line, text }) => (MessageKind::Thrown, format!("{} {}", line, text)),
         };
         ipc::write(&**parent, kind, ipc::cut(&text, LONGEST_TEXT))?;
     }
 }
 
 /// Has the parent do what only it can. Without a parent there is nothing left to do.
-fn ask_parent(parent: &UnixStream, request: Kind, text: &str) -> String {
+fn ask_parent(parent: &UnixStream, request: MessageKind, text: &str) -> String {
     let sent = ipc::write(parent, request, ipc::cut(text, LONGEST_TEXT));
     let answer = sent.and_then(|()| match request {
-        Kind::Log => Ok((Kind::Reply, String::new())),
+        MessageKind::Log => Ok((MessageKind::Reply, String::new())),
         _ => ipc::read(parent, LONGEST_TEXT),
     });
     match answer {
-        Ok((Kind::Reply, text)) => text,
+        Ok((MessageKind::Reply, text)) => text,
         _ => process::exit(1),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::interpreter::Thrown;
-use super::ipc::Kind;
+use super::ipc::MessageKind;
 use super::process::{Fault, Process};
 use super::{late, shown, LONGEST};
 use crate::config::{Host, HostPort};
@@ -78,7 +78,7 @@ impl Script {
             Some(process) => process,
             None => self.loaded(until, &permit)?,
         };
-        let answer = process.ask(&self.name, (Kind::Ask, question), until, &permit);
+        let answer = process.ask(&self.name, (MessageKind::Ask, question), until, &permit);
         // Any other process can still be busy: dropping it kills it.
         if matches!(answer, Ok(_) | Err(Fault::Thrown(_))) {
             self.keep(process);
@@ -93,7 +93,7 @@ impl Script {
     /// Starts a process and loads the script in it.
     fn loaded(&self, until: Instant, permit: &Arc<SlotPermit>) -> Result<Process, Fault> {
         let mut process = Process::start()?;
-        process.ask(&self.name, (Kind::Load, &self.text), until, permit)?;
+        process.ask(&self.name, (MessageKind::Load, &self.text), until, permit)?;
         Ok(process)
     }
 

@@ -43,7 +43,7 @@ pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result
         })?;
     }
     // The last is this thread's.
-    let mut pulses = supervisor.pulses(threads.len() + 1);
+    let mut pulses = supervisor.heartbeats(threads.len() + 1);
     tokio::spawn(beat(pulses.remove(threads.len())));
     let threads = threads.into_iter().zip(later).zip(pulses);
     for (index, (posts, pulse)) in threads.enumerate() {

@@ -98,7 +98,7 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
 fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
     match tunnel.selector().candidates(&tunnel.destination().address) {
         Candidates::Known(attempts) => Either::A(future::ok(attempts)),
-        Candidates::Asked(_) => {
+        Candidates::Pac(_) => {
             let (engine, tunnel) = (engine.clone(), tunnel.clone());
             Either::B(As01::pin(async move { engine.attempts(&tunnel).await }))
         }

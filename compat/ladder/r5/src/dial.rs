@@ -64,14 +64,14 @@ async fn race(addresses: Vec<SocketAddr>, keepalive: Option<Keepalive>) -> io::R
         match answer {
             Ok(stream) => return Ok(stream),
             // No reason to let the next one wait any longer (RFC 8305 §5).
-            Err(e) => error = exhaustion::telling(error, e),
+            Err(e) => error = exhaustion::error_to_report(error, e),
         }
     }
 }
 
 async fn attempt(address: SocketAddr, keepalive: Option<Keepalive>) -> io::Result<Tcp> {
     let connected = connect(address, keepalive).await;
-    connected.map_err(|e| exhaustion::of_attempt(&address, e))
+    connected.map_err(|e| exhaustion::connect_error(&address, e))
 }
 
 /// What the first attempt to end came to; it is no longer among them then.

@@ -103,7 +103,7 @@ impl Settings {
 
     /// Who resolves the tunnel's destination, where that is reached directly.
     pub fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
-        if tunnel.is_of_guest() {
+        if tunnel.is_chosen_by_client() {
             &self.untrusted_resolver
         } else {
             &self.resolver

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use log::{info, warn};
 use ptunnel::observe::access_log::Origin;
-use ptunnel::os::exhaustion::{is_gone, plenty};
+use ptunnel::os::exhaustion::{is_client_gone, plenty};
 use ptunnel::os::resolver;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{getrlimit, Resource};
@@ -110,7 +110,7 @@ impl<A: Accept> Listener<A> {
                     return Poll::Pending;
                 }
                 // The next one, please; but when nobody else comes it isn't they who are gone.
-                Poll::Ready(Err(e)) if is_gone(&e) && self.gone < TRIES => self.gone += 1,
+                Poll::Ready(Err(e)) if is_client_gone(&e) && self.gone < TRIES => self.gone += 1,
                 Poll::Ready(Err(e)) => self.back_off(&e),
             }
         }
@@ -186,7 +186,7 @@ impl<A: Accept> Listener<A> {
     /// A descriptor, where there are others for look-ups.
     fn spare(&self) -> io::Result<OwnedFd> {
         let spare = fcntl_dupfd_cloexec(&self.listener, 0)?;
-        (0..resolver::room())
+        (0..resolver::reserved_descriptors())
             .map(|_| fcntl_dupfd_cloexec(&self.listener, 0))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(spare)

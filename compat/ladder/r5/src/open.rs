@@ -310,7 +310,7 @@ impl<L: Links> Engine<L> {
     pub async fn attempts(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
         let question = match tunnel.selector().candidates(&tunnel.destination().address) {
             Candidates::Known(attempts) => return Ok(attempts),
-            Candidates::Asked(question) => question,
+            Candidates::Pac(question) => question,
         };
         let limit = question.limit(&self.settings.timeouts);
         let asked = question.clone();

@@ -59,7 +59,7 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
         let (phase, phases) = ShutdownPhases::new();
         let (sender, mut ended) = mpsc::unbounded_channel();
         // The last is this thread's.
-        let mut pulses = supervisor.pulses(threads.len() + 1);
+        let mut pulses = supervisor.heartbeats(threads.len() + 1);
         tokio::spawn(beat(pulses.remove(threads.len())));
         let threads = threads.into_iter().zip(later).zip(pulses);
         for (index, ((posts, later), pulse)) in threads.enumerate() {

@@ -10,10 +10,10 @@ fn load_at(source: &str, time: f64) -> Result<Interpreter, Thrown> {
 }
 
 /// What the parent would do.
-fn outside(request: Kind, text: &str) -> String {
+fn outside(request: MessageKind, text: &str) -> String {
     match request {
-        Kind::Addresses => host_functions::addresses(text),
-        Kind::Own => host_functions::own(),
+        MessageKind::Addresses => host_functions::addresses(text),
+        MessageKind::Own => host_functions::own(),
         _ => String::new(),
     }
 }
