@@ -1,40 +1,40 @@
-//! What this machine itself has run out of: no peer's fault, and no reason to go round one.
+//! Descriptors, ports and memory that this machine has run out of.
 //!
-//! A connection that can't be begun for want of a descriptor, a port or memory says nothing of
-//! whom it was to lead to. What accept(2) fails with is the other way round: most of it is one
-//! client's ([`is_client_gone`]), the rest is ours.
+//! An error of connect(2) for want of these says nothing about the peer, and is no reason to avoid a
+//! proxy. Most errors of accept(2) concern a single client ([`is_client_gone`]); the others are
+//! this machine's.
 
 use std::fmt;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Descriptors that a process may have besides two for each client: pipes for splice, 128 a thread
-/// at most, the resolver's sockets, and whatever else is open, with room to spare.
+/// Upper bound of the descriptors that a process has besides two for each client: pipes for splice
+/// (at most 128 a thread), the resolver's sockets, and others.
 const OTHERS: u64 = 2048;
 
-/// With fewer clients than this, under a limit of so many descriptors, there is one for another
-/// without a look.
+/// Returns the number of clients below which a process with this limit on descriptors has some left
+/// for another client, without a check.
 pub fn plenty(limit: u64) -> usize {
     (limit.saturating_sub(OTHERS) / 2) as usize
 }
 
-/// What is lacking; displays as whose it is, and where to look.
+/// A resource that ran out; displays with its owner and the setting that limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exhaustion {
-    /// Of this process.
+    /// Descriptors of this process (EMFILE).
     Descriptors,
-    /// Of the whole machine.
+    /// Open files of the machine (ENFILE).
     Files,
-    /// Of sockets that epoll may watch for this user.
+    /// Descriptors that epoll may watch for this user (ENOSPC).
     Watches,
-    /// To connect from, towards this one address.
+    /// Local ports for connections to one address (EADDRNOTAVAIL).
     Ports,
-    /// Of the kernel.
+    /// Memory of the kernel (ENOBUFS, ENOMEM).
     Memory,
 }
 
 impl Exhaustion {
-    /// The one that `error`, met while connecting or resolving, tells of.
+    /// Returns the resource that an error of connecting or resolving reports.
     pub(crate) fn of(error: &io::Error) -> Option<Exhaustion> {
         match error.raw_os_error()? {
             libc::EMFILE => Some(Exhaustion::Descriptors),
@@ -65,10 +65,10 @@ impl fmt::Display for Exhaustion {
     }
 }
 
-/// Why an attempt to connect to `address` failed, given what connect(2) said.
+/// Returns the error to report for an error of connect(2) to `address`.
 ///
-/// Without an IPv6 address of its own, a machine says of every other one what it says when it is
-/// out of ports. That is no shortage: there is no way.
+/// A machine without an IPv6 address fails every connection to one as if it were out of ports: that
+/// becomes `AddrNotAvailable` without an errno, which is no shortage.
 pub fn connect_error(address: &SocketAddr, error: io::Error) -> io::Error {
     if address.is_ipv6() && is_address_lacking(&error) && !has_source(address) {
         let why = "this machine has no IPv6 address to reach it from";
@@ -77,8 +77,8 @@ pub fn connect_error(address: &SocketAddr, error: io::Error) -> io::Error {
     error
 }
 
-/// Whether this machine has an address for connections to `address`. To connect a UDP socket looks
-/// for one, and sends nothing.
+/// Returns whether this machine has an address for connections to `address`. Connecting a UDP socket
+/// looks for one, and sends nothing.
 fn has_source(address: &SocketAddr) -> bool {
     let probe = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).and_then(|udp| udp.connect(address));
     !matches!(probe, Err(ref e) if is_address_lacking(e))
@@ -88,14 +88,14 @@ fn is_address_lacking(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EADDRNOTAVAIL)
 }
 
-/// Whether this machine lacked memory or the like: of the connection such an error says nothing, so
-/// that it may live on.
+/// Returns whether this machine lacked a resource: such an error says nothing about the connection,
+/// which can go on.
 pub fn is_shortage(error: &io::Error) -> bool {
     Exhaustion::of(error).is_some()
 }
 
-/// Which error of two attempts is told: the later one, unless the earlier one was for want of
-/// something of ours. Then nobody knows what that address would have said.
+/// Returns which error of two attempts to report: the later one, unless this machine lacked a
+/// resource for the earlier one, whose address might have answered.
 pub fn error_to_report(earlier: io::Error, later: io::Error) -> io::Error {
     match Exhaustion::of(&earlier) {
         Some(_) => earlier,
@@ -103,8 +103,8 @@ pub fn error_to_report(earlier: io::Error, later: io::Error) -> io::Error {
     }
 }
 
-/// Whether an error of accept(2) tells of one client, not of this process or machine: it hands over
-/// what had already happened to the connection.
+/// Returns whether an error of accept(2) concerns one client, not this process or machine: accept(2)
+/// returns errors that the new connection already has.
 pub fn is_client_gone(error: &io::Error) -> bool {
     match error.raw_os_error() {
         Some(code) => CLIENT_GONE.contains(&code),
@@ -117,7 +117,7 @@ const CLIENT_GONE: [i32; 12] = [
     libc::ECONNRESET,
     libc::EPROTO,
     libc::EINTR,
-    libc::EPERM, // a firewall's word
+    libc::EPERM, // a firewall refused it
     libc::ENETDOWN,
     libc::ENOPROTOOPT,
     libc::EHOSTDOWN,
@@ -136,12 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_none_is_told_whatever_the_others_met() {
-        let told = |earlier, later| error_to_report(os(earlier), os(later)).raw_os_error();
-        let (ours, theirs) = (libc::EMFILE, libc::ECONNREFUSED);
-        assert_eq!(told(ours, theirs), Some(ours));
-        assert_eq!(told(theirs, ours), Some(ours));
-        assert_eq!(told(libc::EHOSTUNREACH, theirs), Some(theirs));
+    fn a_shortage_is_reported_whatever_the_other_attempts_met() {
+        let reported = |earlier, later| error_to_report(os(earlier), os(later)).raw_os_error();
+        let (local, remote) = (libc::EMFILE, libc::ECONNREFUSED);
+        assert_eq!(reported(local, remote), Some(local));
+        assert_eq!(reported(remote, local), Some(local));
+        assert_eq!(reported(libc::EHOSTUNREACH, remote), Some(remote));
     }
 
     #[test]

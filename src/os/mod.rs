@@ -1,7 +1,8 @@
-//! What the operating system offers: system calls, name lookups, exhaustion, the service manager.
+//! Access to the operating system: system calls, name lookups, resource exhaustion, the service
+//! manager, standard input and output.
 //!
-//! Holds no rule of a protocol and no configuration. Any other folder may use it; it uses `text`
-//! alone.
+//! Must not hold a rule of a protocol, configuration or a future. Any other folder may use it, and
+//! the rungs of `compat/`; it uses `text` alone.
 
 pub mod exhaustion;
 pub mod panics;

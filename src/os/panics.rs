@@ -1,8 +1,8 @@
-//! What a panic says.
+//! The message of a panic.
 
 use std::any::Any;
 
-/// The text that a panic was called with, of what it carries.
+/// Returns the text of a panic's payload; `no message` when it carries none.
 pub fn message(panic: &(dyn Any + Send)) -> &str {
     if let Some(text) = panic.downcast_ref::<&str>() {
         text

@@ -1,10 +1,10 @@
-//! Names to addresses by the system's resolver, told truly at the limit on descriptors.
+//! Name lookups by the system's resolver, with correct errors at the limit on descriptors.
 //!
-//! getaddrinfo(3) opens the hosts file, or a socket to a name server, and where there is no
-//! descriptor for it says of any name that it isn't known. That would make a proxy with a name
-//! unreachable, and `--direct-fallback` go round it. So whoever lets clients in leaves [`reserved_descriptors`] for
-//! look-ups, and one that lacked a descriptor nevertheless is tried again, and fails with what it
-//! lacked.
+//! getaddrinfo(3) opens the hosts file or a socket to a name server. Without a descriptor for it, it
+//! reports any name as unknown, which would make a proxy look unreachable and have
+//! `--direct-fallback` bypass it. So the code that accepts clients leaves
+//! [`reserved_descriptors`] for lookups, and a lookup that lacked one nevertheless is repeated, and
+//! fails with the lack as its error.
 
 use std::fs::File;
 use std::io;
@@ -13,25 +13,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Look-ups at once, of each resolver; further ones wait. One that hangs holds a thread until it
-/// gives up.
+/// Maximum number of concurrent lookups of each resolver; further ones wait. A lookup that hangs
+/// keeps its thread until getaddrinfo(3) gives up.
 pub const THREADS: usize = 8;
 
-/// How often a look-up is tried that lacks a descriptor, and the pause in between: somebody else's
-/// may have had it for that moment.
+/// Attempts at a lookup that lacks a descriptor, and the pause between them: another thread may have
+/// held the last descriptor for a moment.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Of the process, as descriptors are.
+/// Whether this process looks names up.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
 
-/// Says that there will be look-ups: with literal addresses alone no room is left for them.
+/// Reserves descriptors for lookups; with literal addresses alone none are needed.
 pub(crate) fn expect_lookups() {
     EXPECTED.store(true, Ordering::SeqCst);
 }
 
-/// Descriptors that have to be left when a client has been let in, besides those of its tunnel: for
-/// as many look-ups as may run, and to accept the next client with.
+/// Returns how many descriptors must be left after a client is accepted, besides those of its tunnel:
+/// one for each concurrent lookup, and one to accept the next client.
 pub fn reserved_descriptors() -> usize {
     if EXPECTED.load(Ordering::SeqCst) {
         THREADS + 1
@@ -40,11 +40,11 @@ pub fn reserved_descriptors() -> usize {
     }
 }
 
-/// The addresses of `name`; blocks.
+/// Returns the addresses of `name`. Blocks.
 ///
 /// # Errors
 ///
-/// The resolver's; that no descriptor was to be had for it.
+/// Those of getaddrinfo(3); EMFILE or ENFILE when it lacked a descriptor.
 pub fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     for _ in 1..TRIES {
         match attempt(name, port) {
@@ -56,18 +56,18 @@ pub fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 fn attempt(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    // Leaves another errno than the one that is looked for.
+    // Sets errno to another value than those that are checked for below.
     let _ = File::open("");
     let error = match (name, port).to_socket_addrs() {
         Ok(found) => return Ok(found.collect()),
         Err(e) => e,
     };
-    // What it met last, which its answer doesn't tell.
+    // The last errno of getaddrinfo(3), which its own error doesn't contain.
     let met = io::Error::last_os_error();
     if is_lack(&met) {
         return Err(met);
     }
-    // It may have met something else afterwards.
+    // A later call of getaddrinfo(3) may have overwritten errno.
     match File::open("/dev/null") {
         Err(e) if is_lack(&e) => Err(e),
         _ => Err(error),

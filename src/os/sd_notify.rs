@@ -1,9 +1,9 @@
-//! What the service manager that started us is told, if it wants to be: sd_notify(3).
+//! Notifications to the service manager that started ptunnel: sd_notify(3), with its watchdog.
 //!
-//! Each is one datagram to the socket that it named in the environment. Nobody answers, and nothing
-//! of clients or credentials is told. The watchdog's part is symmetric: every thread's loop beats,
-//! and the one that completes a round tells of it. So a single loop that stalls is enough for the
-//! manager to miss us.
+//! Each notification is one datagram to the socket that the environment names; there are no replies.
+//! Must not send anything about clients or credentials. The watchdog needs all threads: every loop
+//! beats, and the loop that completes a round sends the notification. So the manager notices a single
+//! loop that stalls.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -20,18 +20,20 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::text::escape::Escaped;
 
-/// Whom to tell, and how often; taken out of the environment, since they are for us alone.
+/// Variables that name the socket, and the watchdog's limit in microseconds for a process. They are
+/// removed from the environment, because child processes must not use them.
 const SOCKET: &str = "NOTIFY_SOCKET";
 const WATCHDOG: &str = "WATCHDOG_USEC";
 const WATCHED: &str = "WATCHDOG_PID";
 
-/// A watchdog asks for no more than this leaves time for.
+/// Lower bound of the interval between heartbeats.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// A manager that is too busy to take a word is waited for no longer.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum time that a notification waits for a busy manager.
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The service manager, or nobody. Cheap to clone, and to send to another thread.
+/// The service manager; without one, notifications are dropped. Cheap to clone, and to send to
+/// another thread.
 #[derive(Clone, Default)]
 pub struct ServiceManager {
     link: Option<Arc<Link>>,
@@ -41,23 +43,23 @@ pub struct ServiceManager {
 struct Link {
     socket: Socket,
     address: SockAddr,
-    /// Tells CLOCK_MONOTONIC.
+    /// Returns CLOCK_MONOTONIC.
     clock: fn() -> Duration,
-    /// It must hear of us at least so often.
+    /// The watchdog's limit: the maximum time between two of its notifications.
     limit: Option<Duration>,
 }
 
 impl ServiceManager {
-    /// The one that the environment of this process names, and doesn't any more afterwards. One
-    /// that can't be told anything is warned of.
+    /// Connects to the manager that the environment of this process names, and removes its variables
+    /// from the environment. Logs a warning if that fails.
     ///
-    /// `clock` tells CLOCK_MONOTONIC, which std keeps to itself.
+    /// `clock` returns CLOCK_MONOTONIC, which std doesn't expose.
     pub fn of_process(clock: fn() -> Duration) -> ServiceManager {
-        let supervisor = ServiceManager::named(&|name| env::var_os(name), process::id(), clock);
+        let service = ServiceManager::named(&|name| env::var_os(name), process::id(), clock);
         for name in &[SOCKET, WATCHDOG, WATCHED] {
             env::remove_var(name);
         }
-        supervisor.unwrap_or_else(|e| {
+        service.unwrap_or_else(|e| {
             warn!("the service manager will not be told anything: {}", e);
             ServiceManager::default()
         })
@@ -73,11 +75,11 @@ impl ServiceManager {
             None => return Ok(ServiceManager::default()),
         };
         let socket = Socket::new(Domain::UNIX, Type::DGRAM, None)?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(SEND_TIMEOUT))?;
         let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
-        // It may be about the process that started us.
-        let is_ours = variable(WATCHED).is_none() || number(WATCHED) == Some(process.into());
-        let limit = number(WATCHDOG).filter(|limit| is_ours && *limit > 0);
+        // The watchdog can be that of the parent process.
+        let is_watched = variable(WATCHED).is_none() || number(WATCHED) == Some(process.into());
+        let limit = number(WATCHDOG).filter(|limit| is_watched && *limit > 0);
         Ok(ServiceManager {
             link: Some(Arc::new(Link {
                 socket,
@@ -89,36 +91,37 @@ impl ServiceManager {
         })
     }
 
-    /// All listeners are bound, at first or anew; `status` is for people.
+    /// Notifies that all listeners are bound, after the start or a reload; `status` is the text that
+    /// `systemctl status` shows.
     pub fn ready(&self, status: impl fmt::Display) {
         let is_stopping = self.lock();
         if *is_stopping {
-            return; // whatever was under way
+            return; // a reload was under way
         }
-        // Each line is a word of its own.
+        // Each line of the datagram is an assignment.
         let status = status.to_string().replace('\n', " ");
-        self.tell(format_args!("READY=1\nSTATUS={}", status));
+        self.notify(format_args!("READY=1\nSTATUS={}", status));
     }
 
-    /// The configuration is to be read again; [`ready`](ServiceManager::ready) ends that. Returns
-    /// whether it may be: not any more when the program stops.
+    /// Notifies that a reload begins; [`ready`](ServiceManager::ready) ends it. Returns whether it can
+    /// begin: not while the program stops.
     pub fn reloading(&self) -> bool {
         let is_stopping = self.lock();
         if let (Some(link), false) = (&self.link, *is_stopping) {
             let now = (link.clock)().as_micros();
-            self.tell(format_args!("RELOADING=1\nMONOTONIC_USEC={}", now));
+            self.notify(format_args!("RELOADING=1\nMONOTONIC_USEC={}", now));
         }
         !*is_stopping
     }
 
-    /// No further client is accepted; nothing else is told afterwards.
+    /// Notifies that no further client is accepted; later notifications are dropped.
     pub fn stopping(&self) {
         let mut is_stopping = self.lock();
         *is_stopping = true;
-        self.tell(format_args!("STOPPING=1"));
+        self.notify(format_args!("STOPPING=1"));
     }
 
-    /// One pulse for each of `count` loops.
+    /// Returns a heartbeat for each of `count` loops.
     pub fn heartbeats(&self, count: usize) -> Vec<Heartbeat> {
         let watchdog = self.link.as_ref().and_then(|link| {
             Some(Arc::new(Watchdog {
@@ -127,21 +130,21 @@ impl ServiceManager {
                 beaten: (0..count).map(|_| AtomicBool::new(false)).collect(),
             }))
         });
-        let pulse = |index| Heartbeat {
+        let heartbeat = |index| Heartbeat {
             watchdog: watchdog.clone(),
             index,
         };
-        (0..count).map(pulse).collect()
+        (0..count).map(heartbeat).collect()
     }
 
-    /// Held while something is told, so that what stops is the last of it.
+    /// Held while a notification is sent, so that STOPPING is the last one.
     fn lock(&self) -> MutexGuard<'_, bool> {
         self.is_stopping
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, state: fmt::Arguments<'_>) {
+    fn notify(&self, state: fmt::Arguments<'_>) {
         if let Some(link) = &self.link {
             if let Err(e) = link.send(&state.to_string(), 0) {
                 warn!("cannot tell the service manager: {}", e);
@@ -159,7 +162,11 @@ impl Link {
     }
 }
 
-/// A path, or a name in the abstract namespace behind an `@`.
+/// Returns the address of a socket: a path, or a name in the abstract namespace behind an `@`.
+///
+/// # Errors
+///
+/// `InvalidInput` for any other name.
 fn address(name: &OsStr) -> io::Result<SockAddr> {
     let mut name = name.as_bytes().to_vec();
     match name.first() {
@@ -177,7 +184,7 @@ fn address(name: &OsStr) -> io::Result<SockAddr> {
     SockAddr::unix(OsStr::from_bytes(&name))
 }
 
-/// One loop's sign of life. Without a watchdog nobody looks at it.
+/// The heartbeat of one loop; without a watchdog it does nothing.
 #[derive(Clone, Default)]
 pub struct Heartbeat {
     watchdog: Option<Arc<Watchdog>>,
@@ -187,7 +194,7 @@ pub struct Heartbeat {
 struct Watchdog {
     link: Arc<Link>,
     period: Duration,
-    /// Of each loop, since the manager was told last.
+    /// Whether each loop has beaten since the last notification.
     beaten: Vec<AtomicBool>,
 }
 
@@ -197,30 +204,23 @@ impl Heartbeat {
         self.watchdog.as_ref().map(|watchdog| watchdog.period)
     }
 
-    /// The loop turns. Never blocks.
+    /// Notes that the loop runs. Notifies the manager, and starts another round, when every loop has
+    /// beaten. Never blocks.
     pub fn beat(&self) {
-        if let Some(watchdog) = &self.watchdog {
-            watchdog.beaten[self.index].store(true, Ordering::SeqCst);
-            watchdog.look();
-        }
-    }
-}
-
-impl Watchdog {
-    /// Tells the manager, and begins another round, when every loop has beaten.
-    fn look(&self) {
-        if !self
-            .beaten
-            .iter()
-            .all(|beaten| beaten.load(Ordering::SeqCst))
-        {
+        let watchdog = match &self.watchdog {
+            Some(watchdog) => watchdog,
+            None => return,
+        };
+        watchdog.beaten[self.index].store(true, Ordering::SeqCst);
+        let has_beaten = |beaten: &AtomicBool| beaten.load(Ordering::SeqCst);
+        if !watchdog.beaten.iter().all(has_beaten) {
             return;
         }
-        for beaten in &self.beaten {
+        for beaten in &watchdog.beaten {
             beaten.store(false, Ordering::SeqCst);
         }
-        // One that is too busy to take it will get the next.
-        if let Err(e) = self.link.send("WATCHDOG=1", libc::MSG_DONTWAIT) {
+        // A manager that is too busy for this notification gets the next.
+        if let Err(e) = watchdog.link.send("WATCHDOG=1", libc::MSG_DONTWAIT) {
             debug!("cannot tell the service manager's watchdog: {}", e);
         }
     }
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// A manager, and the supervisor that its variables make for process 7.
+    /// Returns a manager's socket, and the client that its variables make for process 7.
     fn manager(name: &str, variables: &[(&str, &str)]) -> (UnixDatagram, ServiceManager) {
         let name = format!("@ptunnel-test-{}-{}", process::id(), name);
         let socket = Socket::new(Domain::UNIX, Type::DGRAM, None).unwrap();
@@ -246,11 +246,11 @@ mod tests {
             }
         };
         let clock = || Duration::from_micros(12_345_678);
-        let supervisor = ServiceManager::named(&variable, 7, clock).unwrap();
-        (socket.into(), supervisor)
+        let service = ServiceManager::named(&variable, 7, clock).unwrap();
+        (socket.into(), service)
     }
 
-    fn told(manager: &UnixDatagram) -> Option<String> {
+    fn received(manager: &UnixDatagram) -> Option<String> {
         let mut buffer = [0; 256];
         let count = manager.recv(&mut buffer).ok()?;
         Some(String::from_utf8(buffer[..count].to_vec()).unwrap())
@@ -258,42 +258,42 @@ mod tests {
 
     #[test]
     fn each_state_is_one_datagram() {
-        let (manager, supervisor) = manager("states", &[]);
-        supervisor.ready("two\nlines");
-        assert!(supervisor.clone().reloading());
-        supervisor.clone().stopping();
+        let (manager, service) = manager("states", &[]);
+        service.ready("two\nlines");
+        assert!(service.clone().reloading());
+        service.clone().stopping();
         // A reload that was under way.
-        supervisor.ready("too late");
-        assert!(!supervisor.reloading());
+        service.ready("too late");
+        assert!(!service.reloading());
         for state in &[
             "READY=1\nSTATUS=two lines",
             "RELOADING=1\nMONOTONIC_USEC=12345678",
             "STOPPING=1",
         ] {
-            assert_eq!(told(&manager).as_deref(), Some(*state));
+            assert_eq!(received(&manager).as_deref(), Some(*state));
         }
-        assert_eq!(told(&manager), None);
+        assert_eq!(received(&manager), None);
     }
 
-    /// A loop that stalls must be missed, whichever it is.
+    /// The manager must notice a loop that stalls, whichever it is.
     #[test]
     fn the_watchdog_is_fed_by_all_loops_together() {
-        let (manager, supervisor) = manager("round", &[(WATCHDOG, "3000000"), (WATCHED, "7")]);
-        let pulses = supervisor.heartbeats(3);
-        assert_eq!(pulses[0].period(), Some(Duration::from_millis(1500)));
+        let (manager, service) = manager("round", &[(WATCHDOG, "3000000"), (WATCHED, "7")]);
+        let heartbeats = service.heartbeats(3);
+        assert_eq!(heartbeats[0].period(), Some(Duration::from_millis(1500)));
         for stalled in 0..3 {
             let turning = || (0..3).filter(|index| *index != stalled);
             for index in turning().chain(turning()) {
-                pulses[index].beat();
-                assert_eq!(told(&manager), None, "{} stalls", stalled);
+                heartbeats[index].beat();
+                assert_eq!(received(&manager), None, "{} stalls", stalled);
             }
-            pulses[stalled].beat();
-            assert_eq!(told(&manager).as_deref(), Some("WATCHDOG=1"));
+            heartbeats[stalled].beat();
+            assert_eq!(received(&manager).as_deref(), Some("WATCHDOG=1"));
         }
     }
 
     #[test]
-    fn a_watchdog_that_is_not_ours_is_left_alone() {
+    fn a_watchdog_of_another_process_is_ignored() {
         for variables in &[
             &[][..],
             &[(WATCHDOG, "3000000"), (WATCHED, "8")],
@@ -301,16 +301,11 @@ mod tests {
             &[(WATCHDOG, "0")],
             &[(WATCHDOG, "-1")],
         ] {
-            let (_manager, supervisor) = manager("none", variables);
-            assert_eq!(
-                supervisor.heartbeats(1)[0].period(),
-                None,
-                "{:?}",
-                variables
-            );
+            let (_manager, service) = manager("none", variables);
+            assert_eq!(service.heartbeats(1)[0].period(), None, "{:?}", variables);
         }
-        let (_manager, supervisor) = manager("any", &[(WATCHDOG, "2")]);
-        let period = supervisor.heartbeats(1)[0].period();
+        let (_manager, service) = manager("any", &[(WATCHDOG, "2")]);
+        let period = service.heartbeats(1)[0].period();
         assert_eq!(period, Some(SHORTEST));
     }
 
@@ -319,11 +314,11 @@ mod tests {
         for name in &[SOCKET, WATCHDOG, WATCHED] {
             env::set_var(name, "vsock:2:1234");
         }
-        let supervisor = ServiceManager::of_process(|| Duration::from_secs(0));
-        assert!(supervisor.link.is_none(), "there is no such socket here");
+        let service = ServiceManager::of_process(|| Duration::from_secs(0));
+        assert!(service.link.is_none(), "there is no such socket here");
         for name in &[SOCKET, WATCHDOG, WATCHED] {
             assert_eq!(env::var_os(name), None);
         }
-        ServiceManager::default().ready("nobody hears it");
+        ServiceManager::default().ready("without a manager");
     }
 }

@@ -1,11 +1,11 @@
-//! splice(2) where the kernel refuses it.
+//! Errors of splice(2).
 
 use std::io;
 
-/// Whether it is splice(2) that doesn't work, and not the socket: the same bytes can be copied.
+/// Returns whether splice(2) failed and not the socket: the same bytes can be copied instead.
 ///
-/// A filter of system calls, a security module or a kernel without it refuses the call; it may find
-/// no memory for its pages.
+/// A seccomp filter, a security module or a kernel without splice(2) refuses the call, or the kernel
+/// lacks memory for its pages.
 pub fn is_splice_failure(error: &io::Error) -> bool {
     const REFUSED: &[i32] = &[
         libc::EINVAL,

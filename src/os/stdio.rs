@@ -1,9 +1,9 @@
-//! Standard input and output as a stream that any engine can carry.
+//! Standard input and output as a stream for any engine.
 //!
-//! Descriptors 0 and 1 may be files, pipes or a terminal that others use too: they can't be
+//! Descriptors 0 and 1 can be files, pipes or a terminal that other processes share: they can't be
 //! registered with epoll, or must not be made non-blocking. So two threads copy between them
-//! and one end of a socket pair, and the engine sees the other end as a client like any other.
-//! What the socket pair can't tell it, that a copy broke off, the [`Pump`] does.
+//! and one end of a socket pair, and the engine serves the other end as it does any client.
+//! The [`Pump`] reports that a copy failed, which a socket pair can't.
 
 use std::error;
 use std::fmt;
@@ -18,20 +18,20 @@ use std::thread;
 
 use crate::os::sys;
 
-/// What one read of stdin or of the tunnel asks for.
+/// Size of the buffer of each copy, in bytes.
 const CHUNK: usize = 64 * 1024;
 
 /// Starts both copies.
 ///
-/// `close_stdout` makes the reader of our stdout see its end. Where stdin and stdout are one socket
-/// (inetd's clients), it is told `true`: that end has to be sent, since stdin keeps the socket open.
+/// `close_stdout` makes the reader of stdout see its end. Its argument is whether stdin and stdout
+/// are one socket (a client of inetd): then the end must be sent, since stdin keeps the socket open.
 ///
 /// `on_failure` is called when stdin can't be read or stdout can't be written to any more. The engine
-/// must not take that for an end: it is to drop the tunnel, which resets the upstream.
+/// must not take that for an end of the stream: it must drop the tunnel, which resets the upstream.
 ///
 /// # Errors
 ///
-/// When there is no thread or descriptor for it.
+/// Those of dup(2) and of starting a thread.
 pub fn pump(
     mut tunnel: UnixStream,
     close_stdout: impl FnOnce(bool) + Send + 'static,
@@ -44,34 +44,34 @@ pub fn pump(
     let (mut to_tunnel, on_stdin) = (tunnel.try_clone()?, failures.clone());
     thread::Builder::new().name("stdin".into()).spawn(move || {
         match copy(&mut io::stdin().lock(), &mut to_tunnel) {
-            // The destination learns that no more will come.
+            // The relay passes the end on to the destination.
             Ok(()) => drop(to_tunnel.shutdown(Shutdown::Write)),
             Err(Broken::Read(e)) => on_stdin.report("cannot read stdin", e),
-            // The engine has closed the tunnel, and knows why.
+            // The engine has closed the tunnel, and reports why.
             Err(Broken::Write(_)) => {}
         }
     })?;
     let on_stdout = failures.clone();
     let output = thread::Builder::new().name("stdout".into());
     let output = output.spawn(move || match copy(&mut tunnel, &mut io::stdout().lock()) {
-        // Its reader must see the end, even while our stdin stays open.
+        // Its reader must see the end, even while stdin stays open.
         Ok(()) => close_stdout(is_stdin_socket(1)),
         Err(Broken::Write(e)) => on_stdout.report("cannot write to stdout", e),
-        // Our own socket pair: nothing that could happen to it says more than its end.
+        // A failure of the socket pair says no more than its end.
         Err(Broken::Read(_)) => {}
     })?;
     Ok(Pump { output, failures })
 }
 
-/// Both copies under way.
+/// The two threads that copy.
 pub struct Pump {
     output: thread::JoinHandle<()>,
     failures: Failures,
 }
 
 impl Pump {
-    /// Waits until all that came from the tunnel was written to stdout. The tunnel must have been
-    /// closed. The copy from stdin isn't waited for, since it may be blocked for ever.
+    /// Waits until everything from the tunnel is written to stdout. The tunnel must have been closed.
+    /// Doesn't wait for the copy from stdin, which can be blocked for ever.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Pump {
     }
 }
 
-/// Stdin or stdout failed.
+/// A failure of stdin or stdout.
 #[derive(Debug)]
 pub struct Failure {
     what: &'static str,
@@ -107,7 +107,7 @@ impl error::Error for Failure {
     }
 }
 
-/// What has failed, for both copies. Keeps `on_failure` for as long as the pump is there.
+/// The first failure of both copies. Keeps `on_failure` for as long as the pump lives.
 #[derive(Clone)]
 struct Failures(Arc<Mutex<FirstFailure>>);
 
@@ -148,8 +148,9 @@ enum Broken {
     Write(io::Error),
 }
 
-/// Each piece is written as soon as it is read: who waits for it may not send before. Either side
-/// may be non-blocking: whoever shares the terminal, the pipe or the socket can make it so.
+/// Copies until the end of `from`. Writes each piece as soon as it is read, since its reader may wait
+/// for it before it sends. Either side can be non-blocking: another process that shares the terminal,
+/// the pipe or the socket can have made it so.
 fn copy<R, W>(from: &mut R, to: &mut W) -> Result<(), Broken>
 where
     R: Read + AsRawFd,
@@ -165,7 +166,7 @@ where
             }
         };
         let mut written = 0;
-        // Not `write_all`, which doesn't say how much it has written before an error.
+        // Not `write_all`, which doesn't return how much it has written before an error.
         while written < count {
             match to.write(&buffer[written..count]) {
                 Err(e) => wait(e, || sys::wait_writable(to)).map_err(Broken::Write)?,
@@ -179,11 +180,11 @@ where
     }
 }
 
-/// Has a call tried again that failed with `error`, after `ready` where that makes a difference.
+/// Waits until a call that failed with `error` can be repeated; `ready` blocks until then.
 ///
 /// # Errors
 ///
-/// The error, where it is the call's last word.
+/// The error itself, unless it is `Interrupted` or `WouldBlock`; that of `ready`.
 fn wait(error: io::Error, ready: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(()),

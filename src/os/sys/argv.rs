@@ -1,23 +1,23 @@
-//! The command line of this process as others see it.
+//! The command line of this process as `ps` shows it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Lets `edit` change what `/proc/PID/cmdline` shows: the arguments, each with a NUL behind it.
+/// Changes what `/proc/PID/cmdline` shows, by `edit`: the arguments, each with a NUL behind it.
 ///
-/// No `unsafe` is needed for it, and still it writes into memory that Rust didn't give out.
+/// This needs no `unsafe`, but writes to memory that Rust didn't allocate.
 ///
-/// SAFETY: the kernel passed the arguments in this memory, and the range is the kernel's own record
-/// of it. std has copied them before `main`, and `edit` can't change the length. What else may
-/// point there is C code that reads them (libc's `program_invocation_name`), and the NULs stay in
-/// their places as long as `edit` leaves them there.
+/// SAFETY: the kernel passed the arguments in this memory, and the range comes from the kernel.
+/// std has copied them before `main`, and `edit` can't change the length. Other pointers into it
+/// belong to C code that reads them (libc's `program_invocation_name`), and the NULs stay where they
+/// are as long as `edit` leaves them there.
 ///
 /// # Errors
 ///
 /// Those of opening, reading and writing `/proc/self/stat` and `/proc/self/mem`; `InvalidData` when
-/// the former doesn't say where the arguments are.
+/// the former doesn't contain the range of the arguments.
 pub fn rewrite_arguments(edit: impl FnOnce(&mut [u8])) -> io::Result<()> {
-    let (start, end) = place_of_arguments(&fs::read("/proc/self/stat")?)
+    let (start, end) = range_of_arguments(&fs::read("/proc/self/stat")?)
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     let mut memory = OpenOptions::new()
         .read(true)
@@ -31,8 +31,9 @@ pub fn rewrite_arguments(edit: impl FnOnce(&mut [u8])) -> io::Result<()> {
     memory.write_all(&words)
 }
 
-/// Fields 48 and 49 of proc(5)'s stat; the second field, a name in parentheses, may hold anything.
-fn place_of_arguments(stat: &[u8]) -> Option<(u64, u64)> {
+/// Returns start and end of the arguments: fields 48 and 49 of proc(5)'s stat. The second field, a
+/// name in parentheses, can contain anything.
+fn range_of_arguments(stat: &[u8]) -> Option<(u64, u64)> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace().skip(45);
@@ -50,9 +51,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_is_found_behind_any_name() {
+    fn the_range_is_found_behind_any_name() {
         let stat = format!("1 (a) b) (c) S {}7 9 0", "1 ".repeat(44));
-        assert_eq!(place_of_arguments(stat.as_bytes()), Some((7, 9)));
-        assert_eq!(place_of_arguments(b"1 (a) S 1 2"), None);
+        assert_eq!(range_of_arguments(stat.as_bytes()), Some((7, 9)));
+        assert_eq!(range_of_arguments(b"1 (a) S 1 2"), None);
     }
 }

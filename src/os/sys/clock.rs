@@ -1,12 +1,12 @@
-//! The clock that a service manager goes by.
+//! CLOCK_MONOTONIC, for sd_notify(3).
 
 use std::mem;
 use std::time::Duration;
 
-/// CLOCK_MONOTONIC, which `Instant` keeps to itself.
+/// Returns CLOCK_MONOTONIC, which `Instant` doesn't expose.
 pub(crate) fn monotonic() -> Duration {
-    // SAFETY: all zeroes are a time, and the kernel fills in the struct that it is handed; it fails
-    // for clocks alone that it doesn't have.
+    // SAFETY: all zeroes are a valid `timespec`, and the kernel fills in the one that it is passed. It
+    // fails only for clocks that don't exist.
     unsafe {
         let mut now: libc::timespec = mem::zeroed();
         libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);

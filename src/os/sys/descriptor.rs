@@ -16,7 +16,7 @@ impl Drop for Descriptor {
     }
 }
 
-/// A descriptor of no use but to be closed when another one is needed.
+/// A descriptor that is kept only to be closed when another one is needed.
 #[derive(Debug)]
 pub(crate) struct ReservedFd {
     pub(super) _reserved: Descriptor,

@@ -1,4 +1,4 @@
-//! An epoll set whose events tell a half-close: `EPOLLRDHUP`, which mio 0.6 doesn't ask for.
+//! An epoll set whose events report a half-close: `EPOLLRDHUP`, which mio 0.6 doesn't request.
 
 use std::io;
 use std::os::unix::io::{AsRawFd, RawFd};
@@ -11,40 +11,41 @@ use super::descriptor::{check, Descriptor, ReservedFd};
 #[derive(Debug)]
 pub(crate) struct Epoll(Descriptor);
 
-/// What one wait brought, read by index. Made once and reused.
+/// The events of one call of [`Epoll::poll`], read by index. Created once and reused.
 pub(crate) struct Events {
     ready: Vec<libc::epoll_event>,
 }
 
-/// One event: the token of the source, and what is ready.
+/// One event: the token of the source, and its readiness.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) token: u64,
     pub(crate) readable: bool,
     pub(crate) writable: bool,
-    /// A short read may leave something behind that no further event tells of: an end, an
-    /// error, or what follows urgent data.
+    /// A short read can leave something that no further event reports: an end, an error, or data
+    /// behind urgent data.
     pub(crate) more: bool,
-    /// There is an error to be taken.
+    /// The socket has an error (SO_ERROR).
     pub(crate) failed: bool,
 }
 
 impl Epoll {
-    /// A new, empty set, closed on exec.
+    /// Creates an empty set, closed on exec.
     pub(crate) fn new() -> io::Result<Epoll> {
         // SAFETY: no pointers; the result is checked, then owned.
         check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(|fd| Epoll(Descriptor(fd)))
     }
 
-    /// Another descriptor for the set, which is of no use but to be closed.
+    /// Duplicates the set's descriptor.
     pub(crate) fn spare(&self) -> io::Result<ReservedFd> {
-        // SAFETY: takes no memory of ours; what it returns is ours alone.
+        // SAFETY: no pointers; the new descriptor has no other owner.
         check(unsafe { libc::fcntl((self.0).0, libc::F_DUPFD_CLOEXEC, 0) }).map(|fd| ReservedFd {
             _reserved: Descriptor(fd),
         })
     }
 
-    /// Reports on `source` from now on, each change once, until it is [removed](Epoll::remove).
+    /// Adds `source`: each change of its readiness is one event, until it is
+    /// [removed](Epoll::remove).
     pub(crate) fn add(&self, source: &impl AsRawFd, token: u64) -> io::Result<()> {
         let interest =
             libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLPRI | libc::EPOLLRDHUP | libc::EPOLLET;
@@ -57,19 +58,19 @@ impl Epoll {
         check(unsafe { libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &mut event) }).map(drop)
     }
 
-    /// Reports no more on a descriptor that was added. Call it before the descriptor is closed:
-    /// the set keeps what another descriptor, of this process or another, still has open.
+    /// Removes a descriptor that was added. Must be called before the descriptor is closed: the set
+    /// keeps a socket that another descriptor, also of another process, has open.
     pub(crate) fn remove(&self, fd: RawFd) -> io::Result<()> {
         let none = std::ptr::null_mut();
         // SAFETY: EPOLL_CTL_DEL reads no event; a bad descriptor is an error.
         check(unsafe { libc::epoll_ctl((self.0).0, libc::EPOLL_CTL_DEL, fd, none) }).map(drop)
     }
 
-    /// Takes what is ready now, without waiting, and returns how many there are.
+    /// Fetches the events that are ready now, without waiting, and returns their number.
     pub(crate) fn poll(&self, events: &mut Events) -> io::Result<usize> {
         let room = events.ready.capacity() as c_int;
         // SAFETY: the kernel writes at most `room` events into memory of that capacity, and
-        // says how many of them it wrote; only those become part of the vector.
+        // returns how many it wrote; only those become part of the vector.
         unsafe {
             let count = libc::epoll_wait((self.0).0, events.ready.as_mut_ptr(), room, 0);
             events.ready.set_len(count.max(0) as usize);
@@ -85,20 +86,24 @@ impl AsRawFd for Epoll {
 }
 
 impl Events {
-    /// Room for `capacity` events a wait.
+    /// Allocates room for `capacity` events per call.
     pub(crate) fn with_capacity(capacity: usize) -> Events {
         Events {
             ready: Vec::with_capacity(capacity),
         }
     }
 
-    /// The event at `index`, below what [`Epoll::poll`] returned.
+    /// Returns the event at `index`.
+    ///
+    /// # Panics
+    ///
+    /// `index` isn't below the number that [`Epoll::poll`] returned.
     pub(crate) fn at(&self, index: usize) -> Event {
         let event = self.ready[index];
         let has = |bits: c_int| event.events & bits as u32 != 0;
         Event {
             token: event.u64,
-            // An error is read or written out of the socket: both directions must try.
+            // A read or a write returns an error: both directions must try.
             readable: has(libc::EPOLLIN
                 | libc::EPOLLPRI
                 | libc::EPOLLRDHUP
@@ -138,7 +143,7 @@ mod tests {
         assert_eq!(epoll.poll(&mut events).unwrap(), 0, "each change once");
     }
 
-    /// The kernel went on to report on it, and refused another one with its number.
+    /// The kernel continued to report it, and refused another descriptor with its number.
     #[test]
     fn a_descriptor_that_is_removed_is_not_reported_on_though_its_socket_is_open_elsewhere() {
         let epoll = Epoll::new().unwrap();

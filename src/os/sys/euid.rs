@@ -1,7 +1,7 @@
-//! Whose process this is.
+//! The user that this process runs as.
 
-/// The user whose permissions count for it (geteuid(2)).
+/// Returns the effective user id of this process (geteuid(2)).
 pub fn effective_user() -> u32 {
-    // SAFETY: takes nothing and can't fail.
+    // SAFETY: no arguments, and it can't fail.
     unsafe { libc::geteuid() }
 }

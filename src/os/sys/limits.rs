@@ -5,9 +5,9 @@ use std::mem;
 
 use super::descriptor::check;
 
-/// Descriptors that this process may have: the limit now, and how far it may be raised.
+/// Returns the soft and the hard limit.
 fn descriptor_limits() -> io::Result<libc::rlimit> {
-    // SAFETY: all zeroes are a limit, and the kernel fills in the struct that it is handed.
+    // SAFETY: all zeroes are a valid `rlimit`, and the kernel fills in the one that it is passed.
     unsafe {
         let mut limit: libc::rlimit = mem::zeroed();
         check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit))?;
@@ -15,16 +15,16 @@ fn descriptor_limits() -> io::Result<libc::rlimit> {
     }
 }
 
-/// How many descriptors this process may have now.
+/// Returns the number of descriptors that this process can have now.
 pub(crate) fn descriptor_limit() -> io::Result<u64> {
     descriptor_limits().map(|limit| limit.rlim_cur)
 }
 
-/// Raises the limit on descriptors to its hard limit; returns what it is now.
+/// Raises the limit on descriptors to the hard limit, and returns it.
 pub(crate) fn raise_descriptor_limit() -> io::Result<u64> {
     let mut limit = descriptor_limits()?;
     limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the kernel reads the struct that it is handed.
+    // SAFETY: the kernel reads the struct that it is passed.
     check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })?;
     Ok(limit.rlim_cur)
 }

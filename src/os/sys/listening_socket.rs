@@ -7,16 +7,16 @@ use socket2::{SockAddr, Socket};
 
 use super::descriptor::check;
 
-/// Sets which permissions the file of a Unix socket will have that isn't bound yet, less the umask's.
+/// Sets the permissions, before the umask, of the file that bind(2) creates for a Unix socket.
 pub(crate) fn set_mode(socket: &Socket, mode: libc::mode_t) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::fchmod(socket.as_raw_fd(), mode) }).map(drop)
 }
 
-/// Takes one client from `listener`: a socket that doesn't block, closed on exec.
+/// Accepts one client: its socket doesn't block, and is closed on exec.
 pub(crate) fn accept(listener: &Socket) -> io::Result<(Socket, SockAddr)> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: `init` hands in storage and a length that fit each other, and the kernel fills in
+    // SAFETY: `init` passes storage and a length that fit each other, and the kernel fills in
     // both. The new descriptor is owned by the `Socket` before anything else can fail.
     unsafe {
         SockAddr::init(|storage, length| {

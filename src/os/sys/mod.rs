@@ -1,5 +1,8 @@
-//! What no crate for this toolchain does safely, system calls above all: the only unsafe code of the
-//! program.
+//! All unsafe code of the program, behind safe functions: system calls, C libraries and a trait of
+//! futures 0.1, as far as no crate for this toolchain covers them.
+//!
+//! A file holds one system call or a few that belong together. Policy is left to the callers: nothing
+//! here retries or logs. Any folder may use it.
 
 #[cfg(feature = "cli")]
 mod argv;

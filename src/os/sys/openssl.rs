@@ -1,4 +1,4 @@
-//! A setting of OpenSSL for which its crate has no method.
+//! A setting of OpenSSL that the openssl crate doesn't cover.
 
 use std::ptr;
 

@@ -17,12 +17,12 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe that doesn't block and holds `capacity` bytes.
+    /// Creates a pipe that doesn't block and holds `capacity` bytes.
     ///
     /// # Errors
     ///
-    /// Without descriptors, and when the user's share of pipe memory (`pipe-user-pages-soft`) is
-    /// used up: what is left then is two pages, and copying is quicker.
+    /// EMFILE or ENFILE without descriptors; EPERM when the user's pipe memory
+    /// (`pipe-user-pages-soft`) is used up: the pipe would hold two pages, and copying is faster.
     pub fn new(capacity: usize) -> io::Result<Pipe> {
         let mut ends = [0; 2];
         // SAFETY: the kernel writes two descriptors into an array of two.
@@ -38,8 +38,8 @@ impl Pipe {
 
     /// Moves up to `most` bytes from the socket into the pipe, without copying them.
     ///
-    /// 0 is the end of the stream; `WouldBlock` means that the socket is empty *or* that the
-    /// pipe is full: only who knows the pipe to be empty can tell.
+    /// Returns 0 at the end of the stream. `WouldBlock` means that the socket is empty or that the
+    /// pipe is full: only a caller that knows the pipe to be empty can tell which.
     pub fn fill(&self, from: &impl AsRawFd, most: usize) -> io::Result<usize> {
         splice(from.as_raw_fd(), self.writer.0, most)
     }
@@ -49,7 +49,7 @@ impl Pipe {
         splice(self.reader.0, to.as_raw_fd(), most)
     }
 
-    /// Reads so many bytes, which are in the pipe.
+    /// Fills `bytes` from the pipe, which must contain as many.
     pub(crate) fn read_exact(&self, bytes: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {

@@ -1,7 +1,7 @@
-//! QuickJS, as far as PAC files need it: one JavaScript function that takes and returns texts,
-//! and one of ours that it can call.
+//! QuickJS, as far as PAC files need it: a JavaScript function that takes and returns texts, and a
+//! function of the program that it can call.
 //!
-//! The engine's memory is limited; its time isn't: the process that it runs in is killed.
+//! The engine's memory is limited. Its time isn't: the process that it runs in is killed.
 
 use std::ffi::CString;
 use std::os::raw::{c_char, c_int, c_void};
@@ -35,10 +35,10 @@ pub(crate) struct QuickJs {
 
 impl QuickJs {
     /// Runs `prelude`, an expression whose value is a function, and calls that with two functions:
-    /// `host(...)`, which passes texts to ours and returns its text, and `evaluate(source)`, which
+    /// `host(...)`, which passes texts to `host` and returns its text, and `evaluate(source)`, which
     /// runs a text as a script. It returns the function that [`QuickJs::call`] calls.
     ///
-    /// Nothing, when memory is short or the prelude throws.
+    /// Returns `None` if memory is short or the prelude throws. `memory` is in bytes.
     pub(crate) fn new(
         prelude: &str,
         memory: usize,
@@ -89,7 +89,7 @@ impl QuickJs {
         Some(()).filter(|()| self.entry.tag == i64::from(js::JS_TAG_OBJECT))
     }
 
-    /// Calls the prelude's function; nothing when it threw, as for want of memory.
+    /// Calls the prelude's function; `None` if it threw, as when memory is short.
     pub(crate) fn call(&mut self, arguments: &[&str]) -> Option<String> {
         let context = self.context.as_ptr();
         // SAFETY: the context is alive and `entry` a value of it. `arguments` are values made here,
@@ -177,7 +177,7 @@ unsafe extern "C" fn evaluate(
 /// Runs a script; the name is terminated. The caller owns the value.
 unsafe fn evaluate_text(context: *mut JSContext, source: &str, name: &[u8]) -> JSValue {
     let length = source.len();
-    // Behind a NUL, which callers don't pass, nothing would be read.
+    // Nothing would be read behind a NUL, which callers don't pass.
     let source = CString::new(source).unwrap_or_default();
     let global = js::JS_EVAL_TYPE_GLOBAL as c_int;
     let length = length.min(source.as_bytes().len());
@@ -208,7 +208,7 @@ unsafe fn new_text(context: *mut JSContext, text: &str) -> JSValue {
     js::JS_NewStringLen(context, text.as_ptr() as *const c_char, text.len())
 }
 
-/// A value as a text; nothing when making one of it throws, as for want of memory.
+/// Returns a value as text; `None` if the conversion throws, as when memory is short.
 unsafe fn text(context: *mut JSContext, value: JSValue) -> Option<String> {
     let mut length = 0;
     let bytes = js::JS_ToCStringLen2(context, &mut length, value, 0);

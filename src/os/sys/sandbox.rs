@@ -1,5 +1,5 @@
-//! Takes from this process what it doesn't need any more: descriptors, processes, memory, system
-//! calls. For one thread alone; what others do meanwhile isn't confined.
+//! The sandbox of the process that runs a PAC file: limits on descriptors, processes, memory and
+//! system calls. It confines the calling thread; the process must have no other.
 
 use std::fs;
 use std::io;
@@ -9,19 +9,19 @@ use std::os::unix::io::{FromRawFd, IntoRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
-/// What is left to a confined process.
+/// The resources of a confined process.
 pub(crate) struct SandboxLimits {
     /// Address space, in bytes.
     pub(crate) memory: u64,
-    /// Processor time in seconds; then it is killed.
+    /// Processor time in seconds; then the process is killed.
     pub(crate) time: u64,
 }
 
-/// Confines this process, for good. Of its descriptors stdin stays.
+/// Confines this process, irreversibly. Closes all descriptors but stdin.
 ///
 /// # Errors
 ///
-/// Which step failed: then the process must not go on.
+/// Those of the system calls; the process must not continue then.
 pub(crate) fn confine(limits: &SandboxLimits) -> io::Result<()> {
     ignore_signals();
     read_time_zone();
@@ -41,26 +41,26 @@ pub(crate) fn confine(limits: &SandboxLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// The socket that is this process's stdin. To be called once.
+/// Returns the socket that is this process's stdin. Must be called once.
 pub(crate) fn stdin_socket() -> UnixStream {
     // SAFETY: stdin is open, or reads fail; nothing else in this process uses it.
     unsafe { UnixStream::from_raw_fd(libc::STDIN_FILENO) }
 }
 
-/// A socket as the stdin of a child.
+/// Converts a socket to the stdin of a child.
 pub(crate) fn as_stdio(socket: UnixStream) -> Stdio {
-    // SAFETY: the descriptor has just been given up by its owner.
+    // SAFETY: its owner has just released the descriptor.
     unsafe { Stdio::from_raw_fd(socket.into_raw_fd()) }
 }
 
-/// Has this process killed in so many seconds; 0 calls it off.
+/// Kills this process after so many seconds; 0 cancels that.
 pub(crate) fn die_in(seconds: u32) {
-    // SAFETY: no pointers. Nobody handles SIGALRM here, so it ends the process.
+    // SAFETY: no pointers. SIGALRM has no handler here, so it ends the process.
     unsafe { libc::alarm(seconds) };
 }
 
-/// What a terminal or a service manager sends to the whole group is for the parent, at whose end
-/// this process ends.
+/// Ignores the signals that a terminal or a service manager sends to the whole group: the parent
+/// handles them, and this process ends with the parent.
 fn ignore_signals() {
     for signal in &[
         libc::SIGHUP,
@@ -77,10 +77,10 @@ fn ignore_signals() {
     unsafe { libc::signal(libc::SIGALRM, libc::SIG_DFL) };
 }
 
-/// It is a file, which can't be opened later.
+/// Loads the time zone from its file, which can't be opened later.
 fn read_time_zone() {
     let now: libc::time_t = 0;
-    // SAFETY: all zeroes are a time in parts, and both pointers are valid for the call.
+    // SAFETY: all zeroes are a valid `tm`, and both pointers are valid for the call.
     unsafe {
         let mut parts: libc::tm = mem::zeroed();
         libc::localtime_r(&now, &mut parts);
@@ -100,7 +100,7 @@ fn close_descriptors() -> io::Result<()> {
     }
     for number in open {
         if number != libc::STDIN_FILENO {
-            // SAFETY: no pointers. Nobody uses them: this process has just begun, and a number that
+            // SAFETY: no pointers. Nothing uses them: this process has just started. A descriptor that
             // was closed meanwhile is an error.
             unsafe { libc::close(number) };
         }
@@ -113,7 +113,7 @@ fn limit(resource: c_int, most: u64) -> io::Result<()> {
         rlim_cur: most as libc::rlim_t,
         rlim_max: most as libc::rlim_t,
     };
-    // SAFETY: the kernel reads the struct that it is handed.
+    // SAFETY: the kernel reads the struct that it is passed.
     match unsafe { libc::setrlimit(resource as _, &limit) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -124,8 +124,8 @@ fn limit(resource: c_int, most: u64) -> io::Result<()> {
 mod linux {
     use super::*;
 
-    /// No new privileges, and no system calls but those for memory, time and open descriptors: not
-    /// even `ptrace` or `process_vm_readv`, which need no descriptor to reach another process.
+    /// Forbids new privileges, and all system calls but those for memory, time and open descriptors:
+    /// also `ptrace` and `process_vm_readv`, which reach another process without a descriptor.
     pub(super) fn forbid() -> io::Result<()> {
         let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
         // SAFETY: takes a terminated name, then numbers alone, of the size that the kernel reads.
@@ -171,13 +171,13 @@ mod linux {
         libc::SYS_exit_group,
     ];
 
-    /// By a filter (seccomp(2)) that answers EPERM to the others.
+    /// Installs a filter (seccomp(2)) that fails all other calls with EPERM.
     fn forbid_calls() -> io::Result<()> {
         let architecture = match ARCHITECTURE {
             Some(architecture) => architecture,
             None => return Ok(()),
         };
-        // Of `struct seccomp_data`: its number comes first, the architecture next.
+        // Offsets in `struct seccomp_data`: the call's number, then the architecture.
         let (number, machine) = (0, 4);
         let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
         let equals = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -187,13 +187,13 @@ mod linux {
         let count = ALLOWED.len() as u8;
         let mut program = vec![
             step(load, machine, 0, 0),
-            // Another architecture's numbers mean other calls: to the refusal.
+            // Another architecture's numbers mean other calls: jump to the refusal.
             step(equals, architecture, 0, count + 1),
             step(load, number, 0, 0),
         ];
-        for (place, call) in ALLOWED.iter().enumerate() {
-            // Over the rest of them and the refusal.
-            program.push(step(equals, *call as u32, count - place as u8, 0));
+        for (index, call) in ALLOWED.iter().enumerate() {
+            // Jump over the remaining ones and the refusal.
+            program.push(step(equals, *call as u32, count - index as u8, 0));
         }
         program.push(step(answer, refusal, 0, 0));
         program.push(step(answer, libc::SECCOMP_RET_ALLOW, 0, 0));
@@ -208,7 +208,7 @@ mod linux {
         match answer {
             0 => Ok(()),
             _ => match io::Error::last_os_error() {
-                // A kernel without it.
+                // A kernel without seccomp.
                 ref e if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
                 e => Err(e),
             },
@@ -227,7 +227,7 @@ mod tests {
 
     const NAME: &str = "confined";
 
-    /// What can't be done any more, and the error.
+    /// Calls that must fail.
     const CALLS: [libc::c_long; 9] = [
         libc::SYS_openat,
         libc::SYS_socket,
@@ -265,18 +265,18 @@ mod tests {
     #[test]
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn a_confined_process_reaches_nothing_but_its_socket() {
-        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let (mut stream, stdin) = UnixStream::pair().unwrap();
         let mut child = Command::new(env::current_exe().unwrap())
             .arg0(NAME)
             .args(&["--exact", "--ignored", "os::sys::sandbox::tests::entry"])
-            .stdin(as_stdio(theirs))
+            .stdin(as_stdio(stdin))
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let mut told = String::new();
-        ours.read_to_string(&mut told).unwrap();
+        let mut results = String::new();
+        stream.read_to_string(&mut results).unwrap();
         let line = |call| format!("{} Ok(()) -1 Some({})\n", call, libc::EPERM);
-        assert_eq!(told, CALLS.iter().map(line).collect::<String>());
+        assert_eq!(results, CALLS.iter().map(line).collect::<String>());
         assert!(child.wait().unwrap().success());
     }
 }

@@ -1,56 +1,56 @@
-//! Sockets that whoever started this process has left open for it.
+//! Sockets inherited from the process that started this one.
 
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::io::{FromRawFd, IntoRawFd, RawFd};
 use std::os::unix::net::UnixListener;
 
-/// A socket with a number that somebody told us, as one of our own.
+/// A listening socket that this process inherited.
 #[derive(Debug)]
 pub enum InheritedSocket {
-    /// It has an IP address.
+    /// A TCP socket.
     Tcp(TcpListener),
-    /// It is a Unix socket.
+    /// A Unix socket.
     Unix(UnixListener),
 }
 
 impl InheritedSocket {
-    /// Another descriptor, closed on exec, for what `number` stands for: that one stays open, and
-    /// whoever has it need not know of this.
+    /// Duplicates the descriptor `number`; the new one is closed on exec. The old one stays open.
     ///
     /// # Errors
     ///
-    /// When it stands for nothing, for something that this process has opened itself, or for
-    /// something else than a socket of these kinds.
+    /// EBADF if `number` isn't open; `InvalidInput` if this process opened it itself; that of
+    /// getsockname(2) if it isn't a socket of these kinds.
     pub fn duplicate(number: RawFd) -> io::Result<InheritedSocket> {
         if !is_inherited(number)? {
             let why = "this program opened it itself: LISTEN_FDS counts more than were passed";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        // SAFETY: takes no memory of ours; a number that stands for nothing is an error.
+        // SAFETY: no pointers; a bad descriptor is an error.
         let own = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
         if own < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the new descriptor is ours alone, and has one owner from here on.
+        // SAFETY: the new descriptor has no other owner.
         let tcp = unsafe { TcpListener::from_raw_fd(own) };
         if tcp.local_addr().is_ok() {
             return Ok(InheritedSocket::Tcp(tcp));
         }
-        // SAFETY: the owner before has just given it up.
+        // SAFETY: the previous owner has just released it.
         let unix = unsafe { UnixListener::from_raw_fd(tcp.into_raw_fd()) };
         unix.local_addr()?;
         Ok(InheritedSocket::Unix(unix))
     }
 }
 
-/// Whether a descriptor has come through exec(2). What this program opens is closed there.
+/// Returns whether a descriptor was inherited through exec(2): those that this program opens are
+/// closed on exec.
 ///
 /// # Errors
 ///
-/// When it stands for nothing.
+/// EBADF if it isn't open.
 pub fn is_inherited(number: RawFd) -> io::Result<bool> {
-    // SAFETY: no pointers; a number that stands for nothing is an error.
+    // SAFETY: no pointers; a bad descriptor is an error.
     let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
     if flags < 0 {
         return Err(io::Error::last_os_error());

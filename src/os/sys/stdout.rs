@@ -1,10 +1,10 @@
 //! The end of standard output.
 
-/// Makes the reader of our stdout see its end; what is written there afterwards is lost. The end of
-/// a socket that others keep open has to be sent.
+/// Closes stdout, so that its reader sees the end; later writes are lost. The end of a socket that
+/// another descriptor keeps open (`is_shared_socket`) is sent with shutdown(2).
 pub(crate) fn close_stdout(is_shared_socket: bool) {
     if is_shared_socket {
-        // SAFETY: no pointers; what isn't connected any more is an error, and has its end.
+        // SAFETY: no pointers. It fails only for a socket that is no longer connected.
         unsafe { libc::shutdown(libc::STDOUT_FILENO, libc::SHUT_WR) };
     }
     // SAFETY: descriptor 1 stays valid throughout: dup2 replaces it in one step, so that no

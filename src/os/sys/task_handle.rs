@@ -1,10 +1,10 @@
 //! Task handles of futures 0.1 that own what they notify.
 //!
-//! futures makes one of an `Arc<T>` as well, and that is unsound: it passes the `Arc` off as a
-//! reference to a type without size and without an `UnsafeCell`. To the compiler, what lies behind
-//! such a reference is read-only. It removes what `T::notify` writes into its own fields, and may
-//! remove the counting of references: at `opt-level = 3`, with or without link-time optimisation
-//! (rustc 1.95). The tests below hold the case.
+//! The handle that futures makes of an `Arc<T>` is unsound: it passes the `Arc` off as a reference to
+//! a type without size and without an `UnsafeCell`. The compiler takes the memory behind such a
+//! reference for read-only: it removes what `T::notify` writes to its fields, and can remove the
+//! reference counting, at `opt-level = 3`, with or without link-time optimisation (rustc 1.95). The
+//! tests contain the case.
 
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
@@ -21,7 +21,7 @@ pub struct Notifier<T: Notify + 'static> {
     node: NonNull<Node<T>>,
 }
 
-/// What every reference points to.
+/// The allocation that every reference points to.
 ///
 /// The `UnsafeCell` is around all of it, so that a `&Node` promises nothing about its memory:
 /// neither that it is never written, nor that it outlives the call that it is passed to. The
@@ -48,7 +48,7 @@ impl<T> Node<T> {
         unsafe { &*self.0.get() }
     }
 
-    /// Counts one more reference.
+    /// Adds a reference.
     fn retain(&self) {
         let before = self.counted().references.fetch_add(1, Ordering::Relaxed);
         if before > isize::MAX as usize {
@@ -56,15 +56,15 @@ impl<T> Node<T> {
         }
     }
 
-    /// Gives up one reference, and frees the node with the last.
+    /// Releases one reference, and frees the node with the last.
     ///
     /// # Safety
     ///
-    /// The caller owns a reference to `node`, made by `Notifier::new` or counted by `retain`, and
-    /// doesn't use it afterwards.
+    /// The caller must own a reference to `node`, made by `Notifier::new` or counted by `retain`, and
+    /// must not use it afterwards.
     unsafe fn release(node: *const Node<T>) {
         if (*node).counted().references.fetch_sub(1, Ordering::Release) == 1 {
-            // All that others did with their references happens before the end of the value.
+            // All uses of the other references happen before the end of the value.
             fence(Ordering::Acquire);
             drop(Box::from_raw(node as *mut Node<T>));
         }
@@ -84,7 +84,7 @@ impl<T: Notify + 'static> Notifier<T> {
     }
 
     fn node(&self) -> &Node<T> {
-        // SAFETY: `self` is a reference that is counted, so the node is there.
+        // SAFETY: `self` is a counted reference, so the node is alive.
         unsafe { self.node.as_ref() }
     }
 }
@@ -106,7 +106,7 @@ impl<T: Notify + 'static> Clone for Notifier<T> {
 
 impl<T: Notify + 'static> Drop for Notifier<T> {
     fn drop(&mut self) {
-        // SAFETY: this reference is counted, and over.
+        // SAFETY: this reference is counted, and isn't used again.
         unsafe { Node::release(self.node.as_ptr()) }
     }
 }
@@ -114,7 +114,7 @@ impl<T: Notify + 'static> Drop for Notifier<T> {
 impl<T: Notify + 'static> From<Notifier<T>> for NotifyHandle {
     fn from(notifier: Notifier<T>) -> NotifyHandle {
         let node = ManuallyDrop::new(notifier).node.as_ptr();
-        // SAFETY: the handle takes the reference over, and gives it up by `drop_raw`.
+        // SAFETY: the handle takes the reference over, and releases it in `drop_raw`.
         unsafe { NotifyHandle::new(node) }
     }
 }
@@ -133,9 +133,9 @@ impl<T: Notify> Notify for Node<T> {
     }
 }
 
-// SAFETY: `clone_raw` counts the reference that it makes a handle of, and `drop_raw` gives up that
-// of its handle; the node is freed with the last one. Both go through a `&Node`, which neither
-// claims that its memory is read-only nor that it is there until the call is over.
+// SAFETY: `clone_raw` counts the reference that it makes a handle of, and `drop_raw` releases that
+// of its handle; the node is freed with the last one. Both use a `&Node`, which claims neither that
+// its memory is read-only nor that it is alive until the call returns.
 unsafe impl<T: Notify + 'static> UnsafeNotify for Node<T> {
     unsafe fn clone_raw(&self) -> NotifyHandle {
         self.retain();

@@ -1,15 +1,19 @@
-//! What of a socket's data has arrived.
+//! The bytes of a socket that its peer hasn't acknowledged.
 
 use std::io;
 use std::os::unix::io::AsRawFd;
 
 use libc::c_int;
 
-/// Returns how many bytes written to the socket its peer hasn't acknowledged yet (SIOCOUTQ).
+/// Returns how many bytes written to the socket its peer hasn't acknowledged yet (SIOCOUTQ, tcp(7)).
+///
+/// # Errors
+///
+/// Those of ioctl(2).
 pub fn unacknowledged(socket: &impl AsRawFd) -> io::Result<usize> {
     let mut count: c_int = 0;
-    // SAFETY: TIOCOUTQ, which is SIOCOUTQ for sockets, writes one int through the pointer, and it
-    // points at one that lives through the call.
+    // SAFETY: TIOCOUTQ, which is SIOCOUTQ for sockets, writes one int through the pointer, which
+    // points to one that lives through the call.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut count) };
     if answer < 0 {
         return Err(io::Error::last_os_error());

@@ -5,33 +5,33 @@ use std::os::unix::io::{AsRawFd, RawFd};
 
 use libc::c_short;
 
-/// Blocks until a read has an answer: bytes, the end or an error.
+/// Blocks until a read returns at once: bytes, the end or an error.
 ///
 /// # Errors
 ///
-/// Those of poll(2), other than an interruption: then this returns early.
+/// Those of poll(2), except `Interrupted`: then this returns early.
 pub(crate) fn wait_readable(io: &impl AsRawFd) -> io::Result<()> {
     wait(io.as_raw_fd(), libc::POLLIN)
 }
 
-/// Blocks until a write has an answer.
+/// Blocks until a write returns at once.
 ///
 /// # Errors
 ///
-/// As above.
+/// As for [`wait_readable`].
 pub(crate) fn wait_writable(io: &impl AsRawFd) -> io::Result<()> {
     wait(io.as_raw_fd(), libc::POLLOUT)
 }
 
 fn wait(fd: RawFd, events: c_short) -> io::Result<()> {
-    const FOR_EVER: libc::c_int = -1;
+    const NO_TIMEOUT: libc::c_int = -1;
     let mut entry = libc::pollfd {
         fd,
         events,
         revents: 0,
     };
-    // SAFETY: one entry, which lives for the call; a number that stands for nothing is an answer.
-    if unsafe { libc::poll(&mut entry, 1, FOR_EVER) } >= 0 {
+    // SAFETY: one entry, which lives through the call; poll(2) reports a bad descriptor in it.
+    if unsafe { libc::poll(&mut entry, 1, NO_TIMEOUT) } >= 0 {
         return Ok(());
     }
     match io::Error::last_os_error() {
