@@ -1,4 +1,4 @@
-//! What ptunnel reports about itself.
+//! Logs, counters, the status server and `--test`.
 //!
 //! - [`session`]: the plain types that say how a session ended. [`access_log`] writes them to the log,
 //!   one line per session; [`stats`] counts them, per listener.
@@ -6,8 +6,8 @@
 //! - `status`: the HTTP server of `--status` (page, JSON, Prometheus metrics).
 //! - [`diagnose`] runs `--test`.
 //!
-//! Must not hold a decision about a session, or a future. The engine, the listeners, `upstream` and
-//! `inbound` report here; nothing here calls the engine.
+//! Must not hold a decision about a session, or a future. Every layer above `config` and `proto` logs
+//! through [`logging`]; the engine and the listeners use the rest. Nothing here calls the engine.
 
 pub mod access_log;
 pub mod diagnose;

@@ -17,7 +17,7 @@ pub fn in_order(found: Vec<SocketAddr>, family: Family) -> io::Result<Vec<Socket
     in_order_with(found, family, is_assigned_here)
 }
 
-/// `is_here` says whether an interface of this machine has the address.
+/// `is_here` returns whether an interface of this machine has the address.
 fn in_order_with(
     mut found: Vec<SocketAddr>,
     family: Family,
@@ -107,9 +107,9 @@ const METADATA: &[IpAddr] = &[
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// The IPv4 addresses that an IPv6 address may lead to, through a gateway that translates or
-/// unwraps it. Where in it that stands depends on the gateway's prefix (RFC 6052 §2.2): each place
-/// counts in the prefix that is for any length.
+/// Returns the IPv4 addresses that an IPv6 address can stand for, at a translator or a tunnel
+/// endpoint. Their position depends on the length of the translator's prefix (RFC 6052 §2.2): in
+/// the prefix that allows any length, each position counts.
 fn carried(ip: IpAddr) -> Vec<Ipv4Addr> {
     let v6 = match ip {
         IpAddr::V6(v6) => v6,
@@ -120,7 +120,7 @@ fn carried(ip: IpAddr) -> Vec<Ipv4Addr> {
     match v6.segments() {
         // NAT64 (RFC 6052 §2.1)
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => vec![at_end],
-        // NAT64 of a network's own (RFC 8215): of 48, 56, 64 and 96 bits
+        // local NAT64 (RFC 8215), with prefixes of 48, 56, 64 and 96 bits
         [0x64, 0xff9b, 1, ..] => {
             let places = vec![
                 Ipv4Addr::new(o[6], o[7], o[9], o[10]),
@@ -128,7 +128,7 @@ fn carried(ip: IpAddr) -> Vec<Ipv4Addr> {
                 Ipv4Addr::new(o[9], o[10], o[11], o[12]),
                 at_end,
             ];
-            // Nothing stands where there are zeros, unless there are no others.
+            // Zeros are no address, unless there is nothing else.
             let is_empty = |ip: &Ipv4Addr| ip.is_unspecified();
             if places.iter().all(is_empty) {
                 return places;

@@ -1,4 +1,4 @@
-//! A step of a chain: a proxy, and what it is asked for.
+//! A hop of a chain: a proxy, and the target that ptunnel requests from it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::error::{Advised, Error, Peer};
 use crate::proto::auth::AuthCache;
 use crate::proto::{Negotiation, Request, Socks4, Socks5};
 
-/// One proxy of a chain, and the target that it is asked for.
+/// One proxy of a chain, and the target that ptunnel requests from it.
 #[derive(Clone, Debug)]
 pub struct Hop {
     chain: ProxyChain,
@@ -37,7 +37,7 @@ impl Hop {
         }
     }
 
-    /// Returns what to report while the proxy doesn't reply.
+    /// Returns the report of a proxy that doesn't reply.
     pub fn silence(&self) -> SilentProxy {
         SilentProxy::of(self, self.has_spoken.clone())
     }
@@ -99,7 +99,7 @@ impl Hop {
         Some(&self.target).filter(|_| is_located_here)
     }
 
-    /// Chooses the first address of the target that the proxy can be asked for.
+    /// Chooses the first address of the target that the proxy's protocol can carry.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Hop {
         }
     }
 
-    /// Returns what the proxy is asked for: the target, or its address.
+    /// Returns what the CONNECT or SOCKS request names: the target, or its address.
     pub fn requested(&self) -> &HostPort {
         self.address.as_ref().unwrap_or(&self.target)
     }
@@ -141,25 +141,25 @@ impl Hop {
         auth.map(|_| Duration::from_secs(1))
     }
 
-    /// Returns whether the proxy can be asked now. While the first tunnel that sends a password waits
-    /// for the proxy's verdict, other tunnels wait too: each of them would send a wrong one again.
-    /// The callback that `tell` makes is called when it is time to ask again.
-    pub fn is_clear(&self, tell: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
+    /// Returns whether the negotiation can begin now. While the first tunnel that sends a password
+    /// waits for the proxy's verdict, other tunnels wait too: each of them would send a wrong one
+    /// again. The callback that `callback` makes is called when it is time to call this again.
+    pub fn is_clear(&self, callback: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
         let auth = self.auth();
-        auth.map_or(true, |auth| auth.is_clear(tell))
+        auth.map_or(true, |auth| auth.is_clear(callback))
     }
 
     /// Begins the negotiation with the proxy: for HTTP with the configured headers, and with the
     /// authentication scheme that the proxy accepted last.
     pub fn negotiation(&self) -> Negotiation {
-        let asked = self.requested();
+        let target = self.requested();
         let auth = self.auth().cloned();
         let negotiation: Negotiation = match self.spec().protocol {
-            Protocol::Http => self.request(asked, auth),
-            Protocol::Socks5(_) => Socks5::connect(asked, auth).into(),
+            Protocol::Http => self.request(target, auth),
+            Protocol::Socks5(_) => Socks5::connect(target, auth).into(),
             Protocol::Socks4(_) => {
                 let credentials = self.spec().credentials.clone();
-                Socks4::connect(asked, credentials).into()
+                Socks4::connect(target, credentials).into()
             }
         };
         match &self.has_spoken {
@@ -168,8 +168,8 @@ impl Hop {
         }
     }
 
-    fn request(&self, asked: &HostPort, auth: Option<AuthCache>) -> Negotiation {
-        let mut request = Request::connect(asked);
+    fn request(&self, target: &HostPort, auth: Option<AuthCache>) -> Negotiation {
+        let mut request = Request::connect(target);
         for header in &self.chain.route().headers {
             request = request.header(header.clone());
         }

@@ -6,8 +6,8 @@
 //!
 //! A [`Tunnel`] is a destination and its [`ProxySelector`]. The selector returns [`Candidates`]: a
 //! [`Failover`], which yields one [`UpstreamPath`] after the other, or the [`PacQuery`] that makes
-//! one. A path is direct or a [`ProxyChain`], of which each [`Hop`] says what its proxy is asked
-//! for. [`in_order`] sorts the addresses of a host.
+//! one. A path is direct or a [`ProxyChain`] of [`Hop`]s, each a proxy and the target that is
+//! requested from it. [`in_order`] sorts the addresses of a host.
 
 mod address_order;
 mod failover;

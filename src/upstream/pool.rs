@@ -46,7 +46,8 @@ pub(super) struct ProxyPool {
     proxies: Vec<Arc<PooledProxy>>,
     /// The destination itself is tried after this many proxies; the others are for when that fails.
     direct_after: Option<usize>,
-    /// Index of the proxy that worked in its turn.
+    /// Index of the proxy that new tunnels go through: the latest that worked while all before it
+    /// were down.
     in_use: AtomicUsize,
 }
 
@@ -65,7 +66,7 @@ impl ProxyPool {
     }
 
     /// Returns the paths in the order in which one client tries them now. An observer doesn't report
-    /// what worked, and so must not take the place of a client that would probe a failed proxy.
+    /// which path worked, so it must not probe a failed proxy instead of a client.
     pub(super) fn paths(self: &Arc<ProxyPool>, is_observer: bool) -> Vec<UpstreamPath> {
         let order = self.order(!is_observer, self.route.now()).into_iter();
         let mut paths: Vec<UpstreamPath> = order
@@ -94,7 +95,7 @@ impl ProxyPool {
     /// that failed lately last, and among these the one that worked before the others. No proxy
     /// moves past the destination. Each comes with its rank: a list without would be one more
     /// allocation a tunnel.
-    fn order(&self, takes_turn: bool, now: u64) -> Vec<(u8, usize)> {
+    fn order(&self, may_probe: bool, now: u64) -> Vec<(u8, usize)> {
         loop {
             let in_use = self.in_use.load(Ordering::Relaxed);
             let rank = |(index, proxy): (usize, &Arc<PooledProxy>)| {
@@ -110,7 +111,7 @@ impl ProxyPool {
             ranked.sort_unstable();
             let first = match self.direct_after {
                 Some(0) => None,
-                _ => ranked.first().filter(|_| takes_turn),
+                _ => ranked.first().filter(|_| may_probe),
             };
             if first.map_or(true, |(_, index)| self.proxies[*index].may_be_first(now)) {
                 return ranked;
@@ -237,8 +238,8 @@ mod tests {
         ProxyPool::new(&Arc::new(SharedRoute::new(route)), proxies, direct_after)
     }
 
-    fn order(pool: &ProxyPool, takes_turn: bool, now: u64) -> Vec<usize> {
-        let order = pool.order(takes_turn, now).into_iter();
+    fn order(pool: &ProxyPool, may_probe: bool, now: u64) -> Vec<usize> {
+        let order = pool.order(may_probe, now).into_iter();
         order.map(|(_, index)| index).collect()
     }
 
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observer_takes_no_clients_turn() {
+    fn an_observer_does_not_probe() {
         let pool = of(2, None);
         pool.proxies[0].failed(5);
         assert_eq!(order(&pool, false, 5 + AVOIDED), [0, 1]);

@@ -33,7 +33,7 @@ enum Choice {
 pub enum Candidates {
     /// The candidates are known.
     Known(Failover),
-    /// A PAC file names them.
+    /// The query calls the PAC file that names them.
     Pac(PacQuery),
 }
 

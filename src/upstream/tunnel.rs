@@ -1,4 +1,4 @@
-//! A destination with its proxies: the value that the engine carries clients by.
+//! A destination with its proxies.
 
 use std::fmt;
 use std::sync::Arc;

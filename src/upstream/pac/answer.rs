@@ -1,15 +1,17 @@
-//! What FindProxyForURL said: `PROXY a:3128; SOCKS b:1080; DIRECT`.
+//! Answers of FindProxyForURL: `PROXY a:3128; SOCKS b:1080; DIRECT`.
 
 use std::fmt;
 
 use super::shown;
 use crate::config::{Protocol, ProxyDefaults, ProxySpec, ProxyUrl};
 
-/// Bounds of an answer: elements, and bytes.
-const MOST: usize = 64;
-const LONGEST: usize = 8 * 1024;
+/// Maximum number of elements of an answer.
+const MAX_ELEMENTS: usize = 64;
 
-/// The proxies of an answer in their order, and the place of DIRECT among them.
+/// Maximum length of an answer, in bytes.
+const MAX_LENGTH: usize = 8 * 1024;
+
+/// The proxies of an answer in their order, and the position of DIRECT among them.
 ///
 /// Displays as an answer, without the skipped elements: equal verdicts display alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,16 +34,16 @@ impl Verdict {
     /// ptunnel can't.
     pub(super) fn read(text: &str, defaults: &ProxyDefaults) -> Result<Verdict, String> {
         let wrong = |why: &str| Err(format!("it said '{}': {}", shown(text), why));
-        if text.len() > LONGEST {
+        if text.len() > MAX_LENGTH {
             return wrong("that is too long");
         }
         let mut verdict = Verdict::default();
         let mut unusable = None;
-        for (place, element) in text.split(';').map(str::trim).enumerate() {
-            if place == MOST {
+        for (index, element) in text.split(';').map(str::trim).enumerate() {
+            if index == MAX_ELEMENTS {
                 return wrong("these are too many");
             }
-            // What precedes an '@' may be a password, with the ';' in it that ended the element.
+            // The text before an '@' can be a password, whose ';' ended the element.
             let name = shown(if text.contains('@') { text } else { element });
             let why = match Element::read(element) {
                 Ok(Element::Nothing) => continue,
@@ -58,8 +60,8 @@ impl Verdict {
                     }
                     Err(e) => unusable.get_or_insert(e.to_string()).clone(),
                 },
-                Err(Flaw::Ours(why)) => unusable.get_or_insert(why).clone(),
-                Err(Flaw::Theirs(why)) => why,
+                Err(Flaw::Unsupported(why)) => unusable.get_or_insert(why).clone(),
+                Err(Flaw::Unknown(why)) => why,
             };
             verdict
                 .notes
@@ -92,14 +94,14 @@ enum Element {
 /// Why a part of an answer isn't used.
 enum Flaw {
     /// Browsers skip it too.
-    Theirs(String),
+    Unknown(String),
     /// Only this build can't use it.
-    Ours(String),
+    Unsupported(String),
 }
 
 impl Element {
     fn read(text: &str) -> Result<Element, Flaw> {
-        let theirs = |why: String| Err(Flaw::Theirs(why));
+        let unknown = |why: String| Err(Flaw::Unknown(why));
         let mut words = text.split_whitespace();
         let kind = match words.next() {
             Some(kind) => kind.to_ascii_uppercase(),
@@ -108,47 +110,47 @@ impl Element {
         let (address, rest) = (words.next(), words.next());
         let scheme = match &kind[..] {
             "DIRECT" if address.is_none() => return Ok(Element::Direct),
-            "DIRECT" => return theirs("DIRECT takes no address".into()),
+            "DIRECT" => return unknown("DIRECT takes no address".into()),
             "PROXY" | "HTTP" => "http",
             "HTTPS" => "https",
             // As in browsers: with SOCKS5 the proxy resolves names.
             "SOCKS" | "SOCKS5" => "socks5h",
             "SOCKS4" => "socks4",
-            _ => return theirs("that kind of proxy isn't known here".into()),
+            _ => return unknown("that kind of proxy isn't known here".into()),
         };
         let address = match (address, rest) {
             (Some(address), None) if address.contains("://") => {
                 let why = format!("{} takes HOST:PORT, without a scheme", kind);
-                return theirs(why);
+                return unknown(why);
             }
             (Some(address), None) if !address.contains('@') => address,
-            _ => return theirs(format!("{} takes HOST:PORT", kind)),
+            _ => return unknown(format!("{} takes HOST:PORT", kind)),
         };
         if cfg!(not(feature = "tls")) && scheme == "https" {
-            return Err(Flaw::Ours("there is no TLS in this build".into()));
+            return Err(Flaw::Unsupported("there is no TLS in this build".into()));
         }
         let url = ProxyUrl::read(&format!("{}://{}", scheme, address));
-        url.map(Element::Proxy).map_err(Flaw::Theirs)
+        url.map(Element::Proxy).map_err(Flaw::Unknown)
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parted = "";
-        for place in 0..=self.proxies.len() {
-            if self.direct_after == Some(place) {
-                write!(f, "{}DIRECT", parted)?;
-                parted = "; ";
+        let mut separator = "";
+        for index in 0..=self.proxies.len() {
+            if self.direct_after == Some(index) {
+                write!(f, "{}DIRECT", separator)?;
+                separator = "; ";
             }
-            if let Some(proxy) = self.proxies.get(place) {
+            if let Some(proxy) = self.proxies.get(index) {
                 let kind = match proxy.protocol {
                     Protocol::Socks5(_) => "SOCKS5",
                     Protocol::Socks4(_) => "SOCKS4",
                     Protocol::Http if proxy.tls.is_some() => "HTTPS",
                     Protocol::Http => "PROXY",
                 };
-                write!(f, "{}{} {}", parted, kind, proxy.address)?;
-                parted = "; ";
+                write!(f, "{}{} {}", separator, kind, proxy.address)?;
+                separator = "; ";
             }
         }
         Ok(())
@@ -311,9 +313,9 @@ mod tests {
 
     #[test]
     fn an_answer_without_end_is_refused() {
-        let many = "PROXY a:1;".repeat(MOST + 1);
+        let many = "PROXY a:1;".repeat(MAX_ELEMENTS + 1);
         assert!(attempt(&many).unwrap_err().ends_with("too many"));
-        let long = " ".repeat(LONGEST + 1);
+        let long = " ".repeat(MAX_LENGTH + 1);
         assert!(attempt(&long).unwrap_err().len() < 300);
     }
 

@@ -1,4 +1,4 @@
-//! What the functions of `prelude.js` can't do in JavaScript.
+//! The parts of the functions of `prelude.js` that JavaScript can't do.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use crate::config::CidrList;
 use crate::os::resolver::look_up;
 use crate::os::source_address::source_address;
 
-/// The addresses of a host, parted by `;`; none when it has none.
+/// Returns the addresses of a host, separated by `;`; empty if it has none. Blocks.
 pub(super) fn addresses(host: &str) -> String {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return ip.to_string();
@@ -16,7 +16,7 @@ pub(super) fn addresses(host: &str) -> String {
     listed(found.iter().map(SocketAddr::ip))
 }
 
-/// Returns this machine's addresses, parted by `;`: those from which it would reach any other
+/// Returns this machine's addresses, separated by `;`: those from which it would reach any other
 /// network.
 pub(super) fn own() -> String {
     // Of the blocks for documentation (RFC 5737, RFC 3849), which no machine has.
@@ -29,7 +29,7 @@ pub(super) fn own() -> String {
     listed(found)
 }
 
-/// Whether an address is in a block such as `2001:db8::/32`; not when either isn't one.
+/// Returns whether an address is in a block such as `2001:db8::/32`; not if either is malformed.
 pub(super) fn within(address: &str, block: &str) -> bool {
     match (address.parse(), block.parse()) {
         (Ok(ip), Ok(CidrList(blocks))) => blocks.iter().all(|block| block.covers(ip)),
@@ -37,7 +37,7 @@ pub(super) fn within(address: &str, block: &str) -> bool {
     }
 }
 
-/// A list of addresses in their order, IPv6 first; empty when one isn't an address.
+/// Sorts a list of addresses, IPv6 first; returns an empty one if one isn't an address.
 pub(super) fn sorted(list: &str) -> String {
     let parsed: Result<Vec<IpAddr>, _> = list.split(';').map(|text| text.trim().parse()).collect();
     let mut found = parsed.unwrap_or_default();
@@ -45,7 +45,7 @@ pub(super) fn sorted(list: &str) -> String {
     listed(found.into_iter())
 }
 
-/// The time in milliseconds since 1970.
+/// Returns Unix time in milliseconds.
 pub(super) fn clock() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_millis() as f64

@@ -1,5 +1,5 @@
-//! A PAC file in a JavaScript engine of its own: QuickJS, ES2020 and later, which reaches neither
-//! files nor the network but through what [`prelude.js`](PRELUDE) is given.
+//! A PAC file in a JavaScript engine: QuickJS (ES2020 and later), which reaches neither files nor the
+//! network except by the functions that [`prelude.js`](PRELUDE) gets.
 
 use super::host_functions;
 use super::ipc::MessageKind;
@@ -7,15 +7,15 @@ use crate::os::sys::QuickJs;
 
 const PRELUDE: &str = include_str!("prelude.js");
 
-/// What a file's variables may take.
+/// Maximum memory of the engine, in bytes.
 const MEMORY: usize = 64 * 1024 * 1024;
 
-/// A file that has run.
+/// A PAC file that has been loaded.
 pub(super) struct Interpreter {
     engine: QuickJs,
 }
 
-/// Why there is no answer: what the file threw, and where. Lines count from 1, and 0 isn't known.
+/// An error that the file threw. Lines count from 1; 0 is an unknown line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Thrown {
     pub(super) line: usize,
@@ -23,8 +23,8 @@ pub(super) struct Thrown {
 }
 
 impl Interpreter {
-    /// Runs a file as far as it runs before it is asked. `outside` does what only the parent can:
-    /// `Addresses`, `Own` and `Log`.
+    /// Runs a file up to the first call of FindProxyForURL. `outside` sends the requests that only
+    /// the parent can serve: `Addresses`, `Own` and `Log`.
     pub(super) fn load(
         source: &str,
         outside: impl FnMut(MessageKind, &str) -> String + 'static,
@@ -32,14 +32,14 @@ impl Interpreter {
         Interpreter::at(source, host_functions::clock, outside)
     }
 
-    /// The same at another time.
+    /// The same with another clock.
     fn at(
         source: &str,
         clock: impl Fn() -> f64 + 'static,
         mut outside: impl FnMut(MessageKind, &str) -> String + 'static,
     ) -> Result<Interpreter, Thrown> {
         let host = move |given: &[String]| {
-            let text = |place: usize| given.get(place).map_or("", String::as_str);
+            let text = |index: usize| given.get(index).map_or("", String::as_str);
             match text(0) {
                 "addresses" => outside(MessageKind::Addresses, text(1)),
                 "own" => outside(MessageKind::Own, ""),
@@ -56,15 +56,15 @@ impl Interpreter {
         Ok(interpreter)
     }
 
-    /// What FindProxyForURL says; nothing when that is no text.
+    /// Calls FindProxyForURL; returns an empty text if the result is no text.
     pub(super) fn ask(&mut self, url: &str, host: &str) -> Result<String, Thrown> {
         self.call(&["ask", url, host])
     }
 
-    /// The prelude's function, which throws nothing while there is memory.
+    /// Calls the prelude's function, which throws only when memory is short.
     fn call(&mut self, arguments: &[&str]) -> Result<String, Thrown> {
-        let told = self.engine.call(arguments);
-        Thrown::read(told.ok_or_else(Thrown::without_memory)?)
+        let answer = self.engine.call(arguments);
+        Thrown::read(answer.ok_or_else(Thrown::without_memory)?)
     }
 }
 
@@ -74,17 +74,17 @@ impl Thrown {
         Thrown { line: 0, text }
     }
 
-    /// An answer behind `=`, or an error behind `!`, its line and a space.
-    fn read(told: String) -> Result<String, Thrown> {
-        match told.strip_prefix('=') {
-            Some(answer) => Ok(answer.into()),
-            None => Err(Thrown::parse(told.trim_start_matches('!'))),
+    /// Parses the prelude's answer: a text behind `=`, or an error behind `!`.
+    fn read(answer: String) -> Result<String, Thrown> {
+        match answer.strip_prefix('=') {
+            Some(text) => Ok(text.into()),
+            None => Err(Thrown::parse(answer.trim_start_matches('!'))),
         }
     }
 
-    /// A line, a space and a text.
-    pub(super) fn parse(told: &str) -> Thrown {
-        let mut parts = told.splitn(2, ' ');
+    /// Parses an error: its line, a space and its text.
+    pub(super) fn parse(error: &str) -> Thrown {
+        let mut parts = error.splitn(2, ' ');
         let line = parts.next().and_then(|line| line.parse().ok());
         Thrown {
             line: line.unwrap_or(0),

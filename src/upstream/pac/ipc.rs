@@ -1,20 +1,20 @@
-//! What ptunnel and a process that runs a PAC file for it say to each other: a byte that says what
-//! it is, the length of a text in four bytes, and the text in UTF-8.
+//! Messages between ptunnel and the process that runs a PAC file: a byte for the kind, the length of
+//! the text in four bytes (big-endian), and the text in UTF-8.
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// What a frame is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageKind {
-    /// The file's text, which is to be run as far as it runs before it is asked.
+    /// The file's text, to be run up to the first call of FindProxyForURL.
     Load,
     /// A URL, a space and a host, for FindProxyForURL.
     Ask,
-    /// What was requested: the answer to `Addresses` and `Own`.
+    /// The response to `Addresses` or `Own`.
     Reply,
-    /// What FindProxyForURL returned; nothing after `Load`.
+    /// The result of FindProxyForURL; empty after `Load`.
     Answer,
-    /// A line, a space and the text of an error.
+    /// An error: its line, a space and its text.
     Thrown,
     /// A request for the addresses of a host name.
     Addresses,
@@ -37,21 +37,25 @@ impl MessageKind {
     ];
 }
 
-/// Writes one frame.
+/// Writes one message, with one call.
 pub(super) fn write(mut to: impl Write, kind: MessageKind, text: &str) -> io::Result<()> {
-    let mut frame = vec![kind as u8];
-    frame.extend_from_slice(&(text.len() as u32).to_be_bytes());
-    frame.extend_from_slice(text.as_bytes());
-    to.write_all(&frame)
+    let mut message = vec![kind as u8];
+    message.extend_from_slice(&(text.len() as u32).to_be_bytes());
+    message.extend_from_slice(text.as_bytes());
+    to.write_all(&message)
 }
 
-/// Reads one frame, the text of which has so many bytes at most.
+/// Reads one message, whose text has at most `most` bytes.
+///
+/// # Errors
+///
+/// `InvalidData` for an unknown kind or a longer text; those of the reader.
 pub(super) fn read(mut from: impl Read, most: usize) -> io::Result<(MessageKind, String)> {
     let mut head = [0; 5];
     from.read_exact(&mut head)?;
     let [kind, a, b, c, d] = head;
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
-    let is_it = |known: &&MessageKind| **known as u8 == kind;
+    let is_it = |candidate: &&MessageKind| **candidate as u8 == kind;
     match MessageKind::ALL.iter().find(is_it) {
         Some(kind) if length <= most => {
             let mut text = vec![0; length];
@@ -62,7 +66,7 @@ pub(super) fn read(mut from: impl Read, most: usize) -> io::Result<(MessageKind,
     }
 }
 
-/// The beginning of a text, of so many bytes at most.
+/// Returns the beginning of a text, at most `most` bytes, cut between characters.
 pub(super) fn cut(text: &str, most: usize) -> &str {
     let fits = |end: &usize| *end <= most && text.is_char_boundary(*end);
     let end = (0..=most.min(text.len())).rev().find(fits).unwrap_or(0);
@@ -74,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_reads_as_it_was_written_and_no_part_of_it_does() {
+    fn a_message_reads_as_it_was_written_and_no_part_of_it_does() {
         for kind in &MessageKind::ALL {
             let mut bytes = Vec::new();
             write(&mut bytes, *kind, "grün").unwrap();
@@ -85,9 +89,9 @@ mod tests {
         }
     }
 
-    /// The other side may be under the control of whoever wrote the file.
+    /// The PAC file may control the other side.
     #[test]
-    fn what_is_no_frame_is_refused_before_its_text_is_read() {
+    fn a_malformed_message_is_refused_before_its_text_is_read() {
         let mut long = Vec::new();
         write(&mut long, MessageKind::Log, "12345").unwrap();
         for bytes in &[&long[..5], &[200, 0, 0, 0, 1, 65], &[0, 255, 255, 255, 255]] {

@@ -1,8 +1,8 @@
 //! Proxy auto-configuration (PAC) files: JavaScript that chooses the proxies for each destination.
 //!
-//! Holds what reads such a file ([`read`]), calls its FindProxyForURL (`Pac::ask`) and parses the
-//! result (`Verdict`). Must not hold proxies or what is known of them: [`upstream`](crate::upstream)
-//! turns a verdict into candidates, and is the only user, besides `cli` for [`read`] and [`enable`].
+//! Holds the code that reads such a file ([`read`]), calls its FindProxyForURL (`Pac::ask`) and parses
+//! the result (`Verdict`). Must not hold proxies or their health: [`upstream`](crate::upstream) turns a
+//! verdict into candidates, and is the only user, besides `cli` for [`read`] and [`enable`].
 //!
 //! A call blocks, since the file can look up names: engines make it where they resolve names.
 //!

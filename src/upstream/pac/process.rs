@@ -1,5 +1,5 @@
-//! A PAC file in a process of its own, seen from outside: starts it, asks it, does for it what it
-//! must not do itself, and kills it.
+//! The parent's side of the process that runs a PAC file: starts it, calls FindProxyForURL in it,
+//! serves its requests, and kills it.
 
 use std::env;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,37 +19,37 @@ use super::{host_functions, sandboxed_process, shown, LONGEST};
 use crate::os::semaphore::SlotPermit;
 use crate::os::sys;
 
-/// One such process. Dropping it kills it.
+/// A process that runs a PAC file. Dropping it kills the process.
 pub(super) struct Process {
     child: Child,
     stream: UnixStream,
-    /// Time spent on answers.
+    /// Total time of its calls.
     busy: Duration,
 }
 
-/// Why there is no answer.
+/// The reason for a call without an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It took too long.
+    /// The limit is over.
     Late,
-    /// Too many questions are under way.
+    /// Too many calls are under way.
     Busy,
-    /// The file threw something.
+    /// The file threw an error.
     Thrown(Thrown),
-    /// Its process did not start, or ended.
+    /// The process did not start, or it ended.
     Failed(String),
 }
 
 impl Process {
-    /// One that has run nothing yet.
+    /// Starts a process, which has no file yet.
     pub(super) fn start() -> Result<Process, Fault> {
         let start = || -> io::Result<Process> {
-            let (stream, theirs) = UnixStream::pair()?;
+            let (stream, stdin) = UnixStream::pair()?;
             let child = command()?
                 .arg0(sandboxed_process::NAME)
                 .env_clear()
                 .envs(env::var_os("TZ").map(|zone| ("TZ", zone)))
-                .stdin(sys::as_stdio(theirs))
+                .stdin(sys::as_stdio(stdin))
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()?;
@@ -59,8 +59,7 @@ impl Process {
                 busy: Duration::from_secs(0),
             })
         };
-        let told = |e| format!("cannot start the process that runs it: {}", e);
-        start().map_err(|e| Fault::Failed(told(e)))
+        start().map_err(|e| Fault::Failed(format!("cannot start the process that runs it: {}", e)))
     }
 
     #[cfg(test)]
@@ -74,15 +73,16 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Whether it can be asked for another answer: it is alive, and has time left.
+    /// Returns whether the process can serve another call: it is alive, and has processor time left.
     pub(super) fn is_fit(&mut self) -> bool {
         let most = Duration::from_secs(sandboxed_process::TIME) - LONGEST * 2;
         self.busy < most && matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Has it do something, and waits until then for the outcome. The permit is taken for as long as
-    /// a name is looked up for it. After a failure to answer it must not be asked again.
-    pub(super) fn ask(
+    /// Sends a request to the process, and waits for the outcome until `until`. A name lookup for it
+    /// holds the permit, also after that time. After any fault but `Thrown` the process must not be
+    /// used again.
+    pub(super) fn request(
         &mut self,
         name: &str,
         (kind, text): (MessageKind, &str),
@@ -90,13 +90,14 @@ impl Process {
         permit: &Arc<SlotPermit>,
     ) -> Result<String, Fault> {
         let begin = Instant::now();
-        let outcome = self.converse(name, (kind, text), until, permit);
+        let outcome = self.exchange(name, (kind, text), until, permit);
         self.busy += begin.elapsed();
         outcome.unwrap_or_else(|e| Err(self.failed(&e)))
     }
 
-    /// The inner result is the file's.
-    fn converse(
+    /// Sends a request, and serves those of the process until its answer. The inner result is the
+    /// file's.
+    fn exchange(
         &self,
         name: &str,
         (kind, text): (MessageKind, &str),
@@ -108,12 +109,12 @@ impl Process {
             until,
         };
         match ipc::write(timed(), kind, text) {
-            // What it said before it ended is still to be read.
+            // A message that it sent before it ended can still be read.
             Err(ref e) if e.kind() == ErrorKind::BrokenPipe => {}
             sent => sent?,
         }
         loop {
-            let reply = match ipc::read(timed(), sandboxed_process::LONGEST_TEXT)? {
+            let reply = match ipc::read(timed(), sandboxed_process::MAX_TEXT)? {
                 (MessageKind::Answer, text) => return Ok(Ok(text)),
                 (MessageKind::Thrown, text) => return Ok(Err(Fault::Thrown(Thrown::parse(&text)))),
                 (MessageKind::Log, text) => {
@@ -128,14 +129,14 @@ impl Process {
         }
     }
 
-    /// Ends it, and tells what was wrong with it.
+    /// Kills the process, and returns the fault that `error` stands for.
     fn failed(&mut self, error: &io::Error) -> Fault {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => return Fault::Late,
             ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {}
             _ => return Fault::Failed(format!("the process that runs it failed: {}", error)),
         }
-        // One that has begun to end isn't changed by it.
+        // This doesn't change the exit status of a process that has begun to end.
         let _ = self.child.kill();
         match self.child.wait() {
             Ok(status) => Fault::Failed(format!("the process that ran it ended: {}", status)),
@@ -153,7 +154,7 @@ impl Drop for Process {
 
 fn command() -> io::Result<Command> {
     if cfg!(test) {
-        // The unit tests' program has another `main`, and valgrind another /proc/self/exe.
+        // The unit tests have another `main`, and valgrind another /proc/self/exe.
         let mut command = Command::new(env::current_exe()?);
         command.args(&[
             "--exact",
@@ -166,24 +167,28 @@ fn command() -> io::Result<Command> {
         let what = "this program doesn't begin with ptunnel::upstream::pac::enable()";
         return Err(io::Error::new(ErrorKind::Other, what));
     }
-    // On Linux that is what runs now, even where its file was replaced or deleted.
+    // On Linux this is the running program, even if its file was replaced or deleted.
     if cfg!(target_os = "linux") {
         return Ok(Command::new("/proc/self/exe"));
     }
     env::current_exe().map(Command::new)
 }
 
-/// The addresses of a host, looked up on a thread of its own: that can't be cut short.
+/// Looks a host up on a new thread, because a lookup can't be interrupted.
+///
+/// # Errors
+///
+/// `TimedOut` at `until`; `Other` without a thread.
 fn addresses(host: String, until: Instant, permit: Arc<SlotPermit>) -> io::Result<String> {
     let (answer, answers) = mpsc::channel();
     let look_up = move || {
         let found = host_functions::addresses(&host);
         drop(permit);
-        // Nobody may wait any more.
+        // The receiver is gone if the time is over.
         let _ = answer.send(found);
     };
     let thread = thread::Builder::new().name("pac".into()).spawn(look_up);
-    // It isn't late yet for want of a thread.
+    // Not `WouldBlock`, which would be reported as a timeout.
     thread.map_err(|e| io::Error::new(ErrorKind::Other, e))?;
     let limit = until.saturating_duration_since(Instant::now());
     answers
@@ -191,7 +196,7 @@ fn addresses(host: String, until: Instant, permit: Arc<SlotPermit>) -> io::Resul
         .map_err(|_| ErrorKind::TimedOut.into())
 }
 
-/// A socket that fails when the time is over.
+/// A socket whose reads and writes fail with `TimedOut` or `WouldBlock` from `until` on.
 struct Timed<'a> {
     stream: &'a UnixStream,
     until: Instant,

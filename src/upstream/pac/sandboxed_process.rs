@@ -1,10 +1,9 @@
-//! The process that runs a PAC file: this program, started anew by [`Process`](super::process),
-//! without its environment, its descriptors or its rights. The engine is C, and the file is somebody
-//! else's program: neither passwords nor connections are in its reach here, nor are they by a fault
-//! of the engine.
+//! The process that runs a PAC file: this program, started again by [`Process`](super::process),
+//! without its environment, descriptors and permissions. The engine is written in C, and the file is
+//! a foreign program: here neither can reach passwords or connections, even by a fault of the engine.
 //!
-//! It says on stdin, a socket, what the file says, and ends with that socket. What it isn't allowed
-//! to do, such as looking up a name, it asks its parent for.
+//! The process sends the file's answers on stdin, a socket, and ends when that is closed. It requests
+//! from its parent what it isn't allowed to do, such as looking up a name.
 
 use std::env;
 use std::io;
@@ -18,22 +17,22 @@ use super::ipc::{self, MessageKind};
 use super::LONGEST;
 use crate::os::sys;
 
-/// The name that a process of this kind is started by, in the place of the program's.
+/// `argv[0]` of the process.
 pub(super) const NAME: &str = "ptunnel-pac-sandbox";
 
-/// No answer, text of an error or line for the log is longer.
-pub(super) const LONGEST_TEXT: usize = 64 * 1024;
+/// Maximum length of an answer, an error or a line for the log, in bytes.
+pub(super) const MAX_TEXT: usize = 64 * 1024;
 
-/// No file is longer in UTF-8, in which a character of ISO 8859-1 has two bytes at most.
-const LONGEST_FILE: usize = 2 * 1024 * 1024;
+/// Maximum length of a file in UTF-8, in bytes: characters of ISO 8859-1 have at most two.
+const MAX_FILE: usize = 2 * 1024 * 1024;
 
-/// Processor time of one such process, in seconds; its parent starts another one before.
+/// Maximum processor time of a process, in seconds; its parent replaces it before.
 pub(super) const TIME: u64 = 60;
 
-/// The engine has 64 MiB of it; the program itself and its libraries take the rest.
+/// Maximum address space, in bytes: 64 MiB for the engine, the rest for the program and its libraries.
 const MEMORY: u64 = 1024 * 1024 * 1024;
 
-/// Whether the program that this is has said that it can be such a process.
+/// Whether this program has called [`enable`].
 static IS_ENABLED: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn enable() {
@@ -51,9 +50,9 @@ fn is_child() -> bool {
     env::args_os().next().map_or(false, |name| name == NAME)
 }
 
-/// Answers until the parent is gone.
+/// Serves the parent until it ends.
 fn serve() -> ! {
-    // A relative path holds its folder.
+    // A process keeps its current folder in use.
     let _ = env::set_current_dir("/");
     let confined = sys::confine(&sys::SandboxLimits {
         memory: MEMORY,
@@ -70,14 +69,14 @@ fn serve() -> ! {
     process::exit(outcome.is_err() as i32)
 }
 
-/// With the end of the socket comes an error.
+/// Serves requests; returns an error at the end of the socket.
 fn answer_all(parent: &Rc<UnixStream>) -> io::Result<()> {
     let mut loaded = None;
     loop {
-        let (kind, text) = ipc::read(&**parent, LONGEST_FILE)?;
-        // Even if nobody is left to kill this process.
+        let (kind, text) = ipc::read(&**parent, MAX_FILE)?;
+        // Also if no parent is left to kill this process.
         sys::die_in(LONGEST.as_secs() as u32 + 1);
-        let said = match (kind, &mut loaded) {
+        let result = match (kind, &mut loaded) {
             (MessageKind::Load, _) => {
                 let parent = parent.clone();
                 let outside = move |request, text: &str| ask_parent(&parent, request, text);
@@ -94,20 +93,20 @@ fn answer_all(parent: &Rc<UnixStream>) -> io::Result<()> {
             _ => return Err(io::ErrorKind::InvalidData.into()),
         };
         sys::die_in(0);
-        let (kind, text) = match said {
+        let (kind, text) = match result {
             Ok(answer) => (MessageKind::Answer, answer),
             Err(Thrown { line, text }) => (MessageKind::Thrown, format!("{} {}", line, text)),
         };
-        ipc::write(&**parent, kind, ipc::cut(&text, LONGEST_TEXT))?;
+        ipc::write(&**parent, kind, ipc::cut(&text, MAX_TEXT))?;
     }
 }
 
-/// Has the parent do what only it can. Without a parent there is nothing left to do.
+/// Sends a request to the parent, and returns the response. Exits without a parent.
 fn ask_parent(parent: &UnixStream, request: MessageKind, text: &str) -> String {
-    let sent = ipc::write(parent, request, ipc::cut(text, LONGEST_TEXT));
+    let sent = ipc::write(parent, request, ipc::cut(text, MAX_TEXT));
     let answer = sent.and_then(|()| match request {
         MessageKind::Log => Ok((MessageKind::Reply, String::new())),
-        _ => ipc::read(parent, LONGEST_TEXT),
+        _ => ipc::read(parent, MAX_TEXT),
     });
     match answer {
         Ok((MessageKind::Reply, text)) => text,
@@ -119,7 +118,7 @@ fn ask_parent(parent: &UnixStream, request: MessageKind, text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// How the unit tests' own program becomes such a process: see `command` in `process.rs`.
+    /// The entry of the process in unit tests: see `command` in `process.rs`.
     #[test]
     #[ignore]
     fn entry() {

@@ -16,14 +16,14 @@ use crate::error::Error;
 use crate::os::semaphore::SlotPermit;
 use crate::text::escape::Escaped;
 
-/// Bytes of the longest file: 1 MiB, as in browsers.
-const MOST: u64 = 1024 * 1024;
+/// Maximum size of a file, in bytes: 1 MiB, as in browsers.
+const MAX_SIZE: u64 = 1024 * 1024;
 
-/// Calls at once. A call counts until its last name lookup ends, which can be after its limit:
+/// Maximum number of concurrent calls. A call counts until its last name lookup ends, which can be after its limit:
 /// without a bound the number of threads would grow.
 const AT_ONCE: usize = 64;
 
-/// Processes that are kept for the next call.
+/// Maximum number of idle processes that are kept for the next call.
 const IDLE: usize = 8;
 
 /// A script, and the idle processes in which it is loaded.
@@ -49,8 +49,8 @@ impl Script {
         }
         let text = read_text(path).map_err(fail)?;
         let script = Script::new(name.clone(), text.as_str().into());
-        // The process isn't kept: what the script found out while it loaded, such as this machine's
-        // address, can change until the first call.
+        // The process isn't kept: values that the script computed while it loaded, such as this
+        // machine's address, can change until the first call.
         let answer = script.load(Instant::now() + LONGEST);
         answer.map_err(|fault| fail(script.explain(fault, LONGEST)))?;
         Ok((name, text))
@@ -67,18 +67,18 @@ impl Script {
 
     /// Calls FindProxyForURL, in an idle process if there is one.
     pub(super) fn ask(&self, destination: &HostPort, limit: Duration) -> Result<String, String> {
-        let question = format!("{} {}", url(destination), host(destination));
-        let answer = self.answer(&question, Instant::now() + limit);
+        let arguments = format!("{} {}", url(destination), host(destination));
+        let answer = self.answer(&arguments, Instant::now() + limit);
         answer.map_err(|fault| self.explain(fault, limit))
     }
 
-    fn answer(&self, question: &str, until: Instant) -> Result<String, Fault> {
+    fn answer(&self, arguments: &str, until: Instant) -> Result<String, Fault> {
         let permit = self.permit()?;
         let mut process = match self.idle_process() {
             Some(process) => process,
             None => self.loaded(until, &permit)?,
         };
-        let answer = process.ask(&self.name, (MessageKind::Ask, question), until, &permit);
+        let answer = process.request(&self.name, (MessageKind::Ask, arguments), until, &permit);
         // Any other process can still be busy: dropping it kills it.
         if matches!(answer, Ok(_) | Err(Fault::Thrown(_))) {
             self.keep(process);
@@ -93,7 +93,7 @@ impl Script {
     /// Starts a process and loads the script in it.
     fn loaded(&self, until: Instant, permit: &Arc<SlotPermit>) -> Result<Process, Fault> {
         let mut process = Process::start()?;
-        process.ask(&self.name, (MessageKind::Load, &self.text), until, permit)?;
+        process.request(&self.name, (MessageKind::Load, &self.text), until, permit)?;
         Ok(process)
     }
 
@@ -132,8 +132,8 @@ impl Script {
             Fault::Thrown(thrown) => thrown,
         };
         let text = shown(&text);
-        let place = line.checked_sub(1);
-        match place.and_then(|place| self.text.lines().nth(place)) {
+        let index = line.checked_sub(1);
+        match index.and_then(|index| self.text.lines().nth(index)) {
             Some(code) => format!("line {}: {}, in '{}'", line, text, shown(code)),
             None => text,
         }
@@ -150,10 +150,10 @@ impl fmt::Debug for Script {
 fn read_text(path: &str) -> Result<String, String> {
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes))
         .map_err(|e| e.to_string())?;
-    if bytes.len() as u64 > MOST {
-        return Err(format!("it has more than {} bytes", MOST));
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(format!("it has more than {} bytes", MAX_SIZE));
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
