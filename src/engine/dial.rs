@@ -70,13 +70,13 @@ impl Future for Dial {
     fn poll(&mut self) -> Poll<Socket, Error> {
         loop {
             let next = match &mut self.state {
-                State::Resolving(lookup, spare) => match lookup.poll() {
+                State::Resolving(lookup, reserved) => match lookup.poll() {
                     Ok(Async::Ready(addresses)) => {
                         State::Racing(Race::new(addresses, self.keepalive))
                     }
                     Ok(Async::NotReady) => {
-                        if spare.is_none() {
-                            *spare = self.handle.spare().ok();
+                        if reserved.is_none() {
+                            *reserved = self.handle.reserve_fd().ok();
                         }
                         return Ok(Async::NotReady);
                     }

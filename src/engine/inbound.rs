@@ -15,7 +15,8 @@ use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::Deadline;
-use super::{AbortOnReset, Engine};
+use super::lingering_close::reject;
+use super::{forwarding, AbortOnReset, Engine, Opened};
 use crate::engine::io::{poll_io, Rewind, Socket};
 use crate::error::Error;
 use crate::inbound::{ConnectRequest, HandshakeStep, Inbound, InboundHandshake, Rejection};
@@ -26,44 +27,44 @@ use crate::os::sys::ReservedFd;
 const CHUNK: usize = 2 * 1024;
 
 impl Engine {
-    /// Serves a client that names its destination. The client belongs to the future.
+    /// Serves a client that names its destination. The future owns the client.
     ///
-    /// Fails with what the client was rejected for, or why no reply could be sent.
+    /// Fails with the reason for which the client was rejected, or if no reply could be sent.
     pub fn serve_inbound(
         &self,
         client: Socket,
         session: impl Into<ClientSession>,
         inbound: &impl Inbound,
     ) -> impl Future<Item = (), Error = Error> {
-        self.serve_inbound_with(None, client, session.into(), inbound)
-    }
-
-    /// Does the same with a descriptor that is reserved for the destination until the client has
-    /// named it: clients that come meanwhile would take the last one.
-    pub(super) fn serve_inbound_with(
-        &self,
-        spare: Option<ReservedFd>,
-        client: Socket,
-        session: ClientSession,
-        inbound: &impl Inbound,
-    ) -> impl Future<Item = (), Error = Error> {
-        let (engine, inbound) = (self.clone(), inbound.clone());
-        let limit = engine.settings().timeouts.handshake;
-        let handshake = ReadHandshake::new(client, inbound.handshake());
-        let late = || Error::denied("no request within the handshake timeout");
-        let request = Deadline::new(handshake, limit, engine.timer(), late);
-        request.and_then(move |(client, request)| {
-            drop(spare);
-            match request {
-                Ok(request) => Either::A(open(client, request, inbound, session, engine)),
-                Err(rejection) => Either::B(engine.reject(client, rejection)),
-            }
-        })
+        serve_inbound(self, None, client, session.into(), inbound)
     }
 }
 
-/// Connects the client to its destination, or rejects it. A client that is reset while it waits
-/// ends the opening; that is no error.
+/// Serves a client with a descriptor that is reserved for its destination until it has named it:
+/// otherwise clients that are accepted meanwhile could take the last one.
+pub(super) fn serve_inbound(
+    engine: &Engine,
+    reserved: Option<ReservedFd>,
+    client: Socket,
+    session: ClientSession,
+    inbound: &impl Inbound,
+) -> impl Future<Item = (), Error = Error> {
+    let (engine, inbound) = (engine.clone(), inbound.clone());
+    let limit = engine.settings().timeouts.handshake;
+    let handshake = ReadHandshake::new(client, inbound.handshake());
+    let late = || Error::denied("no request within the handshake timeout");
+    let request = Deadline::new(handshake, limit, engine.timer(), late);
+    request.and_then(move |(client, request)| {
+        drop(reserved);
+        match request {
+            Ok(request) => Either::A(open(client, request, inbound, session, engine)),
+            Err(rejection) => Either::B(reject(client, rejection, engine.timer())),
+        }
+    })
+}
+
+/// Opens the tunnel and relays, or rejects the client. If the client resets its connection before,
+/// the opening is dropped; that is no error.
 fn open(
     client: Rewind<Socket>,
     request: ConnectRequest,
@@ -72,14 +73,20 @@ fn open(
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
     let tunnel = inbound.tunnel(request.destination.clone());
-    // Its error doesn't end the future: the client gets a reply first.
+    // A failure is an item here: the client gets a reply first.
     let opening = AbortOnReset::new(client, session.context(), || engine.open(&tunnel).then(Ok));
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
             aio::write_all(client, request.protocol.granted())
                 .then(move |answered| match answered {
                     Ok((client, _)) => {
-                        let opened = opened.ending_at(request.protocol.request_boundary());
+                        let opened = match request.protocol.request_boundary() {
+                            Some(boundary) => Opened {
+                                stream: forwarding(opened.stream, boundary),
+                                ..opened
+                            },
+                            None => opened,
+                        };
                         Either::A(engine.carry_opened(client, opened, session, request.destination))
                     }
                     Err(e) => {
@@ -91,7 +98,7 @@ fn open(
         ),
         Ok((client, Err(error))) => {
             let rejection = inbound.failed(&request, error);
-            Either::B(Either::A(engine.reject(client, rejection)))
+            Either::B(Either::A(reject(client, rejection, engine.timer())))
         }
         Err(e) => {
             session.left(&request.destination, e);
@@ -100,8 +107,10 @@ fn open(
     })
 }
 
-/// Reads a client's request, and sends what the protocol asks for in between. Resolves to the client,
-/// with the bytes that came behind the request in front, and to the request or its rejection.
+/// Reads a client's request, and sends the replies that its protocol wants before.
+///
+/// Resolves to the client, with the bytes that followed the request put back in front, and to the
+/// request or its rejection.
 struct ReadHandshake<S> {
     state: Option<Handshaking<S>>,
 }

@@ -32,7 +32,7 @@ pub struct Client {
     pub permit: Permit,
     /// For the other side of its tunnel, where descriptors may run short: dropped when that is
     /// connected.
-    pub(crate) spare: Option<ReservedFd>,
+    pub(crate) reserved: Option<ReservedFd>,
 }
 
 /// The clients of one listening socket.
@@ -101,8 +101,8 @@ impl Listener {
         if self.permits.held() < self.plenty {
             return Ok(Async::Ready((socket, origin, None)));
         }
-        match self.spare() {
-            Ok(spare) => Ok(Async::Ready((socket, origin, Some(spare)))),
+        match self.reserve_fd() {
+            Ok(reserved) => Ok(Async::Ready((socket, origin, Some(reserved)))),
             Err(e) => {
                 self.short = Some((socket, origin));
                 Err(e)
@@ -111,12 +111,12 @@ impl Listener {
     }
 
     /// A descriptor, where there are others for look-ups.
-    fn spare(&self) -> io::Result<ReservedFd> {
-        let spare = self.handle.spare()?;
+    fn reserve_fd(&self) -> io::Result<ReservedFd> {
+        let reserved = self.handle.reserve_fd()?;
         (0..resolver::reserved_descriptors())
-            .map(|_| self.handle.spare())
+            .map(|_| self.handle.reserve_fd())
             .collect::<io::Result<Vec<_>>>()?;
-        Ok(spare)
+        Ok(reserved)
     }
 
     /// Waits longer each time, and warns the first time.
@@ -185,7 +185,7 @@ impl Stream for Listener {
             }
             self.tries += 1;
             match self.poll_client() {
-                Ok(Async::Ready((socket, origin, spare))) => {
+                Ok(Async::Ready((socket, origin, reserved))) => {
                     self.gone = 0;
                     self.recover()?;
                     let permit = self.permit.take().expect("taken above");
@@ -193,7 +193,7 @@ impl Stream for Listener {
                         socket,
                         origin,
                         permit,
-                        spare,
+                        reserved,
                     })));
                 }
                 Ok(Async::NotReady) => {

@@ -1,33 +1,37 @@
 //! Everything that polls: the only folder that names futures, tokio-core, tokio-io and mio.
 //!
-//! A tunnel's life passes through these files:
+//! A client passes through these files:
 //!
 //! ```text
-//!   server ──▶ listen ──▶ session ──▶ dial ──▶ connect ──▶ relay
-//!   binds,     a Stream   one         names    CONNECT     bytes, both ways,
-//!   a reactor  of         client      raced    and its     to both ends
-//!   per thread clients                (8305)   reply
+//!   server ──▶ accept ──▶ carry ──▶ open ──▶ dial ──▶ connect ──▶ relay
+//!   binds,     a Stream   one       a way    names    CONNECT     bytes,
+//!   a reactor  of         client              raced    and its     both
+//!   per thread clients                         (8305)   reply       ways
 //! ```
 //!
-//! - `server` binds, starts the reactors and drains them; `shutdown` catches the signals,
-//!   `watchdog` reports that a loop turns, `reload` applies a reload to a running reactor.
-//! - `listen` accepts; `limits` bounds how many clients there are and how long a phase takes.
-//! - `session` chains the futures of one client: `resolve`, `dial`, `tls`, `connect`, `relay`.
-//!   `negotiate` goes from one connection to the next when a proxy requires that; `ticker` advances
-//!   the `timer`.
-//! - `inbound` reads what clients of `-D` and `--serve-proxy` ask for, `forward` ends what passes
-//!   after one request and its reply, `lingering_close` rejects; `stdio` and `demo` are the modes
-//!   without listeners of the user's.
-//! - [`io`] holds the sockets and the streams over them.
+//! - `server` binds, starts the reactors and drains them; `shutdown` catches the signals.
+//! - `accept`, `carry`, `open`, `inbound`, `reload` and `watchdog` each add the method of [`Engine`]
+//!   that they are named after: `inbound` that for clients of `-D` and `--serve-proxy`.
+//! - `listen` is the stream of clients; `limits` bounds their number and the time of each phase.
+//! - `resolve`, `dial`, `tls`, `negotiate` and `connect` are the steps to a proxy or a destination,
+//!   each a future; `negotiate` runs `connect` again when the proxy wants another connection.
+//! - `relay` copies or splices; `forward` ends a stream after one request and its reply;
+//!   `lingering_close` rejects a client.
+//! - `timer` is the time base of all limits, and `ticker` drives it.
+//! - `stdio` and `demo` are the modes without listeners of the user.
+//! - [`io`] holds the sockets, the streams over them, and the reactor.
 //!
-//! It must hold no rule that needs no polling: formats belong to [`proto`](crate::proto), the choice
-//! of a proxy to [`upstream`](crate::upstream), clients' protocols and policies to
-//! [`inbound`](crate::inbound), texts to [`observe`](crate::observe). It may use all of them; only
-//! `cli`, `main.rs` and other programs use it.
+//! Code that needs no polling belongs elsewhere: formats to [`proto`](crate::proto), the choice of a
+//! proxy to [`upstream`](crate::upstream), the clients' protocols and policies to
+//! [`inbound`](crate::inbound), texts to [`observe`](crate::observe). The engine may use all of them;
+//! only `cli`, `main.rs` and other programs use the engine.
 //!
-//! Each future documents what it resolves to and who owns the socket then. Threads share the health
-//! of proxies, the count of clients, the resolvers' answers and what a reload brings.
+//! Each future documents what it resolves to, who owns the socket then, and what dropping it does.
+//! Threads share the health of proxies, the permits, the resolvers and the listeners' settings;
+//! everything else belongs to one thread.
 
+mod accept;
+mod carry;
 mod connect;
 mod demo;
 mod dial;
@@ -58,13 +62,14 @@ use futures::Future;
 use log::error;
 use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
+pub use self::carry::AbortOnReset;
 pub use self::connect::{Connect, ConnectFailure};
 pub use self::dial::Dial;
 pub use self::forward::forwarding;
 pub use self::limits::{Deadline, Idle, Permit, Permits};
 pub use self::listen::{Client, Listener};
 pub use self::negotiate::negotiate;
-pub use self::open::{AbortOnReset, BoxFuture, Opened};
+pub use self::open::Opened;
 pub use self::relay::{IdleTimeouts, Relay};
 pub use self::resolve::{Lookup, Resolver};
 pub use self::server::{BoundListener, Delivery};
@@ -81,6 +86,7 @@ use crate::config::{Config, Splice, Timeouts};
 use crate::engine::io::{Handle, Transport};
 use crate::error::Error;
 use crate::listener::reload::ConfigSource;
+use crate::listener::settings::Limits;
 use crate::observe::stats::ByteRecorder;
 
 /// Runs a configuration until a signal, the end of stdin or an error ends it. With a `source`,
@@ -159,14 +165,7 @@ impl Engine {
         let core = core.clone();
         let ticker = Ticker::new(timer.clone(), move |period| Interval::new(period, &core));
         handle.spawn_critical(ticker.map_err(|e| error!("the clock stopped: {}", e)));
-        Ok(Engine {
-            shared: Rc::new(EngineParts {
-                handle,
-                timer,
-                idle_timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
-                settings,
-            }),
-        })
+        Ok(Engine::of_parts(handle, timer, settings))
     }
 
     /// Returns the handle that registers sockets and spawns futures.
@@ -182,6 +181,28 @@ impl Engine {
     /// Returns the settings that the engine was made with.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
+    }
+
+    /// Returns an engine with other limits, on the same reactor and timer. The period of the timer
+    /// stays.
+    fn with_limits(&self, limits: &Limits) -> Engine {
+        let settings = Settings {
+            timeouts: limits.timeouts.clone(),
+            splice: limits.splice,
+            ..self.settings().clone()
+        };
+        Engine::of_parts(self.handle().clone(), self.timer().clone(), settings)
+    }
+
+    fn of_parts(handle: Handle, timer: Timer, settings: Settings) -> Engine {
+        Engine {
+            shared: Rc::new(EngineParts {
+                handle,
+                timer,
+                idle_timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
+                settings,
+            }),
+        }
     }
 
     /// Carries bytes between two streams, with this engine's limits.
@@ -204,6 +225,13 @@ impl Engine {
             .splice(self.settings().splice)
             .timeouts(&self.shared.idle_timeouts, &self.shared.timer)
     }
+}
+
+/// A boxed future: one that contains itself, or is so rare that it must take no room in others.
+pub type BoxFuture<T> = Box<dyn Future<Item = T, Error = Error>>;
+
+fn boxed<T>(future: impl Future<Item = T, Error = Error> + 'static) -> BoxFuture<T> {
+    Box::new(future)
 }
 
 /// Returns the period of the timer: a sixteenth of the shortest limit, from 5 to 250 ms.

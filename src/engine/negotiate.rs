@@ -10,8 +10,7 @@ use futures::future::{self, Either};
 use futures::Future;
 use log::debug;
 
-use super::open::{boxed, BoxFuture};
-use super::{secure, Connect};
+use super::{boxed, secure, BoxFuture, Connect};
 use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::Error;
 use crate::proto::{Negotiation, Outcome};

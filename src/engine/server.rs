@@ -7,22 +7,18 @@ use std::thread;
 use futures::future::{self, Either};
 use futures::sync::mpsc;
 use futures::{Future, Stream};
-use log::{error, info, warn};
+use log::{info, warn};
 use tokio_core::reactor::{Core, Timeout};
 
-use super::open::boxed;
-use super::reload::{begun, over};
 use super::shutdown::{Leader, Shutdown, SignalPipe};
-use super::{Client, ClientSession, Engine, Listener, Permits, Settings};
+use super::{Engine, Permits, Settings};
 use crate::config::Config;
 use crate::engine::io::BoundSocket;
 use crate::error::Error;
 use crate::listener::bind;
-use crate::listener::kind::ListenerKind;
 use crate::listener::reload::{self, ConfigSource, Reload};
 use crate::listener::set::ListenerSet;
-use crate::listener::settings::ListenerSettings;
-use crate::observe::access_log::{self, LogContext};
+use crate::observe::access_log;
 use crate::os::sd_notify::{Heartbeat, ServiceManager};
 use crate::os::sys;
 
@@ -185,8 +181,8 @@ impl Reactor {
     ) -> Result<(), Error> {
         let stop = self.stop.clone();
         self.engine
-            .accept_each(later, &self.permits, move || stop.wait());
-        self.engine.beat(pulse)
+            .reload(later, &self.permits, move || stop.wait());
+        self.engine.watchdog(pulse)
     }
 
     /// Runs until the leader says that it is over, and cuts what is left.
@@ -234,96 +230,6 @@ impl Reactor {
         self.engine
             .handle()
             .run(&mut self.core, together(end.map_err(failed), others))
-    }
-}
-
-impl Engine {
-    /// Starts to serve the clients of `post`: accepts from when its duty begins until `stopped`, or
-    /// until its duty is over; those who are there by then are served on.
-    ///
-    /// # Errors
-    ///
-    /// When the reactor can't take another source.
-    pub fn accept(
-        &self,
-        post: BoundListener,
-        permits: &Permits,
-        stopped: impl Future<Item = (), Error = ()> + 'static,
-    ) -> Result<(), Error> {
-        let BoundListener {
-            handle,
-            open,
-            listening,
-        } = post;
-        let name = listening.name();
-        let listener =
-            Listener::new(listening, permits, self.handle()).map_err(|e| Error::listen(name, e))?;
-        let engine = self.clone();
-        let stopped = stopped.select(over(&handle)).then(|_| Ok(()));
-        let begun = begun(&handle);
-        let serve_each = listener.for_each(move |client| {
-            let settings = handle.settings();
-            let context = LogContext::new(client.origin, settings.name.clone());
-            if settings.acl.admits(&context) {
-                engine
-                    .handle()
-                    .spawn(engine.serve(client, context, &settings));
-            }
-            Ok(())
-        });
-        let serve_each = begun.then(|_| serve_each);
-        // Whichever comes first, the listening socket is closed with the loser.
-        let accepting = serve_each.select(stopped).then(move |end| {
-            if let Err((e, _)) = &end {
-                error!("a listener stopped: {}", e);
-            }
-            drop(end);
-            drop(open);
-            Ok(())
-        });
-        self.handle().spawn_critical(accepting);
-        Ok(())
-    }
-
-    /// Serves one client and logs, once, why it couldn't be served.
-    fn serve(
-        &self,
-        client: Client,
-        context: LogContext,
-        settings: &ListenerSettings,
-    ) -> impl Future<Item = (), Error = ()> {
-        let Client {
-            socket,
-            permit,
-            spare,
-            ..
-        } = client;
-        let engine = match &settings.limits {
-            Some(limits) => self.within(limits),
-            None => self.clone(),
-        };
-        let session = ClientSession::new(context.clone(), settings.stats.as_ref());
-        let served = match &settings.kind {
-            ListenerKind::Tunnel(tunnel) => {
-                drop(spare); // it connects at once, or puts another aside at once, to look a name up
-                Either::A(engine.carry(socket, session, tunnel).map(drop))
-            }
-            // Boxed, so that an idle tunnel to a fixed destination doesn't take the room of these.
-            ListenerKind::Dynamic(inbound) => Either::B(boxed(
-                engine.serve_inbound_with(spare, socket, session, inbound),
-            )),
-            ListenerKind::Proxy(inbound) => Either::B(boxed(
-                engine.serve_inbound_with(spare, socket, session, inbound),
-            )),
-        };
-        let stats = settings.stats.clone();
-        served.then(move |end| {
-            drop(permit);
-            if let Err(e) = end {
-                access_log::unserved(&context, stats.as_ref(), &e);
-            }
-            Ok(())
-        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The sign of life of one thread's loop, for the service manager's watchdog.
+//! The heartbeat of one thread's loop, for the service manager's watchdog.
 
 use futures::{Future, Stream};
 use log::error;
@@ -9,21 +9,22 @@ use crate::error::Error;
 use crate::os::sd_notify::Heartbeat;
 
 impl Engine {
-    /// Lets `pulse` beat for as long as this engine's loop turns, if anybody looks at it.
+    /// Sends a beat each period for as long as this engine's loop turns, if the service manager has
+    /// a watchdog.
     ///
     /// # Errors
     ///
-    /// When there is no timer for it.
-    pub fn beat(&self, pulse: Heartbeat) -> Result<(), Error> {
-        let period = match pulse.period() {
+    /// `Error::other` if tokio-core has no room for another timer.
+    pub fn watchdog(&self, heartbeat: Heartbeat) -> Result<(), Error> {
+        let period = match heartbeat.period() {
             Some(period) => period,
             None => return Ok(()),
         };
-        // Woken by tokio-core, polled by our own queue: both have to turn.
+        // tokio-core's loop wakes the task, and the engine's run queue polls it: both must turn.
         let ticks = Interval::new(period, self.handle().core())
             .map_err(|e| Error::other("cannot set a timer", e))?;
         let beating = ticks.for_each(move |()| {
-            pulse.beat();
+            heartbeat.beat();
             Ok(())
         });
         let stopped = |e| error!("the watchdog's timer stopped: {}", e);

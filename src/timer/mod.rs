@@ -1,9 +1,12 @@
-//! How long things may take, at no cost for those that are in time.
+//! A coarse timer that all time limits of a thread share.
 //!
-//! A coarse timer, shared by all that has limits on a thread. Setting a limit is an entry in a
-//! table, and what moves only notes the last tick: neither is a system call, or a timer of its own.
-//! A tick looks at those alone whose time can be over: ten thousand that rest cost what one does.
-//! It knows no runtime and no future: an engine ticks it, and says who is woken.
+//! Starting a limit adds an entry to a timing wheel, and restarting it notes the time of the last
+//! tick: neither makes a system call or a timer of the operating system. A tick looks only at
+//! entries whose time can be over, so ten thousand idle tunnels cost as much as one. The timer knows
+//! no runtime and no future: an engine calls [`tick`](Timer::tick) and supplies what is woken.
+//!
+//! Invariant: each entry lies in the wheel from [`start`](Timer::start) until its [`Countdown`] is
+//! dropped, at or before the slot of its earliest end.
 
 mod wheel;
 
@@ -16,9 +19,9 @@ use std::time::{Duration, Instant};
 
 use self::wheel::{Position, Positioned, Wheel};
 
-/// Who waits for the time to be over.
+/// A task, or what wakes one.
 pub trait Wake {
-    /// Has it look. Runs nothing of its by itself.
+    /// Has the task polled again, later: it must not call back into the timer.
     fn wake(&self);
 }
 
@@ -28,20 +31,20 @@ impl Wake for Waker {
     }
 }
 
-/// A coarse timer, and those whose time it watches. Cheap to clone.
+/// A timer and its running limits. Cheap to clone.
 pub struct Timer<W> {
     shared: Rc<TimerParts<W>>,
 }
 
-/// Times are in nanoseconds from the origin: they last for centuries, and an entry is small.
+/// Times are nanoseconds since `origin`: 64 bits last for centuries and keep an entry small.
 struct TimerParts<W> {
     origin: Instant,
     period: u64,
     now: Cell<u64>,
-    /// From the last tick but one to the last: longer than a period on a busy thread.
+    /// Time between the last two ticks: longer than a period on a busy thread.
     gap: Cell<u64>,
     wheel: RefCell<Wheel<TimerEntry<W>>>,
-    /// Who ticks, while there is nothing to tick for.
+    /// The task that ticks, while there is nothing to tick for.
     ticker: RefCell<Option<W>>,
 }
 
@@ -63,10 +66,9 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 impl<W: Wake> Timer<W> {
-    /// A timer that is ticked every `period`, which isn't zero, and watches nothing yet.
+    /// Returns a timer without limits, which the caller ticks every `period`; not zero.
     ///
-    /// A limit is never cut short, and exceeded by up to two periods, or by as much as ticks are
-    /// late.
+    /// A limit never ends early. It ends up to two periods late, plus the delay of the ticks.
     pub fn new(period: Duration) -> Timer<W> {
         let period = nanoseconds(period);
         Timer {
@@ -81,12 +83,12 @@ impl<W: Wake> Timer<W> {
         }
     }
 
-    /// How often it wants to be ticked, as long as it isn't idle.
+    /// Returns the time between two ticks, while the timer isn't idle.
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.shared.period)
     }
 
-    /// Whether there is nothing to tick for. Then `ticker` is woken as soon as there is.
+    /// Returns whether no limit is running. If so, `ticker` is woken when one starts.
     pub fn is_idle(&self, ticker: impl FnOnce() -> W) -> bool {
         let idle = self.shared.wheel.borrow().is_empty();
         if idle {
@@ -95,7 +97,8 @@ impl<W: Wake> Timer<W> {
         idle
     }
 
-    /// Sets the time, and wakes all whose time is over: at each tick, until they go.
+    /// Sets the time to `now` and wakes each task whose limit is over: at every tick, until it drops
+    /// or restarts its [`Countdown`].
     pub fn tick(&self, now: Instant) {
         let shared = &self.shared;
         let now = shared.time(now);
@@ -111,13 +114,13 @@ impl<W: Wake> Timer<W> {
         }
     }
 
-    /// Watches the time of `waiter`, from now on.
+    /// Starts a limit; `waiter` is woken when it is over.
     pub fn start(&self, limit: Duration, waiter: W) -> Countdown<W> {
         let shared = &self.shared;
-        // Once per limit, so exact; what moves has the last tick's time.
+        // Exact, since it happens once per limit; a restart takes the time of the last tick.
         let now = shared.time(Instant::now());
         if let Some(ticker) = shared.ticker.borrow_mut().take() {
-            // Nobody has ticked lately.
+            // There were no ticks while the timer was idle.
             shared.now.set(now);
             ticker.wake();
         }
@@ -143,11 +146,11 @@ impl<W> TimerParts<W> {
 
     fn is_over(&self, entry: &TimerEntry<W>) -> bool {
         let passed = self.now.get().saturating_sub(entry.since.get());
-        // It may have moved as late as just before the tick that followed its note.
+        // A restart notes the time of the last tick, and can happen just before the next one.
         passed >= entry.limit.get().saturating_add(self.gap.get())
     }
 
-    /// No tick before it finds the entry over, unless that is restarted with a shorter limit.
+    /// Returns a time before which no tick finds the entry over, unless its limit is shortened.
     fn earliest_end(&self, entry: &TimerEntry<W>) -> u64 {
         let limit = entry.limit.get().saturating_add(self.period);
         entry.since.get().saturating_add(limit)
@@ -176,21 +179,21 @@ pub struct Countdown<W> {
 }
 
 impl<W> Countdown<W> {
-    /// Whether its time is over.
+    /// Returns whether the limit is over.
     pub fn is_over(&self) -> bool {
         self.timer.shared.is_over(&self.entry)
     }
 
-    /// Changes who is woken when it is.
+    /// Changes what is woken when the limit is over.
     pub fn update(&self, change: impl FnOnce(&mut W)) {
         change(&mut self.entry.waiter.borrow_mut());
     }
 
-    /// Its time begins anew.
+    /// Starts the limit again from the last tick, with this length.
     pub fn restart(&self, limit: Duration) {
         let (shared, limit) = (&self.timer.shared, nanoseconds(limit));
         self.entry.since.set(shared.now.get());
-        // A longer one is found where it lies, and put back.
+        // The slot of a shorter limit lies before the entry's; a longer one is found there and put back.
         if self.entry.limit.replace(limit) > limit {
             let mut wheel = shared.wheel.borrow_mut();
             let entry = wheel.remove(self.entry.position.get());
@@ -199,7 +202,7 @@ impl<W> Countdown<W> {
         }
     }
 
-    /// How long it has.
+    /// Returns the length of the limit.
     pub fn limit(&self) -> Duration {
         Duration::from_nanos(self.entry.limit.get())
     }

@@ -1,28 +1,28 @@
-//! A ring of slots, one a period: what is due lies in the slots that time has reached.
+//! A hashed timing wheel (Varghese and Lauck, 1987): a ring of slots, one per period.
 //!
-//! A hashed timing wheel (Varghese and Lauck, 1987) whose entries may move on without telling it:
-//! who is found before its time is put back, into the slot that is right by then.
+//! Entries may be extended without telling the wheel: one that is found before its time is put back,
+//! into the slot that is right by then. All that is due lies in the slots that time has reached.
 
 use std::cell::Cell;
 use std::mem;
 use std::rc::Rc;
 
-/// As many periods ahead are told apart. What is due later is found once in a turn, and put back.
+/// Slots of the ring. An entry that is due later than one turn is found once a turn and put back.
 const SLOTS: u64 = 256;
 
-/// Where an entry lies, for its removal.
+/// The place of an entry in the wheel, for its removal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
     slot: u32,
     index: u32,
 }
 
-/// What knows its position.
+/// An entry that keeps its position.
 pub(super) trait Positioned {
     fn position(&self) -> &Cell<Position>;
 }
 
-/// Times are in any unit, and begin with 0.
+/// The wheel. Times are in any unit and start at 0.
 pub(super) struct Wheel<E> {
     period: u64,
     /// The last slot that time has reached.
@@ -32,7 +32,7 @@ pub(super) struct Wheel<E> {
 }
 
 impl<E: Positioned> Wheel<E> {
-    /// An empty one.
+    /// Returns an empty wheel with slots of `period`.
     pub(super) fn new(period: u64) -> Wheel<E> {
         Wheel {
             period,
@@ -46,10 +46,10 @@ impl<E: Positioned> Wheel<E> {
         self.held == 0
     }
 
-    /// Adds an entry that [`due`](Wheel::due) finds at the first of its times from `time` on, or
-    /// before.
+    /// Adds an entry that is due at `time`. [`due`](Wheel::due) returns it at its first call from
+    /// then on, or before.
     pub(super) fn put(&mut self, entry: Rc<E>, time: u64) {
-        // Never behind: only what lies ahead is reached.
+        // Not behind `reached`: that slot would be looked at a turn later.
         let slot = (time / self.period).max(self.reached);
         let slot = slot.min(self.reached + SLOTS - 1) % SLOTS;
         let entries = &mut self.slots[slot as usize];
@@ -71,13 +71,13 @@ impl<E: Positioned> Wheel<E> {
         removed
     }
 
-    /// Takes out all whose time may have come at `now`. Who isn't gone is to be put back.
+    /// Removes and returns all entries that can be due at `now`; the caller puts back those that stay.
     ///
-    /// The slot of `now` is reached again by the next call: its time isn't over.
+    /// The next call looks at the slot of `now` again, since its time isn't over.
     pub(super) fn due(&mut self, now: u64) -> Vec<Rc<E>> {
         let last = self.reached;
         self.reached = (now / self.period).max(last);
-        // Each slot once, however late this is.
+        // Each slot once, even after more than a turn.
         let first = last.max(self.reached.saturating_sub(SLOTS - 1));
         let slots = &mut self.slots;
         let due: Vec<Rc<E>> = (first..=self.reached)

@@ -1,12 +1,16 @@
-//! Byte streams and the loop that wakes them; what crosses a connection is left to `engine`.
+//! Sockets, the streams over them, and the loop that wakes their tasks.
 //!
-//! - [`Handle`]: an epoll set and a run queue on a tokio-core loop; one per thread.
-//! - [`Socket`]: a TCP or Unix stream registered there, whose `shutdown` sends FIN.
-//! - [`Rewind`]: a stream with bytes put back in front of it.
-//! - `TlsStream`: a stream in TLS over any other (feature `tls`).
-//! - [`Upstream`]: a bare socket, or any such stream over one.
-//! - [`Transport`]: what the relay asks of a stream besides reading and writing.
+//! - [`Handle`]: an epoll set and a run queue, nested in a tokio-core loop; one per thread.
+//! - [`BoundSocket`]: a listening socket.
+//! - [`Socket`]: a TCP or Unix stream; its `shutdown` sends FIN.
+//! - [`Rewind`]: a stream with bytes put back in front.
+//! - `TlsStream`: TLS over any stream (feature `tls`).
+//! - [`Upstream`]: the stream to a proxy or a destination: a bare socket, or a stream over one.
+//! - [`Transport`]: the methods that the relay calls on each of them.
+//!
+//! What the bytes mean is not known here.
 
+mod listening;
 #[cfg(test)]
 pub(crate) mod mock_io;
 mod reactor;
@@ -17,10 +21,11 @@ mod tls;
 mod transport;
 mod upstream;
 
+pub(crate) use self::listening::Acceptor;
+pub use self::listening::BoundSocket;
 pub use self::reactor::Handle;
 pub use self::rewind::Rewind;
-pub(crate) use self::socket::Acceptor;
-pub use self::socket::{BoundSocket, Connecting, Socket};
+pub use self::socket::{Connecting, Socket};
 #[cfg(feature = "tls")]
 pub use self::tls::TlsStream;
 pub(crate) use self::transport::poll_io;

@@ -38,10 +38,10 @@ pub(crate) async fn serve(
             engine.accept(post, &permits, reached(&phases, ShutdownPhase::Draining))?;
         }
         let draining = phases.clone();
-        engine.accept_each(later, &permits, move || {
+        engine.reload(later, &permits, move || {
             reached(&draining, ShutdownPhase::Draining)
         });
-        engine.beat(pulse)?;
+        engine.watchdog(pulse)?;
         // The engine belongs to the closure of this future, and so lives as long as it.
         let ending = reached(&phases, ShutdownPhase::Ending).map(move |()| drop(engine));
         Ok(ending.map_err(|()| unreachable!("a phase is always reached")))

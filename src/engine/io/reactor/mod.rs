@@ -187,8 +187,12 @@ impl Handle {
         self.spawn(Critical::new(future, &self.inner));
     }
 
-    /// A descriptor put aside, to be dropped when one is needed; an error when there is none.
-    pub(crate) fn spare(&self) -> io::Result<ReservedFd> {
+    /// Reserves a descriptor, to be dropped when one is needed.
+    ///
+    /// # Errors
+    ///
+    /// `EMFILE` or `ENFILE` if there is none.
+    pub(crate) fn reserve_fd(&self) -> io::Result<ReservedFd> {
         self.inner.epoll.spare()
     }
 
