@@ -1,4 +1,4 @@
-//! Hosts, ports, and the addresses that are listened on.
+//! Hosts and ports.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -31,69 +31,12 @@ pub struct HostPort {
     pub port: u16,
 }
 
-/// Where a tunnel listens, in ssh's terms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bind {
-    /// Empty or `*`: all interfaces.
-    Any,
-    /// A host: `localhost` is 127.0.0.1.
-    Host(Host),
-}
-
-/// An address of our own: `[BIND:]PORT`; port 0 picks a free one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortSpec {
-    /// Where to listen; `None` is the default of `--listen`.
-    pub bind: Option<Bind>,
-    /// The port.
-    pub port: u16,
-}
-
-impl Bind {
-    /// Reads a host, or all interfaces' `*` or nothing.
-    pub(super) fn read(text: &str) -> Result<Bind, String> {
-        match text {
-            "" | "*" => Ok(Bind::Any),
-            _ => Host::read(text).map(Bind::Host),
-        }
-    }
-
-    /// Whether one includes the other, so that a port can't be bound on both. Names are compared as
-    /// text.
-    pub(crate) fn overlaps(&self, other: &Bind) -> bool {
-        let ip = |bind: &Bind| match bind {
-            Bind::Host(Host::Ip(ip)) => Some(unmap_ipv4(*ip)),
-            Bind::Host(Host::Name(name)) if name == "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
-            Bind::Host(Host::Name(_)) | Bind::Any => None,
-        };
-        match (self, other) {
-            (Bind::Any, _) | (_, Bind::Any) => true,
-            _ => match (ip(self), ip(other)) {
-                (Some(one), Some(other)) => {
-                    let is_all = one.is_unspecified() || other.is_unspecified();
-                    one == other || is_all && one.is_ipv4() == other.is_ipv4()
-                }
-                _ => self == other,
-            },
-        }
-    }
-
-    /// Whether only this machine can connect to it.
-    pub fn is_loopback(&self) -> bool {
-        match self {
-            Bind::Any => false,
-            Bind::Host(Host::Ip(ip)) => unmap_ipv4(*ip).is_loopback(),
-            Bind::Host(Host::Name(name)) => name == "localhost",
-        }
-    }
-}
-
 impl Host {
     /// Reads a host without a port; an IPv6 literal with or without brackets.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as a clause: callers know what the host is for.
+    /// The reason, as a clause: the caller knows what the host is for.
     pub(super) fn read(text: &str) -> Result<Host, String> {
         let bracketed = text.starts_with('[') && text.ends_with(']');
         let inner = if bracketed {
@@ -134,7 +77,7 @@ fn read_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Reads a port in decimal; 0 only where `any` port will do.
+/// Reads a port in decimal; 0 is accepted only with `any`.
 pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match text.parse() {
@@ -148,15 +91,15 @@ pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
     }
 }
 
-/// Splits at the first `SCHEME://`: what is before it with the colon there, the scheme, and what is
-/// behind it.
+/// Splits at the first `SCHEME://`; returns what precedes it, with the colon there, the scheme, and
+/// what follows.
 pub(super) fn split_scheme(text: &str) -> Option<(&str, &str, &str)> {
     let end = text.find("://")?;
     let start = text[..end].rfind(':').map_or(0, |colon| colon + 1);
     Some((&text[..start], &text[start..end], &text[end + 3..]))
 }
 
-/// There are no URLs but those of proxies and of destinations in TLS.
+/// Refuses a URL: only proxies and destinations with TLS are given as one.
 pub(super) fn refuse_scheme(text: &str) -> Result<(), String> {
     match split_scheme(text) {
         Some((_, scheme, _)) => Err(format!(
@@ -167,7 +110,7 @@ pub(super) fn refuse_scheme(text: &str) -> Result<(), String> {
     }
 }
 
-/// Splits `HOST:PORT` at the colon that parts them; the port is empty when there is none.
+/// Splits `HOST:PORT` at its colon; the port is empty when there is none.
 pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
     refuse_scheme(text)?;
     let end = match text.find(']') {
@@ -185,7 +128,7 @@ pub(super) fn split_port(text: &str) -> Result<(&str, &str), String> {
     }
 }
 
-/// IPv4 in IPv6's clothes (RFC 4291 §2.5.5.2) reaches the same machine.
+/// Unwraps an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2).
 pub(crate) fn unmap_ipv4(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V6(v6) => match v6.segments() {
@@ -209,26 +152,17 @@ impl From<SocketAddr> for HostPort {
 }
 
 impl HostPort {
-    /// As `from_str`, for callers that know what it is for.
+    /// Reads `HOST:PORT`.
+    ///
+    /// # Errors
+    ///
+    /// The reason, as a clause: the caller knows what the value is for.
     pub(super) fn read(text: &str) -> Result<HostPort, String> {
         let (host, port) = split_port(text)?;
         Ok(HostPort {
             host: Host::read(host)?,
             port: read_port(port, false)?,
         })
-    }
-}
-
-impl PortSpec {
-    /// As `from_str`, for callers that know what it is for.
-    pub(super) fn read(text: &str) -> Result<PortSpec, String> {
-        let is_port = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let (bind, port) = match split_port(text)? {
-            _ if is_port => (None, text),
-            (host, port) => (Some(Bind::read(host)?), port),
-        };
-        let port = read_port(port, true)?;
-        Ok(PortSpec { bind, port })
     }
 }
 
@@ -248,47 +182,12 @@ impl FromStr for HostPort {
     }
 }
 
-impl FromStr for Bind {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Bind, ParseError> {
-        Bind::read(text).map_err(|why| {
-            let why = match HostPort::read(text) {
-                Ok(_) => "the port is part of each tunnel, write the address alone".into(),
-                Err(_) => why,
-            };
-            wrong("address to listen on", text, why, "127.0.0.1")
-        })
-    }
-}
-
-impl FromStr for PortSpec {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<PortSpec, ParseError> {
-        let spec = match text.strip_prefix("fd:") {
-            Some(_) => Err("fd: is for tunnels and -D".into()),
-            None => PortSpec::read(text),
-        };
-        spec.map_err(|why| wrong("address to listen on", text, why, "127.0.0.1:3128"))
-    }
-}
-
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Host::Ip(IpAddr::V6(ip)) => write!(f, "[{}]", ip),
             Host::Ip(IpAddr::V4(ip)) => ip.fmt(f),
             Host::Name(name) => f.write_str(name),
-        }
-    }
-}
-
-impl fmt::Display for Bind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bind::Any => f.write_str("*"),
-            Bind::Host(host) => host.fmt(f),
         }
     }
 }
@@ -343,7 +242,7 @@ mod tests {
     fn a_zone_id_is_refused_wherever_it_stands() {
         assert!(complaint("[fe80::1%eth0]:22").contains("zone id"));
         assert!(complaint("fe80::1%eth0:22").contains("brackets"));
-        assert!("fe80::1%1".parse::<Bind>().is_err());
+        assert!("fe80::1%1".parse::<Host>().is_err());
     }
 
     #[test]
@@ -362,54 +261,6 @@ mod tests {
         assert!(complaint("a\u{1b}[m://b:1").contains(": a\\x1b[m:// has no place"));
         for url in &["http://a:1", "http://a", "https://[::1]:1/"] {
             assert!(complaint(url).contains(":// has no place in it"), "{}", url);
-        }
-    }
-
-    #[test]
-    fn an_address_of_our_own_needs_a_port_and_may_do_without_a_host() {
-        let read = |text: &str| text.parse::<PortSpec>().map(|spec| (spec.bind, spec.port));
-        assert_eq!(read("3128").unwrap(), (None, 3128));
-        assert_eq!(read(":0").unwrap(), (Some(Bind::Any), 0));
-        assert_eq!(read("[::1]:1").unwrap(), ("::1".parse().ok(), 1));
-        for text in &["", "localhost", "a:b", "1:2:3", "70000"] {
-            assert!(read(text).is_err(), "{}", text);
-        }
-        for text in &["fd:st", "fd:3"] {
-            let complaint = read(text).unwrap_err().to_string();
-            assert!(complaint.contains("fd: is for tunnels"), "{}", complaint);
-        }
-    }
-
-    #[test]
-    fn binds_overlap_where_one_includes_the_other() {
-        let overlap = |one: &str, other: &str| {
-            let (one, other): (Bind, Bind) = (one.parse().unwrap(), other.parse().unwrap());
-            assert_eq!(one.overlaps(&other), other.overlaps(&one));
-            one.overlaps(&other)
-        };
-        for other in &["*", "0.0.0.0", "::", "::1", "127.0.0.1", "a.example"] {
-            assert!(overlap("*", other), "{}", other);
-        }
-        assert!(overlap("localhost", "127.0.0.1") && overlap("0.0.0.0", "127.0.0.1"));
-        assert!(overlap("::ffff:10.0.0.1", "10.0.0.1") && overlap("::", "::1"));
-        assert!(overlap("a.example", "a.example") && !overlap("a.example", "b.example"));
-        assert!(!overlap("127.0.0.1", "127.0.0.2") && !overlap("::1", "127.0.0.1"));
-        assert!(!overlap("0.0.0.0", "::1") && !overlap("a.example", "10.0.0.1"));
-    }
-
-    #[test]
-    fn a_bind_address_is_everywhere_loopback_or_named() {
-        assert_eq!("".parse::<Bind>().unwrap(), Bind::Any);
-        assert_eq!("*".parse::<Bind>().unwrap(), Bind::Any);
-        for loopback in &["localhost", "127.0.0.9", "[::1]", "::1", "::ffff:127.0.0.1"] {
-            assert!(
-                loopback.parse::<Bind>().unwrap().is_loopback(),
-                "{}",
-                loopback
-            );
-        }
-        for other in &["*", "0.0.0.0", "::", "gateway.example"] {
-            assert!(!other.parse::<Bind>().unwrap().is_loopback(), "{}", other);
         }
     }
 }

@@ -9,6 +9,7 @@
 //! uses it.
 
 mod auth_schemes;
+mod bind;
 mod cidr;
 mod credentials;
 mod destination;
@@ -32,6 +33,7 @@ use std::time::Duration;
 use ::log::LevelFilter;
 
 pub use self::auth_schemes::{Scheme, Schemes};
+pub use self::bind::{Bind, PortSpec};
 pub use self::cidr::{Cidr, CidrList};
 pub use self::credentials::{Credentials, Login, Secret};
 pub use self::destination::{Destination, DestinationUrl};
@@ -39,7 +41,7 @@ pub use self::destination_pattern::{NoProxy, Pattern};
 pub use self::failover::FailoverOn;
 pub use self::header::Header;
 pub(crate) use self::host::unmap_ipv4;
-pub use self::host::{Bind, Host, HostPort, PortSpec};
+pub use self::host::{Host, HostPort};
 pub use self::inherited_socket::InheritedFd;
 pub use self::log::{LogFormat, LogTarget};
 pub use self::netrc::Netrc;
