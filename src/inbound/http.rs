@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::handshake::RequestReader;
 use super::policy::{self, HttpRequest, Policy};
-use super::{HandshakeStep, InboundProtocol, RequestReader};
+use super::{HandshakeStep, InboundProtocol};
 use crate::config::Credentials;
 use crate::proto::{with_bytes, ConnectHead, HeadReader, HEAD_LIMIT};
 
@@ -25,12 +26,12 @@ enum Rules {
 
 impl HttpRequestReader {
     /// Returns a reader for `-D`, of clients that must present `user`, if any.
-    pub(super) fn of_user(user: Option<Arc<Credentials>>) -> HttpRequestReader {
+    pub(super) fn for_user(user: Option<Arc<Credentials>>) -> HttpRequestReader {
         HttpRequestReader::new(Rules::Any(user))
     }
 
     /// Returns a reader for `--serve-proxy`.
-    pub(super) fn of_policy(policy: Policy) -> HttpRequestReader {
+    pub(super) fn for_policy(policy: Policy) -> HttpRequestReader {
         HttpRequestReader::new(Rules::Policy(policy))
     }
 
@@ -54,10 +55,12 @@ impl RequestReader for HttpRequestReader {
                 .map(HttpRequest::Connect),
         };
         match request {
-            Ok(HttpRequest::Connect(destination)) => InboundProtocol::Http.asked(destination),
+            Ok(HttpRequest::Connect(destination)) => {
+                InboundProtocol::Http.connect_request(destination)
+            }
             Ok(HttpRequest::Forward(forward)) => {
                 self.head.put_back(&forward.head);
-                InboundProtocol::Forward(forward.boundary).asked(forward.destination)
+                InboundProtocol::Forward(forward.boundary).connect_request(forward.destination)
             }
             Err(rejection) => HandshakeStep::Rejection(rejection.into()),
         }

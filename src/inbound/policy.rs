@@ -90,17 +90,12 @@ impl Policy {
 
 impl Inbound for Policy {
     fn handshake(&self) -> InboundHandshake {
-        InboundHandshake::reading(HttpRequestReader::of_policy(self.clone()))
+        InboundHandshake::reading(HttpRequestReader::for_policy(self.clone()))
     }
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {
         let exclude_local = self.excludes_local(&destination);
-        let tunnel = Tunnel::chosen_by_client(destination, &self.direct);
-        if exclude_local {
-            tunnel.excluding_local()
-        } else {
-            tunnel
-        }
+        Tunnel::chosen_by_client(destination, &self.direct, exclude_local)
     }
 
     fn failed(&self, request: &ConnectRequest, error: Error) -> Rejection {

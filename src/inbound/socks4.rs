@@ -1,13 +1,14 @@
 //! SOCKS4 and 4A.
 
-use super::{HandshakeStep, InboundProtocol, RequestReader};
+use super::handshake::RequestReader;
+use super::{HandshakeStep, InboundProtocol};
 use crate::proto::{Socks4Reply, Socks4Server};
 
 impl RequestReader for Socks4Server {
     fn feed(&mut self, piece: &[u8]) -> HandshakeStep {
         match self.feed(piece) {
             Ok(None) => HandshakeStep::Read,
-            Ok(Some(destination)) => InboundProtocol::Socks4.asked(destination),
+            Ok(Some(destination)) => InboundProtocol::Socks4.connect_request(destination),
             Err(denial) => HandshakeStep::rejected(denial.reply(), denial),
         }
     }

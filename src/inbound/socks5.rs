@@ -1,6 +1,7 @@
 //! SOCKS5.
 
-use super::{HandshakeStep, InboundProtocol, RequestReader};
+use super::handshake::RequestReader;
+use super::{HandshakeStep, InboundProtocol};
 use crate::error::Error;
 use crate::proto::{Refusal, Socks5Reply, Socks5Server, Socks5Step, SocksRefusal};
 
@@ -9,7 +10,9 @@ impl RequestReader for Socks5Server {
         match self.feed(piece) {
             Ok(Socks5Step::Read) => HandshakeStep::Read,
             Ok(Socks5Step::Send(answer)) => HandshakeStep::Send(answer),
-            Ok(Socks5Step::Connect(destination)) => InboundProtocol::Socks5.asked(destination),
+            Ok(Socks5Step::Connect(destination)) => {
+                InboundProtocol::Socks5.connect_request(destination)
+            }
             Err(denial) => HandshakeStep::rejected(denial.reply(), denial),
         }
     }

@@ -4,27 +4,28 @@ use crate::inbound::policy::Policy;
 use crate::inbound::DynamicConfig;
 use crate::upstream::Tunnel;
 
-/// What is done for the clients of a listener. Cheap to clone, and to send to another thread. Two
-/// are equal when the same was configured.
+/// What a listener does for its clients. Cheap to clone, and to send to another thread. Two are
+/// equal if they are configured alike.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListenerKind {
-    /// Each is carried to the tunnel's destination.
+    /// Carries each to the tunnel's destination.
     Tunnel(Tunnel),
-    /// Each names its destination, and is carried there as a guest.
+    /// `-D`: each client names its destination, in SOCKS or HTTP.
     Dynamic(DynamicConfig),
-    /// Each may ask the embedded proxy for a destination.
+    /// `--serve-proxy`: each client names its destination in a CONNECT request.
     Proxy(Policy),
 }
 
 impl ListenerKind {
+    /// Whether a client can cause a name lookup.
     pub(crate) fn resolves_names(&self) -> bool {
         match self {
-            ListenerKind::Tunnel(tunnel) => tunnel.looks_names_up(),
+            ListenerKind::Tunnel(tunnel) => tunnel.resolves_names(),
             ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => true,
         }
     }
 
-    /// What a listener is for, in an error: the destination or the option.
+    /// Returns what names the listener in an error: the destination or the option.
     pub(crate) fn purpose(&self) -> String {
         match self {
             ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),
@@ -33,15 +34,15 @@ impl ListenerKind {
         }
     }
 
-    /// What is said of a listener for it.
+    /// Returns the line that announces a listener of this kind at the address `name`.
     pub(crate) fn line(&self, name: &str) -> String {
         match self {
             ListenerKind::Tunnel(tunnel) => format!("listening on {} for {}", name, tunnel),
-            ListenerKind::Dynamic(guests) => format!(
+            ListenerKind::Dynamic(dynamic) => format!(
                 "listening on {} for {} {}",
                 name,
-                guests.protocols(),
-                guests.gateway()
+                dynamic.protocols(),
+                dynamic.selector()
             ),
             ListenerKind::Proxy(_) => format!("serving proxy on {}", name),
         }

@@ -43,19 +43,17 @@ impl Tunnel {
         }
     }
 
-    /// Makes a tunnel to a destination that a client chose, not the configuration.
-    pub fn chosen_by_client(destination: HostPort, selector: &ProxySelector) -> Tunnel {
+    /// Makes a tunnel to a destination that a client chose, not the configuration. With
+    /// `exclude_local`, no direct connection reaches this machine or its links.
+    pub fn chosen_by_client(
+        destination: HostPort,
+        selector: &ProxySelector,
+        exclude_local: bool,
+    ) -> Tunnel {
         Tunnel {
             is_chosen_by_client: true,
+            exclude_local,
             ..Tunnel::new(destination, selector)
-        }
-    }
-
-    /// Forbids direct connections to this machine and its link.
-    pub fn excluding_local(self) -> Tunnel {
-        Tunnel {
-            exclude_local: true,
-            ..self
         }
     }
 
@@ -86,7 +84,7 @@ impl Tunnel {
     }
 
     /// Returns whether one of its paths needs a name lookup.
-    pub(crate) fn looks_names_up(&self) -> bool {
+    pub(crate) fn resolves_names(&self) -> bool {
         let (destination, route) = (&self.destination().address, self.selector().route());
         let is_name = |address: &HostPort| matches!(address.host, Host::Name(_));
         let looks_up = |proxy: &ProxySpec| proxy.protocol.resolves_here();

@@ -113,7 +113,7 @@ fn listener(listener: &ListenerEntry) -> String {
     let (kind, path) = match &listener.service {
         ListenerKind::Tunnel(tunnel) => ("tunnel", tunnel.to_string()),
         ListenerKind::Dynamic(config) => {
-            let path = format!("what its clients ask for, {}", config.gateway());
+            let path = format!("what its clients ask for, {}", config.selector());
             ("dynamic", path)
         }
         ListenerKind::Proxy(_) => ("proxy", "what its clients ask for, directly".into()),
