@@ -740,11 +740,19 @@ impl Row {
     /// is waited for.
     pub fn is_quick(&self) -> bool {
         let is_at_once = matches!(self.upstream, Upstream::Does(_) | Upstream::Closed);
-        is_at_once && !self.is_about_time()
+        is_at_once && self.timeout().is_none()
     }
 
-    /// Whether it is about time: others get enough of it.
-    pub fn is_about_time(&self) -> bool {
-        self.says.contains(" within ") || self.says.contains(" moved ")
+    /// The timeout that the fault meets, by the name of its option.
+    pub fn timeout(&self) -> Option<&'static str> {
+        if self.says.contains("no connection to ") {
+            Some("connect").filter(|_| self.says.contains(" within "))
+        } else if self.says.contains(" within ") {
+            Some("handshake")
+        } else if self.says.contains(" moved ") {
+            Some("idle")
+        } else {
+            None
+        }
     }
 }

@@ -74,13 +74,12 @@ impl Stage {
         if matches!(self.row.way, Way::Directly | Way::Round) {
             program = program.arg("--direct-fallback");
         }
-        let limit = if self.row.is_about_time() {
-            "0.4"
-        } else {
-            "30"
-        };
-        for option in &["connect", "handshake", "idle", "linger"] {
-            program = program.arg(format!("--{}-timeout", option)).arg(limit);
+        let met = self.row.timeout();
+        for timeout in &["connect", "handshake", "idle", "linger"] {
+            // The others are too long to be met on a busy machine.
+            let is_short = Some(*timeout) == met || *timeout == "linger" && met.is_some();
+            program = program.arg(format!("--{}-timeout", timeout));
+            program = program.arg(if is_short { "0.4" } else { "30" });
         }
         match self.row.upstream {
             Upstream::Named(_) | Upstream::Unnamed => {
