@@ -1,18 +1,19 @@
-//! Bodies, of which nobody here wants to know more than where they end: a challenge's, behind which
-//! the next reply begins, and those of a request and its reply on their way through.
+//! Finds the end of a body in the bytes that arrive: of a challenge, which the next reply follows, and
+//! of a forwarded request and its reply.
 
 use super::framing::Framing;
 
-/// Digits that the size of a chunk can have: as many as 64 bits fill.
-const SIZE_DIGITS: u8 = 16;
+/// Maximum number of hexadecimal digits in the size of a chunk, which has 64 bits.
+const MAX_SIZE_DIGITS: u8 = 16;
 
-/// Bytes of a body that are skipped for the sake of its connection; a new one is cheaper than more.
-const LIMIT: u64 = 64 * 1024;
+/// Maximum number of bytes of a body that are skipped to keep its connection: a new connection is
+/// cheaper than more.
+const SKIP_LIMIT: u64 = 64 * 1024;
 
-/// A body on its way past us.
+/// The position in a body that is forwarded or skipped.
 ///
 /// ```text
-///   Size ──▶ Extension ──▶ Data ──▶ Edge ──▶ Size …
+///   Size ──▶ Extension ──▶ Data ──▶ DataEnd ──▶ Size …
 ///                └──0──▶ Trailer ──blank line──▶ the end
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,22 +24,22 @@ pub(in crate::proto) struct Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Length(u64),
-    /// The size of a chunk so far, and the number of its digits.
+    /// A chunk's size so far, and the number of its digits.
     Size(u64, u8),
-    /// The rest of the line behind the size, and whether its last byte so far is CR.
+    /// The rest of the line after the size, and whether its last byte so far is CR.
     Extension(u64, bool),
-    /// So many bytes of a chunk.
+    /// The bytes of a chunk that are left.
     Data(u64),
-    /// The line end behind them, and whether its first byte came.
-    Edge(bool),
-    /// A line of it: whether that is blank so far, and whether its last byte so far is CR.
+    /// The line end after a chunk's data, and whether its CR has come.
+    DataEnd(bool),
+    /// A line of the trailer: whether it is blank so far, and whether its last byte so far is CR.
     Trailer(bool, bool),
     End,
 }
 
-/// The end of it won't come, or too late.
+/// The end of a body can't be found: its chunks violate RFC 9112 §7.1, or it is too long to skip.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::proto) struct Endless;
+pub(in crate::proto) struct BodyError;
 
 impl Body {
     pub(in crate::proto) fn new(framing: Framing) -> Body {
@@ -51,8 +52,8 @@ impl Body {
         }
     }
 
-    /// How many bytes of this piece are of it: all of them, if it doesn't end there.
-    pub(in crate::proto) fn take(&mut self, piece: &[u8]) -> Result<usize, Endless> {
+    /// Returns how many bytes of the piece belong to the body: all, unless it ends there.
+    pub(in crate::proto) fn take(&mut self, piece: &[u8]) -> Result<usize, BodyError> {
         let mut left = piece;
         while !left.is_empty() && !self.has_ended() {
             left = self.step(left)?;
@@ -64,7 +65,7 @@ impl Body {
         self.state == State::End
     }
 
-    /// Bytes that are certain to come yet.
+    /// Returns a number of bytes that are certain to follow.
     fn ahead(&self) -> u64 {
         match self.state {
             State::Length(left) | State::Data(left) => left,
@@ -72,8 +73,8 @@ impl Body {
         }
     }
 
-    /// One byte further, or as far as it makes no difference.
-    fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Endless> {
+    /// Advances by one byte, or by many of the same meaning; returns the rest.
+    fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], BodyError> {
         let (byte, rest) = (bytes[0], &bytes[1..]);
         let (next, rest) = match self.state {
             State::Length(left) | State::Data(left) => {
@@ -81,13 +82,13 @@ impl Body {
                 let next = match (&self.state, left - count) {
                     (State::Length(_), 0) => State::End,
                     (State::Length(_), left) => State::Length(left),
-                    (_, 0) => State::Edge(false),
+                    (_, 0) => State::DataEnd(false),
                     (_, left) => State::Data(left),
                 };
                 (next, &bytes[count as usize..])
             }
             State::Size(size, digits) => match (byte as char).to_digit(16) {
-                Some(_) if digits == SIZE_DIGITS => return Err(Endless),
+                Some(_) if digits == MAX_SIZE_DIGITS => return Err(BodyError),
                 Some(digit) => {
                     let size = size << 4 | u64::from(digit);
                     (State::Size(size, digits + 1), rest)
@@ -95,20 +96,20 @@ impl Body {
                 None if digits > 0 && b";\r".contains(&byte) => {
                     (State::Extension(size, false), bytes)
                 }
-                None => return Err(Endless),
+                None => return Err(BodyError),
             },
             State::Extension(0, true) if byte == b'\n' => (State::Trailer(true, false), rest),
             State::Extension(size, true) if byte == b'\n' => (State::Data(size), rest),
-            State::Edge(false) if byte == b'\r' => (State::Edge(true), rest),
-            State::Edge(true) if byte == b'\n' => (State::Size(0, 0), rest),
+            State::DataEnd(false) if byte == b'\r' => (State::DataEnd(true), rest),
+            State::DataEnd(true) if byte == b'\n' => (State::Size(0, 0), rest),
             State::Trailer(true, true) if byte == b'\n' => (State::End, rest),
             State::Trailer(false, true) if byte == b'\n' => (State::Trailer(true, false), rest),
-            // Who takes one of the two for a line's end finds the body's end elsewhere.
-            State::Extension(_, true) | State::Trailer(_, true) | State::Edge(_) => {
-                return Err(Endless)
+            // A recipient that takes a lone CR or LF for a line's end finds the body's end elsewhere.
+            State::Extension(_, true) | State::Trailer(_, true) | State::DataEnd(_) => {
+                return Err(BodyError)
             }
-            // Some end a line at such a byte, too, or the whole text (NUL).
-            State::Extension(..) | State::Trailer(..) if is_control(byte) => return Err(Endless),
+            // Some recipients end a line at a control character, or the text at NUL.
+            State::Extension(..) | State::Trailer(..) if is_control(byte) => return Err(BodyError),
             State::Extension(size, false) => (State::Extension(size, byte == b'\r'), rest),
             State::Trailer(is_blank, false) => {
                 let is_cr = byte == b'\r';
@@ -121,12 +122,12 @@ impl Body {
     }
 }
 
-/// Whether neither an extension nor a trailer has such a byte, apart from the CR before LF.
+/// Returns whether a byte is invalid in an extension and a trailer, apart from the CR before LF.
 fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && !matches!(byte, b'\r' | b'\t')
 }
 
-/// A body that is passed over, as long as that is worth it.
+/// Skips a body of at most [`SKIP_LIMIT`] bytes.
 #[derive(Debug)]
 pub(in crate::proto) struct Skip {
     body: Body,
@@ -141,15 +142,15 @@ impl Skip {
         }
     }
 
-    /// Passes over what came of it; returns what came behind its end, once there is one.
+    /// Skips the body's bytes in the piece; returns those after the body, once it has ended.
     pub(in crate::proto) fn skip<'a>(
         &mut self,
         piece: &'a [u8],
-    ) -> Result<Option<&'a [u8]>, Endless> {
+    ) -> Result<Option<&'a [u8]>, BodyError> {
         let count = self.body.take(piece)?;
         self.skipped += count as u64;
-        if self.skipped > LIMIT || self.body.ahead() > LIMIT {
-            return Err(Endless);
+        if self.skipped > SKIP_LIMIT || self.body.ahead() > SKIP_LIMIT {
+            return Err(BodyError);
         }
         Ok(if self.body.has_ended() {
             Some(&piece[count..])
@@ -163,8 +164,8 @@ impl Skip {
 mod tests {
     use super::*;
 
-    /// What is behind the body, however it is cut; `Err` when it has no end.
-    fn behind(framing: Framing, bytes: &[u8]) -> Result<Option<Vec<u8>>, Endless> {
+    /// Returns the bytes after the body, however the pieces are cut.
+    fn behind(framing: Framing, bytes: &[u8]) -> Result<Option<Vec<u8>>, BodyError> {
         let mut body = Skip::new(framing);
         let whole = body.skip(bytes).map(|rest| rest.map(<[u8]>::to_vec));
         let mut body = Skip::new(framing);
@@ -201,21 +202,20 @@ mod tests {
         );
         assert_eq!(chunked(b"3\r\nabc\r\n0\r\n\r"), Ok(None));
         assert_eq!(chunked(b"0\r\nT: u\r\n"), Ok(None));
-        assert_eq!(chunked(b"x\r\n"), Err(Endless));
-        assert_eq!(chunked(b"\r\n"), Err(Endless));
-        assert_eq!(chunked(b"fffffffffffffffff"), Err(Endless));
-        assert_eq!(chunked(b"00000000000000001"), Err(Endless));
+        assert_eq!(chunked(b"x\r\n"), Err(BodyError));
+        assert_eq!(chunked(b"\r\n"), Err(BodyError));
+        assert_eq!(chunked(b"fffffffffffffffff"), Err(BodyError));
+        assert_eq!(chunked(b"00000000000000001"), Err(BodyError));
         assert_eq!(chunked(b"0000000000000001\r\na\r\n"), Ok(None));
-        assert_eq!(chunked(b"3g\r\nabc\r\n"), Err(Endless));
-        assert_eq!(chunked(b"3\r\nabcd\n0\r\n\r\n"), Err(Endless));
-        assert_eq!(chunked(b"3\r\nabcXX0\r\n\r\n"), Err(Endless));
+        assert_eq!(chunked(b"3g\r\nabc\r\n"), Err(BodyError));
+        assert_eq!(chunked(b"3\r\nabcd\n0\r\n\r\n"), Err(BodyError));
+        assert_eq!(chunked(b"3\r\nabcXX0\r\n\r\n"), Err(BodyError));
         assert_eq!(chunked(b"0\r\nT: u\r\n\r\nx"), rest(b"x"));
     }
 
-    /// A line of chunks ends in CRLF alone (RFC 9112 §7.1): servers that end it elsewhere, and such that
-    /// don't, found two requests in one.
+    /// A line ends in CRLF only (RFC 9112 §7.1): servers that differ in this find two requests in one.
     #[test]
-    fn half_a_line_end_is_none() {
+    fn a_lone_cr_or_lf_ends_no_line() {
         for bytes in &[
             &b"3\nabc\r\n0\r\n\r\n"[..],
             b"3;\nabc\r\n0\r\n\r\n",
@@ -228,11 +228,16 @@ mod tests {
             b"0\r\nT: u\rv\r\n\r\n",
         ] {
             let text = String::from_utf8_lossy(bytes);
-            assert_eq!(behind(Framing::Chunked, bytes), Err(Endless), "{:?}", text);
+            assert_eq!(
+                behind(Framing::Chunked, bytes),
+                Err(BodyError),
+                "{:?}",
+                text
+            );
         }
     }
 
-    /// What servers make of them differs: the next chunk begins elsewhere for some.
+    /// Servers differ in what else they accept: for some the next chunk begins elsewhere.
     #[test]
     fn a_size_is_followed_by_an_extension_or_the_end_of_its_line() {
         let chunked = |line: &str| {
@@ -259,19 +264,25 @@ mod tests {
             "5;\u{b}",
             ";a",
         ] {
-            assert_eq!(chunked(line), Err(Endless), "{:?}", line);
+            assert_eq!(chunked(line), Err(BodyError), "{:?}", line);
         }
         let trailer = b"0\r\nA: \0b\r\n\r\n";
-        assert_eq!(behind(Framing::Chunked, trailer), Err(Endless));
+        assert_eq!(behind(Framing::Chunked, trailer), Err(BodyError));
     }
 
     #[test]
-    fn a_long_body_is_not_worth_it() {
-        let long = vec![b'x'; LIMIT as usize + 1];
-        assert_eq!(behind(Framing::Length(LIMIT), &long), Ok(Some(vec![b'x'])));
-        assert_eq!(behind(Framing::Length(LIMIT + 1), &long), Err(Endless));
-        assert_eq!(behind(Framing::Chunked, b"10001\r\n"), Err(Endless));
-        let lines = b"1\r\nx\r\n".repeat(LIMIT as usize / 6 + 1);
-        assert_eq!(behind(Framing::Chunked, &lines), Err(Endless));
+    fn a_long_body_is_not_skipped() {
+        let long = vec![b'x'; SKIP_LIMIT as usize + 1];
+        assert_eq!(
+            behind(Framing::Length(SKIP_LIMIT), &long),
+            Ok(Some(vec![b'x']))
+        );
+        assert_eq!(
+            behind(Framing::Length(SKIP_LIMIT + 1), &long),
+            Err(BodyError)
+        );
+        assert_eq!(behind(Framing::Chunked, b"10001\r\n"), Err(BodyError));
+        let lines = b"1\r\nx\r\n".repeat(SKIP_LIMIT as usize / 6 + 1);
+        assert_eq!(behind(Framing::Chunked, &lines), Err(BodyError));
     }
 }

@@ -4,24 +4,25 @@ use std::fmt;
 
 use crate::text::escape::Escaped;
 
-/// Where a body ends (RFC 9112 §6.3), on a connection that stays open behind it.
+/// Where a body ends (RFC 9112 §6.3), if not with its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// After so many bytes.
+    /// After this number of bytes.
     Length(u64),
-    /// After the last chunk and its trailer.
+    /// After the last chunk and its trailer (RFC 9112 §7.1).
     Chunked,
 }
 
 impl Framing {
-    /// Reads the framing that the fields of a message state; `None` when they state none.
+    /// Returns the framing that the fields of a message state; `None` if they state none. `values`
+    /// returns the values of a field, `is_modern` is false for HTTP/1.0.
     ///
-    /// Only `chunked` is a transfer coding here: no other was negotiated (`TE` isn't sent on), and
-    /// programs disagree on what `identity, chunked` means.
+    /// The only transfer coding is `chunked`: no other was negotiated (`TE` isn't forwarded), and
+    /// implementations disagree on what `identity, chunked` means.
     ///
     /// # Errors
     ///
-    /// When two readers could find two ends (RFC 9112 §6.1, §6.3, §11.2).
+    /// [`FramingError`] if two recipients could find two ends (RFC 9112 §6.1, §6.3, §11.2).
     pub(in crate::proto) fn stated<'a, I>(
         is_modern: bool,
         values: impl Fn(&'static str) -> I,
@@ -45,8 +46,8 @@ impl Framing {
         }
     }
 
-    /// Reads the framing of a reply behind which another one can follow; `None` when the connection
-    /// ends with the body, or when its end is in doubt.
+    /// Returns the framing of a response that another one can follow (RFC 9112 §9.3); `None` if the
+    /// connection ends with the body, or if the end is ambiguous.
     pub(in crate::proto) fn of_kept<'a, I>(
         is_modern: bool,
         values: impl Fn(&'static str) -> I,
@@ -55,7 +56,7 @@ impl Framing {
         I: Iterator<Item = &'a [u8]>,
     {
         let names = |name| words(values(name));
-        // The second is in no RFC, and in the proxies of twenty years.
+        // Proxies send the second, which no RFC defines.
         let options = [names("connection"), names("proxy-connection")].concat();
         let has = |option: &str| options.iter().any(|one| one == option);
         if has("close") || !is_modern && !has("keep-alive") {
@@ -65,16 +66,17 @@ impl Framing {
     }
 }
 
-/// Why the fields of a message don't state one end of its body.
+/// Why the fields of a message don't state exactly one end of its body. Displays with the message as
+/// its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FramingError {
-    /// `Content-Length` isn't one number.
+    /// `Content-Length` isn't one decimal number of at most 64 bits.
     Length(String),
-    /// `Content-Length` beside `Transfer-Encoding`.
+    /// Both `Content-Length` and `Transfer-Encoding` are present.
     Two,
     /// `Transfer-Encoding` isn't exactly `chunked`.
     Coding(String),
-    /// A transfer coding in HTTP/1.0 (RFC 9112 §6.1).
+    /// `Transfer-Encoding` is present in HTTP/1.0 (RFC 9112 §6.1).
     CodedTooEarly,
 }
 
@@ -99,7 +101,7 @@ impl fmt::Display for FramingError {
     }
 }
 
-/// The words of all values of a field that is a list of them (RFC 9110 §5.6.1), in lower case.
+/// Returns the items of a list field (RFC 9110 §5.6.1) from all its values, in lower case.
 pub(in crate::proto) fn words<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let is_space = |c: char| matches!(c, ' ' | '\t');
     let mut words = Vec::new();

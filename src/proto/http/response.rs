@@ -160,19 +160,19 @@ mod tests {
         }
     }
 
-    /// Such a proxy was said to have closed the connection.
+    /// Regression: the error was that the proxy closed the connection.
     #[test]
-    fn http2_is_known_without_waiting_for_more() {
+    fn http2_is_recognized_without_waiting_for_more() {
         let settings: &[u8] = &[0, 0, 18, 4, 0, 0, 0, 0, 0];
         let goodbye: &[u8] = &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0];
         for frame in &[settings, goodbye] {
             let mut reader = HeadReader::new(HEAD_LIMIT);
-            let told = reader.extend(frame, Response::decode);
-            assert_eq!(told, Err(Malformed::Http2));
+            let error = reader.extend(frame, Response::decode);
+            assert_eq!(error, Err(Malformed::Http2));
         }
         let mut reader = HeadReader::new(HEAD_LIMIT);
-        let told = reader.extend(b"\0\0\x12\x01\0\0\0\0\x01\n", Response::decode);
-        assert!(matches!(told, Err(Malformed::Syntax(_))), "{:?}", told);
+        let error = reader.extend(b"\0\0\x12\x01\0\0\0\0\x01\n", Response::decode);
+        assert!(matches!(error, Err(Malformed::Syntax(_))), "{:?}", error);
     }
 
     #[test]
@@ -223,9 +223,9 @@ mod tests {
         }
     }
 
-    /// It has no line that would end.
+    /// It has no end of a line.
     #[test]
-    fn an_alert_is_known_for_tls_without_waiting_for_more() {
+    fn a_tls_alert_is_recognized_without_waiting_for_more() {
         let mut head = HeadReader::new(HEAD_LIMIT);
         let answer = head.extend(&[21, 3, 3, 0, 2, 2, 40], Response::decode);
         assert_eq!(answer, Err(Malformed::Tls));

@@ -1,41 +1,43 @@
-//! Why a request isn't sent on, as its client and the log are told.
+//! Why a request or its reply can't be forwarded, as the client and the log show it.
 
 use std::error;
 use std::fmt;
+use std::io;
 
-use crate::proto::FramingError;
-use crate::text::escape::{shown, Escaped};
+use super::super::body::BodyError;
+use crate::proto::{FramingError, Malformed};
+use crate::text::escape::{excerpt, shown, Escaped};
 
-/// Why a request isn't sent on.
+/// Why a request can't be forwarded. Displays with the request as its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForwardError {
-    /// Its target is a path, as for the server itself.
+    /// The target is in origin form or asterisk form, as for the server itself (RFC 9112 §3.2).
     Origin(String),
-    /// It is no URL at all.
+    /// The target isn't a URL.
     NoUrl(String),
-    /// It is for a server that is spoken to in TLS.
+    /// The URL is `https://`.
     Tls,
-    /// It has another scheme.
+    /// The URL has this other scheme.
     Scheme(String),
-    /// It holds a user, who is hidden from nobody there (RFC 9110 §4.2.4).
+    /// The URL has a userinfo part, which must not be sent (RFC 9110 §4.2.4).
     User,
-    /// It holds a fragment, which is the client's own business.
+    /// The URL has a fragment, which must not be sent (RFC 9110 §4.2.5, §7.1).
     Fragment,
-    /// Its host or its port is none: why.
+    /// The host or the port is invalid, for this reason.
     Destination(String),
-    /// Two readers could find its end in two places.
+    /// Two recipients could find the end of the request in two places.
     Framing(FramingError),
-    /// A field that some servers take for one that states where the request ends.
+    /// Some servers take this field for one that states the length of the body.
     Imitation(String),
-    /// It may not be sent on, by its own `Max-Forwards`.
+    /// `Max-Forwards` is 0 (RFC 9110 §7.6.2).
     LastHop,
-    /// A `Max-Forwards` that is no number.
+    /// `Max-Forwards` isn't a decimal number of at most 64 bits.
     Hops(String),
 }
 
 impl fmt::Display for ForwardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Behind a question mark there may be a secret, too.
+        // A query may hold a secret.
         let path = |target: &str| shown(target.split('?').next().unwrap_or_default());
         match self {
             ForwardError::Origin(target) => write!(
@@ -81,5 +83,57 @@ impl error::Error for ForwardError {}
 impl From<FramingError> for ForwardError {
     fn from(fault: FramingError) -> ForwardError {
         ForwardError::Framing(fault)
+    }
+}
+
+/// Why a server's reply can't be forwarded. It converts into an [`io::Error`] of the kind
+/// `InvalidData`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplyError {
+    /// The head is invalid.
+    Head(Malformed),
+    /// Two recipients could find the end of the reply in two places.
+    Framing(FramingError),
+    /// A chunk of the body is invalid (RFC 9112 §7.1).
+    Chunk,
+    /// The connection ended before the head was complete.
+    Missing,
+}
+
+impl fmt::Display for ReplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot forward the server's reply: ")?;
+        match self {
+            ReplyError::Head(fault) => f.write_str(&excerpt(&fault.to_string())),
+            ReplyError::Framing(fault) => f.write_str(&excerpt(&fault.to_string())),
+            ReplyError::Chunk => f.write_str("it has a chunk that can't be read"),
+            ReplyError::Missing => f.write_str("the connection ended before its head was complete"),
+        }
+    }
+}
+
+impl error::Error for ReplyError {}
+
+impl From<Malformed> for ReplyError {
+    fn from(fault: Malformed) -> ReplyError {
+        ReplyError::Head(fault)
+    }
+}
+
+impl From<FramingError> for ReplyError {
+    fn from(fault: FramingError) -> ReplyError {
+        ReplyError::Framing(fault)
+    }
+}
+
+impl From<BodyError> for ReplyError {
+    fn from(_: BodyError) -> ReplyError {
+        ReplyError::Chunk
+    }
+}
+
+impl From<ReplyError> for io::Error {
+    fn from(fault: ReplyError) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, fault)
     }
 }

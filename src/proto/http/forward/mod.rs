@@ -1,12 +1,12 @@
-//! A request for an `http://` URL that a client has a proxy send: rewritten for the destination that
-//! the URL names; and the reply to it.
+//! Forwarding of a request for an `http://` URL (RFC 9110 §7.6): the request is rewritten for the
+//! server that the URL names, and the reply for the client.
 //!
-//! One connection carries one request. A [`RequestBoundary`] lets nothing through behind the request, and a
-//! [`Reply`] nothing behind the reply: the server's next bytes would pass for the answer of another.
+//! One connection carries one request. A [`RequestBoundary`] lets no bytes after the request through,
+//! and a [`Reply`] none after the reply: they would pass for a request or a reply of another client.
 //!
-//! `UpstreamPath` isn't added, although RFC 9110 §7.6.3 asks proxies for it: nginx compresses no reply to a
-//! request that has one (`gzip_proxied`). No loop is missed without it, since what is forwarded is
-//! no request to a proxy.
+//! `Via` isn't added, although RFC 9110 §7.6.3 requires it of proxies: nginx doesn't compress replies to
+//! requests that have it (`gzip_proxied`). It isn't needed against loops, because the forwarded request
+//! is in origin form, which proxies don't accept.
 
 mod error;
 mod field;
@@ -16,8 +16,8 @@ mod url;
 
 use std::fmt;
 
-pub use self::error::ForwardError;
-pub use self::reply::{Reply, ReplyError};
+pub use self::error::{ForwardError, ReplyError};
+pub use self::reply::Reply;
 pub use self::request_boundary::{BrokenChunk, RequestBoundary};
 
 use self::field::{end_to_end, split, values, Field};
@@ -25,9 +25,8 @@ use self::url::Url;
 use super::framing::Framing;
 use crate::config::HostPort;
 
-/// Fields of a request that are for the next hop alone (RFC 9110 §7.6.1, and what it says of older
-/// ones), whether `Connection` names them or not. `Transfer-Encoding` isn't among them, since the
-/// body stays as it is; `Host` is written anew.
+/// Hop-by-hop fields of a request, even if `Connection` doesn't name them (RFC 9110 §7.6.1).
+/// `Transfer-Encoding` isn't among them, because the body is forwarded unchanged; `Host` is rewritten.
 const HOP_BY_HOP: [&str; 7] = [
     "connection",
     "host",
@@ -38,31 +37,30 @@ const HOP_BY_HOP: [&str; 7] = [
     "upgrade",
 ];
 
-/// Methods whose `Max-Forwards` says by how many a request may be sent on; with others it says nothing
-/// (RFC 9110 §7.6.2).
-const COUNTED: [&str; 2] = ["OPTIONS", "TRACE"];
+/// Methods for which `Max-Forwards` limits the number of hops (RFC 9110 §7.6.2).
+const WITH_MAX_FORWARDS: [&str; 2] = ["OPTIONS", "TRACE"];
 
-/// A request to be sent on.
+/// A request as it is forwarded.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Forward {
-    /// Whom its URL names.
+    /// The server that the URL names.
     pub destination: HostPort,
-    /// What the destination gets instead of the head that came.
+    /// The rewritten head.
     pub head: Vec<u8>,
-    /// Lets that head and its body through.
+    /// Finds the end of that head and its body.
     pub boundary: RequestBoundary,
 }
 
 impl Forward {
-    /// Rewrites a whole head, which [`ConnectHead`](crate::proto::ConnectHead) has decoded, for the server that its
-    /// URL names (RFC 9112 §3.2.2, RFC 9110 §7.6).
+    /// Rewrites a whole head for the server that its URL names (RFC 9112 §3.2.2, RFC 9110 §7.6).
+    /// [`ConnectHead`](crate::proto::ConnectHead) must have decoded it.
     ///
-    /// Method, version and all fields that aren't for the next hop stay, in their order and byte for
-    /// byte; lines end in CRLF.
+    /// Method, version and end-to-end fields stay, in their order and byte for byte; lines end in CRLF.
     ///
     /// # Errors
     ///
-    /// When it asks for something else, or when two readers could find its end in two places.
+    /// [`ForwardError`] if the target isn't an `http://` URL, if `Max-Forwards` forbids it, or if two
+    /// recipients could find the end of the request in two places.
     pub fn rewrite(head: &[u8]) -> Result<Forward, ForwardError> {
         let (first, fields) = split(head);
         let first = String::from_utf8_lossy(first);
@@ -79,14 +77,14 @@ impl Forward {
         }
         let is_modern = version == "1.1";
         let framing = Framing::stated(is_modern, |name| values(&fields, name))?;
-        // A request that states nothing has no body (RFC 9112 §6.3).
+        // Without a framing a request has no body (RFC 9112 §6.3).
         let framing = framing.unwrap_or(Framing::Length(0));
 
         let mut head = format!("{} {} HTTP/{}\r\n", method, url.path, version).into_bytes();
         head.extend(format!("Host: {}\r\n", url.host).bytes());
         for field in end_to_end(&fields, &HOP_BY_HOP) {
-            if COUNTED.contains(&method) && field.is("max-forwards") {
-                head.extend(format!("Max-Forwards: {}", hops_behind(field)?).bytes());
+            if WITH_MAX_FORWARDS.contains(&method) && field.is("max-forwards") {
+                head.extend(format!("Max-Forwards: {}", decremented(field)?).bytes());
             } else {
                 head.extend_from_slice(field.line);
             }
@@ -102,7 +100,7 @@ impl Forward {
 }
 
 impl fmt::Debug for Forward {
-    /// To where, and how much: there may be credentials in the head.
+    /// Shows the size of the head only: it may hold credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Forward")
             .field("destination", &self.destination)
@@ -111,8 +109,8 @@ impl fmt::Debug for Forward {
     }
 }
 
-/// By how many hops a request with this `Max-Forwards` may still be forwarded by the next one.
-fn hops_behind(field: &Field) -> Result<u64, ForwardError> {
+/// Returns the `Max-Forwards` of the forwarded request: one less.
+fn decremented(field: &Field) -> Result<u64, ForwardError> {
     let value = String::from_utf8_lossy(field.value);
     let value = value.trim_matches(|c| matches!(c, ' ' | '\t'));
     let hops = Some(value).filter(|value| value.bytes().all(|b| b.is_ascii_digit()));
@@ -128,7 +126,7 @@ mod tests {
     use super::*;
     use crate::proto::{with_bytes, ConnectHead, Decoded, FramingError, HEAD_LIMIT};
 
-    /// What becomes of a request for this target with these fields, which end in CRLF each.
+    /// Rewrites a request for this target with these fields, each of which ends in CRLF.
     fn rewritten(method: &str, target: &str, fields: &str) -> Result<Forward, ForwardError> {
         let head = format!("{} {} HTTP/1.1\r\n{}\r\n", method, target, fields);
         Forward::rewrite(head.as_bytes())
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_destination_is_asked_as_a_server_is() {
+    fn the_request_is_in_origin_form() {
         let forward = rewritten(
             "GET",
             "http://Example.org/a%20b?c=d",
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_the_next_hop_stays_here() {
+    fn hop_by_hop_fields_are_removed() {
         let forward = rewritten(
             "POST",
             "http://a/",
@@ -182,9 +180,9 @@ mod tests {
         );
     }
 
-    /// A request that comes back to us, or goes round, ends so.
+    /// Ends a request that goes round in a loop.
     #[test]
-    fn hops_are_counted_where_they_are() {
+    fn max_forwards_is_decremented_for_options_and_trace() {
         let counted = |method: &str, value: &str| -> Result<bool, ForwardError> {
             let fields = format!("MAX-Forwards:{}\r\n", value);
             let forward = rewritten(method, "http://a/", &fields)?;
@@ -204,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_two_readers_would_end_elsewhere() {
+    fn an_ambiguous_end_is_refused() {
         let coded = "Transfer-Encoding: chunked\r\n";
         for (fields, words) in &[
             ("Content-Length: 5\r\nContent-Length: 6\r\n", "'5, 6'"),
@@ -243,13 +241,13 @@ mod tests {
             ("Transfer-Encoding: \u{a0}chunked\r\n", "chunked'"),
             ("Transfer-Encoding:\r\n", "''"),
         ] {
-            let told = rewritten("POST", "http://a/", fields).unwrap_err();
-            let told = told.to_string();
-            assert!(told.contains(words), "{}: {}", fields, told);
+            let error = rewritten("POST", "http://a/", fields).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains(words), "{}: {}", fields, error);
         }
         let old = format!("POST http://a/ HTTP/1.0\r\n{}\r\n", coded);
-        let told = Forward::rewrite(old.as_bytes()).unwrap_err();
-        assert_eq!(told, FramingError::CodedTooEarly.into());
+        let error = Forward::rewrite(old.as_bytes()).unwrap_err();
+        assert_eq!(error, FramingError::CodedTooEarly.into());
         for fields in &[
             coded,
             "Transfer-Encoding:\tChunked \r\n",
@@ -260,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Names of fields, some of which are for the next hop.
+    /// Names of fields, some of which are hop-by-hop.
     fn names() -> impl Strategy<Value = &'static str> {
         prop::sample::select(vec![
             "Accept",
@@ -276,10 +274,9 @@ mod tests {
     }
 
     proptest! {
-        /// Those that `Connection` names, and those that are always for the next hop, are the only
-        /// ones that are lost; how the head comes makes no difference.
+        /// Only the fields that `Connection` names and the hop-by-hop ones are removed.
         #[test]
-        fn no_field_is_lost_but_those_for_the_next_hop(
+        fn every_end_to_end_field_is_forwarded(
             fields in prop::collection::vec((names(), "[ -~\u{e9}]{0,9}"), 0..9),
             named in prop::collection::vec(names(), 0..3),
             is_crlf in any::<bool>(),

@@ -1,23 +1,20 @@
-//! The reply to a request that was forwarded, on its way back to the client.
+//! The reply to a forwarded request, as the client gets it.
 
-use std::error;
-use std::fmt;
-use std::io;
 use std::mem;
 
-use super::super::body::{Body, Endless};
+use super::super::body::Body;
 use super::super::response::INTERIM_LIMIT;
 use super::field::{end_to_end, split, values};
-use crate::proto::{encode_response, with_bytes, Framing, FramingError, HeadReader, Malformed};
+use super::ReplyError;
+use crate::proto::{encode_response, with_bytes, Framing, HeadReader, Malformed};
 use crate::proto::{Response, StatusClass};
-use crate::text::escape::excerpt;
 
-/// Bytes that the head of a server's reply can have: cookies and policies make it longer than that
-/// of a proxy's. As squid has it.
+/// Maximum size of the head of a server's reply, in bytes, as in squid: cookies and policies make it
+/// longer than a proxy's.
 const HEAD_LIMIT: usize = 64 * 1024;
 
-/// Fields of a reply that are for the next hop alone (RFC 9110 §7.6.1, §11.7). To the client, what a
-/// server says of proxy authentication would be a question of ptunnel's.
+/// Hop-by-hop fields of a reply (RFC 9110 §7.6.1, §11.7). The client would take a server's proxy
+/// authentication for a challenge by ptunnel.
 const HOP_BY_HOP: [&str; 7] = [
     "connection",
     "keep-alive",
@@ -28,17 +25,17 @@ const HOP_BY_HOP: [&str; 7] = [
     "upgrade",
 ];
 
-/// Lets one reply through, and nothing behind it.
+/// Lets one reply through, and no bytes after it.
 ///
-/// The head is rewritten for the client: fields for the next hop are taken out, and
-/// `Connection: close` is added, so that the client sends its next request on a new connection.
-/// Interim replies (1xx) are forwarded, except to a client that speaks HTTP/1.0. A reply that can't
-/// be read is replaced by a 502 as long as no byte of it has been forwarded.
+/// The head is rewritten for the client: hop-by-hop fields are removed, and `Connection: close` is
+/// added, so that the client sends its next request on a new connection. Interim replies (1xx) are
+/// forwarded, except to a client that speaks HTTP/1.0 (RFC 9110 §15.2). An invalid reply is replaced by
+/// a 502 unless its head has been forwarded.
 ///
 /// ```text
-///   Head ──▶ Framed ──────────▶ Ended, behind the last byte of the body
-///    │ └───▶ Unframed ────────▶ Ended, when the connection has
-///    └──────────────▶ Ended, where there is no body (HEAD, 204, 304)
+///   Head ──▶ Framed ──────────▶ Ended, after the last byte of the body
+///    │ └───▶ Unframed ────────▶ Ended, with the connection
+///    └──────────────▶ Ended, without a body (HEAD, 204, 304: RFC 9112 §6.3)
 /// ```
 #[derive(Debug)]
 pub struct Reply {
@@ -46,10 +43,10 @@ pub struct Reply {
     is_head: bool,
     /// The client speaks HTTP/1.1.
     is_modern: bool,
-    /// Interim replies that were left out.
+    /// Number of interim replies that weren't forwarded.
     interim: u8,
     state: State,
-    /// What the client gets next, of which the first `read` bytes have been taken.
+    /// The bytes that the client gets next; the first `read` of them have been taken.
     front: Vec<u8>,
     read: usize,
 }
@@ -75,15 +72,15 @@ impl Reply {
         }
     }
 
-    /// Adds what the server sent; nothing means that it has ended.
+    /// Adds bytes from the server; an empty piece means the end of its connection.
     ///
-    /// Returns how many bytes of `piece`, from its first, are for the client as they are. If that is
-    /// 0, [`take`](Reply::take) has what is for the client instead.
+    /// Returns how many bytes of `piece`, from its first, are forwarded unchanged. If that is 0,
+    /// [`take`](Reply::take) returns what to forward instead.
     pub fn feed(&mut self, piece: &[u8]) -> usize {
         match self.advance(piece) {
             Ok(count) => count,
             Err(fault) => {
-                // Behind the head it is too late to tell the client.
+                // After the head it is too late for a 502.
                 if fault != ReplyError::Chunk {
                     let text = fault.to_string();
                     let denial = encode_response(502, "Bad Gateway", "", &text);
@@ -98,7 +95,7 @@ impl Reply {
     fn advance(&mut self, piece: &[u8]) -> Result<usize, ReplyError> {
         match mem::replace(&mut self.state, State::Ended) {
             State::Head(_) if piece.is_empty() => Err(ReplyError::Missing),
-            // The framing shows the client whether something is missing.
+            // The client knows from the framing whether bytes are missing.
             State::Framed(_) | State::Unframed if piece.is_empty() => Ok(0),
             State::Head(reader) => self.feed_head(reader, piece).map(|()| 0),
             State::Framed(body) => self.feed_body(body, piece),
@@ -113,12 +110,12 @@ impl Reply {
         }
     }
 
-    /// Takes what is for the client without another byte of the server: 0 is the end. `None` when
-    /// that has to be waited for.
+    /// Moves bytes for the client into `buffer` and returns their number, which is 0 at the end of the
+    /// reply; `None` if more bytes from the server are needed.
     ///
     /// # Errors
     ///
-    /// When the reply can't be read, behind the 502 that says so.
+    /// [`ReplyError`] if the reply is invalid, after the bytes of the 502 that replaces it.
     pub fn take(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ReplyError> {
         let front = &self.front[self.read..];
         if !front.is_empty() {
@@ -138,13 +135,13 @@ impl Reply {
         }
     }
 
-    /// Whether [`take`](Reply::take) has something.
+    /// Returns whether [`take`](Reply::take) returns anything but `None`.
     pub fn is_ready(&self) -> bool {
         let is_over = matches!(self.state, State::Ended | State::Broken(_));
         is_over || !self.front.is_empty()
     }
 
-    /// Whether all of the reply has come: what the server does from now on is of no interest.
+    /// Returns whether the reply is complete: what the server sends from now on is ignored.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, State::Ended)
     }
@@ -169,7 +166,7 @@ impl Reply {
         Ok(())
     }
 
-    /// The final reply: its head, and what has come behind that.
+    /// Begins the final reply, with the bytes that followed its head.
     fn begin(&mut self, status: u16, head: &[u8], behind: &[u8]) -> Result<(), ReplyError> {
         let (first, fields) = split(head);
         let is_modern = first.starts_with(b"HTTP/1.1");
@@ -189,7 +186,7 @@ impl Reply {
         Ok(())
     }
 
-    /// How many bytes of `piece` are of the body.
+    /// Returns how many bytes of `piece` belong to the body.
     fn feed_body(&mut self, mut body: Body, piece: &[u8]) -> Result<usize, ReplyError> {
         let count = body.take(piece)?;
         if !body.has_ended() {
@@ -199,7 +196,7 @@ impl Reply {
     }
 }
 
-/// Makes one line of a folded field (RFC 9112 §5.2).
+/// Replaces the line ends of folded fields by spaces (RFC 9112 §5.2).
 fn unfold(head: &mut [u8]) {
     for at in 1..head.len() {
         if head[at - 1] == b'\n' && matches!(head[at], b' ' | b'\t') {
@@ -211,7 +208,7 @@ fn unfold(head: &mut [u8]) {
     }
 }
 
-/// A head as its client gets it, with `added` behind its fields.
+/// Returns the head as the client gets it, with `added` after its fields.
 fn rewritten(head: &[u8], added: &str) -> Vec<u8> {
     let (first, fields) = split(head);
     let mut head = [first, b"\r\n"].concat();
@@ -222,57 +219,6 @@ fn rewritten(head: &[u8], added: &str) -> Vec<u8> {
     head.extend_from_slice(added.as_bytes());
     head.extend_from_slice(b"\r\n");
     head
-}
-
-/// Why a server's reply can't be forwarded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReplyError {
-    /// Its head can't be read.
-    Head(Malformed),
-    /// Two readers could find its end in two places.
-    Framing(FramingError),
-    /// A chunk of its body can't be read.
-    Chunk,
-    /// The server has ended the connection without one.
-    Missing,
-}
-
-impl fmt::Display for ReplyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("cannot forward the server's reply: ")?;
-        match self {
-            ReplyError::Head(fault) => f.write_str(&excerpt(&fault.to_string())),
-            ReplyError::Framing(fault) => f.write_str(&excerpt(&fault.to_string())),
-            ReplyError::Chunk => f.write_str("it has a chunk that can't be read"),
-            ReplyError::Missing => f.write_str("the connection ended before its head was complete"),
-        }
-    }
-}
-
-impl error::Error for ReplyError {}
-
-impl From<Malformed> for ReplyError {
-    fn from(fault: Malformed) -> ReplyError {
-        ReplyError::Head(fault)
-    }
-}
-
-impl From<FramingError> for ReplyError {
-    fn from(fault: FramingError) -> ReplyError {
-        ReplyError::Framing(fault)
-    }
-}
-
-impl From<Endless> for ReplyError {
-    fn from(_: Endless) -> ReplyError {
-        ReplyError::Chunk
-    }
-}
-
-impl From<ReplyError> for io::Error {
-    fn from(fault: ReplyError) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, fault)
-    }
 }
 
 #[cfg(test)]

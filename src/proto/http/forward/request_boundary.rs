@@ -1,4 +1,4 @@
-//! One request and no other: how far what a client says belongs to it.
+//! The end of a forwarded request in the client's bytes.
 
 use std::error;
 use std::fmt;
@@ -8,14 +8,14 @@ use super::super::body::Body;
 use super::super::framing::Framing;
 use super::Reply;
 
-/// Lets one request through, its head and its body, and nothing behind it.
+/// Lets one request through, its head and its body, and no bytes after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestBoundary {
     head: usize,
     body: Body,
-    /// Its method is HEAD.
+    /// The method is HEAD.
     is_head: bool,
-    /// Its client speaks HTTP/1.1.
+    /// The client speaks HTTP/1.1.
     is_modern: bool,
 }
 
@@ -34,16 +34,16 @@ impl RequestBoundary {
         }
     }
 
-    /// The reply to this request, of which nothing has come yet.
+    /// Returns the state of the reply to this request, before its first byte.
     pub fn reply(&self) -> Reply {
         Reply::new(self.is_head, self.is_modern)
     }
 
-    /// How many bytes of this piece, from its first, are of the request.
+    /// Returns how many bytes of the piece, from its first, belong to the request.
     ///
     /// # Errors
     ///
-    /// When its chunks are none. Nothing more may go through.
+    /// [`BrokenChunk`] if its chunks are invalid. No more bytes may be forwarded.
     pub fn take(&mut self, piece: &[u8]) -> Result<usize, BrokenChunk> {
         let of_head = self.head.min(piece.len());
         let of_body = self.body.take(&piece[of_head..]);
@@ -53,14 +53,16 @@ impl RequestBoundary {
             .map_err(|_| BrokenChunk)
     }
 
-    /// Whether all of the request has gone through.
+    /// Returns whether the request is complete.
     pub fn has_ended(&self) -> bool {
         self.head == 0 && self.body.has_ended()
     }
 }
 
-/// A chunk of a client's body has no size, isn't as long as that says, or has a line that doesn't end
-/// in CRLF.
+/// A chunk of a client's body is invalid (RFC 9112 §7.1): it has no size, another length than its size
+/// says, or a line that doesn't end in CRLF.
+///
+/// It converts into an [`io::Error`] of the kind `InvalidData`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenChunk;
 
@@ -88,8 +90,7 @@ mod tests {
         Forward::rewrite(head.as_bytes()).unwrap()
     }
 
-    /// What goes through of a request with these fields and what is behind its head, however it
-    /// is cut.
+    /// Returns the bytes after the head that are let through, however the pieces are cut.
     fn through(fields: &str, behind: &[u8]) -> Result<Vec<u8>, BrokenChunk> {
         let forward = request(fields);
         let all = [&forward.head[..], behind].concat();
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_goes_through_behind_the_request() {
+    fn no_byte_after_the_request_is_let_through() {
         let next = b"GET http://b/ HTTP/1.1\r\n\r\n";
         let with_next = |body: &[u8]| [body, next].concat();
         assert_eq!(through("", next), Ok(Vec::new()));

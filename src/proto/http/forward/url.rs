@@ -1,26 +1,26 @@
-//! The target of a request to a proxy: a URL (RFC 9112 §3.2.2).
+//! The target of a request to a proxy: a URL, in absolute form (RFC 9112 §3.2.2).
 
 use super::ForwardError;
 use crate::config::HostPort;
 
-/// The port of a URL that names none (RFC 9110 §4.2.1).
-const PORT: &str = "80";
+/// The port of a URL without one (RFC 9110 §4.2.1).
+const DEFAULT_PORT: &str = "80";
 
-/// The target of a request in absolute form, taken apart.
+/// The parts of a request target in absolute form.
 pub(super) struct Url {
     pub(super) destination: HostPort,
-    /// What `Host` says, as it stands in the URL.
+    /// The value of `Host`, as in the URL (RFC 9112 §3.2.2).
     pub(super) host: String,
-    /// The target in origin form, or in asterisk form.
+    /// The target in origin form, or in asterisk form (RFC 9112 §3.2.1, §3.2.4).
     pub(super) path: String,
 }
 
 impl Url {
-    /// Reads the target of a request with this method.
+    /// Parses the target of a request with this method.
     ///
     /// # Errors
     ///
-    /// When it isn't such a URL, or has in it what doesn't belong there.
+    /// [`ForwardError`] if it isn't an `http://` URL, or has a user, a fragment or an invalid host.
     pub(super) fn read(method: &str, target: &str) -> Result<Url, ForwardError> {
         if target.starts_with('/') || target == "*" {
             return Err(ForwardError::Origin(target.into()));
@@ -48,7 +48,7 @@ impl Url {
         }
         let (host, port) = split_port(authority);
         let (host_field, port) = match port {
-            "" => (host, PORT),
+            "" => (host, DEFAULT_PORT),
             port => (authority, port),
         };
         let destination = format!("{}:{}", host, port).parse::<HostPort>();
@@ -57,7 +57,7 @@ impl Url {
             destination,
             host: host_field.into(),
             path: match path {
-                // RFC 9112 §3.2.4.
+                // RFC 9112 §3.2.4
                 "" if method == "OPTIONS" => "*".into(),
                 path if path.starts_with('/') => path.into(),
                 path => format!("/{}", path),
@@ -66,8 +66,7 @@ impl Url {
     }
 }
 
-/// Host and port of an authority; the port may be missing, and empty behind its colon, too (RFC 3986
-/// §3.2.3).
+/// Splits an authority into host and port; the port may be missing or empty (RFC 3986 §3.2.3).
 fn split_port(authority: &str) -> (&str, &str) {
     let bracket = authority.rfind(']').map_or(0, |at| at + 1);
     match authority[bracket..].find(':') {
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_http_url_and_says_why() {
+    fn refuses_other_targets_with_a_reason() {
         for (target, words) in &[
             ("/", "no web server: name it in http_proxy"),
             ("/a?secret", "not for /a"),
@@ -143,12 +142,12 @@ mod tests {
             ("http://a%2eb/", "'%'"),
             ("http://a,b/", "','"),
         ] {
-            let told = match Url::read("GET", target) {
+            let text = match Url::read("GET", target) {
                 Ok(url) => panic!("{}: {}", target, url.destination),
                 Err(fault) => fault.to_string(),
             };
-            assert!(told.contains(words), "{}: {}", target, told);
-            assert!(!told.contains("secret"), "{}: {}", target, told);
+            assert!(text.contains(words), "{}: {}", target, text);
+            assert!(!text.contains("secret"), "{}: {}", target, text);
         }
     }
 }

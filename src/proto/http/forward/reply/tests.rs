@@ -8,8 +8,8 @@ fn to(method: &str, version: &str) -> RequestBoundary {
     Forward::rewrite(head.as_bytes()).unwrap().boundary
 }
 
-/// What the client gets of these bytes of a server, cut into pieces of this size; the end of the
-/// reply, if it came before that of the connection; what was wrong.
+/// Returns what the client gets of a server's bytes in pieces of this size, whether the reply ended
+/// before the connection, and the error.
 fn cut(boundary: RequestBoundary, bytes: &[u8], size: usize) -> (String, bool, Option<ReplyError>) {
     let mut reply = boundary.reply();
     let mut got = Vec::new();
@@ -31,7 +31,7 @@ fn cut(boundary: RequestBoundary, bytes: &[u8], size: usize) -> (String, bool, O
     (String::from_utf8(got).unwrap(), has_ended, None)
 }
 
-/// The same, however the bytes are cut.
+/// As [`cut`], with pieces of each size.
 #[track_caller]
 fn passed(boundary: RequestBoundary, bytes: &str) -> (String, bool, Option<ReplyError>) {
     let whole = cut(boundary, bytes.as_bytes(), bytes.len().max(1));
@@ -48,9 +48,9 @@ fn get(reply: &str) -> (String, bool) {
     (got, has_ended)
 }
 
-/// The next reply of that server was taken for the answer of another.
+/// Otherwise the client takes the next reply for that of another server.
 #[test]
-fn nothing_behind_the_reply_is_for_the_client() {
+fn no_byte_after_the_reply_is_forwarded() {
     let next = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret";
     for (fields, body) in &[
         ("Content-Length: 5\r\n", "hello"),
@@ -85,7 +85,7 @@ fn a_reply_without_framing_ends_with_its_connection() {
 }
 
 #[test]
-fn what_is_for_the_next_hop_stays_here() {
+fn hop_by_hop_fields_are_removed() {
     let (got, _) = get(
         "\r\nHTTP/1.1 407 \nConnection: keep-alive, X-A,content-length\nX-a: 1\nKeep-Alive: 5\n\
          Proxy-Connection: keep-alive\nProxy-Authenticate: Basic realm=\"x\"\nUpgrade: h2c\n\
@@ -97,7 +97,7 @@ fn what_is_for_the_next_hop_stays_here() {
 }
 
 #[test]
-fn interim_replies_are_for_clients_of_today() {
+fn interim_replies_are_forwarded_to_http_1_1() {
     let interim = "HTTP/1.1 100 Continue\r\nX: y\r\n\r\n\
                    HTTP/1.1 103 Early Hints\r\nConnection: Z\r\nZ: y\r\n\r\n";
     let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n";
@@ -113,7 +113,7 @@ fn interim_replies_are_for_clients_of_today() {
 }
 
 #[test]
-fn a_reply_that_two_clients_could_read_differently_is_replaced() {
+fn an_ambiguous_reply_is_replaced() {
     for (reply, words) in &[
         ("", "ended before"),
         ("HTTP/1.1 200 OK\r\nContent-Le", "ended before"),
