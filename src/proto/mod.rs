@@ -1,12 +1,16 @@
-//! CONNECT as bytes: what is sent, what comes back, and what it means.
+//! The protocols as bytes: HTTP/1.1, SOCKS 4 and 5, and authentication.
 //!
-//! Nothing here reads or writes, waits or knows of futures: functions from bytes to values and
-//! back. That a head is incomplete is an answer ([`Decoded::Partial`]), not an error. Heads are
-//! tokenised by httparse; the limits, the verdict and the bytes behind the head are ours. An
-//! [`Negotiation`] says what is sent when; [`auth`] says in it who we are. [`Socks5`] and [`Socks4`] are
-//! one with a proxy that speaks that instead of HTTP; clients of ours may speak it as well, and
-//! [`Socks5Server`] and [`Socks4Server`] hear them. A [`Forward`] is a request of theirs that is
-//! sent on, and a [`Reply`] what comes back.
+//! Holds decoders, encoders and state machines. Must not hold anything that reads, writes, waits or
+//! names futures, nor options of the command line. It uses `config` and `text`; every folder but
+//! those, `os` and `timer` may use it.
+//!
+//! - With a proxy: a [`Negotiation`] opens a tunnel, over HTTP from a [`Request`], over SOCKS from
+//!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
+//! - With a client: [`ConnectHead`], [`Socks5Server`] and [`Socks4Server`] decode its request. A
+//!   [`Forward`] is its request for an `http://` URL, and a [`Reply`] the server's reply.
+//!
+//! An incomplete message is [`Decoded::Partial`], not an error. httparse tokenizes heads; their limits
+//! and their meaning are decided here.
 //!
 //! ```
 //! use ptunnel::proto::{Decoded, Request, Response, StatusClass};
@@ -23,7 +27,7 @@
 //!         assert_eq!(response.status_class()?, StatusClass::Granted);
 //!         assert_eq!(&reply[length..], b"SSH-2.0-");
 //!     }
-//!     Decoded::Partial => unreachable!("the blank line has come"),
+//!     Decoded::Partial => unreachable!("it has a blank line"),
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

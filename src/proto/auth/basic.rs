@@ -8,14 +8,13 @@ use crate::config::{Credentials, Secret};
 
 const NAME: &str = "Basic";
 
-/// The value of `Proxy-Authorization` for Basic; UTF-8, as RFC 7617 §2.1 has it.
+/// Returns the value of `Proxy-Authorization` for Basic, in UTF-8 (RFC 7617 §2.1).
 pub fn basic(credentials: &Credentials) -> Secret {
     Secret::new(format!("{} {}", NAME, encode(credentials)))
 }
 
-/// Whether `value`, as it came in `Proxy-Authorization`, is Basic with these credentials.
-///
-/// Takes the same time for every wrong one of the same length.
+/// Returns whether a value of `Proxy-Authorization` is Basic with these credentials, in the same time
+/// for every wrong one of the same length.
 pub fn is_basic(value: &Secret, credentials: &Credentials) -> bool {
     let mut parts = value.reveal().trim().splitn(2, ' ');
     let is_basic = parts
@@ -42,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_the_right_credentials_from_wrong_ones() {
+    fn only_the_right_credentials_are_accepted() {
         assert!(is_basic(&basic(&joe()), &joe()));
         let lower = basic(&joe()).reveal().replace("Basic ", "basic  ");
         assert!(is_basic(&Secret::new(lower), &joe()));

@@ -1,27 +1,27 @@
-//! What a proxy asks, as `Proxy-Authenticate` has it (RFC 9110 §11.6.1, §11.7.1).
+//! Challenges in `Proxy-Authenticate` (RFC 9110 §11.6.1, §11.7.1).
 
 use crate::config::Scheme;
 
-/// A scheme, and what its answer is to be made of.
+/// A scheme that the proxy accepts, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// As the proxy writes it: letters, digits and hyphens.
+    /// The scheme as the proxy writes it: letters, digits and hyphens.
     pub scheme: String,
-    /// What follows it when that isn't parameters, such as a message of NTLM.
+    /// The token68 that follows the scheme in place of parameters, such as an NTLM message.
     pub token: Option<String>,
     parameters: Vec<(String, String)>,
 }
 
 impl Challenge {
-    /// The challenges in the values of `Proxy-Authenticate`, in their order.
+    /// Parses all values of `Proxy-Authenticate`; returns the challenges in their order.
     ///
-    /// Several may share a value, parted by the same commas as their parameters: a scheme is an
-    /// item's first token that isn't the name of a parameter.
+    /// Several may share a value, separated by commas as their parameters are: a scheme is an item's
+    /// first token that isn't the name of a parameter.
     pub(in crate::proto) fn read_all<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<Challenge> {
         let mut challenges: Vec<Challenge> = Vec::new();
         for value in values {
             let text = text(value);
-            // What belongs to nothing that may stand there belongs to no challenge before it.
+            // Parameters of an invalid scheme don't belong to the challenge before it.
             let mut is_known = false;
             for item in items(&text).into_iter().filter(|item| !item.is_empty()) {
                 let end = item.find(char::is_whitespace).unwrap_or(item.len());
@@ -47,7 +47,7 @@ impl Challenge {
         challenges
     }
 
-    /// Which of the schemes it is that we can answer; names ignore case.
+    /// Returns the scheme if ptunnel supports it; case doesn't matter.
     pub(in crate::proto) fn known(&self) -> Option<Scheme> {
         match self.scheme.to_ascii_lowercase().as_str() {
             "basic" => Some(Scheme::Basic),
@@ -61,7 +61,7 @@ impl Challenge {
         self.known() == Some(scheme)
     }
 
-    /// The value of a parameter, its quotes undone.
+    /// Returns the value of a parameter, unquoted.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         let mut found = self
             .parameters
@@ -71,7 +71,7 @@ impl Challenge {
     }
 }
 
-/// The value of a parameter in a list of nothing but parameters.
+/// Returns the value of a parameter in a list of parameters without a scheme.
 pub(in crate::proto) fn parameter(list: &[u8], name: &str) -> Option<String> {
     let text = text(list);
     let mut all = items(&text).into_iter().filter_map(assignment);
@@ -79,7 +79,8 @@ pub(in crate::proto) fn parameter(list: &[u8], name: &str) -> Option<String> {
     found.map(|(_, value)| value)
 }
 
-/// A value as text that may stand in a field of ours: a folded one has line ends in it.
+/// Replaces control characters, such as the line ends of a folded value, by spaces: a part of the
+/// value returns to the proxy in a field.
 fn text(value: &[u8]) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     String::from_utf8_lossy(value).chars().map(plain).collect()
@@ -101,7 +102,7 @@ fn items(value: &str) -> Vec<&str> {
         .collect()
 }
 
-/// `name=value` or `name="value"`.
+/// Parses `name=value` or `name="value"`.
 fn assignment(item: &str) -> Option<(String, String)> {
     let equals = item.find('=')?;
     let (name, value) = (item[..equals].trim(), item[equals + 1..].trim());
@@ -112,7 +113,7 @@ fn assignment(item: &str) -> Option<(String, String)> {
     Some((name.to_string(), value))
 }
 
-/// Up to the closing quote, each backslash taken off (RFC 9110 §5.6.4).
+/// Returns the text up to the closing quote, without the backslashes of escapes (RFC 9110 §5.6.4).
 fn unquoted(text: &str) -> String {
     let mut plain = String::new();
     let mut chars = text.chars();
@@ -126,7 +127,7 @@ fn unquoted(text: &str) -> String {
     plain
 }
 
-/// RFC 9110 §11.2; all its `=` stand at the end.
+/// Returns whether the text is a token68 (RFC 9110 §11.2), whose `=` are all at the end.
 fn is_token68(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let is_digit = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);
@@ -190,9 +191,9 @@ mod tests {
         assert_eq!(challenges[2].parameter("nonce"), Some("a"));
     }
 
-    /// What a proxy says comes back to it in a field of ours: a folded line would end it.
+    /// Otherwise the line end of a folded value would end the field of the answer.
     #[test]
-    fn nothing_in_it_can_split_a_line() {
+    fn line_ends_become_spaces() {
         let challenge = &read(&["Digest realm=\"a\r\n b\x00c\""])[0];
         assert_eq!(challenge.parameter("realm"), Some("a   b c"));
     }

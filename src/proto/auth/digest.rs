@@ -1,4 +1,4 @@
-//! Digest (RFC 7616): a digest of the password and of what the proxy wants it mixed with.
+//! Digest (RFC 7616), with MD5 and SHA-256, also without `qop` (RFC 2069).
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::{random, Challenge};
 use crate::config::{Credentials, Scheme, Secret};
 
-/// What a challenge asks for, as far as an answer needs it.
+/// The parameters of a challenge that ptunnel can answer.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     realm: String,
@@ -20,17 +20,18 @@ pub(super) struct Offer {
     hash: Hash,
     /// `-sess`: the password is hashed with the first nonce, once.
     is_session: bool,
-    /// Whether the proxy named the algorithm, and so expects to read it.
+    /// The proxy named the algorithm, so the answer must, too.
     is_named: bool,
-    /// Without it an answer has no count and no nonce of ours (RFC 2069).
+    /// Without `qop` an answer has neither a count nor a `cnonce` (RFC 2069).
     has_qop: bool,
+    /// `userhash`
     hides_user: bool,
     is_utf8: bool,
-    /// The nonce of the last answer was too old, its digest right.
+    /// The nonce of the last answer had expired; its digest was right.
     pub(super) is_stale: bool,
 }
 
-/// The stronger is the greater.
+/// The hash algorithm; the stronger is the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Hash {
     Md5,
@@ -62,14 +63,14 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl Offer {
-    /// The nonce that an answer is made with.
+    /// Returns the nonce of the next answer.
     pub(super) fn nonce(&self) -> &str {
         &self.nonce
     }
 
-    /// The strongest of those that can be answered.
+    /// Returns the strongest challenge that can be answered; of equals, the proxy's first.
     pub(super) fn strongest(challenges: &[Challenge]) -> Option<Offer> {
-        // The proxy's own order decides between equals, and `max_by_key` returns the last.
+        // `max_by_key` returns the last of equals.
         let offers = challenges.iter().rev().filter_map(Offer::read);
         offers.max_by_key(|offer| offer.hash)
     }
@@ -111,21 +112,21 @@ impl Offer {
     }
 }
 
-/// Answers with one nonce after the other, of which each answer counts one use.
+/// The state of answers with one nonce after the other; each answer counts a use of its nonce.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     offer: Offer,
-    /// How the user is named, as a parameter.
+    /// The parameter with the username.
     user: String,
-    /// H(A1), which stands for the password.
+    /// H(A1) (RFC 7616 §3.4.2), which is as good as the password.
     key: Secret,
     cnonce: String,
     count: u32,
 }
 
 impl Session {
-    /// Prepares answers to `offer`, whose nonce was used so often before; `None` when there is no
-    /// randomness to be had.
+    /// Prepares answers to `offer`, whose nonce was used `uses` times before; `None` if the operating
+    /// system has no randomness.
     pub(super) fn new(offer: Offer, credentials: &Credentials, uses: u32) -> Option<Session> {
         let mut seed = [0; 24];
         random(&mut seed)?;
@@ -145,7 +146,7 @@ impl Session {
             let hidden = hash.of(&format!("{}:{}", user, offer.realm));
             format!("username=\"{}\", userhash=true", hidden)
         } else if offer.is_utf8 && !user.is_ascii() {
-            // RFC 8187, which RFC 7616 §3.4 wants for what a quoted string shouldn't hold.
+            // RFC 8187, which RFC 7616 §3.4 requires for what a quoted string can't hold.
             let encoded = utf8_percent_encode(user, NON_ALPHANUMERIC);
             format!("username*=UTF-8''{}", encoded)
         } else {
@@ -160,23 +161,23 @@ impl Session {
         }
     }
 
-    /// Which nonce the next answer will be made with.
+    /// Returns the nonce of the next answer.
     pub(super) fn nonce(&self) -> &str {
         &self.offer.nonce
     }
 
-    /// How often it was used.
+    /// Returns how often the nonce was used.
     pub(super) fn uses(&self) -> u32 {
         self.count
     }
 
-    /// The proxy wants this one from now on. The key of a `-sess` stays (RFC 7616 §3.4.2).
+    /// Changes the nonce. The key of a `-sess` algorithm stays (RFC 7616 §3.4.2).
     pub(super) fn renew(&mut self, nonce: String) {
         self.offer.nonce = nonce;
         self.count = 0;
     }
 
-    /// The value of `Proxy-Authorization` for one request.
+    /// Returns the value of `Proxy-Authorization` for one request (RFC 7616 §3.4).
     pub(super) fn answer(&mut self, method: &str, uri: &str) -> Secret {
         self.count = self.count.wrapping_add(1);
         let (offer, hash) = (&self.offer, self.offer.hash);
@@ -219,7 +220,7 @@ impl Session {
     }
 }
 
-/// As a quoted string (RFC 9110 §5.6.4). Nothing that gets here holds a control character.
+/// Returns a quoted string (RFC 9110 §5.6.4). The text has no control characters.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -293,7 +294,7 @@ mod tests {
         assert_eq!(uses(session.answer("CONNECT", "a:1")), "00000001");
     }
 
-    /// RFC 2069: squid's own and others still can.
+    /// RFC 2069, as older proxies have it.
     #[test]
     fn without_qop_there_is_no_count() {
         let credentials = Credentials::new("joe", Secret::new("hunter2")).unwrap();
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_user_as_the_proxy_wants_it() {
+    fn names_the_user_as_the_proxy_requires() {
         let named = |user: &str, more: &str| {
             let credentials = Credentials::new(user, Secret::new("x")).unwrap();
             let offer = offer(&format!("Digest realm=\"r\", nonce=\"n\"{}", more));
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn its_debug_text_holds_no_key() {
+    fn debug_text_holds_no_key() {
         let session = mufasa("algorithm=MD5");
         let shown = format!("{:?}", session);
         assert!(!shown.contains(session.key.reveal()), "{}", shown);

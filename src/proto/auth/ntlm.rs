@@ -1,7 +1,8 @@
-//! NTLM, version 2 (MS-NLMP) over HTTP (MS-NTHT): we begin, the proxy challenges, we answer.
+//! NTLM version 2 (MS-NLMP) over HTTP (MS-NTHT), in three messages: NEGOTIATE from ptunnel, CHALLENGE
+//! from the proxy, AUTHENTICATE from ptunnel.
 //!
-//! Version 1, whose answers are broken in a day, is not sent to anybody. Nothing is signed or
-//! sealed afterwards, so no session key is exchanged.
+//! Version 1 is never sent: its answers can be broken in a day. Nothing is signed or sealed afterwards,
+//! so no session key is exchanged.
 
 use std::time::{Duration, SystemTime};
 
@@ -24,21 +25,22 @@ const NTLM: u32 = 0x200;
 const ALWAYS_SIGN: u32 = 0x8000;
 const EXTENDED_SESSION_SECURITY: u32 = 0x8_0000;
 const TARGET_INFO: u32 = 0x80_0000;
-const OURS: u32 = UNICODE | REQUEST_TARGET | NTLM | ALWAYS_SIGN | EXTENDED_SESSION_SECURITY;
+const FLAGS: u32 = UNICODE | REQUEST_TARGET | NTLM | ALWAYS_SIGN | EXTENDED_SESSION_SECURITY;
 
 // MS-NLMP §2.2.2.1
 const AV_END: u16 = 0;
 const AV_TIMESTAMP: u16 = 7;
 
-/// Where the fixed part of our last message ends: there is neither a version nor a MIC in it.
+/// Offset of the payload of an AUTHENTICATE_MESSAGE that has neither a version nor a MIC (MS-NLMP
+/// §2.2.1.3).
 const PAYLOAD: usize = 64;
 
-/// The value of `Proxy-Authorization` that begins it (NEGOTIATE_MESSAGE).
+/// Returns the value of `Proxy-Authorization` with the NEGOTIATE_MESSAGE (MS-NLMP §2.2.1.1).
 pub(super) fn negotiate() -> Secret {
     let mut message = SIGNATURE.to_vec();
     message.extend_from_slice(&1_u32.to_le_bytes());
-    message.extend_from_slice(&OURS.to_le_bytes());
-    // Neither domain nor workstation: both at the end, with no bytes.
+    message.extend_from_slice(&FLAGS.to_le_bytes());
+    // Neither domain nor workstation: both fields are empty, at the end of the message.
     for _ in 0..2 {
         message.extend_from_slice(&[0, 0, 0, 0, 32, 0, 0, 0]);
     }
@@ -49,16 +51,16 @@ fn value(message: &[u8]) -> Secret {
     Secret::new(format!("NTLM {}", STANDARD.encode(message)))
 }
 
-/// What the proxy wants to see answered (CHALLENGE_MESSAGE).
+/// The proxy's CHALLENGE_MESSAGE (MS-NLMP §2.2.1.2).
 pub(super) struct ChallengeMessage {
     nonce: [u8; 8],
     is_unicode: bool,
-    /// What the server says of itself: a list of identifiers, lengths and values.
+    /// TargetInfo: a list of identifiers, lengths and values (AV_PAIR, MS-NLMP §2.2.2.1).
     target: Vec<u8>,
 }
 
 impl ChallengeMessage {
-    /// Reads what stands behind `NTLM` in a challenge.
+    /// Decodes the token of an `NTLM` challenge; `None` if it is invalid.
     pub(super) fn read(token: &str) -> Option<ChallengeMessage> {
         let message = STANDARD.decode(token).ok()?;
         if !message.starts_with(SIGNATURE) || word(&message, 8)? != 2 {
@@ -80,7 +82,7 @@ impl ChallengeMessage {
         })
     }
 
-    /// When the server says it is: answers are made for that time.
+    /// Returns the server's time, for which the answer is made.
     fn time(&self) -> Option<[u8; 8]> {
         let mut left = &self.target[..];
         loop {
@@ -98,27 +100,27 @@ impl ChallengeMessage {
         }
     }
 
-    /// The value of `Proxy-Authorization` that ends it (AUTHENTICATE_MESSAGE); `None` when there
-    /// is no randomness to be had.
+    /// Returns the value of `Proxy-Authorization` with the AUTHENTICATE_MESSAGE (MS-NLMP §2.2.1.3);
+    /// `None` if the operating system has no randomness.
     pub(super) fn answer(&self, credentials: &Credentials) -> Option<Secret> {
-        let mut ours = [0; 8];
-        random(&mut ours)?;
+        let mut nonce = [0; 8];
+        random(&mut nonce)?;
         Some(value(&self.answer_with(
             credentials,
-            &ours,
+            &nonce,
             file_time(SystemTime::now()),
         )))
     }
 
-    fn answer_with(&self, credentials: &Credentials, ours: &[u8; 8], now: [u8; 8]) -> Vec<u8> {
+    fn answer_with(&self, credentials: &Credentials, nonce: &[u8; 8], now: [u8; 8]) -> Vec<u8> {
         let (domain, user) = names(credentials.user());
         let key = key(domain, user, credentials.password());
         let time = self.time();
-        let proof = self.proof(&key, ours, time.unwrap_or(now));
-        // MS-NLMP §3.1.5.1.2: not for a server that told its time.
+        let proof = self.proof(&key, nonce, time.unwrap_or(now));
+        // MS-NLMP §3.1.5.1.2: zeros for a server that sends its time.
         let lm = match time {
             Some(_) => vec![0; 24],
-            None => [&hmac(&key, &[&self.nonce, ours])[..], ours].concat(),
+            None => [&hmac(&key, &[&self.nonce, nonce])[..], nonce].concat(),
         };
         let text = |text: &str| match self.is_unicode {
             true => utf16(text),
@@ -146,17 +148,17 @@ impl ChallengeMessage {
             offset += field.len();
         }
         let charset = if self.is_unicode { UNICODE } else { OEM };
-        message.extend_from_slice(&(OURS & !UNICODE | charset).to_le_bytes());
+        message.extend_from_slice(&(FLAGS & !UNICODE | charset).to_le_bytes());
         message.extend_from_slice(&fields.concat());
         message
     }
 
-    /// NTLMv2_RESPONSE (MS-NLMP §3.3.2): a proof, and all that went into it but the key.
-    fn proof(&self, key: &[u8], ours: &[u8; 8], time: [u8; 8]) -> Vec<u8> {
+    /// Returns the NTLMv2_RESPONSE (MS-NLMP §3.3.2): a proof, and its input without the key.
+    fn proof(&self, key: &[u8], nonce: &[u8; 8], time: [u8; 8]) -> Vec<u8> {
         let temp = [
             &[1, 1, 0, 0, 0, 0, 0, 0],
             &time[..],
-            ours,
+            nonce,
             &[0; 4],
             &self.target,
             &[0; 4],
@@ -167,7 +169,7 @@ impl ChallengeMessage {
     }
 }
 
-/// `DOMAIN\user`; any other form, such as `user@domain.example`, is a user of no domain.
+/// Splits `DOMAIN\user`; any other form, such as `user@domain.example`, is a user without a domain.
 fn names(user: &str) -> (&str, &str) {
     match user.find('\\') {
         Some(end) => (&user[..end], &user[end + 1..]),
@@ -175,10 +177,10 @@ fn names(user: &str) -> (&str, &str) {
     }
 }
 
-/// NTOWFv2 (MS-NLMP §3.3.2).
+/// Returns NTOWFv2, the key of an answer (MS-NLMP §3.3.2).
 fn key(domain: &str, user: &str, password: &Secret) -> Vec<u8> {
     let hash = Md4::digest(utf16(password.reveal()));
-    // One character for one, as Windows does it: 'ß' stays.
+    // One character for one, as Windows does: 'ß' stays.
     let upper: String = user.chars().map(upper).collect();
     hmac(&hash, &[&utf16(&upper), &utf16(domain)])
 }
@@ -204,7 +206,7 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Tenths of microseconds since 1601.
+/// Returns a FILETIME: tenths of microseconds since 1601 (MS-DTYP §2.3.3).
 fn file_time(time: SystemTime) -> [u8; 8] {
     const TO_1970: Duration = Duration::from_secs(11_644_473_600);
     let unix = time.duration_since(SystemTime::UNIX_EPOCH);
@@ -227,7 +229,7 @@ mod tests {
     use super::*;
 
     const NONCE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
-    const OUR_NONCE: [u8; 8] = [0xaa; 8];
+    const CLIENT_NONCE: [u8; 8] = [0xaa; 8];
 
     fn bytes(hex: &str) -> Vec<u8> {
         let digits: String = hex.split_whitespace().collect();
@@ -235,7 +237,7 @@ mod tests {
         (0..digits.len()).step_by(2).map(pair).collect()
     }
 
-    /// "Domain" and "Server", as the example's server names itself.
+    /// The example's TargetInfo: "Domain" and "Server".
     fn target() -> Vec<u8> {
         bytes("02000c00 44006f006d00610069006e00 01000c00 530065007200760065007200 00000000")
     }
@@ -262,7 +264,7 @@ mod tests {
         Credentials::new(name, Secret::new("Password")).unwrap()
     }
 
-    /// One of the fields of a message of ours.
+    /// Returns a field of an AUTHENTICATE_MESSAGE.
     fn field(message: &[u8], number: usize) -> Vec<u8> {
         let at = 12 + 8 * number;
         let length = usize::from(short(message, at).unwrap());
@@ -280,8 +282,8 @@ mod tests {
 
     #[test]
     fn answers_as_the_example_does() {
-        let challenge = read(&challenge(OURS | TARGET_INFO, &target())).unwrap();
-        let message = challenge.answer_with(&user("Domain\\User"), &OUR_NONCE, [0; 8]);
+        let challenge = read(&challenge(FLAGS | TARGET_INFO, &target())).unwrap();
+        let message = challenge.answer_with(&user("Domain\\User"), &CLIENT_NONCE, [0; 8]);
         assert_eq!(
             field(&message, 0),
             bytes("86c35097ac9cec102554764a57cccc19 aaaaaaaaaaaaaaaa")
@@ -299,18 +301,18 @@ mod tests {
         );
         assert_eq!(field(&message, 2), utf16("Domain"));
         assert_eq!(field(&message, 3), utf16("User"));
-        assert_eq!(word(&message, 60), Some(OURS));
+        assert_eq!(word(&message, 60), Some(FLAGS));
     }
 
-    /// It knows what time it is in its own world, and checks.
+    /// The server checks that the answer is made for its time.
     #[test]
     fn takes_the_servers_time() {
         let time = [1, 2, 3, 4, 5, 6, 7, 8];
         let mut target = bytes("07000800");
         target.extend_from_slice(&time);
         target.extend_from_slice(&[0; 4]);
-        let challenge = read(&challenge(OURS | TARGET_INFO, &target)).unwrap();
-        let message = challenge.answer_with(&user("User"), &OUR_NONCE, [0; 8]);
+        let challenge = read(&challenge(FLAGS | TARGET_INFO, &target)).unwrap();
+        let message = challenge.answer_with(&user("User"), &CLIENT_NONCE, [0; 8]);
         assert_eq!(field(&message, 0), [0; 24]);
         assert_eq!(field(&message, 1)[24..32], time);
     }
@@ -328,15 +330,15 @@ mod tests {
     fn an_old_server_gets_its_names_in_bytes() {
         let old = read(&challenge(NTLM, &[])[..32]).unwrap();
         assert!(read(&challenge(NTLM, b"NORTH")).is_some());
-        let message = old.answer_with(&user("NORTH\\joe"), &OUR_NONCE, [0; 8]);
+        let message = old.answer_with(&user("NORTH\\joe"), &CLIENT_NONCE, [0; 8]);
         assert_eq!(field(&message, 2), b"NORTH");
         assert_eq!(field(&message, 3), b"joe");
-        assert_eq!(word(&message, 60), Some(OURS & !UNICODE | OEM));
+        assert_eq!(word(&message, 60), Some(FLAGS & !UNICODE | OEM));
     }
 
     #[test]
     fn nonsense_is_no_challenge() {
-        let good = challenge(OURS | TARGET_INFO, &target());
+        let good = challenge(FLAGS | TARGET_INFO, &target());
         for end in 0..32 {
             assert!(read(&good[..end]).is_none(), "{}", end);
         }
@@ -346,7 +348,7 @@ mod tests {
         other[8] = 1;
         assert!(read(&other).is_none());
         assert!(ChallengeMessage::read("*").is_none());
-        let endless = read(&challenge(OURS | TARGET_INFO, &[1, 0, 255, 255])).unwrap();
+        let endless = read(&challenge(FLAGS | TARGET_INFO, &[1, 0, 255, 255])).unwrap();
         assert_eq!(endless.time(), None);
     }
 
@@ -357,7 +359,7 @@ mod tests {
         let message = STANDARD.decode(token).unwrap();
         assert_eq!(message.len(), 32);
         assert_eq!(word(&message, 8), Some(1));
-        assert_eq!(word(&message, 12), Some(OURS));
+        assert_eq!(word(&message, 12), Some(FLAGS));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The client's side: a proxy is asked for a tunnel, a version a file.
+//! The client's side: negotiation of a tunnel with a SOCKS proxy.
 
 mod v4;
 mod v5;
@@ -16,26 +16,26 @@ fn refused(refusal: SocksRefusal) -> NegotiationStep {
     NegotiationStep::Refused(Box::new(Refusal::Socks(refusal)))
 }
 
-/// Why a reply is none of SOCKS.
+/// Why a proxy's bytes aren't a SOCKS reply. Displays with the proxy as its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocksError {
-    /// It doesn't begin as the replies of a version do.
+    /// The first byte isn't that of a reply of this version.
     Start {
-        /// The version that was spoken.
+        /// The version of ptunnel's message.
         version: u8,
-        /// What it begins with.
+        /// The first byte of the reply.
         byte: u8,
     },
-    /// It chooses a way to say who we are that wasn't offered.
+    /// The proxy chose this method, which wasn't offered.
     Method(u8),
-    /// It says more than it was asked for.
+    /// More bytes follow a reply before ptunnel's next message.
     Ahead,
-    /// It ends with an address of an unknown kind.
+    /// The reply has an address of this unknown type.
     Address(u8),
 }
 
 impl SocksError {
-    /// What it speaks, and what to try.
+    /// Returns the protocol that the proxy seems to speak, and what to try.
     pub(in crate::proto) fn spoken_instead(self) -> Option<&'static str> {
         match self {
             SocksError::Start { byte: b'H', .. } => Some("it speaks HTTP: try http://"),
@@ -72,9 +72,9 @@ impl fmt::Display for SocksError {
 
 impl error::Error for SocksError {}
 
-/// What the tests of both versions hear of an exchange.
+/// Helpers of both versions' tests.
 #[cfg(test)]
-mod heard {
+mod test_support {
     use crate::config::{Credentials, Secret};
     use crate::proto::{Negotiation, NegotiationStep};
 
@@ -84,7 +84,7 @@ mod heard {
         })
     }
 
-    /// What the exchange does with a reply, in words; what it sends, as it is.
+    /// Feeds a reply; returns the bytes to send, or the other step in words.
     pub(super) fn said(exchange: &mut Negotiation, reply: &[u8]) -> Result<Vec<u8>, String> {
         match exchange.feed(reply) {
             Ok(NegotiationStep::Read) => Err("read".into()),
@@ -106,7 +106,7 @@ mod heard {
         }
     }
 
-    /// The last word on these replies, of which all but the last are answered.
+    /// Returns the last step after these replies; to all but the last it is to send.
     pub(super) fn end(mut exchange: Negotiation, replies: &[&[u8]]) -> String {
         exchange.begin();
         let (last, before) = replies.split_last().unwrap();
@@ -116,8 +116,8 @@ mod heard {
         said(&mut exchange, last).unwrap_err()
     }
 
-    /// That a reply in two pieces means what it means in one, unless it has come to its end with
-    /// the first: what comes later is left in the stream.
+    /// Returns whether a reply in two pieces means the same as in one. If the first piece ends the
+    /// negotiation, the second stays in the stream.
     pub(super) fn is_cut_well(begun: impl Fn() -> Negotiation, whole: &[u8], cut: usize) -> bool {
         let at_once = said(&mut begun(), whole).unwrap_err();
         let (first, second) = whole.split_at(cut.min(whole.len()));

@@ -1,8 +1,4 @@
-//! SOCKS4 and 4A: a tunnel is asked for in one message, which says who we are as well, and granted
-//! in eight bytes.
-//!
-//! No RFC has them: they are as Ying-Da Lee wrote them down, in "SOCKS: A protocol for TCP proxy
-//! across firewalls" and "SOCKS 4A: A Simple Extension to SOCKS 4 Protocol".
+//! SOCKS4 and 4A in one message, which holds the user id, and a reply of eight bytes.
 
 use std::mem;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,29 +8,29 @@ use super::{refused, SocksError};
 use crate::config::{unmap_ipv4, Credentials, Host, HostPort};
 use crate::proto::{AuthMethod, Malformed, NegotiationStep, SocksRefusal};
 
-/// Of the addresses that stand for a name.
+/// The address of a request with a name (4A).
 const SIGN_OF_NAME: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 1);
 
-/// Asks a SOCKS4 proxy for a tunnel.
+/// Negotiation with a SOCKS4 proxy.
 ///
 /// ```text
-///   begin ──▶ asking ──90──▶ Granted, with what came behind the reply
-///               └──any other code──▶ Refused
+///   begin ──▶ request ──90──▶ Granted, with the bytes after the reply
+///                └──any other code──▶ Refused
 /// ```
 ///
-/// An IPv4 address, an IPv4-mapped one too, is asked for as such, which every version understands; all
-/// else in letters, as version 4A has it.
+/// An IPv4 address, also an IPv4-mapped one, is sent as an address, which every version understands;
+/// all else as a name, which needs 4A.
 #[derive(Debug)]
 pub struct Socks4 {
     target: HostPort,
-    /// Of whom it says the user.
+    /// The user id; the password isn't sent.
     credentials: Option<Credentials>,
-    /// What has come of the reply.
+    /// The received part of the reply.
     reply: Vec<u8>,
 }
 
 impl Socks4 {
-    /// Will ask for a tunnel to `target`, and say the user of `credentials`.
+    /// Requests a tunnel to `target`, with the username of `credentials` as the user id.
     pub fn connect(target: &HostPort, credentials: Option<Credentials>) -> Socks4 {
         Socks4 {
             target: target.clone(),
@@ -50,9 +46,9 @@ impl Socks4 {
         let mut message = vec![VERSION_4, CONNECT];
         message.extend_from_slice(&self.target.port.to_be_bytes());
         message.extend_from_slice(&address.unwrap_or(SIGN_OF_NAME).octets());
-        push_ended(&mut message, user);
+        push_terminated(&mut message, user);
         if address.is_none() {
-            push_ended(&mut message, &self.name());
+            push_terminated(&mut message, &self.name());
         }
         message
     }
@@ -85,7 +81,7 @@ impl Socks4 {
         NegotiationStep::Granted(reply.split_off(reply_4::LENGTH))
     }
 
-    /// What the proxy is asked for, unless that is a name.
+    /// Returns the address of the target, unless the request needs a name.
     fn address(&self) -> Option<Ipv4Addr> {
         match self.target.host {
             Host::Ip(ip) => match unmap_ipv4(ip) {
@@ -96,7 +92,7 @@ impl Socks4 {
         }
     }
 
-    /// An IPv6 address in letters is understood by many who look names up.
+    /// Returns the name in the request. Many proxies accept the text of an IPv6 address.
     fn name(&self) -> String {
         match &self.target.host {
             Host::Name(name) => name.clone(),
@@ -105,8 +101,8 @@ impl Socks4 {
     }
 }
 
-/// With a NUL behind it, which is in no user and in no name that `config` takes.
-fn push_ended(message: &mut Vec<u8>, text: &str) {
+/// Appends the text and a NUL, which no username and no name holds that `config` accepts.
+fn push_terminated(message: &mut Vec<u8>, text: &str) {
     debug_assert!(!text.contains('\0'));
     message.extend_from_slice(text.as_bytes());
     message.push(0);
@@ -117,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::proto::socks::client::heard::{credentials, end, is_cut_well, said};
+    use crate::proto::socks::client::test_support::{credentials, end, is_cut_well, said};
     use crate::proto::Negotiation;
 
     const GRANTED: &[u8] = b"\x00\x5a\x04\x38\x7f\x00\x00\x01";
@@ -127,7 +123,7 @@ mod tests {
         Socks4::connect(&target.parse().unwrap(), credentials(login)).into()
     }
 
-    /// Written out byte by byte from the two descriptions.
+    /// Byte by byte from the two descriptions.
     #[test]
     fn asks_by_address_and_by_name() {
         let cases: &[(&str, Option<&str>, &[u8])] = &[
@@ -164,7 +160,7 @@ mod tests {
         ];
         for (target, user, request) in cases {
             let mut exchange = socks(target, *user);
-            // Twice the same, on another connection.
+            // The same on another connection.
             assert_eq!(exchange.begin(), *request, "{}", target);
             assert_eq!(exchange.begin(), *request, "{}", target);
             let end = said(&mut exchange, &[GRANTED, b"SSH-"].concat());
@@ -172,9 +168,9 @@ mod tests {
         }
     }
 
-    /// The proxy would wait for a name without end.
+    /// Otherwise the proxy would wait for a name.
     #[test]
-    fn an_address_that_stands_for_a_name_is_told_in_letters() {
+    fn an_address_that_means_a_name_is_sent_as_one() {
         for target in &["0.0.0.7:22", "[::ffff:0.0.0.7]:22"] {
             assert_eq!(
                 socks(target, None).begin(),
@@ -199,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_no_is_known_by_its_code_and_before_its_end() {
+    fn a_refusal_is_recognized_by_its_code_before_its_end() {
         let rejected: &[u8] = b"\x00\x5b";
         assert_eq!(
             end(socks("192.0.2.7:1", None), &[rejected]),
@@ -216,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_no_because_of_identd_says_what_to_try() {
+    fn a_refusal_because_of_identd_says_what_to_try() {
         let none = end(socks("a:1", Some("joe")), &[b"\x00\x5c"]);
         assert!(
             none.starts_with("refused it: it reaches no identd on this machine (SOCKS reply 92): "),
@@ -228,21 +224,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socks4_is_told() {
-        let told = |reply: &[u8]| end(socks("a:1", None), &[reply]);
+    fn other_protocols_are_named() {
+        let text = |reply: &[u8]| end(socks("a:1", None), &[reply]);
         assert_eq!(
-            told(b"HTTP/1.1 400 Bad Request\r\n"),
+            text(b"HTTP/1.1 400 Bad Request\r\n"),
             "malformed: it speaks HTTP: try http://"
         );
         assert_eq!(
-            told(b"\x05\xff"),
+            text(b"\x05\xff"),
             "malformed: it speaks SOCKS5: try socks5h://"
         );
-        assert_eq!(told(b"\x04"), "malformed: not SOCKS4 (it begins with 4)");
+        assert_eq!(text(b"\x04"), "malformed: not SOCKS4 (it begins with 4)");
     }
 
     #[test]
-    fn a_user_goes_along_and_no_password() {
+    fn the_username_is_sent_without_the_password() {
         let mut named = socks("a:1", Some("joe"));
         let request = String::from_utf8(named.begin()).unwrap();
         assert!(!request.contains("hunter2"), "{:?}", request);
@@ -270,7 +266,7 @@ mod tests {
         }
 
         #[test]
-        fn every_byte_behind_the_eighth_is_the_tunnels(
+        fn every_byte_after_the_eighth_belongs_to_the_tunnel(
             ignored in prop::array::uniform6(any::<u8>()),
             rest in prop::collection::vec(any::<u8>(), 0..40),
         ) {

@@ -1,4 +1,4 @@
-//! The server's side, for clients of ours: CONNECT alone, a version a file.
+//! The server's side, for the clients of `-D`: CONNECT only.
 
 mod v4;
 mod v5;
@@ -9,7 +9,7 @@ pub use self::v5::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
 use crate::config::{Host, HostPort};
 use crate::text::escape::Escaped;
 
-/// A name may be an address in letters, too: some clients know but that one way.
+/// Parses a name. It may be the text of an address: some clients send all destinations as names.
 fn named(name: &[u8]) -> Result<Host, String> {
     match std::str::from_utf8(name) {
         Ok(name) => name.parse::<Host>().map_err(|e| e.to_string()),
@@ -17,7 +17,7 @@ fn named(name: &[u8]) -> Result<Host, String> {
     }
 }
 
-/// What a client asks for, unless nothing can be connected to it.
+/// Returns the destination, unless its port is 0.
 fn destination(host: Host, port: u16) -> Result<HostPort, String> {
     match port {
         0 => Err(format!("it asks for {} without a port", host)),

@@ -1,11 +1,11 @@
-//! SOCKS4 and 4A (the client's side says where they are written down): one message, and one reply.
+//! SOCKS4 and 4A: one message, and one reply.
 //!
 //! ```text
-//!   04 01 PORT ADDRESS USER 00 ─────────▶ its destination, and in the end a Socks4Reply
+//!   04 01 PORT ADDRESS USER 00 ─────────▶ the destination, and finally a Socks4Reply
 //!      └──▶ 00 5B           └──NAME 00────▲
 //! ```
 //!
-//! Its user id is what a client calls itself: it proves nothing, and is left aside.
+//! The user id is ignored: the client chooses it, so it proves nothing.
 
 use std::error;
 use std::fmt;
@@ -16,21 +16,21 @@ use super::{destination, named};
 use crate::config::{Host, HostPort};
 use crate::proto::Decoded;
 
-/// Bytes that a user id, or a name, may have: as many as SOCKS5 has room for.
-const TEXT_LIMIT: usize = 255;
+/// Maximum size of a user id and of a name, in bytes, as in SOCKS5.
+const MAX_TEXT: usize = 255;
 
-/// How a request went. The other two codes are about identd, which nobody asks here.
+/// `CD` of a reply. The other two codes are about identd, which ptunnel doesn't ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Socks4Reply {
-    /// The destination is connected.
+    /// The tunnel is open.
     Granted = reply_4::GRANTED,
-    /// It isn't, for whatever reason.
+    /// There is no tunnel, for any reason.
     Rejected = reply_4::REJECTED,
 }
 
 impl Socks4Reply {
-    /// The bytes of it.
+    /// Encodes the reply. Its address is 0.0.0.0:0.
     pub fn encode(self) -> Vec<u8> {
         let mut reply = vec![0; reply_4::LENGTH];
         reply[0] = reply_4::VERSION;
@@ -39,23 +39,23 @@ impl Socks4Reply {
     }
 }
 
-/// What a client says that can't be served; displays as the reason.
+/// Why a client can't be served. Displays as the reason, with the client as its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Socks4Denial {
-    /// It is to have a password, for which there is no room.
+    /// The client must have a password, which SOCKS4 can't send.
     Password,
-    /// It asks for something else than CONNECT.
+    /// The request has this command instead of CONNECT.
     Command(u8),
-    /// Its user id has no end within 255 bytes.
+    /// The user id has more than 255 bytes.
     UserId,
-    /// The name of its destination has none.
+    /// The destination's name has more than 255 bytes.
     Name,
-    /// What it names can't be one.
+    /// The destination is invalid, for this reason.
     Destination(String),
 }
 
 impl Socks4Denial {
-    /// What it is told.
+    /// Encodes the reply to the client.
     pub fn reply(&self) -> Vec<u8> {
         Socks4Reply::Rejected.encode()
     }
@@ -70,12 +70,12 @@ impl fmt::Display for Socks4Denial {
             Socks4Denial::Command(2) => f.write_str("SOCKS4's BIND isn't served, CONNECT alone"),
             Socks4Denial::Command(code) => write!(f, "SOCKS4 has no command {}", code),
             Socks4Denial::UserId => {
-                write!(f, "its SOCKS4 user id has more than {} bytes", TEXT_LIMIT)
+                write!(f, "its SOCKS4 user id has more than {} bytes", MAX_TEXT)
             }
             Socks4Denial::Name => write!(
                 f,
                 "the name in its SOCKS4 request has more than {} bytes",
-                TEXT_LIMIT
+                MAX_TEXT
             ),
             Socks4Denial::Destination(why) => f.write_str(why),
         }
@@ -84,14 +84,14 @@ impl fmt::Display for Socks4Denial {
 
 impl error::Error for Socks4Denial {}
 
-/// One client's request, as far as it has come.
+/// The request of one client, as far as it has arrived.
 pub struct Socks4Server {
     bytes: Vec<u8>,
     wants_password: bool,
 }
 
 impl fmt::Debug for Socks4Server {
-    /// How much, not what.
+    /// Shows the number of bytes only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Socks4Server")
             .field("bytes", &self.bytes.len())
@@ -101,7 +101,7 @@ impl fmt::Debug for Socks4Server {
 }
 
 impl Socks4Server {
-    /// For a client who may be anybody, or is to have a password, and so is served in no case.
+    /// Returns the state before the request. A client that must have a password is always denied.
     pub fn new(wants_password: bool) -> Socks4Server {
         Socks4Server {
             bytes: Vec::new(),
@@ -109,11 +109,11 @@ impl Socks4Server {
         }
     }
 
-    /// Adds what came; the destination, once the request is whole.
+    /// Adds bytes from the client; returns the destination once the request is complete.
     ///
     /// # Errors
     ///
-    /// When the client can't be served, as soon as that is clear.
+    /// [`Socks4Denial`] if the client can't be served, as early as possible.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Option<HostPort>, Socks4Denial> {
         if self.wants_password {
             return Err(Socks4Denial::Password);
@@ -128,13 +128,13 @@ impl Socks4Server {
         })
     }
 
-    /// What came behind the request.
+    /// Returns the bytes that followed the request.
     pub fn into_rest(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// `04 01 PORT ADDRESS USER 00`, and `NAME 00` behind it where the address stands for one.
+/// Decodes `04 01 PORT ADDRESS USER 00`, followed by `NAME 00` if the address says so.
 fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Denial> {
     match bytes {
         [_, command, ..] if *command != CONNECT => return Err(Socks4Denial::Command(*command)),
@@ -148,12 +148,12 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Denial> {
         ),
         _ => return Ok(Decoded::Partial),
     };
-    let behind = match ended(behind).ok_or(Socks4Denial::UserId)? {
+    let behind = match terminated(behind).ok_or(Socks4Denial::UserId)? {
         Decoded::Partial => return Ok(Decoded::Partial),
         Decoded::Complete(_, length) => &behind[length..],
     };
     let (host, behind) = if is_sign_of_name(ip) {
-        match ended(behind).ok_or(Socks4Denial::Name)? {
+        match terminated(behind).ok_or(Socks4Denial::Name)? {
             Decoded::Partial => return Ok(Decoded::Partial),
             Decoded::Complete(name, length) => (named(name), &behind[length..]),
         }
@@ -165,11 +165,11 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Denial> {
     Ok(Decoded::Complete(destination, bytes.len() - behind.len()))
 }
 
-/// The text before the first NUL; nothing when that is out of reach.
-fn ended(bytes: &[u8]) -> Option<Decoded<&[u8]>> {
+/// Decodes the text before the first NUL; `None` if it is too long.
+fn terminated(bytes: &[u8]) -> Option<Decoded<&[u8]>> {
     match bytes.iter().position(|byte| *byte == 0) {
-        Some(end) if end <= TEXT_LIMIT => Some(Decoded::Complete(&bytes[..end], end + 1)),
-        None if bytes.len() <= TEXT_LIMIT => Some(Decoded::Partial),
+        Some(end) if end <= MAX_TEXT => Some(Decoded::Complete(&bytes[..end], end + 1)),
+        None if bytes.len() <= MAX_TEXT => Some(Decoded::Partial),
         _ => None,
     }
 }
@@ -180,17 +180,17 @@ mod tests {
 
     use super::*;
 
-    /// All of it up to the user id, byte by byte from the description.
+    /// Encodes a request up to the user id.
     fn asking(port: u16, ip: [u8; 4]) -> Vec<u8> {
         [&[4, 1][..], &port.to_be_bytes(), &ip].concat()
     }
 
-    /// With version 4A's name behind it.
+    /// Encodes a request with a name (4A).
     fn asking_for(name: &[u8], port: u16) -> Vec<u8> {
         [&asking(port, [0, 0, 0, 1])[..], b"joe\0", name, b"\0"].concat()
     }
 
-    /// What the bytes come to, at once.
+    /// Decodes the bytes in one piece.
     fn asked(bytes: &[u8]) -> Result<Option<String>, Socks4Denial> {
         let heard = Socks4Server::new(false).feed(bytes);
         heard.map(|destination| destination.map(|it| it.to_string()))
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// What comes in one piece, or in two, is the same; what is behind the request is kept.
+    /// One piece and two pieces mean the same; the bytes after the request are kept.
     #[test]
     fn how_it_is_cut_makes_no_difference() {
         let by_address = [&asking(22, [192, 0, 2, 7])[..], b"joe\0"].concat();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_a_limit_to_the_byte() {
+    fn texts_have_a_limit() {
         let user = |count| [&asking(22, [192, 0, 2, 7])[..], &vec![b'x'; count]].concat();
         assert_eq!(asked(&user(255)), Ok(None));
         let longest = [&user(255)[..], b"\0"].concat();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_served_is_named() {
+    fn a_denial_has_a_reply_and_a_reason() {
         for (request, word) in &[
             (vec![4, 2], "BIND"),
             (vec![4, 3, 0], "no command 3"),
@@ -287,9 +287,9 @@ mod tests {
         }
     }
 
-    /// By the first byte: no user id lets anybody in.
+    /// After the first byte: a user id is no authentication.
     #[test]
-    fn whoever_is_to_have_a_password_is_not_served() {
+    fn a_client_that_needs_a_password_is_denied() {
         for said in &[&[4][..], &asking_for(b"example.org", 22)] {
             let denial = Socks4Server::new(true).feed(said).unwrap_err();
             assert_eq!(denial, Socks4Denial::Password);
@@ -298,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_eight_bytes_that_begin_with_nought() {
+    fn a_reply_is_eight_bytes_with_version_0() {
         assert_eq!(Socks4Reply::Granted.encode(), [0, 90, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
-    fn its_debug_text_holds_nothing_of_the_client() {
+    fn debug_text_holds_none_of_the_bytes() {
         let mut server = Socks4Server::new(false);
         server
             .feed(b"\x04\x01\x00\x16\x00\x00\x00\x01hunter")

@@ -1,15 +1,15 @@
-//! SOCKS5, without authentication, or with a user and a password (RFC 1929).
+//! SOCKS5 (RFC 1928), without authentication, or with a username and a password (RFC 1929).
 //!
 //! ```text
-//!   greeting ──▶ 05 00 ──────────────────────▶ request ──▶ its destination, and in the end
+//!   greeting ──▶ 05 00 ──────────────────────▶ request ──▶ the destination, and finally
 //!      │ └─────▶ 05 02 ──▶ login ──▶ 01 00 ──────▲ │        a Socks5Reply
 //!      └──▶ 05 FF            └──▶ 01 01            └──▶ 05 07, 05 08, 05 01
 //! ```
 
-use std::convert::TryInto;
+use std::convert::TryFrom;
 use std::error;
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::super::{atyp, method, CONNECT, LOGIN_VERSION, VERSION};
@@ -18,39 +18,39 @@ use crate::config::{Credentials, Host, HostPort};
 use crate::proto::auth::is_same;
 use crate::proto::Decoded;
 
-/// How a login went (RFC 1929 §2).
-mod login {
-    pub(super) const RIGHT: u8 = 0;
-    pub(super) const WRONG: u8 = 1;
+/// `STATUS` of a reply to a login (RFC 1929 §2).
+mod status {
+    pub(super) const SUCCESS: u8 = 0;
+    pub(super) const FAILURE: u8 = 1;
 }
 
-/// How a request went (§6).
+/// `REP` of a reply to a request (RFC 1928 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Socks5Reply {
-    /// The destination is connected.
+    /// The tunnel is open.
     Succeeded = 0,
-    /// A failure that none of the others names.
+    /// A general failure.
     Failed = 1,
-    /// Somebody's rules don't allow it.
+    /// A rule of ptunnel or of a proxy forbids the destination.
     NotAllowed = 2,
-    /// There is no way to its network.
+    /// The network is unreachable.
     NetworkUnreachable = 3,
-    /// There is no way to it, or nobody knows it.
+    /// The host is unreachable, or its name unknown.
     HostUnreachable = 4,
-    /// It refused the connection.
+    /// The destination refused the connection.
     Refused = 5,
-    /// It took too long.
+    /// The connection took too long ("TTL expired").
     TimedOut = 6,
-    /// It was to be something else than CONNECT.
+    /// The command isn't CONNECT.
     UnknownCommand = 7,
-    /// It was named in a way that isn't known.
+    /// The address type is unknown.
     UnknownAddress = 8,
 }
 
 impl Socks5Reply {
-    /// What a client is told when a proxy of ours said this code: what is said of the destination,
-    /// or a failure, where it is about our own request.
+    /// Returns the reply to the client for a `REP` of a proxy: the same if it is about the
+    /// destination, [`Failed`](Socks5Reply::Failed) if it is about ptunnel's request.
     pub fn passed_on(code: u8) -> Socks5Reply {
         match code {
             2 => Socks5Reply::NotAllowed,
@@ -62,40 +62,40 @@ impl Socks5Reply {
         }
     }
 
-    /// The bytes of it. From which address the destination is connected nobody here knows: behind a
-    /// proxy it is none of ours.
+    /// Encodes the reply. Its address is 0.0.0.0:0: that of the proxy's connection to the destination
+    /// is unknown.
     pub fn encode(self) -> Vec<u8> {
         let unspecified = [0; 6];
         [&[VERSION, self as u8, 0, atyp::IPV4][..], &unspecified].concat()
     }
 }
 
-/// What a client says that can't be served; displays as the reason.
+/// Why a client can't be served. Displays as the reason, with the client as its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Socks5Denial {
-    /// Its request has another version than its greeting.
+    /// The request has this version instead of 5.
     Version(u8),
-    /// This, the one way to say who it is that is taken, isn't among those that it offers.
+    /// The client doesn't offer this method, the only one that is accepted.
     Method(u8),
-    /// Its login has another version than there is.
+    /// The login has this version instead of 1.
     LoginVersion(u8),
-    /// It is another user than is wanted, or has another password.
+    /// The username or the password is wrong.
     Login,
-    /// It asks for something else than CONNECT.
+    /// The request has this command instead of CONNECT.
     Command(u8),
-    /// It names its destination in a way that isn't known.
+    /// The destination has this unknown address type.
     AddressType(u8),
-    /// What it names can't be one.
+    /// The destination is invalid, for this reason.
     Destination(String),
 }
 
 impl Socks5Denial {
-    /// What it is told.
+    /// Encodes the reply to the client.
     pub fn reply(&self) -> Vec<u8> {
         let reply = match self {
             Socks5Denial::Method(_) => return vec![VERSION, method::NO_ACCEPTABLE],
             Socks5Denial::LoginVersion(_) | Socks5Denial::Login => {
-                return vec![LOGIN_VERSION, login::WRONG]
+                return vec![LOGIN_VERSION, status::FAILURE]
             }
             Socks5Denial::Command(_) => Socks5Reply::UnknownCommand,
             Socks5Denial::AddressType(_) => Socks5Reply::UnknownAddress,
@@ -136,73 +136,73 @@ impl fmt::Display for Socks5Denial {
 
 impl error::Error for Socks5Denial {}
 
-/// One client's side of the dialogue, as far as its request.
+/// The messages of one client, up to its request.
 pub struct Socks5Server {
     bytes: Vec<u8>,
-    awaited: Awaited,
+    next: Message,
 }
 
-/// What comes next of the client.
+/// The next message of the client.
 #[derive(Debug)]
-enum Awaited {
-    /// From somebody who must be this user, if any.
+enum Message {
+    /// A greeting, from a client that must authenticate as this user, if any.
     Greeting(Option<Arc<Credentials>>),
     Login(Arc<Credentials>),
     Request,
 }
 
 impl fmt::Debug for Socks5Server {
-    /// How much, not what: a client's password may be in it.
+    /// Shows the number of bytes only: they may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Socks5Server")
             .field("bytes", &self.bytes.len())
-            .field("awaited", &self.awaited)
+            .field("next", &self.next)
             .finish()
     }
 }
 
-/// What is to be done next.
+/// The next step of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Socks5Step {
-    /// To read on.
+    /// Read on, and feed what comes.
     Read,
-    /// To send this, and to ask again without anything new.
+    /// Send these bytes, and feed an empty piece.
     Send(Vec<u8>),
-    /// To connect it, and to tell it how that went.
+    /// Connect to the destination, and send a [`Socks5Reply`].
     Connect(HostPort),
 }
 
 impl Socks5Server {
-    /// For a client who must be `user`, if that is anybody.
+    /// Returns the state before the greeting of a client that must authenticate as `user`, if any.
     pub fn new(user: Option<Arc<Credentials>>) -> Socks5Server {
         Socks5Server {
             bytes: Vec::new(),
-            awaited: Awaited::Greeting(user),
+            next: Message::Greeting(user),
         }
     }
 
-    /// Adds what came.
+    /// Adds bytes from the client.
     ///
     /// # Errors
     ///
-    /// When the client can't be served, as soon as that is clear.
+    /// [`Socks5Denial`] if the client can't be served, as early as possible.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Socks5Step, Socks5Denial> {
         self.bytes.extend_from_slice(piece);
-        let decoded = match &self.awaited {
-            Awaited::Greeting(user) => {
+        let decoded = match &self.next {
+            Message::Greeting(user) => {
                 let (method, next) = match user {
-                    None => (method::NO_AUTHENTICATION, Awaited::Request),
-                    Some(user) => (method::LOGIN, Awaited::Login(user.clone())),
+                    None => (method::NO_AUTHENTICATION, Message::Request),
+                    Some(user) => (method::LOGIN, Message::Login(user.clone())),
                 };
                 let answer = Socks5Step::Send(vec![VERSION, method]);
                 greeting(&self.bytes, method)?.map(|()| (answer, next))
             }
-            Awaited::Login(user) => {
-                let answer = Socks5Step::Send(vec![LOGIN_VERSION, login::RIGHT]);
-                login(&self.bytes, user)?.map(|()| (answer, Awaited::Request))
+            Message::Login(user) => {
+                let answer = Socks5Step::Send(vec![LOGIN_VERSION, status::SUCCESS]);
+                login(&self.bytes, user)?.map(|()| (answer, Message::Request))
             }
-            Awaited::Request => {
-                let asked = |destination| (Socks5Step::Connect(destination), Awaited::Request);
+            Message::Request => {
+                let asked = |destination| (Socks5Step::Connect(destination), Message::Request);
                 request(&self.bytes)?.map(asked)
             }
         };
@@ -210,19 +210,19 @@ impl Socks5Server {
             Decoded::Partial => Socks5Step::Read,
             Decoded::Complete((step, next), length) => {
                 self.bytes.drain(..length);
-                self.awaited = next;
+                self.next = next;
                 step
             }
         })
     }
 
-    /// What came behind the request.
+    /// Returns the bytes that followed the request.
     pub fn into_rest(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// `05 NMETHODS METHODS`, with ours among them.
+/// Decodes `05 NMETHODS METHODS`, which must hold `method` (RFC 1928 §3).
 fn greeting(bytes: &[u8], method: u8) -> Result<Decoded<()>, Socks5Denial> {
     match bytes.get(1..).and_then(counted) {
         None => Ok(Decoded::Partial),
@@ -233,7 +233,7 @@ fn greeting(bytes: &[u8], method: u8) -> Result<Decoded<()>, Socks5Denial> {
     }
 }
 
-/// `01 ULEN UNAME PLEN PASSWD`, with the right ones in it.
+/// Decodes `01 ULEN UNAME PLEN PASSWD`, which must be the `right` ones (RFC 1929 §2).
 fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Denial> {
     match bytes.first() {
         Some(version) if *version != LOGIN_VERSION => {
@@ -246,7 +246,7 @@ fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Denial>
         Some((user, Some((password, _)))) => (user, password),
         _ => return Ok(Decoded::Partial),
     };
-    // Both are looked at: the time doesn't tell which of them is wrong.
+    // Compares both, so that the time doesn't show which of them is wrong.
     let is_user = is_same(user, right.user().as_bytes());
     let is_password = is_same(password, right.password().reveal().as_bytes());
     if is_user && is_password {
@@ -256,7 +256,7 @@ fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Denial>
     }
 }
 
-/// So many bytes as the first one says, and what is behind them.
+/// Splits the bytes after the first, which is the length of the first part.
 fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (count, behind) = bytes.split_first()?;
     let count = usize::from(*count);
@@ -267,7 +267,7 @@ fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// `05 01 00 ATYP ADDRESS PORT`.
+/// Decodes `05 01 00 ATYP ADDRESS PORT` (RFC 1928 §4).
 fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Denial> {
     match bytes {
         [version, ..] if *version != VERSION => return Err(Socks5Denial::Version(*version)),
@@ -296,13 +296,12 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Denial> {
 }
 
 fn host(address: &[u8], kind: u8) -> Result<Host, String> {
-    if let (atyp::IPV4, Ok(octets)) = (kind, TryInto::<[u8; 4]>::try_into(address)) {
-        return Ok(Host::Ip(Ipv4Addr::from(octets).into()));
+    let v4 = <[u8; 4]>::try_from(address).map(IpAddr::from);
+    let v6 = <[u8; 16]>::try_from(address).map(IpAddr::from);
+    match (kind, v4, v6) {
+        (atyp::IPV4, Ok(ip), _) | (atyp::IPV6, _, Ok(ip)) => Ok(Host::Ip(ip)),
+        _ => named(address),
     }
-    if let (atyp::IPV6, Ok(octets)) = (kind, TryInto::<[u8; 16]>::try_into(address)) {
-        return Ok(Host::Ip(Ipv6Addr::from(octets).into()));
-    }
-    named(address)
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::Schemes;
-use crate::proto::socks::client::heard::{credentials, end, is_cut_well, said};
+use crate::proto::socks::client::test_support::{credentials, end, is_cut_well, said};
 use crate::proto::Negotiation;
 
 /// Written out byte by byte from RFC 1928 and RFC 1929.
-const NOBODY: &[u8] = b"\x05\x00";
+const NO_AUTHENTICATION: &[u8] = b"\x05\x00";
 const LOGIN: &[u8] = b"\x05\x02";
 const RIGHT: &[u8] = b"\x01\x00";
 const GRANTED: &[u8] = b"\x05\x00\x00\x01\x7f\x00\x00\x01\x04\x38";
@@ -36,18 +36,26 @@ fn asks_by_name_and_by_address() {
     for (target, request) in cases {
         let mut exchange = socks(target, None);
         assert_eq!(exchange.begin(), b"\x05\x01\x00");
-        assert_eq!(said(&mut exchange, NOBODY).unwrap(), *request, "{}", target);
+        assert_eq!(
+            said(&mut exchange, NO_AUTHENTICATION).unwrap(),
+            *request,
+            "{}",
+            target
+        );
         let end = said(&mut exchange, &[GRANTED, b"SSH-"].concat());
         assert_eq!(end.unwrap_err(), "granted: SSH-");
     }
     let longest = format!("{}:1", ["a"; 127].join("."));
     let mut exchange = socks(&longest, None);
     exchange.begin();
-    assert_eq!(said(&mut exchange, NOBODY).unwrap().len(), 4 + 1 + 253 + 2);
+    assert_eq!(
+        said(&mut exchange, NO_AUTHENTICATION).unwrap().len(),
+        4 + 1 + 253 + 2
+    );
 }
 
 #[test]
-fn tells_who_we_are_when_asked() {
+fn authenticates_if_required() {
     let mut exchange = joe();
     assert_eq!(exchange.begin(), b"\x05\x02\x00\x02");
     let login = said(&mut exchange, LOGIN).unwrap();
@@ -59,7 +67,7 @@ fn tells_who_we_are_when_asked() {
         let request = said(&mut exchange, right).unwrap();
         assert_eq!(request, b"\x05\x01\x00\x03\x01a\x00\x01");
     }
-    assert_eq!(end(joe(), &[NOBODY, GRANTED]), "granted: ");
+    assert_eq!(end(joe(), &[NO_AUTHENTICATION, GRANTED]), "granted: ");
 }
 
 #[test]
@@ -84,7 +92,7 @@ fn every_reply_may_arrive_byte_by_byte() {
 }
 
 #[test]
-fn a_no_is_known_by_its_code_and_before_its_end() {
+fn a_refusal_is_recognized_by_its_code_before_its_end() {
     let cases: &[(&[u8], &str)] = &[
         (b"\x05\x01", "general SOCKS server failure (SOCKS reply 1)"),
         (
@@ -98,17 +106,17 @@ fn a_no_is_known_by_its_code_and_before_its_end() {
         (b"\x05\x5b", "SOCKS reply 91, of no known meaning"),
     ];
     for (reply, reason) in cases {
-        let told = end(socks("a:1", None), &[NOBODY, reply]);
-        assert_eq!(told, format!("refused it: {}", reason));
+        let text = end(socks("a:1", None), &[NO_AUTHENTICATION, reply]);
+        assert_eq!(text, format!("refused it: {}", reason));
     }
     let unknown: &[u8] = b"\x05\x08";
-    let by_name = end(socks("a:1", None), &[NOBODY, unknown]);
+    let by_name = end(socks("a:1", None), &[NO_AUTHENTICATION, unknown]);
     assert!(
         by_name.ends_with("socks5:// has them resolved here"),
         "{}",
         by_name
     );
-    let by_address = end(socks("[::1]:1", None), &[NOBODY, unknown]);
+    let by_address = end(socks("[::1]:1", None), &[NO_AUTHENTICATION, unknown]);
     assert!(
         by_address.ends_with("not supported (SOCKS reply 8)"),
         "{}",
@@ -117,7 +125,7 @@ fn a_no_is_known_by_its_code_and_before_its_end() {
 }
 
 #[test]
-fn a_no_to_us_says_what_it_is_about() {
+fn a_refused_login_has_its_own_reasons() {
     let none: &[u8] = b"\x05\xff";
     let nameless = end(socks("a:1", None), &[none]);
     assert_eq!(nameless, "refused us: it wants credentials");
@@ -127,7 +135,7 @@ fn a_no_to_us_says_what_it_is_about() {
     assert!(wrong.starts_with("refused us: it doesn't take the credentials"));
 }
 
-/// Each client that came sent it once more, until the account was locked.
+/// Regression: each client sent it once more, until the account was locked.
 #[test]
 fn a_refused_password_is_withheld_from_the_next_tunnels() {
     let joe = identity(Some(("joe", "hunter2")));
@@ -135,40 +143,40 @@ fn a_refused_password_is_withheld_from_the_next_tunnels() {
     let next = || Negotiation::from(Socks5::connect(&target, joe.clone()));
     let mut refused = next();
     assert_eq!(refused.begin(), b"\x05\x02\x00\x02");
-    let told = end(refused, &[LOGIN, b"\x01\x01"]);
-    assert!(told.starts_with("refused us: it doesn't take"), "{}", told);
+    let text = end(refused, &[LOGIN, b"\x01\x01"]);
+    assert!(text.starts_with("refused us: it doesn't take"), "{}", text);
     let mut withheld = next();
     assert_eq!(withheld.begin(), b"\x05\x01\x00");
-    let told = end(withheld, &[b"\x05\xff"]);
-    assert!(told.contains("refused the password before"), "{}", told);
+    let text = end(withheld, &[b"\x05\xff"]);
+    assert!(text.contains("refused the password before"), "{}", text);
     assert!(end(next(), &[LOGIN]).contains("method 2"));
-    assert_eq!(end(next(), &[NOBODY, GRANTED]), "granted: ");
+    assert_eq!(end(next(), &[NO_AUTHENTICATION, GRANTED]), "granted: ");
 }
 
 #[test]
-fn what_is_no_socks_is_told() {
-    let told = |replies: &[&[u8]]| end(socks("a:1", None), replies);
+fn other_protocols_are_named() {
+    let text = |replies: &[&[u8]]| end(socks("a:1", None), replies);
     assert_eq!(
-        told(&[b"HTTP/1.1 400 Bad Request\r\n"]),
+        text(&[b"HTTP/1.1 400 Bad Request\r\n"]),
         "malformed: it speaks HTTP: try http://"
     );
     assert_eq!(
-        told(&[b"\x00\x5b"]),
+        text(&[b"\x00\x5b"]),
         "malformed: it speaks SOCKS4: try socks4a://"
     );
     assert_eq!(
-        told(&[b"SSH-2.0-"]),
+        text(&[b"SSH-2.0-"]),
         "malformed: not SOCKS5 (it begins with 83)"
     );
-    assert!(told(&[b"\x05\x02"]).contains("method 2"));
-    assert!(told(&[b"\x05\x01"]).contains("method 1"));
-    assert!(told(&[NOBODY, b"\x05\x00\x00\x02"]).contains("kind 2"));
-    let ahead = [NOBODY, GRANTED].concat();
-    assert!(told(&[&ahead]).contains("more than it was asked for"));
+    assert!(text(&[b"\x05\x02"]).contains("method 2"));
+    assert!(text(&[b"\x05\x01"]).contains("method 1"));
+    assert!(text(&[NO_AUTHENTICATION, b"\x05\x00\x00\x02"]).contains("kind 2"));
+    let ahead = [NO_AUTHENTICATION, GRANTED].concat();
+    assert!(text(&[&ahead]).contains("more than it was asked for"));
 }
 
 #[test]
-fn its_debug_text_holds_no_password() {
+fn debug_text_holds_no_password() {
     let shown = format!("{:?}", joe());
     assert!(!shown.contains("hunter2"), "{}", shown);
 }
@@ -184,7 +192,7 @@ proptest! {
         let asking = || {
             let mut exchange = socks("a:1", None);
             exchange.begin();
-            said(&mut exchange, NOBODY).unwrap();
+            said(&mut exchange, NO_AUTHENTICATION).unwrap();
             exchange
         };
         prop_assert!(is_cut_well(asking, &whole, cut));

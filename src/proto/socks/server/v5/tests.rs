@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use std::net::Ipv6Addr;
+
 use super::*;
 use crate::config::Secret;
 
@@ -8,7 +10,7 @@ const GREETING: &[u8] = &[5, 2, 2, 0];
 /// In UTF-8, as the credentials are.
 const PASSWORD: &[u8] = b"p\xc3\xa4ss:x";
 
-/// The request, with what stands before and behind it as RFC 1928 has it.
+/// Encodes a request (RFC 1928 §4).
 fn asking(kind: u8, address: &[u8], port: u16) -> Vec<u8> {
     [&[5, 1, 0, kind][..], address, &port.to_be_bytes()].concat()
 }
@@ -22,7 +24,7 @@ fn server() -> Socks5Server {
     Socks5Server::new(None)
 }
 
-/// One that serves joe alone.
+/// Returns a server that requires joe's login.
 fn server_of_joe() -> Socks5Server {
     let joe = Credentials::new("joe", Secret::new("p\u{e4}ss:x")).unwrap();
     Socks5Server::new(Some(Arc::new(joe)))
@@ -33,7 +35,7 @@ fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
     [&[1][..], &counted(user), &counted(password)].concat()
 }
 
-/// A server that was greeted, fed a request.
+/// Feeds a request to a server after the greeting.
 fn asked(request: &[u8]) -> Result<Socks5Step, Socks5Denial> {
     let mut server = server();
     let greeted = server.feed(GREETING);
@@ -56,7 +58,7 @@ fn reads_each_kind_of_address() {
     }
 }
 
-/// What comes in one piece, or in two, is the same; what is behind the request is kept.
+/// One piece and two pieces mean the same; the bytes after the request are kept.
 #[test]
 fn how_it_is_cut_makes_no_difference() {
     let request = [&named("example.org", 22), &b"early"[..]].concat();
@@ -93,7 +95,7 @@ fn how_it_is_cut_makes_no_difference() {
 }
 
 #[test]
-fn a_client_that_must_authenticate_is_told_so() {
+fn a_client_must_offer_no_authentication() {
     for greeting in &[&[5, 0][..], &[5, 1, 2], &[5, 2, 1, 2]] {
         let fault = server().feed(greeting).unwrap_err();
         assert_eq!(fault, Socks5Denial::Method(method::NO_AUTHENTICATION));
@@ -102,7 +104,7 @@ fn a_client_that_must_authenticate_is_told_so() {
 }
 
 #[test]
-fn one_that_will_not_is_sent_away_where_it_must() {
+fn a_client_must_offer_a_login_if_it_is_required() {
     for greeting in &[&[5, 0][..], &[5, 1, 0], &[5, 2, 1, 0]] {
         let fault = server_of_joe().feed(greeting).unwrap_err();
         assert_eq!(fault, Socks5Denial::Method(method::LOGIN));
@@ -111,7 +113,7 @@ fn one_that_will_not_is_sent_away_where_it_must() {
 }
 
 #[test]
-fn the_right_user_with_the_right_password_is_served_alone() {
+fn only_the_right_login_is_accepted() {
     let logged_in = |login: &[u8]| {
         let mut server = server_of_joe();
         let greeted = server.feed(GREETING);
@@ -140,7 +142,7 @@ fn the_right_user_with_the_right_password_is_served_alone() {
 }
 
 #[test]
-fn nothing_shows_a_clients_password() {
+fn debug_text_holds_no_password() {
     let mut server = server_of_joe();
     server.feed(GREETING).unwrap();
     server.feed(b"\x01\x03joe\x09hunter").unwrap();
@@ -155,7 +157,7 @@ fn nothing_shows_a_clients_password() {
 }
 
 #[test]
-fn what_can_not_be_served_is_named_in_the_reply() {
+fn a_denial_has_a_reply_and_a_reason() {
     let code = |request: &[u8]| {
         let fault = asked(request).unwrap_err();
         assert_eq!(fault.reply().len(), 10);
@@ -183,7 +185,7 @@ fn what_can_not_be_served_is_named_in_the_reply() {
 }
 
 #[test]
-fn an_answer_is_ten_bytes_of_socks5() {
+fn a_reply_is_ten_bytes() {
     let expected = [5, 5, 0, 1, 0, 0, 0, 0, 0, 0];
     assert_eq!(Socks5Reply::Refused.encode(), expected);
 }
