@@ -24,6 +24,7 @@ mod pac_file;
 mod parse_error;
 mod proxy;
 mod proxy_defaults;
+mod proxy_url;
 mod tls;
 mod tunnel;
 
@@ -48,8 +49,9 @@ pub use self::netrc::Netrc;
 pub use self::pac_file::PacFile;
 use self::parse_error::wrong;
 pub use self::parse_error::ParseError;
-pub use self::proxy::{DnsMode, Protocol, ProxySpec, ProxyUrl};
+pub use self::proxy::{DnsMode, Protocol, ProxySpec};
 pub use self::proxy_defaults::ProxyDefaults;
+pub use self::proxy_url::ProxyUrl;
 pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
 
