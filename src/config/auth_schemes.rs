@@ -1,18 +1,18 @@
-//! How we may say who we are to a proxy.
+//! The schemes of proxy authentication.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{wrong, ParseError};
 
-/// An authentication scheme that we can answer.
+/// An authentication scheme that ptunnel supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// RFC 7617: the password itself.
+    /// RFC 7617: sends the password itself.
     Basic,
-    /// RFC 7616: a digest of the password and a nonce.
+    /// RFC 7616: sends a digest of the password and a nonce.
     Digest,
-    /// MS-NLMP, version 2: a digest, over three messages on one connection.
+    /// MS-NLMP, version 2: sends a digest, in three messages on one connection.
     Ntlm,
 }
 
@@ -26,25 +26,25 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The schemes that may be answered: all of them, unless the user named some.
+/// The schemes that may be used: all, unless the user named some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schemes {
     named: Vec<Scheme>,
 }
 
 impl Schemes {
-    /// What each is called.
+    /// The names of the schemes.
     pub const NAMES: &'static [&'static str] = &["basic", "digest", "ntlm"];
 
-    /// Whether this one may be answered.
+    /// Whether `scheme` may be used.
     pub fn allow(&self, scheme: Scheme) -> bool {
         self.named.is_empty() || self.named.contains(&scheme)
     }
 
-    /// Whether Basic goes with the first request, before the proxy has said what it wants.
+    /// Whether the first request carries Basic, before the proxy has offered its schemes.
     ///
-    /// Then a tunnel costs one request. Whoever named another scheme wants the password kept from
-    /// a proxy that can do with less, and pays with a second one.
+    /// That saves a request. With another scheme among the named ones, the password isn't sent
+    /// until the proxy offers nothing better.
     pub fn send_basic_ahead(&self) -> bool {
         self.named.iter().all(|scheme| *scheme == Scheme::Basic)
     }
@@ -53,7 +53,7 @@ impl Schemes {
 impl FromStr for Schemes {
     type Err = ParseError;
 
-    /// Reads `digest` or `digest,ntlm`.
+    /// Parses `digest` or `digest,ntlm`.
     fn from_str(text: &str) -> Result<Schemes, ParseError> {
         let read = |name: &str| match name.trim().to_ascii_lowercase().as_str() {
             "basic" => Ok(Scheme::Basic),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_goes_ahead_only_where_nothing_better_was_asked_for() {
+    fn basic_is_sent_ahead_only_without_a_better_scheme() {
         let goes_ahead = |text: &str| text.parse::<Schemes>().unwrap().send_basic_ahead();
         assert!(Schemes::default().send_basic_ahead());
         assert!(goes_ahead("basic"));

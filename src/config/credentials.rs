@@ -1,4 +1,4 @@
-//! Who we are to a proxy, and who a client is to ours.
+//! Users and passwords, for proxies and of clients.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,21 +6,21 @@ use std::str::FromStr;
 use super::ParseError;
 use crate::text::escape::Escaped;
 
-/// Text that is never shown: `Debug` prints `***`, and there is no `Display`.
+/// A text that is never printed: `Debug` prints `***`, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// A user, and perhaps the password: what the user gave in one place.
+/// A user name, with the password if it was given together with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
-    /// Without a colon.
+    /// The user name, without a colon.
     pub user: String,
-    /// When it came with the user.
+    /// The password, if it was given with the user name.
     pub password: Option<Secret>,
 }
 
-/// A user name and a password that may stand in a Basic credential (RFC 7617 §2): no colon in
-/// the user name, no control characters.
+/// A user name and a password that fit in Basic credentials (RFC 7617 §2): without a colon in the
+/// user name, and without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     user: String,
@@ -28,12 +28,12 @@ pub struct Credentials {
 }
 
 impl Secret {
-    /// Takes any text.
+    /// Wraps any text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text: handle with care.
+    /// Returns the text, which must not be printed.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -46,9 +46,11 @@ impl fmt::Debug for Secret {
 }
 
 impl Credentials {
+    /// Checks and joins a user name and a password.
+    ///
     /// # Errors
     ///
-    /// When they can't be told apart or sent; the message doesn't show the password.
+    /// A colon in the user name, or a control character; the message doesn't show the password.
     pub fn new(user: impl Into<String>, password: Secret) -> Result<Credentials, ParseError> {
         let user = user.into();
         if user.contains(':') {
@@ -69,17 +71,17 @@ impl Credentials {
         }
     }
 
-    /// Without a colon.
+    /// Returns the user name.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// Never shown.
+    /// Returns the password.
     pub fn password(&self) -> &Secret {
         &self.password
     }
 
-    /// Whether SOCKS5 can carry them: it has room for 255 bytes of each (RFC 1929 §2).
+    /// Whether SOCKS5 can carry them: at most 255 bytes each (RFC 1929 §2).
     pub fn fit_in_socks5(&self) -> bool {
         let fits = |text: &str| text.len() <= usize::from(u8::MAX);
         fits(&self.user) && fits(self.password.reveal())
@@ -89,7 +91,7 @@ impl Credentials {
 impl FromStr for Login {
     type Err = ParseError;
 
-    /// Reads `USER` or `USER:PASSWORD`; all after the first colon is password.
+    /// Parses `USER` or `USER:PASSWORD`; the password starts after the first colon.
     fn from_str(text: &str) -> Result<Login, ParseError> {
         let mut parts = text.splitn(2, ':');
         let user = parts.next().unwrap_or_default().to_string();
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_shows_a_password() {
+    fn passwords_are_never_printed() {
         let credentials = Credentials::new("joe", Secret::new("hunter2")).unwrap();
         let shown = format!("{:?} {:#?}", credentials, credentials);
         assert!(!shown.contains("hunter2"), "{}", shown);
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_split_a_header_or_a_credential_is_refused() {
+    fn control_characters_and_colons_are_refused() {
         for (user, password) in &[("a:b", "x"), ("a\r\n", "x"), ("a", "x\r\ny"), ("a", "\0")] {
             assert!(Credentials::new(*user, Secret::new(*password)).is_err());
         }

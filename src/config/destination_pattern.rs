@@ -1,4 +1,4 @@
-//! Lists of destinations: NO_PROXY, and what the embedded proxy allows.
+//! Patterns of destinations: NO_PROXY, and the allow list of the embedded proxy.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use super::host::{read_port, split_port, Host};
 use super::{wrong, HostPort, ParseError};
 use crate::text::escape::Escaped;
 
-const RIGHT: &str = "example.org, 10.0.0.0/8 or example.org:443";
+const EXAMPLES: &str = "example.org, 10.0.0.0/8 or example.org:443";
 
-/// Some destinations: `HOST[:PORT]`.
+/// A set of destinations: `HOST[:PORT]`.
 ///
 /// A name covers itself and its subdomains, with or without a leading dot, whatever the case;
-/// an address covers itself, a CIDR block what is in it, `*` everything. IPv6 needs no brackets
-/// unless a port follows. Names are compared as names, addresses as addresses: nothing is
-/// resolved here. An IPv4 address is the same when it is written as `::ffff:10.0.0.1`.
+/// an address covers itself, a CIDR block its addresses, `*` everything. IPv6 needs no brackets
+/// unless a port follows. Names are compared as names, addresses as addresses; nothing is
+/// resolved. `::ffff:10.0.0.1` is the same as `10.0.0.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     hosts: Hosts,
@@ -30,10 +30,10 @@ enum Hosts {
     Cidr(Cidr),
 }
 
-/// Destinations that are reached without a proxy: what `NO_PROXY` holds.
+/// The destinations that are reached without a proxy, as in `NO_PROXY`.
 ///
-/// A list of [`Pattern`]s, parted by commas or spaces; an empty one covers nothing. As other
-/// programs do, it takes a block by any address in it.
+/// A list of [`Pattern`]s, separated by commas or spaces; an empty one covers nothing. As in other
+/// programs, any address of a block can stand for the block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoProxy(Vec<Pattern>);
 
@@ -43,12 +43,12 @@ impl Pattern {
         port: None,
     };
 
-    /// Whether every destination is one of these.
+    /// Whether it covers every destination.
     pub fn covers_everything(&self) -> bool {
         *self == Pattern::EVERYTHING
     }
 
-    /// Whether `destination` is one of these.
+    /// Whether it covers `destination`.
     pub fn covers(&self, destination: &HostPort) -> bool {
         let port = self.port.map_or(true, |port| port == destination.port);
         port && self.hosts.cover(&destination.host)
@@ -78,13 +78,13 @@ impl NoProxy {
         self.0.iter().any(|pattern| pattern.covers(destination))
     }
 
-    /// Whether every destination is.
+    /// Whether every destination is reached without a proxy.
     pub fn covers_everything(&self) -> bool {
         self.0.iter().any(Pattern::covers_everything)
     }
 
-    /// A list that was written for other programs, too, each of which has a language of its own for
-    /// it: entries in another one cover nothing, and are told in a warning.
+    /// Parses a list that other programs also read, each with a syntax of its own. Entries in another
+    /// syntax are skipped; the second value is a warning that names them.
     pub fn lenient(text: &str) -> (NoProxy, Option<String>) {
         let (mut patterns, mut others) = (Vec::new(), Vec::new());
         for entry in entries(text) {
@@ -96,7 +96,7 @@ impl NoProxy {
         let warning = format!(
             "passing over {}; right ones are {}",
             others.join(", "),
-            RIGHT
+            EXAMPLES
         );
         (
             NoProxy(patterns),
@@ -124,7 +124,7 @@ impl FromStr for NoProxy {
 impl FromStr for Pattern {
     type Err = ParseError;
 
-    /// A block is written with the address that it begins at.
+    /// Parses a pattern; a block must be written with its first address.
     fn from_str(text: &str) -> Result<Pattern, ParseError> {
         let pattern = read(text).and_then(|pattern| match &pattern.hosts {
             Hosts::Cidr(block) => block.exactly().map(|_| pattern),
@@ -135,7 +135,7 @@ impl FromStr for Pattern {
 }
 
 fn complain(what: &str, text: &str, why: String) -> ParseError {
-    wrong(what, text, why, RIGHT)
+    wrong(what, text, why, EXAMPLES)
 }
 
 fn read(text: &str) -> Result<Pattern, String> {
@@ -209,7 +209,7 @@ mod tests {
         assert!(!covers("10.0.0.1", "10.0.0.10:1"));
     }
 
-    /// Such a block was taken, and never covered anything: destinations were compared as IPv4.
+    /// Such a block covered nothing: destinations were compared as IPv4.
     #[test]
     fn a_block_of_ipv4_may_be_written_as_ipv6() {
         for destination in &["10.200.0.1:1", "[::ffff:10.0.0.1]:1"] {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_narrows_an_entry() {
+    fn a_port_restricts_an_entry() {
         assert!(covers("localhost:8080", "localhost:8080"));
         assert!(!covers("localhost:8080", "localhost:22"));
         assert!(covers("[::1]:22", "[::1]:22"));
@@ -248,10 +248,10 @@ mod tests {
         assert!(!covers(" , ,", "localhost:1"));
     }
 
-    /// A list of what is allowed had allowed a whole network in the place of one address. NO_PROXY
-    /// is written for other programs, too, which take that.
+    /// An allow list with a typo allowed a whole network instead of one address. NO_PROXY has to
+    /// accept such a block, as other programs do.
     #[test]
-    fn a_block_that_begins_elsewhere_is_taken_in_no_proxy_alone() {
+    fn only_no_proxy_accepts_a_block_with_another_address() {
         assert!(covers("10.0.0.1/8", "10.200.0.1:1"));
         let complaint = "10.0.0.1/8".parse::<Pattern>().unwrap_err().to_string();
         for part in &["'10.0.0.1/8'", "write 10.0.0.0/8 or 10.0.0.1"] {
@@ -263,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_id_never_slips_through() {
+    fn zone_ids_are_refused() {
         assert!("::1%example.com".parse::<NoProxy>().is_err());
         assert!("[::1%25lo]:443".parse::<HostPort>().is_err());
     }
 
     #[test]
-    fn complains_of_entries_that_mean_nothing() {
+    fn refuses_entries_without_a_meaning() {
         for list in &[
             "10.0.0.0/33",
             "10.0.0/8",

@@ -1,21 +1,21 @@
-//! Which refusals of a proxy let the next one be tried.
+//! The refusals after which the next proxy is tried.
 
 use std::str::FromStr;
 
 use super::{wrong, ParseError};
 
-/// The statuses of HTTP after which the next proxy is tried; none unless the user named some.
+/// The HTTP statuses after which the next proxy is tried; none unless the user named some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailoverOn {
     statuses: Vec<u16>,
 }
 
 impl FailoverOn {
-    /// Those that may be named. Every other refusal is about the client or the destination, and stays
+    /// The statuses that can be named. Other refusals are about the client or the destination, and are
     /// final.
     pub const NAMES: &'static [&'static str] = &["502", "503", "504"];
 
-    /// Whether a refusal with this status lets the next proxy be tried.
+    /// Whether the next proxy is tried after a refusal with this status.
     pub fn includes(&self, status: u16) -> bool {
         self.statuses.contains(&status)
     }
@@ -24,7 +24,7 @@ impl FailoverOn {
 impl FromStr for FailoverOn {
     type Err = ParseError;
 
-    /// Reads `503` or `502,503,504`.
+    /// Parses `503` or `502,503,504`.
     fn from_str(text: &str) -> Result<FailoverOn, ParseError> {
         let read = |name: &str| {
             let status = Some(name.trim()).filter(|name| FailoverOn::NAMES.contains(name));
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_gateways_faults_may_be_named() {
+    fn only_gateway_errors_can_be_named() {
         let some: FailoverOn = "502, 504".parse().unwrap();
         assert!(some.includes(502) && some.includes(504) && !some.includes(503));
         assert!(!FailoverOn::default().includes(502));

@@ -1,13 +1,13 @@
-//! A field of the CONNECT request.
+//! Header fields of the CONNECT request.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{wrong, ParseError};
 
-/// A header field added to the CONNECT request: a token and a value without controls.
+/// A header field that is added to the CONNECT request; its value has no control characters.
 ///
-/// `Debug` shows the name alone: a value may be a token.
+/// `Debug` prints only the name, as the value may be a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     name: String,
@@ -20,8 +20,8 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Fields that we write ourselves, or that would contradict a request without content.
-const OURS: [&str; 4] = [
+/// Fields that ptunnel sets, or that contradict a request without content.
+const RESERVED: [&str; 4] = [
     "host",
     "content-length",
     "transfer-encoding",
@@ -29,12 +29,12 @@ const OURS: [&str; 4] = [
 ];
 
 impl Header {
-    /// The field name, a token (RFC 9110 §5.6.2).
+    /// Returns the field name, a token (RFC 9110 §5.6.2).
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The field value, without surrounding white space.
+    /// Returns the field value, without surrounding white space.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -43,13 +43,13 @@ impl Header {
 impl FromStr for Header {
     type Err = ParseError;
 
-    /// Reads `NAME: VALUE`.
+    /// Parses `NAME: VALUE`.
     fn from_str(text: &str) -> Result<Header, ParseError> {
         read(text).map_err(|why| wrong("header", &redact(text), why, "'User-Agent: ptunnel'"))
     }
 }
 
-/// Without the credential of a header that isn't for users to set: this is for messages.
+/// Returns the text for messages, without the credentials of a Proxy-Authorization field.
 fn redact(text: &str) -> String {
     const NAME: &str = "proxy-authorization";
     match text.trim_start().get(..NAME.len()) {
@@ -72,7 +72,7 @@ fn read(text: &str) -> Result<Header, String> {
     if value.chars().any(|c| c.is_control() && c != '\t') {
         return Err("a value holds no control characters".into());
     }
-    if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+    if RESERVED.iter().any(|it| name.eq_ignore_ascii_case(it)) {
         return Err(format!("{} is not for users to set", name));
     }
     Ok(Header {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_name_and_a_value() {
+    fn parses_a_name_and_a_value() {
         let header: Header = "X-Tag: a: b\t ".parse().unwrap();
         assert_eq!((header.name(), header.value()), ("X-Tag", "a: b"));
         assert_eq!("X-Empty:".parse::<Header>().unwrap().value(), "");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_would_split_or_contradict_the_request() {
+    fn refuses_fields_that_split_or_contradict_the_request() {
         let bad = [
             "X-Tag",
             ": a",

@@ -1,21 +1,21 @@
-//! Where log lines go, and what they look like.
+//! The target and the format of log lines.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::{wrong, ParseError};
 
-/// What a log line looks like.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// `warning: …`, for people.
+    /// Text for people: `warning: …`.
     Text,
-    /// One JSON object a line, for whoever collects logs.
+    /// One JSON object a line.
     Json,
 }
 
 impl LogFormat {
-    /// What each is called.
+    /// The names of the formats.
     pub const NAMES: &'static [&'static str] = &["text", "json"];
 }
 
@@ -37,17 +37,17 @@ impl FromStr for LogFormat {
     }
 }
 
-/// Where log lines go.
+/// The target of log lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogTarget {
     /// Standard error.
     Stderr,
-    /// The syslog daemon that listens on this Unix socket.
+    /// The syslog daemon on this Unix socket.
     Syslog(PathBuf),
 }
 
 impl LogTarget {
-    /// What those without a path are called.
+    /// The names of the targets without a path.
     pub const NAMES: &'static [&'static str] = &["stderr", "syslog"];
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_has_a_whole_path() {
+    fn the_path_of_a_syslog_socket_is_absolute() {
         for (text, path) in &[
             ("syslog", "/dev/log"),
             ("syslog:/run/log.sock", "/run/log.sock"),

@@ -55,20 +55,20 @@ pub use self::proxy_url::ProxyUrl;
 pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
 
-/// Which addresses of a proxy (or of a destination reached directly) are tried.
+/// The addresses of a proxy, or of a destination reached directly, that are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// Those of this version of IP.
+    /// The IP version.
     pub version: Version,
-    /// Neither this machine itself nor its link: no loopback, no unspecified address, no address of
-    /// an interface, no link-local one.
+    /// Whether addresses of this machine and its link are left out: loopback, unspecified, link-local
+    /// and those of its interfaces.
     pub exclude_local: bool,
 }
 
 /// A version of IP, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// Both, in turns and in the resolver's order, raced as in RFC 8305.
+    /// Both, alternating in the resolver's order, with staggered attempts (RFC 8305).
     Any,
     /// IPv4 only.
     V4,
@@ -77,7 +77,7 @@ pub enum Version {
 }
 
 impl Family {
-    /// All of both versions.
+    /// Every address.
     pub const ANY: Family = Family::of(Version::Any);
     /// IPv4 only.
     pub const V4: Family = Family::of(Version::V4);
@@ -91,7 +91,7 @@ impl Family {
         }
     }
 
-    /// Those of them that are elsewhere.
+    /// Leaves out the addresses of this machine and its link.
     pub fn elsewhere(self) -> Family {
         Family {
             exclude_local: true,
@@ -100,14 +100,14 @@ impl Family {
     }
 }
 
-/// Whether bulk is carried by splice(2), without a copy through our memory.
+/// When bulk data is moved with splice(2), without a copy through user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Splice {
-    /// A direction that stays full is spliced for as long as it does.
+    /// While a direction stays full; otherwise data is copied.
     Auto,
-    /// Everything is copied.
+    /// Never: all data is copied.
     Never,
-    /// From the first byte to the last, as far as pipes are to be had.
+    /// From the first byte, as long as pipes are available.
     Always,
 }
 
@@ -118,7 +118,7 @@ impl Default for Splice {
 }
 
 impl Splice {
-    /// What each is called.
+    /// The names of the modes.
     pub const NAMES: &'static [&'static str] = &["auto", "never", "always"];
 }
 
@@ -140,36 +140,36 @@ impl FromStr for Splice {
     }
 }
 
-/// How long each phase of a tunnel may take; `None` is for ever.
+/// The time limits of a tunnel's phases; `None` is no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Resolving and connecting, for each proxy of the list.
+    /// To resolve a proxy's name and connect, for each proxy of the list.
     pub connect: Duration,
-    /// From the connection to the end of the proxy's reply, for each proxy of a chain; and TLS's
-    /// handshake with the destination.
+    /// From the connection to the end of the proxy's reply, for each proxy of a chain; also for the
+    /// TLS handshake with the destination.
     pub handshake: Duration,
-    /// A tunnel in which nothing moves.
+    /// Without data in an open tunnel.
     pub idle: Option<Duration>,
-    /// A half-closed tunnel in which nothing moves.
+    /// Without data in a half-closed tunnel.
     pub linger: Option<Duration>,
-    /// How long the upstream may be silent before the client's end is passed on; zero passes it on
-    /// at once, `None` waits for the upstream's end.
+    /// The silence of the upstream after which the client's FIN is passed on; zero passes it on at
+    /// once, `None` waits for the upstream's FIN.
     pub half_close_delay: Option<Duration>,
-    /// What live tunnels get to end in, once a signal came; zero is at once.
+    /// For open tunnels to finish after SIGTERM or SIGINT; zero closes them at once.
     pub drain: Duration,
-    /// When the kernel asks a peer that sends nothing whether it is still there.
+    /// TCP keepalive; `None` switches it off.
     pub tcp_keepalive: Option<Keepalive>,
 }
 
-/// TCP keepalive: a peer that went away without a word would hold its tunnel for ever.
+/// TCP keepalive, which ends the tunnels of peers that disappear without a FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
-    /// How long a peer may send nothing before it is asked. Whole seconds, at least one.
+    /// The silence before the first probe, in whole seconds, at least one.
     pub time: Duration,
 }
 
 impl Keepalive {
-    /// How long until it is asked again, if it doesn't answer: the time, but at most Linux's default.
+    /// Returns the time between probes: `time`, but at most 75 s, Linux's default.
     pub fn interval(self) -> Duration {
         self.time.min(Duration::from_secs(75))
     }
@@ -198,13 +198,13 @@ pub struct ServeSpec {
     pub bind: Bind,
     /// Its port; 0 picks a free one.
     pub port: u16,
-    /// What a client must present, if anything.
+    /// The credentials that clients must present, if any.
     pub credentials: Option<Credentials>,
-    /// The destinations it allows; empty allows all.
+    /// The allowed destinations; empty allows all.
     pub allow: Vec<Pattern>,
 }
 
-/// The status page and its counters.
+/// The listener of the status page and the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusSpec {
     /// Where it listens.
@@ -213,22 +213,22 @@ pub struct StatusSpec {
     pub port: u16,
 }
 
-/// How a new tunnel reaches its destination.
+/// The proxies between ptunnel and the destinations, and what they get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Tried in order for each new tunnel.
+    /// Alternatives, tried in order for each new tunnel.
     pub proxies: Vec<ProxySpec>,
-    /// Says which they are, in their place.
+    /// The PAC file that selects the proxies; `proxies` is empty then.
     pub pac: Option<PacFile>,
-    /// Those behind whichever of them is used, each reached through the one before it.
+    /// Further proxies of the chain, each reached through the one before it.
     pub via: Vec<ProxySpec>,
     /// Destinations that are reached without a proxy.
     pub no_proxy: NoProxy,
-    /// Connect directly when no proxy can be reached (never when one refused).
+    /// Whether to connect directly when no proxy can be reached (never when one refused).
     pub direct_fallback: bool,
     /// The refusals after which the next proxy is tried.
     pub failover_on: FailoverOn,
-    /// How a proxy may be told who we are.
+    /// The authentication schemes that may be used.
     pub schemes: Schemes,
     /// Added to each CONNECT request.
     pub headers: Vec<Header>,
@@ -237,7 +237,7 @@ pub struct Route {
 }
 
 impl Default for Route {
-    /// Directly, over both families.
+    /// Returns the route without proxies, over both IP versions.
     fn default() -> Route {
         Route {
             proxies: Vec::new(),
@@ -254,12 +254,12 @@ impl Default for Route {
 }
 
 impl Route {
-    /// Whether this destination is reached without a proxy: there is none, or NO_PROXY says so.
+    /// Whether the destination is reached without a proxy: none is configured, or NO_PROXY covers it.
     pub fn is_direct(&self, destination: &HostPort) -> bool {
         self.proxies.is_empty() && self.pac.is_none() || self.no_proxy.covers(destination)
     }
 
-    /// Whether a tunnel to this destination goes the same way by both.
+    /// Whether a tunnel to the destination takes the same path by both routes.
     pub(crate) fn is_same_to(&self, destination: &HostPort, other: &Route) -> bool {
         if self.is_direct(destination) && other.is_direct(destination) {
             return self.family == other.family;
@@ -271,7 +271,7 @@ impl Route {
         self.is_direct(destination) == other.is_direct(destination) && alike == *other
     }
 
-    /// Every proxy that is known to have a part in it.
+    /// Returns the configured proxies; those of a PAC file aren't known.
     pub fn all_proxies(&self) -> impl Iterator<Item = &ProxySpec> {
         self.proxies.iter().chain(&self.via)
     }
@@ -282,54 +282,54 @@ impl Route {
 pub struct Config {
     /// The tunnels, in the order they were given.
     pub tunnels: Vec<TunnelSpec>,
-    /// Where clients may name their destination themselves, as in the tunnels.
+    /// The `-D` listeners, whose clients name their destination.
     pub dynamic: Vec<ListenSpec>,
-    /// Who these clients must be, if not anybody.
+    /// The credentials that clients of `-D` must present, if any.
     pub dynamic_user: Option<Credentials>,
-    /// Where tunnels without a bind address listen.
+    /// The bind address of tunnels that have none.
     pub listen: Bind,
-    /// Stdin and stdout are the client of a tunnel to this destination.
+    /// The destination of `-W`: stdin and stdout are the client.
     pub stdio: Option<Destination>,
     /// The embedded proxy.
     pub serve: Option<ServeSpec>,
-    /// Where to show how it goes.
+    /// The status page.
     pub status: Option<StatusSpec>,
-    /// The sockets that whoever started us has bound.
+    /// The sockets from socket activation.
     pub inherited: Vec<InheritedFd>,
-    /// Whose connections are taken; empty takes everybody's.
+    /// The clients that listeners accept; empty accepts all.
     pub allow_from: Vec<Cidr>,
-    /// Show the whole chain on loopback and exit.
+    /// Whether to run the demo on loopback and exit.
     pub demo: bool,
-    /// Walk to each destination once, tell of it and exit.
+    /// Whether to test the path to each destination and exit.
     pub test: bool,
-    /// How tunnels reach their destinations.
+    /// The proxies between ptunnel and the destinations.
     pub route: Route,
-    /// How long each phase may take.
+    /// The time limits of a tunnel's phases.
     pub timeouts: Timeouts,
-    /// Clients at once, over all tunnels and threads.
+    /// The limit of concurrent clients, over all listeners and threads.
     pub max_connections: Option<usize>,
-    /// Reactors, each on its own thread; at least 1.
+    /// The number of reactors, each on its own thread; at least 1.
     pub threads: usize,
-    /// Whether bulk is spliced.
+    /// When bulk data is spliced.
     pub splice: Splice,
-    /// What is logged.
+    /// The least severe level that is logged.
     pub verbosity: LevelFilter,
-    /// What log lines look like.
+    /// The format of log lines.
     pub log_format: LogFormat,
-    /// Where they go.
+    /// The target of log lines.
     pub log_to: LogTarget,
-    /// Whether text on stderr begins with the time of day.
+    /// Whether text lines on stderr start with the time.
     pub log_time: bool,
 }
 
 impl Config {
-    /// Where its tunnels lead, in their order, and stdin and stdout.
+    /// Returns the destinations of the tunnels in their order, then that of `-W`.
     pub fn destinations(&self) -> impl Iterator<Item = &Destination> {
         let tunnels = self.tunnels.iter().map(|spec| &spec.destination);
         tunnels.chain(&self.stdio)
     }
 
-    /// Whether there is a password or a key in it.
+    /// Whether it contains a password or a private key.
     pub fn has_credentials(&self) -> bool {
         let proxies = self.route.all_proxies().map(|proxy| &proxy.credentials);
         let serve = self.serve.iter().map(|spec| &spec.credentials);
@@ -352,7 +352,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_a_parser_panic(text in "[a-z0-9:@/%.*\\[\\] ,#?\u{e9}-]{0,24}") {
+        fn parsers_never_panic(text in "[a-z0-9:@/%.*\\[\\] ,#?\u{e9}-]{0,24}") {
             let _ = text.parse::<TunnelUrl>();
             let _ = text.parse::<DestinationUrl>();
             let _ = text.parse::<ProxyUrl>();
@@ -365,7 +365,7 @@ mod tests {
         }
 
         #[test]
-        fn a_destination_reads_what_it_displays(text in "[a-z0-9.:\\[\\]-]{1,12}:[0-9]{1,6}") {
+        fn a_destination_parses_what_it_displays(text in "[a-z0-9.:\\[\\]-]{1,12}:[0-9]{1,6}") {
             if let Ok(destination) = text.parse::<HostPort>() {
                 let again = destination.to_string().parse::<HostPort>();
                 prop_assert_eq!(again.unwrap(), destination);

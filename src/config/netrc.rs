@@ -1,8 +1,8 @@
-//! The file in which ftp, curl and others keep who the user is to which machine.
+//! The netrc file, which ftp and curl also read: users and passwords by host.
 
 use super::{Host, Login, ParseError, Secret};
 
-/// Machines, with users and passwords, in the order of the file.
+/// Users and passwords by machine, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netrc {
     entries: Vec<NetrcEntry>,
@@ -17,11 +17,11 @@ struct NetrcEntry {
 }
 
 impl Netrc {
-    /// Reads the text of such a file.
+    /// Parses the text of a netrc file.
     ///
     /// # Errors
     ///
-    /// What is wrong, and in which line; never a password.
+    /// The line and what is wrong in it, without passwords.
     pub fn read(text: &str) -> Result<Netrc, ParseError> {
         let mut words = Words::new(text);
         let mut entries: Vec<NetrcEntry> = Vec::new();
@@ -38,12 +38,12 @@ impl Netrc {
                 "login" | "password" | "account" => {
                     let value = words.value_of(&keyword)?;
                     let last = entries.last_mut().ok_or_else(|| {
-                        let right =
-                            "a right line is machine proxy.example login joe password secret";
-                        wrong(
-                            keyword.line,
-                            format!("'{}' before a machine; {}", keyword.text, right),
-                        )
+                        let why = format!(
+                            "'{}' before a machine; a right line is machine proxy.example login \
+                             joe password secret",
+                            keyword.text
+                        );
+                        wrong(keyword.line, why)
                     })?;
                     match keyword.text {
                         "login" => last.user = Some(value),
@@ -64,9 +64,8 @@ impl Netrc {
         Ok(Netrc { entries })
     }
 
-    /// Who we are to this host: as this user, if one is given.
-    ///
-    /// The first entry of that machine counts, a default for any.
+    /// Returns the first entry for the host, and for the user if one is given. A `default` entry is
+    /// for every host.
     pub fn find(&self, host: &Host, user: Option<&str>) -> Option<Login> {
         let host = host.to_string();
         let host = host.trim_matches(&['[', ']'][..]);
@@ -121,8 +120,7 @@ impl<'a> Words<'a> {
         Some(Keyword { text, line }).filter(|word| !word.text.is_empty())
     }
 
-    /// The word behind a keyword: plain, or in double quotes, with `\` before what stands for
-    /// itself.
+    /// Returns the word after a keyword: plain, or in double quotes with `\` as the escape.
     fn value_of(&mut self, keyword: &Keyword<'_>) -> Result<String, ParseError> {
         self.skip_space();
         if self.left.starts_with('"') {
@@ -162,7 +160,7 @@ impl<'a> Words<'a> {
         Err(wrong(line, "the quote at its end is missing"))
     }
 
-    /// Macros of ftp end with an empty line.
+    /// Skips a macro of ftp, which ends with an empty line.
     fn skip_macro(&mut self) {
         let end = self.left.find("\n\n").map(|at| at + 2);
         self.take(end.unwrap_or(self.left.len()));
@@ -186,10 +184,10 @@ mod tests {
     use super::*;
 
     const FILE: &str = "\
-# Who we are\n\
+# Users\n\
 machine proxy.example login joe password hunter2\n\
 machine proxy.example\n\
-\tlogin ann # not a comment of ftp's, but of ours\n\
+\tlogin ann # a comment to ptunnel, not to ftp\n\
 \taccount x\n\
 \tpassword \"a \\\"b\\\" \\\\ #c\"\n\
 macdef init\n\
@@ -210,7 +208,7 @@ default login anyone password \"\"\n";
     }
 
     #[test]
-    fn the_first_entry_of_a_machine_counts() {
+    fn the_first_entry_of_a_machine_is_used() {
         assert_eq!(found("PROXY.example", None), login("joe", "hunter2"));
         assert_eq!(
             found("proxy.example", Some("ann")),
@@ -223,7 +221,7 @@ default login anyone password \"\"\n";
     }
 
     #[test]
-    fn complains_with_the_line_and_without_the_password() {
+    fn an_error_has_the_line_and_no_password() {
         let complaint = |text: &str| Netrc::read(text).unwrap_err().to_string();
         for (text, line, why) in &[
             (
@@ -241,9 +239,9 @@ default login anyone password \"\"\n";
             ("machine a\npassword \"hunter2\n\"", "line 2", "quote"),
             ("machine \"a\\", "line 1", "quote"),
         ] {
-            let told = complaint(text);
-            assert!(told.contains(line) && told.contains(why), "{}", told);
-            assert!(!told.contains("hunter2"), "{}", told);
+            let error = complaint(text);
+            assert!(error.contains(line) && error.contains(why), "{}", error);
+            assert!(!error.contains("hunter2"), "{}", error);
         }
         assert_eq!(Netrc::read("").unwrap(), Netrc::default());
     }

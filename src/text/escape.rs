@@ -1,9 +1,9 @@
-//! Text from the network, or from the user, made fit for a terminal and a log.
+//! Text from the network or the user, escaped for terminals and logs.
 
 use std::fmt::{self, Write};
 use std::str;
 
-/// Displays bytes with control characters and anything but UTF-8 escaped: `\n`, `\x1b`.
+/// Displays bytes as UTF-8 with escapes for control characters and invalid bytes: `\n`, `\x1b`.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a>(pub &'a [u8]);
 
@@ -37,7 +37,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Turns the rest of the line around, or shows nothing where there is something.
+/// Whether the character reverses the text after it, or is invisible.
 fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
@@ -45,23 +45,23 @@ fn is_hidden(c: char) -> bool {
         | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
         | '\u{fff9}'..='\u{fffb}'
-        // Tags, which spell ASCII unseen.
+        // Tags, which are invisible ASCII.
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The first words of a text that may be as long as a peer likes, in one line.
+/// Returns the first 120 characters of a text of any length, in one line.
 pub(crate) fn excerpt(text: &str) -> String {
-    const MOST: usize = 120;
+    const MAX_CHARS: usize = 120;
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }
 
-/// The first words of what a peer or a file says, fit to be shown. What stands before an `@` is none
-/// of them: it may be a password.
+/// Returns the first 120 characters of a peer's or a file's text, escaped. All before the last `@` is
+/// replaced by `***`, as it may be a password.
 pub(crate) fn shown(text: &str) -> String {
     let text = match text.rfind('@') {
         Some(at) => format!("***{}", &text[at..]),
@@ -75,7 +75,7 @@ mod tests {
     use super::Escaped;
 
     #[test]
-    fn shows_what_a_terminal_would_obey() {
+    fn control_characters_are_escaped() {
         let text = "a\x1b[2J\r\n\t\u{85}ü\u{202e}".as_bytes();
         assert_eq!(
             Escaped(text).to_string(),
@@ -83,9 +83,8 @@ mod tests {
         );
     }
 
-    /// Three of them came through as they were.
     #[test]
-    fn shows_what_turns_a_line_around_or_hides_in_it() {
+    fn invisible_and_reversing_characters_are_escaped() {
         for hidden in "\u{ad}\u{61c}\u{200b}\u{202e}\u{2060}\u{2069}\u{feff}\u{e0041}".chars() {
             let text = Escaped(format!("a{}b", hidden).as_bytes()).to_string();
             assert_eq!(text, format!("a{}b", hidden.escape_unicode()));
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_bytes_that_are_no_text() {
+    fn invalid_utf_8_is_escaped() {
         assert_eq!(Escaped(b"a\xff\xfeb\xc3").to_string(), "a\\xff\\xfeb\\xc3");
     }
 }

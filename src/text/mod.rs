@@ -1,6 +1,7 @@
-//! How values are printed: text from outside without control characters, times in decimals.
+//! How values are printed.
 //!
-//! A leaf that any folder may use.
+//! Holds escaping and JSON quoting of text from outside, and durations as text. It must not use any
+//! other folder, or know what a text is about. Every folder may use it.
 
 pub(crate) mod escape;
 pub(crate) mod json;

@@ -12,7 +12,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// How long something took, for people: `0.43ms`, `12.4ms`, `12.48s`. Never nothing.
+/// A measured duration, for people: `0.43ms`, `12.4ms`, `12.48s`; at least `0.01ms`.
 pub(crate) struct Took(pub(crate) Duration);
 
 impl fmt::Display for Took {
@@ -31,8 +31,8 @@ impl fmt::Display for Took {
     }
 }
 
-/// Seconds as programs read them: a decimal number to the microsecond, without the digits that a
-/// binary fraction brings along.
+/// Seconds for programs: a decimal number with at most six digits after the point, without the
+/// rounding errors of a binary fraction.
 pub(crate) struct Decimal(pub(crate) Duration);
 
 impl fmt::Display for Decimal {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_takes_no_time() {
+    fn a_measured_duration_is_never_zero() {
         for (microseconds, shown) in &[
             (0, "0.01ms"),
             (4, "0.01ms"),
@@ -68,9 +68,9 @@ mod tests {
         }
     }
 
-    /// A quantile was shown as 0.0009000000000000001.
+    /// A quantile was printed as 0.0009000000000000001.
     #[test]
-    fn a_decimal_has_the_digits_that_were_measured() {
+    fn a_decimal_has_no_rounding_errors() {
         for (seconds, shown) in &[
             (0.0, "0"),
             (0.0009000000000000001, "0.0009"),

@@ -1,37 +1,39 @@
-//! A build without the feature `tls`: no value can be made, and what takes one is never called.
+//! TLS settings in a build without the feature `tls`: a type without values.
 
 use super::TlsOptions;
 use crate::config::ParseError;
 
-/// What is said of `https://` and `tls://`.
+/// The error for `https://` and `tls://`.
 pub(in crate::config) const MISSING: &str =
     "this ptunnel was built without TLS (the cargo feature tls)";
 
-/// Whether there is TLS in this build; why not, if there isn't.
+/// Returns an error in a build without TLS.
 pub(in crate::config) fn available() -> Result<(), String> {
     Err(MISSING.into())
 }
 
-/// There is none: this was built without the feature `tls`.
+/// TLS to a proxy or a destination; has no value without the feature `tls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSpec {}
 
 impl TlsSpec {
-    /// Whether a certificate that can't be verified is taken, too.
+    /// Whether certificates aren't verified.
     pub fn is_insecure(&self) -> bool {
         match *self {}
     }
 
-    /// Whether there is a secret in it.
+    /// Whether it contains a private key.
     pub fn has_key(&self) -> bool {
         match *self {}
     }
 }
 
 impl TlsOptions {
+    /// Reports that this build has no TLS.
+    ///
     /// # Errors
     ///
-    /// Always: there is no TLS in this build.
+    /// Always.
     pub fn load(&self) -> Result<TlsSpec, ParseError> {
         Err(ParseError::new(MISSING))
     }

@@ -1,4 +1,4 @@
-//! The files, as OpenSSL takes them.
+//! TLS settings, loaded into OpenSSL from their files.
 
 use std::fmt;
 use std::fs;
@@ -19,13 +19,13 @@ use crate::config::{HostPort, ParseError};
 use crate::os::sys;
 use crate::text::escape::Escaped;
 
-/// Whether there is TLS in this build; why not, if there isn't.
+/// Returns an error in a build without TLS.
 pub(in crate::config) fn available() -> Result<(), String> {
     Ok(())
 }
 
-/// TLS to a proxy or a destination: version 1.2 at least, without renegotiation. Cheap to clone. Two
-/// are equal when the same was said, and the files that it named held the same.
+/// TLS to a proxy or a destination: at least version 1.2, without renegotiation. Cheap to clone. Two
+/// are equal if their options and the contents of their files are.
 #[derive(Clone)]
 pub struct TlsSpec(Arc<Loaded>);
 
@@ -35,13 +35,13 @@ struct Loaded {
     insecure: bool,
     ignore_unexpected_eof: bool,
     has_key: bool,
-    /// Of what the files held.
+    /// SHA-256 of the contents of the files.
     digest: [u8; 32],
-    /// Peers whose ends without close_notify were reported.
+    /// Peers whose FIN without close_notify was reported.
     reported: Mutex<Vec<HostPort>>,
 }
 
-/// Peers of which a report is remembered: a PAC file can name any number of proxies.
+/// Limit of `reported`: a PAC file can name any number of proxies.
 const REPORTED: usize = 1000;
 
 impl PartialEq for TlsSpec {
@@ -57,32 +57,32 @@ impl PartialEq for TlsSpec {
 impl Eq for TlsSpec {}
 
 impl TlsSpec {
-    /// Whom it is for.
+    /// Returns the kind of peer.
     pub(crate) fn peer(&self) -> TlsPeer {
         self.0.peer
     }
 
-    /// Makes the sessions.
+    /// Returns the factory of TLS sessions.
     pub(crate) fn connector(&self) -> &SslConnector {
         &self.0.connector
     }
 
-    /// Whether a certificate that can't be verified is taken, too.
+    /// Whether certificates aren't verified.
     pub fn is_insecure(&self) -> bool {
         self.0.insecure
     }
 
-    /// Whether there is a secret in it.
+    /// Whether it contains a private key.
     pub fn has_key(&self) -> bool {
         self.0.has_key
     }
 
-    /// Whether the end of a connection counts as its end where TLS's own is missing.
+    /// Whether a FIN without close_notify is accepted as the end of the data.
     pub fn ignores_unexpected_eof(&self) -> bool {
         self.0.peer == TlsPeer::Proxy || self.0.ignore_unexpected_eof
     }
 
-    /// Whether to report that this peer ends its connections so: once for each.
+    /// Returns whether to report a FIN without close_notify of this peer: once for each.
     pub(crate) fn is_to_report(&self, peer: &HostPort) -> bool {
         let mut reported = self.0.reported.lock().unwrap_or_else(|e| e.into_inner());
         let is_new = reported.len() < REPORTED && !reported.contains(peer);
@@ -104,28 +104,28 @@ impl fmt::Debug for TlsSpec {
 }
 
 impl TlsOptions {
-    /// Reads the files.
+    /// Loads the files.
     ///
     /// # Errors
     ///
-    /// A file that can't be read or doesn't hold what it should; nothing of a key is shown.
+    /// A file that can't be read or has other content; the message shows nothing of a key.
     pub fn load(&self) -> Result<TlsSpec, ParseError> {
         let mut builder = builder(self.peer)
             .map_err(|e| ParseError::Tls(io::Error::new(io::ErrorKind::Other, e)))?;
         let mut files = Files(Sha256::new());
-        let terms = self.peer.terms();
+        let messages = self.peer.messages();
         if let Some(path) = &self.cacert {
-            trust_only(&mut builder, path, &mut files, terms)?;
+            trust_only(&mut builder, path, &mut files, messages)?;
         }
         let key = self.key.as_ref().or(self.cert.as_ref());
         match (&self.cert, key) {
-            (Some(cert), Some(key)) => identify(&mut builder, cert, key, &mut files, terms)?,
+            (Some(cert), Some(key)) => identify(&mut builder, cert, key, &mut files, messages)?,
             (None, Some(key)) => {
                 return Err(ParseError::new(format!(
                     "{} '{}' is of no use without {} FILE",
-                    terms.key,
+                    messages.key,
                     Escaped(key.as_bytes()),
-                    terms.cert
+                    messages.cert
                 )))
             }
             (_, None) => {}
@@ -142,17 +142,17 @@ impl TlsOptions {
     }
 }
 
-/// The protocol that is spoken to a proxy, as ALPN has it (RFC 7301 §3.1, §6), behind its length.
+/// The ALPN list for proxies: one name with its length in front (RFC 7301 §3.1, §6).
 const HTTP_1_1: &[u8] = b"\x08http/1.1";
 
-/// Trusts what the system trusts: OpenSSL's own default paths.
+/// Returns a builder that trusts the CAs in OpenSSL's default paths.
 fn builder(peer: TlsPeer) -> Result<SslConnectorBuilder, ErrorStack> {
     let mut builder = SslConnector::builder(SslMethod::tls())?;
     builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
-    // Without it a write never has to wait for something to read.
+    // Without renegotiation, a write never waits for a read.
     builder.set_options(SslOptions::NO_RENEGOTIATION);
     sys::clear_auto_retry(&mut builder);
-    // What a destination speaks isn't known here.
+    // The protocol of a destination isn't known.
     if peer == TlsPeer::Proxy {
         builder.set_alpn_protos(HTTP_1_1)?;
     }
@@ -163,17 +163,17 @@ fn trust_only(
     builder: &mut SslConnectorBuilder,
     path: &str,
     files: &mut Files,
-    terms: &TlsMessages,
+    messages: &TlsMessages,
 ) -> Result<(), ParseError> {
-    let fail = |why: String| complaint(terms.cacert, path, why);
+    let fail = |why: String| complaint(messages.cacert, path, why);
     let certificates = files.certificates(path).map_err(fail)?;
-    let fail = |e: ErrorStack| complaint(terms.cacert, path, e.to_string());
+    let fail = |e: ErrorStack| complaint(messages.cacert, path, e.to_string());
     let mut store = X509StoreBuilder::new().map_err(fail)?;
     for certificate in certificates {
         store.add_cert(certificate).map_err(fail)?;
     }
     builder.set_cert_store(store.build());
-    // What is named here is trusted, also if it isn't a root: the peer's own certificate.
+    // A certificate in this file is trusted even if it isn't a root, as the peer's own.
     let flags = builder
         .verify_param_mut()
         .set_flags(X509VerifyFlags::PARTIAL_CHAIN);
@@ -185,31 +185,31 @@ fn identify(
     cert: &str,
     key: &str,
     files: &mut Files,
-    terms: &TlsMessages,
+    messages: &TlsMessages,
 ) -> Result<(), ParseError> {
-    let fail = |why: String| complaint(terms.cert, cert, why);
+    let fail = |why: String| complaint(messages.cert, cert, why);
     let mut chain = files.certificates(cert).map_err(fail)?.into_iter();
-    let fail = |e: ErrorStack| complaint(terms.cert, cert, e.to_string());
-    if let Some(ours) = chain.next() {
-        builder.set_certificate(&ours).map_err(fail)?;
+    let fail = |e: ErrorStack| complaint(messages.cert, cert, e.to_string());
+    if let Some(own) = chain.next() {
+        builder.set_certificate(&own).map_err(fail)?;
     }
     for between in chain {
         builder.add_extra_chain_cert(between).map_err(fail)?;
     }
     let private = files
         .private_key(key)
-        .map_err(|why| complaint(terms.key, key, why))?;
+        .map_err(|why| complaint(messages.key, key, why))?;
     let fits = builder
         .set_private_key(&private)
         .and_then(|()| builder.check_private_key());
     fits.map_err(|_| {
         let cert = Escaped(cert.as_bytes());
         let why = format!("it isn't the key of the certificate in '{}'", cert);
-        complaint(terms.key, key, why)
+        complaint(messages.key, key, why)
     })
 }
 
-/// What is read, and a digest of all that was.
+/// Reads files and computes a digest of all of them.
 struct Files(Sha256);
 
 impl Files {
@@ -220,7 +220,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// At least one.
+    /// Returns the certificates of a PEM file, at least one.
     fn certificates(&mut self, path: &str) -> Result<Vec<X509>, String> {
         let pem = self.read(path)?;
         match X509::stack_from_pem(&pem) {
@@ -232,7 +232,7 @@ impl Files {
     fn private_key(&mut self, path: &str) -> Result<PKey<Private>, String> {
         let pem = self.read(path)?;
         let mut encrypted = false;
-        // Without a callback OpenSSL would ask on the terminal, which may be the tunnel.
+        // Without a callback, OpenSSL prompts on the terminal, which may be the tunnel.
         let key = PKey::private_key_from_pem_callback(&pem, |_| {
             encrypted = true;
             Ok(0)

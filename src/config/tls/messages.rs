@@ -1,24 +1,24 @@
-//! What is said to whom about TLS.
+//! Names of options in errors about TLS.
 
 use super::TlsPeer;
 
-/// What an error of TLS names for somebody to do.
+/// The options that an error about TLS can name.
 pub(crate) struct TlsMessages {
-    /// The option for the CAs to trust.
+    /// Option: the CAs to trust.
     pub(crate) cacert: &'static str,
-    /// That for our certificate.
+    /// Option: the client certificate.
     pub(crate) cert: &'static str,
-    /// That for its key.
+    /// Option: the key of the client certificate.
     pub(crate) key: &'static str,
-    /// That to trust anybody.
+    /// Option: skip verification.
     pub(crate) insecure: &'static str,
-    /// Where the other side speaks none.
+    /// Advice for a peer without TLS.
     pub(crate) otherwise: &'static str,
 }
 
 impl TlsPeer {
-    /// Those of this kind.
-    pub(crate) fn terms(self) -> &'static TlsMessages {
+    /// Returns the options for this kind of peer.
+    pub(crate) fn messages(self) -> &'static TlsMessages {
         match self {
             TlsPeer::Proxy => &TlsMessages {
                 cacert: "--proxy-cacert",

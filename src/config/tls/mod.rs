@@ -1,5 +1,4 @@
-//! How a proxy's or a destination's TLS is verified, and who we are to it: files, read and found
-//! good.
+//! TLS settings for proxies and destinations: CAs, client certificate, verification.
 
 #[cfg(not(feature = "tls"))]
 mod disabled;
@@ -18,7 +17,7 @@ pub(super) use self::disabled::{available, MISSING};
 #[cfg(feature = "tls")]
 pub(super) use self::load::available;
 
-/// Whom TLS is spoken with: each kind has options of its own.
+/// The kind of peer; each has options of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsPeer {
     /// Proxies with `https://`.
@@ -27,26 +26,25 @@ pub enum TlsPeer {
     Destination,
 }
 
-/// What may be said about TLS, as it is written; [`load`](TlsOptions::load) makes it a
-/// [`TlsSpec`].
+/// The TLS options as given; [`load`](TlsOptions::load) makes a [`TlsSpec`] of them.
 #[derive(Clone, Debug)]
 pub struct TlsOptions {
-    /// Whom it is said of.
+    /// The kind of peer.
     pub peer: TlsPeer,
     /// A PEM file with the CAs to trust, instead of the system's.
     pub cacert: Option<String>,
-    /// A PEM file with our certificate, and those between it and its CA.
+    /// A PEM file with the client certificate and its intermediate certificates.
     pub cert: Option<String>,
-    /// A PEM file with its key, when that isn't in the same one.
+    /// A PEM file with the key of the client certificate; `None` if `cert` has it.
     pub key: Option<String>,
-    /// Whoever answers is taken for the peer.
+    /// Skips verification of the peer's certificate.
     pub insecure: bool,
-    /// An end without close_notify is an end. Behind a proxy it always is.
+    /// Accepts a FIN without close_notify as the end of the data. With proxies, it always is.
     pub ignore_unexpected_eof: bool,
 }
 
 impl TlsOptions {
-    /// Nothing is said: the system is trusted, and nobody is told who we are.
+    /// Returns the defaults: the system's CAs and no client certificate.
     pub fn of(peer: TlsPeer) -> TlsOptions {
         TlsOptions {
             peer,

@@ -66,7 +66,7 @@ impl VerifyReport {
             Some(fault) => fault.into_error(io::ErrorKind::InvalidData),
             None if is_end(&error) => Fault::advised(format!(
                 "it ended the connection within the handshake: does it speak TLS? if not, {}",
-                self.peer.terms().otherwise
+                self.peer.messages().otherwise
             ))
             .into_error(io::ErrorKind::UnexpectedEof),
             None => explain(error, self.peer),
@@ -78,7 +78,7 @@ impl VerifyReport {
         if !self.insecure {
             return None;
         }
-        let option = self.peer.terms().insecure;
+        let option = self.peer.messages().insecure;
         Some(match self.take() {
             Some(fault) => format!(
                 "connected without knowing to whom ({}): {}",
@@ -139,13 +139,13 @@ fn fault(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Fault {
         }
         codes::SELF_SIGNED => Fault::advised(format!(
             "its certificate is self-signed: if it is the right one, give it as {}",
-            peer.terms().cacert
+            peer.messages().cacert
         )),
         codes::SELF_SIGNED_IN_CHAIN | codes::NO_ISSUER_HERE | codes::NO_ISSUER_AT_ALL => {
             Fault::advised(format!(
                 "its certificate is from a CA that isn't known here, {}: {} makes one known",
                 most_specific(certificate.issuer_name()),
-                peer.terms().cacert
+                peer.messages().cacert
             ))
         }
         codes::HOST_MISMATCH | codes::ADDRESS_MISMATCH => Fault::plain(format!(

@@ -97,9 +97,10 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer) -> Fault {
         | "packet length too long"
         | "http request"
         | "https proxy request"
-        | "record layer failure" => {
-            Fault::advised(format!("it doesn't speak TLS: {}", peer.terms().otherwise))
-        }
+        | "record layer failure" => Fault::advised(format!(
+            "it doesn't speak TLS: {}",
+            peer.messages().otherwise
+        )),
         "unsupported protocol" | "version too low" => Fault::plain(TOO_OLD),
         _ => Fault::plain(format!("TLS: {}", reason)),
     }
@@ -113,7 +114,7 @@ const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
 
 /// Describes an alert of the peer (RFC 8446 §6.2).
 fn alert_meaning(alert: &str, peer: TlsPeer) -> Fault {
-    let cert = peer.terms().cert;
+    let cert = peer.messages().cert;
     match alert {
         "protocol version" => Fault::plain(TOO_OLD),
         "certificate required" => {
