@@ -11,7 +11,6 @@
 mod advice;
 mod dial;
 mod probe;
-mod stream;
 mod transcript;
 
 use std::fmt;
@@ -19,10 +18,10 @@ use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
 pub(crate) use self::probe::{OpenedPath, Probe};
-pub(crate) use self::stream::{DeadlineStream, Stream};
 use self::transcript::Transcript;
 use crate::config::{Config, Destination};
 use crate::error::Error;
+pub(crate) use crate::observe::status::deadline_stream::Stream;
 use crate::text::escape::{excerpt, Escaped};
 use crate::upstream::{Hop, ProxySelector, Tunnel, UpstreamPath};
 

@@ -6,11 +6,11 @@ use std::io::{self, Cursor, ErrorKind};
 use std::time::Instant;
 
 use super::dial::{race, resolve};
-use super::stream::{DeadlineStream, Prefixed, Stream};
 use super::{Observer, TestStep};
 use crate::config::{Destination, Family, Host, HostPort, Protocol, ProxySpec};
 use crate::config::{Timeouts, TlsSpec};
 use crate::error::{Error, Peer, Phase};
+use crate::observe::status::deadline_stream::{DeadlineStream, Prefixed, Stream};
 use crate::proto::{self, AuthMethod, Negotiation};
 use crate::text::escape::shown;
 use crate::upstream::{Candidates, Failover, Hop, ProxyChain, Tunnel, UpstreamPath};
@@ -313,7 +313,7 @@ impl<'a> Probe<'a> {
         peer: Peer,
         tls: &Option<TlsSpec>,
     ) -> Result<Box<dyn Stream>, Error> {
-        use super::stream::tls::BlockingTls;
+        use crate::observe::status::deadline_stream::tls::BlockingTls;
         use crate::upstream::tls::TlsSetup;
 
         let host = &peer.address().host;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
+use super::deadline_stream::{DeadlineStream, Stream};
 use super::{json, metrics, Status};
-use crate::observe::diagnose::{DeadlineStream, Stream};
 use crate::proto::{with_bytes, ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
 
 /// Maximum number of connections that are served at the same time.

@@ -11,6 +11,7 @@
 //! an error by its text in the log. Only [`listener`](crate::listener) uses it: at the start it calls
 //! [`bind`] and [`start`], and at each reload it publishes the next [`Snapshot`](registry::Snapshot).
 
+pub(crate) mod deadline_stream;
 mod health_probe;
 mod history;
 mod http;

@@ -118,7 +118,7 @@ impl Write for DeadlineStream {
 }
 
 #[cfg(feature = "tls")]
-pub(super) mod tls {
+pub(crate) mod tls {
     use std::io::{self, Read, Write};
     use std::time::Duration;
 
