@@ -96,7 +96,7 @@ rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter r1,$
 # What a rung between the first and the last can change: sockets, the chain, the relay, negotiation,
 # listening, shutdown, stdio, TLS. The rest of the suite tests the part that never polls, which all
 # rungs share.
-RUNG_MODULES := balancer bounds chains challenges connect demo denials dynamic forward keepalive linger listen logs \
+RUNG_MODULES := balancer bounds chains challenges connect demo denials diagnose dynamic forward keepalive linger listen logs \
 	mixture names real relay reload reply route sd_notify serve shutdown socket_activation socks socks4 stdio \
 	tls tls_behind unix
 

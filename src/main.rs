@@ -7,5 +7,5 @@ use std::process;
 use ptunnel::{cli, engine};
 
 fn main() {
-    process::exit(cli::run(engine::run));
+    process::exit(cli::run(engine::run, engine::open_path));
 }

@@ -11,15 +11,18 @@ use super::{argv_scrub, command_line, Command};
 use crate::config::{Config, Secret};
 use crate::error::Error;
 use crate::listener::reload::ConfigSource;
-use crate::observe::diagnose;
+use crate::observe::diagnose::{self, PathOpener};
 use crate::observe::logging;
 use crate::upstream::pac;
 
-/// Does what the arguments of this process say, with `engine` as what serves; returns the exit
-/// code. The engine is told, too, where it can read its configuration again.
-pub fn run(engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>) -> i32 {
+/// Does what the arguments of this process say; returns the exit code. `engine` serves, and can
+/// read its configuration again from the source; `open` opens the paths of `--test`.
+pub fn run(
+    engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>,
+    open: PathOpener,
+) -> i32 {
     pac::enable();
-    match try_run(engine) {
+    match try_run(engine, open) {
         Ok(code) => code,
         Err(e) => {
             // Nobody may be reading any more; the exit code still tells.
@@ -32,6 +35,7 @@ pub fn run(engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Erro
 /// The exit code, when what there was to say was said.
 fn try_run(
     engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>,
+    open: PathOpener,
 ) -> Result<i32, Error> {
     // Before the first password is read; that they are wanted at all is known only afterwards.
     let filter = argv_scrub::leave_out_of_core_dumps();
@@ -61,7 +65,7 @@ fn try_run(
             }
             argv_scrub::settle(filter, config.has_credentials());
             if config.test {
-                return diagnose::run(&config);
+                return diagnose::run(&config, open);
             }
             Ok(match engine(&config, words.source(answers)) {
                 Ok(()) => 0,

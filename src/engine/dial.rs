@@ -12,6 +12,7 @@ use super::resolve::{Lookup, Resolver};
 use crate::config::{Family, HostPort, Keepalive};
 use crate::engine::io::{Connecting, Handle, Socket};
 use crate::error::{Error, Peer};
+use crate::observe::diagnose::{observe, PathEvent};
 use crate::os::exhaustion;
 use crate::os::sys::ReservedFd;
 
@@ -54,6 +55,7 @@ impl Dial {
         keepalive: Option<Keepalive>,
         handle: &Handle,
     ) -> Dial {
+        observe(|| PathEvent::LookupStarted);
         Dial {
             peer,
             keepalive,
@@ -72,6 +74,7 @@ impl Future for Dial {
             let next = match &mut self.state {
                 State::Resolving(lookup, reserved) => match lookup.poll() {
                     Ok(Async::Ready(addresses)) => {
+                        observe(|| PathEvent::Resolved(self.peer.address(), &addresses));
                         State::Racing(Race::new(addresses, self.keepalive))
                     }
                     Ok(Async::NotReady) => {
@@ -84,6 +87,7 @@ impl Future for Dial {
                 },
                 State::Racing(race) => match race.poll(&self.handle) {
                     Ok(Async::Ready(socket)) => {
+                        observe(|| PathEvent::Connected(socket.addresses()));
                         self.state = State::Done;
                         return Ok(Async::Ready(socket));
                     }

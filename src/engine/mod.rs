@@ -18,7 +18,8 @@
 //! - `relay` copies or splices; `forward` ends a stream after one request and its reply;
 //!   `lingering_close` rejects a client.
 //! - `timer` is the time base of all limits, and `ticker` drives it.
-//! - `stdio` and `demo` are the modes without listeners of the user.
+//! - `stdio` and `demo` are the modes without listeners of the user; `diagnose` opens the paths of
+//!   `--test`.
 //! - [`io`] holds the sockets, the streams over them, and the reactor.
 //!
 //! Code that needs no polling belongs elsewhere: formats to [`proto`](crate::proto), the choice of a
@@ -34,6 +35,7 @@ mod accept;
 mod carry;
 mod connect;
 mod demo;
+mod diagnose;
 mod dial;
 mod forward;
 mod inbound;
@@ -64,6 +66,7 @@ use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
 pub use self::carry::AbortOnReset;
 pub use self::connect::{Connect, ConnectFailure};
+pub use self::diagnose::open_path;
 pub use self::dial::Dial;
 pub use self::forward::forwarding;
 pub use self::limits::{Deadline, Idle, Permit, Permits};

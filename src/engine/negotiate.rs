@@ -13,6 +13,7 @@ use log::debug;
 use super::{boxed, secure, BoxFuture, Connect};
 use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::Error;
+use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{Negotiation, Outcome};
 use crate::upstream::Hop;
 
@@ -28,6 +29,7 @@ pub fn negotiate<S: Transport + 'static>(
     hop: Hop,
     reach: impl Fn() -> BoxFuture<Rewind<Upstream<S>>> + 'static,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error> {
+    observe(|| PathEvent::HopStarted(&hop));
     match &hop.spec().tls {
         None => Either::A(negotiate_over(stream, negotiation, hop, reach)),
         Some(_) => {
@@ -45,10 +47,15 @@ fn negotiate_over<S: Transport + 'static>(
     hop: Hop,
     reach: impl Fn() -> BoxFuture<Rewind<Upstream<S>>> + 'static,
 ) -> impl Future<Item = Rewind<Upstream<S>>, Error = Error> {
+    observe(|| PathEvent::NegotiationStarted(&negotiation));
     Connect::new(stream, negotiation).then(move |outcome| {
         Either::A(future::result(match outcome {
-            Ok(Outcome::Granted(stream)) => Ok(stream.flatten()),
+            Ok(Outcome::Granted(stream)) => {
+                observe(|| PathEvent::Granted);
+                Ok(stream.flatten())
+            }
             Ok(Outcome::Redial(negotiation)) => {
+                observe(|| PathEvent::RedialStarted(&negotiation));
                 debug!("{}: answering on a new connection", hop.peer());
                 return Either::B(redial(*negotiation, hop, reach));
             }

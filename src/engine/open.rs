@@ -23,6 +23,7 @@ use super::{boxed, secure, BoxFuture, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
+use crate::observe::diagnose::{observe, silence, PathEvent};
 use crate::upstream::{Candidates, Failover, Hop, PacQuery, ProxyChain, SilentProxy, UpstreamPath};
 
 /// A way to the destination, opened for one client.
@@ -63,14 +64,18 @@ impl Engine {
                 Some(path) => path,
                 None => return Either::A(future::err(attempts.give_up())),
             };
+            observe(|| PathEvent::PathStarted(&path));
             let attempt = engine.open_via(&path, &tunnel);
             let tunnel = tunnel.clone();
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
-                    path.worked();
+                    attempts.worked(&path);
                     Ok(Loop::Break(Opened { stream, path }))
                 }
-                Err(error) => attempts.failed(&tunnel, &path, error).map(Loop::Continue),
+                Err(error) => {
+                    observe(|| PathEvent::PathFailed(&error));
+                    attempts.failed(&tunnel, &path, error).map(Loop::Continue)
+                }
             }))
         })
     }
@@ -81,6 +86,7 @@ impl Engine {
         query: PacQuery,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Failover, Error = Error> {
+        observe(|| PathEvent::PacStarted);
         let limit = query.limit(&self.settings().timeouts);
         let asked = query.clone();
         // Reserved now, lest clients that are accepted meanwhile take the last descriptor.
@@ -100,8 +106,11 @@ impl Engine {
             drop(reserved);
             answer
         });
-        Either::B(Deadline::new(answer, limit, self.timer(), move || {
-            query.late(limit)
+        let evaluated = query.clone();
+        let answer = Deadline::new(answer, limit, self.timer(), move || query.late(limit));
+        Either::B(answer.map(move |(answer, attempts)| {
+            observe(|| PathEvent::PacAnswered(&evaluated, &answer));
+            attempts
         }))
     }
 
@@ -208,7 +217,7 @@ impl Engine {
         F: Future<Item = Rewind<Upstream>, Error = Error> + 'static,
     {
         debug!("{}: connected, asking for {}", hop.peer(), hop.target());
-        let (limit, silence) = (self.settings().timeouts.handshake, hop.silence());
+        let (limit, silence) = (self.settings().timeouts.handshake, silence(&hop));
         let negotiation = hop.negotiation();
         let negotiated = negotiate(stream, negotiation, hop, move || boxed(reach()));
         let negotiated = match silence.suspicious_after() {
@@ -256,11 +265,16 @@ impl Engine {
     /// Looks the hop's target up, within the connect timeout.
     fn locate(&self, hop: Hop, target: &HostPort) -> impl Future<Item = Hop, Error = Error> {
         let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
+        observe(|| PathEvent::LookupStarted);
         let found = self.settings().resolver.lookup(target, hop.family());
         let located = found.then({
             let peer = peer.clone();
             move |found| match found {
-                Ok(addresses) => hop.at(&addresses),
+                Ok(addresses) => {
+                    let hop = hop.at(&addresses)?;
+                    observe(|| PathEvent::Located(&hop));
+                    Ok(hop)
+                }
                 Err(e) => Err(Error::locate(peer, e)),
             }
         });

@@ -44,7 +44,7 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
     // Before the first line on stdout: whoever waits for it may send a signal the moment after.
     let caught = SignalPipe::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let reload = source.map(Reload::at_hangup).transpose()?;
-    let (roster, threads) = ListenerSet::open(config)?;
+    let (roster, threads) = ListenerSet::open(config, super::open_path)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
         reload.start(config, roster, &supervisor, move |thread, delivery| {

@@ -39,6 +39,7 @@ mod layer {
     use crate::config::TlsSpec;
     use crate::engine::io::{TlsStream, Transport};
     use crate::error::{Error, Peer};
+    use crate::observe::diagnose::{observe, PathEvent};
     use crate::upstream::tls::{TlsSetup, VerifyReport};
 
     pub(super) fn secure<S: Transport + 'static>(
@@ -46,6 +47,7 @@ mod layer {
         peer: Peer,
         spec: &TlsSpec,
     ) -> impl Future<Item = Box<dyn Transport>, Error = Error> {
+        observe(|| PathEvent::TlsStarted);
         let begun = TlsSetup::new(spec, peer.address()).and_then(|session| {
             let report = session.report.clone();
             Ok((TlsStream::new(session, stream)?, report))
@@ -85,9 +87,13 @@ mod layer {
                     Ok(Async::NotReady)
                 }
                 Ok(Async::Ready(())) => {
-                    debug!("{}: speaks {}", self.peer, stream.version());
-                    if let Some(warning) = self.report.warning() {
-                        warn!("{}: {}", self.peer, warning);
+                    debug!("{}: speaks {}", self.peer, stream.ssl().version_str());
+                    let warning = self.report.warning();
+                    let done = || PathEvent::TlsDone(stream.ssl(), &self.peer, warning.as_deref());
+                    if !observe(done) {
+                        if let Some(warning) = &warning {
+                            warn!("{}: {}", self.peer, warning);
+                        }
                     }
                     Ok(Async::Ready(stream))
                 }

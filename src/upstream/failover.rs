@@ -11,14 +11,17 @@ use crate::observe::logging::field::{self, Heading};
 pub struct Failover {
     left: std::vec::IntoIter<UpstreamPath>,
     last: Option<Error>,
+    is_observer: bool,
 }
 
 impl Failover {
-    /// Takes the paths in their order, at least one.
-    pub(super) fn new(paths: Vec<UpstreamPath>) -> Failover {
+    /// Takes the paths in their order, at least one. An observer's attempts change no proxy's health,
+    /// and log nothing.
+    pub(super) fn new(paths: Vec<UpstreamPath>, is_observer: bool) -> Failover {
         Failover {
             left: paths.into_iter(),
             last: None,
+            is_observer,
         }
     }
 
@@ -56,6 +59,12 @@ impl Failover {
         error: Error,
     ) -> Result<Failover, Error> {
         let error = error.on(path.path_to(tunnel.destination()));
+        if self.is_observer {
+            return match path.is_final(&error) {
+                true => Err(error),
+                false => Ok(self.keeping(error)),
+            };
+        }
         if path.is_final(&error) {
             path.worked();
             return Err(error);
@@ -80,9 +89,16 @@ impl Failover {
         Ok(failover)
     }
 
+    /// Notes that a path worked, and logs it if its proxy takes over from another one.
+    pub fn worked(&self, path: &UpstreamPath) {
+        if !self.is_observer {
+            path.worked();
+        }
+    }
+
     /// Keeps the error to report: one of a proxy that was reached replaces one of a proxy that wasn't,
     /// and rules out a direct connection.
-    pub fn keeping(mut self, error: Error) -> Failover {
+    fn keeping(mut self, error: Error) -> Failover {
         let keep = match &self.last {
             Some(last) => last.is_unreachable() || !error.is_unreachable(),
             None => true,

@@ -67,7 +67,7 @@ impl UpstreamPath {
     }
 
     /// Notes that the path worked, and logs it if its proxy takes over from another one.
-    pub fn worked(&self) {
+    pub(crate) fn worked(&self) {
         if let Some(chain) = self.proxy() {
             chain.worked();
         }

@@ -67,7 +67,7 @@ impl ProxySelector {
         &self.route.route
     }
 
-    /// Returns a selector for a caller that doesn't report what worked.
+    /// Returns a selector whose tunnels don't change the health of its proxies, nor log failures.
     pub(crate) fn for_observer(&self) -> ProxySelector {
         ProxySelector {
             is_observer: true,
@@ -102,7 +102,7 @@ impl ProxySelector {
                 })
             }
         };
-        Candidates::Known(Failover::new(paths))
+        Candidates::Known(Failover::new(paths, self.is_observer))
     }
 }
 
@@ -125,33 +125,18 @@ impl PacQuery {
         timeouts.connect.min(pac::LONGEST)
     }
 
-    /// Calls the file, and returns its answer as text. Blocks for at most `limit`.
+    /// Calls the file; returns its answer as text, and the paths that this names in the order in which
+    /// one client tries them now. Blocks for at most `limit`.
     ///
     /// # Errors
     ///
-    /// The script threw, or the limit is over.
-    pub fn ask(&self, limit: Duration) -> Result<String, Error> {
-        self.pools.pac.ask(&self.destination, limit)
-    }
-
-    /// Returns the paths that an answer names, in the order in which one client tries them now.
-    ///
-    /// # Errors
-    ///
-    /// The answer is too long, or names only proxies that ptunnel can't use.
-    pub fn failover(&self, answer: &str) -> Result<Failover, Error> {
-        let verdict = self.pools.pac.verdict(&self.destination, answer)?;
-        let pool = self.pools.pool(verdict);
-        Ok(Failover::new(pool.paths(self.is_observer)))
-    }
-
-    /// Calls the file, and returns the paths that it names. Blocks for at most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// As [`ask`](PacQuery::ask) and [`failover`](PacQuery::failover).
-    pub fn answer(&self, limit: Duration) -> Result<Failover, Error> {
-        self.failover(&self.ask(limit)?)
+    /// The script threw, the limit is over, or the answer is too long or names only proxies that
+    /// ptunnel can't use.
+    pub fn answer(&self, limit: Duration) -> Result<(String, Failover), Error> {
+        let answer = self.pools.pac.ask(&self.destination, limit)?;
+        let verdict = self.pools.pac.verdict(&self.destination, &answer)?;
+        let paths = self.pools.pool(verdict).paths(self.is_observer);
+        Ok((answer, Failover::new(paths, self.is_observer)))
     }
 
     /// Makes the error of a call that had no answer within the limit.

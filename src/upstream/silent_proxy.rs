@@ -47,6 +47,14 @@ impl SilentProxy {
         }
     }
 
+    /// Returns the proxy without a likely reason for its silence.
+    pub(crate) fn without_suspicion(self) -> SilentProxy {
+        SilentProxy {
+            suspect: None,
+            ..self
+        }
+    }
+
     /// Returns when to [warn](SilentProxy::warn), if at all.
     pub fn suspicious_after(&self) -> Option<Duration> {
         self.suspect.as_ref().map(|_| SUSPICIOUS)

@@ -57,6 +57,15 @@ impl Tunnel {
         }
     }
 
+    /// Returns the tunnel for a caller that doesn't change the health of the proxies.
+    pub(crate) fn for_observer(&self) -> Tunnel {
+        let (destination, selector) = (self.destination().clone(), self.selector().for_observer());
+        Tunnel {
+            shared: Arc::new((destination, selector)),
+            ..*self
+        }
+    }
+
     /// Returns which addresses of the destination a direct connection tries.
     pub fn family(&self) -> Family {
         let family = self.selector().route().family;

@@ -10,6 +10,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use crate::config::HostPort;
 use crate::engine::io::{poll_io, Rewind};
 use crate::error::{Error, Peer};
+use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{Malformed, Negotiation, NegotiationStep, Outcome, Refusal};
 
 /// What one read asks for: most replies come in one.
@@ -120,6 +121,7 @@ impl<S: AsyncRead + AsyncWrite> Talk<S> {
             match self.negotiation.feed(&chunk[..count])? {
                 NegotiationStep::Read => {}
                 NegotiationStep::Send(bytes) => {
+                    observe(|| PathEvent::RequestRepeated(&self.negotiation));
                     self.bytes = bytes;
                     self.sent = 0;
                 }

@@ -94,6 +94,12 @@ impl Socket {
         })
     }
 
+    /// Returns the peer's address and this side's; `None` for a Unix socket, and after a reset.
+    pub(crate) fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
+        let peer = self.io.peer_addr().ok()?.as_socket()?;
+        Some((peer, self.io.local_addr().ok()?.as_socket()?))
+    }
+
     /// Calls `call` if the socket is ready for `wanted`; otherwise, or if that would block, has the
     /// current task notified.
     fn attempt<T>(

@@ -22,6 +22,7 @@ use super::settings::{Limits, ListenerHandle, ListenerSettings};
 use super::validate::checked_listeners;
 use crate::config::{Config, InheritedFd};
 use crate::error::Error;
+use crate::observe::diagnose::PathOpener;
 use crate::observe::status::{self, Registry, SnapshotBuilder};
 use crate::os::resolver;
 use crate::upstream::ProxySelector;
@@ -81,14 +82,17 @@ enum Source<L> {
 
 impl ListenerSet {
     /// Binds every listener of the configuration once per thread, prints a line about each on stdout
-    /// and starts the status server, if the configuration has one. Returns the listeners of each
+    /// and starts the status server, which probes with `open_path`, if the configuration has one. Returns the listeners of each
     /// thread, too.
     ///
     /// # Errors
     ///
     /// A usage error when listeners conflict or are an open proxy, [`Error::listen`] for the first
     /// that can't be bound; nothing is printed then. The error of a write to stdout.
-    pub fn open<L: Listen>(config: &Config) -> Result<(ListenerSet, BoundListeners<L>), Error> {
+    pub fn open<L: Listen>(
+        config: &Config,
+        open_path: PathOpener,
+    ) -> Result<(ListenerSet, BoundListeners<L>), Error> {
         let turned_away = TurnedAway::default();
         let status = config.status.as_ref().map(status::bind).transpose()?;
         let registry = status
@@ -103,7 +107,9 @@ impl ListenerSet {
         let (plan, threads) = set.prepare(config, None)?;
         let mut summary = set.commit(plan);
         if let (Some(listening), Some(registry)) = (status, set.registry.as_ref()) {
-            summary.lines.push(status::start(listening, registry)?);
+            summary
+                .lines
+                .push(status::start(listening, registry, open_path)?);
         }
         print_lines(&summary.lines).map_err(|e| Error::other("cannot write to stdout", e))?;
         Ok((set, threads))

@@ -1,29 +1,29 @@
 //! `--test`: tests the path to each destination, and prints each step with its time, and advice when
 //! one fails.
 //!
-//! - `probe`: opens a path step by step, over `dial` and `stream`, for an `Observer` of its steps.
+//! - `observer`: the events of a path that an engine opens, which the engine passes to [`observe`].
 //! - `transcript`: the observer that prints; `advice`: what to try after an error.
 //!
-//! Plain blocking code, the same beside every engine. Must not hold what a request or a reply means
-//! ([`proto`](crate::proto)), nor the order of the proxies ([`upstream`](crate::upstream)): a probe uses
-//! theirs, as a tunnel does. Used by `cli` ([`run`]) and by the status server's `/healthz/probe`.
+//! Must not hold a way to open a path: each engine has a [`PathOpener`], so that a test meets what a
+//! client would meet. Used by `cli` ([`run`]), by the status server's `/healthz/probe`, and by the
+//! engines for the events.
 
 mod advice;
-mod dial;
-mod probe;
+mod observer;
 mod transcript;
 
-use std::fmt;
-use std::io::{ErrorKind, Read};
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
 use std::time::Duration;
 
-pub(crate) use self::probe::{OpenedPath, Probe};
+pub(crate) use self::observer::observed_by;
+pub use self::observer::{observe, silence, Observer, PathEvent};
 use self::transcript::Transcript;
-use crate::config::{Config, Destination};
+use crate::config::{Config, Destination, Timeouts};
 use crate::error::Error;
-pub(crate) use crate::observe::status::deadline_stream::Stream;
 use crate::text::escape::{excerpt, Escaped};
-use crate::upstream::{Hop, ProxySelector, Tunnel, UpstreamPath};
+use crate::upstream::{ProxySelector, Tunnel, UpstreamPath};
 
 /// Time that a destination gets to send its first byte; after that it is taken to expect the client's.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
@@ -78,22 +78,17 @@ impl TestStep {
     }
 }
 
-/// Receives the steps of a [`Probe`].
-pub(crate) trait Observer {
-    /// The probe tries this path.
-    fn path_started(&mut self, _path: &UpstreamPath) {}
+/// Opens a path to the tunnel's destination on the calling thread, as for a client, and closes it
+/// again; in between it waits for the destination's first bytes, for at most the duration, if any.
+pub type PathOpener =
+    fn(&Tunnel, &Timeouts, Option<Duration>) -> Result<(UpstreamPath, Option<Greeting>), Error>;
 
-    /// In a chain, the probe now sends a request to the proxy of this hop.
-    fn hop_started(&mut self, _hop: &Hop) {}
-
-    /// A step starts.
-    fn step_started(&mut self, _step: TestStep) {}
-
-    /// The step succeeded, with this result.
-    fn step_done(&mut self, _result: &dyn fmt::Display) {}
-
-    /// The step failed, and the path with it.
-    fn path_failed(&mut self, _error: &Error) {}
+/// The first bytes of a destination.
+pub struct Greeting {
+    /// The bytes; none if the connection ended before any.
+    pub bytes: io::Result<Vec<u8>>,
+    /// Whether they came with the proxy's reply.
+    pub is_early: bool,
 }
 
 /// Tests every destination of the configuration and prints the steps on stdout; returns the exit code
@@ -102,13 +97,17 @@ pub(crate) trait Observer {
 /// # Errors
 ///
 /// When stdout can't be written.
-pub fn run(config: &Config) -> Result<i32, Error> {
-    let selector = ProxySelector::new(config.route.clone());
+pub fn run(config: &Config, open: PathOpener) -> Result<i32, Error> {
+    let selector = ProxySelector::new(config.route.clone()).for_observer();
     let mut code = 0;
     for destination in config.destinations() {
-        let mut transcript = Transcript::new();
-        let result = test(config, &selector, destination, &mut transcript);
+        let transcript = Rc::new(RefCell::new(Transcript::new(destination)));
+        let tunnel = Tunnel::new(destination.clone(), &selector);
+        let open = || open(&tunnel, &config.timeouts, Some(GREETING_TIMEOUT));
+        let result = observed_by(transcript.clone(), open);
+        let result = result.and_then(|(path, greeting)| Ok((path, shown(greeting, destination)?)));
         let exit_code = transcript
+            .borrow_mut()
             .finish(result)
             .map_err(|e| Error::other("cannot write to stdout", e))?;
         if code == 0 {
@@ -118,41 +117,26 @@ pub fn run(config: &Config) -> Result<i32, Error> {
     Ok(code)
 }
 
-/// Opens a path up to the destination's first byte; returns the path.
-fn test(
-    config: &Config,
-    selector: &ProxySelector,
-    destination: &Destination,
-    transcript: &mut Transcript,
-) -> Result<UpstreamPath, Error> {
-    let tunnel = Tunnel::new(destination.clone(), selector);
-    transcript.title(destination);
-    let mut opened = Probe::new(&config.timeouts, transcript).open(&tunnel)?;
-    transcript.step_started(TestStep::FirstByte);
-    transcript.step_done(&greeting(&mut opened, destination)?);
-    Ok(opened.path)
-}
-
-/// Reads the destination's first bytes; returns the text to print.
+/// Returns the text to print for the destination's first bytes.
 ///
 /// # Errors
 ///
-/// When the connection ends or fails before any byte.
-fn greeting(opened: &mut OpenedPath, destination: &Destination) -> Result<String, Error> {
-    let OpenedPath { stream, early, .. } = opened;
-    if !early.is_empty() {
-        return Ok(format!("{}, with the proxy's reply", quoted(early)));
+/// When the connection ended or failed before any byte.
+fn shown(greeting: Option<Greeting>, destination: &Destination) -> Result<String, Error> {
+    let Greeting { bytes, is_early } = match greeting {
+        Some(greeting) => greeting,
+        None => return Ok("none: connected, and the server waits for us to speak".into()),
+    };
+    let bytes = bytes.map_err(|e| Error::cut(destination, e))?;
+    if bytes.is_empty() {
+        return Err(Error::cut(destination, "it ended before any byte"));
     }
-    stream.limit(GREETING_TIMEOUT);
-    let mut chunk = [0; 256];
-    match stream.read(&mut chunk) {
-        Ok(0) => Err(Error::cut(destination, "it ended before any byte")),
-        Ok(count) => Ok(quoted(&chunk[..count])),
-        Err(ref e) if e.kind() == ErrorKind::TimedOut => {
-            Ok("none: connected, and the server waits for us to speak".into())
-        }
-        Err(e) => Err(Error::cut(destination, e)),
-    }
+    let place = if is_early {
+        ", with the proxy's reply"
+    } else {
+        ""
+    };
+    Ok(format!("{}{}", quoted(&bytes), place))
 }
 
 /// Returns an excerpt of the first line, quoted and escaped.

@@ -3,13 +3,17 @@
 use std::fmt;
 use std::fs;
 use std::io::{self, Stdout, Write};
+use std::mem;
+use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
 use super::advice::Advice;
-use super::{Observer, TestStep};
-use crate::config::{Destination, ProxySpec};
+use super::{Observer, PathEvent, TestStep};
+use crate::config::{Destination, Host, HostPort, Protocol, ProxySpec};
 use crate::error::Error;
+use crate::proto::{AuthMethod, Negotiation};
+use crate::text::escape::shown;
 use crate::upstream::{Hop, ProxyChain, UpstreamPath};
 
 /// Prints the test of one destination on stdout.
@@ -20,8 +24,12 @@ pub(super) struct Transcript {
     start: Instant,
     /// The path that is tried.
     path: Option<UpstreamPath>,
-    /// The current hop, in a chain.
+    /// The current hop.
     hop: Option<Hop>,
+    /// The hops, by their number of proxies before, whose proxies want another connection.
+    redialed: Vec<usize>,
+    /// The authentication that was sent to the current hop.
+    auth: Option<AuthMethod>,
     /// The current step and its start.
     step: Option<(TestStep, Instant)>,
     /// Whether the current hop is in TLS.
@@ -31,22 +39,22 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    pub(super) fn new() -> Transcript {
-        Transcript {
+    /// Begins the test of a destination, and prints the first line.
+    pub(super) fn new(destination: &Destination) -> Transcript {
+        let mut transcript = Transcript {
             out: io::stdout(),
             is_terminal: is_character_device("/dev/fd/1"),
             start: Instant::now(),
             path: None,
             hop: None,
+            redialed: Vec::new(),
+            auth: None,
             step: None,
             is_secure: false,
             written: Ok(()),
-        }
-    }
-
-    /// Prints the first line.
-    pub(super) fn title(&mut self, destination: &Destination) {
-        self.start_line(format_args!("testing {}\n", destination));
+        };
+        transcript.start_line(format_args!("testing {}\n", destination));
+        transcript
     }
 
     /// Starts a line once all earlier lines of the log are written, which could otherwise split it.
@@ -58,6 +66,14 @@ impl Transcript {
     fn print(&mut self, what: fmt::Arguments<'_>) {
         if self.written.is_ok() {
             self.written = self.out.write_fmt(what).and_then(|()| self.out.flush());
+        }
+    }
+
+    fn start_step(&mut self, step: TestStep) {
+        self.step = Some((step, Instant::now()));
+        self.is_secure |= step.starts_tls();
+        if self.is_terminal {
+            self.start_line(format_args!("{}", margin(step)));
         }
     }
 
@@ -74,52 +90,91 @@ impl Transcript {
         Some(step)
     }
 
-    /// Prints the last line; returns the exit code.
-    ///
-    /// # Errors
-    ///
-    /// The first error of writing to stdout.
-    pub(super) fn finish(mut self, result: Result<UpstreamPath, Error>) -> io::Result<i32> {
-        let exit_code = match result {
-            Ok(path) => {
-                let all = Millis(self.start.elapsed());
-                self.start_line(format_args!("works {}, {} in all\n", path, all));
-                0
-            }
-            Err(e) => {
-                self.path_failed(&e);
-                self.start_line(format_args!("does not work\n"));
-                e.exit_code()
-            }
-        };
-        self.written.map(|()| exit_code)
-    }
-}
-
-impl Observer for Transcript {
-    fn path_started(&mut self, path: &UpstreamPath) {
+    fn start_path(&mut self, path: &UpstreamPath) {
         self.path = Some(path.clone());
         self.hop = None;
+        self.redialed.clear();
         self.is_secure = false;
         self.start_line(format_args!("{}\n", path));
     }
 
-    fn hop_started(&mut self, hop: &Hop) {
-        self.hop = Some(hop.clone());
+    fn start_hop(&mut self, hop: &Hop) {
         self.is_secure = false;
-        self.start_line(format_args!("asking {} for {}\n", hop.spec(), hop.target()));
+        if hop.is_of_chain() {
+            self.start_line(format_args!("asking {} for {}\n", hop.spec(), hop.target()));
+        }
+        self.hop = Some(hop.clone());
     }
 
-    fn step_started(&mut self, step: TestStep) {
-        self.step = Some((step, Instant::now()));
-        self.is_secure |= step.starts_tls();
-        if self.is_terminal {
-            self.start_line(format_args!("{}", margin(step)));
+    fn end_lookup(&mut self, address: &HostPort, found: &[SocketAddr]) {
+        match &address.host {
+            Host::Ip(_) => self.end_step(&"none to look up"),
+            Host::Name(name) => {
+                let ips: Vec<String> = found.iter().map(|found| found.ip().to_string()).collect();
+                self.end_step(&format_args!("{} is {}", name, ips.join(", ")))
+            }
+        };
+        self.start_step(TestStep::Connection);
+    }
+
+    fn start_negotiation(&mut self, negotiation: &Negotiation) {
+        let (protocol, index) = match &self.hop {
+            Some(hop) => (hop.spec().protocol, hop.before().count()),
+            None => return,
+        };
+        self.auth = negotiation.auth_method();
+        let step = match protocol {
+            _ if self.redialed.last() == Some(&index) => {
+                self.redialed.pop();
+                TestStep::Authentication
+            }
+            Protocol::Http => TestStep::Connect,
+            Protocol::Socks5(_) => TestStep::Socks5,
+            Protocol::Socks4(_) => TestStep::Socks4,
+        };
+        self.start_step(step);
+    }
+
+    fn repeat_request(&mut self, negotiation: &Negotiation) {
+        if let Some(auth) = negotiation.auth_method() {
+            self.auth = Some(auth);
+            self.end_step(&AuthRequested(auth));
+            self.start_step(TestStep::Authentication);
         }
     }
 
-    fn step_done(&mut self, result: &dyn fmt::Display) {
-        self.end_step(result);
+    fn start_redial(&mut self, negotiation: &Negotiation) {
+        self.redialed
+            .extend(self.hop.iter().map(|hop| hop.before().count()));
+        match negotiation.auth_method() {
+            Some(auth) => self.end_step(&format_args!(
+                "{}, on a new connection",
+                AuthRequested(auth)
+            )),
+            None => self.end_step(&"it wants a new connection"),
+        };
+    }
+
+    /// Prints the grant, and whether credentials were requested, sent at once, or not needed.
+    fn end_negotiation(&mut self) {
+        let credentials = self
+            .hop
+            .as_ref()
+            .and_then(|hop| hop.spec().credentials.as_ref());
+        let user = credentials.map_or(String::new(), |known| known.user().to_string());
+        let is_requested = matches!(self.step, Some((TestStep::Authentication, _)));
+        match self.auth {
+            Some(auth) if is_requested => {
+                self.end_step(&format_args!("granted to {}, in {}", user, auth));
+                return;
+            }
+            _ => self.end_step(&"granted"),
+        };
+        self.start_step(TestStep::Authentication);
+        match self.auth {
+            Some(auth) => self.end_step(&format_args!("{} went along, in {}", user, auth)),
+            None => self.end_step(&"not asked for"),
+        };
     }
 
     fn path_failed(&mut self, error: &Error) {
@@ -134,6 +189,89 @@ impl Observer for Transcript {
         if let Some(advice) = step.and_then(|step| Advice::after(step, is_secure, error, &before)) {
             self.print(format_args!("  {:<26}try: {}\n", "", advice));
         }
+    }
+
+    /// Prints the destination's greeting and the last line; returns the exit code.
+    ///
+    /// # Errors
+    ///
+    /// The first error of writing to stdout.
+    pub(super) fn finish(
+        &mut self,
+        result: Result<(UpstreamPath, String), Error>,
+    ) -> io::Result<i32> {
+        let exit_code = match result {
+            Ok((path, greeting)) => {
+                self.end_step(&greeting);
+                let all = Millis(self.start.elapsed());
+                self.start_line(format_args!("works {}, {} in all\n", path, all));
+                0
+            }
+            Err(e) => {
+                self.path_failed(&e);
+                self.start_line(format_args!("does not work\n"));
+                e.exit_code()
+            }
+        };
+        mem::replace(&mut self.written, Ok(())).map(|()| exit_code)
+    }
+}
+
+impl Observer for Transcript {
+    fn observe(&mut self, event: PathEvent<'_>) {
+        match event {
+            PathEvent::PacStarted => self.start_step(TestStep::Pac),
+            PathEvent::PacAnswered(query, answer) => {
+                let answer = match answer.trim() {
+                    "" => "nothing, which means DIRECT".to_string(),
+                    answer => shown(answer),
+                };
+                self.end_step(&format_args!("{} says {}", query.file(), answer));
+            }
+            PathEvent::PathStarted(path) => self.start_path(path),
+            PathEvent::PathFailed(error) => self.path_failed(error),
+            PathEvent::LookupStarted => self.start_step(TestStep::Name),
+            PathEvent::Located(hop) => {
+                if let Host::Ip(ip) = &hop.requested().host {
+                    self.end_step(&format_args!("{} is {}", hop.target().host, ip));
+                }
+            }
+            PathEvent::Resolved(address, found) => self.end_lookup(address, found),
+            PathEvent::Connected(Some((to, from))) => {
+                self.end_step(&format_args!("{} from {}", to, from));
+            }
+            // The connection was reset already; the next step fails.
+            PathEvent::Connected(None) => {
+                self.end_step(&"made");
+            }
+            PathEvent::HopStarted(hop) => self.start_hop(hop),
+            #[cfg(feature = "tls")]
+            PathEvent::TlsStarted => self.start_step(TestStep::Tls),
+            #[cfg(feature = "tls")]
+            PathEvent::TlsDone(ssl, peer, warning) => {
+                let cipher = ssl.current_cipher().map_or("", |cipher| cipher.name());
+                let certificate = match warning {
+                    Some(warning) => format!("; {}", warning),
+                    None => format!(", it is {}", peer.address().host),
+                };
+                let version = ssl.version_str();
+                self.end_step(&format_args!("{}, {}{}", version, cipher, certificate));
+            }
+            PathEvent::NegotiationStarted(negotiation) => self.start_negotiation(negotiation),
+            PathEvent::RequestRepeated(negotiation) => self.repeat_request(negotiation),
+            PathEvent::RedialStarted(negotiation) => self.start_redial(negotiation),
+            PathEvent::Granted => self.end_negotiation(),
+            PathEvent::Opened => self.start_step(TestStep::FirstByte),
+        }
+    }
+}
+
+/// Displays that the proxy requested authentication.
+struct AuthRequested(AuthMethod);
+
+impl fmt::Display for AuthRequested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it asks who we are, and is answered in {}", self.0)
     }
 }
 

@@ -1,11 +1,13 @@
 //! `/healthz/probe`: opens a tunnel through the proxy, as for a client, and closes it again.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::Timeouts;
-use crate::observe::diagnose::{Observer, Probe};
+use crate::observe::diagnose::{observed_by, PathOpener};
 use crate::os::semaphore::SlotPermit;
 use crate::text::seconds::Took;
 use crate::upstream::Tunnel;
@@ -20,8 +22,8 @@ const RESULT_AGE: Duration = Duration::from_secs(5);
 const MAX_WAITING: usize = 4;
 
 /// Runs one probe at a time, and remembers its result.
-#[derive(Default)]
 pub(super) struct Prober {
+    open: PathOpener,
     waiting: Arc<AtomicUsize>,
     last: Mutex<Option<(Instant, ProbeResult)>>,
 }
@@ -29,12 +31,15 @@ pub(super) struct Prober {
 /// The text of the response; `Err` when no tunnel can be opened.
 type ProbeResult = Result<String, String>;
 
-/// Ignores the steps.
-struct NoObserver;
-
-impl Observer for NoObserver {}
-
 impl Prober {
+    pub(super) fn new(open: PathOpener) -> Prober {
+        Prober {
+            open,
+            waiting: Arc::default(),
+            last: Mutex::default(),
+        }
+    }
+
     /// Returns whether the tunnel can be opened, now or within the last [`RESULT_AGE`].
     pub(super) fn probe(&self, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
         let _permit = SlotPermit::take(&self.waiting, MAX_WAITING)
@@ -45,24 +50,25 @@ impl Prober {
                 return result.clone();
             }
         }
-        let result = open_tunnel(tunnel, timeouts);
+        let result = open_tunnel(self.open, tunnel, timeouts);
         *last = Some((Instant::now(), result.clone()));
         result
     }
 }
 
-fn open_tunnel(tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
+/// Opens the tunnel, without a word in the log and without a change of a proxy's health.
+fn open_tunnel(open: PathOpener, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
     let timeouts = Timeouts {
         connect: timeouts.connect.min(MAX_TIMEOUT),
         handshake: timeouts.handshake.min(MAX_TIMEOUT),
         ..timeouts.clone()
     };
     let start = Instant::now();
-    match Probe::new(&timeouts, &mut NoObserver).open(tunnel) {
-        Ok(opened) => {
+    let observer = Rc::new(RefCell::new(()));
+    match observed_by(observer, || open(&tunnel.for_observer(), &timeouts, None)) {
+        Ok((path, _)) => {
             let took = Took(start.elapsed());
-            let (destination, via) = (tunnel.destination(), opened.path);
-            Ok(format!("ok: {} {} in {}", destination, via, took))
+            Ok(format!("ok: {} {} in {}", tunnel.destination(), path, took))
         }
         Err(e) => Err(e.to_string()),
     }

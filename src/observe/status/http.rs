@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
-use super::deadline_stream::{DeadlineStream, Stream};
+use super::deadline_stream::DeadlineStream;
 use super::{json, metrics, Status};
 use crate::proto::{with_bytes, ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
 

@@ -11,7 +11,7 @@
 //! an error by its text in the log. Only [`listener`](crate::listener) uses it: at the start it calls
 //! [`bind`] and [`start`], and at each reload it publishes the next [`Snapshot`](registry::Snapshot).
 
-pub(crate) mod deadline_stream;
+mod deadline_stream;
 mod health_probe;
 mod history;
 mod http;
@@ -31,6 +31,7 @@ use self::page::StatusPage;
 use crate::config::StatusSpec;
 use crate::error::Error;
 use crate::listener::bind::bind_on;
+use crate::observe::diagnose::PathOpener;
 
 pub(crate) use self::registry::{Registry, SnapshotBuilder};
 
@@ -54,19 +55,23 @@ struct Status {
     is_local: bool,
 }
 
-/// Starts the server's threads; returns the line that announces it.
+/// Starts the server's threads, which probe with `open`; returns the line that announces it.
 ///
 /// # Errors
 ///
 /// When a thread can't be started.
-pub(crate) fn start(listener: TcpListener, registry: &Arc<Registry>) -> Result<String, Error> {
+pub(crate) fn start(
+    listener: TcpListener,
+    registry: &Arc<Registry>,
+    open: PathOpener,
+) -> Result<String, Error> {
     let failed = |e| Error::other("cannot start the status page", e);
     let address = listener.local_addr().map_err(failed)?;
     let status = Arc::new(Status {
         registry: registry.clone(),
         history: History::new(registry.snapshot().totals()),
         page: StatusPage::new(registry.host.as_deref()),
-        prober: Prober::default(),
+        prober: Prober::new(open),
         is_local: address.ip().is_loopback(),
     });
     let (sampled, served) = (status.clone(), status);

@@ -17,7 +17,7 @@ use ptunnel::listener::reload::ConfigSource;
 use ptunnel::{cli, Error};
 
 fn main() {
-    process::exit(cli::run(run));
+    process::exit(cli::run(run, ptunnel::engine::open_path));
 }
 
 fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use std::thread;
 
 use futures01::sync::mpsc;
 use ptunnel::config::Config;
-use ptunnel::engine::{Permits, Settings};
+use ptunnel::engine::{open_path, Permits, Settings};
 use ptunnel::listener::reload::{ConfigSource, Reload};
 use ptunnel::listener::set::ListenerSet;
 use ptunnel::os::sd_notify::{Heartbeat, ServiceManager};
@@ -34,7 +34,7 @@ pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result
     let (phase, phases) = ShutdownPhases::new();
     let mut cores = JoinSet::new();
     let reload = source.map(Reload::at_hangup).transpose()?;
-    let (roster, threads) = ListenerSet::open(config)?;
+    let (roster, threads) = ListenerSet::open(config, open_path)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
         reload.start(config, roster, &supervisor, move |thread, delivery| {

@@ -85,7 +85,7 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
             let tunnel = tunnel.clone();
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
-                    path.worked();
+                    attempts.worked(&path);
                     Ok(Loop::Break((stream, path)))
                 }
                 Err(error) => attempts.failed(&tunnel, &path, error).map(Loop::Continue),

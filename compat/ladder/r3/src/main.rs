@@ -27,12 +27,16 @@ use ptunnel::{cli, Error};
 use ptunnel_compat::task::AsStd;
 use ptunnel_compat::time::{Current, Interval};
 use ptunnel_r5::io::Transport;
-use ptunnel_r5::{Critical, Engine, Links, Opened, Settings};
+use ptunnel_r5::{Critical, Engine, Links, Native, Opened, Settings};
 
 use self::bridged::Bridged;
 
+/// `--test` and `/healthz/probe` open their paths with r5's chain.
 fn main() {
-    process::exit(cli::run(ptunnel_r5::run::<Rung3>));
+    process::exit(cli::run(
+        ptunnel_r5::run::<Rung3>,
+        ptunnel_r5::open_path::<Native>,
+    ));
 }
 
 /// What the 0.1 links of a thread share: what the root's `Engine` held.

@@ -25,7 +25,10 @@ use ptunnel_r5::io::{Rewind, Transport, Upstream};
 use ptunnel_r5::{Connect, Critical, Engine, Links, Native, Opened, Settings};
 
 fn main() {
-    process::exit(cli::run(ptunnel_r5::run::<Rung4>));
+    process::exit(cli::run(
+        ptunnel_r5::run::<Rung4>,
+        ptunnel_r5::open_path::<Rung4>,
+    ));
 }
 
 /// The links of r5, but one.

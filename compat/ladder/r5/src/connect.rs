@@ -1,5 +1,6 @@
 //! The CONNECT negotiation over one connection: an [`Negotiation`] driven by a stream.
 
+use ptunnel::observe::diagnose::{observe, PathEvent};
 use ptunnel::proto::{Negotiation, NegotiationStep, Outcome};
 use ptunnel::upstream::Hop;
 use ptunnel::Error;
@@ -36,7 +37,10 @@ pub async fn connect(
         let step = negotiation.feed(&piece);
         request = match step.map_err(|why| Error::malformed(hop.peer(), why))? {
             NegotiationStep::Read => Vec::new(),
-            NegotiationStep::Send(request) => request,
+            NegotiationStep::Send(request) => {
+                observe(|| PathEvent::RequestRepeated(&negotiation));
+                request
+            }
             NegotiationStep::Redial => return Ok(Outcome::Redial(Box::new(negotiation))),
             NegotiationStep::Granted(rest) => {
                 return Ok(Outcome::Granted(Rewind::new(stream, rest)))

@@ -172,7 +172,8 @@ mod tests {
         ONCE.call_once(|| log::set_logger(&Logger).expect("there is no other"));
         log::set_max_level(LevelFilter::Error);
         let config = config();
-        let (_roster, mut threads) = ListenerSet::open::<BoundSocket>(&config).unwrap();
+        let (_roster, mut threads) =
+            ListenerSet::open::<BoundSocket>(&config, crate::open_path::<crate::Native>).unwrap();
         let posts = threads.remove(0);
         let address = posts[0].listening.local_addr().unwrap();
         let (phase, phases) = ShutdownPhases::new();

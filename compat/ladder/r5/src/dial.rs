@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ptunnel::config::{Family, HostPort, Keepalive};
+use ptunnel::observe::diagnose::{observe, PathEvent};
 use ptunnel::os::exhaustion;
 use ptunnel::{Error, Peer};
 use tokio::time::timeout;
@@ -33,12 +34,17 @@ pub async fn dial(
     resolver: &Resolver,
     keepalive: Option<Keepalive>,
 ) -> Result<Tcp, Error> {
-    match resolver.lookup(address, family).await {
-        Ok(addresses) => race(addresses, keepalive)
-            .await
-            .map_err(|e| Error::connect(peer, e)),
-        Err(e) => Err(Error::resolve(peer, e)),
-    }
+    observe(|| PathEvent::LookupStarted);
+    let addresses = resolver.lookup(address, family).await;
+    let addresses = addresses.map_err(|e| Error::resolve(peer.clone(), e))?;
+    observe(|| PathEvent::Resolved(address, &addresses));
+    let socket = race(addresses, keepalive).await;
+    let socket = socket.map_err(|e| Error::connect(peer, e))?;
+    observe(|| {
+        let (peer, local) = (socket.get_ref().peer_addr(), socket.get_ref().local_addr());
+        PathEvent::Connected(peer.ok().zip(local.ok()))
+    });
+    Ok(socket)
 }
 
 type Attempt = Pin<Box<dyn Future<Output = io::Result<Tcp>>>>;

@@ -23,6 +23,7 @@
 mod connect;
 mod critical;
 mod demo;
+mod diagnose;
 mod dial;
 mod inbound;
 pub mod io;
@@ -50,6 +51,7 @@ use ptunnel::Error;
 
 pub use self::connect::connect;
 pub use self::critical::Critical;
+pub use self::diagnose::open_path;
 pub use self::dial::dial;
 pub use self::limits::{within, Permit, Permits};
 pub use self::links::{Connect, Links, Native};

@@ -8,5 +8,8 @@ use ptunnel::cli;
 use ptunnel_r5::Native;
 
 fn main() {
-    process::exit(cli::run(ptunnel_r5::run::<Native>));
+    process::exit(cli::run(
+        ptunnel_r5::run::<Native>,
+        ptunnel_r5::open_path::<Native>,
+    ));
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
 use ptunnel::observe::access_log::{ClientSession, LogContext, LogScope};
+use ptunnel::observe::diagnose::{observe, silence, PathEvent};
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::TunnelBytes;
 use ptunnel::proto::{Outcome, RequestBoundary};
@@ -79,12 +80,16 @@ impl<L: Connect> Engine<L> {
     pub async fn open(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
         let mut attempts = self.attempts(tunnel).await?;
         while let Some(path) = attempts.next() {
+            observe(|| PathEvent::PathStarted(&path));
             match self.open_by(&path, tunnel).await {
                 Ok(stream) => {
-                    path.worked();
+                    attempts.worked(&path);
                     return Ok(Opened { stream, path });
                 }
-                Err(error) => attempts = attempts.failed(tunnel, &path, error)?,
+                Err(error) => {
+                    observe(|| PathEvent::PathFailed(&error));
+                    attempts = attempts.failed(tunnel, &path, error)?;
+                }
             }
         }
         Err(attempts.give_up())
@@ -129,7 +134,7 @@ impl<L: Connect> Engine<L> {
             until_clear(&hop).await;
             debug!("{}: connected, asking for {}", hop.peer(), hop.target());
             let limit = self.settings.timeouts.handshake;
-            let silence = hop.silence();
+            let silence = silence(&hop);
             let late = || silence.error(limit);
             let asked = self.ask(stream, &hop, reach_it);
             match silence.suspicious_after() {
@@ -152,12 +157,18 @@ impl<L: Connect> Engine<L> {
     ) -> Result<Rewind<Upstream>, Error> {
         let mut negotiation = hop.negotiation();
         loop {
+            observe(|| PathEvent::HopStarted(hop));
             let secured = secure(stream, &hop.peer(), &hop.spec().tls).await?;
+            observe(|| PathEvent::NegotiationStarted(&negotiation));
             let asked = self.links.connect(secured, negotiation, hop);
             negotiation = match asked.await? {
-                Outcome::Granted(stream) => return Ok(stream.flatten()),
+                Outcome::Granted(stream) => {
+                    observe(|| PathEvent::Granted);
+                    return Ok(stream.flatten());
+                }
                 Outcome::Redial(negotiation) => *negotiation,
             };
+            observe(|| PathEvent::RedialStarted(&negotiation));
             debug!("{}: answering on a new connection", hop.peer());
             let reached = reach_it().await;
             stream = reached.map_err(|e| Error::redial(hop.peer(), e))?;
@@ -312,6 +323,7 @@ impl<L: Links> Engine<L> {
             Candidates::Known(attempts) => return Ok(attempts),
             Candidates::Pac(question) => question,
         };
+        observe(|| PathEvent::PacStarted);
         let limit = question.limit(&self.settings.timeouts);
         let asked = question.clone();
         let answer = async {
@@ -319,7 +331,9 @@ impl<L: Links> Engine<L> {
             let answer = resolver.run(move || asked.answer(limit)).await;
             answer.map_err(|e| Error::other("cannot ask the PAC file", e))?
         };
-        within(limit, || question.late(limit), answer).await
+        let (answer, attempts) = within(limit, || question.late(limit), answer).await?;
+        observe(|| PathEvent::PacAnswered(&question, &answer));
+        Ok(attempts)
     }
 
     /// Looks the target of a hop up if the proxy takes addresses only.
@@ -334,11 +348,14 @@ impl<L: Links> Engine<L> {
         let peer = hop.target_peer();
         let limit = self.settings.timeouts.connect;
         let late = || Error::timed_out(Phase::Locating, peer.clone(), limit);
+        observe(|| PathEvent::LookupStarted);
         let lookup = async {
             let found = self.settings.resolver.lookup(target, hop.family()).await;
             found.map_err(|e| Error::locate(peer.clone(), e))
         };
         let addresses = within(limit, late, lookup).await?;
-        hop.at(&addresses)
+        let hop = hop.at(&addresses)?;
+        observe(|| PathEvent::Located(&hop));
+        Ok(hop)
     }
 }

@@ -26,7 +26,7 @@ use crate::critical::{contained, Critical};
 use crate::io::{Accept, BoundSocket, Transport};
 use crate::shutdown::{lead, DrainEnd, ShutdownPhase, ShutdownPhases, Signals};
 use crate::system::{monotonic, raise_descriptor_limit};
-use crate::{beat, inbound, Client, Engine, Links, Listener, Permits, Settings};
+use crate::{beat, inbound, open_path, Client, Engine, Links, Listener, Native, Permits, Settings};
 
 /// Per thread: for our names, and for those of the embedded proxy's guests.
 const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
@@ -46,7 +46,7 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
         // Before the first line on stdout: whoever waits for it may send a signal right after.
         let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
         let reload = source.map(Reload::at_hangup).transpose()?;
-        let (roster, threads) = ListenerSet::open(config)?;
+        let (roster, threads) = ListenerSet::open(config, open_path::<Native>)?;
         let (senders, later): (Vec<_>, Vec<_>) =
             threads.iter().map(|_| mpsc::unbounded_channel()).unzip();
         if let Some(reload) = reload {

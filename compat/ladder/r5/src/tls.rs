@@ -6,6 +6,7 @@ use std::pin::Pin;
 
 use log::{debug, warn};
 use ptunnel::config::TlsSpec;
+use ptunnel::observe::diagnose::{observe, PathEvent};
 use ptunnel::upstream::tls::TlsSetup;
 use ptunnel::{Error, Peer};
 use tokio_openssl::SslStream;
@@ -26,6 +27,7 @@ pub async fn secure(
     let Some(spec) = tls else {
         return Ok(stream);
     };
+    observe(|| PathEvent::TlsStarted);
     let failed = |e| Error::secure(peer.clone(), e);
     let session = TlsSetup::new(spec, peer.address()).map_err(failed)?;
     let below = Below::new(stream, session.peer, session.ending);
@@ -35,8 +37,11 @@ pub async fn secure(
     let shaken = Pin::new(&mut *stream).connect().await;
     shaken.map_err(|e| failed(report.explain(e)))?;
     debug!("{peer}: speaks {}", stream.ssl().version_str());
-    if let Some(warning) = report.warning() {
-        warn!("{peer}: {warning}");
+    let warning = report.warning();
+    if !observe(|| PathEvent::TlsDone(stream.ssl(), peer, warning.as_deref())) {
+        if let Some(warning) = &warning {
+            warn!("{peer}: {warning}");
+        }
     }
     Ok(Rewind::new(Upstream::Secure(stream), Vec::new()))
 }

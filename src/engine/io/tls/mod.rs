@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 use futures::{task, try_ready, Async, Poll};
-use openssl::ssl::{self, ErrorCode, SslStream};
+use openssl::ssl::{self, ErrorCode, SslRef, SslStream};
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::transport::poll_io;
@@ -55,9 +55,9 @@ impl<S: Read + Write> TlsStream<S> {
         }
     }
 
-    /// The version that was agreed upon, as `TLSv1.3`.
-    pub fn version(&self) -> &'static str {
-        self.stream.ssl().version_str()
+    /// Returns the parameters of the connection, of which the version is `TLSv1.3`, for example.
+    pub fn ssl(&self) -> &SslRef {
+        self.stream.ssl()
     }
 
     /// Why a write failed. A peer that doesn't like our certificate says so behind the handshake

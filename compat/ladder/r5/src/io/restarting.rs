@@ -22,6 +22,11 @@ impl<S> Restarting<S> {
     pub fn new(stream: S) -> Restarting<S> {
         Restarting(stream)
     }
+
+    /// Returns the stream.
+    pub fn get_ref(&self) -> &S {
+        &self.0
+    }
 }
 
 fn is_interrupted<T>(answer: &io::Result<T>) -> bool {

@@ -35,6 +35,11 @@ impl<S> Rewind<S> {
         &self.stream
     }
 
+    /// Returns the bytes that haven't been read again yet.
+    pub fn front(&self) -> &[u8] {
+        &self.front[self.read..]
+    }
+
     /// The stream, and the bytes that haven't been read again yet.
     pub fn into_parts(mut self) -> (S, Vec<u8>) {
         self.front.drain(..self.read);

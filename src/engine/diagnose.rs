@@ -1,0 +1,59 @@
+//! The paths of `--test` and `/healthz/probe` on this engine: opened as for a client, on a reactor
+//! of their own.
+
+use std::io::Read;
+use std::time::Duration;
+
+use futures::{future, Async};
+use tokio_core::reactor::Core;
+
+use super::io::poll_io;
+use super::{Deadline, Engine, Opened, Settings, Tunnel, UpstreamPath};
+use crate::config::Timeouts;
+use crate::error::{Error, Peer, Phase};
+use crate::observe::diagnose::{observe, Greeting, PathEvent};
+
+/// Maximum number of bytes that are read of a greeting.
+const CHUNK: usize = 256;
+
+/// Opens a path to the tunnel's destination, waits for its first bytes for at most `wait`, if any,
+/// and closes the path. Blocks; this thread's observer receives the events.
+///
+/// # Errors
+///
+/// Those of [`Engine::open`]; when a reactor can't be made.
+pub fn open_path(
+    tunnel: &Tunnel,
+    timeouts: &Timeouts,
+    wait: Option<Duration>,
+) -> Result<(UpstreamPath, Option<Greeting>), Error> {
+    let failed = |e| Error::other("cannot start", e);
+    let mut core = Core::new().map_err(failed)?;
+    let settings = Settings {
+        timeouts: timeouts.clone(),
+        ..Settings::default()
+    };
+    let engine = Engine::new(&core.handle(), settings).map_err(failed)?;
+    let Opened { mut stream, path } = engine.handle().run(&mut core, engine.open(tunnel))?;
+    let wait = match wait {
+        Some(wait) => wait,
+        None => return Ok((path, None)),
+    };
+    observe(|| PathEvent::Opened);
+    let is_early = !stream.front().is_empty();
+    let greeting = future::poll_fn(move || {
+        let mut chunk = vec![0; CHUNK];
+        let bytes = match poll_io(stream.read(&mut chunk)) {
+            Ok(Async::NotReady) => return Ok(Async::NotReady),
+            Ok(Async::Ready(count)) => Ok(chunk[..count].to_vec()),
+            Err(e) => Err(e),
+        };
+        Ok(Async::Ready(Greeting { bytes, is_early }))
+    });
+    let peer = Peer::Destination(tunnel.destination().address.clone());
+    let late = move || Error::timed_out(Phase::Handshaking, peer.clone(), wait);
+    let greeting = Deadline::new(greeting, wait, engine.timer(), late);
+    // It fails only when the time is over.
+    let greeting = engine.handle().run(&mut core, greeting).ok();
+    Ok((path, greeting))
+}

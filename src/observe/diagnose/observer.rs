@@ -1,0 +1,151 @@
+//! What an engine reports while it opens a path, and the observer that receives it.
+//!
+//! An observer belongs to a thread, like the context of a log line, so that no state machine of an
+//! engine carries one. Without an observer in the process, [`observe`] is a load and a branch.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::config::HostPort;
+use crate::error::Error;
+#[cfg(feature = "tls")]
+use crate::error::Peer;
+use crate::proto::Negotiation;
+use crate::upstream::{Hop, PacQuery, SilentProxy, UpstreamPath};
+
+/// A phase of opening a path that begins or ends.
+pub enum PathEvent<'a> {
+    /// The PAC file is evaluated.
+    PacStarted,
+    /// The PAC file returned this text.
+    PacAnswered(&'a PacQuery, &'a str),
+    /// The next path is tried.
+    PathStarted(&'a UpstreamPath),
+    /// The path failed.
+    PathFailed(&'a Error),
+    /// A name is looked up; an address is its own result.
+    LookupStarted,
+    /// The lookup for a proxy that takes addresses alone is done: the hop asks for one.
+    Located(&'a Hop),
+    /// The lookup of this address is done, and connections to the results begin.
+    Resolved(&'a HostPort, &'a [SocketAddr]),
+    /// A connection is made: the peer's address and this side's, unless it was reset already.
+    Connected(Option<(SocketAddr, SocketAddr)>),
+    /// A connection reached the proxy of this hop.
+    HopStarted(&'a Hop),
+    /// A TLS handshake begins.
+    #[cfg(feature = "tls")]
+    TlsStarted,
+    /// The TLS handshake with this peer is done, with the warning about a certificate that wasn't
+    /// verified.
+    #[cfg(feature = "tls")]
+    TlsDone(&'a openssl::ssl::SslRef, &'a Peer, Option<&'a str>),
+    /// The first request of a connection is sent to the proxy of the last [`PathEvent::HopStarted`].
+    NegotiationStarted(&'a Negotiation),
+    /// The proxy replied, and the next request is sent on the same connection.
+    RequestRepeated(&'a Negotiation),
+    /// The next request needs another connection.
+    RedialStarted(&'a Negotiation),
+    /// The proxy granted the tunnel.
+    Granted,
+    /// The path is open; the destination's first bytes are awaited.
+    Opened,
+}
+
+/// Receives what happens while its thread opens a path.
+pub trait Observer {
+    /// Takes the next event.
+    fn observe(&mut self, event: PathEvent<'_>);
+}
+
+/// Ignores the events: for a path that is opened without a word in the log.
+impl Observer for () {
+    fn observe(&mut self, _: PathEvent<'_>) {}
+}
+
+/// Number of threads with an observer.
+static OBSERVED_THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static OBSERVER: RefCell<Option<Rc<RefCell<dyn Observer>>>> = RefCell::new(None);
+}
+
+/// Runs `work`, whose events on this thread go to the observer.
+pub(crate) fn observed_by<T>(observer: Rc<RefCell<dyn Observer>>, work: impl FnOnce() -> T) -> T {
+    OBSERVED_THREADS.fetch_add(1, Ordering::Relaxed);
+    OBSERVER.with(|current| *current.borrow_mut() = Some(observer));
+    let _observed = Observed;
+    work()
+}
+
+/// Removes the thread's observer, after a panic too.
+struct Observed;
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        OBSERVER.with(|current| *current.borrow_mut() = None);
+        OBSERVED_THREADS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Passes an event to this thread's observer; returns whether there is one.
+#[inline]
+pub fn observe<'a>(event: impl FnOnce() -> PathEvent<'a>) -> bool {
+    match observer() {
+        Some(observer) => {
+            observer.borrow_mut().observe(event());
+            true
+        }
+        None => false,
+    }
+}
+
+#[inline]
+fn observer() -> Option<Rc<RefCell<dyn Observer>>> {
+    if OBSERVED_THREADS.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    OBSERVER.with(|current| current.borrow().clone())
+}
+
+/// Returns what to report while the hop's proxy doesn't reply. An observer has its own advice: for
+/// it the error names no likely reason, and no warning is logged.
+pub fn silence(hop: &Hop) -> SilentProxy {
+    let silence = hop.silence();
+    match observer() {
+        Some(_) => silence.without_suspicion(),
+        None => silence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{catch_unwind, AssertUnwindSafe};
+
+    use super::*;
+
+    struct Count(usize);
+
+    impl Observer for Count {
+        fn observe(&mut self, _: PathEvent<'_>) {
+            self.0 += 1;
+        }
+    }
+
+    #[test]
+    fn events_reach_the_observer_of_their_thread_until_its_work_ends() {
+        let count = Rc::new(RefCell::new(Count(0)));
+        let work = || {
+            assert!(observe(|| PathEvent::LookupStarted));
+            let other = std::thread::spawn(|| observe(|| PathEvent::Granted));
+            assert!(!other.join().unwrap());
+            panic!("on purpose");
+        };
+        let ended = catch_unwind(AssertUnwindSafe(|| observed_by(count.clone(), work)));
+        assert!(ended.is_err());
+        assert!(!observe(|| PathEvent::Opened));
+        assert_eq!(count.borrow().0, 1);
+    }
+}
