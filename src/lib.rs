@@ -1,8 +1,8 @@
 //! ptunnel carries local TCP connections through an HTTP proxy with the CONNECT method.
 //!
 //! - [`config`]: validated plain values. [`proto`]: bytes of HTTP, SOCKS and authentication.
-//! - [`upstream`]: which proxy comes next, health, PAC. [`inbound`]: what clients ask for.
-//! - [`listener`]: what is bound and what a reload changes.
+//! - [`upstream`]: which proxy comes next, health, PAC. [`inbound`]: clients of `-D` and `--serve-proxy`.
+//! - [`listener`]: bound addresses, their settings and ACL, and what a reload changes.
 //! - `engine` (feature `legacy`): everything that polls, on futures 0.1 and tokio-core.
 //! - [`observe`]: logs, counters, the status server, `--test`. [`os`]: system calls, resolver.
 //! - `cli` (feature `cli`): the program's flags and files. [`timer`], `text`, [`demo`]: small parts.
@@ -12,8 +12,8 @@
 //!
 //! # As a library
 //!
-//! An `engine::Tunnel` says where to and which way; an `engine::Engine` opens it, on the loop of
-//! a tokio-core `Core`:
+//! An `engine::Tunnel` names a destination and its proxies; an `engine::Engine` opens it, on the loop
+//! of a tokio-core `Core`:
 //!
 //! ```no_run
 //! # #[cfg(feature = "legacy")]
@@ -42,7 +42,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! PAC files need [`upstream::pac::enable`] at the beginning of `main`: they run in a process of their own.
+//! PAC files need [`upstream::pac::enable`] at the beginning of `main`, because they run in a child
+//! process.
 //!
 //! `examples/` holds a tunnel with a listener, and a proxy and a tunnel in one process.
 

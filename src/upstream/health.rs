@@ -1,4 +1,4 @@
-//! A proxy of a pool, and what is remembered of its failures.
+//! A proxy of a pool, and its health: the answers and failures so far.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,11 +23,11 @@ pub(super) struct PooledProxy {
 /// The health of a proxy at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProxyHealth {
-    /// New tunnels go through it, as far as is known.
+    /// Whether new tunnels go through it: its pool's latest answer came from it, and it is up.
     pub(crate) is_in_use: bool,
-    /// It failed, and hasn't answered since.
+    /// Whether it failed, and hasn't answered since.
     pub(crate) is_down: bool,
-    /// It isn't tried first for now.
+    /// Whether it isn't tried first for now.
     pub(crate) is_avoided: bool,
     /// Number of answers, refusals included.
     pub(crate) answers: u64,

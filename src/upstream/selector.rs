@@ -184,9 +184,9 @@ mod tests {
         })
     }
 
-    fn chain(selector: &ProxySelector, place: usize) -> ProxyChain {
+    fn chain(selector: &ProxySelector, index: usize) -> ProxyChain {
         match &selector.choice {
-            Choice::List(pool) => pool.paths(false)[place].proxy().unwrap().clone(),
+            Choice::List(pool) => pool.paths(false)[index].proxy().unwrap().clone(),
             other => panic!("{:?}", other),
         }
     }
@@ -209,15 +209,16 @@ mod tests {
 
     #[test]
     fn a_socks_proxy_is_asked_for_an_address_if_ptunnel_looks_it_up() {
-        let asked = |proxy: &str, destination: &str, found: &[&str]| -> Result<String, String> {
-            let hop = chain(&selector(&[proxy], &[]), 0).hop(0, &destination.parse().unwrap());
-            let found: Vec<_> = found.iter().map(|text| text.parse().unwrap()).collect();
-            let hop = match hop.target_to_locate() {
-                Some(_) => hop.at(&found).map_err(|e| e.to_string())?,
-                None => hop,
+        let requested =
+            |proxy: &str, destination: &str, found: &[&str]| -> Result<String, String> {
+                let hop = chain(&selector(&[proxy], &[]), 0).hop(0, &destination.parse().unwrap());
+                let found: Vec<_> = found.iter().map(|text| text.parse().unwrap()).collect();
+                let hop = match hop.target_to_locate() {
+                    Some(_) => hop.at(&found).map_err(|e| e.to_string())?,
+                    None => hop,
+                };
+                Ok(hop.requested().to_string())
             };
-            Ok(hop.requested().to_string())
-        };
         let both: &[&str] = &["[::1]:22", "127.0.0.1:22"];
         for (proxy, expected) in &[
             ("p:1", "d:22"),
@@ -226,20 +227,20 @@ mod tests {
             ("socks5://p", "[::1]:22"),
             ("socks4://p", "127.0.0.1:22"),
         ] {
-            assert_eq!(asked(proxy, "d:22", both), Ok(expected.to_string()));
-            let literal = asked(proxy, "192.0.2.7:22", &[]);
+            assert_eq!(requested(proxy, "d:22", both), Ok(expected.to_string()));
+            let literal = requested(proxy, "192.0.2.7:22", &[]);
             assert_eq!(literal, Ok("192.0.2.7:22".to_string()));
         }
         for destination in &["d:22", "[::1]:22"] {
             let why = "no IPv4 address, and socks4:// takes no other: try socks4a:// or socks5h://";
-            let refused = asked("socks4://p", destination, &both[..1]).unwrap_err();
-            let told = format!("cannot resolve {}: {}", destination, why);
-            assert_eq!(refused, told);
+            let refused = requested("socks4://p", destination, &both[..1]).unwrap_err();
+            let expected = format!("cannot resolve {}: {}", destination, why);
+            assert_eq!(refused, expected);
         }
         // An IPv4-mapped address counts as IPv4.
         let mapped = "[::ffff:192.0.2.7]:22";
-        assert_eq!(asked("socks4://p", mapped, &[]), Ok(mapped.to_string()));
-        let literal = asked("socks4a://p", "[::1]:22", &[]);
+        assert_eq!(requested("socks4://p", mapped, &[]), Ok(mapped.to_string()));
+        let literal = requested("socks4a://p", "[::1]:22", &[]);
         assert_eq!(literal, Ok("[::1]:22".to_string()));
     }
 

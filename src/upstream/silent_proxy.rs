@@ -17,7 +17,7 @@ const SUSPICIOUS: Duration = Duration::from_secs(3);
 const SUSPICION: &str =
     "an HTTP proxy is silent where SOCKS is spoken: if it is one, write http://";
 
-/// A proxy that was asked and hasn't replied yet.
+/// A proxy that hasn't replied to a request yet.
 #[derive(Clone, Debug)]
 pub struct SilentProxy {
     peer: Peer,

@@ -9,7 +9,6 @@ mod histogram;
 mod live_tunnel;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -153,18 +152,11 @@ impl Totals {
 }
 
 /// Counts one client as connected until it is dropped.
+#[derive(Debug)]
 pub(crate) struct ConnGuard {
     stats: Stats,
     /// The open tunnel and its serial number.
     tunnel: Option<(u64, Arc<LiveTunnel>)>,
-}
-
-impl fmt::Debug for ConnGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnGuard")
-            .field("tunnel", &self.tunnel)
-            .finish()
-    }
 }
 
 impl ConnGuard {

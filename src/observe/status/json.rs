@@ -110,7 +110,7 @@ fn counts<'a>(counts: impl Iterator<Item = (&'static str, &'a u64)>) -> String {
 
 fn listener(listener: &ListenerEntry) -> String {
     let totals = listener.stats.totals();
-    let (kind, path) = match &listener.service {
+    let (kind, path) = match &listener.kind {
         ListenerKind::Tunnel(tunnel) => ("tunnel", tunnel.to_string()),
         ListenerKind::Dynamic(config) => {
             let path = format!("what its clients ask for, {}", config.selector());

@@ -44,7 +44,7 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(super) struct ListenerEntry {
     pub(super) name: String,
-    pub(super) service: ListenerKind,
+    pub(super) kind: ListenerKind,
     pub(super) stats: Stats,
     /// Whether it accepts clients; a closed one keeps those that it has.
     pub(super) is_open: bool,
@@ -56,7 +56,7 @@ impl ListenerEntry {
     pub(super) fn is_failing(&self) -> bool {
         match self.stats.last_outcome() {
             Some(LastOutcome::Failed) => true,
-            Some(LastOutcome::Answered) => matches!(self.service, ListenerKind::Tunnel(_)),
+            Some(LastOutcome::Answered) => matches!(self.kind, ListenerKind::Tunnel(_)),
             Some(LastOutcome::Opened) | None => false,
         }
     }
@@ -111,21 +111,21 @@ impl Registry {
 
 impl SnapshotBuilder {
     /// Adds a listener; returns the stats that count its clients.
-    pub(crate) fn add(&mut self, name: &str, service: &ListenerKind) -> Stats {
-        let destination = destination(service);
+    pub(crate) fn add(&mut self, name: &str, kind: &ListenerKind) -> Stats {
+        let destination = destination(kind);
         let is_it =
-            |known: &ListenerEntry| known.name == name && known.destination() == destination;
+            |entry: &ListenerEntry| entry.name == name && entry.destination() == destination;
         // Several sockets can have one address.
-        if let Some(same) = self.snapshot.listeners.iter().find(|known| is_it(known)) {
+        if let Some(same) = self.snapshot.listeners.iter().find(|entry| is_it(entry)) {
             return same.stats.clone();
         }
         let stats = match self.previous.iter().position(is_it) {
-            Some(place) => self.previous.remove(place).stats,
+            Some(index) => self.previous.remove(index).stats,
             None => Stats::default(),
         };
         self.snapshot.listeners.push(ListenerEntry {
             name: name.to_string(),
-            service: service.clone(),
+            kind: kind.clone(),
             stats: stats.clone(),
             is_open: true,
         });
@@ -202,7 +202,7 @@ impl Snapshot {
 
     /// Returns the first open tunnel whose destination is known without a client.
     pub(super) fn first_tunnel(&self) -> Option<&Tunnel> {
-        self.open().find_map(|listener| match &listener.service {
+        self.open().find_map(|listener| match &listener.kind {
             ListenerKind::Tunnel(tunnel) => Some(tunnel),
             // Their clients choose the destination.
             ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => None,
@@ -217,7 +217,7 @@ impl Snapshot {
 
 impl ListenerEntry {
     pub(super) fn destination(&self) -> String {
-        destination(&self.service)
+        destination(&self.kind)
     }
 }
 
@@ -229,8 +229,8 @@ fn host_name() -> Option<String> {
 }
 
 /// Returns the destination of a listener's clients; `*` when they choose it.
-fn destination(service: &ListenerKind) -> String {
-    match service {
+fn destination(kind: &ListenerKind) -> String {
+    match kind {
         ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),
         ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => "*".into(),
     }

@@ -128,16 +128,16 @@ mod tests {
     fn an_event_tells_data_from_a_half_close() {
         let epoll = Epoll::new().unwrap();
         let mut events = Events::with_capacity(4);
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        epoll.add(&ours, 7).unwrap();
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        epoll.add(&socket, 7).unwrap();
 
-        theirs.write_all(b"x").unwrap();
+        peer.write_all(b"x").unwrap();
         assert_eq!(epoll.poll(&mut events).unwrap(), 1);
         let event = events.at(0);
         assert_eq!(event.token, 7);
         assert!(event.readable && event.writable && !event.more);
 
-        theirs.shutdown(Shutdown::Write).unwrap();
+        peer.shutdown(Shutdown::Write).unwrap();
         assert_eq!(epoll.poll(&mut events).unwrap(), 1);
         assert!(events.at(0).more);
         assert_eq!(epoll.poll(&mut events).unwrap(), 0, "each change once");
@@ -148,11 +148,11 @@ mod tests {
     fn a_descriptor_that_is_removed_is_not_reported_on_though_its_socket_is_open_elsewhere() {
         let epoll = Epoll::new().unwrap();
         let mut events = Events::with_capacity(4);
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let same = ours.try_clone().unwrap();
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        let same = socket.try_clone().unwrap();
         epoll.add(&same, 7).unwrap();
         epoll.remove(same.as_raw_fd()).unwrap();
-        theirs.write_all(b"x").unwrap();
+        peer.write_all(b"x").unwrap();
         assert_eq!(epoll.poll(&mut events).unwrap(), 0);
         epoll.add(&same, 8).unwrap();
         assert_eq!(epoll.poll(&mut events).unwrap(), 1);

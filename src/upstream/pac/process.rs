@@ -20,6 +20,7 @@ use crate::os::semaphore::SlotPermit;
 use crate::os::sys;
 
 /// A process that runs a PAC file. Dropping it kills the process.
+#[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     stream: UnixStream,

@@ -1,6 +1,5 @@
 //! The text of a PAC file, and the processes that run it.
 
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::sync::atomic::AtomicUsize;
@@ -27,6 +26,7 @@ const AT_ONCE: usize = 64;
 const IDLE: usize = 8;
 
 /// A script, and the idle processes in which it is loaded.
+#[derive(Debug)]
 pub(super) struct Script {
     name: String,
     text: Arc<str>,
@@ -140,12 +140,6 @@ impl Script {
     }
 }
 
-impl fmt::Debug for Script {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Script({:?})", self.name)
-    }
-}
-
 /// Decodes UTF-8, or else ISO 8859-1: only the ASCII in it matters.
 fn read_text(path: &str) -> Result<String, String> {
     let mut bytes = Vec::new();
@@ -218,12 +212,12 @@ mod tests {
             "for (;;) dnsResolve('127.0.0.1')",
         ] {
             let limit = Duration::from_millis(300);
-            let asked = script(body);
-            assert_eq!(ask(&asked, limit), Err(late(limit)), "{}", body);
-            assert!(asked.idle().is_empty());
+            let script = script(body);
+            assert_eq!(ask(&script, limit), Err(late(limit)), "{}", body);
+            assert!(script.idle().is_empty());
             // The last name lookup can still be running.
             let end = Instant::now() + LONGEST;
-            while asked.under_way.load(Ordering::SeqCst) > 0 {
+            while script.under_way.load(Ordering::SeqCst) > 0 {
                 assert!(Instant::now() < end, "{}", body);
                 thread::yield_now();
             }

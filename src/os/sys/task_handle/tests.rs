@@ -108,7 +108,7 @@ fn no_notification_is_lost() {
     assert_eq!(over_notifier::finished(), TASKS);
 }
 
-/// Not a test of ours: it shows what `Notifier` is for. It fails in a release build:
+/// Shows what `Notifier` is for. It fails in a release build:
 /// `cargo test --release --lib -- --ignored notify_for_arc`.
 #[test]
 #[ignore = "undefined behaviour of futures 0.1, which a release build shows"]
