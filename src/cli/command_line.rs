@@ -31,37 +31,33 @@ const NOT_WITH_DEMO: &[&str] = &[
 ];
 
 /// A command line of which clap has checked the syntax.
-pub(super) enum Parsed {
-    CommandLine(CommandLine),
+pub(super) enum CommandLine {
+    /// The options that were typed; a config file may complete them.
+    Run(Options),
+    /// The help, the version or a generated text.
     Print(String),
 }
 
-/// The options of a command line, before its config file is read.
-pub(super) struct CommandLine {
-    /// The options that were typed; a file may complete them.
-    pub(super) typed: Options,
-}
-
-impl Parsed {
+impl CommandLine {
     /// Returns what the command line asks for; reads files and prompts for passwords.
     pub(super) fn command(
         &self,
         env: &Environment<'_>,
         prompt: Prompt<'_>,
     ) -> Result<Command, Error> {
-        let given = match self {
-            Parsed::CommandLine(given) => given,
-            Parsed::Print(text) => return Ok(Command::Print(text.clone())),
+        let typed = match self {
+            CommandLine::Run(typed) => typed,
+            CommandLine::Print(text) => return Ok(Command::Print(text.clone())),
         };
-        let is_checked = given.typed.is_present("check-config");
+        let is_checked = typed.is_present("check-config");
         let notes = RefCell::default();
         let missing = if is_checked {
             MissingPassword::Warn(&notes)
         } else {
             MissingPassword::Prompt(prompt)
         };
-        let mut warnings = password_warnings(&given.typed);
-        let (config, more) = given.config(env, missing)?;
+        let mut warnings = password_warnings(typed);
+        let (config, more) = config(typed, env, missing)?;
         warnings.extend(more);
         warnings.extend(notes.into_inner());
         if is_checked {
@@ -75,36 +71,34 @@ impl Parsed {
     /// Returns the passwords among the typed values.
     pub(super) fn secrets(&self) -> Vec<SecretArgument<'_>> {
         match self {
-            Parsed::CommandLine(given) => argv_scrub::OPTIONS
+            CommandLine::Run(typed) => argv_scrub::OPTIONS
                 .iter()
-                .flat_map(|option| secrets(&given.typed, option))
+                .flat_map(|option| secrets(typed, option))
                 .collect(),
-            Parsed::Print(_) => Vec::new(),
+            CommandLine::Print(_) => Vec::new(),
         }
     }
 }
 
-impl CommandLine {
-    /// Returns the configuration, completed from the config file, and warnings.
-    pub(super) fn config(
-        &self,
-        env: &Environment<'_>,
-        missing: MissingPassword<'_>,
-    ) -> Result<(Config, Vec<String>), Error> {
-        let mut warnings = Vec::new();
-        let options = match self.typed.value_of("config") {
-            Some(path) => {
-                let file = ConfigFile::read(path)?.without(&self.typed);
-                warnings.extend(file.warning());
-                self.typed.with_file(path, file.values)
-            }
-            None => self.typed.clone(),
-        };
-        options.check()?;
-        refuse_beside_demo(&options)?;
-        let config = configure(&options, env, missing, &mut warnings)?;
-        Ok((config, warnings))
-    }
+/// Returns the configuration of the typed options and the config file that they name, and warnings.
+pub(super) fn config(
+    typed: &Options,
+    env: &Environment<'_>,
+    missing: MissingPassword<'_>,
+) -> Result<(Config, Vec<String>), Error> {
+    let mut warnings = Vec::new();
+    let options = match typed.value_of("config") {
+        Some(path) => {
+            let file = ConfigFile::read(path)?.without(typed);
+            warnings.extend(file.warning());
+            typed.with_file(path, file.values)
+        }
+        None => typed.clone(),
+    };
+    options.check()?;
+    refuse_beside_demo(&options)?;
+    let config = configure(&options, env, missing, &mut warnings)?;
+    Ok((config, warnings))
 }
 
 /// Parses the arguments, the first of which is the program's name.
@@ -112,14 +106,14 @@ impl CommandLine {
 /// # Errors
 ///
 /// A usage error for an argument that isn't UTF-8, and for what clap refuses.
-pub(super) fn read<I>(words: I) -> Result<Parsed, Error>
+pub(super) fn read<I>(words: I) -> Result<CommandLine, Error>
 where
     I: IntoIterator,
     I::Item: Into<OsString>,
 {
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
     if let Some(place) = words.iter().position(|word| word.to_str().is_none()) {
-        // Not shown: it may be the password.
+        // Not printed, as it may be the password.
         return Err(Error::usage(format!(
             "argument {} isn't UTF-8; e.g. 8993:imap.example.org:993",
             place
@@ -129,20 +123,20 @@ where
     refuse_values_of_switches(&words)?;
     match clap_app().get_matches_from_safe(&words) {
         Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
-            Some(text) => Ok(Parsed::Print(text)),
-            None => Ok(Parsed::CommandLine(CommandLine {
-                typed: Options::typed(&typed)?,
-            })),
+            Some(text) => Ok(CommandLine::Print(text)),
+            None => Ok(CommandLine::Run(Options::typed(&typed)?)),
         },
         Err(e) => match e.kind {
-            // The version clap has printed already, all but the end of the line.
-            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => Ok(Parsed::Print(e.message)),
+            // clap has already printed the version, without the end of the line.
+            ErrorKind::HelpDisplayed | ErrorKind::VersionDisplayed => {
+                Ok(CommandLine::Print(e.message))
+            }
             _ => Err(clap_error(&e)),
         },
     }
 }
 
-/// clap 2 leaves such a value out in silence, and takes `--insecure=no` for `--insecure`.
+/// Refuses a value of a switch. clap 2 ignores it, and reads `--insecure=no` as `--insecure`.
 fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
     for word in words.iter().take_while(|word| *word != "--") {
         let end = word.find('=').filter(|_| word.starts_with("--"));
@@ -159,6 +153,7 @@ fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Refuses options that contradict `--demo`.
 fn refuse_beside_demo(options: &Options) -> Result<(), Error> {
     if !options.is_present("demo") {
         return Ok(());
@@ -201,7 +196,7 @@ fn password_warnings(typed: &Options) -> Vec<String> {
 
 /// Returns clap's error in one line.
 fn clap_error(e: &clap::Error) -> Error {
-    // All but the usage that it prints.
+    // Without the usage.
     let lines = e
         .message
         .lines()

@@ -1,7 +1,5 @@
 //! A [`Config`] from the values of the options.
 
-use std::str::FromStr;
-
 use log::LevelFilter;
 
 use super::env::Environment;
@@ -68,11 +66,9 @@ pub(super) fn configure(
         test,
         route: Route::default(),
         timeouts: timeouts(options)?,
-        max_connections: options
-            .one::<Count>("max-connections")?
-            .map(|count| count.0),
-        threads: match options.one::<Threads>("threads")? {
-            Some(threads) => threads.0,
+        max_connections: options.one_with("max-connections", number(1_000_000, 100))?,
+        threads: match options.one_with("threads", number(1024, 4))? {
+            Some(threads) => threads,
             None if options.is_present("multithreaded") => num_cpus::get(),
             None => 1,
         },
@@ -264,36 +260,15 @@ fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<Status
     Ok(Some(StatusSpec { bind, port }))
 }
 
-/// A number of clients, at least 1.
-struct Count(usize);
-
-impl FromStr for Count {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Count, ParseError> {
-        number(text, 1_000_000, 100).map(Count)
-    }
-}
-
-/// A number of threads, at least 1: each has descriptors and memory of its own.
-struct Threads(usize);
-
-impl FromStr for Threads {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Threads, ParseError> {
-        number(text, 1024, 4).map(Threads)
-    }
-}
-
-fn number(text: &str, most: usize, right: usize) -> Result<usize, ParseError> {
-    match text.parse() {
+/// Returns a parser of numbers from 1 to `most`.
+fn number(most: usize, example: usize) -> impl Fn(&str) -> Result<usize, ParseError> {
+    move |text| match text.parse() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(ParseError::new(format!(
             "invalid number '{}': it is from 1 to {}; e.g. {}",
             Escaped(text.as_bytes()),
             most,
-            right
+            example
         ))),
     }
 }

@@ -165,22 +165,34 @@ impl Options {
         self.first(name).map(Value::text)
     }
 
-    /// Returns the parsed value of an option, if it was given.
+    /// Returns the parsed value of an option.
     pub(super) fn one<T: FromStr<Err = ParseError>>(&self, name: &str) -> Result<Option<T>, Error> {
+        self.one_with(name, str::parse)
+    }
+
+    /// Returns the value of an option, parsed by `parse`.
+    pub(super) fn one_with<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, ParseError>,
+    ) -> Result<Option<T>, Error> {
         let value = self.first(name);
-        value.map(|value| self.parse_named(value)).transpose()
+        value.map(|value| self.parse(value, parse)).transpose()
     }
 
     /// Returns the parsed values of an option that may be repeated.
     pub(super) fn all<T: FromStr<Err = ParseError>>(&self, name: &str) -> Result<Vec<T>, Error> {
         self.values(name)
-            .map(|value| self.parse_named(value))
+            .map(|value| self.parse(value, str::parse))
             .collect()
     }
 
-    fn parse_named<T: FromStr<Err = ParseError>>(&self, value: &Value) -> Result<T, Error> {
-        let parsed = value.text().parse();
-        parsed.map_err(|e| {
+    fn parse<T>(
+        &self,
+        value: &Value,
+        parse: impl Fn(&str) -> Result<T, ParseError>,
+    ) -> Result<T, Error> {
+        parse(value.text()).map_err(|e| {
             let why = format!("--{}: {}", value.name, e);
             self.at(value, Error::usage(why))
         })

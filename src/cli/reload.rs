@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 
 use super::argv_scrub;
-use super::command_line::{CommandLine, Parsed};
+use super::command_line::{config, CommandLine};
 use super::env::Environment;
 use super::password::MissingPassword;
 use crate::config::{Config, Secret};
@@ -38,26 +38,22 @@ impl Answers {
     }
 }
 
-impl Parsed {
+impl CommandLine {
     /// Returns the source of the configuration for reloads, if there is a config file.
     pub(super) fn source(self, answers: Answers) -> Option<ConfigSource> {
-        match self {
-            Parsed::CommandLine(given) => given.source(answers),
-            Parsed::Print(_) => None,
-        }
-    }
-}
-
-impl CommandLine {
-    fn source(self, answers: Answers) -> Option<ConfigSource> {
-        let name = self.typed.value_of("config")?.to_string();
+        let typed = match self {
+            CommandLine::Run(typed) => typed,
+            CommandLine::Print(_) => return None,
+        };
+        let name = typed.value_of("config")?.to_string();
         let read = move || {
-            let ask = |whose: &str| answers.recall(whose);
+            let prompt = |whose: &str| answers.recall(whose);
             let filter = argv_scrub::leave_out_of_core_dumps();
-            let outcome = self.config(&Environment::of_process(), MissingPassword::Prompt(&ask));
-            let config = outcome.as_ref().ok().map(|(config, _)| config);
+            let missing = MissingPassword::Prompt(&prompt);
+            let result = config(&typed, &Environment::of_process(), missing);
+            let config = result.as_ref().ok().map(|(config, _)| config);
             argv_scrub::settle(filter, config.map_or(false, Config::has_credentials));
-            outcome
+            result
         };
         Some(ConfigSource {
             name,
@@ -71,13 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_is_asked_once() {
+    fn answers_are_kept_for_reloads() {
         let answers = Answers::default();
         let asked = answers.ask("whose", |_| Ok(Secret::new("x")));
         assert_eq!(asked.unwrap().reveal(), "x");
         assert_eq!(answers.recall("whose").unwrap().reveal(), "x");
-        assert!(answers.recall("another's").is_err());
-        let failed = answers.ask("no one's", |_| Err(io::ErrorKind::NotFound.into()));
-        assert!(failed.is_err() && answers.recall("no one's").is_err());
+        assert!(answers.recall("another").is_err());
+        let failed = answers.ask("failed", |_| Err(io::ErrorKind::NotFound.into()));
+        assert!(failed.is_err() && answers.recall("failed").is_err());
     }
 }

@@ -11,7 +11,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 
-use self::toml::Item;
 use super::argv_scrub::SecretArgument;
 use super::file_permissions;
 use super::flags::{self, Flag, FLAGS};
@@ -143,7 +142,9 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
     nesting::check(text)?;
     let mut values = Vec::new();
     let mut lines = HashMap::new();
-    for Item { line, key, value } in toml::items(text)? {
+    for (key, value) in toml::items(text)? {
+        let line = toml::line_of(text, key.start());
+        let key = key.into_inner();
         if let Some(first) = lines.insert(key.clone(), line) {
             let key = Escaped(key.as_bytes());
             return Err((line, format!("'{}' is already set on line {}", key, first)));
@@ -151,7 +152,7 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
         let name = if key == TUNNELS { "forward" } else { &key[..] };
         match flags::find(name) {
             Some(flag) if !COMMAND_LINE_ONLY.contains(&name) => {
-                let read = of_item(flag, line, value).map_err(|found| {
+                let read = of_item(flag, line, value, text).map_err(|found| {
                     let (expected, example) = expected(flag, &key);
                     let why = format!(
                         "'{}' takes {}, not {}; e.g. {}",
@@ -202,7 +203,7 @@ fn is_alike(name: &str, key: &str) -> bool {
 }
 
 /// Returns the values of one item; the error says what was found instead.
-fn of_item(flag: &Flag, line: usize, item: toml::Value) -> Result<Vec<Value>, String> {
+fn of_item(flag: &Flag, line: usize, item: toml::Value, text: &str) -> Result<Vec<Value>, String> {
     let value = |line, text| Value {
         name: flag.name,
         text,
@@ -214,10 +215,14 @@ fn of_item(flag: &Flag, line: usize, item: toml::Value) -> Result<Vec<Value>, St
         }
         (true, toml::Value::List(items)) if flag.is_repeated => items
             .into_iter()
-            .map(|(line, item)| match item {
-                toml::Value::Text(text) | toml::Value::Number(text) => Ok(value(line, Some(text))),
-                other => Err(format!("{} inside the list", other.kind())),
-            })
+            .map(
+                |item| match (toml::line_of(text, item.start()), item.into_inner()) {
+                    (line, toml::Value::Text(text)) | (line, toml::Value::Number(text)) => {
+                        Ok(value(line, Some(text)))
+                    }
+                    (_, other) => Err(format!("{} inside the list", other.kind())),
+                },
+            )
             .collect(),
         (false, toml::Value::Bool(truth)) => Ok(Some(value(line, None))
             .filter(|_| truth)

@@ -1,4 +1,4 @@
-//! TOML, as far as options need it: names and their values, each with its line.
+//! The subset of TOML that options need: names and their values, each with its position.
 
 use std::fmt;
 
@@ -7,26 +7,18 @@ use toml::Spanned;
 
 use crate::text::escape::Escaped;
 
-/// `key = value`, and where it begins.
-pub(super) struct Item {
-    pub(super) line: usize,
-    pub(super) key: String,
-    pub(super) value: Value,
-}
-
-/// A value, numbers as they would be typed.
+/// A value; a number is its text.
 pub(super) enum Value {
     Text(String),
     Number(String),
     Bool(bool),
-    /// Each with its line.
-    List(Vec<(usize, Value)>),
+    List(Vec<Spanned<Value>>),
     Table,
     Date,
 }
 
 impl Value {
-    /// What it is called in an error.
+    /// Returns the name of its kind, for errors.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "a string",
@@ -39,57 +31,30 @@ impl Value {
     }
 }
 
-/// The items of a text in their order; the error has its line.
+/// A key with its value.
+pub(super) type Item = (Spanned<String>, Value);
+
+/// Returns the items of a text in their order; an error comes with its line, from 1.
 pub(super) fn items(text: &str) -> Result<Vec<Item>, (usize, String)> {
     let document: Document = toml::from_str(text).map_err(|e| {
         let line = e.line_col().map_or(1, |(line, _)| line + 1);
         let why = e.to_string();
-        // The place is told once, by the caller.
+        // The caller adds the line.
         let why = why.rfind(" at line ").map_or(&why[..], |end| &why[..end]);
         (line, Escaped(why.as_bytes()).to_string())
     })?;
-    let line_of = |start: usize| text[..start].matches('\n').count() + 1;
-    let items = document.0.into_iter().map(|(key, value)| Item {
-        line: line_of(key.start()),
-        key: key.into_inner(),
-        value: placed(value, &line_of),
-    });
-    Ok(items.collect())
+    Ok(document.0)
 }
 
-fn placed(raw: Raw, line_of: &dyn Fn(usize) -> usize) -> Value {
-    match raw {
-        Raw::Text(text) => Value::Text(text),
-        Raw::Number(number) => Value::Number(number),
-        Raw::Bool(truth) => Value::Bool(truth),
-        Raw::List(items) => Value::List(
-            items
-                .into_iter()
-                .map(|item| {
-                    let line = line_of(item.start());
-                    (line, placed(item.into_inner(), line_of))
-                })
-                .collect(),
-        ),
-        Raw::Table => Value::Table,
-        Raw::Date => Value::Date,
-    }
+/// Returns the line of a position in a text, from 1.
+pub(super) fn line_of(text: &str, start: usize) -> usize {
+    text[..start].matches('\n').count() + 1
 }
 
-/// The whole text: `toml`'s own table would lose the lines.
-struct Document(Vec<(Spanned<String>, Raw)>);
+/// The whole text. `toml`'s own table has no positions.
+struct Document(Vec<Item>);
 
-/// A value whose places are still counted in bytes.
-enum Raw {
-    Text(String),
-    Number(String),
-    Bool(bool),
-    List(Vec<Spanned<Raw>>),
-    Table,
-    Date,
-}
-
-/// The key under which `toml` 0.5 shows the text of a date to a visitor that takes any value.
+/// The key under which `toml` 0.5 passes the text of a date to a visitor of any value.
 const DATE: &str = "$__toml_private_datetime";
 
 impl<'de> Deserialize<'de> for Document {
@@ -116,46 +81,46 @@ impl<'de> Deserialize<'de> for Document {
     }
 }
 
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
         struct AnyValue;
 
         impl<'de> Visitor<'de> for AnyValue {
-            type Value = Raw;
+            type Value = Value;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Raw, E> {
-                Ok(Raw::Text(text.to_string()))
+            fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+                Ok(Value::Text(text.to_string()))
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Raw, E> {
-                Ok(Raw::Number(number.to_string()))
+            fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+                Ok(Value::Number(number.to_string()))
             }
 
-            fn visit_f64<E>(self, number: f64) -> Result<Raw, E> {
-                Ok(Raw::Number(number.to_string()))
+            fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+                Ok(Value::Number(number.to_string()))
             }
 
-            fn visit_bool<E>(self, truth: bool) -> Result<Raw, E> {
-                Ok(Raw::Bool(truth))
+            fn visit_bool<E>(self, truth: bool) -> Result<Value, E> {
+                Ok(Value::Bool(truth))
             }
 
-            fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Raw, S::Error> {
+            fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Value, S::Error> {
                 let mut items = Vec::new();
                 while let Some(item) = list.next_element()? {
                     items.push(item);
                 }
-                Ok(Raw::List(items))
+                Ok(Value::List(items))
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut table: M) -> Result<Raw, M::Error> {
-                let mut kind = Raw::Table;
+            fn visit_map<M: MapAccess<'de>>(self, mut table: M) -> Result<Value, M::Error> {
+                let mut kind = Value::Table;
                 while let Some((key, IgnoredAny)) = table.next_entry::<String, _>()? {
                     if key == DATE {
-                        kind = Raw::Date;
+                        kind = Value::Date;
                     }
                 }
                 Ok(kind)
