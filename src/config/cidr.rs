@@ -1,4 +1,4 @@
-//! Blocks of addresses: CIDR, and single ones.
+//! Blocks of IP addresses (CIDR, RFC 4632).
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,11 +7,11 @@ use std::str::FromStr;
 use super::host::unmap_ipv4;
 use super::{wrong, ParseError};
 
-/// The addresses that share so many leading bits: `10.0.0.0/8`, `2001:db8::/32`, or `10.0.0.1`, a
-/// block of one.
+/// The addresses that share their leading bits: `10.0.0.0/8`, `2001:db8::/32`, or `10.0.0.1`, a
+/// block of one address.
 ///
-/// An IPv4 address is the same when it is written as `::ffff:10.0.0.1`, in the block and in what it
-/// is asked about.
+/// An IPv4 address equals its IPv4-mapped form, `::ffff:10.0.0.1`, in the block and in the address
+/// that is compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cidr {
     network: IpAddr,
@@ -19,14 +19,18 @@ pub struct Cidr {
 }
 
 impl Cidr {
-    /// A block of one.
+    /// Returns a block of one address.
     pub(super) fn of(ip: IpAddr) -> Cidr {
         let network = unmap_ipv4(ip);
         let bits = if network.is_ipv4() { 32 } else { 128 };
         Cidr { network, bits }
     }
 
-    /// Reads what stands around the '/'.
+    /// Reads the parts before and after the `/`.
+    ///
+    /// # Errors
+    ///
+    /// The reason, as a clause.
     pub(super) fn read(network: &str, bits: &str) -> Result<Cidr, String> {
         let ip = network
             .parse::<IpAddr>()
@@ -39,7 +43,7 @@ impl Cidr {
         let network = unmap_ipv4(ip);
         match bits {
             _ if network == ip => Ok(Cidr { network, bits }),
-            // Its first 96 bits say that it is IPv4.
+            // The first 96 bits mark an IPv4-mapped address.
             96..=128 => Ok(Cidr {
                 network,
                 bits: bits - 96,
@@ -48,7 +52,11 @@ impl Cidr {
         }
     }
 
-    /// The same, when it was written as it is: with host bits it may be meant as one address.
+    /// Returns the block if no host bit is set: with one, a single address can be meant.
+    ///
+    /// # Errors
+    ///
+    /// A clause that gives both corrections.
     pub(super) fn exactly(self) -> Result<Cidr, String> {
         let (ip, bits, first) = (self.network, self.bits, self.first());
         if ip == first {
@@ -60,7 +68,7 @@ impl Cidr {
         ))
     }
 
-    /// The first address in it.
+    /// Returns the first address of the block.
     fn first(&self) -> IpAddr {
         match self.network {
             IpAddr::V4(ip) => {
@@ -74,7 +82,7 @@ impl Cidr {
         }
     }
 
-    /// Whether `ip` is in it.
+    /// Whether `ip` is in the block.
     pub fn covers(&self, ip: IpAddr) -> bool {
         match (self.network, unmap_ipv4(ip)) {
             (IpAddr::V4(network), IpAddr::V4(ip)) => {
@@ -90,7 +98,7 @@ impl Cidr {
     }
 }
 
-/// Some blocks, parted by commas: one value of `--allow-from`.
+/// Blocks separated by commas: a value of `--allow-from`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CidrList(pub Vec<Cidr>);
 
@@ -127,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_covers_what_one_of_its_blocks_does() {
+    fn a_list_covers_the_addresses_of_each_block() {
         let CidrList(blocks) = "10.0.0.0/8, ::1,192.0.2.7".parse().unwrap();
         let covers = |ip: &str| blocks.iter().any(|block| block.covers(ip.parse().unwrap()));
         for ip in &["10.1.2.3", "::ffff:10.1.2.3", "::1", "192.0.2.7"] {
@@ -139,16 +147,16 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_a_block_of_each_family() {
+    fn a_block_of_zero_bits_covers_one_family() {
         let CidrList(blocks) = "0.0.0.0/0,::/0".parse().unwrap();
         let (v4, v6) = ([203, 0, 113, 1].into(), "2001:db8::1".parse().unwrap());
         assert!(blocks[0].covers(v4) && !blocks[0].covers(v6));
         assert!(blocks[1].covers(v6) && !blocks[1].covers(v4));
     }
 
-    /// Who wrote one address with the bits of its network had let in all of that.
+    /// An address with the length of its network once admitted the whole network.
     #[test]
-    fn a_block_begins_where_it_is_said_to() {
+    fn a_block_with_host_bits_is_refused() {
         for (list, told) in &[
             ("10.0.0.1/8", "write 10.0.0.0/8 or 10.0.0.1;"),
             ("::1,10.1.2.3/31", "write 10.1.2.2/31 or 10.1.2.3;"),
@@ -165,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn complains_of_what_is_no_address() {
+    fn refuses_what_is_no_address() {
         for list in &[
             "",
             ",",

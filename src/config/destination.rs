@@ -1,5 +1,5 @@
-//! What a tunnel leads to: `HOST:PORT`, or `tls://HOST:PORT` where TLS is spoken there for a client
-//! that knows none.
+//! Destinations of tunnels: `HOST:PORT`, or `tls://HOST:PORT` when ptunnel adds TLS for clients that
+//! have none.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,32 +12,32 @@ use crate::text::escape::Escaped;
 
 const RIGHT: &str = "example.org:22 or tls://mail.example:993";
 
-/// Where a tunnel leads, and how it is spoken to there. Two are equal when both are the same.
+/// The destination of a tunnel, with its TLS settings. Two are equal if both parts are.
 ///
-/// Displays as it is written.
+/// Displays in the form that it is parsed from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// What the proxy is asked for, or what is connected to without one.
+    /// The address in the request to the proxy, or to connect to directly.
     pub address: HostPort,
-    /// What its clients' bytes are carried in, when that isn't in the clear.
+    /// The TLS that carries the clients' bytes; `None` sends them as they are.
     pub tls: Option<TlsSpec>,
 }
 
-/// A destination as it is written, before it is known whom to trust.
+/// A destination as text, before its TLS settings are loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationUrl {
-    /// Where it is.
+    /// The address.
     pub address: HostPort,
-    /// Whether it is spoken to in TLS.
+    /// Whether it begins with `tls://`.
     pub is_secure: bool,
 }
 
 impl DestinationUrl {
-    /// `[tls://]HOST` and `PORT`, in two words; an IPv6 address needs no brackets then.
+    /// Reads `[tls://]HOST` and `PORT`; an IPv6 address needs no brackets here.
     ///
     /// # Errors
     ///
-    /// What is wrong with them.
+    /// [`ParseError`] with the text of both.
     pub fn of_words(host: &str, port: &str) -> Result<DestinationUrl, ParseError> {
         let bare = split_scheme(host).map_or(host, |(_, _, rest)| rest);
         let scheme = &host[..host.len() - bare.len()];
@@ -47,11 +47,12 @@ impl DestinationUrl {
         }
     }
 
-    /// The destination, with the TLS that was found for it.
+    /// Returns the destination with its TLS settings.
     ///
     /// # Errors
     ///
-    /// When it wants TLS and there is none: it is never spoken to in the clear instead.
+    /// [`ParseError`] when it begins with `tls://` and `tls` is `None`: the bytes are never sent in the
+    /// clear instead.
     pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, ParseError> {
         if self.is_secure && tls.is_none() {
             return Err(ParseError::new(format!("there is no TLS for {}", self)));
@@ -64,8 +65,8 @@ impl DestinationUrl {
     }
 }
 
-/// Splits `[tls://]REST` behind something else: what is before it, whether the scheme is there, and
-/// the rest, in which there is none.
+/// Splits `BEFORE[tls://]REST`; returns what precedes the scheme, whether there is one, and the rest,
+/// which has none.
 pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
     let (before, scheme, rest) = match split_scheme(text) {
         Some(parts) => parts,
@@ -89,7 +90,7 @@ pub(super) fn split_tls(text: &str) -> Result<(&str, bool, &str), String> {
     Err(format!("{}:// has no place in it{}", scheme, hint))
 }
 
-/// Without what stands before the host, as a user does in URLs: this is for messages.
+/// Replaces a user and password in a URL by `***`, for messages.
 pub(super) fn redact(text: &str) -> String {
     match (text.find("://"), text.rfind('@')) {
         (Some(scheme), Some(at)) if scheme < at => {
@@ -117,7 +118,7 @@ impl FromStr for DestinationUrl {
 impl FromStr for Destination {
     type Err = ParseError;
 
-    /// TLS trusts what the system trusts.
+    /// Reads `HOST:PORT` or `tls://HOST:PORT`; TLS trusts the system's certificates.
     fn from_str(text: &str) -> Result<Destination, ParseError> {
         let url: DestinationUrl = text.parse()?;
         let tls = if url.is_secure {
@@ -130,7 +131,7 @@ impl FromStr for Destination {
 }
 
 impl From<HostPort> for Destination {
-    /// In the clear, as far as we are concerned.
+    /// Makes a destination without TLS.
     fn from(address: HostPort) -> Destination {
         Destination { address, tls: None }
     }
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_scheme_it_is_in_the_clear() {
+    fn a_destination_without_a_scheme_has_no_tls() {
         let plain: DestinationUrl = "[::1]:22".parse().unwrap();
         assert!(!plain.is_secure);
         assert_eq!(plain.to_string(), "[::1]:22");
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_looks_like_a_scheme_is_refused_as_it_is_written() {
+    fn other_schemes_are_refused() {
         for (text, told) in &[
             (
                 "http://a:1",
@@ -235,10 +236,10 @@ mod tests {
         assert!(DestinationUrl::of_words("tls://a b", "1").is_err());
     }
 
-    /// The program would say in the clear what its user takes for secret.
+    /// Otherwise ptunnel would send in the clear what the user takes for encrypted.
     #[cfg(feature = "tls")]
     #[test]
-    fn what_wants_tls_is_nothing_without() {
+    fn a_destination_with_tls_needs_its_settings() {
         let url: DestinationUrl = "tls://a:1".parse().unwrap();
         let why = url.clone().with(&None).unwrap_err();
         assert_eq!(why.to_string(), "there is no TLS for tls://a:1");

@@ -1,24 +1,24 @@
-//! Sockets that whoever started us has bound, as they are named: by systemd, and by the user.
+//! Sockets that the service manager hands over, and their names.
 
 use std::fmt;
 use std::os::unix::io::RawFd;
 
 use crate::text::escape::Escaped;
 
-/// One of them.
+/// A file descriptor that the process inherited for a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InheritedFd {
-    /// Its number.
+    /// The number of the descriptor.
     pub descriptor: RawFd,
-    /// What its sender calls it (`FileDescriptorName=`); several may share a name.
+    /// The name that systemd gave it (`FileDescriptorName=`); several can share one.
     pub name: String,
 }
 
 impl InheritedFd {
-    /// The number of the first one (sd_listen_fds(3)).
+    /// The number of the first descriptor (sd_listen_fds(3)).
     pub const FIRST: RawFd = 3;
 
-    /// Whether `fd:NAME` means it: by its name or its number.
+    /// Whether `fd:NAME` means it, by its name or its number.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.descriptor.to_string() == name
     }

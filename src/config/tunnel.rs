@@ -1,4 +1,4 @@
-//! ssh's forms of a tunnel.
+//! Tunnels and addresses to listen on, in the forms of ssh.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -9,31 +9,31 @@ use super::host::{read_port, refuse_scheme, Host};
 use super::{wrong, Bind, Destination, DestinationUrl, HostPort, ParseError, PortSpec, TlsSpec};
 use crate::text::escape::Escaped;
 
-/// Bytes that the path of a Unix socket may have (unix(7): 108 with the NUL behind it).
+/// Maximum length of a Unix socket's path in bytes (unix(7): 108 with the final NUL).
 const PATH_LIMIT: usize = 107;
 
-/// One tunnel.
+/// A tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelSpec {
-    /// Where its clients come in.
+    /// The address to listen on.
     pub listen: ListenSpec,
-    /// What a client of this tunnel is connected to.
+    /// The destination of the clients.
     pub destination: Destination,
 }
 
-/// A tunnel as it is written: `[BIND:]PORT:HOST:HOSTPORT`; `PATH:HOST:HOSTPORT`, where the path has
-/// a `/` in it; or `fd:NAME:HOST:HOSTPORT`, where somebody else has bound the socket; each with
-/// `tls://` before `HOST`, where TLS is spoken there.
+/// A tunnel as text: `[BIND:]PORT:HOST:HOSTPORT`; `PATH:HOST:HOSTPORT`, with a `/` in the path; or
+/// `fd:NAME:HOST:HOSTPORT` for an inherited socket. `tls://` before `HOST` stands for TLS to the
+/// destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelUrl {
-    /// Where its clients come in.
+    /// The address to listen on.
     pub listen: ListenSpec,
-    /// What a client of this tunnel is connected to.
+    /// The destination of the clients.
     pub destination: DestinationUrl,
 }
 
 impl TunnelUrl {
-    /// The tunnel, with the TLS that was found for its destination.
+    /// Returns the tunnel, with the TLS settings for its destination.
     ///
     /// # Errors
     ///
@@ -46,21 +46,21 @@ impl TunnelUrl {
     }
 }
 
-/// Where clients come in.
+/// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenSpec {
-    /// By a port.
+    /// A TCP port.
     Port(PortSpec),
-    /// By a Unix socket at this path.
+    /// The path of a Unix socket.
     Path(PathBuf),
-    /// By what was passed to us under this name or number.
+    /// The name or number of inherited sockets.
     Inherited(String),
 }
 
 impl FromStr for ListenSpec {
     type Err = ParseError;
 
-    /// `[BIND:]PORT`, a path, or `fd:NAME`.
+    /// Reads `[BIND:]PORT`, a path, or `fd:NAME`.
     fn from_str(text: &str) -> Result<ListenSpec, ParseError> {
         let listen = match text.strip_prefix("fd:") {
             _ if read(text).is_ok() => Err("it is a tunnel, which is given with -L".into()),
@@ -83,7 +83,7 @@ impl FromStr for TunnelUrl {
     }
 }
 
-/// A tunnel of the form that `text` comes closest to.
+/// Returns an example in the form that is nearest to `text`.
 fn example(text: &str) -> &'static str {
     if text.starts_with("fd:") {
         "fd:imap:imap.example.org:993"
@@ -144,7 +144,7 @@ fn read_name(name: &str) -> Result<ListenSpec, String> {
     }
 }
 
-/// Why it is no port, and what it would be as a path: that is known by its `/`.
+/// Returns `why` the text is no port, and how to write it as a path if it looks like a file name.
 fn or_path(text: &str, why: String) -> String {
     let is_name_of_file = text.contains('.') && !text.contains(':');
     if is_name_of_file && text.parse::<Ipv4Addr>().is_err() {
@@ -169,7 +169,7 @@ fn read_path(path: &str) -> Result<ListenSpec, String> {
     }
 }
 
-/// At the colons outside brackets, each of which is closed.
+/// Splits at the colons outside brackets. Fails if a bracket isn't closed.
 fn split(text: &str) -> Result<Vec<&str>, String> {
     let mut inside = false;
     let parts = text.split(|c| {
@@ -252,7 +252,7 @@ mod tests {
             ("1143:tls://mail.example", "the port is missing"),
             ("1143:tls://::1:993", "in brackets"),
             ("1143:tls://[::1:993", "a '[' has no ']'"),
-            // In the clear it was another tunnel, or none: a fuzzer's.
+            // Without tls:// it was a different tunnel (found by fuzzing).
             ("fd:a[:tls://[2001:db8::1]:99", "a '[' has no ']'"),
             ("1143:tls://tls://a:1", "tls:// has no place in it"),
             (
@@ -275,12 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_is_passed_has_a_name_or_a_number() {
-        let passed = |name: &str| ListenSpec::Inherited(name.into());
-        assert_eq!(read("fd:3:a:1").listen, passed("3"));
-        assert_eq!(read("fd:imap tls:[::1]:993").listen, passed("imap tls"));
+    fn an_inherited_socket_has_a_name_or_a_number() {
+        let inherited = |name: &str| ListenSpec::Inherited(name.into());
+        assert_eq!(read("fd:3:a:1").listen, inherited("3"));
+        assert_eq!(read("fd:imap tls:[::1]:993").listen, inherited("imap tls"));
         let alone = |text: &str| text.parse::<ListenSpec>();
-        assert_eq!(alone("fd:socks").unwrap(), passed("socks"));
+        assert_eq!(alone("fd:socks").unwrap(), inherited("socks"));
         assert_eq!(alone("/run/s").unwrap(), ListenSpec::Path("/run/s".into()));
         let port = PortSpec {
             bind: None,
@@ -295,9 +295,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_what_it_looks_like() {
+    fn an_error_fits_the_form_that_is_nearest() {
         let tunnel = |text: &str| text.parse::<TunnelUrl>().unwrap_err().to_string();
-        let entrance = |text: &str| text.parse::<ListenSpec>().unwrap_err().to_string();
+        let address = |text: &str| text.parse::<ListenSpec>().unwrap_err().to_string();
         for (complaint, told) in &[
             (tunnel("h"), "it has one part, not 3 or 4"),
             (tunnel("::1:8022:h:1"), "write IPv6 addresses in brackets"),
@@ -305,20 +305,20 @@ mod tests {
                 tunnel("8993:imap.example:imaps"),
                 "a port is a number from 1 to 65535; names of services aren't looked up",
             ),
-            (entrance("x"), "e.g. 1080"),
-            (entrance("u.sock"), "write ./u.sock; e.g."),
+            (address("x"), "e.g. 1080"),
+            (address("u.sock"), "write ./u.sock; e.g."),
             (tunnel("u.sock:D:1"), "write ./u.sock; e.g."),
             (tunnel("10.0.0.1:a:22"), "a number from 1 to 65535; e.g."),
             (tunnel("http://a:22"), "http:// has no place in it"),
             (tunnel("1:http://a:22"), ": http:// has no place in it"),
-            (entrance("http://127.0.0.1:1080"), "http:// has no place"),
+            (address("http://127.0.0.1:1080"), "http:// has no place"),
             (
-                entrance("1080:h:1"),
+                address("1080:h:1"),
                 "it is a tunnel, which is given with -L",
             ),
-            (entrance("/s:h:1"), "it is a tunnel, which is given with -L"),
+            (address("/s:h:1"), "it is a tunnel, which is given with -L"),
             (
-                entrance("fd:s:h:1"),
+                address("fd:s:h:1"),
                 "it is a tunnel, which is given with -L",
             ),
         ] {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn complains_of_everything_else() {
+    fn refuses_everything_else() {
         let bad = [
             "",
             "22",

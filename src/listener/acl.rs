@@ -1,8 +1,8 @@
-//! Who may connect: `--allow-from`, and what the log says of those who may not.
+//! The ACL of listeners, `--allow-from`, and the log of the clients that it excludes.
 //!
-//! The rule is a part of a listener's [settings](crate::listener::settings::ListenerSettings), so that it changes with them. Who
-//! was turned away is known for all listeners and threads together, and stays known when the rule
-//! changes: somebody who knocks without end fills no log.
+//! The ACL is a part of a listener's [settings](crate::listener::settings::ListenerSettings) and
+//! changes with them. Excluded clients are counted and remembered for all listeners and threads
+//! together, across reloads, so that one that connects again and again doesn't fill the log.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -17,21 +17,21 @@ use crate::config::{unmap_ipv4, Cidr};
 use crate::observe::logging::context::{LogContext, Origin};
 use crate::observe::logging::field::{self, FieldValue};
 
-/// How long nothing more is said of an address.
+/// Time in which an excluded address is logged once.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Addresses that are told of in that time, and remembered for it.
+/// Maximum number of addresses that are logged, and remembered, in that time.
 const MOST: usize = 256;
 
-/// Whose connections are taken; the default takes everybody's.
+/// The addresses that may connect; by default all.
 #[derive(Clone, Debug, Default)]
 pub struct IpAcl {
     blocks: Vec<Cidr>,
-    others: TurnedAway,
+    turned_away: TurnedAway,
 }
 
-/// Those whose connections were not taken. Cheap to clone, and to send to another thread: they are
-/// the same then.
+/// The clients that ACLs have excluded. Clones share their state; cheap to clone, and to send to
+/// another thread.
 #[derive(Clone, Debug, Default)]
 pub struct TurnedAway {
     shared: Arc<TurnedAwayState>,
@@ -40,19 +40,22 @@ pub struct TurnedAway {
 #[derive(Debug, Default)]
 struct TurnedAwayState {
     count: AtomicU64,
-    told: Mutex<Told>,
+    recent: Mutex<RecentlyLogged>,
 }
 
 impl IpAcl {
-    /// For those in one of `blocks`, or for everybody, if there is none; who isn't admitted is one
-    /// of these `others`.
-    pub fn new(blocks: Vec<Cidr>, others: &TurnedAway) -> IpAcl {
-        let others = others.clone();
-        IpAcl { blocks, others }
+    /// Makes an ACL of the addresses in `blocks`, of all if there is none. The clients that it
+    /// excludes are added to `turned_away`.
+    pub fn new(blocks: Vec<Cidr>, turned_away: &TurnedAway) -> IpAcl {
+        let turned_away = turned_away.clone();
+        IpAcl {
+            blocks,
+            turned_away,
+        }
     }
 
-    /// Whether this client is served. One that isn't stands in the log, once a minute.
-    /// Whoever has no address was let in by other rules.
+    /// Whether the client may connect. One that may not is logged, once a minute. A client without
+    /// an address may: the permissions of the Unix socket admitted it.
     pub fn admits(&self, client: &LogContext) -> bool {
         let address = match client.client() {
             Origin::Address(address) => address,
@@ -61,24 +64,24 @@ impl IpAcl {
         let mut blocks = self.blocks.iter();
         let is_admitted = self.blocks.is_empty() || blocks.any(|block| block.covers(address.ip()));
         if !is_admitted {
-            client.scope(|| self.others.add(client, address));
+            client.scope(|| self.turned_away.add(client, address));
         }
         is_admitted
     }
 }
 
 impl TurnedAway {
-    /// How often that was.
+    /// Returns the number of excluded connections.
     pub fn count(&self) -> u64 {
         self.shared.count.load(Ordering::Relaxed)
     }
 
     fn add(&self, context: &LogContext, client: SocketAddr) {
-        let TurnedAwayState { count, told } = &*self.shared;
+        let TurnedAwayState { count, recent } = &*self.shared;
         count.fetch_add(1, Ordering::Relaxed);
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        let note = told.note(unmap_ipv4(client.ip()), Instant::now());
-        drop(told);
+        let mut recent = recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = recent.note(unmap_ipv4(client.ip()), Instant::now());
+        drop(recent);
         match note {
             Note::New => field::log(
                 Warn,
@@ -99,25 +102,25 @@ impl TurnedAway {
     }
 }
 
-/// What is worth saying of somebody who was turned away.
+/// What to log about an excluded client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Note {
-    /// Who it is.
+    /// Its address.
     New,
-    /// Nothing: it was said.
+    /// Nothing: its address was logged recently.
     Known,
-    /// That there are too many to name.
+    /// That there are too many to name each.
     Crowd,
 }
 
-/// Who was told of, and when.
+/// The addresses that were logged, and when.
 #[derive(Debug, Default)]
-struct Told {
+struct RecentlyLogged {
     addresses: HashMap<IpAddr, Instant>,
     crowd: Option<Instant>,
 }
 
-impl Told {
+impl RecentlyLogged {
     fn note(&mut self, ip: IpAddr, now: Instant) -> Note {
         let is_recent = |then: &Instant| now.saturating_duration_since(*then) < QUIET;
         if self.addresses.get(&ip).map_or(false, is_recent) {
@@ -152,44 +155,44 @@ mod tests {
     }
 
     #[test]
-    fn everybody_comes_in_where_nobody_is_named() {
+    fn an_empty_acl_admits_all() {
         assert!(IpAcl::default().admits(&client("203.0.113.1:5")));
     }
 
     #[test]
-    fn others_than_those_named_do_not() {
+    fn an_acl_excludes_other_addresses() {
         let CidrList(blocks) = "10.0.0.0/8,::1".parse().unwrap();
-        let others = TurnedAway::default();
-        let access = IpAcl::new(blocks, &others);
+        let turned_away = TurnedAway::default();
+        let access = IpAcl::new(blocks, &turned_away);
         let admits = |address: &str| access.admits(&client(address));
         assert!(admits("10.0.0.1:5") && admits("[::ffff:10.0.0.1]:5") && admits("[::1]:5"));
         assert!(access.admits(&LogContext::new(Origin::Unix, None)));
-        assert_eq!(others.count(), 0);
+        assert_eq!(turned_away.count(), 0);
         assert!(!admits("11.0.0.1:5") && !admits("[::ffff:11.0.0.1]:5") && !admits("[::2]:5"));
-        assert_eq!(others.count(), 3);
+        assert_eq!(turned_away.count(), 3);
     }
 
     #[test]
-    fn an_address_is_told_of_once_in_a_while() {
-        let (mut told, start) = (Told::default(), Instant::now());
-        assert_eq!(told.note(ip(1), start), Note::New);
-        assert_eq!(told.note(ip(1), start + QUIET / 2), Note::Known);
-        assert_eq!(told.note(ip(2), start + QUIET / 2), Note::New);
-        assert_eq!(told.note(ip(1), start + QUIET), Note::New);
+    fn an_address_is_logged_once_in_a_while() {
+        let (mut recent, start) = (RecentlyLogged::default(), Instant::now());
+        assert_eq!(recent.note(ip(1), start), Note::New);
+        assert_eq!(recent.note(ip(1), start + QUIET / 2), Note::Known);
+        assert_eq!(recent.note(ip(2), start + QUIET / 2), Note::New);
+        assert_eq!(recent.note(ip(1), start + QUIET), Note::New);
     }
 
     #[test]
-    fn a_crowd_fills_neither_the_log_nor_the_memory() {
-        let (mut told, start) = (Told::default(), Instant::now());
+    fn many_addresses_fill_neither_the_log_nor_the_memory() {
+        let (mut recent, start) = (RecentlyLogged::default(), Instant::now());
         for number in 0..MOST {
-            assert_eq!(told.note(ip(number), start), Note::New);
+            assert_eq!(recent.note(ip(number), start), Note::New);
         }
-        assert_eq!(told.note(ip(MOST), start), Note::Crowd);
+        assert_eq!(recent.note(ip(MOST), start), Note::Crowd);
         for number in MOST..2 * MOST {
-            assert_eq!(told.note(ip(number), start), Note::Known);
+            assert_eq!(recent.note(ip(number), start), Note::Known);
         }
-        assert_eq!(told.addresses.len(), MOST);
-        assert_eq!(told.note(ip(MOST), start + QUIET), Note::New);
-        assert_eq!(told.addresses.len(), 1);
+        assert_eq!(recent.addresses.len(), MOST);
+        assert_eq!(recent.note(ip(MOST), start + QUIET), Note::New);
+        assert_eq!(recent.addresses.len(), 1);
     }
 }

@@ -1,7 +1,7 @@
-//! Listeners: their addresses, kinds, settings and access rules, and the set that a reload changes.
+//! Listeners: their addresses, kinds, settings and ACL, and the set that a reload changes.
 //!
-//! Holds what every engine shares, none of which polls. Must not hold: accepting connections or
-//! serving clients, which are the engine's. Used by `engine/`, `cli/`, `observe/status` and `demo`.
+//! This folder holds what every engine shares. It must not hold code that polls, accepts a connection
+//! or serves a client: that is in `engine`. `engine`, `cli`, `observe::status` and `demo` use it.
 
 pub mod acl;
 pub(crate) mod addr;

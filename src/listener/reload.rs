@@ -1,8 +1,7 @@
-//! SIGHUP: reads the configuration again, and has the running program follow it.
+//! SIGHUP: reads the configuration again and changes the listeners accordingly.
 //!
-//! On a plain thread, for which no tunnel waits: a file may lie on a disk that sleeps, and the name
-//! of an interface may have to be looked up. Live tunnels keep what they began with; who connects
-//! from now on gets what is new.
+//! It runs on a thread of its own, as it blocks: a disk can be slow, and the name of an interface can
+//! need a lookup. Open tunnels keep their settings; the next client gets the new ones.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -20,18 +19,18 @@ use crate::listener::set::{print_lines, BoundListeners, ListenerSet, ReloadSumma
 use crate::os::sd_notify::ServiceManager;
 use crate::text::escape::Escaped;
 
-/// Reads the configuration as it is now, and what is to be warned of.
+/// Reads the current configuration; returns it with warnings.
 pub type Reader = dyn Fn() -> Result<(Config, Vec<String>), Error> + Send;
 
-/// Where a configuration came from, and can be read again.
+/// The file that a configuration was read from.
 pub struct ConfigSource {
-    /// The file's name.
+    /// Name of the file.
     pub name: String,
-    /// What reads it.
+    /// Reads it again.
     pub read: Box<Reader>,
 }
 
-/// The listeners that a reload brings to one thread.
+/// New listeners for one thread.
 #[derive(Debug)]
 pub struct Delivery<L> {
     listeners: Vec<BoundListener<L>>,
@@ -39,19 +38,20 @@ pub struct Delivery<L> {
 }
 
 impl<L> Delivery<L> {
-    /// Watches each listener with `watch`, up to the first that fails, and answers how that went.
-    /// A delivery that is dropped counts as failed.
-    pub fn accept(self, watch: impl FnMut(BoundListener<L>) -> Result<(), Error>) {
-        let end = self.listeners.into_iter().try_for_each(watch);
-        let _ = self.answer.send(end); // fails when another thread has failed before
+    /// Passes each listener to `register`, up to the first that fails, and reports the result to the
+    /// reload. A delivery that is dropped counts as failed.
+    pub fn accept(self, register: impl FnMut(BoundListener<L>) -> Result<(), Error>) {
+        let end = self.listeners.into_iter().try_for_each(register);
+        let _ = self.answer.send(end); // fails after the failure of another thread
     }
 }
 
-/// Has `deliver` give each thread its listeners, and waits until every thread watches them.
+/// Gives each thread its listeners through `deliver`, and waits until every thread has registered
+/// them.
 ///
 /// # Errors
 ///
-/// The first that a thread meets.
+/// The first error of a thread, or [`io::ErrorKind::BrokenPipe`] when one has ended.
 fn deliver_all<L>(
     threads: BoundListeners<L>,
     mut deliver: impl FnMut(usize, Delivery<L>),
@@ -77,43 +77,43 @@ fn deliver_all<L>(
     Ok(())
 }
 
-/// SIGHUP is caught; nothing is read yet.
+/// A handler of SIGHUP that hasn't started to reload.
 ///
-/// From its making on SIGHUP no longer ends the process, and none that comes is lost, though
-/// several may be one.
+/// Once it is made, SIGHUP no longer ends the process, and none is lost, though several can cause one
+/// reload.
 pub struct Reload {
     source: ConfigSource,
     hangups: UnixStream,
 }
 
 impl Reload {
-    /// Catches the signal.
+    /// Registers a handler for SIGHUP.
     ///
     /// # Errors
     ///
-    /// When there is no descriptor for it.
+    /// [`Error::other`] when the process has no free descriptor.
     pub fn at_hangup(source: ConfigSource) -> Result<Reload, Error> {
         let catch = || {
-            let (hangups, theirs) = UnixStream::pair()?;
-            pipe::register(SIGHUP, theirs)?;
+            let (hangups, writer) = UnixStream::pair()?;
+            pipe::register(SIGHUP, writer)?;
             Ok(hangups)
         };
         let hangups = catch().map_err(|e| Error::other("cannot catch signals", e))?;
         Ok(Reload { source, hangups })
     }
 
-    /// Starts to follow the source's file at each signal, on a thread of its own: for a program
-    /// that was started with `config`, and has the listeners of `set`. `deliver` hands new
-    /// listeners to one of the program's threads, which are counted from 0.
+    /// Starts a thread that reads the file at each signal and changes the listeners of `set`. The
+    /// process was started with `config`. `deliver` sends new listeners to one of the engine's
+    /// threads, counted from 0.
     ///
     /// # Errors
     ///
-    /// When there is no thread for it.
+    /// [`Error::other`] when the thread can't be started.
     pub fn start<L: Listen + 'static>(
         self,
         config: &Config,
         set: ListenerSet,
-        supervisor: &ServiceManager,
+        manager: &ServiceManager,
         deliver: impl FnMut(usize, Delivery<L>) + Send + 'static,
     ) -> Result<(), Error> {
         let Reload { source, hangups } = self;
@@ -121,7 +121,7 @@ impl Reload {
             source,
             started: config.clone(),
             set,
-            supervisor: supervisor.clone(),
+            manager: manager.clone(),
             deliver,
         };
         let start = thread::Builder::new().name("reload".into()).spawn(move || {
@@ -135,7 +135,7 @@ impl Reload {
     }
 }
 
-/// Waits for a signal; those that came together are one.
+/// Waits for a signal; several that are pending count as one.
 fn next(mut hangups: &UnixStream) -> io::Result<()> {
     loop {
         match hangups.read(&mut [0; 64]) {
@@ -150,32 +150,32 @@ struct Follower<D> {
     source: ConfigSource,
     started: Config,
     set: ListenerSet,
-    supervisor: ServiceManager,
+    manager: ServiceManager,
     deliver: D,
 }
 
 impl<D> Follower<D> {
-    /// Follows the file, or stays with what there is, and tells which.
+    /// Reads the file and changes the listeners, or leaves everything as it is; reports which.
     fn reload<L: Listen>(&mut self)
     where
         D: FnMut(usize, Delivery<L>),
     {
-        if !self.supervisor.reloading() {
-            return; // it is too late for that
+        if !self.manager.reloading() {
+            return; // ptunnel is stopping
         }
         let mut change = match self.follow() {
             Ok(change) => change,
             Err(e) => {
                 let status = format!("not reloaded, everything stays as it was: {}", e);
                 error!("{}", status);
-                return self.supervisor.ready(status);
+                return self.manager.ready(status);
             }
         };
         let name = Escaped(self.source.name.as_bytes());
         let status = format!("reloaded {}: {}", name, change);
-        self.supervisor.ready(&status);
+        self.manager.ready(&status);
         change.lines.push(status);
-        // Last, since the reader may be slow; or nobody may be reading any more.
+        // Last: the reader of stdout can be slow, or gone.
         let _ = print_lines(&change.lines);
     }
 
@@ -204,7 +204,7 @@ impl<D> Follower<D> {
     }
 }
 
-/// The options that differ, and count once, at the start.
+/// Returns the names of the changed options that only a restart applies.
 fn fixed(started: &Config, config: &Config) -> Vec<&'static str> {
     let all = [
         ("threads", started.threads == config.threads),

@@ -1,5 +1,4 @@
-//! What a listener does, and for whom of the clients who come now; whoever reloads changes it
-//! meanwhile.
+//! Settings of a listener that a reload can change.
 
 use std::fmt;
 use std::mem;
@@ -10,7 +9,7 @@ use crate::listener::acl::IpAcl;
 use crate::listener::kind::ListenerKind;
 use crate::observe::stats::Stats;
 
-/// The duty of a listener: one for all of its threads. Cheap to clone.
+/// The settings and the life of a listener, shared by its threads. Cheap to clone.
 #[derive(Clone)]
 pub struct ListenerHandle {
     shared: Arc<Mutex<HandleState>>,
@@ -18,36 +17,36 @@ pub struct ListenerHandle {
 
 struct HandleState {
     settings: Arc<ListenerSettings>,
-    /// Called when it begins; `None` from then on.
-    beginning: Option<Vec<Callback>>,
-    /// Called when it ends; `None` from then on.
-    watching: Option<Vec<Callback>>,
+    /// Called by `start`; `None` from then on.
+    on_start: Option<Vec<Callback>>,
+    /// Called by `close`; `None` from then on.
+    on_close: Option<Vec<Callback>>,
 }
 
 type Callback = Box<dyn FnOnce() + Send>;
 
-/// What is done for a client, from its arrival to its end. One value, so that who may come never
-/// goes with what is done for others.
+/// The settings that hold for a client from its arrival to its end. They change together: a client
+/// that an old ACL admits never gets a new destination.
 #[derive(Clone, Debug)]
 pub struct ListenerSettings {
-    /// What the log calls the listener.
+    /// The listener's name in the log: its address.
     pub name: Option<Arc<str>>,
-    /// For whom.
+    /// The clients that may connect.
     pub acl: IpAcl,
-    /// What that is.
+    /// What the listener does for them.
     pub kind: ListenerKind,
-    /// How; `None` as the engine was told when it was made.
+    /// The limits; `None` for those that the engine was made with.
     pub limits: Option<Limits>,
-    /// Where it is counted, if anybody looks.
+    /// The counters, if there is a status server.
     pub stats: Option<Stats>,
 }
 
-/// What an engine keeps to while it serves.
+/// Limits of an engine that a reload can change.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How long each phase may take.
+    /// The time that each phase may take.
     pub timeouts: Timeouts,
-    /// Whether bulk goes by splice(2).
+    /// Whether bulk data is moved by splice(2).
     pub splice: Splice,
 }
 
@@ -64,7 +63,7 @@ impl From<ListenerKind> for ListenerSettings {
 }
 
 impl Limits {
-    /// Those of a configuration.
+    /// Returns the limits of `config`.
     pub fn of(config: &Config) -> Limits {
         Limits {
             timeouts: config.timeouts.clone(),
@@ -74,61 +73,63 @@ impl Limits {
 }
 
 impl ListenerHandle {
-    /// One that begins now.
+    /// Makes the handle of a listener that accepts clients at once.
     pub fn new(settings: impl Into<ListenerSettings>) -> ListenerHandle {
         let handle = ListenerHandle::pending(settings);
         handle.start();
         handle
     }
 
-    /// One that waits for [`start`](ListenerHandle::start): until then no client is accepted.
+    /// Makes the handle of a listener that accepts no client before
+    /// [`start`](ListenerHandle::start).
     pub fn pending(settings: impl Into<ListenerSettings>) -> ListenerHandle {
         ListenerHandle {
             shared: Arc::new(Mutex::new(HandleState {
                 settings: Arc::new(settings.into()),
-                beginning: Some(Vec::new()),
-                watching: Some(Vec::new()),
+                on_start: Some(Vec::new()),
+                on_close: Some(Vec::new()),
             })),
         }
     }
 
-    /// For the client who comes now, and for as long as it stays.
+    /// Returns the settings for a client that connects now; it keeps them.
     pub fn settings(&self) -> Arc<ListenerSettings> {
         self.lock().settings.clone()
     }
 
-    /// Others, for those who come from now on.
+    /// Replaces the settings for clients that connect from now on.
     pub fn change(&self, settings: ListenerSettings) {
         self.lock().settings = Arc::new(settings);
     }
 
-    /// Calls `tell` when it has begun, from whichever thread: then clients are to be accepted.
-    pub fn on_start(&self, tell: impl FnOnce() + Send + 'static) {
-        if let Some(beginning) = &mut self.lock().beginning {
-            return beginning.push(Box::new(tell));
+    /// Calls `callback` when the listener starts, on the thread that starts it; at once if it has
+    /// started. Then the engine accepts clients.
+    pub fn on_start(&self, callback: impl FnOnce() + Send + 'static) {
+        if let Some(callbacks) = &mut self.lock().on_start {
+            return callbacks.push(Box::new(callback));
         }
-        tell()
+        callback()
     }
 
-    /// Begins it.
+    /// Starts the listener; further calls do nothing.
     pub fn start(&self) {
-        let beginning = mem::take(&mut self.lock().beginning);
-        beginning.into_iter().flatten().for_each(|tell| tell());
+        let callbacks = mem::take(&mut self.lock().on_start);
+        callbacks.into_iter().flatten().for_each(|call| call());
     }
 
-    /// Calls `tell` when it is over, from whichever thread: then the listening sockets are to be
-    /// closed.
-    pub fn on_close(&self, tell: impl FnOnce() + Send + 'static) {
-        if let Some(watching) = &mut self.lock().watching {
-            return watching.push(Box::new(tell));
+    /// Calls `callback` when the listener closes, on the thread that closes it; at once if it is
+    /// closed. Then the engine closes the listening sockets.
+    pub fn on_close(&self, callback: impl FnOnce() + Send + 'static) {
+        if let Some(callbacks) = &mut self.lock().on_close {
+            return callbacks.push(Box::new(callback));
         }
-        tell()
+        callback()
     }
 
-    /// Ends it. Clients who are there stay.
+    /// Closes the listener; further calls do nothing. Connected clients stay.
     pub fn close(&self) {
-        let watching = mem::take(&mut self.lock().watching);
-        watching.into_iter().flatten().for_each(|tell| tell());
+        let callbacks = mem::take(&mut self.lock().on_close);
+        callbacks.into_iter().flatten().for_each(|call| call());
     }
 
     fn lock(&self) -> MutexGuard<'_, HandleState> {
@@ -150,34 +151,34 @@ mod tests {
     use crate::upstream::Tunnel;
 
     #[test]
-    fn everyone_is_told_of_its_end_once_and_latecomers_at_once() {
+    fn each_close_callback_runs_once_and_a_late_one_at_once() {
         let tunnel = Tunnel::to("a.example:1".parse().unwrap()).build();
         let handle = ListenerHandle::new(ListenerKind::Tunnel(tunnel));
-        let (tell, told) = mpsc::channel();
+        let (sender, called) = mpsc::channel();
         for name in &["early", "also early"] {
-            let tell = tell.clone();
-            handle.clone().on_close(move || tell.send(*name).unwrap());
+            let sender = sender.clone();
+            handle.clone().on_close(move || sender.send(*name).unwrap());
         }
-        assert!(told.try_recv().is_err());
+        assert!(called.try_recv().is_err());
         handle.close();
         handle.close();
-        handle.on_close(move || tell.send("late").unwrap());
-        let all: Vec<&str> = told.iter().collect();
+        handle.on_close(move || sender.send("late").unwrap());
+        let all: Vec<&str> = called.iter().collect();
         assert_eq!(all, ["early", "also early", "late"]);
     }
 
     #[test]
-    fn one_that_is_pending_begins_once() {
+    fn a_pending_listener_starts_once() {
         let tunnel = Tunnel::to("a.example:1".parse().unwrap()).build();
         let handle = ListenerHandle::pending(ListenerKind::Tunnel(tunnel));
-        let (tell, told) = mpsc::channel();
-        let tell_later = tell.clone();
-        handle.on_start(move || tell_later.send("begun").unwrap());
-        assert!(told.try_recv().is_err());
+        let (sender, called) = mpsc::channel();
+        let early = sender.clone();
+        handle.on_start(move || early.send("early").unwrap());
+        assert!(called.try_recv().is_err());
         handle.start();
         handle.start();
-        handle.on_start(move || tell.send("late").unwrap());
-        let all: Vec<&str> = told.iter().collect();
-        assert_eq!(all, ["begun", "late"]);
+        handle.on_start(move || sender.send("late").unwrap());
+        let all: Vec<&str> = called.iter().collect();
+        assert_eq!(all, ["early", "late"]);
     }
 }

@@ -1,5 +1,4 @@
-//! Listening sockets that whoever started us has bound, with their names: systemd's socket
-//! activation (sd_listen_fds(3)).
+//! Socket activation: listening sockets that systemd hands over (sd_listen_fds(3)).
 
 use std::io;
 use std::path::Path;
@@ -27,13 +26,14 @@ pub(crate) fn open(socket: &InheritedFd) -> io::Result<(InheritedSocket, BoundAd
     Ok((socket, address))
 }
 
-/// Why one of them can't be listened on: it is bound, or for datagrams.
+/// Returns the error for an inherited socket that doesn't listen, or is for datagrams:
+/// [`io::ErrorKind::InvalidInput`].
 pub fn not_listening() -> io::Error {
     let why = "it is no stream socket that listens, as ListenStream= makes one";
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-/// All of them, each for one service.
+/// The inherited sockets, each of which serves one listener.
 #[derive(Debug)]
 pub struct InheritedFds<'a> {
     all: &'a [InheritedFd],
@@ -41,7 +41,7 @@ pub struct InheritedFds<'a> {
 }
 
 impl<'a> InheritedFds<'a> {
-    /// None of them is taken yet.
+    /// Makes the list of `all`, of which none is taken.
     pub fn new(all: &'a [InheritedFd]) -> InheritedFds<'a> {
         InheritedFds {
             all,
@@ -49,15 +49,15 @@ impl<'a> InheritedFds<'a> {
         }
     }
 
-    /// Those that `name` means; never none of them.
+    /// Takes the sockets that `name` means: one or more.
     ///
     /// # Errors
     ///
-    /// When it means none, or one that was taken.
+    /// A usage error when `name` means none, or one that is taken.
     pub fn take(&mut self, name: &str) -> Result<Vec<&'a InheritedFd>, Error> {
         let called: Vec<&InheritedFd> = self.all.iter().filter(|one| one.is_called(name)).collect();
         if called.is_empty() {
-            return Err(self.nobody_is(name));
+            return Err(self.missing(name));
         }
         match called.iter().find(|one| self.taken.contains(one)) {
             Some(twice) => Err(Error::usage(format!("{} is given twice", twice))),
@@ -68,12 +68,12 @@ impl<'a> InheritedFds<'a> {
         }
     }
 
-    /// Those that nobody took.
-    pub fn others(&self) -> impl Iterator<Item = &'a InheritedFd> + '_ {
+    /// Returns the sockets that aren't taken.
+    pub fn unused(&self) -> impl Iterator<Item = &'a InheritedFd> + '_ {
         self.all.iter().filter(move |one| !self.taken.contains(one))
     }
 
-    fn nobody_is(&self, name: &str) -> Error {
+    fn missing(&self, name: &str) -> Error {
         let there = if self.all.is_empty() {
             "none was passed: a socket unit would, with LISTEN_FDS and LISTEN_PID".to_string()
         } else {
@@ -103,7 +103,7 @@ mod tests {
         };
         let mut sockets = InheritedFds::new(&all);
         assert_eq!(numbers(sockets.take("imap").unwrap()), [3, 5]);
-        assert_eq!(numbers(sockets.others().collect()), [4]);
+        assert_eq!(numbers(sockets.unused().collect()), [4]);
         let complaint = sockets.take("5").unwrap_err().to_string();
         assert_eq!(complaint, "fd:5 ('imap') is given twice");
         assert_eq!(numbers(sockets.take("4").unwrap()), [4]);

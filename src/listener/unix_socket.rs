@@ -1,4 +1,4 @@
-//! The files of Unix sockets that clients come in by: who is there already, and what is left behind.
+//! Files of listening Unix sockets: refuses one that is in use, and removes one that isn't.
 
 use std::fs;
 use std::io;
@@ -6,21 +6,22 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-/// The file of a listening socket, removed when this is dropped, unless another has taken its
-/// place.
+/// The file of a listening socket. Dropping the value removes it, unless another file has replaced
+/// it.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Which file it is: device and inode.
+    /// Device and inode of the file.
     identity: (u64, u64),
 }
 
 impl SocketFile {
-    /// Makes what `bind` makes at `path`, where a socket that nobody listens on gives way.
+    /// Creates a socket at `path` with `bind`, after removing one that no process listens on.
     ///
     /// # Errors
     ///
-    /// Those of `bind`; when somebody listens there, or there is something else.
+    /// [`io::ErrorKind::AddrInUse`] when a process listens there, [`io::ErrorKind::AlreadyExists`]
+    /// when the file isn't a socket, or any error of `bind` and of the file system.
     pub fn create<L>(
         path: &Path,
         bind: impl FnOnce(&Path) -> io::Result<L>,
@@ -33,10 +34,8 @@ impl SocketFile {
         };
         Ok((file, listening))
     }
-}
 
-impl SocketFile {
-    /// Whether `path` leads to this file, however it is written.
+    /// Whether `path` leads to this file.
     pub fn is_at(&self, path: &Path) -> bool {
         identity(path).ok() == Some(self.identity)
     }
@@ -45,7 +44,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if self.is_at(&self.path) {
-            // Nobody is left to be told that it can't be: the next one removes it.
+            // The next listener at this path removes what can't be removed now.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -72,8 +71,8 @@ fn make_room(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a process has this socket. It isn't bothered: a socket of another kind can't be connected
-/// to it, and is told that, where nobody has it the other way round.
+/// Whether a process has bound this socket. The process doesn't notice: connecting a socket of
+/// another type fails with EPROTOTYPE if it is bound and with ECONNREFUSED if it isn't.
 fn is_in_use(path: &Path) -> io::Result<bool> {
     match UnixDatagram::unbound()?.connect(path) {
         Ok(()) => Ok(true),
@@ -84,7 +83,7 @@ fn is_in_use(path: &Path) -> io::Result<bool> {
 }
 
 #[cfg(test)]
-#[cfg(not(miri))] // which knows no Unix sockets
+#[cfg(not(miri))] // Miri has no Unix sockets
 mod tests {
     use std::os::unix::net::UnixListener;
 
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_with_its_value_and_no_other_does() {
+    fn dropping_removes_this_file_and_no_other() {
         let folder = Folder::new("goes");
         let path = folder.0.join("sock");
         let (file, listening) = create(&path).unwrap();
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_nobody_has_gives_way() {
+    fn an_unused_socket_is_replaced() {
         let folder = Folder::new("gives-way");
         let path = folder.0.join("sock");
         drop(UnixListener::bind(&path).unwrap());
@@ -136,21 +135,21 @@ mod tests {
         create(&path).unwrap();
     }
 
-    /// A listener whose backlog is full would keep whoever connects to it waiting.
+    /// A check that connects would wait for a listener whose backlog is full.
     #[test]
-    fn one_that_somebody_has_stays_and_is_not_bothered() {
+    fn a_socket_in_use_stays_and_gets_no_connection() {
         let folder = Folder::new("stays");
         let path = folder.0.join("sock");
         let listening = UnixListener::bind(&path).unwrap();
         let refused = create(&path).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
         listening.set_nonblocking(true).unwrap();
-        let nobody = listening.accept().unwrap_err();
-        assert_eq!(nobody.kind(), io::ErrorKind::WouldBlock);
+        let no_client = listening.accept().unwrap_err();
+        assert_eq!(no_client.kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
-    fn other_files_stay() {
+    fn a_file_that_is_no_socket_stays() {
         let folder = Folder::new("others");
         let path = folder.0.join("sock");
         fs::write(&path, "a letter").unwrap();

@@ -77,7 +77,7 @@ pub(super) fn checked_listeners(
             checked.push(ConfiguredListener { kind, addr });
         }
     }
-    for socket in sockets.others() {
+    for socket in sockets.unused() {
         if is_inherited(socket.descriptor).unwrap_or(false) {
             // Clients that connect to it would wait in vain.
             warn!("inherited socket {} is not used by any listener", socket);

@@ -14,12 +14,12 @@ use crate::listener::kind::ListenerKind;
 use crate::listener::socket_activation::InheritedSocket;
 use crate::observe::access_log::{LogContext, Origin};
 
-/// Listens on nothing. Port 9 is somebody else's; port 0 is another one each time.
+/// A socket that isn't bound. Port 9 is in use; for port 0 each gets a different one.
 #[derive(Debug)]
-struct Paper(SocketAddr);
+struct FakeSocket(SocketAddr);
 
-impl Listen for Paper {
-    fn bind(address: &SocketAddr, _: bool, _: Option<Keepalive>) -> io::Result<Paper> {
+impl Listen for FakeSocket {
+    fn bind(address: &SocketAddr, _: bool, _: Option<Keepalive>) -> io::Result<FakeSocket> {
         thread_local!(static NEXT: Cell<u16> = Cell::new(50_000));
         let mut address = *address;
         match address.port() {
@@ -27,10 +27,10 @@ impl Listen for Paper {
             9 => return Err(io::ErrorKind::AddrInUse.into()),
             _ => {}
         }
-        Ok(Paper(address))
+        Ok(FakeSocket(address))
     }
 
-    fn bind_path(_: &Path) -> io::Result<Paper> {
+    fn bind_path(_: &Path) -> io::Result<FakeSocket> {
         unreachable!("there is no Unix socket")
     }
 
@@ -38,11 +38,11 @@ impl Listen for Paper {
         unreachable!("there is no Unix socket")
     }
 
-    fn adopt(_: InheritedSocket, _: Option<Keepalive>) -> io::Result<Paper> {
+    fn adopt(_: InheritedSocket, _: Option<Keepalive>) -> io::Result<FakeSocket> {
         unreachable!("nothing is passed")
     }
 
-    fn try_clone(&self) -> io::Result<Paper> {
+    fn try_clone(&self) -> io::Result<FakeSocket> {
         unreachable!("there is no Unix socket")
     }
 
@@ -69,7 +69,7 @@ fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
         listeners: Vec::new(),
     };
     // All but what `ListenerSet::open` says.
-    let (plan, threads) = set.prepare::<Paper>(&config(tunnels), None).unwrap();
+    let (plan, threads) = set.prepare::<FakeSocket>(&config(tunnels), None).unwrap();
     set.commit(plan);
     assert_eq!(threads.len(), 2);
     let handles = threads.into_iter().map(|listeners| {
@@ -85,7 +85,9 @@ fn follow(set: &mut ListenerSet, tunnels: &[&str]) -> String {
         threads = listeners;
         Ok(())
     };
-    let change = set.follow::<Paper, _>(&config(tunnels), register).unwrap();
+    let change = set
+        .follow::<FakeSocket, _>(&config(tunnels), register)
+        .unwrap();
     for listeners in threads {
         let opened: Vec<String> = listeners
             .iter()
@@ -95,7 +97,9 @@ fn follow(set: &mut ListenerSet, tunnels: &[&str]) -> String {
         assert!(listeners
             .iter()
             .all(|listener| listener.handle.settings().limits.is_some()));
-        assert!(listeners.iter().all(|listener| has_begun(&listener.handle)));
+        assert!(listeners
+            .iter()
+            .all(|listener| has_started(&listener.handle)));
     }
     assert_eq!(
         change.lines.len(),
@@ -111,81 +115,81 @@ fn destination(handle: &ListenerHandle) -> String {
     }
 }
 
-fn is_over(handle: &ListenerHandle) -> bool {
-    let (tell, told) = std::sync::mpsc::channel();
+fn is_closed(handle: &ListenerHandle) -> bool {
+    let (sender, called) = mpsc::channel();
     handle.on_close(move || {
-        let _ = tell.send(());
+        let _ = sender.send(());
     });
-    told.try_recv().is_ok()
+    called.try_recv().is_ok()
 }
 
-fn has_begun(handle: &ListenerHandle) -> bool {
-    let (tell, told) = std::sync::mpsc::channel();
+fn has_started(handle: &ListenerHandle) -> bool {
+    let (sender, called) = mpsc::channel();
     handle.on_start(move || {
-        let _ = tell.send(());
+        let _ = sender.send(());
     });
-    told.try_recv().is_ok()
+    called.try_recv().is_ok()
 }
 
 #[test]
-fn what_is_wanted_again_keeps_its_sockets() {
+fn a_listener_at_the_same_address_keeps_its_sockets() {
     let (mut set, handles) = open(&["1:a:1", "2:b:2", "3:c:3", "0:d:4"]);
-    let told = follow(&mut set, &["5:e:5", "0:d:4", "2:f:6", "1:a:1"]);
+    let summary = follow(&mut set, &["5:e:5", "0:d:4", "2:f:6", "1:a:1"]);
     assert_eq!(
-        told,
+        summary,
         "opened 127.0.0.1:5; changed 127.0.0.1:2; closed 127.0.0.1:3; kept 2"
     );
     let destinations: Vec<String> = handles.iter().map(destination).collect();
     assert_eq!(destinations, ["a:1", "f:6", "c:3", "d:4"]);
-    let over: Vec<bool> = handles.iter().map(is_over).collect();
-    assert_eq!(over, [false, false, true, false]);
+    let closed: Vec<bool> = handles.iter().map(is_closed).collect();
+    assert_eq!(closed, [false, false, true, false]);
     assert!(
         handles[0].settings().limits.is_some(),
-        "for those who come now"
+        "for the next client"
     );
 }
 
-/// Who uses it, was told the port together with the destination.
+/// Clients were given the port together with the destination.
 #[test]
-fn any_port_is_for_one_destination() {
+fn a_port_that_the_system_picked_keeps_its_destination() {
     let (mut set, handles) = open(&["0:a:1", "0:b:2"]);
-    let told = follow(&mut set, &["0:b:2", "0:c:3"]);
+    let summary = follow(&mut set, &["0:b:2", "0:c:3"]);
     assert!(
-        told.ends_with("; kept 1") && !told.contains("changed"),
+        summary.ends_with("; kept 1") && !summary.contains("changed"),
         "{}",
-        told
+        summary
     );
-    assert!(is_over(&handles[0]) && !is_over(&handles[1]));
+    assert!(is_closed(&handles[0]) && !is_closed(&handles[1]));
     assert_eq!(destination(&handles[1]), "b:2");
 }
 
-/// Who may come was one value for all, and what is done for them another: between the two
-/// changes a stranger was served without a word of who it is.
+/// The ACL and the kind were two values: between their changes a client was served without a
+/// password.
 #[test]
-fn at_no_moment_is_a_stranger_asked_for_nothing() {
+fn the_acl_and_the_required_user_change_at_once() {
     let by_user = &["-D", "*:1", "--dynamic-user", "joe:x"][..];
     let by_address = &["-D", "*:1", "--allow-from", "10.0.0.0/8"][..];
     let (mut set, handles) = open(by_user);
-    let serves_strangers = |handle: &ListenerHandle| {
+    let admits_any_client = |handle: &ListenerHandle| {
         let settings = handle.settings();
-        let guests = match &settings.kind {
-            ListenerKind::Dynamic(guests) => guests,
+        let dynamic = match &settings.kind {
+            ListenerKind::Dynamic(dynamic) => dynamic,
             other => unreachable!("{:?}", other),
         };
-        let stranger = Origin::Address("192.0.2.1:1".parse().unwrap());
-        let stranger = LogContext::new(stranger, None);
-        let asked = guests.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
-        settings.acl.admits(&stranger) && matches!(asked, HandshakeStep::ConnectRequest(_))
+        let client = Origin::Address("192.0.2.1:1".parse().unwrap());
+        let client = LogContext::new(client, None);
+        let step = dynamic.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
+        settings.acl.admits(&client) && matches!(step, HandshakeStep::ConnectRequest(_))
     };
-    let (handle, (tell, told)) = (handles[0].clone(), mpsc::channel::<()>());
+    let (handle, (sender, done)) = (handles[0].clone(), mpsc::channel::<()>());
     let watching = thread::spawn(move || {
-        (0..20_000).for_each(|_| assert!(!serves_strangers(&handle)));
-        drop(tell);
+        (0..20_000).for_each(|_| assert!(!admits_any_client(&handle)));
+        drop(sender);
     });
     let (by_address, by_user) = (config(by_address), config(by_user));
-    while told.try_recv() == Err(TryRecvError::Empty) {
+    while done.try_recv() == Err(TryRecvError::Empty) {
         for config in &[&by_address, &by_user] {
-            set.follow::<Paper, _>(config, |_| Ok(())).unwrap();
+            set.follow::<FakeSocket, _>(config, |_| Ok(())).unwrap();
         }
     }
     watching.join().unwrap();
@@ -195,7 +199,7 @@ fn at_no_moment_is_a_stranger_asked_for_nothing() {
 fn a_bind_that_fails_changes_nothing() {
     let (mut set, handles) = open(&["1:a:1", "2:b:2"]);
     let wrong = config(&["1:c:3", "4:d:4", "9:e:5"]);
-    let failed = set.follow::<Paper, _>(&wrong, |_| unreachable!("one can't be bound"));
+    let failed = set.follow::<FakeSocket, _>(&wrong, |_| unreachable!("one can't be bound"));
     let text = failed.unwrap_err().to_string();
     assert!(
         text.starts_with("cannot listen on 127.0.0.1:9 for e:5: "),
@@ -203,32 +207,32 @@ fn a_bind_that_fails_changes_nothing() {
         text
     );
     assert_eq!(destination(&handles[0]), "a:1");
-    assert!(!handles.iter().any(is_over));
+    assert!(!handles.iter().any(is_closed));
     assert_eq!(follow(&mut set, &["1:a:1", "2:b:2"]), "kept 2");
 }
 
-/// The other threads, and whoever had reloaded, took it for open.
+/// The other threads, and the summary, took the listener for open.
 #[test]
-fn a_thread_that_cannot_watch_a_new_listener_changes_nothing() {
+fn a_thread_that_cannot_register_a_new_listener_changes_nothing() {
     let (mut set, handles) = open(&["1:a:1", "2:b:2"]);
     let mut new = Vec::new();
-    let failed = set.follow::<Paper, _>(&config(&["1:c:3", "4:d:4"]), |threads| {
+    let failed = set.follow::<FakeSocket, _>(&config(&["1:c:3", "4:d:4"]), |threads| {
         let listeners = threads.into_iter().flatten();
         new = listeners.map(|listener| listener.handle).collect();
         Err(Error::usage("no room"))
     });
     assert_eq!(failed.unwrap_err().to_string(), "no room");
     assert_eq!(new.len(), 2);
-    assert!(new.iter().all(is_over) && !new.iter().any(has_begun));
+    assert!(new.iter().all(is_closed) && !new.iter().any(has_started));
     assert_eq!(destination(&handles[0]), "a:1");
-    assert!(!handles.iter().any(is_over));
+    assert!(!handles.iter().any(is_closed));
     assert_eq!(follow(&mut set, &["1:a:1", "2:b:2"]), "kept 2");
 }
 
 #[test]
-fn a_place_that_is_written_in_another_way_is_the_same() {
+fn an_address_in_another_notation_is_the_same() {
     let (mut set, handles) = open(&["1:a:1", "localhost:2:b:2"]);
-    let told = follow(&mut set, &["localhost:1:a:1", "127.0.0.1:2:c:3"]);
-    assert_eq!(told, "changed 127.0.0.1:2; kept 1");
-    assert!(!handles.iter().any(is_over));
+    let summary = follow(&mut set, &["localhost:1:a:1", "127.0.0.1:2:c:3"]);
+    assert_eq!(summary, "changed 127.0.0.1:2; kept 1");
+    assert!(!handles.iter().any(is_closed));
 }
