@@ -58,7 +58,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn answered(bytes: &[u8]) {
     for size in [bytes.len().max(1), 1 + bytes.len() / 64] {
         let identity = AuthCache::new(joe(), Schemes::default());
-        let mut exchange = Negotiation::new(Request::connect(&destination()), identity);
+        let mut exchange = Negotiation::new(Request::connect(&destination()), Some(identity));
         let mut pieces = bytes.chunks(size);
         exchange.begin();
         while let Some(Ok(step)) = pieces.next().map(|piece| exchange.feed(piece)) {

@@ -155,7 +155,7 @@ impl Hop {
         let target = self.requested();
         let auth = self.auth().cloned();
         let negotiation: Negotiation = match self.spec().protocol {
-            Protocol::Http => self.request(target, auth),
+            Protocol::Http => Negotiation::new(self.request(target), auth),
             Protocol::Socks5(_) => Socks5::connect(target, auth).into(),
             Protocol::Socks4(_) => {
                 let credentials = self.spec().credentials.clone();
@@ -168,14 +168,11 @@ impl Hop {
         }
     }
 
-    fn request(&self, target: &HostPort, auth: Option<AuthCache>) -> Negotiation {
+    fn request(&self, target: &HostPort) -> Request {
         let mut request = Request::connect(target);
         for header in &self.chain.route().headers {
             request = request.header(header.clone());
         }
-        match auth {
-            Some(auth) => Negotiation::new(request, auth),
-            None => request.into(),
-        }
+        request
     }
 }

@@ -132,7 +132,7 @@ impl Clearance {
 
     /// Reports that the proxy needed no password.
     pub(in crate::proto) fn unneeded(&mut self) {
-        self.decide_if_open(Lockout::unneeded);
+        self.decide_if_open(Lockout::end_first);
     }
 
     fn decide_if_open(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<Wake>) {

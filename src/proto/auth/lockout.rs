@@ -2,7 +2,6 @@
 //! refusal. Directories lock an account after a few wrong passwords.
 
 use std::fmt;
-use std::mem;
 use std::time::{Duration, Instant};
 
 /// The pause after the refusal of a password that the proxy never accepted. Each further refusal
@@ -17,37 +16,25 @@ const AFTER_SUCCESS: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// Keeps a wrong password from being sent once for every client.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Lockout {
-    first: FirstUse,
+    /// The password was sent for the first time, and the proxy has replied.
+    is_first_over: bool,
+    /// The tunnels that wait for that reply, while one tunnel is the first to send the password.
+    waiting: Option<Vec<Wake>>,
     was_accepted: bool,
     pause: Option<Pause>,
-}
-
-/// The first time that the password is sent.
-enum FirstUse {
-    Ahead,
-    /// One tunnel has sent it; these wait for the proxy's reply.
-    UnderWay(Vec<Wake>),
-    Over,
 }
 
 /// Has a waiting tunnel request its permission again.
 pub(super) type Wake = Box<dyn FnOnce() + Send>;
 
-impl Default for FirstUse {
-    fn default() -> FirstUse {
-        FirstUse::Ahead
-    }
-}
-
-impl fmt::Debug for FirstUse {
+impl fmt::Debug for Lockout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FirstUse::Ahead => f.write_str("Ahead"),
-            FirstUse::UnderWay(waiting) => write!(f, "UnderWay({})", waiting.len()),
-            FirstUse::Over => f.write_str("Over"),
-        }
+        f.debug_struct("Lockout")
+            .field("was_accepted", &self.was_accepted)
+            .field("pause", &self.pause)
+            .finish()
     }
 }
 
@@ -74,8 +61,8 @@ impl Lockout {
     /// Decides for one tunnel.
     pub(super) fn permission(&mut self, now: Instant) -> Permission {
         let pause = match &mut self.pause {
-            None if matches!(self.first, FirstUse::Ahead) => {
-                self.first = FirstUse::UnderWay(Vec::new());
+            None if !self.is_first_over && self.waiting.is_none() => {
+                self.waiting = Some(Vec::new());
                 return Permission::Sole;
             }
             None => return Permission::Granted,
@@ -107,46 +94,37 @@ impl Lockout {
                 is_retried: false,
             });
         }
-        self.end_first(FirstUse::Over)
+        self.end_first()
     }
 
     /// Notes that the proxy accepted the password; returns the waiting tunnels.
     pub(super) fn accepted(&mut self) -> Vec<Wake> {
         self.pause = None;
         self.was_accepted = true;
-        self.end_first(FirstUse::Over)
+        self.end_first()
     }
 
-    /// Notes that the proxy needed no password; returns the waiting tunnels.
-    pub(super) fn unneeded(&mut self) -> Vec<Wake> {
-        self.end_first(FirstUse::Over)
+    /// Notes that the first use has a reply, or wasn't needed; returns the waiting tunnels.
+    pub(super) fn end_first(&mut self) -> Vec<Wake> {
+        self.is_first_over = true;
+        self.waiting.take().unwrap_or_default()
     }
 
     /// Notes that a tunnel with the sole permission ended without a reply; returns the waiting
     /// tunnels.
     pub(super) fn given_up(&mut self) -> Vec<Wake> {
-        match self.first {
-            FirstUse::UnderWay(_) => self.end_first(FirstUse::Ahead),
-            FirstUse::Ahead | FirstUse::Over => Vec::new(),
-        }
+        self.waiting.take().unwrap_or_default()
     }
 
     /// Returns whether no tunnel waits for the first reply; otherwise the function that `wake` makes
     /// is called once that has changed.
     pub(super) fn is_clear(&mut self, wake: impl FnOnce() -> Wake) -> bool {
-        match &mut self.first {
-            FirstUse::UnderWay(waiting) => {
+        match &mut self.waiting {
+            Some(waiting) => {
                 waiting.push(wake());
                 false
             }
-            FirstUse::Ahead | FirstUse::Over => true,
-        }
-    }
-
-    fn end_first(&mut self, next: FirstUse) -> Vec<Wake> {
-        match mem::replace(&mut self.first, next) {
-            FirstUse::UnderWay(waiting) => waiting,
-            FirstUse::Ahead | FirstUse::Over => Vec::new(),
+            None => true,
         }
     }
 }

@@ -51,12 +51,19 @@ impl fmt::Debug for Http {
     }
 }
 
-impl From<Request> for Http {
-    /// Sends the request without credentials and takes the first final reply.
-    fn from(request: Request) -> Http {
+impl Http {
+    /// As [`Negotiation::new`](super::Negotiation::new).
+    pub(super) fn new(mut request: Request, auth: Option<AuthCache>) -> Http {
+        let mut authenticator = auth.map(Authenticator::new);
+        let authorization = authenticator
+            .as_mut()
+            .and_then(|it| it.begin(request.target()));
+        if let Some(value) = authorization {
+            request.authorize(value);
+        }
         Http {
             request,
-            authenticator: None,
+            authenticator,
             head: HeadReader::new(HEAD_LIMIT),
             skipping: None,
             interim: 0,
@@ -64,19 +71,6 @@ impl From<Request> for Http {
             is_bound: false,
             is_sent: false,
         }
-    }
-}
-
-impl Http {
-    /// Sends `request` and authenticates as the proxy requires.
-    pub(super) fn new(request: Request, auth: AuthCache) -> Http {
-        let mut authenticator = Authenticator::new(auth);
-        let mut http = Http::from(request);
-        if let Some(value) = authenticator.begin(http.request.target()) {
-            http.request.authorize(value);
-        }
-        http.authenticator = Some(authenticator);
-        http
     }
 
     /// As [`Negotiation::begin`](super::Negotiation::begin).

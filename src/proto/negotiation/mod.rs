@@ -89,9 +89,8 @@ impl From<Exchange> for Negotiation {
 }
 
 impl From<Request> for Negotiation {
-    /// Sends the request without credentials and takes the first final reply.
     fn from(request: Request) -> Negotiation {
-        Exchange::Http(request.into()).into()
+        Negotiation::new(request, None)
     }
 }
 
@@ -108,8 +107,9 @@ impl From<Socks4> for Negotiation {
 }
 
 impl Negotiation {
-    /// Sends `request` to an HTTP proxy and authenticates as the proxy requires.
-    pub fn new(request: Request, auth: AuthCache) -> Negotiation {
+    /// Sends `request` to an HTTP proxy, and authenticates if the proxy requires it. Without `auth` the
+    /// first final reply decides.
+    pub fn new(request: Request, auth: Option<AuthCache>) -> Negotiation {
         Exchange::Http(Http::new(request, auth)).into()
     }
 

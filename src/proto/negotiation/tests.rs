@@ -1,4 +1,4 @@
-//! The exchange, fed by hand: what goes out after what came.
+//! Negotiation with an HTTP proxy whose replies the tests write.
 
 use super::super::{ConnectHead, Decoded, HEAD_LIMIT};
 use super::*;
@@ -9,7 +9,7 @@ const DIGEST: &str = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"one\", qop
 const NTLM: &str = "Proxy-Authenticate: NTLM\r\n";
 const GRANTED: &str = "HTTP/1.1 200 OK\r\n\r\nhello";
 
-/// Who we are, when only these schemes may be answered.
+/// Returns joe's credentials, allowed in these schemes or in all.
 fn joe(schemes: Option<&str>) -> AuthCache {
     let credentials = Credentials::new("NORTH\\joe", Secret::new("hunter2")).unwrap();
     let schemes = schemes.map_or_else(Default::default, |text| text.parse().unwrap());
@@ -18,10 +18,10 @@ fn joe(schemes: Option<&str>) -> AuthCache {
 
 fn exchange(identity: &AuthCache) -> Negotiation {
     let request = Request::connect(&"example.org:22".parse().unwrap());
-    Negotiation::new(request, identity.clone())
+    Negotiation::new(request, Some(identity.clone()))
 }
 
-/// A 407 on a connection that is kept.
+/// Returns a 407 on a connection that stays open.
 fn challenge(fields: &str) -> String {
     format!(
         "HTTP/1.1 407 Who\r\n{}Content-Length: 4\r\n\r\nbody",
@@ -29,13 +29,13 @@ fn challenge(fields: &str) -> String {
     )
 }
 
-/// What NTLM's second message is, of the oldest form.
+/// Returns a 407 with an NTLM CHALLENGE_MESSAGE of the shortest form.
 fn ntlm_challenge() -> String {
     let token = "TlRMTVNTUAACAAAAAAAAADAAAAAFAgAAASNFZ4mrze8AAAAAAAAAAAAAAAAwAAAA";
     challenge(&format!("Proxy-Authenticate: NTLM {}\r\n", token))
 }
 
-/// The credential in a request, which must be one whole head and nothing behind it.
+/// Returns the credentials in a request, which must be exactly one head.
 fn credential(request: &[u8]) -> String {
     match ConnectHead::decode(request, HEAD_LIMIT) {
         Ok(Decoded::Complete(inbound, length)) if length == request.len() => inbound
@@ -45,7 +45,7 @@ fn credential(request: &[u8]) -> String {
     }
 }
 
-/// What the exchange does with a reply, in words.
+/// Feeds a reply; returns the next step in words.
 fn said(exchange: &mut Negotiation, reply: &str) -> String {
     match exchange.feed(reply.as_bytes()) {
         Ok(NegotiationStep::Read) => "read".into(),
@@ -67,14 +67,14 @@ fn assert_says(said: String, words: &[&str]) {
 }
 
 #[test]
-fn basic_goes_ahead_and_a_tunnel_is_one_request() {
+fn basic_is_sent_ahead_and_a_tunnel_is_one_request() {
     let mut exchange = exchange(&joe(None));
     assert!(credential(&exchange.begin()).starts_with("Basic Tk9SVEhca"));
     assert_eq!(said(&mut exchange, GRANTED), "granted: hello");
 }
 
 #[test]
-fn the_password_is_kept_from_a_proxy_that_can_do_without() {
+fn basic_is_not_sent_ahead_if_another_scheme_is_allowed_first() {
     for schemes in &["digest", "digest,basic", "ntlm"] {
         let mut exchange = exchange(&joe(Some(schemes)));
         assert_eq!(credential(&exchange.begin()), "", "{}", schemes);
@@ -84,26 +84,29 @@ fn the_password_is_kept_from_a_proxy_that_can_do_without() {
     first.begin();
     assert_says(said(&mut first, &challenge(BASIC)), &["Basic "]);
     assert_eq!(said(&mut first, GRANTED), "granted: hello");
-    // This one can't.
+    // This proxy required it.
     assert_says(credential(&exchange(&joe).begin()), &["Basic "]);
 }
 
 #[test]
-fn the_strongest_that_is_offered_is_answered() {
-    let ask = |fields: &[&str]| {
+fn the_strongest_offered_scheme_is_answered() {
+    let answer = |fields: &[&str]| {
         let mut exchange = exchange(&joe(Some("basic,digest,ntlm")));
         exchange.begin();
         said(&mut exchange, &challenge(&fields.concat()))
     };
     let sha = DIGEST.replace("realm", "algorithm=SHA-256, realm");
-    assert_says(ask(&[BASIC, NTLM, DIGEST]), &["Digest ", "nonce=\"one\""]);
-    assert_says(ask(&[DIGEST, &sha]), &["algorithm=SHA-256"]);
-    assert_says(ask(&[BASIC, NTLM]), &["NTLM TlRMTVNTUAABAAAA"]);
-    assert_says(ask(&[BASIC]), &["Basic "]);
+    assert_says(
+        answer(&[BASIC, NTLM, DIGEST]),
+        &["Digest ", "nonce=\"one\""],
+    );
+    assert_says(answer(&[DIGEST, &sha]), &["algorithm=SHA-256"]);
+    assert_says(answer(&[BASIC, NTLM]), &["NTLM TlRMTVNTUAABAAAA"]);
+    assert_says(answer(&[BASIC]), &["Basic "]);
 }
 
 #[test]
-fn a_digest_answers_for_this_destination() {
+fn digest_answers_for_the_destination() {
     let mut exchange = exchange(&joe(None));
     exchange.begin();
     let answer = said(&mut exchange, &challenge(DIGEST));
@@ -119,7 +122,7 @@ fn a_digest_answers_for_this_destination() {
 }
 
 #[test]
-fn what_was_learnt_saves_the_next_tunnel_a_request() {
+fn the_cache_saves_the_next_tunnel_a_request() {
     let joe = joe(None);
     let mut first = exchange(&joe);
     first.begin();
@@ -134,16 +137,16 @@ fn what_was_learnt_saves_the_next_tunnel_a_request() {
 }
 
 #[test]
-fn a_nonce_of_another_day_is_no_wrong_password() {
+fn an_expired_nonce_is_no_wrong_password() {
     let joe = joe(None);
     let mut first = exchange(&joe);
     first.begin();
     said(&mut first, &challenge(DIGEST));
-    // Another refusal shows that the credentials were taken, too.
+    // A refusal for another reason means that the credentials were accepted.
     said(&mut first, "HTTP/1.1 503 x\r\n\r\n");
     let mut second = exchange(&joe);
     second.begin();
-    // Some say that it is stale, and some just ask again.
+    // Some proxies call the nonce stale, others just challenge again.
     let again = said(&mut second, &challenge(&DIGEST.replace("one", "two")));
     assert_says(again, &["\"two\"", "nc=00000001"]);
     let stale = DIGEST.replace("\"one\"", "\"three\", stale=true");
@@ -155,7 +158,7 @@ fn a_nonce_of_another_day_is_no_wrong_password() {
 }
 
 #[test]
-fn a_scheme_that_is_offered_again_has_refused_us() {
+fn a_scheme_that_is_offered_again_was_refused() {
     let tried = |fields: &str, first: &str, scheme: &str| {
         let mut exchange = exchange(&joe(None));
         exchange.begin();
@@ -192,7 +195,7 @@ fn ntlm_takes_three_messages_on_one_connection() {
 }
 
 #[test]
-fn ntlm_does_not_go_on_elsewhere() {
+fn ntlm_does_not_go_on_on_another_connection() {
     let begun = || {
         let mut exchange = exchange(&joe(Some("ntlm")));
         exchange.begin();
@@ -208,7 +211,7 @@ fn ntlm_does_not_go_on_elsewhere() {
 }
 
 #[test]
-fn a_connection_that_is_not_kept_is_made_anew() {
+fn without_keep_alive_the_answer_needs_a_new_connection() {
     let kept = challenge(DIGEST);
     for closing in &[
         kept.replace("HTTP/1.1", "HTTP/1.0"),
@@ -226,7 +229,7 @@ fn a_connection_that_is_not_kept_is_made_anew() {
 }
 
 #[test]
-fn a_body_is_passed_over_however_it_is_cut() {
+fn a_body_is_skipped_however_it_is_cut() {
     let chunked = challenge(DIGEST)
         .replace("Content-Length: 4", "Transfer-Encoding: chunked")
         .replace("body", "2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n");
@@ -242,7 +245,7 @@ fn a_body_is_passed_over_however_it_is_cut() {
 }
 
 #[test]
-fn a_proxy_that_leaves_between_two_requests_is_asked_once_more() {
+fn a_connection_that_ends_between_two_requests_is_made_anew() {
     let mut exchange = exchange(&joe(None));
     exchange.begin();
     assert!(!exchange.may_redial());
@@ -258,7 +261,7 @@ fn a_proxy_that_leaves_between_two_requests_is_asked_once_more() {
 }
 
 #[test]
-fn what_may_not_be_answered_is_said() {
+fn a_scheme_that_is_not_allowed_is_reported() {
     let mut exchange = exchange(&joe(Some("digest")));
     exchange.begin();
     let end = said(&mut exchange, &challenge(&[BASIC, NTLM].concat()));
@@ -267,9 +270,9 @@ fn what_may_not_be_answered_is_said() {
     exchange.begin();
 }
 
-/// The password that had gone ahead was blamed, in a scheme that nobody had asked for.
+/// Regression: Basic that was sent ahead was reported as refused, although the proxy doesn't offer it.
 #[test]
-fn what_went_ahead_unasked_is_no_wrong_password() {
+fn basic_that_was_sent_ahead_is_no_wrong_password() {
     let end = |schemes, fields: &str| {
         let mut exchange = exchange(&joe(schemes));
         exchange.begin();
@@ -279,14 +282,14 @@ fn what_went_ahead_unasked_is_no_wrong_password() {
     for fields in &["Proxy-Authenticate: Negotiate\r\n", &strange] {
         assert_says(end(None, fields), &[": only Basic, Digest (MD5, SHA-256)"]);
     }
-    let told = end(Some("basic"), DIGEST);
-    assert_says(told, &["it offers Digest: --proxy-auth allows none"]);
-    // Who names no scheme may have looked at it.
+    let text = end(Some("basic"), DIGEST);
+    assert_says(text, &["it offers Digest: --proxy-auth allows none"]);
+    // A proxy that names no scheme may have looked at it.
     assert_says(end(None, ""), &["it names no scheme; Basic was tried"]);
 }
 
 #[test]
-fn ntlm_that_is_not_gone_on_with_is_no_wrong_password() {
+fn ntlm_that_the_proxy_stops_is_no_wrong_password() {
     let garbled = NTLM.replace("NTLM", "NTLM Tk9QRQ==");
     for answer in &[NTLM, &garbled] {
         let mut exchange = exchange(&joe(None));
@@ -301,7 +304,7 @@ fn ntlm_that_is_not_gone_on_with_is_no_wrong_password() {
 }
 
 #[test]
-fn challenges_without_end_are_answered_three_times() {
+fn at_most_three_challenges_are_answered() {
     let mut exchange = exchange(&joe(Some("digest")));
     exchange.begin();
     let stale = |nonce: usize| {
@@ -316,7 +319,7 @@ fn challenges_without_end_are_answered_three_times() {
     assert_says(end, &["refused", "it calls every answer stale"]);
 }
 
-/// It got a third answer, and each with the first count.
+/// Regression: there was a third answer, and each had the first count.
 #[test]
 fn a_nonce_that_is_called_stale_and_repeated_gets_two_answers() {
     let stale = challenge(&DIGEST.replace("qop", "stale=true, qop"));
@@ -335,16 +338,16 @@ fn a_nonce_that_is_called_stale_and_repeated_gets_two_answers() {
     second.begin();
     assert_says(said(&mut second, &challenge(DIGEST)), &["nc=00000001"]);
     said(&mut second, GRANTED);
-    // What an earlier tunnel learnt is the first of the two.
+    // The answer with the cached nonce is the first of the two.
     let mut third = exchange(&joe);
     assert_says(credential(&third.begin()), &["nc=00000002"]);
     ends(third, 3);
-    // It isn't the password's fault.
+    // The password isn't withheld.
     let fourth = credential(&exchange(&joe).begin());
     assert_says(fourth, &["Digest "]);
 }
 
-/// The same answer was sent again: a proxy that counts takes that for a replay.
+/// Regression: the same answer was sent again, which a proxy that counts takes for a replay.
 #[test]
 fn each_use_of_a_nonce_counts_on_a_new_connection_too() {
     let mut exchange = exchange(&joe(Some("digest")));
@@ -352,7 +355,7 @@ fn each_use_of_a_nonce_counts_on_a_new_connection_too() {
     assert_says(said(&mut exchange, &challenge(DIGEST)), &["nc=00000001"]);
     assert!(exchange.may_redial());
     assert_says(credential(&exchange.begin()), &["nc=00000002", "\"one\""]);
-    // What hasn't been sent is no use.
+    // An answer that wasn't sent doesn't count.
     let closing = challenge(DIGEST).replace("Content-Length: 4\r\n", "");
     let mut other = self::exchange(&joe(Some("digest")));
     other.begin();
@@ -360,7 +363,7 @@ fn each_use_of_a_nonce_counts_on_a_new_connection_too() {
     assert_says(answer, &["redial: ", "nc=00000001"]);
 }
 
-/// Each client that came sent it once more, until the account was locked.
+/// Regression: each client sent it once more, until the account was locked.
 #[test]
 fn a_refused_password_is_withheld_from_the_next_tunnels() {
     let ntlm = ntlm_challenge();
@@ -373,18 +376,18 @@ fn a_refused_password_is_withheld_from_the_next_tunnels() {
         let joe = joe(*schemes);
         let mut first = exchange(&joe);
         first.begin();
-        let mut told = String::new();
+        let mut text = String::new();
         for reply in replies {
-            told = said(&mut first, reply);
+            text = said(&mut first, reply);
         }
-        assert_says(told, &["refused: 40", " was tried"]);
+        assert_says(text, &["refused: 40", " was tried"]);
         for _ in 0..3 {
             let mut next = exchange(&joe);
             assert_eq!(credential(&next.begin()), "");
-            let told = said(&mut next, &replies[0]);
-            assert_says(told, &["refused the password before"]);
+            let text = said(&mut next, &replies[0]);
+            assert_says(text, &["refused the password before"]);
         }
-        // It may do without.
+        // The proxy may need no password.
         let mut next = exchange(&joe);
         next.begin();
         assert_eq!(said(&mut next, GRANTED), "granted: hello");
@@ -392,9 +395,9 @@ fn a_refused_password_is_withheld_from_the_next_tunnels() {
     }
 }
 
-/// As of a destination that a proxy forbids, which says nothing of the password.
+/// E.g. of a destination that the proxy forbids.
 #[test]
-fn a_refusal_of_something_else_withholds_nothing() {
+fn a_refusal_for_another_reason_withholds_nothing() {
     for reply in &["HTTP/1.1 403 x\r\n\r\n", "HTTP/1.1 503 x\r\n\r\n"] {
         let joe = joe(None);
         let mut first = exchange(&joe);
@@ -405,7 +408,7 @@ fn a_refusal_of_something_else_withholds_nothing() {
 }
 
 #[test]
-fn its_debug_text_holds_no_credential() {
+fn debug_text_holds_no_credentials() {
     let mut exchange = exchange(&joe(None));
     let ahead = credential(&exchange.begin());
     said(&mut exchange, &challenge(DIGEST));
