@@ -1,4 +1,4 @@
-//! Bounds: how many clients at once, how long a phase may take.
+//! Bounds: the number of clients at once ([`Permits`]) and the time of a phase ([`Deadline`]).
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use futures::{Async, Future, Poll};
 use super::timer::{Countdown, Timer};
 use crate::error::Error;
 
-/// A bound on clients at once, over all listeners and threads; also counts them.
+/// A bound on the clients of all listeners and threads, and their count. Cheap to clone.
 #[derive(Clone)]
 pub struct Permits {
     shared: Arc<PermitCounts>,
@@ -24,7 +24,7 @@ struct PermitCounts {
 }
 
 impl Permits {
-    /// At most `most` at once; `None` is no bound.
+    /// Returns a bound of `most` clients at once; `None` means no bound.
     pub fn new(most: Option<usize>) -> Permits {
         Permits {
             shared: Arc::new(PermitCounts {
@@ -35,12 +35,12 @@ impl Permits {
         }
     }
 
-    /// How many are held.
+    /// Returns the number of permits that are held.
     pub fn held(&self) -> usize {
         self.shared.held.load(Ordering::SeqCst)
     }
 
-    /// A permit, or a notification when to ask again.
+    /// Takes a permit, or has the current task notified when one is returned.
     pub fn poll_take(&self) -> Async<Permit> {
         self.poll_until(|| self.take())
     }
@@ -66,13 +66,13 @@ impl Permits {
             return Async::Ready(value);
         }
         self.shared.register();
-        // A permit that came back in between found nobody to tell.
+        // Again, since a permit that was returned in between has notified no task.
         condition().map_or(Async::NotReady, Async::Ready)
     }
 }
 
 impl PermitCounts {
-    /// Once a task, however often it asks before a permit comes back.
+    /// Registers the current task, once until a permit is returned.
     fn register(&self) {
         let mut waiting = self.lock();
         if !waiting.iter().any(Task::will_notify_current) {
@@ -85,7 +85,7 @@ impl PermitCounts {
     }
 }
 
-/// The right to serve one client, given back on drop.
+/// The right to serve one client; dropping it returns it.
 pub struct Permit {
     shared: Arc<PermitCounts>,
 }
@@ -115,10 +115,10 @@ impl Future for Idle {
     }
 }
 
-/// A phase that must end in time.
+/// A future with a time limit, which starts with its first poll.
 ///
-/// Resolves as `future` does, or fails with the error that `late` makes. Both are dropped then,
-/// with whatever the future owned. The time begins with the first poll.
+/// Resolves as the future does, or fails with the error that `late` returns when the limit is over.
+/// What the future owns is dropped with the `Deadline`.
 #[must_use = "futures do nothing unless polled"]
 pub struct Deadline<F, L> {
     future: F,
@@ -133,7 +133,7 @@ where
     F: Future<Error = Error>,
     L: Fn() -> Error,
 {
-    /// Lets `future` run for `limit`; `timer` must be ticking.
+    /// Limits `future` to `limit`; `timer` must be ticking.
     pub fn new(future: F, limit: Duration, timer: &Timer, late: L) -> Deadline<F, L> {
         Deadline {
             future,
@@ -180,7 +180,7 @@ mod tests {
         fn notify(&self, _: usize) {}
     }
 
-    /// A listener whose task is woken for something else asks again each time.
+    /// A listener's task that is woken for another reason tries to take a permit again.
     #[test]
     fn a_task_that_asks_twice_is_woken_once() {
         let permits = Permits::new(Some(0));

@@ -1,4 +1,13 @@
-//! Clients, as a stream: accepts them, one permit each, and outlives every error of accept(2).
+//! The clients of one listening socket, as a stream: one permit each, past every error of accept(2).
+//!
+//! ```text
+//!   accepting ──accept(2) lacks descriptors or memory──▶ pausing, longer each time
+//!       ▲                                                  │ it works again
+//!       └────────────── works for a second ────────── recovering
+//! ```
+//!
+//! Invariant: a client is accepted only with a permit and, near the limit of descriptors, with one
+//! reserved for the other side of its tunnel. Otherwise clients wait in the kernel's backlog.
 
 use std::io;
 use std::time::Duration;
@@ -14,66 +23,66 @@ use crate::os::exhaustion::{is_client_gone, plenty};
 use crate::os::resolver;
 use crate::os::sys::{self, ReservedFd};
 
-/// How long to wait before accept(2) is tried again after it ran out of something.
+/// First pause after accept(2) lacked descriptors or memory.
 const BACK_OFF: Duration = Duration::from_millis(100);
-/// The wait doubles up to here; and for so long it must not happen again to be over.
+/// Longest pause, after doubling; also the time without another failure that ends the recovery.
 const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 
-/// Clients accepted, or found gone, before other tasks get their turn.
+/// Clients that are accepted or found gone in one poll, before the task yields.
 const TRIES: u8 = 16;
 
-/// One client for whom there is room.
+/// One accepted client.
 pub struct Client {
     /// Its connection.
     pub socket: Socket,
-    /// Where it comes from.
+    /// The address that it connects from.
     pub origin: Origin,
-    /// Held for as long as it is served.
+    /// Held while the client is served.
     pub permit: Permit,
-    /// For the other side of its tunnel, where descriptors may run short: dropped when that is
-    /// connected.
+    /// A descriptor for the other side of its tunnel, if they are nearly exhausted: dropped when that
+    /// is connected.
     pub(crate) reserved: Option<ReservedFd>,
 }
 
 /// The clients of one listening socket.
 ///
-/// Never ends and never fails: a client that is gone before it is accepted is skipped, and
-/// without descriptors or memory the stream waits, says so once, and recovers. While no permit
-/// is to be had nothing is accepted, and further clients wait in the kernel's backlog.
+/// Never ends, and fails only if tokio-core's timers do: a client that is gone before it is accepted
+/// is skipped, and without descriptors or memory the stream pauses, logs that once, and recovers.
+/// While there is no permit nothing is accepted.
 #[must_use = "streams do nothing unless polled"]
 pub struct Listener {
     accepting: Acceptor,
     permits: Permits,
     permit: Option<Permit>,
-    /// Accepted, but without a descriptor for the other side of its tunnel yet.
+    /// A client that is accepted, while no descriptor could be reserved for it.
     short: Option<(Socket, Origin)>,
-    /// With fewer clients than this there are descriptors for another, without a look.
+    /// Number of clients below which there are enough descriptors, so that none is reserved.
     plenty: usize,
     handle: Handle,
     exhausted: Option<Exhausted>,
-    /// Tries since other tasks had their turn.
+    /// Tries since the task yielded.
     tries: u8,
     /// Clients in a row that were gone already.
     gone: u8,
 }
 
-/// accept(2) ran out of something.
+/// accept(2) has lacked descriptors or memory.
 ///
-/// One client's end lets another one in, and the next is short again: that is all one lack, told
+/// If each client that ends lets one more in before the next failure, that is one episode, logged
 /// once.
 enum Exhausted {
-    /// It is tried again when `wait` is over.
+    /// Until `wait` resolves, nothing is accepted.
     Pausing { wait: Timeout, pause: Duration },
-    /// It went well, and is over with `wait` if it goes on like that.
+    /// accept(2) works again; the episode ends when `wait` resolves, unless it fails before.
     Recovering { wait: Timeout },
 }
 
 impl Listener {
-    /// Starts to accept from `listening` on the reactor of `handle`.
+    /// Registers `listening` with the reactor of `handle`.
     ///
     /// # Errors
     ///
-    /// When the reactor can't take another source.
+    /// Those of epoll_ctl(2) and getrlimit(2).
     pub fn new(listening: BoundSocket, permits: &Permits, handle: &Handle) -> io::Result<Listener> {
         Ok(Listener {
             plenty: plenty(sys::descriptor_limit()?),
@@ -88,8 +97,8 @@ impl Listener {
         })
     }
 
-    /// The next client for whom there is another descriptor: one that could not be served shall
-    /// wait, not be accepted and dropped.
+    /// Accepts a client for which another descriptor is left. One that lacks it stays in `short`,
+    /// rather than to be dropped.
     fn poll_client(&mut self) -> Poll<(Socket, Origin, Option<ReservedFd>), io::Error> {
         let (socket, origin) = match self.short.take() {
             Some(client) => client,
@@ -110,7 +119,7 @@ impl Listener {
         }
     }
 
-    /// A descriptor, where there are others for look-ups.
+    /// Reserves a descriptor, if there are others left for name lookups.
     fn reserve_fd(&self) -> io::Result<ReservedFd> {
         let reserved = self.handle.reserve_fd()?;
         (0..resolver::reserved_descriptors())
@@ -119,7 +128,7 @@ impl Listener {
         Ok(reserved)
     }
 
-    /// Waits longer each time, and warns the first time.
+    /// Pauses, longer each time, and warns the first time.
     fn back_off(&mut self, error: &io::Error) -> io::Result<()> {
         let pause = match &self.exhausted {
             Some(Exhausted::Pausing { pause, .. }) => BACK_OFF_MOST.min(*pause * 2),
@@ -138,7 +147,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Nothing is lacking at the moment.
+    /// Notes that accept(2) works again.
     fn recover(&mut self) -> io::Result<()> {
         if let Some(Exhausted::Pausing { .. }) = self.exhausted {
             let wait = Timeout::new(BACK_OFF_MOST, self.handle.core())?;
@@ -147,7 +156,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Whether it is not the time to accept.
+    /// Returns whether a pause is not over.
     fn is_pausing(&mut self) -> io::Result<bool> {
         match &mut self.exhausted {
             Some(Exhausted::Pausing { wait, .. }) => Ok(wait.poll()? == Async::NotReady),
@@ -197,17 +206,17 @@ impl Stream for Listener {
                     })));
                 }
                 Ok(Async::NotReady) => {
-                    // A permit kept while nobody comes would be one client less elsewhere, and
-                    // would look like a client that is served.
+                    // A permit that is kept without a client would be missing at other listeners,
+                    // and would count as a client.
                     self.permit = None;
                     self.tries = 0;
                     if let Some(Exhausted::Pausing { .. }) = self.exhausted {
                         self.recover()?;
-                        continue; // to hear of its end
+                        continue; // registers for the end of the recovery
                     }
                     return Ok(Async::NotReady);
                 }
-                // The next one, please; but when nobody else comes it isn't they who are gone.
+                // Tries the next client; if too many are gone in a row, the cause is another one.
                 Err(ref e) if is_client_gone(e) && self.gone < TRIES => self.gone += 1,
                 Err(e) => self.back_off(&e)?,
             }

@@ -1,7 +1,7 @@
-//! Names to addresses: the system's own resolver, on a pool of threads.
+//! Name lookup and other blocking work, on a pool of threads.
 //!
-//! getaddrinfo is what the operator configured (hosts file, search list, DNS), and it blocks:
-//! so it runs beside the reactors. The pool is started with the first name.
+//! getaddrinfo(3) follows the system's configuration (hosts file, search list, DNS), and it blocks: so
+//! it runs beside the reactors. The pool starts with the first name.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,22 +18,22 @@ use crate::config::{Family, Host, HostPort};
 use crate::os::resolver::{look_up, THREADS};
 use crate::upstream;
 
-/// Resolves names; cloned freely, to other threads too.
+/// A resolver with a pool of threads of its own. Cheap to clone, for other threads too.
 #[derive(Clone, Default)]
 pub struct Resolver {
     jobs: Arc<Mutex<Option<Sender<Job>>>>,
 }
 
-/// What a thread of the pool is to do.
+/// Work for a thread of the pool.
 type Job = Box<dyn FnOnce() + Send>;
 
 impl Resolver {
-    /// A resolver without threads yet.
+    /// Returns a resolver that has not started its threads.
     pub fn new() -> Resolver {
         Resolver::default()
     }
 
-    /// Looks `host` up, now and each time: nothing is kept.
+    /// Looks the host of `address` up; nothing is cached.
     pub fn lookup(&self, address: &HostPort, family: Family) -> Lookup {
         let port = address.port;
         match &address.host {
@@ -52,11 +52,11 @@ impl Resolver {
         }
     }
 
-    /// Does what blocks on the same threads.
+    /// Runs blocking `work` on a thread of the pool.
     ///
     /// # Errors
     ///
-    /// When no thread can be started.
+    /// Those of pthread_create(3), such as `EAGAIN`, if no thread can be started.
     pub fn run<T, E>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
@@ -65,27 +65,27 @@ impl Resolver {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let job: Job = Box::new(move || {
-            if !tell.is_canceled() {
-                // Fails when the answer was dropped meanwhile.
-                let _ = tell.send(catch_unwind(AssertUnwindSafe(work)));
+            if !sender.is_canceled() {
+                // Fails if the future was dropped meanwhile.
+                let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
             }
         });
         let mut jobs = lock(&self.jobs);
-        let sender = match jobs.take() {
-            Some(sender) => sender,
+        let queue = match jobs.take() {
+            Some(queue) => queue,
             None => start()?,
         };
-        sender
+        queue
             .send(job)
             .expect("the threads live as long as this sender");
-        *jobs = Some(sender);
-        Ok(BlockingWork(told))
+        *jobs = Some(queue);
+        Ok(BlockingWork(receiver))
     }
 }
 
-/// Starts the threads; each ends when the sender is gone. Fewer than all of them will do.
+/// Starts the threads, each of which ends when the sender is dropped. One is enough.
 fn start() -> io::Result<Sender<Job>> {
     let (sender, jobs) = mpsc::channel();
     let jobs = Arc::new(Mutex::new(jobs));
@@ -102,19 +102,20 @@ fn start() -> io::Result<Sender<Job>> {
     Ok(sender)
 }
 
-/// Waits for a job; there is none when the sender is gone.
+/// Waits for a job; `None` once the sender is dropped.
 fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     lock(jobs).recv().ok()
 }
 
-/// Nothing under these locks can panic half-way.
+/// Locks past a poisoning: no code panics halfway under these locks.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the work on a thread of the pool comes to; a panic there goes on here.
+/// Work on a thread of the pool.
 ///
-/// Dropping it abandons the work; work that has begun ends by itself.
+/// Resolves to its result, and panics if it does. Dropping the future abandons the work; if it has
+/// begun, it runs to its end.
 #[must_use = "futures do nothing unless polled"]
 pub struct BlockingWork<T, E>(oneshot::Receiver<thread::Result<Result<T, E>>>);
 
@@ -132,9 +133,10 @@ impl<T, E> Future for BlockingWork<T, E> {
     }
 }
 
-/// Addresses in the order of attempts, at least one.
+/// A name lookup.
 ///
-/// Dropping it abandons the look-up; one that is under way ends by itself.
+/// Resolves to at least one address, in the order of attempts. Dropping the future abandons the
+/// lookup; if it has begun, it runs to its end.
 #[must_use = "futures do nothing unless polled"]
 pub struct Lookup(
     Either<FutureResult<Vec<SocketAddr>, io::Error>, BlockingWork<Vec<SocketAddr>, io::Error>>,

@@ -1,4 +1,12 @@
-//! From a configuration to running tunnels: bind everything, serve on every thread, drain.
+//! The program with listeners: binds them, serves on every thread, and drains after a signal.
+//!
+//! ```text
+//!   bind ──▶ serving ──signal──▶ draining ──▶ drained, timed out or forced ──▶ end
+//!              └──────── a thread fails or panics ─────────────────────────────┘
+//! ```
+//!
+//! The first thread is the leader: it receives the signals and stops the others, each of which has a
+//! [`Reactor`] of its own.
 
 use std::io;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -22,59 +30,60 @@ use crate::observe::access_log;
 use crate::os::sd_notify::{Heartbeat, ServiceManager};
 use crate::os::sys;
 
-/// A listener of one thread, and what it is for.
+/// A listener of one thread.
 pub type BoundListener = bind::BoundListener<BoundSocket>;
 
 /// The listeners that a reload brings to one thread.
 pub type Delivery = reload::Delivery<BoundSocket>;
 
-/// Binds every listener of the configuration, tells of each on stdout, and serves until a
-/// signal comes and the live tunnels have ended.
+/// Binds every listener of the configuration, prints each on stdout, and serves until a signal comes
+/// and the open tunnels have ended.
 ///
 /// # Errors
 ///
-/// The first bind that fails: nothing was served by then.
+/// The first bind that fails, before any client is served; the first thread that fails.
 pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     match sys::raise_descriptor_limit() {
         Ok(limit) => info!("up to {} descriptors", limit),
         Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
     }
-    // Before there are threads, which might look at the environment meanwhile.
-    let supervisor = ServiceManager::of_process(sys::monotonic);
-    // Before the first line on stdout: whoever waits for it may send a signal the moment after.
-    let caught = SignalPipe::new().map_err(|e| Error::other("cannot catch signals", e))?;
+    // Before there are threads: this changes the environment.
+    let service_manager = ServiceManager::of_process(sys::monotonic);
+    // Before the first line on stdout: its reader can send a signal right after.
+    let signal_pipe = SignalPipe::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let reload = source.map(Reload::at_hangup).transpose()?;
-    let (roster, threads) = ListenerSet::open(config, super::open_path)?;
+    let (listeners, threads) = ListenerSet::open(config, super::open_path)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
-        reload.start(config, roster, &supervisor, move |thread, delivery| {
-            // Fails when the thread is gone, which the lack of an answer tells.
+        let deliver = move |thread: usize, delivery| {
+            // Fails if the thread has ended; then the reload gets no answer, and fails too.
             let _ = senders[thread].unbounded_send(delivery);
-        })?;
+        };
+        reload.start(config, listeners, &service_manager, deliver)?;
     }
     let threads = threads.into_iter().zip(later).collect();
-    serve_on_all(threads, caught, supervisor, config)
+    serve_on_all(threads, signal_pipe, service_manager, config)
 }
 
-/// The posts of one thread, and those that come when it runs.
-type Share = (Vec<BoundListener>, mpsc::UnboundedReceiver<Delivery>);
+/// The listeners of one thread, and those that reloads add.
+type ThreadListeners = (Vec<BoundListener>, mpsc::UnboundedReceiver<Delivery>);
 
-/// How a reactor came to its end.
+/// The end of the drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DrainEnd {
-    /// Every tunnel had ended.
+    /// Every tunnel has ended.
     Drained,
-    /// The drain time was over first.
+    /// The drain timeout was over first.
     TimedOut,
-    /// A second signal came.
+    /// A second signal came first.
     Forced,
 }
 
-/// This thread is the first reactor, which hears the signals and tells the others.
+/// Starts the other threads, and runs the leader on this one.
 fn serve_on_all(
-    mut threads: Vec<Share>,
-    caught: SignalPipe,
-    supervisor: ServiceManager,
+    mut threads: Vec<ThreadListeners>,
+    signal_pipe: SignalPipe,
+    service_manager: ServiceManager,
     config: &Config,
 ) -> Result<(), Error> {
     let settings = Settings::of(config);
@@ -82,37 +91,41 @@ fn serve_on_all(
     let (leader, stop) = Leader::new();
     let (ender, end) = Leader::new();
     let (ended, ends) = mpsc::unbounded();
-    let mut pulses = supervisor.heartbeats(threads.len());
-    let others = threads.drain(1..).zip(pulses.drain(1..));
-    for (index, ((posts, later), pulse)) in others.enumerate() {
+    let mut heartbeats = service_manager.heartbeats(threads.len());
+    let others = threads.drain(1..).zip(heartbeats.drain(1..));
+    for (index, ((listeners, later), heartbeat)) in others.enumerate() {
         let (settings, permits, stop) = (settings.clone(), permits.clone(), stop.clone());
         let (end, ended) = (end.clone(), ended.clone());
         let serve = move || {
             let reactor = Reactor::new(settings, permits, &stop)?;
-            reactor.accept(posts)?;
-            reactor.join(later, pulse)?;
+            reactor.accept(listeners)?;
+            reactor.join(later, heartbeat)?;
             reactor.follow(&end)
         };
         thread::Builder::new()
             .name(format!("reactor-{}", index + 2))
-            // Fails when the leader is gone, and with it the program.
+            // Fails if the leader has ended, and with it the program.
             .spawn(move || ended.unbounded_send(catch_unwind(AssertUnwindSafe(serve))))
             .map_err(|e| Error::other("cannot start a thread", e))?;
     }
     drop(ended);
     let reactor = Reactor::new(settings, permits, &stop)?;
-    let (posts, later) = threads.remove(0);
-    reactor.accept(posts)?;
-    reactor.join(later, pulses.remove(0))?;
-    reactor.lead(caught, supervisor, (leader, ender), all_ended(ends))
+    let (listeners, later) = threads.remove(0);
+    reactor.accept(listeners)?;
+    reactor.join(later, heartbeats.remove(0))?;
+    reactor.lead(
+        signal_pipe,
+        service_manager,
+        (leader, ender),
+        all_ended(ends),
+    )
 }
 
-/// How a thread ended, or with what it panicked.
+/// The result of a thread, or its panic.
 type ThreadEnd = thread::Result<Result<(), Error>>;
 
-/// Resolves when each of the other threads has ended, and fails with the first that failed: who
-/// connects to its listeners would wait in vain. A panic of one is ours, as it is when a thread is
-/// joined.
+/// Resolves when all other threads have ended, and fails with the first that fails: clients that
+/// connect to its listeners would not be served. Panics with the panic of a thread.
 fn all_ended(ends: mpsc::UnboundedReceiver<ThreadEnd>) -> impl Future<Item = (), Error = Error> {
     ends.then(|outcome| match outcome {
         Ok(Ok(end)) => end,
@@ -122,8 +135,8 @@ fn all_ended(ends: mpsc::UnboundedReceiver<ThreadEnd>) -> impl Future<Item = (),
     .for_each(|()| Ok(()))
 }
 
-/// Resolves when the leader and the others have, or with a leader in a hurry; fails with the first
-/// that fails.
+/// Resolves when the leader and the others have resolved, or with a leader that is forced; fails with
+/// the first that fails.
 fn together(
     leader: impl Future<Item = DrainEnd, Error = Error>,
     others: impl Future<Item = (), Error = Error>,
@@ -137,7 +150,7 @@ fn together(
     })
 }
 
-/// One thread: its loop, its listeners and their tunnels.
+/// The loop of one thread, its listeners and their tunnels.
 pub(super) struct Reactor {
     core: Core,
     engine: Engine,
@@ -165,59 +178,59 @@ impl Reactor {
         })
     }
 
-    /// Starts to accept for each post, until it is time to stop.
-    pub(super) fn accept(&self, posts: Vec<BoundListener>) -> Result<(), Error> {
+    /// Starts to accept on each listener, until ptunnel shuts down.
+    pub(super) fn accept(&self, listeners: Vec<BoundListener>) -> Result<(), Error> {
         let stop = &self.stop;
-        posts
+        listeners
             .into_iter()
-            .try_for_each(|post| self.engine.accept(post, &self.permits, stop.wait()))
+            .try_for_each(|listener| self.engine.accept(listener, &self.permits, stop.wait()))
     }
 
-    /// What makes it one of several: further posts, and a watchdog.
+    /// Starts to follow reloads, and the watchdog.
     fn join(
         &self,
         later: mpsc::UnboundedReceiver<Delivery>,
-        pulse: Heartbeat,
+        heartbeat: Heartbeat,
     ) -> Result<(), Error> {
         let stop = self.stop.clone();
         self.engine
             .reload(later, &self.permits, move || stop.wait());
-        self.engine.watchdog(pulse)
+        self.engine.watchdog(heartbeat)
     }
 
-    /// Runs until the leader says that it is over, and cuts what is left.
+    /// Runs until the leader ends the drain, and cuts the tunnels that are left.
     pub(super) fn follow(mut self, end: &Shutdown) -> Result<(), Error> {
         let end = end.wait().then(|_| Ok(()));
         self.engine.handle().run(&mut self.core, end)
     }
 
-    /// Runs until a signal, tells the others to stop, lets the tunnels end, and tells the others that
-    /// it is over; a second signal is final.
+    /// Runs until a signal, has all threads stop accepting, waits for the end of the drain, and has the
+    /// others end.
     fn lead(
         mut self,
-        caught: SignalPipe,
-        supervisor: ServiceManager,
+        signal_pipe: SignalPipe,
+        service_manager: ServiceManager,
         (leader, ender): (Leader, Leader),
         others: impl Future<Item = (), Error = Error> + 'static,
     ) -> Result<(), Error> {
         let failed = |e| Error::other("cannot hear signals", e);
-        let signals = caught.hear(self.engine.handle()).map_err(failed)?;
+        let signals = signal_pipe.hear(self.engine.handle()).map_err(failed)?;
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
-        supervisor.ready("listening");
+        service_manager.ready("listening");
         let end = signals
             .into_future()
             .map_err(|(e, _)| e)
             .and_then(move |(_, signals)| {
                 let limit = engine.settings().timeouts.drain;
                 access_log::stopping(permits.held(), limit);
-                supervisor.stopping();
+                service_manager.stopping();
                 drop(leader);
-                let hurried = signals.into_future().map(|_| DrainEnd::Forced);
+                let forced = signals.into_future().map(|_| DrainEnd::Forced);
                 drain(&engine, &permits)
-                    .select(hurried.map_err(|(e, _)| e))
+                    .select(forced.map_err(|(e, _)| e))
                     .map_err(|(e, _)| e)
                     .map(move |(end, _)| {
-                        // Counted before another thread cuts its own.
+                        // Counted before the other threads cut their tunnels.
                         match end {
                             DrainEnd::Drained => {}
                             DrainEnd::TimedOut => access_log::cut_after(permits.held(), limit),
@@ -233,7 +246,7 @@ impl Reactor {
     }
 }
 
-/// Resolves when no tunnel is left, or the drain time is over.
+/// Resolves when no tunnel is left, or when the drain timeout is over.
 fn drain(engine: &Engine, permits: &Permits) -> impl Future<Item = DrainEnd, Error = io::Error> {
     let limit = engine.settings().timeouts.drain;
     let late = future::result(Timeout::new(limit, engine.handle().core()))
@@ -247,14 +260,14 @@ fn drain(engine: &Engine, permits: &Permits) -> impl Future<Item = DrainEnd, Err
 mod tests {
     use super::*;
 
-    /// What the leader does when another thread has come to this end before any signal.
+    /// Returns the leader's result if another thread ends like this before any signal.
     fn end_of_all(outcome: ThreadEnd) -> Result<(), Error> {
         let (ended, ends) = mpsc::unbounded();
         ended.unbounded_send(outcome).unwrap();
         together(future::empty(), all_ended(ends)).wait()
     }
 
-    /// The others went on without it, and nobody looked at its end before theirs.
+    /// The other threads went on without it until they ended.
     #[test]
     fn a_thread_that_fails_ends_the_program() {
         let failed = end_of_all(Ok(Err(Error::usage("failed on purpose"))));
@@ -271,8 +284,8 @@ mod tests {
     #[test]
     fn a_leader_waits_for_the_others_unless_it_is_in_a_hurry() {
         let (ended, ends) = mpsc::unbounded();
-        let hurried = together(future::ok(DrainEnd::Forced), all_ended(ends));
-        hurried.wait().unwrap();
+        let forced = together(future::ok(DrainEnd::Forced), all_ended(ends));
+        forced.wait().unwrap();
         drop(ended);
         let (ended, ends) = mpsc::unbounded();
         let orderly = together(future::ok(DrainEnd::Drained), all_ended(ends));

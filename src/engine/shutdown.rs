@@ -1,4 +1,7 @@
-//! From the first signal to the last tunnel: stop accepting, let live tunnels end, go.
+//! Signals, and the flag that stops every thread.
+//!
+//! The leader (see `server`) reads [`Signals`]. It owns two [`Leader`]s, each with a [`Shutdown`] that
+//! all threads wait for: the first stops the listeners, the second ends the drain.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -12,10 +15,9 @@ use signal_hook::low_level::pipe;
 
 use crate::engine::io::{Handle, Socket};
 
-/// The signals are caught; nobody hears them yet.
+/// A pipe to which each SIGTERM and SIGINT writes a byte.
 ///
-/// From its making on SIGTERM and SIGINT no longer end the process by themselves, and none that
-/// comes is lost.
+/// Once it exists these signals don't end the process any more, and none is lost.
 pub struct SignalPipe {
     pipe: UnixStream,
 }
@@ -25,26 +27,26 @@ impl SignalPipe {
     ///
     /// # Errors
     ///
-    /// When there is no descriptor for it.
+    /// `EMFILE` or `ENFILE` if there is no descriptor.
     pub fn new() -> io::Result<SignalPipe> {
-        let (ours, theirs) = UnixStream::pair()?;
-        pipe::register(SIGTERM, theirs.try_clone()?)?;
-        pipe::register(SIGINT, theirs)?;
-        Ok(SignalPipe { pipe: ours })
+        let (reading, writing) = UnixStream::pair()?;
+        pipe::register(SIGTERM, writing.try_clone()?)?;
+        pipe::register(SIGINT, writing)?;
+        Ok(SignalPipe { pipe: reading })
     }
 
-    /// Tells of them on the reactor of `handle`.
+    /// Registers the pipe with the reactor of `handle`.
     ///
     /// # Errors
     ///
-    /// When the reactor can't take another source.
+    /// Those of epoll_ctl(2).
     pub fn hear(self, handle: &Handle) -> io::Result<Signals> {
         let pipe = Socket::from_unix(self.pipe, handle)?;
         Ok(Signals { pipe })
     }
 }
 
-/// SIGTERM and SIGINT, as they come; never ends.
+/// SIGTERM and SIGINT, an item for each; never ends.
 #[must_use = "streams do nothing unless polled"]
 pub struct Signals {
     pipe: Socket,
@@ -55,7 +57,7 @@ impl Stream for Signals {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<Option<()>, io::Error> {
-        // A byte a signal: two that come together are two.
+        // One byte at a time: two signals that come together are two items.
         match self.pipe.read(&mut [0]) {
             Ok(_) => Ok(Async::Ready(Some(()))),
             Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Async::NotReady),
@@ -64,11 +66,12 @@ impl Stream for Signals {
     }
 }
 
-/// Tells every thread to stop accepting, by being dropped: a leader that fails has stopped, too.
+/// Stops every thread that waits for its [`Shutdown`] when it is dropped: a leader that fails stops
+/// them, too.
 pub struct Leader(Shutdown);
 
 impl Leader {
-    /// A leader, and what it stops.
+    /// Returns a leader and the shutdown that it begins.
     pub fn new() -> (Leader, Shutdown) {
         let stop = Shutdown {
             waiting: Arc::new(Mutex::new(Some(Vec::new()))),
@@ -80,26 +83,26 @@ impl Leader {
 impl Drop for Leader {
     fn drop(&mut self) {
         let waiting = self.0.lock().take();
-        drop(waiting); // tells them, outside of the lock
+        drop(waiting); // notifies the tasks, outside of the lock
     }
 }
 
-/// Whether it is time to stop; cloned freely, to other threads too.
+/// Whether a [`Leader`] was dropped. Cheap to clone, for other threads too.
 #[derive(Clone)]
 pub struct Shutdown {
-    /// Nothing from when on it is time.
+    /// `None` once the leader was dropped.
     waiting: Arc<Mutex<Option<Vec<Sender<()>>>>>,
 }
 
 impl Shutdown {
-    /// Resolves when it is time to stop.
+    /// Resolves when the leader is dropped.
     pub fn wait(&self) -> impl Future<Item = (), Error = ()> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         if let Some(waiting) = &mut *self.lock() {
-            waiting.retain(|tell| !tell.is_canceled()); // listeners that a reload has closed
-            waiting.push(tell);
+            waiting.retain(|sender| !sender.is_canceled()); // listeners that a reload has closed
+            waiting.push(sender);
         }
-        told.then(|_| Ok(()))
+        receiver.then(|_| Ok(()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Vec<Sender<()>>>> {
@@ -108,11 +111,11 @@ impl Shutdown {
     }
 }
 
-/// Leaves SIGINT to whoever shares the terminal with us.
+/// Ignores SIGINT, which the terminal sends to the other programs of the session too.
 ///
 /// # Errors
 ///
-/// None that a process which may have signal handlers can meet.
+/// Those of sigaction(2): none in practice.
 pub fn ignore_interrupt() -> io::Result<()> {
     signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).map(drop)
 }

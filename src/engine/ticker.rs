@@ -1,4 +1,8 @@
-//! Ticks the timer for as long as somebody watches it, on the timers of whatever reactor.
+//! The future that ticks a thread's timer while a limit is running, on any reactor's timers.
+//!
+//! ```text
+//!   idle: no interval ──a limit starts──▶ ticking ──the last limit is dropped──▶ idle
+//! ```
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -7,10 +11,10 @@ use futures::{Async, Future, Poll, Stream};
 
 use super::timer::Timer;
 
-/// Ticks a timer, and never ends but by an error of its timer.
+/// Ticks a timer. Never resolves; fails if its interval does.
 ///
-/// While nothing is countdown it holds no timer, and a tick allocates nothing. Dropped, it leaves the
-/// timer to stand still.
+/// It has no interval while no limit is running, and a tick allocates nothing. Dropping it stops the
+/// timer.
 #[must_use = "futures do nothing unless polled"]
 pub struct Ticker<I, M> {
     timer: Timer,
@@ -23,8 +27,7 @@ where
     I: Stream<Error = io::Error>,
     M: Fn(Duration) -> io::Result<I>,
 {
-    /// Ticks `timer` with the intervals that `make` makes, one at a time, each of the period that
-    /// it is given.
+    /// Ticks `timer` with intervals of its period, which `make` returns, one at a time.
     pub fn new(timer: Timer, make: M) -> Ticker<I, M> {
         Ticker {
             timer,

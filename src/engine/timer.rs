@@ -1,4 +1,4 @@
-//! The timing wheel of `crate::timer` for tasks of futures 0.1: a task that waits is notified.
+//! The timer of `crate::timer` for tasks of futures 0.1, which it notifies.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -13,36 +13,34 @@ impl Wake for Task {
     }
 }
 
-/// A coarse timer, and what it watches. Knows no runtime: somebody calls [`tick`](Timer::tick).
+/// A coarse timer, which a [`Ticker`](super::Ticker) ticks. Cheap to clone.
 #[derive(Clone)]
 pub struct Timer(timer::Timer<Task>);
 
 impl Timer {
-    /// A timer that is ticked every `period`, and watches nothing yet.
+    /// Returns a timer without limits, which is ticked every `period`; not zero.
     ///
-    /// A limit is never cut short, and exceeded by up to two periods, or by as much as ticks are
-    /// late.
+    /// A limit never ends early. It ends up to two periods late, plus the delay of the ticks.
     pub fn new(period: Duration) -> Timer {
         Timer(timer::Timer::new(period))
     }
 
-    /// How often it wants to be ticked.
+    /// Returns the time between two ticks.
     pub fn period(&self) -> Duration {
         self.0.period()
     }
 
-    /// Sets the time and notifies every task whose limit is over.
+    /// Sets the time to `now` and notifies each task whose limit is over.
     pub fn tick(&self, now: Instant) {
         self.0.tick(now);
     }
 
-    /// Whether there is nothing to tick for. Then the current task is notified as soon as there
-    /// is.
+    /// Returns whether no limit is running. If so, the current task is notified when one starts.
     pub fn is_idle(&self) -> bool {
         self.0.is_idle(task::current)
     }
 
-    /// Watches the time of the current task.
+    /// Starts a limit of the current task.
     pub(super) fn start(&self, limit: Duration) -> Countdown {
         Countdown(self.0.start(limit, task::current()))
     }
@@ -54,11 +52,11 @@ impl fmt::Debug for Timer {
     }
 }
 
-/// A limit that is countdown, until this is dropped.
+/// A running limit; dropping it cancels the limit.
 pub(super) struct Countdown(timer::Countdown<Task>);
 
 impl Countdown {
-    /// Whether its time is over; if not, the current task is notified when it is.
+    /// Returns whether the limit is over; if not, the current task is notified when it is.
     pub(super) fn is_over(&self) -> bool {
         self.0.update(|task| {
             if !task.will_notify_current() {
@@ -68,7 +66,7 @@ impl Countdown {
         self.0.is_over()
     }
 
-    /// Its time begins anew.
+    /// Starts the limit again, with this length.
     pub(super) fn restart(&self, limit: Duration) {
         self.0.restart(limit);
     }

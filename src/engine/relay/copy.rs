@@ -1,5 +1,5 @@
-//! Copying, for small messages and for streams that can't be spliced: two system calls a
-//! message, and no memory but what the writer couldn't take.
+//! Copying, for small messages and for streams that can't be spliced: two system calls per message,
+//! and memory only for what the writer has not taken.
 
 use std::cell::RefCell;
 use std::io;
@@ -9,20 +9,21 @@ use futures::{Async, Poll};
 use super::half::{CopyError, Progress};
 use crate::engine::io::Transport;
 
-/// The scratch buffer's size: the most that a blocked direction can come to own.
+/// Bytes of the scratch buffer, and the most that a blocked direction can own.
 const SCRATCH: usize = 32 * 1024;
 
 thread_local! {
-    /// What every direction of this thread reads into. It is empty between two rounds: what
-    /// stays unwritten moves to the direction's [`WriteBuffer`] before the round ends.
+    /// The scratch buffer, into which every direction of this thread reads. It is unused between two
+    /// rounds: what stays unwritten moves to the direction's [`WriteBuffer`] before the round ends.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH]);
 }
 
-/// One read, and as much of a write as the writer takes; `backlog` must be empty.
+/// Reads once, and writes as much of it as the writer takes; `buffered` must be empty, and gets the
+/// rest.
 pub(super) fn round<R, W>(
     reader: &mut R,
     writer: &mut W,
-    backlog: &mut WriteBuffer,
+    buffered: &mut WriteBuffer,
     carried: &mut u64,
 ) -> Result<Progress, CopyError>
 where
@@ -30,7 +31,7 @@ where
     W: Transport,
 {
     if reader.is_blocked() {
-        return Ok(Progress::Blocked); // half of all polls: it was the other direction's event
+        return Ok(Progress::Blocked); // half of all polls are due to the other direction
     }
     BUFFER.with(|buffer| {
         let buffer = &mut **buffer.borrow_mut();
@@ -47,7 +48,7 @@ where
         };
         *carried += written as u64;
         if written < count {
-            backlog.keep(&buffer[written..count]);
+            buffered.own(buffer[written..count].to_vec());
         }
         let filled = count == buffer.len();
         if !filled && written == count && reader.is_drained() {
@@ -57,7 +58,7 @@ where
     })
 }
 
-/// What was read and not written yet: memory of the direction's own, for as long as needed.
+/// Bytes of one direction that were read and not written yet. It has memory only while there are any.
 #[derive(Debug, Default)]
 pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
@@ -65,11 +66,7 @@ pub(super) struct WriteBuffer {
 }
 
 impl WriteBuffer {
-    fn keep(&mut self, bytes: &[u8]) {
-        self.own(bytes.to_vec());
-    }
-
-    /// It must be empty.
+    /// Takes `bytes`; the buffer must be empty.
     pub(super) fn own(&mut self, bytes: Vec<u8>) {
         debug_assert!(self.bytes.is_empty());
         self.bytes = bytes;
@@ -80,7 +77,7 @@ impl WriteBuffer {
         self.bytes.is_empty()
     }
 
-    /// Ready when there is nothing left, and the memory is given back.
+    /// Writes as much as the writer takes; ready when nothing is left, and the memory is freed.
     pub(super) fn write_to<W>(&mut self, writer: &mut W, carried: &mut u64) -> Poll<(), CopyError>
     where
         W: Transport,

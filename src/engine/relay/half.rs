@@ -8,11 +8,14 @@
 //!             runs dry                  if it holds       released
 //! ```
 //!
-//! In `Ending` what is owned is written, then FIN. A direction that holds keeps its reader's end to
-//! itself until the relay releases it: see `--half-close-delay`.
+//! Before each step, bytes that the direction owns are written. `Ending` then sends FIN. A direction
+//! that holds keeps its reader's end back until the relay releases it: the half-close delay.
 //!
-//! A reader that fails has no end to pass on. What it sent before is delivered all the same: what is
-//! owned is written, and then the writer's peer gets the time to take it (`Delivering`).
+//! A reader that fails has no end to pass on, and what it sent before is delivered all the same: the
+//! direction goes to `Delivering`, where the writer's peer gets time to acknowledge it.
+//!
+//! Invariant: a poll returns `NotReady` only if a stream or the timer will notify the task, or if it
+//! has notified itself.
 
 use std::io;
 
@@ -24,30 +27,31 @@ use crate::config::Splice;
 use crate::engine::io::Transport;
 use crate::os::exhaustion::is_shortage;
 
-/// Rounds in one poll before other tunnels get their turn.
+/// Rounds in one poll before the task yields to other tunnels.
 const ROUNDS: usize = 16;
 
-/// Bytes in one poll after which others get theirs, however few rounds it took: a spliced round
-/// may be as long as sixteen copied ones, and a ping waits for every bulk tunnel before it.
+/// Bytes in one poll after which the task yields too: a spliced round can take as long as sixteen
+/// copied ones, and a small message waits for every bulk tunnel before it.
 const SHARE: u64 = 128 * 1024;
 
-/// Full scratch buffers in a row after which a direction moves to splice.
+/// Full scratch buffers in a row after which a direction is spliced.
 const FULL: u8 = 2;
 
-/// Where a direction stands, what it owns for its writer, and what it has carried.
+/// One direction: its state, the bytes that it owns, and the count of those that it has delivered.
 #[derive(Debug)]
 pub(super) struct HalfDuplex {
     state: State,
-    backlog: WriteBuffer,
+    buffered: WriteBuffer,
     carried: u64,
     splice: Splice,
     /// Full scratch buffers in a row, up to [`FULL`].
     full: u8,
     /// Whether the reader's end waits for [`release`](HalfDuplex::release).
     holds: bool,
-    /// The reader's stream has failed: its end is none.
+    /// The reader has failed: its end isn't passed on.
     torn: bool,
-    /// What the reader may still send isn't waited for: its connection lives, and tells no end.
+    /// What the reader still sends isn't waited for: it failed for a lack of memory or descriptors on
+    /// this machine, so that its connection lives and reports no end.
     is_abandoned: bool,
 }
 
@@ -57,38 +61,39 @@ enum State {
     Splicing(PooledPipe),
     Holding,
     Ending,
-    /// With what the other direction had carried by then, if that one went on.
+    /// With the bytes that the other direction had delivered by then, if it went on.
     Ended(Option<u64>),
-    /// So much was written that the writer's peer hasn't acknowledged.
+    /// With the bytes that the writer's peer hasn't acknowledged.
     Delivering(usize),
 }
 
-/// What has become of the reader's end.
+/// How far the reader's end has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The writer has got everything but the end.
+    /// Everything but the end was passed on.
     Held,
-    /// The writer has got that, too.
+    /// The end was passed on, too.
     Passed,
 }
 
-/// What a round came to.
+/// The result of a round.
 pub(super) enum Progress {
-    /// Something moved, and more may.
+    /// Bytes moved, and there may be more.
     Moved { filled: bool },
-    /// Nothing more for now; the current task is notified when there is.
+    /// There is nothing more for now; the current task will be notified.
     Blocked,
-    /// The reader's end.
+    /// The reader has ended.
     End,
 }
 
-/// Which half of the work failed.
+/// An error of one direction.
 #[derive(Debug)]
 pub(super) enum CopyError {
-    /// There is nothing more to read.
+    /// A read failed: there is nothing more to read.
     Read(io::Error),
-    /// The reader has failed, and what it received before may still be read.
+    /// The reader's stream has failed; bytes that it received before can still be read.
     Noticed(io::Error),
+    /// A write failed.
     Write(io::Error),
 }
 
@@ -96,7 +101,7 @@ impl HalfDuplex {
     pub(super) fn new(splice: Splice) -> HalfDuplex {
         HalfDuplex {
             state: State::Copying,
-            backlog: WriteBuffer::default(),
+            buffered: WriteBuffer::default(),
             carried: 0,
             splice,
             full: 0,
@@ -116,24 +121,24 @@ impl HalfDuplex {
         self.holds = holds;
     }
 
-    /// Lets the reader's end go on to the writer, at the next poll.
+    /// Has the next poll pass the reader's end on.
     pub(super) fn release(&mut self) {
         if let State::Holding = self.state {
             self.state = State::Ending;
         }
     }
 
-    /// Bytes that the writer took.
+    /// Returns the bytes that the writer has taken.
     pub(super) fn carried(&self) -> u64 {
         self.carried
     }
 
-    /// Whether the end was passed on.
+    /// Returns whether the end was passed on.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.state, State::Ended(_))
     }
 
-    /// Notes that the other direction, which has carried this much, outlasts this one. The first
+    /// Notes that the other direction, which has delivered `by` bytes, outlasts this one. The first
     /// note counts.
     pub(super) fn note_outlasted(&mut self, by: u64) {
         if let State::Ended(other @ None) = &mut self.state {
@@ -141,7 +146,7 @@ impl HalfDuplex {
         }
     }
 
-    /// What the other direction had carried at this one's end, if it outlasted this one.
+    /// Returns what the other direction had delivered at this one's end, if it outlasted this one.
     pub(super) fn outlasted_by(&self) -> Option<u64> {
         match self.state {
             State::Ended(other) => other,
@@ -149,8 +154,8 @@ impl HalfDuplex {
         }
     }
 
-    /// How many bytes the writer's peer hasn't acknowledged, while that is what it waits for: no
-    /// event tells.
+    /// Returns the bytes that the writer's peer hasn't acknowledged, while the direction waits for that
+    /// alone. No event reports an acknowledgement.
     pub(super) fn undelivered(&self) -> Option<usize> {
         match self.state {
             State::Delivering(count) => Some(count),
@@ -158,7 +163,7 @@ impl HalfDuplex {
         }
     }
 
-    /// The reader's stream has failed with `error`: from now on this delivers what came before.
+    /// Notes that the reader has failed with `error`: from now on only what it sent before is delivered.
     pub(super) fn tear(&mut self, error: &io::Error) {
         self.torn = true;
         self.is_abandoned = is_shortage(error);
@@ -167,8 +172,8 @@ impl HalfDuplex {
         }
     }
 
-    /// Ready once the reader has ended, and from then on; once all is delivered if it has failed,
-    /// which is returned once.
+    /// Is ready from the reader's end on. If the reader fails, returns the error once, and is ready
+    /// when everything is delivered.
     pub(super) fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W) -> Poll<End, CopyError>
     where
         R: Transport,
@@ -203,26 +208,29 @@ impl HalfDuplex {
         let enough = self.carried + SHARE;
         for _ in 0..ROUNDS {
             // What was read earlier goes first, in every state.
-            if !self.backlog.is_empty()
-                && !self.backlog.write_to(writer, &mut self.carried)?.is_ready()
+            if !self.buffered.is_empty()
+                && !self
+                    .buffered
+                    .write_to(writer, &mut self.carried)?
+                    .is_ready()
             {
                 return stalled(reader);
             }
             let round = match &mut self.state {
                 State::Copying => {
-                    if let Some(loan) = self.borrow_pipe(reader, writer) {
-                        self.state = State::Splicing(loan);
+                    if let Some(pipe) = self.borrow_pipe(reader, writer) {
+                        self.state = State::Splicing(pipe);
                         continue;
                     }
-                    copy::round(reader, writer, &mut self.backlog, &mut self.carried)?
+                    copy::round(reader, writer, &mut self.buffered, &mut self.carried)?
                 }
-                State::Splicing(loan) => match loan.round(reader, writer, &mut self.carried)? {
+                State::Splicing(pipe) => match pipe.round(reader, writer, &mut self.carried)? {
                     Spliced::Progress(round) => round,
                     Spliced::Copy => {
-                        copy::round(reader, writer, &mut self.backlog, &mut self.carried)?
+                        copy::round(reader, writer, &mut self.buffered, &mut self.carried)?
                     }
                     Spliced::Refused => {
-                        loan.take(&mut self.backlog).map_err(CopyError::Write)?;
+                        pipe.take(&mut self.buffered).map_err(CopyError::Write)?;
                         self.splice = Splice::Never;
                         self.state = State::Copying;
                         continue;
@@ -232,7 +240,7 @@ impl HalfDuplex {
                 State::Ending => {
                     try_ready!(writer.shutdown().map_err(CopyError::Write));
                     self.state = State::Ended(None);
-                    continue; // `Ended` looks for an error: there may be no other poll
+                    continue; // `Ended` checks the reader: there may be no other poll
                 }
                 State::Ended(_) => return ended(reader, End::Passed),
                 State::Delivering(count) => {
@@ -267,7 +275,7 @@ impl HalfDuplex {
         Ok(Async::NotReady)
     }
 
-    /// A pipe, if this direction shall splice now, can, and one is to be had.
+    /// Returns a pipe if this direction should splice now, can, and the pool has one.
     fn borrow_pipe<R, W>(&mut self, reader: &mut R, writer: &W) -> Option<PooledPipe>
     where
         R: Transport,
@@ -281,32 +289,32 @@ impl HalfDuplex {
         if !wanted || !reader.can_splice() || !writer.can_splice() || reader.is_blocked() {
             return None;
         }
-        let loan = PooledPipe::new();
-        if loan.is_none() {
-            self.full = 0; // ask again after as many full buffers
+        let pipe = PooledPipe::new();
+        if pipe.is_none() {
+            self.full = 0; // try again after as many full buffers
         }
-        loan
+        pipe
     }
 
-    /// An empty pipe isn't held while there is nothing to move; bytes in one stay where they are.
+    /// Returns the pipe to the pool if it is empty, since there is nothing to move for now.
     fn give_back_pipe(&mut self) {
-        if let State::Splicing(loan) = &self.state {
-            if loan.is_empty() {
+        if let State::Splicing(pipe) = &self.state {
+            if pipe.is_empty() {
                 // A burst that was worth a pipe is likely to be followed by another.
-                self.full = if loan.was_worth_it() { FULL } else { 0 };
+                self.full = if pipe.was_worth_it() { FULL } else { 0 };
                 self.state = State::Copying;
             }
         }
     }
 }
 
-/// Nothing is read for now, so a reader that was reset wouldn't be noticed by its reads.
+/// Checks a reader that isn't read from for now: otherwise its reset would go unnoticed.
 fn stalled<R: Transport>(reader: &mut R) -> Poll<End, CopyError> {
     reader.check().map_err(CopyError::Noticed)?;
     Ok(Async::NotReady)
 }
 
-/// The same of a reader that has ended.
+/// Checks a reader that has ended.
 fn ended<R: Transport>(reader: &mut R, end: End) -> Poll<End, CopyError> {
     stalled(reader).map(|_| Async::Ready(end))
 }

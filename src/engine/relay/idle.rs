@@ -1,4 +1,7 @@
-//! How long a tunnel may stand still.
+//! The time limits of a tunnel in which nothing moves.
+//!
+//! The limit depends on the phase of the tunnel: both directions open, the client's end held back, or
+//! half-closed. Each byte that moves starts it again, and so does a change of phase.
 
 use std::fmt;
 use std::rc::Rc;
@@ -7,20 +10,19 @@ use std::time::Duration;
 use crate::config::Timeouts;
 use crate::engine::timer::{Countdown, Timer};
 
-/// How long a relay waits while nothing moves; `None` is for ever.
+/// How long a relay waits while nothing moves; `None` means without limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleTimeouts {
     /// With both directions open.
     pub idle: Option<Duration>,
     /// Once one direction has ended.
     pub linger: Option<Duration>,
-    /// Before the client's end is passed on, if the upstream doesn't end first. Zero passes it on
-    /// at once.
+    /// With the client's end held back, until it is passed on; 0 passes it on at once.
     pub half_close_delay: Option<Duration>,
 }
 
 impl Default for IdleTimeouts {
-    /// No limit, and the client's end is passed on at once.
+    /// Returns no limits; the client's end is passed on at once.
     fn default() -> IdleTimeouts {
         IdleTimeouts {
             idle: None,
@@ -41,12 +43,12 @@ impl From<&Timeouts> for IdleTimeouts {
 }
 
 impl IdleTimeouts {
-    /// Whether the client's end isn't passed on at once.
+    /// Returns whether the client's end is held back.
     pub(super) fn holds_end(&self) -> bool {
         self.half_close_delay != Some(Duration::default())
     }
 
-    /// The limit in this phase.
+    /// Returns the limit in this phase.
     fn limit(&self, phase: RelayPhase) -> Option<Duration> {
         let once_ended = match phase {
             RelayPhase::Open => return self.idle,
@@ -60,27 +62,27 @@ impl IdleTimeouts {
     }
 }
 
-/// How far a tunnel has come.
+/// Which directions of a tunnel are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RelayPhase {
     /// Both directions are open.
     Open,
-    /// The client has ended, which the upstream doesn't know yet.
+    /// The client has ended, and its end is held back.
     Held,
     /// One direction has ended.
     HalfClosed,
 }
 
-/// What follows from nothing having moved for long enough.
+/// The consequence of a limit that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
-    /// The client's end is passed on.
+    /// Pass the client's end on.
     Hold,
-    /// The tunnel is cut: nothing moved for so long.
-    SilentProxy(Duration),
+    /// Cut the tunnel, in which nothing has moved for this time.
+    Silent(Duration),
 }
 
-/// One relay's eye on the timer. Countdown only while it has a limit.
+/// The idle timer of one relay. It has a countdown only while the phase has a limit.
 pub(super) struct IdleTimer {
     timeouts: Rc<IdleTimeouts>,
     timer: Timer,
@@ -96,21 +98,21 @@ impl IdleTimer {
         }
     }
 
-    /// How long what came from a side that has failed may wait to be delivered.
+    /// Returns how long the bytes of a failed side may wait to be delivered.
     pub(super) fn delivery_limit(&self) -> Option<Duration> {
         self.timeouts.limit(RelayPhase::HalfClosed)
     }
 
-    /// Has the current task polled again at the next tick, and no longer when its time is over.
+    /// Has the current task polled again at the next tick.
     pub(super) fn tick(&mut self) {
         let at_once = Duration::from_secs(0);
         let timer = &self.timer;
         let countdown = self.countdown.get_or_insert_with(|| timer.start(at_once));
         countdown.restart(at_once);
-        countdown.is_over(); // the current task is the one that is notified
+        countdown.is_over(); // registers the current task
     }
 
-    /// Called at the end of each poll; returns what follows when a limit was exceeded.
+    /// Returns the consequence if the limit of `phase` is over; called at the end of each poll.
     pub(super) fn look(&mut self, moved: bool, phase: RelayPhase) -> Option<Over> {
         let limit = match self.timeouts.limit(phase) {
             Some(limit) => limit,
@@ -128,10 +130,10 @@ impl IdleTimer {
             return None;
         }
         if phase == RelayPhase::Held && self.timeouts.half_close_delay.is_some() {
-            countdown.restart(limit); // the next phase has all of its time
+            countdown.restart(limit); // the next phase has its full time
             Some(Over::Hold)
         } else {
-            Some(Over::SilentProxy(limit))
+            Some(Over::Silent(limit))
         }
     }
 }

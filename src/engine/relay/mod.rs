@@ -1,13 +1,21 @@
-//! Two half-duplexes, one future: the bytes of a tunnel, both ways, to the end.
+//! The relay: the bytes of a tunnel in both directions, as two half-duplexes in one future.
 //!
-//! Each direction copies through a scratch buffer that all tunnels of a thread share, owns
-//! memory only for what its reader couldn't take yet, and moves to splice(2) while it stays
-//! full (see [`half`], [`copy`], [`splice`]). One direction's end is passed on while the other
-//! still carries data; the client's end can be held back until the upstream has ended or fallen
-//! silent, since many proxies end both directions at a half-close. What can't be carried to its end
-//! is cut, with RST on both sides, so that a torn stream doesn't look like a whole one. A reset
-//! destroys what its peer hasn't received: so when one side fails, all that came from it is delivered
-//! to the other one first.
+//! ```text
+//!   both open ──an end──▶ half-closed ──the other end──▶ closed
+//!       └──────────────────────┴── a side fails ──▶ delivering ──▶ reset
+//! ```
+//!
+//! Each direction copies through a scratch buffer that all tunnels of a thread share, owns memory
+//! only for bytes that its writer has not taken yet, and moves to splice(2) while it stays full (see
+//! [`half`], [`copy`], [`splice`]).
+//!
+//! Invariants:
+//! - The end of one direction is passed on while the other still carries data. The client's end can
+//!   be held back until the upstream ends or falls silent, since many proxies end both directions at
+//!   a half-close.
+//! - A stream that can't be carried to its end is cut with RST on both sides, so that it isn't taken
+//!   for complete. A reset destroys what the peer hasn't received: when one side fails, everything
+//!   that it sent is first delivered to the other.
 
 mod copy;
 mod half;
@@ -32,8 +40,8 @@ use crate::observe::stats::ByteRecorder;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
-/// Resolves to [`Closed`]; to a [`RelayError`] when it couldn't go on. Both streams are dropped
-/// with the future; unless both directions had ended, their peers see a reset.
+/// Resolves to [`Closed`], or fails with a [`RelayError`] if a side fails or is silent for too long.
+/// The future owns both streams; dropping it before both directions have ended resets them.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
@@ -42,31 +50,31 @@ pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     upload: HalfDuplex,
     download: HalfDuplex,
     idle_timer: Option<IdleTimer>,
-    /// Boxed, since most tunnels never need it.
+    /// Boxed, since few tunnels need it.
     failure: Option<Box<FailedSide>>,
     recorder: G,
 }
 
-/// A side that has failed, while what came from it is delivered to the other one.
+/// A side that has failed, while what it sent is delivered to the other.
 #[derive(Debug)]
 struct FailedSide {
     side: Side,
     error: io::Error,
     /// See [`HalfDuplex::undelivered`].
     undelivered: Option<usize>,
-    /// Since when nothing has moved.
+    /// When something was delivered last.
     since: Instant,
 }
 
 impl<C: Transport, U: Transport> Relay<C, U> {
-    /// A relay that waits for ever.
+    /// Returns a relay without time limits.
     pub fn new(client: C, upstream: U) -> Relay<C, U> {
         Relay::recorded(client, upstream, ())
     }
 }
 
 impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
-    /// The same, which lets others see what it has carried so far.
+    /// Returns a relay without time limits that notes its bytes in `recorder`, at each poll.
     pub fn recorded(client: C, upstream: U, recorder: G) -> Relay<C, U, G> {
         Relay {
             client,
@@ -79,22 +87,22 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         }
     }
 
-    /// Whether to splice; [`Splice::Auto`] if not said.
+    /// Sets whether to splice; the default is [`Splice::Auto`].
     pub fn splice(mut self, splice: Splice) -> Relay<C, U, G> {
         self.upload.set_splice(splice);
         self.download.set_splice(splice);
         self
     }
 
-    /// Ends tunnels in which nothing moves, and holds the client's end back; `timer` must be
-    /// ticking. Shared, so that a tunnel weighs no more for each limit that there is.
+    /// Sets the limits of a silent tunnel, and whether the client's end is held back; `timer` must be
+    /// ticking. The limits are shared to keep a tunnel small.
     pub fn timeouts(mut self, timeouts: &Rc<IdleTimeouts>, timer: &Timer) -> Relay<C, U, G> {
         self.upload.set_holds(timeouts.holds_end());
         self.idle_timer = Some(IdleTimer::new(timeouts, timer));
         self
     }
 
-    /// Bytes carried so far.
+    /// Returns the bytes delivered so far.
     pub fn traffic(&self) -> Traffic {
         Traffic {
             upload: self.upload.carried(),
@@ -102,7 +110,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         }
     }
 
-    /// How it went, both directions having ended; `before` is from before they did.
+    /// Returns the result once both directions have ended; `before` is the traffic before this poll.
     fn closed(&self, before: Traffic) -> Closed {
         let traffic = self.traffic();
         let at_end = self.upload.outlasted_by().unwrap_or(before.download);
@@ -113,7 +121,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         }
     }
 
-    /// Has the client's end passed on by another poll, which comes at once.
+    /// Has the client's end passed on by another poll, which is notified now.
     fn release(&mut self) -> Poll<Closed, RelayError> {
         self.upload.release();
         task::current().notify();
@@ -129,8 +137,8 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         Ok((upload, download))
     }
 
-    /// Polls the direction that reads from the side, and returns how much waits to be acknowledged,
-    /// if that is all it waits for.
+    /// Polls the direction that reads from `side`, and returns the bytes that the peer must still
+    /// acknowledge if that is all it waits for.
     fn poll_from(&mut self, side: Side) -> (Poll<End, CopyError>, Option<usize>) {
         let (polled, half) = match side {
             Side::Client => (
@@ -145,8 +153,8 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         (polled, half.undelivered())
     }
 
-    /// Delivers what came from the side that has failed, and nothing to that side, for as long as
-    /// something moves; then the tunnel is cut.
+    /// Delivers what the failed side has sent, and nothing to that side, for as long as there is
+    /// progress; then the tunnel is cut.
     fn poll_delivery(&mut self, mut failure: Box<FailedSide>) -> Poll<Closed, RelayError> {
         let before = self.traffic();
         let (delivered, undelivered) = self.poll_from(failure.side);
@@ -161,7 +169,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
                 let limit = timer.delivery_limit();
                 limit.map_or(true, |limit| failure.since.elapsed() < limit)
             }
-            // Without a timer nothing but events can be waited for.
+            // Without a timer only events wake the task, and an acknowledgement isn't one.
             (Ok(Async::NotReady), None) => undelivered.is_none(),
             _ => false,
         };
@@ -178,9 +186,9 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
 }
 
 impl FailedSide {
-    /// `reader` is the side that the broken direction reads from, `writer` the other one.
-    fn of(broken: CopyError, reader: Side, writer: Side) -> Box<FailedSide> {
-        let (side, error) = match broken {
+    /// Returns the side that failed in a direction that copies from `reader` to `writer`.
+    fn of(error: CopyError, reader: Side, writer: Side) -> Box<FailedSide> {
+        let (side, error) = match error {
             CopyError::Read(e) | CopyError::Noticed(e) => (reader, e),
             CopyError::Write(e) => (writer, e),
         };
@@ -237,7 +245,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Future for Relay<C, U, G> {
             Some(timer) => match timer.look(moved, phase) {
                 None => Ok(Async::NotReady),
                 Some(Over::Hold) => self.release(),
-                Some(Over::SilentProxy(limit)) => Err(RelayError::silent(self.traffic(), limit)),
+                Some(Over::Silent(limit)) => Err(RelayError::silent(self.traffic(), limit)),
             },
             None => Ok(Async::NotReady),
         }

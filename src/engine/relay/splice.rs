@@ -1,9 +1,11 @@
-//! Splicing, for a direction that stays full: bytes go from socket to socket through a pipe and
-//! never enter this process.
+//! Splicing, for a direction that stays full: bytes go from socket to socket through a pipe in the
+//! kernel and never enter this process.
 //!
-//! Pipes are lent, not owned: a thread keeps a few and has a bound on how many it makes. A
-//! direction that finds none goes on copying, without a loss; so does one for which splice(2) itself
-//! doesn't work, with what its pipe holds.
+//! Pipes are pooled per thread, which keeps a few empty ones and bounds how many are in use. A
+//! direction that gets none goes on copying; so does one whose sockets can't be spliced, beginning
+//! with the bytes in its pipe.
+//!
+//! Invariant: a pipe is filled only when it is empty, and returns to the pool only when it is empty.
 
 use std::cell::RefCell;
 use std::io;
@@ -16,31 +18,32 @@ use crate::engine::io::Transport;
 use crate::os::splice::is_splice_failure;
 use crate::os::sys::Pipe;
 
-/// What a pipe is asked to hold.
+/// Bytes that a pipe is asked to hold.
 const CAPACITY: usize = 256 * 1024;
 
-/// The most that one fill is asked to move.
+/// Bytes that one fill moves at most.
 const FILL: usize = CAPACITY;
 
-/// Pipes lent at once, per thread.
-const LENT: usize = 64;
+/// Pipes in use at once, per thread.
+const IN_USE: usize = 64;
 
-/// Empty pipes kept for the next loan, per thread.
+/// Empty pipes that are kept, per thread.
 const KEPT: usize = 8;
 
-/// A loan that carried this much before it ran dry was worth its four system calls.
+/// Bytes before a pipe runs dry that make up for the four system calls of its use.
 const WORTH: u64 = 64 * 1024;
 
 thread_local! {
-    static POOL: RefCell<Pool> = RefCell::new(Pool { idle: Vec::new(), lent: 0 });
+    static POOL: RefCell<Pool> = RefCell::new(Pool { idle: Vec::new(), in_use: 0 });
 }
 
 struct Pool {
     idle: Vec<Pipe>,
-    lent: usize,
+    in_use: usize,
 }
 
-/// A pipe on loan, and what is in it. Goes back to its thread's pool on drop, if it is empty.
+/// A pipe of the thread's pool, and the bytes in it. Dropping it returns it if it is empty, and closes
+/// it otherwise.
 #[derive(Debug)]
 pub(super) struct PooledPipe {
     pipe: Option<Pipe>,
@@ -48,28 +51,28 @@ pub(super) struct PooledPipe {
     carried: u64,
 }
 
-/// What an attempt to splice came to.
+/// The result of an attempt to splice.
 pub(super) enum Spliced {
     Progress(Progress),
-    /// What comes next has to be copied.
+    /// The next bytes must be copied, since they can't be spliced.
     Copy,
-    /// All has to be copied from now on, first what the pipe holds.
+    /// These sockets can't be spliced: copy from now on, first what the pipe holds.
     Refused,
 }
 
 impl PooledPipe {
-    /// A pipe, unless all are lent or the system has none.
+    /// Takes a pipe from the pool, or makes one; `None` at the pool's bound or without descriptors.
     pub(super) fn new() -> Option<PooledPipe> {
         POOL.with(|pool| {
             let mut pool = pool.borrow_mut();
-            if pool.lent == LENT {
+            if pool.in_use == IN_USE {
                 return None;
             }
             let pipe = match pool.idle.pop() {
                 Some(pipe) => pipe,
                 None => Pipe::new(CAPACITY).ok()?,
             };
-            pool.lent += 1;
+            pool.in_use += 1;
             Some(PooledPipe {
                 pipe: Some(pipe),
                 held: 0,
@@ -86,10 +89,10 @@ impl PooledPipe {
         self.carried >= WORTH
     }
 
-    /// One move into the empty pipe, and as much out of it as the writer takes.
+    /// Fills the pipe if it is empty, and drains as much of it as the writer takes.
     ///
-    /// The pipe is filled only when it is empty: so a fill that would block means that the
-    /// reader has nothing, and an end is seen with nothing left in the pipe.
+    /// Since only an empty pipe is filled, a fill that would block means that the reader has nothing,
+    /// and at the reader's end nothing is left in the pipe.
     pub(super) fn round<R, W>(
         &mut self,
         reader: &mut R,
@@ -100,10 +103,7 @@ impl PooledPipe {
         R: Transport,
         W: Transport,
     {
-        let pipe = self
-            .pipe
-            .as_ref()
-            .expect("a loan holds its pipe until drop");
+        let pipe = self.pipe.as_ref().expect("it holds its pipe until drop");
         if self.held == 0 {
             match reader.splice_from(pipe, FILL) {
                 Ok(Async::Ready(0)) => return Ok(Spliced::Progress(Progress::End)),
@@ -132,17 +132,14 @@ impl PooledPipe {
         Ok(Spliced::Progress(Progress::Moved { filled: true }))
     }
 
-    /// Moves what the pipe holds into the empty backlog.
-    pub(super) fn take(&mut self, backlog: &mut WriteBuffer) -> io::Result<()> {
-        let pipe = self
-            .pipe
-            .as_ref()
-            .expect("a loan holds its pipe until drop");
+    /// Moves what the pipe holds into `buffer`, which must be empty.
+    pub(super) fn take(&mut self, buffer: &mut WriteBuffer) -> io::Result<()> {
+        let pipe = self.pipe.as_ref().expect("it holds its pipe until drop");
         if self.held > 0 {
             let mut bytes = vec![0; self.held];
             pipe.read_exact(&mut bytes)?;
             self.held = 0;
-            backlog.own(bytes);
+            buffer.own(bytes);
         }
         Ok(())
     }
@@ -151,10 +148,10 @@ impl PooledPipe {
 impl Drop for PooledPipe {
     fn drop(&mut self) {
         let pipe = self.pipe.take();
-        // The pool may be gone already, when a thread ends; then the pipe is closed.
+        // At the end of its thread the pool may be gone; then the pipe is closed.
         let _ = POOL.try_with(|pool| {
             let mut pool = pool.borrow_mut();
-            pool.lent -= 1;
+            pool.in_use -= 1;
             if self.held == 0 && pool.idle.len() < KEPT {
                 pool.idle.extend(pipe);
             }

@@ -1,5 +1,5 @@
-//! Copying, for small messages and for streams that can't be spliced: two system calls a
-//! message, and no memory but what the writer couldn't take.
+//! Copying, for small messages and for streams that can't be spliced: two system calls per message,
+//! and memory only for what the writer has not taken.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncWrite, ReadBuf};
 use super::half::{CopyError, Progress};
 use crate::io::Transport;
 
-/// The scratch buffer's size: the most that a blocked direction can come to own.
+/// Bytes of the scratch buffer, and the most that a blocked direction can own.
 const SCRATCH: usize = 32 * 1024;
 
 thread_local! {
@@ -21,12 +21,13 @@ thread_local! {
     static SCRATCH_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into());
 }
 
-/// One read, and as much of a write as the writer takes; `backlog` must be empty.
+/// Reads once, and writes as much of it as the writer takes; `buffered` must be empty, and gets the
+/// rest.
 pub(super) fn poll_round<R, W>(
     cx: &mut Context<'_>,
     reader: &mut R,
     writer: &mut W,
-    backlog: &mut WriteBuffer,
+    buffered: &mut WriteBuffer,
     carried: &mut u64,
 ) -> Poll<Result<Progress, CopyError>>
 where
@@ -47,13 +48,13 @@ where
         };
         *carried += written as u64;
         if written < bytes.len() {
-            backlog.keep(&bytes[written..]);
+            buffered.own(bytes[written..].to_vec());
         }
         Poll::Ready(Ok(Progress::Moved { filled }))
     })
 }
 
-/// What was read and not written yet: memory of the direction's own, for as long as needed.
+/// Bytes of one direction that were read and not written yet. It has memory only while there are any.
 #[derive(Debug, Default)]
 pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
@@ -61,11 +62,7 @@ pub(super) struct WriteBuffer {
 }
 
 impl WriteBuffer {
-    fn keep(&mut self, bytes: &[u8]) {
-        self.own(bytes.to_vec());
-    }
-
-    /// It must be empty.
+    /// Takes `bytes`; the buffer must be empty.
     pub(super) fn own(&mut self, bytes: Vec<u8>) {
         debug_assert!(self.bytes.is_empty());
         self.bytes = bytes;
@@ -76,7 +73,7 @@ impl WriteBuffer {
         self.bytes.is_empty()
     }
 
-    /// Ready when there is nothing left, and the memory is given back.
+    /// Writes as much as the writer takes; ready when nothing is left, and the memory is freed.
     pub(super) fn poll_write_to<W>(
         &mut self,
         cx: &mut Context<'_>,

@@ -8,11 +8,14 @@
 //!             runs dry                  if it holds       released
 //! ```
 //!
-//! In `Ending` what is owned is written, then FIN. A direction that holds keeps its reader's end to
-//! itself until the relay releases it: see `--half-close-delay`.
+//! Before each step, bytes that the direction owns are written. `Ending` then sends FIN. A direction
+//! that holds keeps its reader's end back until the relay releases it: the half-close delay.
 //!
-//! A reader that fails has no end to pass on. What it sent before is delivered all the same: what is
-//! owned is written, and then the writer's peer gets the time to take it (`Delivering`).
+//! A reader that fails has no end to pass on, and what it sent before is delivered all the same: the
+//! direction goes to `Delivering`, where the writer's peer gets time to acknowledge it.
+//!
+//! Invariant: a poll returns `Pending` only if a stream or the timer will notify the task, or if it
+//! has notified itself.
 
 use std::future::Future;
 use std::io;
@@ -36,23 +39,24 @@ const ROUNDS: usize = 16;
 /// may be as long as eight copied ones, and a ping waits for every bulk tunnel before it.
 const SHARE: u64 = 128 * 1024;
 
-/// Full scratch buffers in a row after which a direction moves to splice.
+/// Full scratch buffers in a row after which a direction is spliced.
 const FULL: u8 = 2;
 
-/// Where a direction stands, what it owns for its writer, and what it has carried.
+/// One direction: its state, the bytes that it owns, and the count of those that it has delivered.
 #[derive(Debug)]
 pub(super) struct HalfDuplex {
     state: State,
-    backlog: WriteBuffer,
+    buffered: WriteBuffer,
     carried: u64,
     splice: Splice,
     /// Full scratch buffers in a row, up to [`FULL`].
     full: u8,
     /// Whether the reader's end waits for [`release`](HalfDuplex::release).
     holds: bool,
-    /// The reader's stream has failed: its end is none.
+    /// The reader has failed: its end isn't passed on.
     torn: bool,
-    /// What the reader may still send isn't waited for: its connection lives, and tells no end.
+    /// What the reader still sends isn't waited for: it failed for a lack of memory or descriptors on
+    /// this machine, so that its connection lives and reports no end.
     is_abandoned: bool,
     checkup: Checkup,
 }
@@ -63,36 +67,37 @@ enum State {
     Splicing(PooledPipe),
     Holding,
     Ending,
-    /// With what the other direction had carried by then, if that one went on.
+    /// With the bytes that the other direction had delivered by then, if it went on.
     Ended(Option<u64>),
-    /// So much was written that the writer's peer hasn't acknowledged.
+    /// With the bytes that the writer's peer hasn't acknowledged.
     Delivering(usize),
 }
 
-/// What has become of the reader's end.
+/// How far the reader's end has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The writer has got everything but the end.
+    /// Everything but the end was passed on.
     Held,
-    /// The writer has got that, too.
+    /// The end was passed on, too.
     Passed,
 }
 
 /// What a round came to; that nothing was there is `Poll::Pending`.
 pub(super) enum Progress {
-    /// Something moved, and more may.
+    /// Bytes moved, and there may be more.
     Moved { filled: bool },
-    /// The reader's end.
+    /// The reader has ended.
     End,
 }
 
-/// Which half of the work failed.
+/// An error of one direction.
 #[derive(Debug)]
 pub(super) enum CopyError {
-    /// There is nothing more to read.
+    /// A read failed: there is nothing more to read.
     Read(io::Error),
-    /// The reader has failed, and what it received before may still be read.
+    /// The reader's stream has failed; bytes that it received before can still be read.
     Noticed(io::Error),
+    /// A write failed.
     Write(io::Error),
 }
 
@@ -101,7 +106,7 @@ impl HalfDuplex {
     pub(super) fn new(splice: Splice, holds: bool) -> HalfDuplex {
         HalfDuplex {
             state: State::Copying,
-            backlog: WriteBuffer::default(),
+            buffered: WriteBuffer::default(),
             carried: 0,
             splice,
             full: 0,
@@ -112,24 +117,24 @@ impl HalfDuplex {
         }
     }
 
-    /// Bytes that the writer took.
+    /// Returns the bytes that the writer has taken.
     pub(super) fn carried(&self) -> u64 {
         self.carried
     }
 
-    /// Whether the end was passed on.
+    /// Returns whether the end was passed on.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.state, State::Ended(_))
     }
 
-    /// Lets the reader's end go on to the writer, at the next poll.
+    /// Has the next poll pass the reader's end on.
     pub(super) fn release(&mut self) {
         if let State::Holding = self.state {
             self.state = State::Ending;
         }
     }
 
-    /// Notes that the other direction, which has carried this much, outlasts this one. The first
+    /// Notes that the other direction, which has delivered `by` bytes, outlasts this one. The first
     /// note counts.
     pub(super) fn note_outlasted(&mut self, by: u64) {
         if let State::Ended(other @ None) = &mut self.state {
@@ -137,7 +142,7 @@ impl HalfDuplex {
         }
     }
 
-    /// What the other direction had carried at this one's end, if it outlasted this one.
+    /// Returns what the other direction had delivered at this one's end, if it outlasted this one.
     pub(super) fn outlasted_by(&self) -> Option<u64> {
         match self.state {
             State::Ended(other) => other,
@@ -153,7 +158,7 @@ impl HalfDuplex {
         }
     }
 
-    /// The reader's stream has failed with `error`: from now on this delivers what came before.
+    /// Notes that the reader has failed with `error`: from now on only what it sent before is delivered.
     pub(super) fn tear(&mut self, error: &io::Error) {
         self.torn = true;
         self.is_abandoned = is_shortage(error);
@@ -162,8 +167,8 @@ impl HalfDuplex {
         }
     }
 
-    /// Ready once the reader has ended, and from then on; once all is delivered if it has failed,
-    /// which is returned once.
+    /// Is ready from the reader's end on. If the reader fails, returns the error once, and is ready
+    /// when everything is delivered.
     pub(super) fn poll<R, W>(
         &mut self,
         cx: &mut Context<'_>,
@@ -208,9 +213,9 @@ impl HalfDuplex {
         let enough = self.carried + SHARE;
         for _ in 0..ROUNDS {
             // What was read earlier goes first, in every state.
-            if !self.backlog.is_empty()
+            if !self.buffered.is_empty()
                 && self
-                    .backlog
+                    .buffered
                     .poll_write_to(cx, writer, &mut self.carried)?
                     .is_pending()
             {
@@ -218,18 +223,18 @@ impl HalfDuplex {
             }
             let round = match &mut self.state {
                 State::Copying => {
-                    if let Some(loan) = self.borrow_pipe(reader, writer) {
-                        self.state = State::Splicing(loan);
+                    if let Some(pipe) = self.borrow_pipe(reader, writer) {
+                        self.state = State::Splicing(pipe);
                         continue;
                     }
                     self.poll_copy(cx, reader, writer)
                 }
-                State::Splicing(loan) => {
-                    match loan.poll_round(cx, reader, writer, &mut self.carried)? {
+                State::Splicing(pipe) => {
+                    match pipe.poll_round(cx, reader, writer, &mut self.carried)? {
                         Poll::Ready(Spliced::Progress(round)) => Poll::Ready(Ok(round)),
                         Poll::Ready(Spliced::Copy) => self.poll_copy(cx, reader, writer),
                         Poll::Ready(Spliced::Refused) => {
-                            loan.take(&mut self.backlog).map_err(CopyError::Write)?;
+                            pipe.take(&mut self.buffered).map_err(CopyError::Write)?;
                             self.splice = Splice::Never;
                             self.state = State::Copying;
                             continue;
@@ -297,10 +302,10 @@ impl HalfDuplex {
         R: Transport,
         W: Transport,
     {
-        copy::poll_round(cx, reader, writer, &mut self.backlog, &mut self.carried)
+        copy::poll_round(cx, reader, writer, &mut self.buffered, &mut self.carried)
     }
 
-    /// A pipe, if this direction shall splice now, can, and one is to be had.
+    /// Returns a pipe if this direction should splice now, can, and the pool has one.
     fn borrow_pipe<R, W>(&mut self, reader: &R, writer: &W) -> Option<PooledPipe>
     where
         R: Transport,
@@ -314,20 +319,20 @@ impl HalfDuplex {
         if !wanted || !reader.can_splice() || !writer.can_splice() {
             return None;
         }
-        let loan = PooledPipe::new();
-        if loan.is_none() {
-            self.full = 0; // ask again after as many full buffers
+        let pipe = PooledPipe::new();
+        if pipe.is_none() {
+            self.full = 0; // try again after as many full buffers
         }
-        loan
+        pipe
     }
 
     /// An empty pipe isn't held while there is nothing to move; bytes in one stay where they are:
     /// whether there are any.
     fn give_back_pipe(&mut self) -> bool {
         match &self.state {
-            State::Splicing(loan) if loan.is_empty() => {
+            State::Splicing(pipe) if pipe.is_empty() => {
                 // A burst that was worth a pipe is likely to be followed by another.
-                self.full = if loan.was_worth_it() { FULL } else { 0 };
+                self.full = if pipe.was_worth_it() { FULL } else { 0 };
                 self.state = State::Copying;
                 false
             }
@@ -335,7 +340,7 @@ impl HalfDuplex {
         }
     }
 
-    /// Nothing is read for now, so a reader that was reset wouldn't be noticed by its reads.
+    /// Checks a reader that isn't read from for now: otherwise its reset would go unnoticed.
     fn poll_stalled<R: Transport>(
         &mut self,
         cx: &mut Context<'_>,
@@ -346,7 +351,7 @@ impl HalfDuplex {
             .map(|error| Err(CopyError::Noticed(error)))
     }
 
-    /// The same of a reader that has ended.
+    /// Checks a reader that has ended.
     fn poll_ended<R: Transport>(
         &mut self,
         cx: &mut Context<'_>,

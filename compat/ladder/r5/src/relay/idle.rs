@@ -13,20 +13,19 @@ use ptunnel::config::Timeouts;
 use ptunnel::timer::{self, Countdown};
 use tokio::time::{interval_at, MissedTickBehavior};
 
-/// How long a relay waits while nothing moves; `None` is for ever.
+/// How long a relay waits while nothing moves; `None` means without limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleTimeouts {
     /// With both directions open.
     pub idle: Option<Duration>,
     /// Once one direction has ended.
     pub linger: Option<Duration>,
-    /// Before the client's end is passed on, if the upstream doesn't end first. Zero passes it on
-    /// at once.
+    /// With the client's end held back, until it is passed on; 0 passes it on at once.
     pub half_close_delay: Option<Duration>,
 }
 
 impl Default for IdleTimeouts {
-    /// No limit, and the client's end is passed on at once.
+    /// Returns no limits; the client's end is passed on at once.
     fn default() -> IdleTimeouts {
         IdleTimeouts {
             idle: None,
@@ -52,7 +51,7 @@ impl IdleTimeouts {
         (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
     }
 
-    /// Whether the client's end isn't passed on at once.
+    /// Returns whether the client's end is held back.
     pub(super) fn holds_end(&self) -> bool {
         self.half_close_delay != Some(Duration::ZERO)
     }
@@ -62,7 +61,7 @@ impl IdleTimeouts {
         self.idle.into_iter().chain(self.linger).chain(delay)
     }
 
-    /// The limit in this phase.
+    /// Returns the limit in this phase.
     fn limit(&self, phase: RelayPhase) -> Option<Duration> {
         let once_ended = match phase {
             RelayPhase::Open => return self.idle,
@@ -73,24 +72,24 @@ impl IdleTimeouts {
     }
 }
 
-/// How far a tunnel has come.
+/// Which directions of a tunnel are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RelayPhase {
     /// Both directions are open.
     Open,
-    /// The client has ended, which the upstream doesn't know yet.
+    /// The client has ended, and its end is held back.
     Held,
     /// One direction has ended.
     HalfClosed,
 }
 
-/// What follows from nothing having moved for long enough.
+/// The consequence of a limit that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
-    /// The client's end is passed on.
+    /// Pass the client's end on.
     Hold,
-    /// The tunnel is cut: nothing moved for so long.
-    SilentProxy(Duration),
+    /// Cut the tunnel, in which nothing has moved for this time.
+    Silent(Duration),
 }
 
 /// The root's timer for tasks of today. Cheap to clone.
@@ -147,7 +146,7 @@ impl IdleTimer {
         })
     }
 
-    /// How long what came from a side that has failed may wait to be delivered.
+    /// Returns how long the bytes of a failed side may wait to be delivered.
     pub(super) fn delivery_limit(&self) -> Option<Duration> {
         self.timeouts.limit(RelayPhase::HalfClosed)
     }
@@ -163,7 +162,7 @@ impl IdleTimer {
         countdown.is_over(); // waits again
     }
 
-    /// Called at the end of each poll; returns what follows when a limit was exceeded.
+    /// Returns the consequence if the limit of `phase` is over; called at the end of each poll.
     pub(super) fn look(
         &mut self,
         cx: &Context<'_>,
@@ -186,10 +185,10 @@ impl IdleTimer {
             return None;
         }
         if phase == RelayPhase::Held && self.timeouts.half_close_delay.is_some() {
-            countdown.restart(limit); // the next phase has all of its time
+            countdown.restart(limit); // the next phase has its full time
             Some(Over::Hold)
         } else {
-            Some(Over::SilentProxy(limit))
+            Some(Over::Silent(limit))
         }
     }
 }
@@ -225,7 +224,7 @@ mod tests {
         timer.0.tick(start + LIMIT * 5 + period);
         assert_eq!(
             idle.look(&cx, false, RelayPhase::Open),
-            Some(Over::SilentProxy(LIMIT))
+            Some(Over::Silent(LIMIT))
         );
     }
 

@@ -40,8 +40,8 @@ use crate::io::Transport;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
-/// Resolves to [`Closed`]; to a [`RelayError`] when it couldn't go on. Both streams are dropped
-/// with the future; unless both directions had ended, their peers see a reset.
+/// Resolves to [`Closed`], or fails with a [`RelayError`] if a side fails or is silent for too long.
+/// The future owns both streams; dropping it before both directions have ended resets them.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
@@ -50,19 +50,19 @@ pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     upload: HalfDuplex,
     download: HalfDuplex,
     idle_timer: Option<IdleTimer>,
-    /// Boxed, since most tunnels never need it.
+    /// Boxed, since few tunnels need it.
     failure: Option<Box<FailedSide>>,
     recorder: G,
 }
 
-/// A side that has failed, while what came from it is delivered to the other one.
+/// A side that has failed, while what it sent is delivered to the other.
 #[derive(Debug)]
 struct FailedSide {
     side: Side,
     error: io::Error,
     /// See [`HalfDuplex::undelivered`].
     undelivered: Option<usize>,
-    /// Since when nothing has moved.
+    /// When something was delivered last.
     since: Instant,
 }
 
@@ -95,7 +95,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         }
     }
 
-    /// How it went, both directions having ended; `before` is from before they did.
+    /// Returns the result once both directions have ended; `before` is the traffic before this poll.
     fn closed(&self, before: Traffic) -> Closed {
         let traffic = self.traffic();
         let at_end = self.upload.outlasted_by().unwrap_or(before.download);
@@ -106,7 +106,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         }
     }
 
-    /// Has the client's end passed on by another poll, which comes at once.
+    /// Has the client's end passed on by another poll, which is notified now.
     fn release(&mut self, cx: &Context<'_>) -> Poll<Result<Closed, RelayError>> {
         self.upload.release();
         cx.waker().wake_by_ref();
@@ -128,8 +128,8 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         Ok((upload, download))
     }
 
-    /// Delivers what came from the side that has failed, and nothing to that side, for as long as
-    /// something moves; then the tunnel is cut.
+    /// Delivers what the failed side has sent, and nothing to that side, for as long as there is
+    /// progress; then the tunnel is cut.
     fn poll_delivery(
         &mut self,
         cx: &mut Context<'_>,
@@ -174,9 +174,9 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
 type Ends = (Option<End>, Option<End>);
 
 impl FailedSide {
-    /// `reader` is the side that the broken direction reads from, `writer` the other one.
-    fn of(broken: CopyError, reader: Side, writer: Side) -> Box<FailedSide> {
-        let (side, error) = match broken {
+    /// Returns the side that failed in a direction that copies from `reader` to `writer`.
+    fn of(error: CopyError, reader: Side, writer: Side) -> Box<FailedSide> {
+        let (side, error) = match error {
             CopyError::Read(e) | CopyError::Noticed(e) => (reader, e),
             CopyError::Write(e) => (writer, e),
         };
@@ -231,7 +231,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder + Unpin> Future for Relay<C, U,
         match timer.and_then(|timer| timer.look(cx, traffic != before, phase)) {
             None => Poll::Pending,
             Some(Over::Hold) => this.release(cx),
-            Some(Over::SilentProxy(limit)) => Poll::Ready(Err(RelayError::silent(traffic, limit))),
+            Some(Over::Silent(limit)) => Poll::Ready(Err(RelayError::silent(traffic, limit))),
         }
     }
 }
