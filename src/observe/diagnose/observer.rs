@@ -104,9 +104,15 @@ pub fn observe<'a>(event: impl FnOnce() -> PathEvent<'a>) -> bool {
 
 #[inline]
 fn observer() -> Option<Rc<RefCell<dyn Observer>>> {
-    if OBSERVED_THREADS.load(Ordering::Relaxed) == 0 {
-        return None;
+    match OBSERVED_THREADS.load(Ordering::Relaxed) {
+        0 => None,
+        _ => current(),
     }
+}
+
+/// Kept out of the engines' code, where it is hardly ever called.
+#[cold]
+fn current() -> Option<Rc<RefCell<dyn Observer>>> {
     OBSERVER.with(|current| current.borrow().clone())
 }
 
