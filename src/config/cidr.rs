@@ -157,7 +157,7 @@ mod tests {
     /// An address with the length of its network once admitted the whole network.
     #[test]
     fn a_block_with_host_bits_is_refused() {
-        for (list, told) in &[
+        for (list, expected) in &[
             ("10.0.0.1/8", "write 10.0.0.0/8 or 10.0.0.1;"),
             ("::1,10.1.2.3/31", "write 10.1.2.2/31 or 10.1.2.3;"),
             ("10.0.0.1/0", "write 0.0.0.0/0 or 10.0.0.1;"),
@@ -165,7 +165,7 @@ mod tests {
             ("2001:db8::1/32", "write 2001:db8::/32 or 2001:db8::1;"),
         ] {
             let complaint = list.parse::<CidrList>().unwrap_err().to_string();
-            assert!(complaint.contains(told), "{}", complaint);
+            assert!(complaint.contains(expected), "{}", complaint);
         }
         for list in &["10.0.0.1/32", "::1/128", "0.0.0.0/0", "::/0", "10.2.0.0/15"] {
             assert!(list.parse::<CidrList>().is_ok(), "{}", list);

@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn other_schemes_are_refused() {
-        for (text, told) in &[
+        for (text, expected) in &[
             (
                 "http://a:1",
                 "'http://a:1': http:// has no place in it; e.g.",
@@ -195,7 +195,7 @@ mod tests {
             ("a", "the port is missing"),
         ] {
             let complaint = complaint(text);
-            assert!(complaint.contains(told), "{}", complaint);
+            assert!(complaint.contains(expected), "{}", complaint);
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
         }
         let words = DestinationUrl::of_words("tls://::1", "993").unwrap();
         assert_eq!(words.to_string(), "tls://[::1]:993");
-        for (text, told) in &[
+        for (text, expected) in &[
             ("tls://a", "'tls://a': the port is missing"),
             ("tls://a:0", "port 0"),
             ("tls://a:1/", "a port is a number"),
@@ -231,7 +231,7 @@ mod tests {
             ),
         ] {
             let complaint = complaint(text);
-            assert!(complaint.contains(told), "{}", complaint);
+            assert!(complaint.contains(expected), "{}", complaint);
         }
         assert!(DestinationUrl::of_words("tls://a b", "1").is_err());
     }

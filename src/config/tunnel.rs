@@ -245,7 +245,7 @@ mod tests {
             }
         }
         let complaint = |text: &str| text.parse::<TunnelUrl>().unwrap_err().to_string();
-        for (text, told) in &[
+        for (text, expected) in &[
             ("tls://1143:mail.example:993", "between its way in and"),
             ("tls://mail.example:993", "between its way in and"),
             ("127.0.0.1:tls://1143:mail.example:993", "in brackets"),
@@ -263,7 +263,7 @@ mod tests {
             ("/run/tls://a:1", "/run/tls:// has no place"),
         ] {
             let complaint = complaint(text);
-            assert!(complaint.contains(told), "{}", complaint);
+            assert!(complaint.contains(expected), "{}", complaint);
             assert!(complaint.contains(&format!("'{}'", text)), "{}", complaint);
         }
         let with_user = complaint("1143:tls://joe:secret@a:1");
@@ -298,7 +298,7 @@ mod tests {
     fn an_error_fits_the_form_that_is_nearest() {
         let tunnel = |text: &str| text.parse::<TunnelUrl>().unwrap_err().to_string();
         let address = |text: &str| text.parse::<ListenSpec>().unwrap_err().to_string();
-        for (complaint, told) in &[
+        for (complaint, expected) in &[
             (tunnel("h"), "it has one part, not 3 or 4"),
             (tunnel("::1:8022:h:1"), "write IPv6 addresses in brackets"),
             (
@@ -322,7 +322,7 @@ mod tests {
                 "it is a tunnel, which is given with -L",
             ),
         ] {
-            assert!(complaint.contains(told), "{}", complaint);
+            assert!(complaint.contains(expected), "{}", complaint);
         }
     }
 

@@ -22,9 +22,9 @@ fn the_first_byte_decides_the_protocol() {
         HandshakeStep::Read
     ));
     match http.feed(b"\r\nSSH-") {
-        HandshakeStep::ConnectRequest(asked) => {
-            assert_eq!(asked.protocol, InboundProtocol::Http);
-            assert_eq!(asked.destination.to_string(), "[::1]:22");
+        HandshakeStep::ConnectRequest(request) => {
+            assert_eq!(request.protocol, InboundProtocol::Http);
+            assert_eq!(request.destination.to_string(), "[::1]:22");
         }
         other => panic!("{:?}", other),
     }
@@ -34,9 +34,9 @@ fn the_first_byte_decides_the_protocol() {
     assert!(matches!(socks.feed(&[5]), HandshakeStep::Read));
     assert!(matches!(socks.feed(&[1, 0]), HandshakeStep::Send(_)));
     match socks.feed(b"\x05\x01\x00\x03\x01a\x00\x16SSH-") {
-        HandshakeStep::ConnectRequest(asked) => {
-            assert_eq!(asked.protocol, InboundProtocol::Socks5);
-            assert_eq!(asked.destination.to_string(), "a:22");
+        HandshakeStep::ConnectRequest(request) => {
+            assert_eq!(request.protocol, InboundProtocol::Socks5);
+            assert_eq!(request.destination.to_string(), "a:22");
         }
         other => panic!("{:?}", other),
     }
@@ -45,9 +45,9 @@ fn the_first_byte_decides_the_protocol() {
     let mut socks4 = InboundHandshake::default();
     assert!(matches!(socks4.feed(&[4]), HandshakeStep::Read));
     match socks4.feed(b"\x01\x00\x16\x00\x00\x00\x01\x00a\x00SSH-") {
-        HandshakeStep::ConnectRequest(asked) => {
-            assert_eq!(asked.protocol, InboundProtocol::Socks4);
-            assert_eq!(asked.destination.to_string(), "a:22");
+        HandshakeStep::ConnectRequest(request) => {
+            assert_eq!(request.protocol, InboundProtocol::Socks4);
+            assert_eq!(request.destination.to_string(), "a:22");
         }
         other => panic!("{:?}", other),
     }
@@ -58,20 +58,20 @@ fn the_first_byte_decides_the_protocol() {
 fn a_user_is_required_in_every_protocol() {
     let joe = Credentials::new("joe", Secret::new("x")).unwrap();
     let inbound = DynamicConfig::new(&ProxySelector::new(Route::default()), Some(&joe));
-    let ask = |said: &[u8]| inbound.handshake().feed(said);
-    match ask(b"CONNECT a:22 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\n\r\n") {
-        HandshakeStep::ConnectRequest(asked) => {
-            assert_eq!(asked.destination.to_string(), "a:22")
+    let feed = |bytes: &[u8]| inbound.handshake().feed(bytes);
+    match feed(b"CONNECT a:22 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\n\r\n") {
+        HandshakeStep::ConnectRequest(request) => {
+            assert_eq!(request.destination.to_string(), "a:22")
         }
         other => panic!("{:?}", other),
     }
-    match ask(b"CONNECT a:22 HTTP/1.1\r\n\r\n") {
+    match feed(b"CONNECT a:22 HTTP/1.1\r\n\r\n") {
         HandshakeStep::Rejection(denied) => assert!(denied.reply.starts_with(b"HTTP/1.1 407 ")),
         other => panic!("{:?}", other),
     }
-    assert!(matches!(ask(&[5, 1, 2]), HandshakeStep::Send(answer) if answer == [5, 2]));
-    assert!(matches!(ask(&[5, 1, 0]), HandshakeStep::Rejection(_)));
-    match ask(b"\x04\x01\x00\x16\x7f\x00\x00\x01joe\x00") {
+    assert!(matches!(feed(&[5, 1, 2]), HandshakeStep::Send(answer) if answer == [5, 2]));
+    assert!(matches!(feed(&[5, 1, 0]), HandshakeStep::Rejection(_)));
+    match feed(b"\x04\x01\x00\x16\x7f\x00\x00\x01joe\x00") {
         HandshakeStep::Rejection(denied) => assert_eq!(denied.reply[..2], [0, 91]),
         other => panic!("{:?}", other),
     }
@@ -79,14 +79,14 @@ fn a_user_is_required_in_every_protocol() {
 
 #[test]
 fn a_forwarded_request_precedes_what_follows() {
-    let said = b"PUT http://a:8/b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe";
+    let bytes = b"PUT http://a:8/b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe";
     let mut http = InboundHandshake::default();
-    let (asked, last) = said.split_at(said.len() - 3);
-    assert!(matches!(http.feed(asked), HandshakeStep::Read));
+    let (request, last) = bytes.split_at(bytes.len() - 3);
+    assert!(matches!(http.feed(request), HandshakeStep::Read));
     let protocol = match http.feed(last) {
-        HandshakeStep::ConnectRequest(asked) => {
-            assert_eq!(asked.destination.to_string(), "a:8");
-            asked.protocol
+        HandshakeStep::ConnectRequest(request) => {
+            assert_eq!(request.destination.to_string(), "a:8");
+            request.protocol
         }
         other => panic!("{:?}", other),
     };

@@ -20,7 +20,7 @@ pub struct BoundListener<L> {
     /// The settings of the listener, and when it starts and closes.
     pub handle: ListenerHandle,
     /// The guard of the listener's sockets, to be dropped after `listening`.
-    pub open: Arc<Open>,
+    pub open: Arc<SocketsGuard>,
     /// The socket.
     pub listening: L,
 }
@@ -30,7 +30,7 @@ impl<L> BoundListener<L> {
     pub fn new(handle: ListenerHandle, listening: L) -> BoundListener<L> {
         BoundListener {
             handle,
-            open: Arc::new(Open::new(None).0),
+            open: Arc::new(SocketsGuard::new(None).0),
             listening,
         }
     }
@@ -39,16 +39,16 @@ impl<L> BoundListener<L> {
 /// A guard that is held as long as one of a listener's sockets is open. When it is dropped, the file
 /// of a Unix socket is removed.
 #[derive(Debug)]
-pub struct Open {
+pub struct SocketsGuard {
     file: Option<SocketFile>,
     /// Dropped after the file, to wake [`SocketsClosed::wait`].
     _closed: SyncSender<()>,
 }
 
-impl Open {
-    fn new(file: Option<SocketFile>) -> (Open, SocketsClosed) {
+impl SocketsGuard {
+    fn new(file: Option<SocketFile>) -> (SocketsGuard, SocketsClosed) {
         let (closed, closing) = sync_channel(0);
-        let open = Open {
+        let open = SocketsGuard {
             file,
             _closed: closed,
         };
@@ -123,7 +123,7 @@ pub trait Listen: Sized {
 pub(super) struct BoundSockets<L> {
     pub(super) addr: BoundAddr,
     pub(super) sockets: Vec<L>,
-    pub(super) open: Arc<Open>,
+    pub(super) open: Arc<SocketsGuard>,
     pub(super) closed: SocketsClosed,
 }
 
@@ -149,7 +149,7 @@ pub(super) fn bind<L: Listen>(
         }
     };
     let (addr, sockets, file) = bound.map_err(|e| e.listening_for(listener.kind.purpose()))?;
-    let (open, closed) = Open::new(file);
+    let (open, closed) = SocketsGuard::new(file);
     Ok(BoundSockets {
         addr,
         sockets,

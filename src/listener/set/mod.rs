@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 
 use super::acl::{IpAcl, TurnedAway};
 use super::addr::{resolve, BoundAddr, ListenAddr};
-use super::bind::{bind, BoundListener, BoundSockets, Listen, Open, SocketsClosed};
+use super::bind::{bind, BoundListener, BoundSockets, Listen, SocketsClosed, SocketsGuard};
 use super::configured::ConfiguredListener;
 use super::settings::{Limits, ListenerHandle, ListenerSettings};
 use super::validate::checked_listeners;
@@ -51,7 +51,7 @@ struct OpenListener {
     bound: BoundAddr,
     handle: ListenerHandle,
     /// For as long as a socket is open.
-    open: Weak<Open>,
+    open: Weak<SocketsGuard>,
     closed: SocketsClosed,
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 
 use ptunnel::config::Config;
-use ptunnel::listener::bind::{BoundListener, Open};
+use ptunnel::listener::bind::{BoundListener, SocketsGuard};
 use ptunnel::listener::kind::ListenerKind;
 use ptunnel::listener::reload::{ConfigSource, Delivery, Reload};
 use ptunnel::listener::set::ListenerSet;
@@ -183,7 +183,7 @@ async fn serve_while<L: Links, A: Accept + 'static>(
     listener: Listener<A>,
     engine: Rc<Engine<L>>,
     handle: ListenerHandle,
-    open: Arc<Open>,
+    open: Arc<SocketsGuard>,
 ) {
     let (begun, over) = (begun(&handle), over(&handle));
     let serving = async {
