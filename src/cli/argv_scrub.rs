@@ -1,8 +1,8 @@
-//! What others on this machine could learn of passwords from the process itself.
+//! Keeps passwords out of what other users can read of this process.
 //!
-//! Its command line can be read by every user, so passwords are overwritten there as soon as they
-//! are read. Its memory is for its own user and root; a core dump, which outlives it, leaves that
-//! memory out. Both are best effort: without /proc nothing is lost but this.
+//! Every user can read its command line, so passwords are overwritten there as soon as they are
+//! parsed. Only its user and root can read its memory, but a core dump outlives the process, so the
+//! dump leaves that memory out. Both are best effort and need /proc.
 
 use std::fs;
 use std::io;
@@ -30,7 +30,7 @@ pub(super) const OPTIONS: &[&str] = &[
 ];
 
 impl<'a> SecretArgument<'a> {
-    /// The password in the value of an option, if there is one.
+    /// Returns the password in the value of an option, if there is one.
     pub(super) fn of(option: &str, value: &'a str) -> Option<SecretArgument<'a>> {
         match option {
             "password" => Some(SecretArgument::password(value)),
@@ -40,19 +40,19 @@ impl<'a> SecretArgument<'a> {
         }
     }
 
-    /// Nothing but a password.
+    /// Takes the whole value as a password.
     fn password(value: &'a str) -> SecretArgument<'a> {
         let password = 0..value.len();
         SecretArgument { value, password }
     }
 
-    /// `USER:PASSWORD`, if there is one.
+    /// Finds the password in `USER:PASSWORD`.
     fn login(value: &'a str) -> Option<SecretArgument<'a>> {
         let password = value.find(':')? + 1..value.len();
         Some(SecretArgument { value, password })
     }
 
-    /// `[http://]USER:PASSWORD@…`, if there is one.
+    /// Finds the password in `[http://]USER:PASSWORD@…`.
     fn url(value: &'a str) -> Option<SecretArgument<'a>> {
         let user = value.find("://").map_or(0, |end| end + 3);
         let end = value.rfind('@').filter(|at| *at > user)?;
@@ -60,8 +60,8 @@ impl<'a> SecretArgument<'a> {
         Some(SecretArgument { value, password })
     }
 
-    /// Where the password stands in `word`, when it is this value, by itself or behind its flag.
-    fn place_in(&self, word: &[u8]) -> Option<Range<usize>> {
+    /// Returns the position of the password in `word`, if that is this value, with or without its flag.
+    fn position_in(&self, word: &[u8]) -> Option<Range<usize>> {
         let before = word.len().checked_sub(self.value.len())?;
         let is_value = before == 0 || word[0] == b'-';
         if is_value && word.ends_with(self.value.as_bytes()) {
@@ -72,7 +72,7 @@ impl<'a> SecretArgument<'a> {
     }
 }
 
-/// The passwords in the values of an option.
+/// Returns the passwords in the values of an option.
 pub(super) fn secrets<'a>(
     options: &'a Options,
     option: &'a str,
@@ -88,38 +88,38 @@ pub(super) fn conceal(secrets: &[SecretArgument<'_>]) {
     }
 }
 
-/// Puts stars over the passwords in `words`, each of which ends in a NUL.
+/// Overwrites with stars the passwords in `words`, each of which ends in a NUL.
 fn mask(words: &mut [u8], secrets: &[SecretArgument<'_>]) {
     for word in words.split_mut(|byte| *byte == 0) {
         for secret in secrets {
-            for byte in secret.place_in(word).into_iter().flatten() {
+            for byte in secret.position_in(word).into_iter().flatten() {
                 word[byte] = b'*';
             }
         }
     }
 }
 
-/// Which parts of the memory a core dump has (core(5)).
+/// Selects the parts of the memory that a core dump has (core(5)).
 const FILTER: &str = "/proc/self/coredump_filter";
 
-/// What a core dump had before.
+/// The previous content of [`FILTER`].
 pub(super) struct Filter(String);
 
-/// Leaves all memory out of a core dump: every connection needs the password anew, so it is kept.
+/// Leaves all memory out of core dumps, as passwords stay in memory for later connections.
 ///
-/// Whoever wants a whole one writes to the same file of the running process.
+/// To get a complete dump, write to the same file of the running process.
 ///
 /// # Errors
 ///
-/// Without /proc, or a kernel that has core dumps.
+/// Any error of the file: /proc is missing, or the kernel has no core dumps.
 pub(super) fn leave_out_of_core_dumps() -> io::Result<Filter> {
     let before = fs::read_to_string(FILTER)?;
     fs::write(FILTER, "0")?;
     Ok(Filter(before))
 }
 
-/// Keeps to that where there are passwords, and tells when it wasn't to be had; else a core dump is
-/// as it was.
+/// Restores the filter if there are no passwords. If there are and the filter can't be set, logs the
+/// error.
 pub(super) fn settle(filter: io::Result<Filter>, has_credentials: bool) {
     match filter {
         Err(e) if has_credentials => {
@@ -132,7 +132,7 @@ pub(super) fn settle(filter: io::Result<Filter>, has_credentials: bool) {
 
 impl Filter {
     fn restore(self) {
-        // It is read without a prefix, and written with one: else it is octal.
+        // The kernel prints hex without a prefix, and reads a number without one as octal.
         let _ = fs::write(FILTER, format!("0x{}", self.0));
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_found_behind_its_flag_and_by_itself() {
+    fn a_password_is_overwritten_with_and_without_its_flag() {
         let secret = [SecretArgument::password("pw")];
         for (words, shown) in &[
             ("x -P pw 1:a:1", "x -P ** 1:a:1"),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn users_and_hosts_stay_in_sight() {
+    fn users_and_hosts_stay_readable() {
         let login = SecretArgument::login("joe:a:b")
             .into_iter()
             .collect::<Vec<_>>();

@@ -64,8 +64,8 @@ impl Summary<'_> {
         if let Some(pac) = &route.pac {
             write!(f, " as {} says", pac.name)?;
         }
-        for (place, proxy) in route.proxies.iter().enumerate() {
-            let before = if place == 0 { " through" } else { ", then" };
+        for (index, proxy) in route.proxies.iter().enumerate() {
+            let before = if index == 0 { " through" } else { ", then" };
             write_hop(before, proxy, f)?;
         }
         if route.proxies.len() > 1 && !route.via.is_empty() {

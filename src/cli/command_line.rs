@@ -112,11 +112,11 @@ where
     I::Item: Into<OsString>,
 {
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-    if let Some(place) = words.iter().position(|word| word.to_str().is_none()) {
+    if let Some(index) = words.iter().position(|word| word.to_str().is_none()) {
         // Not printed, as it may be the password.
         return Err(Error::usage(format!(
             "argument {} isn't UTF-8; e.g. 8993:imap.example.org:993",
-            place
+            index
         )));
     }
     let words: Vec<String> = words.into_iter().flat_map(OsString::into_string).collect();

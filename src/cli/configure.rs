@@ -17,7 +17,7 @@ use crate::listener::addr::ListenAddr;
 use crate::listener::validate::check_each;
 use crate::text::escape::Escaped;
 
-/// Builds the configuration; what the values don't say comes from the environment.
+/// Builds the configuration from the options and, where they are silent, the environment.
 pub(super) fn configure(
     options: &Options,
     env: &Environment<'_>,
@@ -179,7 +179,7 @@ fn tunnel_values(options: &Options) -> Vec<&Value> {
     let mut values: Vec<&Value> = options.values("tunnel").collect();
     values.extend(options.values("forward"));
     values.extend(&stdio[own_words(&stdio)..]);
-    values.sort_by_key(|value| value.place);
+    values.sort_by_key(|value| value.position);
     values
 }
 

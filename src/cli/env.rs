@@ -1,8 +1,9 @@
-//! The environment variables of proxies, read as curl reads them, and of what else concerns us.
+//! The environment variables: those of proxies, read as curl reads them, passwords, and socket
+//! activation.
 //!
-//! Lower case goes before upper case, and an empty variable is as good as none. A tunnel carries
-//! any protocol, so it asks `https_proxy` first, whose proxies are used with CONNECT, then
-//! `all_proxy`; never `http_proxy`, whose proxies may not know CONNECT at all.
+//! Lower case precedes upper case, and an empty variable counts as unset. The proxy is in
+//! `https_proxy`, as its proxies support CONNECT, then in `all_proxy`; never in `http_proxy`, whose
+//! proxies may not support it.
 
 use std::borrow::Cow;
 use std::env;
@@ -15,16 +16,16 @@ use std::process;
 use crate::config::{InheritedFd, NoProxy, ParseError, ProxyUrl, Secret};
 use crate::error::Error;
 
-/// More sockets than any unit has.
+/// One more than the number of sockets that ptunnel accepts.
 const MAX_INHERITED: RawFd = 10_000;
 
-/// The environment, or what a test takes for it.
+/// The environment of the process, or of a test.
 pub struct Environment<'a> {
     read: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 impl Environment<'static> {
-    /// That of this process.
+    /// Returns the environment of this process.
     pub fn of_process() -> Environment<'static> {
         Environment {
             read: &|name| env::var_os(name),
@@ -33,16 +34,16 @@ impl Environment<'static> {
 }
 
 impl<'a> Environment<'a> {
-    /// What `read` answers for each name.
+    /// Returns an environment in which a variable has the value that `read` returns for its name.
     pub fn new(read: &'a dyn Fn(&str) -> Option<OsString>) -> Environment<'a> {
         Environment { read }
     }
 
-    /// The proxy for a tunnel.
+    /// Returns the proxy for tunnels.
     ///
     /// # Errors
     ///
-    /// When the variable that counts holds no proxy; the message names it.
+    /// A usage error that names the variable, if the first one set has no valid proxy.
     pub fn proxy(&self) -> Result<Option<ProxyUrl>, Error> {
         self.first(
             &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
@@ -50,12 +51,12 @@ impl<'a> Environment<'a> {
         )
     }
 
-    /// The destinations that are reached without a proxy, and a warning when there are entries that
-    /// [aren't ours](NoProxy::lenient).
+    /// Returns the destinations that are reached without a proxy, and a warning about
+    /// [skipped entries](NoProxy::lenient).
     ///
     /// # Errors
     ///
-    /// When the variable isn't UTF-8; the message names it.
+    /// A usage error that names the variable, if it isn't UTF-8.
     pub fn no_proxy(&self) -> Result<(NoProxy, Option<String>), Error> {
         let names = &["no_proxy", "NO_PROXY"];
         let (list, warning) = self
@@ -65,21 +66,22 @@ impl<'a> Environment<'a> {
         Ok((list, warning))
     }
 
-    /// The password in this variable, one of our own.
+    /// Returns the password in a variable of ptunnel.
     ///
     /// # Errors
     ///
-    /// When it isn't UTF-8.
+    /// A usage error that names the variable, if it isn't UTF-8.
     pub fn password(&self, variable: &str) -> Result<Option<Secret>, Error> {
         self.first(&[variable], |text| Ok(Secret::new(text)))
     }
 
-    /// The sockets that were passed to this process (sd_listen_fds(3)); those that were passed to
-    /// another one, whose environment we have inherited, aren't ours.
+    /// Returns the sockets from socket activation (sd_listen_fds(3)). Variables that are for another
+    /// process are ignored.
     ///
     /// # Errors
     ///
-    /// When a variable holds no number.
+    /// A usage error that names the variable, if one isn't UTF-8 or LISTEN_FDS isn't a number below
+    /// 10,000.
     pub fn inherited(&self) -> Result<Vec<InheritedFd>, Error> {
         let text = |name| self.first(&[name], |text| Ok(text.to_string()));
         if text("LISTEN_PID")? != Some(process::id().to_string()) {
@@ -92,20 +94,20 @@ impl<'a> Environment<'a> {
         let count = count.unwrap_or(0);
         let names = text("LISTEN_FDNAMES")?.unwrap_or_default();
         let names = names.split(':').chain(iter::repeat(""));
-        let passed = (InheritedFd::FIRST..InheritedFd::FIRST + count).zip(names);
-        let passed = passed.map(|(descriptor, name)| InheritedFd {
+        let sockets = (InheritedFd::FIRST..InheritedFd::FIRST + count).zip(names);
+        let sockets = sockets.map(|(descriptor, name)| InheritedFd {
             descriptor,
             name: name.to_string(),
         });
-        Ok(passed.collect())
+        Ok(sockets.collect())
     }
 
-    /// Whether there is a proxy in `http_proxy`, which doesn't count: worth a hint.
+    /// Whether `http_proxy` is set, which ptunnel doesn't use: worth a hint.
     pub fn has_http_proxy(&self) -> bool {
         (self.read)("http_proxy").map_or(false, |value| !value.is_empty())
     }
 
-    /// The value of the first variable that isn't empty.
+    /// Returns the parsed value of the first variable that isn't empty.
     fn first<T>(
         &self,
         names: &[&str],
@@ -119,7 +121,7 @@ impl<'a> Environment<'a> {
             Some(found) => found,
             None => return Ok(None),
         };
-        // Not shown: what isn't text may still be a secret.
+        // Not printed, as it may be a secret.
         let text = value
             .to_str()
             .ok_or("it isn't UTF-8")
@@ -128,13 +130,13 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// GNOME writes `socks://`, and means version 5 with names that the proxy looks up; curl takes it for
-/// version 4. On the command line the user is asked which.
+/// Replaces `socks://` by `socks5h://`, which is what GNOME means; to curl it is version 4. On the
+/// command line it is an error.
 fn with_version(text: &str) -> Cow<'_, str> {
-    const GNOMES: &str = "socks://";
-    match text.get(..GNOMES.len()) {
-        Some(start) if start.eq_ignore_ascii_case(GNOMES) => {
-            format!("socks5h://{}", &text[GNOMES.len()..]).into()
+    const GNOME: &str = "socks://";
+    match text.get(..GNOME.len()) {
+        Some(start) if start.eq_ignore_ascii_case(GNOME) => {
+            format!("socks5h://{}", &text[GNOME.len()..]).into()
         }
         _ => text.into(),
     }
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn lower_case_goes_before_upper_case_and_https_before_all() {
+    fn lower_case_precedes_upper_case_and_https_precedes_all() {
         let all = [
             ("ALL_PROXY", "d:4"),
             ("all_proxy", "c:3"),
@@ -177,9 +179,9 @@ mod tests {
         assert_eq!(proxy(&all[..1]).unwrap(), "d:4");
     }
 
-    /// It ended the program with a usage error wherever a desktop's settings had written it.
+    /// It was a usage error on desktops whose settings had written it.
     #[test]
-    fn gnomes_form_is_socks5() {
+    fn socks_without_a_version_is_socks5h() {
         let pairs = [("all_proxy", "socks://proxy.example:1080/")];
         let url = with(&pairs, |e| e.proxy().unwrap().unwrap());
         assert_eq!(url.protocol, Protocol::Socks5(DnsMode::Remote));
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_variable_is_none_and_http_proxy_is_a_hint() {
+    fn an_empty_variable_is_unset_and_http_proxy_is_a_hint() {
         assert_eq!(
             proxy(&[("https_proxy", ""), ("all_proxy", "c:3")]).unwrap(),
             "c:3"
@@ -198,38 +200,38 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_ours_if_they_were_passed_to_us() {
-        let passed = |id: &str, count: &str, names: &str| {
+    fn sockets_for_another_process_are_ignored() {
+        let inherited = |id: &str, count: &str, names: &str| {
             let pairs = [
                 ("LISTEN_PID", id),
                 ("LISTEN_FDS", count),
                 ("LISTEN_FDNAMES", names),
             ];
-            let passed = with(&pairs, |e| e.inherited());
-            passed.map(|all| all.iter().map(|one| one.to_string()).collect::<Vec<_>>())
+            let sockets = with(&pairs, |e| e.inherited());
+            sockets.map(|all| all.iter().map(|one| one.to_string()).collect::<Vec<_>>())
         };
-        let ours = process::id().to_string();
+        let own = process::id().to_string();
         assert_eq!(
-            passed(&ours, "2", "a:b").unwrap(),
+            inherited(&own, "2", "a:b").unwrap(),
             ["fd:3 ('a')", "fd:4 ('b')"]
         );
         assert_eq!(
-            passed(&ours, "2", "a").unwrap(),
+            inherited(&own, "2", "a").unwrap(),
             ["fd:3 ('a')", "fd:4 ('')"]
         );
-        assert_eq!(passed(&ours, "1", "").unwrap(), ["fd:3 ('')"]);
+        assert_eq!(inherited(&own, "1", "").unwrap(), ["fd:3 ('')"]);
         for other in &["1", "", "x"] {
-            assert!(passed(other, "2", "a:b").unwrap().is_empty());
+            assert!(inherited(other, "2", "a:b").unwrap().is_empty());
         }
-        assert!(passed(&ours, "", "").unwrap().is_empty());
+        assert!(inherited(&own, "", "").unwrap().is_empty());
         for count in &["x", "-1", "10000"] {
-            let complaint = passed(&ours, count, "").unwrap_err().to_string();
+            let complaint = inherited(&own, count, "").unwrap_err().to_string();
             assert!(complaint.contains("LISTEN_FDS"), "{}", complaint);
         }
     }
 
     #[test]
-    fn complaints_name_the_variable_and_not_the_secret() {
+    fn errors_name_the_variable_and_not_the_secret() {
         let pairs = [("https_proxy", "ftp://joe:hunter2@h")];
         let complaint = with(&pairs, |e| e.proxy().unwrap_err().to_string());
         assert!(
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_no_proxy_that_are_for_others_are_passed_over() {
+    fn unknown_entries_of_no_proxy_are_skipped_with_a_warning() {
         let no_proxy = |list| with(&[("NO_PROXY", list)], |e| e.no_proxy().unwrap());
         let (list, warning) = no_proxy("127.*, a.example <local>,10.0.0.1/8;b");
         assert!(list.covers(&"x.a.example:1".parse().unwrap()));

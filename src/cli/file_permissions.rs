@@ -1,8 +1,8 @@
-//! Who else may read a file that holds a secret.
+//! Checks that other users can't read a file with a secret.
 //!
-//! Of a file of ours nobody else is to have anything. One of another owner is there for us because
-//! of its group, or of a list (acl(5)) whose mask stands where the group's bits do: that is how
-//! systemd's LoadCredential= and the Secrets of Kubernetes are handed to a service that isn't root.
+//! A file of ptunnel's user must give no access to group and others. A file of another owner is
+//! readable because of its group, or of an ACL (acl(5)), whose mask replaces the group's bits;
+//! systemd's LoadCredential= and Kubernetes pass secrets in this way to services that aren't root.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use crate::os::sys;
 use crate::text::escape::Escaped;
 
-/// What takes it from the others, as a command; `None` when there are none.
+/// Returns the command that removes the access of other users; `None` if they have none.
 pub(super) fn remedy(path: &str, file: &Metadata) -> Option<String> {
     let (denied, mode) = if file.uid() == sys::effective_user() {
         (0o077, "600")

@@ -26,7 +26,7 @@ mod tls;
 
 use std::ffi::OsString;
 
-/// For fuzz/ alone.
+/// Used by fuzz/.
 #[doc(hidden)]
 pub use self::config_file::words_of_text;
 pub use self::password::Prompt;

@@ -17,9 +17,9 @@ use crate::text::escape::Escaped;
 pub(super) const EXAMPLE: &str =
     "e.g. ptunnel -p proxy.example:3128 8993:imap.example.org:993; see --help";
 
-/// Where a value was given. The file comes before what was typed.
+/// The position of a value. The config file precedes the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// A line of the config file, from 1.
     Line(usize),
     /// The position of a word on the command line.
@@ -33,7 +33,7 @@ pub(super) struct Value {
     pub(super) name: &'static str,
     /// `None` for a switch.
     pub(super) text: Option<String>,
-    pub(super) place: Place,
+    pub(super) position: Position,
 }
 
 impl Value {
@@ -67,7 +67,7 @@ impl Options {
                 values.extend(places.map(|index| Value {
                     name,
                     text: None,
-                    place: Place::Word(index),
+                    position: Position::Word(index),
                 }));
                 continue;
             }
@@ -76,9 +76,9 @@ impl Options {
             values.extend(places.zip(texts).map(|(index, text)| Value {
                 name,
                 text: Some(text.to_string()),
-                place: Place::Word(index),
+                position: Position::Word(index),
             }));
-            // clap passes over a last one without a value, if others have theirs.
+            // clap ignores a last one without a value if others have one.
             if count > (values.len() - before) as u64 {
                 return Err(Error::usage(format!(
                     "--{} at the end has no value; {}",
@@ -86,7 +86,7 @@ impl Options {
                 )));
             }
         }
-        values.sort_by_key(|value| value.place);
+        values.sort_by_key(|value| value.position);
         Ok(Options { path: None, values })
     }
 
@@ -121,7 +121,7 @@ impl Options {
                     .and_then(|it| Some((it, flags::find(name)?)))
             };
             if let Some((other, conflict)) = flag.conflicts.iter().find_map(other) {
-                let last = if value.place > other.place {
+                let last = if value.position > other.position {
                     value
                 } else {
                     other
@@ -210,15 +210,15 @@ impl Options {
     /// of the file.
     pub(super) fn at(&self, value: &Value, e: impl Into<Error>) -> Error {
         let e = e.into();
-        match (&self.path, value.place) {
-            (Some(path), Place::Line(line)) => {
+        match (&self.path, value.position) {
+            (Some(path), Position::Line(line)) => {
                 Error::usage(format!("{}:{}: {}", Escaped(path.as_bytes()), line, e))
             }
             _ => e,
         }
     }
 
-    /// Returns the error with the place of an option's first value.
+    /// Returns the error with the position of an option's first value.
     pub(super) fn blame(&self, name: &str, e: impl Into<Error>) -> Error {
         match self.first(name) {
             Some(value) => self.at(value, e),

@@ -1,6 +1,5 @@
-//! Where passwords come from. Those for proxies, in order: the option, the file, the environment,
-//! the proxy's URL, the netrc file, and a person at the terminal. Those of our own clients: the
-//! option, and the environment.
+//! The sources of passwords. For proxies, in order: the option, the file, the environment, the
+//! proxy's URL, the netrc file and the terminal. For clients: the option and the environment.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -113,7 +112,7 @@ impl<'a> Passwords<'a> {
         })
     }
 
-    /// The proxy with its credentials, if it has a user, and with `tls`, if it is a secure one.
+    /// Returns the proxy with its credentials, if it has a user, and with `tls`, if its URL asks for it.
     pub(super) fn complete(
         &self,
         source: ProxySource,
@@ -135,7 +134,7 @@ impl<'a> Passwords<'a> {
                     None => {
                         let shown = Escaped(user.as_bytes());
                         let whose = format!("Password for {} at {}: ", shown, url.address);
-                        self.missing.ask(&whose, || none_for(&user, source))?
+                        self.missing.ask(&whose, || no_password(&user, source))?
                     }
                 };
                 Some(Credentials::new(user, password)?)
@@ -146,7 +145,8 @@ impl<'a> Passwords<'a> {
         Ok(url.with(credentials, tls)?)
     }
 
-    /// What is for the proxies that a PAC file names, of whom nobody can be asked then.
+    /// Returns the settings of the proxies that the PAC file `path` names, for which ptunnel can't prompt
+    /// later.
     pub(super) fn proxy_defaults(
         &self,
         path: &str,
@@ -160,12 +160,12 @@ impl<'a> Passwords<'a> {
         };
         if let Some(Login { user, password }) = self.login.clone() {
             let password = match self.password.clone().or(password) {
-                // The netrc file knows some.
+                // The netrc file may have one for each proxy.
                 None if self.netrc != Netrc::default() => None,
                 None => {
                     let (shown, file) = (Escaped(user.as_bytes()), Escaped(path.as_bytes()));
                     let whose = format!("Password for {} at the proxies of {}: ", shown, file);
-                    let no_terminal = || none_for(&user, ProxySource::Option);
+                    let no_terminal = || no_password(&user, ProxySource::Option);
                     Some(self.missing.ask(&whose, no_terminal)?)
                 }
                 given => given,
@@ -178,7 +178,7 @@ impl<'a> Passwords<'a> {
         Ok(proxy_defaults)
     }
 
-    /// With what the netrc file knows: of this user, or of any when nobody else was named.
+    /// Completes a login from the netrc file: the password of its user, or, without a user, both.
     fn complete_login(&self, login: Option<Login>, host: &Host) -> Option<Login> {
         match login {
             None => self.netrc.find(host, None),
@@ -226,8 +226,8 @@ impl ClientOption {
             Some(login) => login,
             None => return Ok(None),
         };
-        // An empty one is what a script's variable leaves that isn't set, and would let in whoever
-        // guesses the name.
+        // An unset variable of a script leaves an empty one, with which anyone who guesses the name
+        // could connect.
         let password = password.filter(|password| !password.reveal().is_empty());
         let password = match (password, env.password(self.variable)?) {
             (Some(password), _) | (None, Some(password)) => password,
@@ -247,7 +247,7 @@ impl ClientOption {
     }
 }
 
-fn none_for(user: &str, source: ProxySource) -> Error {
+fn no_password(user: &str, source: ProxySource) -> Error {
     let remedy = match source {
         ProxySource::Via => "give --proxy-netrc FILE",
         _ => "give --password-file FILE or the environment variable PTUNNEL_PASSWORD",
@@ -259,7 +259,7 @@ fn none_for(user: &str, source: ProxySource) -> Error {
     ))
 }
 
-/// The one line of a file that nobody else can read.
+/// Reads a password file: one line, which other users must not be able to read.
 fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     let fail = |why: String| unreadable("--password-file", path, why);
     let (text, remedy) = read_text(path, file).map_err(fail)?;
@@ -274,7 +274,7 @@ fn read_file(path: &str, file: File) -> Result<Secret, Error> {
     Ok(Secret::new(line))
 }
 
-/// Other programs read it too, so that its permissions are for them to refuse.
+/// Reads a netrc file. Other programs use it too, so its permissions only cause a warning.
 fn read_netrc(path: &str, warnings: &mut Vec<String>) -> Result<Netrc, Error> {
     let fail = |why: String| unreadable("--proxy-netrc", path, why);
     let file = File::open(path).map_err(|e| fail(e.to_string()))?;
@@ -294,7 +294,7 @@ fn unreadable(option: &str, path: &str, why: String) -> Error {
     Error::usage(format!("{} '{}': {}", option, path, why))
 }
 
-/// What a file holds, and how it is kept from others, if they can read it.
+/// Returns a file's content and, if other users can read it, the command that prevents it.
 fn read_text(path: &str, file: File) -> Result<(String, Option<String>), String> {
     let metadata = file.metadata().map_err(|e| e.to_string())?;
     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! The way to the destinations: proxies, PAC file, chain, credentials.
 
 use super::argv_scrub::secrets;
-use super::options::{Options, Place};
+use super::options::{Options, Position};
 use super::password::{MissingPassword, Passwords, ProxySource};
 use super::{env::Environment, tls};
 use crate::config::{Family, HostPort, NoProxy, Protocol, ProxySpec, ProxyUrl, Route, TlsPeer};
@@ -54,7 +54,8 @@ pub(super) fn route(
             let names = ["tunnel", "forward", "stdio", "dynamic"];
             let asking = names.iter().filter_map(|name| options.first(name));
             // Typed ones first: for them, the file isn't at fault.
-            let asking = asking.min_by_key(|it| (matches!(it.place, Place::Line(_)), it.place));
+            let asking =
+                asking.min_by_key(|it| (matches!(it.position, Position::Line(_)), it.position));
             return Err(match asking {
                 Some(value) => options.at(value, e),
                 None => options.whole(e),

@@ -15,8 +15,8 @@ use crate::observe::diagnose::{self, PathOpener};
 use crate::observe::logging;
 use crate::upstream::pac;
 
-/// Does what the arguments of this process say; returns the exit code. `engine` serves, and can
-/// read its configuration again from the source; `open` opens the paths of `--test`.
+/// Runs the program with the arguments of this process; returns the exit code. `engine` serves the
+/// configuration, and gets the source of a new one for reloads; `open` opens the paths of `--test`.
 pub fn run(
     engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>,
     open: PathOpener,
@@ -25,35 +25,35 @@ pub fn run(
     match try_run(engine, open) {
         Ok(code) => code,
         Err(e) => {
-            // Nobody may be reading any more; the exit code still tells.
+            // stderr may be closed; the exit code remains.
             let _ = writeln!(io::stderr(), "ptunnel: {}", e);
             e.exit_code()
         }
     }
 }
 
-/// The exit code, when what there was to say was said.
+/// Returns the exit code, or an error that isn't logged yet.
 fn try_run(
     engine: impl FnOnce(&Config, Option<ConfigSource>) -> Result<(), Error>,
     open: PathOpener,
 ) -> Result<i32, Error> {
-    // Before the first password is read; that they are wanted at all is known only afterwards.
+    // Before the first password is read; only later is it known whether there are any.
     let filter = argv_scrub::leave_out_of_core_dumps();
     let words = command_line::read(env::args_os())?;
-    // At once: a person who is asked for a password may take a while.
+    // Before the prompt for a password, which may take a while.
     argv_scrub::conceal(&words.secrets());
     let answers = Answers::default();
     let prompt = |whose: &str| answers.ask(whose, ask);
     match words.command(&Environment::of_process(), &prompt)? {
         Command::Print(text) => match writeln!(io::stdout(), "{}", text) {
-            // `| head` has what it wanted.
+            // As with `| head`.
             Err(e) if e.kind() != ErrorKind::BrokenPipe => {
                 Err(Error::other("cannot write to stdout", e))
             }
             _ => Ok(0),
         },
         Command::Run(config, warnings) => {
-            // The first thread: nothing above needs to be alone, and nothing below is.
+            // Starts the first thread.
             let logging = logging::init(
                 config.verbosity,
                 config.log_format,
@@ -78,7 +78,7 @@ fn try_run(
     }
 }
 
-/// On the terminal itself: stdin and stdout may be the tunnel.
+/// Prompts on the terminal, as stdin and stdout may be the tunnel.
 fn ask(whose: &str) -> io::Result<Secret> {
     rpassword::read_password_from_tty(Some(whose)).map(Secret::new)
 }

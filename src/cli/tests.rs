@@ -216,7 +216,7 @@ fn socks4_is_told_the_user_alone() {
         let is_told = warnings.iter().any(|line| line.starts_with(&told));
         assert!(is_told, "{:?}", warnings);
     }
-    // Another proxy is told it.
+    // It is sent to another proxy.
     let (_, warnings) = warned("-p socks4://q -p p:1 -U joe:x 1:a:1");
     assert!(warnings.iter().all(|line| !line.contains("SOCKS4")));
 }

@@ -1,4 +1,4 @@
-//! TLS to the proxies and to the destinations, as the command line has it.
+//! The options about TLS.
 
 use std::fs;
 
@@ -10,7 +10,8 @@ use crate::text::escape::Escaped;
 
 const IGNORE_EOF: &str = "ignore-unexpected-eof";
 
-/// What those of a kind are spoken to in; `None` when there are none of them.
+/// Returns the TLS settings for a kind of peer; `None`, with warnings about unused options, if no
+/// peer needs TLS.
 pub(super) fn tls(
     options: &Options,
     peer: TlsPeer,
@@ -52,8 +53,8 @@ pub(super) fn tls(
     Ok(Some(spec))
 }
 
-/// Returns the error with the place of the one among these options that was given; that of several
-/// is the file's, and the error names the option.
+/// Returns the error with the position of the one of these options that was given. If several were,
+/// the error gets only the file, as it names the option itself.
 fn blame(options: &Options, names: &[&str], e: ParseError) -> Error {
     let mut given = names.iter().filter(|name| options.is_present(name));
     match (given.next(), given.next()) {
@@ -62,7 +63,7 @@ fn blame(options: &Options, names: &[&str], e: ParseError) -> Error {
     }
 }
 
-/// A key that others than its owner may read.
+/// Returns a warning about a key that other users can read.
 fn exposed(path: &str) -> Option<String> {
     let remedy = file_permissions::remedy(path, &fs::metadata(path).ok()?)?;
     Some(format!(

@@ -14,7 +14,7 @@ use std::io::Read;
 use super::argv_scrub::SecretArgument;
 use super::file_permissions;
 use super::flags::{self, Flag, FLAGS};
-use super::options::{Options, Place, Value};
+use super::options::{Options, Position, Value};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -31,8 +31,7 @@ const COMMAND_LINE_ONLY: &[&str] = &[
     "version",
 ];
 
-/// What is typed, and what of a file it replaces besides its own name and what clap says it
-/// contradicts.
+/// Options that, when typed, also replace other options of the file.
 const REPLACES: &[(&str, &[&str])] = &[
     ("tunnel", &["forward", "stdio"]),
     ("forward", &["stdio"]),
@@ -51,7 +50,7 @@ const REPLACES: &[(&str, &[&str])] = &[
     ("serve-proxy", &["stdio"]),
     ("threads", &["multithreaded"]),
     ("multithreaded", &["threads"]),
-    // They belong to the user who is written there.
+    // These are the passwords of the file's user.
     ("user", &["password", "password-file"]),
 ];
 
@@ -60,7 +59,7 @@ const REPLACES: &[(&str, &[&str])] = &[
 pub(super) struct ConfigFile {
     path: String,
     pub(super) values: Vec<Value>,
-    /// The command that keeps it from other users, if they can read it.
+    /// The command that removes the access of other users, if they have any.
     remedy: Option<String>,
 }
 
@@ -95,7 +94,7 @@ impl ConfigFile {
         self
     }
 
-    /// A word of warning when others can read a password in it.
+    /// Returns a warning if other users can read a password in the file.
     pub(super) fn warning(&self) -> Option<String> {
         let mut values = self.values.iter();
         let holds_password =
@@ -125,8 +124,8 @@ fn is_replaced(name: &str, typed: &Options) -> bool {
 /// Returns the values of a text as they would be typed, each with its line; for fuzz/ and tests.
 pub fn words_of_text(text: &str) -> Result<Vec<(usize, String)>, (usize, String)> {
     let word = |value: Value| {
-        let line = match value.place {
-            Place::Line(index) | Place::Word(index) => index,
+        let line = match value.position {
+            Position::Line(index) | Position::Word(index) => index,
         };
         let word = match value.text {
             Some(text) => format!("--{}={}", value.name, text),
@@ -176,7 +175,6 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
 }
 
 fn unknown(key: &str) -> String {
-    // As much alike as clap would ask for, to say so.
     let mut alike: Vec<&str> = FLAGS
         .iter()
         .map(|flag| flag.name)
@@ -191,7 +189,7 @@ fn unknown(key: &str) -> String {
     format!("no option '{}': {}", Escaped(key.as_bytes()), hint)
 }
 
-/// One letter more, less or other, or another way to part words.
+/// Whether the names differ by at most one letter, or by `_` for `-`.
 fn is_alike(name: &str, key: &str) -> bool {
     let key = key.replace('_', "-");
     let (name, key) = (name.as_bytes(), key.as_bytes());
@@ -207,7 +205,7 @@ fn of_item(flag: &Flag, line: usize, item: toml::Value, text: &str) -> Result<Ve
     let value = |line, text| Value {
         name: flag.name,
         text,
-        place: Place::Line(line),
+        position: Position::Line(line),
     };
     match (flag.value.is_some(), item) {
         (true, toml::Value::Text(text)) | (true, toml::Value::Number(text)) => {
@@ -236,7 +234,7 @@ fn of_item(flag: &Flag, line: usize, item: toml::Value, text: &str) -> Result<Ve
     }
 }
 
-/// What an option takes, and an example of it.
+/// Returns the kind of value that an option takes, and an example.
 fn expected(flag: &Flag, key: &str) -> (&'static str, String) {
     match (flag.value, flag.is_repeated) {
         (Some(value), true) => (

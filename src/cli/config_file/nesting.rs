@@ -1,10 +1,10 @@
-//! How deeply a text nests, looked at before `toml` sees it: that calls itself for each level, and a
-//! text of brackets alone would be the end of the program, and of every tunnel when it is reloaded.
+//! Limits the nesting of a config file before `toml` parses it: `toml` recurses for each level, and a
+//! file of brackets would overflow the stack, also during a reload.
 
-/// More than the value of any option needs.
-const MOST: usize = 32;
+/// The number of levels; more than the value of any option needs.
+const MAX_LEVELS: usize = 32;
 
-/// The first line with more levels than that, and what they are.
+/// Returns an error for the first line with more than `MAX_LEVELS` levels.
 pub(super) fn check(text: &str) -> Result<(), (usize, String)> {
     let mut open = 0_usize;
     for (index, line) in text.lines().enumerate() {
@@ -24,12 +24,12 @@ pub(super) fn check(text: &str) -> Result<(), (usize, String)> {
                 (None, _) => {}
             }
         }
-        let what = match (open > MOST, dots > MOST) {
+        let what = match (open > MAX_LEVELS, dots > MAX_LEVELS) {
             (true, _) => "brackets within each other",
             (_, true) => "dots in a name",
             _ => continue,
         };
-        return Err((index + 1, format!("more than {} {}", MOST, what)));
+        return Err((index + 1, format!("more than {} {}", MAX_LEVELS, what)));
     }
     Ok(())
 }
@@ -39,20 +39,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_brackets_or_dots_is_told_with_its_line() {
+    fn an_error_has_the_line_of_the_brackets_or_dots() {
         for (text, line, why) in &[
             (format!("a = 1\nb = {}", "[".repeat(100_000)), 2, "brackets"),
             ("{\n".repeat(100_000), 33, "brackets"),
             (format!("\n\na{} = 1", ".a".repeat(100_000)), 3, "dots"),
         ] {
-            let (told, complaint) = check(text).unwrap_err();
-            assert_eq!(told, *line);
+            let (found, complaint) = check(text).unwrap_err();
+            assert_eq!(found, *line);
             assert!(complaint.contains(why), "{}", complaint);
         }
     }
 
     #[test]
-    fn what_is_quoted_or_said_nests_nothing() {
+    fn quotes_and_comments_do_not_nest() {
         let brackets = "[".repeat(100);
         check(&format!("a = \"\\\"{0}\" # {0}\nb = '{0}'\n", brackets)).unwrap();
         check(&"a = [[1], [2]]\n".repeat(100)).unwrap();

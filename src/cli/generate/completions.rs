@@ -1,13 +1,11 @@
-//! Completions: each flag with its help, files where a file is wanted, values where they can be
-//! named, and nothing where only the user knows.
+//! Completions: each flag with its help, files for FILE values, and the values that have names.
 
 use std::fmt::Write;
 
 use crate::cli::flags::{Flag, FLAGS};
 
-/// What a shell can know of a value.
+/// What a shell can complete for a value.
 enum Guess<'a> {
-    /// The flag takes none.
     NoValue,
     File,
     OneOf(&'a [&'static str]),
@@ -30,7 +28,7 @@ macro_rules! put {
     };
 }
 
-/// For bash, without the package bash-completion.
+/// Returns completions for bash, which don't need the package bash-completion.
 pub(super) fn bash() -> String {
     let mut all = Vec::new();
     let mut arms = String::new();
@@ -76,10 +74,10 @@ complete -F _ptunnel ptunnel",
     )
 }
 
-/// For zsh, as a file `_ptunnel` in a folder of `$fpath`, or to be sourced.
+/// Returns completions for zsh, as a file `_ptunnel` in a folder of `$fpath`, or to be sourced.
 ///
-/// A tunnel has an empty list of words, not a mere message: with that one, zsh would show a flag
-/// and not insert it.
+/// A tunnel has an empty list of words: with a message instead, zsh would show a flag without
+/// inserting it.
 pub(super) fn zsh() -> String {
     let mut specs = String::new();
     for flag in FLAGS {
@@ -133,7 +131,7 @@ fn zsh_value(flag: &Flag) -> String {
     zsh_text(flag.value.unwrap_or_default())
 }
 
-/// Within single quotes, and within a specification of `_arguments`.
+/// Escapes text for single quotes in a specification of `_arguments`.
 fn zsh_text(text: &str) -> String {
     let mut quoted = String::new();
     for c in text.chars() {
@@ -149,7 +147,7 @@ fn zsh_text(text: &str) -> String {
     quoted
 }
 
-/// For fish, as a file `ptunnel.fish` in one of its folders of completions.
+/// Returns completions for fish, as a file `ptunnel.fish` in one of its folders of completions.
 pub(super) fn fish() -> String {
     let mut text = "\
 # fish completion for ptunnel, made by ptunnel --generate complete-fish

@@ -3,10 +3,10 @@
 use crate::cli::clap_app::{ABOUT, AFTER};
 use crate::cli::flags::{Flag, FLAGS};
 
-/// Every page has one: when the flags last changed.
+/// The date of the last change of the flags.
 const DATE: &str = "2026-11-21";
 
-/// What only the page has room for, in the form of [`AFTER`]; lines without a margin are text.
+/// Sections that only the page has, in the form of [`AFTER`]; lines without indentation are text.
 const MORE: &str = "\
 CONFIGURATION FILE:
 --config FILE reads options in TOML, under their long names, and tunnels in a list called tunnels. \
@@ -32,7 +32,7 @@ SIGNALS:
     SIGHUP                      Read --config FILE again, and the files that it names; without
                                 --config, end";
 
-/// ptunnel(1).
+/// Returns ptunnel(1).
 pub(super) fn page() -> String {
     let mut page = Page::default();
     page.macro_line(&format!(
@@ -46,8 +46,8 @@ pub(super) fn page() -> String {
     page.macro_line(".B ptunnel");
     page.macro_line("[\\fIOPTIONS\\fR] [\\fITUNNEL\\fR]...");
     page.section("DESCRIPTION");
-    for (place, paragraph) in ABOUT.split("\n\n").enumerate() {
-        if place > 0 {
+    for (index, paragraph) in ABOUT.split("\n\n").enumerate() {
+        if index > 0 {
             page.macro_line(".PP");
         }
         page.text(paragraph);
@@ -73,7 +73,7 @@ pub(super) fn page() -> String {
     page.lines
 }
 
-/// The flag's spellings in bold, its value in italics.
+/// Returns the flag's spellings in bold and its value in italics.
 fn tag(flag: &Flag) -> String {
     let spellings: Vec<String> = flag
         .spellings()
@@ -86,11 +86,11 @@ fn tag(flag: &Flag) -> String {
     format!("{}{}{}", spellings.join(", "), value, again)
 }
 
-/// A page as far as it is written.
+/// The part of the page that is written.
 #[derive(Default)]
 struct Page {
     lines: String,
-    /// Whether lines are kept as they are, as in examples and tables.
+    /// Whether lines aren't filled, as in examples and tables.
     is_verbatim: bool,
 }
 
@@ -121,7 +121,7 @@ impl Page {
     }
 }
 
-/// Text that roff shows as it is.
+/// Escapes text for roff.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     if text.starts_with('.') || text.starts_with('\'') {
@@ -137,7 +137,7 @@ mod tests {
     use crate::cli::config_file::words_of_text;
 
     #[test]
-    fn the_example_of_a_file_is_a_right_one() {
+    fn the_example_of_a_file_is_valid() {
         let example = MORE.split("\n\n").nth(1).unwrap();
         assert_eq!(words_of_text(example).unwrap().len(), 8);
     }

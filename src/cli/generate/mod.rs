@@ -1,12 +1,12 @@
-//! What is made of the definition of the flags: the manual page, and completions for shells.
+//! Texts generated from the flag table: the manual page, and completions for shells.
 //!
-//! clap 2 could write completions, but those for fish end at the first tunnel, those for zsh know
-//! of no values, and those for bash need the program to be called by its bare name.
+//! clap 2 can write completions, but its fish file stops at the first tunnel, its zsh file has no
+//! values, and its bash file requires that the program is called without a path.
 
 mod completions;
 mod man;
 
-/// One of [`GENERATED`](super::flags::GENERATED), as text; `None` for anything else.
+/// Returns the text of one of [`GENERATED`](super::flags::GENERATED); `None` for another name.
 pub(super) fn generate(kind: &str) -> Option<String> {
     match kind {
         "man" => Some(man::page()),
