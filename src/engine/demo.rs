@@ -1,4 +1,4 @@
-//! `--demo` on this engine: one reactor for the proxy and the tunnel.
+//! `--demo` on this engine: one reactor for the embedded proxy and the tunnel.
 
 use std::thread;
 
@@ -9,18 +9,18 @@ use crate::config::Config;
 use crate::demo;
 use crate::error::Error;
 
-/// Shows every step with its time on stdout.
+/// Runs the demo, and prints each step with its time on stdout.
 ///
 /// # Errors
 ///
-/// The step that failed, and how.
+/// The error of the step that failed.
 pub(super) fn run(config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
-    demo::run(|posts| {
+    demo::run(|listeners| {
         let (leader, stop) = Leader::new();
         let reactor = thread::spawn(move || {
             let reactor = Reactor::new(settings, Permits::new(None), &stop)?;
-            reactor.accept(posts)?;
+            reactor.accept(listeners)?;
             reactor.follow(&stop)
         });
         move || {

@@ -1,4 +1,4 @@
-//! A connection to a host: its addresses raced, the first one to answer wins (RFC 8305).
+//! Opening a TCP connection to a host: its addresses are raced, the first to answer wins (RFC 8305).
 
 use std::io;
 use std::mem;
@@ -16,19 +16,20 @@ use crate::observe::diagnose::{observe, PathEvent};
 use crate::os::exhaustion;
 use crate::os::sys::ReservedFd;
 
-/// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
+/// Time between two attempts (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Resolves a name and connects to one of its addresses.
 ///
 /// ```text
 ///   Resolving ──addresses──▶ Racing ──first to connect──▶ done
-///                              │ 250 ms, or an attempt failed: the next address joins in
-///                              └ the last one failed: its error
+///                              │ 250 ms, or an attempt failed: the next address is tried too
+///                              └ the last one failed: an error
 /// ```
 ///
-/// Resolves to a connected [`Socket`]. Dropping it abandons every attempt. It has no limit of
-/// its own: wrap it in a [`Deadline`](super::limits::Deadline).
+/// Resolves to a connected [`Socket`]; fails with the error of the lookup, or with that of an attempt
+/// if all have failed. Dropping the future abandons every attempt. It has no time limit: wrap it in a
+/// [`Deadline`](super::limits::Deadline).
 #[must_use = "futures do nothing unless polled"]
 pub struct Dial {
     peer: Peer,
@@ -38,15 +39,14 @@ pub struct Dial {
 }
 
 enum State {
-    /// With a descriptor put aside, so that clients who come meanwhile don't take the last one.
+    /// With a reserved descriptor: clients that are accepted meanwhile could take the last one.
     Resolving(Lookup, Option<ReservedFd>),
     Racing(Race),
     Done,
 }
 
 impl Dial {
-    /// Begins to look `address` up; `peer` is how errors call it. The connection has this
-    /// `keepalive`.
+    /// Begins to look `address` up. Errors name it as `peer`; the connection gets this `keepalive`.
     pub fn new(
         peer: Peer,
         address: &HostPort,
@@ -101,14 +101,14 @@ impl Future for Dial {
     }
 }
 
-/// The attempts under way, and the addresses that wait for their turn.
+/// The attempts in progress, and the addresses that are still to be tried.
 struct Race {
-    /// Last first.
+    /// In reverse order.
     waiting: Vec<SocketAddr>,
     connecting: Vec<Connecting>,
     head_start: Option<Timeout>,
     keepalive: Option<Keepalive>,
-    /// Of those that failed.
+    /// The error to report if all attempts fail: see [`exhaustion`].
     error: io::Error,
 }
 
@@ -145,7 +145,7 @@ impl Race {
         }
     }
 
-    /// The first attempt that has succeeded; those that failed are gone afterwards.
+    /// Returns the first attempt that has succeeded, and removes those that failed.
     fn poll_attempts(&mut self) -> Option<Socket> {
         let mut index = 0;
         while index < self.connecting.len() {
@@ -155,7 +155,7 @@ impl Race {
                 Err(e) => {
                     self.failed(e);
                     drop(self.connecting.remove(index));
-                    // No reason to let the next one wait any longer (RFC 8305 §5).
+                    // The next attempt need not wait any longer (RFC 8305 §5).
                     self.head_start = None;
                 }
             }

@@ -1,4 +1,4 @@
-//! Standard input and output as the client of one tunnel: for ssh's ProxyCommand and pipes.
+//! `-W`: standard input and output are the only client, for ssh's ProxyCommand and pipes.
 
 use std::os::unix::net::UnixStream;
 
@@ -13,13 +13,13 @@ use crate::error::Error;
 use crate::os::stdio;
 use crate::os::sys;
 
-/// Carries stdin to `destination` and its answer to stdout, until both have ended or SIGTERM
-/// comes. SIGINT is left to whoever shares the terminal.
+/// Carries stdin to `destination` and its answer to stdout, until both have ended or SIGTERM comes.
+/// SIGINT is ignored: the terminal sends it to the other programs of the session too.
 ///
 /// # Errors
 ///
-/// When the tunnel can't be opened or is cut, and when stdin or stdout fails: the upstream is reset
-/// then, and what came from it is still written.
+/// The error of opening the tunnel, or the one that cut it. If stdin or stdout fails, the upstream is
+/// reset, and what it has sent is still written.
 pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     let tunnel = Tunnel::new(
@@ -29,17 +29,17 @@ pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Erro
     let mut core = Core::new().map_err(failed)?;
     let engine = Engine::new(&core.handle(), Settings::of(config)).map_err(failed)?;
     shutdown::ignore_interrupt().map_err(failed)?;
-    let (client, ours) = UnixStream::pair().map_err(failed)?;
+    let (client, far) = UnixStream::pair().map_err(failed)?;
     let client = Socket::from_unix(client, engine.handle()).map_err(failed)?;
-    let (tell, told) = oneshot::channel();
+    let (sender, failed_first) = oneshot::channel();
     let on_failure = || {
-        let _ = tell.send(());
+        let _ = sender.send(());
     };
-    let pump = stdio::pump(ours, sys::close_stdout, on_failure).map_err(failed)?;
+    let pump = stdio::pump(far, sys::close_stdout, on_failure).map_err(failed)?;
 
-    // The tunnel is dropped, and with that reset, when stdin or stdout fails first.
+    // If stdin or stdout fails first, the tunnel is dropped, which resets it.
     let carried = engine.carry(client, Origin::Stdio, &tunnel).map(Some);
-    let first = carried.select(told.then(|_| Ok(None)));
+    let first = carried.select(failed_first.then(|_| Ok(None)));
     let first = first.map(|(end, _)| end).map_err(|(e, _)| e);
     let carried = engine.handle().run(&mut core, first)?;
     pump.finish()

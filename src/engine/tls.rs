@@ -1,5 +1,4 @@
-//! The stream to a proxy or a destination as that wants to be spoken to: in the clear, or in TLS;
-//! over a socket, or over what the proxy before it granted.
+//! TLS with a proxy or a destination, over a socket or over the tunnel that the proxy before granted.
 
 use futures::future::{self, Either};
 use futures::Future;
@@ -8,12 +7,11 @@ use crate::config::TlsSpec;
 use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::{Error, Peer};
 
-/// Resolves to `stream` itself for a peer that is spoken to in the clear, otherwise to one in TLS
-/// over it, once the handshake is done.
+/// Resolves to `stream` itself without `tls`, otherwise to a TLS stream over it, once the handshake is
+/// done.
 ///
-/// Fails with the reason why there is no TLS; the connection is closed then, as when this is
-/// dropped early. It has no limit in time of its own: wrap it in a
-/// [`Deadline`](super::limits::Deadline).
+/// Fails with `Error::secure`. The connection is closed then, and when the future is dropped. It has
+/// no time limit: wrap it in a [`Deadline`](super::limits::Deadline).
 pub fn secure<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
     peer: Peer,
@@ -65,7 +63,7 @@ mod layer {
         }
     }
 
-    /// TLS's handshake; resolves to the stream that may be read and written.
+    /// A TLS handshake. Resolves to the stream, which can then be read and written.
     struct TlsHandshake<S> {
         stream: Option<TlsStream<S>>,
         report: VerifyReport,

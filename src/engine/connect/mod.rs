@@ -1,4 +1,4 @@
-//! The CONNECT negotiation over one connection: an [`Negotiation`] driven by a stream.
+//! The CONNECT exchange on one connection: a [`Negotiation`], driven over a stream.
 
 use std::error;
 use std::fmt;
@@ -13,44 +13,45 @@ use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{Malformed, Negotiation, NegotiationStep, Outcome, Refusal};
 
-/// What one read asks for: most replies come in one.
+/// Bytes that one read asks for; most replies come in one.
 const CHUNK: usize = 2 * 1024;
 
-/// Asks a proxy for a tunnel, over a connection that it takes and hands back.
+/// Requests a tunnel from a proxy, over a connection that it takes and returns.
 ///
 /// ```text
-///   Sending ──▶ Awaiting ──2xx──▶ the stream, with what came behind the head in front of it
+///   Sending ──▶ Awaiting ──2xx──▶ the stream, with the bytes that followed the head in front
 ///      ▲         │   ▲ │
-///      │         │   └─┘ not all of it came
+///      │         │   └─┘ an incomplete reply
 ///      └─────────┤ 407 that can be answered here
 ///                ├── 407 that can be answered on a new connection ──▶ the negotiation
 ///                ├── any other status ──▶ ConnectFailure::Refused
-///                └── an end, nonsense, too much ──▶ ConnectFailure::…
+///                └── an end, a malformed or too long reply ──▶ ConnectFailure::…
 /// ```
 ///
-/// Nothing of the client's is sent before the 2xx (RFC 9931). After a failure, when the proxy
-/// wants a new connection, or when it is dropped early, the connection is closed: no byte of it
-/// can be trusted any more. It has no limit in time of its own: wrap it in a
-/// [`Deadline`](super::limits::Deadline).
+/// Invariant: no byte of the client is sent before the 2xx (RFC 9931).
+///
+/// After a failure, when the proxy wants a new connection, and when the future is dropped, the
+/// connection is closed: no byte of it can be trusted any more. The future has no time limit: wrap it
+/// in a [`Deadline`](super::limits::Deadline).
 #[must_use = "futures do nothing unless polled"]
 pub struct Connect<S> {
-    /// Until it is done.
-    talk: Option<Talk<S>>,
+    /// `None` when it is done.
+    exchange: Option<Exchange<S>>,
 }
 
-struct Talk<S> {
+struct Exchange<S> {
     stream: S,
     negotiation: Negotiation,
-    /// What is being sent; empty while a reply is awaited.
+    /// The message that is being sent; empty while a reply is awaited.
     bytes: Vec<u8>,
     sent: usize,
 }
 
 impl<S> fmt::Debug for Connect<S> {
-    /// Where it stands, not what it sends: the request may hold our credentials.
+    /// Shows the state, not the message, which can contain credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &self.talk {
-            Some(talk) if talk.bytes.is_empty() => "Connect(awaiting)",
+        f.write_str(match &self.exchange {
+            Some(exchange) if exchange.bytes.is_empty() => "Connect(awaiting)",
             Some(_) => "Connect(sending)",
             None => "Connect(done)",
         })
@@ -58,13 +59,13 @@ impl<S> fmt::Debug for Connect<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite> Connect<S> {
-    /// Will ask over `stream` when it is polled: a [`Request`](crate::proto::Request), or an
+    /// Returns a future that sends a [`Request`](crate::proto::Request) over `stream`, or continues a
     /// negotiation that was begun on another connection.
     pub fn new(stream: S, negotiation: impl Into<Negotiation>) -> Connect<S> {
         let mut negotiation = negotiation.into();
         let bytes = negotiation.begin();
         Connect {
-            talk: Some(Talk {
+            exchange: Some(Exchange {
                 stream,
                 negotiation,
                 bytes,
@@ -80,16 +81,16 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
 
     fn poll(&mut self) -> Poll<Outcome<Rewind<S>>, ConnectFailure> {
         const DONE: &str = "Connect polled after it was done";
-        let granted = match self.talk.as_mut().expect(DONE).poll() {
+        let granted = match self.exchange.as_mut().expect(DONE).poll() {
             Ok(Async::NotReady) => return Ok(Async::NotReady),
             Ok(Async::Ready(granted)) => Ok(granted),
             Err(failure) => Err(failure),
         };
-        let Talk {
+        let Exchange {
             stream,
             negotiation,
             ..
-        } = self.talk.take().expect(DONE);
+        } = self.exchange.take().expect(DONE);
         Ok(Async::Ready(match granted? {
             Some(rest) => Outcome::Granted(Rewind::new(stream, rest)),
             None => Outcome::Redial(Box::new(negotiation)),
@@ -97,7 +98,7 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite> Talk<S> {
+impl<S: AsyncRead + AsyncWrite> Exchange<S> {
     /// Resolves to the destination's first bytes once the proxy has granted the tunnel, or to `None`
     /// when the negotiation must continue on a new connection.
     fn poll(&mut self) -> Poll<Option<Vec<u8>>, ConnectFailure> {
@@ -132,7 +133,7 @@ impl<S: AsyncRead + AsyncWrite> Talk<S> {
         }
     }
 
-    /// The connection is gone: that is the end, unless the proxy may be asked on another one.
+    /// Fails since the connection has ended, unless the negotiation can continue on another one.
     fn lost(&self, failure: ConnectFailure) -> Poll<Option<Vec<u8>>, ConnectFailure> {
         if self.negotiation.may_redial() {
             Ok(Async::Ready(None))
@@ -142,21 +143,21 @@ impl<S: AsyncRead + AsyncWrite> Talk<S> {
     }
 }
 
-/// Why there is no tunnel.
+/// The reason for which a proxy granted no tunnel.
 #[derive(Debug)]
 pub enum ConnectFailure {
-    /// The connection broke.
+    /// A read or write failed.
     Io(io::Error),
-    /// The proxy closed it before its reply was whole.
+    /// The proxy closed the connection before its reply was complete.
     Ended,
-    /// The reply isn't one.
+    /// The reply is malformed.
     Malformed(Malformed),
-    /// The reply is a no.
+    /// The proxy refused.
     Refused(Box<Refusal>),
 }
 
 impl ConnectFailure {
-    /// The error to show, with who was asked for what.
+    /// Returns the error to report, with the proxy and the destination.
     pub fn at(self, proxy: Peer, destination: HostPort) -> Error {
         match self {
             ConnectFailure::Io(e) => Error::exchange(proxy, e),

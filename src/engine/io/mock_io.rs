@@ -1,5 +1,4 @@
-//! A stream that follows a script, and a driver that finds lost wake-ups: for tests of the
-//! futures over streams.
+//! Test doubles: a stream that follows a script, and an executor that detects lost notifications.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,21 +13,21 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::Transport;
 use crate::os::sys::Notifier;
 
-/// What the next read, or write, meets.
+/// The result of the next read or write.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// A read gets these bytes, or as many of them as it has room for.
+    /// A read returns these bytes, in several parts if its buffer is smaller.
     Bytes(Vec<u8>),
-    /// A write is taken up to so many bytes.
+    /// A write takes at most so many bytes.
     Take(usize),
-    /// Not now; the task is notified at once.
+    /// The call would block; the task is notified at once.
     Wait,
-    /// An error.
+    /// The call fails.
     Fail(io::ErrorKind),
 }
 
-/// A stream whose reads follow one script and whose writes follow another. After the last step
-/// reads are at the end, and writes are taken whole.
+/// A stream whose reads follow one script and whose writes another. After the last action reads return
+/// the end, and writes take everything.
 #[derive(Debug, Default)]
 pub(crate) struct MockStream {
     reads: VecDeque<Action>,
@@ -36,7 +35,7 @@ pub(crate) struct MockStream {
     seen: Rc<RefCell<Seen>>,
 }
 
-/// What was done to a script's stream.
+/// The calls that a mock stream has received.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) written: Vec<u8>,
@@ -54,7 +53,7 @@ impl MockStream {
         }
     }
 
-    /// One read for each piece, with a wait between any two.
+    /// Returns a stream with a read for each piece, and a wait before each.
     pub(crate) fn saying<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> MockStream {
         let reads = pieces.into_iter();
         let reads = reads.flat_map(|p| vec![Action::Wait, Action::Bytes(p.as_ref().to_vec())]);
@@ -128,8 +127,8 @@ impl Transport for MockStream {
     }
 }
 
-/// Polls until the future is done. One that isn't, and didn't see to being notified, never will
-/// be: that panics.
+/// Polls a future until it is done. Panics if it returns `NotReady` without being notified later: it
+/// would never be polled again.
 pub(crate) fn drive<F: Future>(future: F) -> Result<F::Item, F::Error> {
     #[derive(Default)]
     struct Notified(AtomicBool);

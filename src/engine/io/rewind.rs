@@ -1,5 +1,5 @@
-//! A stream with bytes put back in front of it: what came in the same read as a head, but
-//! belongs behind it.
+//! A stream with bytes put back in front of it: those that came in the same read as a head and belong
+//! to what follows.
 
 use std::io::{self, Read, Write};
 
@@ -9,12 +9,12 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::Transport;
 use crate::os::sys::Pipe;
 
-/// Reads `front` first, then the stream; everything else goes to the stream.
+/// A stream whose reads return `front` first. Everything else goes to the stream.
 #[derive(Debug)]
 pub struct Rewind<S> {
     stream: S,
-    // Read from the left, and given back to the allocator with the first read behind it: until then
-    // the stream has not been asked, whatever it says of its last read.
+    // Read from the left, and freed by the first read that goes to the stream. Until then the stream's
+    // hints are about an earlier read, and don't count.
     front: Vec<u8>,
     read: usize,
 }
@@ -29,12 +29,12 @@ impl<S> Rewind<S> {
         }
     }
 
-    /// The bytes that haven't been read again yet.
+    /// Returns the bytes in front that are still to be read.
     pub fn front(&self) -> &[u8] {
         &self.front[self.read..]
     }
 
-    /// The stream, and the bytes that haven't been read again yet.
+    /// Returns the stream, and the bytes in front that are still to be read.
     pub fn into_parts(mut self) -> (S, Vec<u8>) {
         self.front.drain(..self.read);
         (self.stream, self.front)
@@ -42,7 +42,7 @@ impl<S> Rewind<S> {
 }
 
 impl<S> Rewind<Rewind<S>> {
-    /// The stream with both fronts in front of it, ours first.
+    /// Returns the innermost stream with both fronts before it, the outer one first.
     pub fn flatten(self) -> Rewind<S> {
         let (inner, mut front) = self.into_parts();
         let (stream, behind) = inner.into_parts();

@@ -1,4 +1,4 @@
-//! The stream to a proxy or a destination: mostly a bare socket, which the relay knows best.
+//! The stream to a proxy or a destination: usually a bare socket, which the relay handles best.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -9,10 +9,10 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::{Rewind, Socket, Transport};
 use crate::os::sys::Pipe;
 
-/// A bare socket, or anything that speaks over one.
+/// A bare socket, or a stream over one.
 ///
-/// Good as it is for the few bytes of an opening. A tunnel's millions go over what
-/// [`bare`](Upstream::bare) makes of it, so that the usual case costs nothing for the others.
+/// The enum serves while a tunnel is opened. Its payload goes over the socket that
+/// [`bare`](Upstream::bare) returns, so that the usual case pays nothing for the others.
 pub enum Upstream<S = Socket> {
     /// The socket itself.
     Bare(S),
@@ -21,11 +21,11 @@ pub enum Upstream<S = Socket> {
 }
 
 impl<S: Transport> Upstream<S> {
-    /// The socket, if it is bare, with what was put back in front of it.
+    /// Returns the socket if it is bare, with the bytes that were put back in front of it.
     ///
     /// # Errors
     ///
-    /// The stream as it was, if it isn't.
+    /// The stream itself if it is layered.
     pub fn bare(stream: Rewind<Upstream<S>>) -> Result<Rewind<S>, Rewind<Upstream<S>>> {
         match stream.into_parts() {
             (Upstream::Bare(socket), front) => Ok(Rewind::new(socket, front)),

@@ -1,4 +1,4 @@
-//! The CONNECT negotiation over one connection: an [`Negotiation`] driven by a stream.
+//! The CONNECT exchange on one connection: a [`Negotiation`], driven over a stream.
 
 use ptunnel::observe::diagnose::{observe, PathEvent};
 use ptunnel::proto::{Negotiation, NegotiationStep, Outcome};
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::io::{Rewind, Upstream};
 
-/// What one read asks for: most replies come in one.
+/// Bytes that one read asks for; most replies come in one.
 const CHUNK: usize = 2 * 1024;
 
 /// Asks a proxy for a tunnel; returns the stream with what came behind the head in front of it,

@@ -11,11 +11,11 @@ use crate::server::Worker;
 use crate::shutdown::{ShutdownPhase, ShutdownPhases};
 use crate::{Links, Permits, Settings};
 
-/// Shows every step with its time on stdout.
+/// Runs the demo, and prints each step with its time on stdout.
 ///
 /// # Errors
 ///
-/// The step that failed, and how.
+/// The error of the step that failed.
 pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
     ptunnel::demo::run(|posts| {

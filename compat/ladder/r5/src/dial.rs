@@ -1,4 +1,4 @@
-//! A connection to a host: its addresses raced, the first one to answer wins (RFC 8305).
+//! Opening a TCP connection to a host: its addresses are raced, the first to answer wins (RFC 8305).
 
 use std::future::{poll_fn, Future};
 use std::io;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::io::{connect, Tcp};
 use crate::Resolver;
 
-/// How long an attempt has the field for itself (RFC 8305 §8, "Connection Attempt Delay").
+/// Time between two attempts (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Resolves a name and connects to one of its addresses; dropping it abandons every attempt. The

@@ -1,4 +1,4 @@
-//! Bounds: how many clients at once, how long a phase may take.
+//! Bounds: the number of clients at once ([`Permits`]) and the time of a phase ([`within`]).
 
 use std::future::{poll_fn, Future};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ pub async fn within<T>(
         .unwrap_or_else(|_elapsed| Err(late()))
 }
 
-/// A bound on clients at once, over all listeners and threads; also counts them.
+/// A bound on the clients of all listeners and threads, and their count. Cheap to clone.
 ///
 /// Not tokio's `Semaphore`: that one queues whoever asks, and a listener to which nobody comes
 /// must not stand in a queue before one with clients.
@@ -40,7 +40,7 @@ struct PermitCounts {
 }
 
 impl Permits {
-    /// At most `most` at once; `None` is no bound.
+    /// Returns a bound of `most` clients at once; `None` means no bound.
     pub fn new(most: Option<usize>) -> Permits {
         let most = most.unwrap_or(usize::MAX);
         let shared = PermitCounts {
@@ -53,7 +53,7 @@ impl Permits {
         }
     }
 
-    /// How many are held.
+    /// Returns the number of permits that are held.
     pub fn held(&self) -> usize {
         self.shared.held.load(Ordering::SeqCst)
     }
@@ -85,13 +85,13 @@ impl Permits {
             return Poll::Ready(value);
         }
         self.shared.register(cx.waker());
-        // A permit that came back in between found nobody to tell.
+        // Again, since a permit that was returned in between has notified no task.
         condition().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
 impl PermitCounts {
-    /// Once a task, however often it asks before a permit comes back.
+    /// Registers the current task, once until a permit is returned.
     fn register(&self, waker: &Waker) {
         let mut waiting = self.lock();
         if !waiting.iter().any(|known| known.will_wake(waker)) {
@@ -104,7 +104,7 @@ impl PermitCounts {
     }
 }
 
-/// The right to serve one client, given back on drop.
+/// The right to serve one client; dropping it returns it.
 pub struct Permit {
     shared: Arc<PermitCounts>,
 }
@@ -129,7 +129,7 @@ mod tests {
         fn wake(self: Arc<Self>) {}
     }
 
-    /// A listener whose task is woken for something else asks again each time.
+    /// A listener's task that is woken for another reason tries to take a permit again.
     #[test]
     fn a_task_that_asks_twice_is_woken_once() {
         let permits = Permits::new(Some(0));

@@ -19,7 +19,7 @@ use tokio::time::{sleep, Sleep};
 use crate::io::Accept;
 use crate::limits::{Permit, Permits};
 
-/// How long to wait before accept(2) is tried again after it ran out of something.
+/// First pause after accept(2) lacked descriptors or memory.
 const BACK_OFF: Duration = Duration::from_millis(100);
 /// The wait doubles up to here; and for so long it must not happen again to be over.
 const BACK_OFF_MOST: Duration = Duration::from_secs(1);
@@ -27,16 +27,16 @@ const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 /// Clients in a row that may be found gone before accept(2) is given a rest.
 const TRIES: u8 = 16;
 
-/// One client for whom there is room.
+/// One accepted client.
 pub struct Client<S> {
     /// Its connection.
     pub socket: S,
-    /// Where it comes from.
+    /// The address that it connects from.
     pub origin: Origin,
-    /// Held for as long as it is served.
+    /// Held while the client is served.
     pub permit: Permit,
-    /// For the other side of its tunnel, where descriptors may run short: dropped when that is
-    /// connected.
+    /// A descriptor for the other side of its tunnel, if they are nearly exhausted: dropped when that
+    /// is connected.
     pub spare: Option<OwnedFd>,
 }
 
@@ -48,26 +48,26 @@ pub struct Client<S> {
 pub struct Listener<A: Accept> {
     listener: A,
     permits: Permits,
-    /// Accepted, but without a descriptor for the other side of its tunnel yet.
+    /// A client that is accepted, while no descriptor could be reserved for it.
     short: Option<(A::Stream, Origin)>,
-    /// With fewer clients than this there are descriptors for another, without a look.
+    /// Number of clients below which there are enough descriptors, so that none is reserved.
     plenty: usize,
     exhausted: Option<Exhausted>,
     /// Clients in a row that were gone already.
     gone: u8,
 }
 
-/// accept(2) ran out of something.
+/// accept(2) has lacked descriptors or memory.
 ///
-/// One client's end lets another one in, and the next is short again: that is all one lack, told
+/// If each client that ends lets one more in before the next failure, that is one episode, logged
 /// once.
 enum Exhausted {
-    /// It is tried again when `wait` is over.
+    /// Until `wait` resolves, nothing is accepted.
     Pausing {
         wait: Pin<Box<Sleep>>,
         pause: Duration,
     },
-    /// It went well, and is over with `wait` if it goes on like that.
+    /// accept(2) works again; the episode ends when `wait` resolves, unless it fails before.
     Recovering { wait: Pin<Box<Sleep>> },
 }
 
@@ -109,14 +109,14 @@ impl<A: Accept> Listener<A> {
                     }
                     return Poll::Pending;
                 }
-                // The next one, please; but when nobody else comes it isn't they who are gone.
+                // Tries the next client; if too many are gone in a row, the cause is another one.
                 Poll::Ready(Err(e)) if is_client_gone(&e) && self.gone < TRIES => self.gone += 1,
                 Poll::Ready(Err(e)) => self.back_off(&e),
             }
         }
     }
 
-    /// Waits longer each time, and warns the first time.
+    /// Pauses, longer each time, and warns the first time.
     fn back_off(&mut self, error: &io::Error) {
         let pause = match &self.exhausted {
             Some(Exhausted::Pausing { pause, .. }) => BACK_OFF_MOST.min(*pause * 2),
@@ -131,7 +131,7 @@ impl<A: Accept> Listener<A> {
         self.exhausted = Some(Exhausted::Pausing { wait, pause });
     }
 
-    /// Nothing is lacking at the moment.
+    /// Notes that accept(2) works again.
     fn recover(&mut self) {
         if let Some(Exhausted::Pausing { .. }) = self.exhausted {
             let wait = Box::pin(sleep(BACK_OFF_MOST));
@@ -139,7 +139,7 @@ impl<A: Accept> Listener<A> {
         }
     }
 
-    /// Whether it is not the time to accept.
+    /// Returns whether a pause is not over.
     fn is_pausing(&mut self, cx: &mut Context<'_>) -> bool {
         match &mut self.exhausted {
             Some(Exhausted::Pausing { wait, .. }) => wait.as_mut().poll(cx).is_pending(),
@@ -183,7 +183,7 @@ impl<A: Accept> Listener<A> {
         }))
     }
 
-    /// A descriptor, where there are others for look-ups.
+    /// Reserves a descriptor, if there are others left for name lookups.
     fn spare(&self) -> io::Result<OwnedFd> {
         let spare = fcntl_dupfd_cloexec(&self.listener, 0)?;
         (0..resolver::reserved_descriptors())

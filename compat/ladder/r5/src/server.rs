@@ -1,4 +1,12 @@
-//! From a configuration to running tunnels: bind everything, serve on every thread, drain.
+//! The program with listeners: binds them, serves on every thread, and drains after a signal.
+//!
+//! ```text
+//!   bind ──▶ serving ──signal──▶ draining ──▶ drained, timed out or forced ──▶ end
+//!              └──────── a thread fails or panics ─────────────────────────────┘
+//! ```
+//!
+//! The first thread receives the signals and leads the others, each of which has a [`Worker`] with a
+//! runtime of its own, through the phases of `shutdown`.
 
 use std::future::Future;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -39,7 +47,7 @@ const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 /// The first bind that fails: nothing was served by then. A thread that couldn't start.
 pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     raise_descriptor_limit();
-    // Before there are threads, which might look at the environment meanwhile.
+    // Before there are threads: this changes the environment.
     let supervisor = ServiceManager::of_process(monotonic);
     let runtime = runtime()?;
     runtime.block_on(async {
@@ -51,7 +59,7 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
             threads.iter().map(|_| mpsc::unbounded_channel()).unzip();
         if let Some(reload) = reload {
             reload.start(config, roster, &supervisor, move |thread, delivery| {
-                // Fails when the thread is gone, which the lack of an answer tells.
+                // Fails if the thread has ended; then the reload gets no answer, and fails too.
                 let _ = senders[thread].send(delivery);
             })?;
         }

@@ -1,4 +1,4 @@
-//! From the first signal to the last tunnel: stop accepting, let live tunnels end, go.
+//! Signals, and the phases from serving to the end that every thread follows.
 //!
 //! The thread of `main` does nothing else: it hears the signals and tells the others how far
 //! things have come.
@@ -26,7 +26,7 @@ impl Signals {
     ///
     /// # Errors
     ///
-    /// When there is no descriptor for it.
+    /// `EMFILE` or `ENFILE` if there is no descriptor.
     pub fn new() -> io::Result<Signals> {
         Ok(Signals {
             terminate: signal(SignalKind::terminate())?,

@@ -1,4 +1,4 @@
-//! Standard input and output as the client of one tunnel: for ssh's ProxyCommand and pipes.
+//! `-W`: standard input and output are the only client, for ssh's ProxyCommand and pipes.
 
 use std::os::unix::net::UnixStream as StdStream;
 use std::panic::resume_unwind;
@@ -18,13 +18,13 @@ use crate::shutdown::ignore_interrupt;
 use crate::system::close_stdout;
 use crate::{Engine, Links, Settings};
 
-/// Carries stdin to `destination` and its answer to stdout, until both have ended or SIGTERM
-/// comes. SIGINT is left to whoever shares the terminal.
+/// Carries stdin to `destination` and its answer to stdout, until both have ended or SIGTERM comes.
+/// SIGINT is ignored: the terminal sends it to the other programs of the session too.
 ///
 /// # Errors
 ///
-/// When the tunnel can't be opened or is cut, and when stdin or stdout fails: the upstream is reset
-/// then, and what came from it is still written.
+/// The error of opening the tunnel, or the one that cut it. If stdin or stdout fails, the upstream is
+/// reset, and what it has sent is still written.
 pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     let tunnel = Tunnel::new(
@@ -46,7 +46,7 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Resul
         let engine = Engine::<L>::new(Settings::of(config), &mut vital);
         let carried = tokio::select! {
             carried = L::carry(&engine, client, Origin::Stdio.into(), &tunnel) => Some(carried?),
-            // The tunnel is dropped, and with that reset, when stdin or stdout fails first.
+            // If stdin or stdout fails first, the tunnel is dropped, which resets it.
             Ok(()) = told => None,
             panic = vital.panicked() => resume_unwind(panic),
         };

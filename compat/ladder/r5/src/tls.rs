@@ -1,5 +1,4 @@
-//! The stream to a proxy or a destination as that wants to be spoken to: in the clear, or in TLS;
-//! over a socket, or over what the proxy before it granted.
+//! TLS with a proxy or a destination, over a socket or over the tunnel that the proxy before granted.
 
 use std::io;
 use std::pin::Pin;

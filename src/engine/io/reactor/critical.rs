@@ -1,4 +1,4 @@
-//! Tasks without which nothing is served.
+//! Critical tasks: those without which nothing is served.
 
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -8,7 +8,7 @@ use futures::{Future, Poll};
 
 use super::EventLoop;
 
-/// What a panic was called with.
+/// The payload of a panic.
 pub(super) type Panic = Box<dyn Any + Send>;
 
 /// A task whose panic is kept for [`EventLoop::work`], which ends with it.
@@ -32,8 +32,8 @@ impl<F: Future<Item = (), Error = ()>> Future for Critical<F> {
         let future = &mut self.future;
         catch_unwind(AssertUnwindSafe(|| future.poll())).unwrap_or_else(|panic| {
             if let Some(reactor) = self.reactor.upgrade() {
-                *reactor.broken.borrow_mut() = Some(panic);
-                reactor.queue.notify_driver(); // it may not be at work
+                *reactor.critical_panic.borrow_mut() = Some(panic);
+                reactor.queue.notify_driver(); // it may not be working
             }
             Err(())
         })

@@ -1,4 +1,4 @@
-//! Our epoll set on tokio-core's loop.
+//! The task on tokio-core's loop that drives this reactor.
 
 use std::any::TypeId;
 use std::io;
@@ -14,7 +14,7 @@ use tokio_core::reactor::{Core, Handle, PollEvented};
 
 use super::EventLoop;
 
-/// The task on tokio-core's loop that is woken when there is work.
+/// A task of tokio-core that is woken when the epoll set is readable or a task is due.
 pub(super) struct Driver {
     inner: Rc<EventLoop>,
     readable: PollEvented<Nested>,
@@ -36,10 +36,10 @@ impl Future for Driver {
     fn poll(&mut self) -> Poll<(), ()> {
         self.inner.queue.register_driver();
         if self.inner.turned.get() {
-            return Ok(Async::NotReady); // being woken was all that it took
+            return Ok(Async::NotReady); // `Handle::run` does the work
         }
         if self.readable.poll_read().is_ready() {
-            // Whatever comes from now on makes our set readable anew.
+            // A later event makes the set readable again.
             self.readable.need_read();
         }
         if !self.inner.work() {
@@ -51,13 +51,13 @@ impl Future for Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // The tasks own sockets and handles, which own the reactor: the circle is cut here.
+        // Breaks the cycle of the reactor, its tasks, and the sockets and handles that they own.
         self.inner.closed.set(true);
         drop(self.inner.tasks.replace(Slab::new()));
     }
 }
 
-/// Our epoll set as a source of tokio-core's.
+/// The epoll set as a source of tokio-core.
 struct Nested(Rc<EventLoop>);
 
 impl Evented for Nested {
@@ -84,13 +84,13 @@ impl Evented for Nested {
     }
 }
 
-/// Whether `core` waits in an epoll of its own, on its own thread: the case up to tokio-core
+/// Returns whether `core` waits in an epoll set of its own, on its own thread, as up to tokio-core
 /// 0.1.12. From 0.1.13 on it parks, and the reactor of another thread wakes its tasks.
 ///
-/// Only the later ones have a method `runtime`; where there is none, the trait's is called.
+/// Only the later versions have a method `runtime`; on the others the trait's is called.
 pub(super) fn has_loop_of_its_own(core: &Core) -> bool {
     struct NoRuntime;
-    #[allow(dead_code)] // on the later ones
+    #[allow(dead_code)] // on the later versions
     trait Runtime {
         fn runtime(&self) -> &NoRuntime {
             &NoRuntime

@@ -1,13 +1,12 @@
 //! An epoll set and a run queue, nested in tokio-core's loop.
 //!
-//! tokio-core drives everything that happens once per connection: signals, timers, the pool.
-//! What happens once per message goes through here, for three reasons: mio 0.6 doesn't report
-//! a half-close, so a short read could never be trusted to have drained a socket; a task that
-//! tokio-core wakes costs a detour through a second epoll_wait; and its registrations weigh as
-//! much as all the rest of an idle tunnel.
+//! tokio-core drives what happens once per connection: signals, timers, the resolver's threads. What
+//! happens once per message goes through this reactor, for three reasons: mio 0.6 doesn't report a
+//! half-close, so that a short read would not mean a drained socket; a task that tokio-core wakes
+//! costs a second epoll_wait; and its registrations need as much memory as the rest of an idle tunnel.
 //!
 //! ```text
-//!   Core ── epoll_wait ──▶ our epoll set is readable ──▶ Handle::run, or Driver
+//!   Core ── epoll_wait ──▶ the epoll set is readable ──▶ Handle::run, or Driver
 //!                                                          │ epoll_wait(0)
 //!                              Source ◀── readiness ───────┤
 //!                                │ notify                  │
@@ -15,11 +14,14 @@
 //!                            run queue ───── poll ──▶ tasks (tunnels)
 //! ```
 //!
-//! `Core::run` works: there the driver is a task like others. [`Handle::run`] does the same with
-//! one wait less a batch, since it looks after each turn of the core without being woken.
+//! With `Core::run` the driver is an ordinary task of the core. [`Handle::run`] saves one wait per
+//! batch, since it looks at the epoll set after each turn of the core, without being woken.
 //!
-//! Tasks here are ordinary futures 0.1 tasks: a timeout or an answer from another thread wakes
-//! them like any other.
+//! Tasks of this reactor are ordinary futures 0.1 tasks: tokio-core's timeouts and other threads can
+//! wake them.
+//!
+//! Invariant: when [`EventLoop::work`] reports that nothing is left, a later event makes the epoll set
+//! readable again, and a later notification wakes the driver.
 
 mod critical;
 mod driver;
@@ -48,22 +50,20 @@ pub(super) use self::source::{Readiness, Registration};
 use crate::os::panics::message;
 use crate::os::sys::{Epoll, Events, Notifier, ReservedFd};
 
-/// Events taken in one wait.
+/// Events that one wait returns at most.
 const EVENTS: usize = 512;
 
-/// A wait that brought fewer events than this is followed by tokio-core's own wait; after a
-/// fuller one it pays to look again at once.
+/// Events of a wait from which on the next wait follows at once. After fewer, tokio-core waits.
 const BUSY: usize = 4;
 
-/// How often the driver looks again before it lets tokio-core have a turn.
+/// Waits in a row before tokio-core gets a turn.
 const ROUNDS: usize = 32;
 
 type BoxedTask = Spawn<Box<dyn Future<Item = (), Error = ()>>>;
 
-/// Where sockets are registered and tunnels are spawned; one per thread, cloned freely.
+/// The reactor of one thread, which registers sockets and spawns tasks. Cheap to clone.
 ///
-/// Everything made with a handle lives on the thread of the `Core` that it was made for, and
-/// is dropped with that `Core`.
+/// Everything that is made with it lives on the thread of its `Core`, and is dropped with that.
 #[derive(Clone)]
 pub struct Handle {
     inner: Rc<EventLoop>,
@@ -76,14 +76,14 @@ struct EventLoop {
     tasks: RefCell<Slab<Option<BoxedTask>>>,
     queue: Notifier<Queue>,
     batch: RefCell<Batch>,
-    /// `Handle::run` looks after each turn; the driver needn't be woken by our epoll set.
+    /// `Handle::run` is running: the driver need not look at the epoll set.
     turned: Cell<bool>,
     closed: Cell<bool>,
-    /// With what a vital task has panicked.
-    broken: RefCell<Option<Panic>>,
+    /// The panic of a critical task.
+    critical_panic: RefCell<Option<Panic>>,
 }
 
-/// Memory of one round, reused by the next.
+/// Buffers of one round, which the next one reuses.
 struct Batch {
     events: Events,
     ready: Vec<usize>,
@@ -94,7 +94,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// When there is no descriptor for another epoll set.
+    /// That of epoll_create1(2), such as `EMFILE`.
     pub fn new(core: &CoreHandle) -> io::Result<Handle> {
         let inner = Rc::new(EventLoop {
             core: core.clone(),
@@ -108,22 +108,22 @@ impl Handle {
             }),
             turned: Cell::new(false),
             closed: Cell::new(false),
-            broken: RefCell::new(None),
+            critical_panic: RefCell::new(None),
         });
         core.spawn(Driver::new(&inner, core)?);
         Ok(Handle { inner })
     }
 
-    /// The `Core` underneath: timeouts and whatever else tokio-core offers.
+    /// Returns the handle of the `Core`, for timeouts and other features of tokio-core.
     pub fn core(&self) -> &CoreHandle {
         &self.inner.core
     }
 
-    /// Runs `core`, which must be the one that this handle was made for, until `future` is done.
+    /// Runs `core`, which must be the one of this handle, until `future` resolves.
     ///
     /// # Panics
     ///
-    /// When the future does.
+    /// If the future or a critical task panics.
     pub fn run<F>(&self, core: &mut Core, future: F) -> Result<F::Item, F::Error>
     where
         F: Future + 'static,
@@ -131,7 +131,7 @@ impl Handle {
         F::Error: 'static,
     {
         if !has_loop_of_its_own(core) {
-            return core.run(future); // our epoll set wakes the driver there, on its other thread
+            return core.run(future); // another thread wakes the driver there
         }
         let result = Rc::new(RefCell::new(None));
         self.spawn_critical(future.then({
@@ -157,11 +157,11 @@ impl Handle {
         }
     }
 
-    /// Runs `future` on this thread until it ends, beginning at once: it is polled before this
-    /// returns. So a client that was let in has its descriptors before the next one is.
+    /// Runs `future` on this thread until it ends. It is polled before this returns, so that a client
+    /// that was accepted has its descriptors before the next one is accepted.
     ///
-    /// Dropped unpolled when the `Core` is gone, as tokio-core's own `spawn` does. A panic
-    /// ends this future only; it is logged.
+    /// If the `Core` was dropped, the future is dropped unpolled, as by tokio-core's `spawn`. A panic
+    /// ends this future only, and is logged.
     pub fn spawn<F>(&self, future: F)
     where
         F: Future<Item = (), Error = ()> + 'static,
@@ -178,8 +178,8 @@ impl Handle {
         self.inner.poll_task(id);
     }
 
-    /// As [`spawn`](Handle::spawn), for a task that the others count on, such as a listener: its
-    /// panic goes on in whoever runs the `Core`, which would only seem to serve without it.
+    /// Runs `future` like [`spawn`](Handle::spawn), but its panic continues in the code that runs the
+    /// `Core`: for tasks without which nothing is served, such as a listener.
     pub(crate) fn spawn_critical<F>(&self, future: F)
     where
         F: Future<Item = (), Error = ()> + 'static,
@@ -196,7 +196,7 @@ impl Handle {
         self.inner.epoll.spare()
     }
 
-    /// Starts to report on `io`, whose first readiness the caller knows.
+    /// Registers `io`, which is `ready` now.
     pub(super) fn register(&self, io: &impl AsRawFd, ready: Readiness) -> io::Result<Registration> {
         Registration::new(&self.inner, io, ready)
     }
@@ -211,9 +211,7 @@ impl fmt::Debug for Handle {
 }
 
 impl EventLoop {
-    /// Polls what is due and looks for more, for a bounded number of rounds. Returns whether
-    /// nothing was left: then a later event makes our set readable anew, and a later notification
-    /// notifies the driver.
+    /// Takes events and polls tasks, for a bounded number of rounds. Returns whether nothing is left.
     fn work(&self) -> bool {
         let queue = &self.queue;
         queue.set_running(true);
@@ -223,15 +221,15 @@ impl EventLoop {
             count < BUSY && queue.is_empty()
         });
         queue.set_running(false);
-        if let Some(panic) = self.broken.borrow_mut().take() {
+        if let Some(panic) = self.critical_panic.borrow_mut().take() {
             panic::resume_unwind(panic);
         }
-        // Another thread may have come between the last look and the line above.
+        // Another thread may have notified a task before `set_running`.
         idle && queue.is_empty()
     }
 
-    /// Polls each task that is due, once; of those that did their share and want more, one: the
-    /// others wait until the kernel was asked again who has something small to do.
+    /// Polls each task that is due once. Of the tasks that have yielded, it polls one: the others wait
+    /// until the next events are taken, so that small messages come before bulk.
     fn run_ready(&self) {
         let mut ready = std::mem::take(&mut self.batch.borrow_mut().ready);
         self.queue.take(&mut ready);
@@ -245,7 +243,7 @@ impl EventLoop {
         let slot = self.tasks.borrow_mut().get_mut(id).and_then(Option::take);
         let mut task = match slot {
             Some(task) => task,
-            None => return, // it ended, and was notified once more
+            None => return, // it has ended, and was notified once more
         };
         let queue = &self.queue;
         let poll = queue.while_polled(id, || {
@@ -263,13 +261,13 @@ impl EventLoop {
         }
     }
 
-    /// Takes what the kernel has to tell, and notifies whom it concerns.
+    /// Takes the events of the epoll set and notifies their tasks. Returns their number.
     fn dispatch(&self) -> usize {
         let events = &mut self.batch.borrow_mut().events;
         let count = match self.epoll.poll(events) {
             Ok(count) => count,
             Err(ref e) if e.kind() == io::ErrorKind::Interrupted => return BUSY,
-            // Our own set, our own memory: this is a defect, not a condition.
+            // The set and the buffer are valid, so that any other error is a defect.
             Err(e) => panic!("epoll_wait: {}", e),
         };
         let sources = self.sources.borrow();

@@ -1,4 +1,7 @@
-//! The tasks that are due.
+//! The run queue: the tasks that are due.
+//!
+//! Invariant: a task is in the queue at most once, and while the queue isn't running, every addition
+//! wakes the driver.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,12 +10,11 @@ use std::sync::{Mutex, MutexGuard};
 use futures::executor::Notify;
 use futures::task::AtomicTask;
 
-/// Tasks that want to be polled. Notified from any thread, through a
-/// [`Notifier`](crate::os::sys::Notifier).
+/// The run queue, which any thread can notify through a [`Notifier`](crate::os::sys::Notifier).
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     running: AtomicBool,
-    /// The task that is being polled, and [`NONE`] otherwise.
+    /// The task that is being polled, or [`NONE`].
     polled: AtomicUsize,
     driver: AtomicTask,
 }
@@ -22,7 +24,7 @@ const NONE: usize = usize::MAX;
 #[derive(Default)]
 struct Waiting {
     ready: Vec<usize>,
-    /// Those that notified themselves: they have had their share, and want more.
+    /// Tasks that have notified themselves, in order to yield.
     yielded: VecDeque<usize>,
     queued: Vec<bool>,
 }
@@ -37,7 +39,7 @@ impl Queue {
         }
     }
 
-    /// Notifies the current task, the driver's, of what becomes due while it doesn't run.
+    /// Has the current task, the driver, notified of tasks that become due while it doesn't run.
     pub(super) fn register_driver(&self) {
         self.driver.register();
     }
@@ -46,20 +48,21 @@ impl Queue {
         self.driver.notify();
     }
 
-    /// Whether somebody works the queue and will look at it again: nobody need be woken.
+    /// Sets whether the queue is being worked on and looked at again, so that the driver need not be
+    /// woken.
     pub(super) fn set_running(&self, running: bool) {
         self.running.store(running, Ordering::SeqCst);
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Nothing under this lock can panic half-way.
+        // No code panics halfway under this lock.
         self.waiting
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Exchanges an empty list with the tasks that are due: all that others have notified, and
-    /// behind them one of those that notified themselves, which may be at work for long.
+    /// Fills the empty list `ready` with the tasks that are due: all that others have notified, and then
+    /// one of those that have yielded, which can take long.
     pub(super) fn take(&self, ready: &mut Vec<usize>) {
         let waiting = &mut *self.lock();
         std::mem::swap(&mut waiting.ready, ready);
@@ -74,7 +77,7 @@ impl Queue {
         waiting.ready.is_empty() && waiting.yielded.is_empty()
     }
 
-    /// Runs `poll`, which polls this task, maybe from within another one's.
+    /// Runs `poll`, which polls this task, possibly within the poll of another.
     pub(super) fn while_polled<T>(&self, id: usize, poll: impl FnOnce() -> T) -> T {
         let outer = self.polled.swap(id, Ordering::Relaxed);
         let result = poll();

@@ -1,4 +1,7 @@
-//! What is known of a registered descriptor: what it is ready for, and whom to tell.
+//! A registered descriptor: its known readiness, and the task that is notified when it changes.
+//!
+//! Events are edge-triggered. Readiness is added by events and removed by a call that would block;
+//! each removal registers the current task.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -12,7 +15,7 @@ use futures::Async;
 use super::EventLoop;
 use crate::os::sys::Event;
 
-/// What a source is known to be ready for.
+/// The calls that are known not to block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine::io) struct Readiness(u8);
 
@@ -20,9 +23,9 @@ impl Readiness {
     pub(in crate::engine::io) const NONE: Readiness = Readiness(0);
     pub(in crate::engine::io) const READ: Readiness = Readiness(1);
     pub(in crate::engine::io) const WRITE: Readiness = Readiness(2);
-    /// Read on until the end or an error: see [`Event::more`](crate::os::sys::Event).
+    /// An end, an error or urgent data can follow: see [`Event::more`](crate::os::sys::Event).
     const MORE: Readiness = Readiness(4);
-    /// There is an error to be taken from the descriptor.
+    /// The descriptor has an error to be taken.
     const FAILED: Readiness = Readiness(8);
 
     fn has(self, other: Readiness) -> bool {
@@ -30,18 +33,18 @@ impl Readiness {
     }
 }
 
-/// One registered descriptor, shared by its owner and the reactor.
+/// A registered descriptor, shared by its owner and the reactor.
 pub(super) struct Source {
     key: usize,
     fd: RawFd,
     ready: Cell<Readiness>,
-    // Stays when it is notified: a tunnel's two sockets belong to one task for all its life,
-    // so parking is a comparison and not a clone.
+    // Stays when it is notified: the sockets of a tunnel belong to one task for life, so that
+    // registering it again is a comparison and not a clone.
     task: RefCell<Option<Task>>,
 }
 
 impl Source {
-    /// Adds what the kernel reports, and notifies whom it concerns.
+    /// Adds the readiness of an event, and notifies the task.
     pub(super) fn report(&self, event: &Event) {
         let mut ready = self.ready.get().0;
         if event.readable {
@@ -63,17 +66,17 @@ impl Source {
     }
 }
 
-/// The owner's half of a [`Source`]: what is ready, and whom to tell when that changes.
+/// The owner's half of a [`Source`].
 ///
-/// Dropped before the descriptor is closed: closing it doesn't end the kernel's reports while
-/// another descriptor has the same socket open.
+/// It must be dropped before the descriptor is closed: the kernel goes on reporting while another
+/// descriptor has the same socket open.
 pub(in crate::engine::io) struct Registration {
     source: Rc<Source>,
     reactor: Weak<EventLoop>,
 }
 
 impl Registration {
-    /// Starts to report on `io`, whose first readiness the caller knows.
+    /// Registers `io`, which is `ready` now.
     pub(super) fn new(
         reactor: &Rc<EventLoop>,
         io: &impl AsRawFd,
@@ -95,11 +98,11 @@ impl Registration {
         })
     }
 
-    /// Whether to try now. If not, the current task is notified when to try again.
+    /// Returns whether a call can be tried now. If not, the current task is notified when it can.
     ///
     /// # Panics
     ///
-    /// Outside of a task, when it isn't ready.
+    /// Outside of a task, if it isn't ready.
     pub(in crate::engine::io) fn poll_ready(&self, wanted: Readiness) -> Async<()> {
         if self.source.ready.get().has(wanted) {
             Async::Ready(())
@@ -109,20 +112,20 @@ impl Registration {
         }
     }
 
-    /// The descriptor just said that it would block.
+    /// Notes that a call would have blocked.
     pub(in crate::engine::io) fn would_block(&self, tried: Readiness) {
         let ready = self.source.ready.get();
         self.source.ready.set(Readiness(ready.0 & !tried.0));
         self.park();
     }
 
-    /// Whether an end, an error or urgent data may be waiting, that a short read doesn't tell of.
+    /// Returns whether an end, an error or urgent data can follow a short read.
     pub(in crate::engine::io) fn has_more(&self) -> bool {
         self.source.ready.get().has(Readiness::MORE)
     }
 
-    /// Whether an error was reported that nobody was told of here; if not, the current task is
-    /// notified of one that comes.
+    /// Returns whether an error was reported since the last call; if not, the current task is notified
+    /// of the next one.
     pub(in crate::engine::io) fn take_failed(&self) -> bool {
         let ready = self.source.ready.get();
         let failed = ready.has(Readiness::FAILED);
@@ -135,8 +138,8 @@ impl Registration {
         failed
     }
 
-    /// Whether a read that didn't fill its buffer took everything there was; if so, the current
-    /// task is notified of what comes next.
+    /// Returns whether a read that didn't fill its buffer has taken everything; if so, the current task
+    /// is notified when more comes.
     pub(in crate::engine::io) fn is_drained(&self) -> bool {
         if self.has_more() {
             return false;
@@ -157,7 +160,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         if let Some(reactor) = self.reactor.upgrade() {
-            // Fails for a descriptor that isn't registered, which this one is.
+            // Fails only for a descriptor that isn't registered.
             let _ = reactor.epoll.remove(self.source.fd);
             reactor.sources.borrow_mut().remove(self.source.key);
         }

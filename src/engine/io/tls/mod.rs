@@ -1,4 +1,4 @@
-//! A stream in TLS, over any other stream.
+//! TLS over any other stream, with OpenSSL.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -12,26 +12,26 @@ use super::Transport;
 use crate::config::TlsPeer;
 use crate::upstream::tls::{explain, is_alert, is_without_data, Ending, TlsSetup, ROUNDS};
 
-/// The client's side of a TLS connection; [`handshake`](TlsStream::poll_handshake) first.
+/// The client's side of a TLS connection. The [`handshake`](TlsStream::poll_handshake) comes first.
 ///
-/// The peer's close_notify is its end. Whether that of the connection alone is one, too,
-/// [`Ending`] judges; otherwise it is an error, since something may be missing.
+/// Its end is the peer's close_notify. If the connection ends without one, [`Ending`] decides whether
+/// that is an end too, or an error, since bytes can be missing.
 pub struct TlsStream<S> {
     stream: SslStream<S>,
     peer: TlsPeer,
     ending: Ending,
-    /// The last read has something to answer to the peer (a KeyUpdate), and no room for it.
+    /// The last read must send a reply to the peer (a KeyUpdate), and the stream had no room for it.
     answers: bool,
-    /// Our close_notify is on its way.
+    /// The close_notify was sent.
     ended: bool,
 }
 
 impl<S: Read + Write> TlsStream<S> {
-    /// Nothing is sent yet.
+    /// Returns a stream that has sent nothing yet.
     ///
     /// # Errors
     ///
-    /// When OpenSSL has no memory.
+    /// OpenSSL's, if it lacks memory.
     pub fn new(session: TlsSetup, stream: S) -> io::Result<TlsStream<S>> {
         Ok(TlsStream {
             stream: SslStream::new(session.ssl, stream)?,
@@ -42,7 +42,7 @@ impl<S: Read + Write> TlsStream<S> {
         })
     }
 
-    /// Goes on with the handshake; ready once bytes may be read and written.
+    /// Continues the handshake; ready once the stream can be read and written.
     ///
     /// # Errors
     ///
@@ -60,8 +60,9 @@ impl<S: Read + Write> TlsStream<S> {
         self.stream.ssl()
     }
 
-    /// Why a write failed. A peer that doesn't like our certificate says so behind the handshake
-    /// (TLS 1.3) and resets the connection: then the write fails, and the alert is still unread.
+    /// Returns the error of a failed write. A peer that rejects the client's certificate sends its alert
+    /// behind the handshake (TLS 1.3) and resets the connection: then a write fails while the alert,
+    /// which says more, is still unread.
     fn last_word(&mut self, error: ssl::Error) -> io::Error {
         if !would_block(&error) {
             self.ending.note_failure();
@@ -73,8 +74,8 @@ impl<S: Read + Write> TlsStream<S> {
         explain(error, self.peer)
     }
 
-    /// Repeats the call while OpenSSL meets records without data, such as session tickets. A peer
-    /// that sends nothing else has to wait until others had their turn.
+    /// Repeats the call while OpenSSL meets records without data, such as session tickets. After
+    /// [`ROUNDS`] of them the task yields.
     fn attempt(
         &mut self,
         mut call: impl FnMut(&mut SslStream<S>) -> Result<usize, ssl::Error>,
@@ -108,8 +109,8 @@ impl<S: Read + Write> Read for TlsStream<S> {
 }
 
 impl<S: Read + Write> Write for TlsStream<S> {
-    /// After `WouldBlock` the next write must begin with the same bytes: they are encrypted
-    /// already. The relay's backlog, and whoever else writes what he has in order, does so.
+    /// After `WouldBlock` the next write must begin with the same bytes, which are encrypted already.
+    /// Every caller writes its bytes in order, and so complies.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.attempt(|stream| stream.ssl_write(bytes)) {
             Ok(Some(count)) => Ok(count),
@@ -126,12 +127,12 @@ impl<S: Read + Write> Write for TlsStream<S> {
 impl<S: AsyncRead + AsyncWrite> AsyncRead for TlsStream<S> {}
 
 impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
-    /// Sends close_notify and then, to a proxy, ends the stream underneath, with FIN on a socket:
-    /// nothing may follow a close_notify (RFC 8446 §6.1), and a peer that only looks at TCP knows as
-    /// well. What it still sends can be read.
+    /// Sends close_notify and then, to a proxy, shuts the stream underneath down, which is FIN on a
+    /// socket: nothing may follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP alone
+    /// sees the end too. What the peer still sends can be read.
     ///
-    /// A destination isn't the next to see that FIN, and squid for one takes the answer away with
-    /// it: close_notify alone is its end.
+    /// A destination gets close_notify alone. The FIN would reach the proxy before it, and some, such
+    /// as squid, would drop the answer.
     fn shutdown(&mut self) -> Poll<(), io::Error> {
         if !self.ended {
             match self.stream.shutdown() {
@@ -140,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
                 Err(e) => {
                     let error = explain(e, self.peer);
                     if !self.ending.is_moot(&error) {
-                        // Only a poll that would block comes back to this.
+                        // Only after `WouldBlock` is this called again.
                         try_ready!(poll_io(Err(error)));
                     }
                 }
@@ -155,10 +156,10 @@ impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
 }
 
 impl<S: Transport> Transport for TlsStream<S> {
-    /// What OpenSSL has read and decrypted already, no event will ever tell of.
+    /// Returns `false` also for bytes that OpenSSL has decrypted already, which no event reports.
     ///
-    /// `is_drained` stays `false`: OpenSSL reads a record by its length, so that a read which came
-    /// short says nothing about what is behind it.
+    /// `is_drained` stays `false`: OpenSSL reads record by record, so a short read doesn't mean that the
+    /// socket is empty.
     fn is_blocked(&mut self) -> bool {
         !self.answers && self.stream.ssl().pending() == 0 && self.stream.get_mut().is_blocked()
     }

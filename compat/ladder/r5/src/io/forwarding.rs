@@ -1,5 +1,8 @@
-//! The stream of a request that is forwarded: to its destination goes that request, back comes the
-//! reply to it, and nothing behind either.
+//! The stream of a forwarded request (`http://` over `--serve-proxy`): the destination gets that one
+//! request, and the client gets the reply to it.
+//!
+//! Invariant: no byte behind the request is sent, and none behind the reply is read, even if the
+//! client or the server goes on.
 
 use std::io;
 use std::pin::Pin;
@@ -8,19 +11,19 @@ use std::task::{ready, Context, Poll};
 use ptunnel::proto::{Reply, RequestBoundary};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The stream that carries one request and its reply.
+/// A stream that carries one request and its reply.
 ///
-/// What is written behind the request is swallowed, as if it had been sent. Reads end behind the
-/// reply, whether the server ends the connection or keeps it open. Once both are complete, the
-/// server gets the end; the client's own end, if it comes before, isn't passed on: squid for one
-/// would take the reply away with it. Everything else is the stream's, the end of a request that
-/// isn't complete among it. Reads and writes fail when the message has no end that could be found.
+/// What is written behind the request is discarded, as if it had been sent. Reads end behind the reply,
+/// whether or not the server ends the connection. Once both are complete, the stream is shut down; a
+/// FIN of the client before that isn't passed on, since some servers, such as squid, would drop the
+/// reply. The end of an incomplete request is passed on. Reads and writes fail with `InvalidData` if
+/// the end of the message can't be determined.
 #[derive(Debug)]
 pub struct Forwarding<S> {
     stream: S,
     boundary: RequestBoundary,
     reply: Reply,
-    /// The stream has got its end, or can't be written to any more.
+    /// The stream was shut down, or can't be written to any more.
     has_ended: bool,
 }
 
@@ -47,11 +50,11 @@ impl<S> Forwarding<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Forwarding<S> {
-    /// Ends the stream when request and reply are complete.
+    /// Shuts the stream down when request and reply are complete.
     fn settle(&mut self, cx: &mut Context<'_>) {
         if self.reply.has_ended() && self.boundary.has_ended() && !self.has_ended {
             self.has_ended = true;
-            // Nobody waits for it: where it has no room, the connection ends without.
+            // If the stream has no room for its end, the connection is closed without.
             let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
         }
     }
@@ -96,7 +99,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Forwarding<S> {
                     return Poll::Ready(Ok(written));
                 }
                 Ok(_) => {}
-                // The server has answered and doesn't want the rest of the request.
+                // The server has replied and doesn't read the rest of the request.
                 Err(_) if self.reply.has_ended() => self.has_ended = true,
                 Err(e) => return Poll::Ready(Err(e)),
             }

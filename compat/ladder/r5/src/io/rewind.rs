@@ -1,5 +1,5 @@
-//! A stream with bytes put back in front of it: what came in the same read as a head, but
-//! belongs behind it.
+//! A stream with bytes put back in front of it: those that came in the same read as a head and belong
+//! to what follows.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Transport;
 
-/// Reads `front` first, then the stream; everything else goes to the stream.
+/// A stream whose reads return `front` first. Everything else goes to the stream.
 #[derive(Debug)]
 pub struct Rewind<S> {
     stream: S,
@@ -40,7 +40,7 @@ impl<S> Rewind<S> {
         &self.front[self.read..]
     }
 
-    /// The stream, and the bytes that haven't been read again yet.
+    /// Returns the stream, and the bytes in front that are still to be read.
     pub fn into_parts(mut self) -> (S, Vec<u8>) {
         self.front.drain(..self.read);
         (self.stream, self.front)
@@ -48,7 +48,7 @@ impl<S> Rewind<S> {
 }
 
 impl<S> Rewind<Rewind<S>> {
-    /// The stream with both fronts in front of it, ours first.
+    /// Returns the innermost stream with both fronts before it, the outer one first.
     pub fn flatten(self) -> Rewind<S> {
         let (inner, mut front) = self.into_parts();
         let (stream, behind) = inner.into_parts();

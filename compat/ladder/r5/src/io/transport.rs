@@ -1,4 +1,4 @@
-//! What the relay asks of a stream besides reading and writing.
+//! The trait of the streams that the relay carries: hints of readiness, splice(2), errors, reset.
 
 use std::future::{pending, Future};
 use std::io;

@@ -1,4 +1,4 @@
-//! The stream to a proxy or a destination: mostly a bare socket, which the relay knows best.
+//! The stream to a proxy or a destination: usually a bare socket, which the relay handles best.
 
 use std::future::Future;
 use std::io;
@@ -92,11 +92,11 @@ impl AsyncWrite for Below {
 }
 
 impl Upstream {
-    /// The socket, if it is bare, with what was put back in front of it.
+    /// Returns the socket if it is bare, with the bytes that were put back in front of it.
     ///
     /// # Errors
     ///
-    /// The stream as it was, if it isn't.
+    /// The stream itself if it is layered.
     pub fn bare(stream: Rewind<Upstream>) -> Result<Rewind<Tcp>, Rewind<Upstream>> {
         match stream.into_parts() {
             (Upstream::Bare(socket), front) => Ok(Rewind::new(socket, front)),
