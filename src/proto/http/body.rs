@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     /// Returns the bytes after the body, however the pieces are cut.
-    fn behind(framing: Framing, bytes: &[u8]) -> Result<Option<Vec<u8>>, BodyError> {
+    fn rest_after(framing: Framing, bytes: &[u8]) -> Result<Option<Vec<u8>>, BodyError> {
         let mut body = Skip::new(framing);
         let whole = body.skip(bytes).map(|rest| rest.map(<[u8]>::to_vec));
         let mut body = Skip::new(framing);
@@ -191,10 +191,10 @@ mod tests {
     #[test]
     fn finds_the_end_of_a_body_wherever_it_is_cut() {
         let rest = |bytes: &[u8]| Ok(Some(bytes.to_vec()));
-        assert_eq!(behind(Framing::Length(0), b"x"), rest(b"x"));
-        assert_eq!(behind(Framing::Length(3), b"abcx"), rest(b"x"));
-        assert_eq!(behind(Framing::Length(3), b"ab"), Ok(None));
-        let chunked = |bytes: &[u8]| behind(Framing::Chunked, bytes);
+        assert_eq!(rest_after(Framing::Length(0), b"x"), rest(b"x"));
+        assert_eq!(rest_after(Framing::Length(3), b"abcx"), rest(b"x"));
+        assert_eq!(rest_after(Framing::Length(3), b"ab"), Ok(None));
+        let chunked = |bytes: &[u8]| rest_after(Framing::Chunked, bytes);
         assert_eq!(chunked(b"3\r\nabc\r\n0\r\n\r\nx"), rest(b"x"));
         assert_eq!(
             chunked(b"A;a=b\r\n0123456789\r\n00\r\nT: u\r\n\r\n"),
@@ -229,7 +229,7 @@ mod tests {
         ] {
             let text = String::from_utf8_lossy(bytes);
             assert_eq!(
-                behind(Framing::Chunked, bytes),
+                rest_after(Framing::Chunked, bytes),
                 Err(BodyError),
                 "{:?}",
                 text
@@ -242,7 +242,7 @@ mod tests {
     fn a_size_is_followed_by_an_extension_or_the_end_of_its_line() {
         let chunked = |line: &str| {
             let body = format!("{}\r\nabcde\r\n0\r\n\r\n", line);
-            behind(Framing::Chunked, body.as_bytes())
+            rest_after(Framing::Chunked, body.as_bytes())
         };
         for line in &["5", "05", "5;a", "5;\ta=\"\u{e9} b\"", "5;a ; b=c"] {
             assert_eq!(chunked(line), Ok(Some(Vec::new())), "{:?}", line);
@@ -267,22 +267,22 @@ mod tests {
             assert_eq!(chunked(line), Err(BodyError), "{:?}", line);
         }
         let trailer = b"0\r\nA: \0b\r\n\r\n";
-        assert_eq!(behind(Framing::Chunked, trailer), Err(BodyError));
+        assert_eq!(rest_after(Framing::Chunked, trailer), Err(BodyError));
     }
 
     #[test]
     fn a_long_body_is_not_skipped() {
         let long = vec![b'x'; SKIP_LIMIT as usize + 1];
         assert_eq!(
-            behind(Framing::Length(SKIP_LIMIT), &long),
+            rest_after(Framing::Length(SKIP_LIMIT), &long),
             Ok(Some(vec![b'x']))
         );
         assert_eq!(
-            behind(Framing::Length(SKIP_LIMIT + 1), &long),
+            rest_after(Framing::Length(SKIP_LIMIT + 1), &long),
             Err(BodyError)
         );
-        assert_eq!(behind(Framing::Chunked, b"10001\r\n"), Err(BodyError));
+        assert_eq!(rest_after(Framing::Chunked, b"10001\r\n"), Err(BodyError));
         let lines = b"1\r\nx\r\n".repeat(SKIP_LIMIT as usize / 6 + 1);
-        assert_eq!(behind(Framing::Chunked, &lines), Err(BodyError));
+        assert_eq!(rest_after(Framing::Chunked, &lines), Err(BodyError));
     }
 }

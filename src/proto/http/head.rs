@@ -30,10 +30,12 @@ impl<T> Decoded<T> {
     }
 }
 
+type DecodeResult<T> = Result<Decoded<T>, Malformed>;
+
 /// Extends a decoder, so that it returns the bytes of the head as well.
 pub(crate) fn with_bytes<T>(
-    decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
-) -> impl Fn(&[u8], usize) -> Result<Decoded<(T, Vec<u8>)>, Malformed> {
+    decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
+) -> impl Fn(&[u8], usize) -> DecodeResult<(T, Vec<u8>)> {
     move |bytes: &[u8], limit| {
         Ok(match decode(bytes, limit)? {
             Decoded::Partial => Decoded::Partial,
@@ -185,7 +187,7 @@ impl HeadReader {
     pub fn extend<T>(
         &mut self,
         piece: &[u8],
-        decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+        decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
     ) -> Result<Option<T>, Malformed> {
         let line_ended = piece.contains(&b'\n');
         self.bytes.extend_from_slice(piece);
@@ -204,7 +206,7 @@ impl HeadReader {
     /// Those of `decode`.
     pub fn decode<T>(
         &mut self,
-        decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+        decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
     ) -> Result<Option<T>, Malformed> {
         match decode(&self.bytes, self.limit)? {
             Decoded::Partial => Ok(None),
@@ -237,7 +239,7 @@ pub(in crate::proto) fn within<T>(
     limit: usize,
     status: httparse::Status<usize>,
     head: impl FnOnce() -> Result<T, Malformed>,
-) -> Result<Decoded<T>, Malformed> {
+) -> DecodeResult<T> {
     match status {
         httparse::Status::Complete(length) if length <= limit => {
             Ok(Decoded::Complete(head()?, length))
@@ -285,7 +287,7 @@ mod tests {
 
     fn at_once<T>(
         bytes: &[u8],
-        decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+        decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
     ) -> Result<Option<(T, Vec<u8>)>, Malformed> {
         Ok(match decode(bytes, HEAD_LIMIT)? {
             Decoded::Partial => None,
@@ -296,7 +298,7 @@ mod tests {
     /// As [`at_once`], with one byte at a time.
     fn bytewise<T>(
         bytes: &[u8],
-        decode: impl Fn(&[u8], usize) -> Result<Decoded<T>, Malformed>,
+        decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
     ) -> Result<Option<(T, Vec<u8>)>, Malformed> {
         let mut reader = HeadReader::new(HEAD_LIMIT);
         for (index, byte) in bytes.iter().enumerate() {

@@ -241,8 +241,8 @@ mod tests {
     #[test]
     fn only_a_407_is_a_challenge() {
         let fields = "Proxy-Authenticate: Basic\r\nContent-Length: 5\r\n\r\n";
-        let asks = decode(&format!("HTTP/1.1 407 x\r\n{}", fields)).unwrap();
-        assert!(asks.framing.is_some() && !asks.challenges.is_empty());
+        let response = decode(&format!("HTTP/1.1 407 x\r\n{}", fields)).unwrap();
+        assert!(response.framing.is_some() && !response.challenges.is_empty());
         let refuses = decode(&format!("HTTP/1.1 403 x\r\n{}", fields)).unwrap();
         assert!(refuses.framing.is_none() && refuses.challenges.is_empty());
     }

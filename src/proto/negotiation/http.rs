@@ -168,11 +168,11 @@ impl Http {
     /// Skips the body of a challenge. The answer is sent on the same connection unless bytes follow
     /// that body: no request has been sent that they could reply to.
     fn skip(&mut self, piece: &[u8]) -> Result<NegotiationStep, Malformed> {
-        let behind = match &mut self.skipping {
+        let rest = match &mut self.skipping {
             Some(body) => body.skip(piece),
             None => Ok(None),
         };
-        match behind {
+        match rest {
             Ok(None) => Ok(NegotiationStep::Read),
             Ok(Some(b"")) => {
                 self.skipping = None;

@@ -21,6 +21,12 @@ fn exchange(identity: &AuthCache) -> Negotiation {
     Negotiation::new(request, Some(identity.clone()))
 }
 
+fn begun(identity: &AuthCache) -> Negotiation {
+    let mut exchange = exchange(identity);
+    exchange.begin();
+    exchange
+}
+
 /// Returns a 407 on a connection that stays open.
 fn challenge(fields: &str) -> String {
     format!(
@@ -80,8 +86,7 @@ fn basic_is_not_sent_ahead_if_another_scheme_is_allowed_first() {
         assert_eq!(credential(&exchange.begin()), "", "{}", schemes);
     }
     let joe = joe(Some("basic,digest"));
-    let mut first = exchange(&joe);
-    first.begin();
+    let mut first = begun(&joe);
     assert_says(said(&mut first, &challenge(BASIC)), &["Basic "]);
     assert_eq!(said(&mut first, GRANTED), "granted: hello");
     // This proxy required it.
@@ -91,8 +96,7 @@ fn basic_is_not_sent_ahead_if_another_scheme_is_allowed_first() {
 #[test]
 fn the_strongest_offered_scheme_is_answered() {
     let answer = |fields: &[&str]| {
-        let mut exchange = exchange(&joe(Some("basic,digest,ntlm")));
-        exchange.begin();
+        let mut exchange = begun(&joe(Some("basic,digest,ntlm")));
         said(&mut exchange, &challenge(&fields.concat()))
     };
     let sha = DIGEST.replace("realm", "algorithm=SHA-256, realm");
@@ -107,8 +111,7 @@ fn the_strongest_offered_scheme_is_answered() {
 
 #[test]
 fn digest_answers_for_the_destination() {
-    let mut exchange = exchange(&joe(None));
-    exchange.begin();
+    let mut exchange = begun(&joe(None));
     let answer = said(&mut exchange, &challenge(DIGEST));
     assert_says(
         answer,
@@ -124,8 +127,7 @@ fn digest_answers_for_the_destination() {
 #[test]
 fn the_cache_saves_the_next_tunnel_a_request() {
     let joe = joe(None);
-    let mut first = exchange(&joe);
-    first.begin();
+    let mut first = begun(&joe);
     said(&mut first, &challenge(DIGEST));
     said(&mut first, GRANTED);
     let mut second = exchange(&joe);
@@ -139,13 +141,11 @@ fn the_cache_saves_the_next_tunnel_a_request() {
 #[test]
 fn an_expired_nonce_is_no_wrong_password() {
     let joe = joe(None);
-    let mut first = exchange(&joe);
-    first.begin();
+    let mut first = begun(&joe);
     said(&mut first, &challenge(DIGEST));
     // A refusal for another reason means that the credentials were accepted.
     said(&mut first, "HTTP/1.1 503 x\r\n\r\n");
-    let mut second = exchange(&joe);
-    second.begin();
+    let mut second = begun(&joe);
     // Some proxies call the nonce stale, others just challenge again.
     let again = said(&mut second, &challenge(&DIGEST.replace("one", "two")));
     assert_says(again, &["\"two\"", "nc=00000001"]);
@@ -160,8 +160,7 @@ fn an_expired_nonce_is_no_wrong_password() {
 #[test]
 fn a_scheme_that_is_offered_again_was_refused() {
     let tried = |fields: &str, first: &str, scheme: &str| {
-        let mut exchange = exchange(&joe(None));
-        exchange.begin();
+        let mut exchange = begun(&joe(None));
         if !first.is_empty() {
             said(&mut exchange, &challenge(first));
         }
@@ -177,8 +176,7 @@ fn a_scheme_that_is_offered_again_was_refused() {
 #[test]
 fn ntlm_takes_three_messages_on_one_connection() {
     let joe = joe(None);
-    let mut first = exchange(&joe);
-    first.begin();
+    let mut first = begun(&joe);
     let negotiate = said(&mut first, &challenge(NTLM));
     assert_says(negotiate, &["NTLM TlRMTVNTUAABAAAA"]);
     let answer = said(&mut first, &ntlm_challenge());
@@ -197,8 +195,7 @@ fn ntlm_takes_three_messages_on_one_connection() {
 #[test]
 fn ntlm_does_not_go_on_on_another_connection() {
     let begun = || {
-        let mut exchange = exchange(&joe(Some("ntlm")));
-        exchange.begin();
+        let mut exchange = begun(&joe(Some("ntlm")));
         said(&mut exchange, &challenge(NTLM));
         exchange
     };
@@ -221,8 +218,7 @@ fn without_keep_alive_the_answer_needs_a_new_connection() {
         kept.replace("Content-Length: 4", "Transfer-Encoding: chunked")
             .replace("body", "no size"),
     ] {
-        let mut exchange = exchange(&joe(None));
-        exchange.begin();
+        let mut exchange = begun(&joe(None));
         let answer = said(&mut exchange, closing);
         assert_says(answer, &["redial: Digest "]);
     }
@@ -235,8 +231,7 @@ fn a_body_is_skipped_however_it_is_cut() {
         .replace("body", "2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n");
     for whole in &[challenge(DIGEST), chunked] {
         for cut in 1..whole.len() {
-            let mut exchange = exchange(&joe(None));
-            exchange.begin();
+            let mut exchange = begun(&joe(None));
             assert_eq!(said(&mut exchange, &whole[..cut]), "read");
             let answer = said(&mut exchange, &whole[cut..]);
             assert_says(answer, &["Digest username"]);
@@ -246,8 +241,7 @@ fn a_body_is_skipped_however_it_is_cut() {
 
 #[test]
 fn a_connection_that_ends_between_two_requests_is_made_anew() {
-    let mut exchange = exchange(&joe(None));
-    exchange.begin();
+    let mut exchange = begun(&joe(None));
     assert!(!exchange.may_redial());
     let whole = challenge(DIGEST);
     said(&mut exchange, &whole[..whole.len() - 1]);
@@ -262,20 +256,16 @@ fn a_connection_that_ends_between_two_requests_is_made_anew() {
 
 #[test]
 fn a_scheme_that_is_not_allowed_is_reported() {
-    let mut exchange = exchange(&joe(Some("digest")));
-    exchange.begin();
+    let mut exchange = begun(&joe(Some("digest")));
     let end = said(&mut exchange, &challenge(&[BASIC, NTLM].concat()));
     assert_says(end, &["it offers Basic, NTLM: --proxy-auth allows none"]);
-    let mut exchange = self::exchange(&joe(None));
-    exchange.begin();
 }
 
 /// Regression: Basic that was sent ahead was reported as refused, although the proxy doesn't offer it.
 #[test]
 fn basic_that_was_sent_ahead_is_no_wrong_password() {
     let end = |schemes, fields: &str| {
-        let mut exchange = exchange(&joe(schemes));
-        exchange.begin();
+        let mut exchange = begun(&joe(schemes));
         said(&mut exchange, &challenge(fields))
     };
     let strange = DIGEST.replace("realm", "algorithm=MD4, realm");
@@ -292,8 +282,7 @@ fn basic_that_was_sent_ahead_is_no_wrong_password() {
 fn ntlm_that_the_proxy_stops_is_no_wrong_password() {
     let garbled = NTLM.replace("NTLM", "NTLM Tk9QRQ==");
     for answer in &[NTLM, &garbled] {
-        let mut exchange = exchange(&joe(None));
-        exchange.begin();
+        let mut exchange = begun(&joe(None));
         said(&mut exchange, &challenge(NTLM));
         let end = said(&mut exchange, &challenge(answer));
         assert_says(
@@ -305,8 +294,7 @@ fn ntlm_that_the_proxy_stops_is_no_wrong_password() {
 
 #[test]
 fn at_most_three_challenges_are_answered() {
-    let mut exchange = exchange(&joe(Some("digest")));
-    exchange.begin();
+    let mut exchange = begun(&joe(Some("digest")));
     let stale = |nonce: usize| {
         let fields = DIGEST.replace("\"one\"", &format!("\"{}\", stale=true", nonce));
         challenge(&fields)
@@ -330,12 +318,10 @@ fn a_nonce_that_is_called_stale_and_repeated_gets_two_answers() {
         let end = said(&mut exchange, &stale);
         assert_says(end, &["refused", "Digest was tried, and it calls every"]);
     };
-    let mut first = exchange(&joe);
-    first.begin();
+    let mut first = begun(&joe);
     assert_says(said(&mut first, &challenge(DIGEST)), &["nc=00000001"]);
     ends(first, 2);
-    let mut second = exchange(&joe);
-    second.begin();
+    let mut second = begun(&joe);
     assert_says(said(&mut second, &challenge(DIGEST)), &["nc=00000001"]);
     said(&mut second, GRANTED);
     // The answer with the cached nonce is the first of the two.
@@ -350,15 +336,13 @@ fn a_nonce_that_is_called_stale_and_repeated_gets_two_answers() {
 /// Regression: the same answer was sent again, which a proxy that counts takes for a replay.
 #[test]
 fn each_use_of_a_nonce_counts_on_a_new_connection_too() {
-    let mut exchange = exchange(&joe(Some("digest")));
-    exchange.begin();
+    let mut exchange = begun(&joe(Some("digest")));
     assert_says(said(&mut exchange, &challenge(DIGEST)), &["nc=00000001"]);
     assert!(exchange.may_redial());
     assert_says(credential(&exchange.begin()), &["nc=00000002", "\"one\""]);
     // An answer that wasn't sent doesn't count.
     let closing = challenge(DIGEST).replace("Content-Length: 4\r\n", "");
-    let mut other = self::exchange(&joe(Some("digest")));
-    other.begin();
+    let mut other = begun(&joe(Some("digest")));
     let answer = said(&mut other, &closing);
     assert_says(answer, &["redial: ", "nc=00000001"]);
 }
@@ -374,8 +358,7 @@ fn a_refused_password_is_withheld_from_the_next_tunnels() {
         (None, vec!["HTTP/1.1 401 x\r\n\r\n".to_string()]),
     ] {
         let joe = joe(*schemes);
-        let mut first = exchange(&joe);
-        first.begin();
+        let mut first = begun(&joe);
         let mut text = String::new();
         for reply in replies {
             text = said(&mut first, reply);
@@ -388,8 +371,7 @@ fn a_refused_password_is_withheld_from_the_next_tunnels() {
             assert_says(text, &["refused the password before"]);
         }
         // The proxy may need no password.
-        let mut next = exchange(&joe);
-        next.begin();
+        let mut next = begun(&joe);
         assert_eq!(said(&mut next, GRANTED), "granted: hello");
         assert_eq!(credential(&exchange(&joe).begin()), "");
     }
@@ -400,8 +382,7 @@ fn a_refused_password_is_withheld_from_the_next_tunnels() {
 fn a_refusal_for_another_reason_withholds_nothing() {
     for reply in &["HTTP/1.1 403 x\r\n\r\n", "HTTP/1.1 503 x\r\n\r\n"] {
         let joe = joe(None);
-        let mut first = exchange(&joe);
-        first.begin();
+        let mut first = begun(&joe);
         assert_says(said(&mut first, reply), &["refused"]);
         assert_says(credential(&exchange(&joe).begin()), &["Basic "]);
     }

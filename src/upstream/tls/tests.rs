@@ -57,20 +57,20 @@ fn nothing_is_called_that_an_advisory_names() {
 #[test]
 fn names_are_sent_in_the_handshake_and_addresses_are_not() {
     let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
-    for (host, told) in &[
+    for (host, expected) in &[
         (Host::Name("proxy.example.".into()), Some("proxy.example")),
         (Host::Ip([127, 0, 0, 1].into()), None),
         (Host::Ip("::1".parse().unwrap()), None),
     ] {
         let session = TlsSetup::new(&spec, &at(host.clone())).unwrap();
         let name = session.ssl.servername(ssl::NameType::HOST_NAME);
-        assert_eq!(name, *told);
+        assert_eq!(name, *expected);
     }
 }
 
 #[test]
 fn reasons_are_reported_with_a_fix() {
-    for (reason, told) in &[
+    for (reason, expected) in &[
         ("wrong version number", "try http://"),
         ("tlsv13 alert certificate required", "give --proxy-cert"),
         ("ssl/tls alert handshake failure", "--proxy-cert"),
@@ -80,7 +80,7 @@ fn reasons_are_reported_with_a_fix() {
         ("bad signature", "TLS: bad signature"),
     ] {
         let text = meaning(reason, TlsPeer::Proxy).text;
-        assert!(text.contains(told), "{}: {}", reason, text);
+        assert!(text.contains(expected), "{}: {}", reason, text);
     }
 }
 
@@ -92,7 +92,7 @@ fn messages_about_a_destination_name_its_own_options() {
         "ssl/tls alert handshake failure",
     ] {
         let text = meaning(reason, TlsPeer::Destination).text;
-        let is_told = text.contains("tls://") || text.contains("--cert");
-        assert!(is_told && !text.contains("proxy"), "{}", text);
+        let names_an_option = text.contains("tls://") || text.contains("--cert");
+        assert!(names_an_option && !text.contains("proxy"), "{}", text);
     }
 }

@@ -167,7 +167,7 @@ impl Reply {
     }
 
     /// Begins the final reply, with the bytes that followed its head.
-    fn begin(&mut self, status: u16, head: &[u8], behind: &[u8]) -> Result<(), ReplyError> {
+    fn begin(&mut self, status: u16, head: &[u8], rest: &[u8]) -> Result<(), ReplyError> {
         let (first, fields) = split(head);
         let is_modern = first.starts_with(b"HTTP/1.1");
         let framing = Framing::stated(is_modern, |name| values(&fields, name))?;
@@ -176,13 +176,13 @@ impl Reply {
             return Ok(());
         }
         let count = match framing {
-            Some(framing) => self.feed_body(Body::new(framing), behind)?,
+            Some(framing) => self.feed_body(Body::new(framing), rest)?,
             None => {
                 self.state = State::Unframed;
-                behind.len()
+                rest.len()
             }
         };
-        self.front.extend_from_slice(&behind[..count]);
+        self.front.extend_from_slice(&rest[..count]);
         Ok(())
     }
 

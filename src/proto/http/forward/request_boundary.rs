@@ -91,9 +91,9 @@ mod tests {
     }
 
     /// Returns the bytes after the head that are let through, however the pieces are cut.
-    fn through(fields: &str, behind: &[u8]) -> Result<Vec<u8>, BrokenChunk> {
+    fn through(fields: &str, after_head: &[u8]) -> Result<Vec<u8>, BrokenChunk> {
         let forward = request(fields);
-        let all = [&forward.head[..], behind].concat();
+        let all = [&forward.head[..], after_head].concat();
         let cut = |size: usize| -> Result<Vec<u8>, BrokenChunk> {
             let mut boundary = forward.boundary;
             let mut through = Vec::new();
@@ -104,7 +104,7 @@ mod tests {
             Ok(through.split_off(forward.head.len()))
         };
         let whole = cut(all.len());
-        for size in 1..=behind.len().max(7) {
+        for size in 1..=after_head.len().max(7) {
             assert_eq!(cut(size), whole, "{}", size);
         }
         whole

@@ -274,7 +274,7 @@ mod tests {
             exchange.begin();
             let whole = [&[0, 90][..], &ignored, &rest].concat();
             match exchange.feed(&whole) {
-                Ok(NegotiationStep::Granted(behind)) => prop_assert_eq!(behind, rest),
+                Ok(NegotiationStep::Granted(after)) => prop_assert_eq!(after, rest),
                 _ => prop_assert!(false),
             }
         }

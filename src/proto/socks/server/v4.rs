@@ -140,29 +140,29 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Denial> {
         [_, command, ..] if *command != CONNECT => return Err(Socks4Denial::Command(*command)),
         _ => {}
     }
-    let (port, ip, behind) = match bytes {
-        [_, _, high, low, a, b, c, d, behind @ ..] => (
+    let (port, ip, rest) = match bytes {
+        [_, _, high, low, a, b, c, d, rest @ ..] => (
             u16::from_be_bytes([*high, *low]),
             Ipv4Addr::new(*a, *b, *c, *d),
-            behind,
+            rest,
         ),
         _ => return Ok(Decoded::Partial),
     };
-    let behind = match terminated(behind).ok_or(Socks4Denial::UserId)? {
+    let rest = match terminated(rest).ok_or(Socks4Denial::UserId)? {
         Decoded::Partial => return Ok(Decoded::Partial),
-        Decoded::Complete(_, length) => &behind[length..],
+        Decoded::Complete(_, length) => &rest[length..],
     };
-    let (host, behind) = if is_sign_of_name(ip) {
-        match terminated(behind).ok_or(Socks4Denial::Name)? {
+    let (host, rest) = if is_sign_of_name(ip) {
+        match terminated(rest).ok_or(Socks4Denial::Name)? {
             Decoded::Partial => return Ok(Decoded::Partial),
-            Decoded::Complete(name, length) => (named(name), &behind[length..]),
+            Decoded::Complete(name, length) => (named(name), &rest[length..]),
         }
     } else {
-        (Ok(Host::Ip(ip.into())), behind)
+        (Ok(Host::Ip(ip.into())), rest)
     };
     let destination = host.and_then(|host| destination(host, port));
     let destination = destination.map_err(Socks4Denial::Destination)?;
-    Ok(Decoded::Complete(destination, bytes.len() - behind.len()))
+    Ok(Decoded::Complete(destination, bytes.len() - rest.len()))
 }
 
 /// Decodes the text before the first NUL; `None` if it is too long.
@@ -191,9 +191,9 @@ mod tests {
     }
 
     /// Decodes the bytes in one piece.
-    fn asked(bytes: &[u8]) -> Result<Option<String>, Socks4Denial> {
-        let heard = Socks4Server::new(false).feed(bytes);
-        heard.map(|destination| destination.map(|it| it.to_string()))
+    fn decoded(bytes: &[u8]) -> Result<Option<String>, Socks4Denial> {
+        let destination = Socks4Server::new(false).feed(bytes);
+        destination.map(|destination| destination.map(|it| it.to_string()))
     }
 
     #[test]
@@ -209,11 +209,11 @@ mod tests {
             (asking_for(b"192.0.2.7", 65_535), "192.0.2.7:65535"),
             (asking_for(b"2001:db8::7", 1), "[2001:db8::7]:1"),
         ] {
-            assert_eq!(asked(request), Ok(Some(destination.to_string())));
+            assert_eq!(decoded(request), Ok(Some(destination.to_string())));
         }
         for last in 1..=255 {
             let request = [&asking(22, [0, 0, 0, last])[..], b"\0a\0"].concat();
-            assert_eq!(asked(&request), Ok(Some("a:22".into())));
+            assert_eq!(decoded(&request), Ok(Some("a:22".into())));
         }
     }
 
@@ -223,15 +223,15 @@ mod tests {
         let by_address = [&asking(22, [192, 0, 2, 7])[..], b"joe\0"].concat();
         let by_name = asking_for(b"example.org", 22);
         for (request, destination) in &[(by_address, "192.0.2.7:22"), (by_name, "example.org:22")] {
-            let said = [&request[..], b"\0early\0"].concat();
-            for cut in 0..=said.len() {
+            let bytes = [&request[..], b"\0early\0"].concat();
+            for cut in 0..=bytes.len() {
                 let mut server = Socks4Server::new(false);
-                let (front, back) = said.split_at(cut);
-                let (heard, left) = match server.feed(front).unwrap() {
+                let (front, back) = bytes.split_at(cut);
+                let (decoded, left) = match server.feed(front).unwrap() {
                     Some(destination) => (destination, back),
                     None => (server.feed(back).unwrap().unwrap(), &b""[..]),
                 };
-                assert_eq!(heard.to_string(), *destination);
+                assert_eq!(decoded.to_string(), *destination);
                 let rest = [&server.into_rest()[..], left].concat();
                 assert_eq!(rest, b"\0early\0", "cut at {}", cut);
             }
@@ -241,22 +241,22 @@ mod tests {
     #[test]
     fn texts_have_a_limit() {
         let user = |count| [&asking(22, [192, 0, 2, 7])[..], &vec![b'x'; count]].concat();
-        assert_eq!(asked(&user(255)), Ok(None));
+        assert_eq!(decoded(&user(255)), Ok(None));
         let longest = [&user(255)[..], b"\0"].concat();
-        assert_eq!(asked(&longest), Ok(Some("192.0.2.7:22".into())));
-        assert_eq!(asked(&user(256)), Err(Socks4Denial::UserId));
+        assert_eq!(decoded(&longest), Ok(Some("192.0.2.7:22".into())));
+        assert_eq!(decoded(&user(256)), Err(Socks4Denial::UserId));
 
         let name = |count| {
             let mut request = asking_for(&vec![b'x'; count], 22);
             request.pop();
             request
         };
-        assert_eq!(asked(&name(255)), Ok(None));
-        assert_eq!(asked(&name(256)), Err(Socks4Denial::Name));
-        let longest = asked(&[&name(253)[..], b"\0"].concat()).unwrap();
+        assert_eq!(decoded(&name(255)), Ok(None));
+        assert_eq!(decoded(&name(256)), Err(Socks4Denial::Name));
+        let longest = decoded(&[&name(253)[..], b"\0"].concat()).unwrap();
         assert_eq!(longest.unwrap().len(), 253 + 3);
-        let said = asked(&[&name(254)[..], b"\0"].concat()).unwrap_err();
-        assert!(said.to_string().contains("253 characters"), "{}", said);
+        let denial = decoded(&[&name(254)[..], b"\0"].concat()).unwrap_err();
+        assert!(denial.to_string().contains("253 characters"), "{}", denial);
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
             ([&asking(1, [9, 9, 9, 9])[..], &[b'x'; 256]].concat(), "255"),
             (asking_for(&[b'x'; 256], 1), "255"),
         ] {
-            let denial = asked(request).unwrap_err();
+            let denial = decoded(request).unwrap_err();
             let why = denial.to_string();
             assert!(why.contains(word), "{}", why);
             assert!(!why.chars().any(char::is_control), "{:?}", why);
@@ -290,8 +290,8 @@ mod tests {
     /// After the first byte: a user id is no authentication.
     #[test]
     fn a_client_that_needs_a_password_is_denied() {
-        for said in &[&[4][..], &asking_for(b"example.org", 22)] {
-            let denial = Socks4Server::new(true).feed(said).unwrap_err();
+        for bytes in &[&[4][..], &asking_for(b"example.org", 22)] {
+            let denial = Socks4Server::new(true).feed(bytes).unwrap_err();
             assert_eq!(denial, Socks4Denial::Password);
             assert_eq!(denial.reply(), [0, 91, 0, 0, 0, 0, 0, 0]);
         }

@@ -202,8 +202,8 @@ impl Socks5Server {
                 login(&self.bytes, user)?.map(|()| (answer, Message::Request))
             }
             Message::Request => {
-                let asked = |destination| (Socks5Step::Connect(destination), Message::Request);
-                request(&self.bytes)?.map(asked)
+                let connect = |destination| (Socks5Step::Connect(destination), Message::Request);
+                request(&self.bytes)?.map(connect)
             }
         };
         Ok(match decoded {
@@ -242,7 +242,7 @@ fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Denial>
         _ => {}
     }
     let named = bytes.get(1..).and_then(counted);
-    let (user, password) = match named.map(|(user, behind)| (user, counted(behind))) {
+    let (user, password) = match named.map(|(user, rest)| (user, counted(rest))) {
         Some((user, Some((password, _)))) => (user, password),
         _ => return Ok(Decoded::Partial),
     };
@@ -258,10 +258,10 @@ fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Denial>
 
 /// Splits the bytes after the first, which is the length of the first part.
 fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (count, behind) = bytes.split_first()?;
+    let (count, rest) = bytes.split_first()?;
     let count = usize::from(*count);
-    if count <= behind.len() {
-        Some(behind.split_at(count))
+    if count <= rest.len() {
+        Some(rest.split_at(count))
     } else {
         None
     }

@@ -36,7 +36,7 @@ fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
 }
 
 /// Feeds a request to a server after the greeting.
-fn asked(request: &[u8]) -> Result<Socks5Step, Socks5Denial> {
+fn after_greeting(request: &[u8]) -> Result<Socks5Step, Socks5Denial> {
     let mut server = server();
     let greeted = server.feed(GREETING);
     assert_eq!(greeted, Ok(Socks5Step::Send(vec![5, 0])));
@@ -54,7 +54,7 @@ fn reads_each_kind_of_address() {
         (named("::1", 1), "[::1]:1"),
     ] {
         let expected = Socks5Step::Connect(destination.parse().unwrap());
-        assert_eq!(asked(request), Ok(expected));
+        assert_eq!(after_greeting(request), Ok(expected));
     }
 }
 
@@ -78,7 +78,7 @@ fn how_it_is_cut_makes_no_difference() {
             let (front, back) = dialogue.split_at(cut);
             let mut pieces = vec![&[][..], &[], back, &[], &[], front];
             let mut sent = Vec::new();
-            let asked = loop {
+            let destination = loop {
                 match server.feed(pieces.pop().unwrap()).unwrap() {
                     Socks5Step::Read => {}
                     Socks5Step::Send(bytes) => sent.extend(bytes),
@@ -86,7 +86,7 @@ fn how_it_is_cut_makes_no_difference() {
                 }
             };
             assert_eq!(sent, *answers);
-            assert_eq!(asked.to_string(), "example.org:22");
+            assert_eq!(destination.to_string(), "example.org:22");
             pieces.reverse();
             let rest = [server.into_rest(), pieces.concat()].concat();
             assert_eq!(rest, b"early", "cut at {}", cut);
@@ -159,7 +159,7 @@ fn debug_text_holds_no_password() {
 #[test]
 fn a_denial_has_a_reply_and_a_reason() {
     let code = |request: &[u8]| {
-        let fault = asked(request).unwrap_err();
+        let fault = after_greeting(request).unwrap_err();
         assert_eq!(fault.reply().len(), 10);
         (fault.reply()[1], fault.to_string())
     };
