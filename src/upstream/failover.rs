@@ -46,8 +46,7 @@ impl Failover {
         path.proxy().is_some() || !was_reached
     }
 
-    /// Notes that a path failed, logs a warning that names the next one, if any, and
-    /// [keeps](Failover::keeping) the error.
+    /// Notes that a path failed, logs a warning that names the next one, if any, and keeps the error.
     ///
     /// # Errors
     ///
