@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::config::{Config, ListenSpec, Pattern, ProxySpec, ServeSpec};
-use crate::inbound;
+use crate::inbound::DynamicConfig;
 use crate::listener::addr::ListenAddr;
 
 /// Displays as one line for each listener, and for stdin and stdout.
@@ -20,7 +20,7 @@ impl fmt::Display for Summary<'_> {
         for spec in &config.dynamic {
             self.write_listener(spec, f)?;
             let user = config.dynamic_user.as_ref();
-            write!(f, " for {}", inbound::protocols(user))?;
+            write!(f, " for {}", DynamicConfig::protocols_for(user))?;
             if let Some(user) = user {
                 write!(f, " by {}", user.user())?;
             }

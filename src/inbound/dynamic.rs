@@ -8,7 +8,7 @@ use crate::config::{Credentials, HostPort};
 use crate::error::Error;
 use crate::upstream::{ProxySelector, Tunnel};
 
-/// The rules of a `-D` listener: the user that clients must be, and the proxies that carry them.
+/// The rules of a `-D` listener: the user that clients must present, and the proxies that carry them.
 /// Cheap to clone, and to send to another thread.
 #[derive(Clone, Debug)]
 pub struct DynamicConfig {
@@ -38,7 +38,16 @@ impl DynamicConfig {
 
     /// Returns the names of the protocols that clients can speak.
     pub(crate) fn protocols(&self) -> &'static str {
-        protocols(self.user.as_deref())
+        DynamicConfig::protocols_for(self.user.as_deref())
+    }
+
+    /// Returns the names of the protocols that clients can speak that must present `user`, if any:
+    /// SOCKS4 has no password.
+    pub(crate) fn protocols_for(user: Option<&Credentials>) -> &'static str {
+        match user {
+            None => "SOCKS and HTTP",
+            Some(_) => "SOCKS5 and HTTP",
+        }
     }
 
     /// Returns what selects the proxies for these clients.
@@ -62,17 +71,8 @@ impl Inbound for DynamicConfig {
     }
 }
 
-/// Returns the names of the protocols that clients can speak that must present `user`: SOCKS4 has
-/// no password.
-pub(crate) fn protocols(user: Option<&Credentials>) -> &'static str {
-    match user {
-        None => "SOCKS and HTTP",
-        Some(_) => "SOCKS5 and HTTP",
-    }
-}
-
 impl PartialEq for DynamicConfig {
-    /// Whether both were configured alike, whatever was learnt of the proxies since.
+    /// Whether both are configured alike; the health of the proxies doesn't count.
     fn eq(&self, other: &DynamicConfig) -> bool {
         self.user == other.user
             && self.exclude_local == other.exclude_local

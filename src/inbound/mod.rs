@@ -22,7 +22,6 @@ use crate::error::Error;
 use crate::proto::RequestBoundary;
 use crate::upstream::Tunnel;
 
-pub(crate) use self::dynamic::protocols;
 pub use self::dynamic::DynamicConfig;
 pub use self::handshake::{HandshakeStep, InboundHandshake};
 
