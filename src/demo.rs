@@ -1,7 +1,7 @@
 //! `--demo`: a proxy, an origin and a tunnel between them, in one process, on loopback.
 //!
-//! The tunnel and the proxy are the real ones, on whichever engine shows itself. The origin and the
-//! client are plain blocking code: they stand for programs that know nothing of ptunnel.
+//! The tunnel and the proxy run on the engine that calls [`run`]. The origin and the client are plain
+//! blocking code, in place of programs that know nothing of ptunnel.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -20,22 +20,22 @@ use crate::upstream::Tunnel;
 /// Bytes carried in each direction.
 const BULK: usize = 64 << 20;
 
-/// What the client and the origin read and write at once.
+/// Bytes that the client and the origin read or write at once.
 const CHUNK: usize = 256 * 1024;
 
-/// A step that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest time of a read or write; after it the step has failed.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const GREETING: &[u8] = b"Hello from the other side of the proxy\n";
 
-/// Shows every step with its time on stdout.
+/// Runs the demo, and prints each step with its time on stdout.
 ///
-/// `serve` is the engine: it starts to serve these listeners, on threads of its own, and returns
-/// what stops it, and tells how that went.
+/// `serve` is the engine: it starts to serve the listeners, on other threads, and returns a function
+/// that stops it and returns its result.
 ///
 /// # Errors
 ///
-/// The step that failed, and how.
+/// The error of the step that failed.
 pub fn run<L, S>(serve: impl FnOnce(Vec<BoundListener<L>>) -> S) -> Result<(), Error>
 where
     L: Listen,
@@ -43,42 +43,42 @@ where
 {
     let step = |what: &'static str| move |e| Error::other(format!("demo: {}", what), e);
     let origin = start_origin().map_err(step("cannot start the origin"))?;
-    tell("origin", format_args!("an HTTP server on {}", origin));
+    report("origin", format_args!("an HTTP server on {}", origin));
 
-    let (at_proxy, proxy) = listen::<L>().map_err(step("cannot listen"))?;
-    tell(
+    let (proxy_socket, proxy) = listen::<L>().map_err(step("cannot listen"))?;
+    report(
         "proxy",
         format_args!("the embedded CONNECT proxy on {}", proxy),
     );
 
-    let (at_entrance, entrance) = listen::<L>().map_err(step("cannot listen"))?;
+    let (tunnel_socket, address) = listen::<L>().map_err(step("cannot listen"))?;
     let tunnel = Tunnel::to(origin.into())
         .through(ProxySpec::from(HostPort::from(proxy)))
         .build();
-    tell("tunnel", format_args!("{} for {}", entrance, tunnel));
+    report("tunnel", format_args!("{} for {}", address, tunnel));
 
     let stop = serve(vec![
         BoundListener::new(
             ListenerHandle::new(ListenerKind::Proxy(Policy::new(loopback_proxy()))),
-            at_proxy,
+            proxy_socket,
         ),
         BoundListener::new(
             ListenerHandle::new(ListenerKind::Tunnel(tunnel)),
-            at_entrance,
+            tunnel_socket,
         ),
     ]);
-    let checked = greet(entrance)
-        .and_then(|()| download(entrance))
-        .and_then(|()| upload(entrance))
+    let checked = greet(address)
+        .and_then(|()| download(address))
+        .and_then(|()| upload(address))
         .map_err(step("the tunnel failed"));
     let ended = stop();
     checked.and(ended)?;
-    tell("done", format_args!("every byte arrived as it was sent"));
+    report("done", format_args!("every byte arrived as it was sent"));
     Ok(())
 }
 
-fn tell(step: &str, what: fmt::Arguments<'_>) {
-    // Nobody may be reading any more; the exit code still tells.
+fn report(step: &str, what: fmt::Arguments<'_>) {
+    // Fails if stdout is closed; the exit code still reports the result.
     let _ = writeln!(io::stdout(), "{:<9}{}", step, what);
 }
 
@@ -97,15 +97,15 @@ fn loopback_proxy() -> ServeSpec {
     }
 }
 
-/// The client's part: what an HTTP client does, and a check of each byte.
-fn greet(entrance: SocketAddr) -> io::Result<()> {
+/// Requests the greeting as an HTTP client does, and checks each byte.
+fn greet(address: SocketAddr) -> io::Result<()> {
     let start = Instant::now();
-    let mut answer = ask(entrance, "GET /", 0)?;
+    let mut answer = ask(address, "GET /", 0)?;
     let mut body = Vec::new();
     answer.read_to_end(&mut body)?;
     check(body == GREETING, "the greeting differs")?;
     let length = GREETING.len();
-    tell(
+    report(
         "request",
         format_args!(
             "GET / answered with {} bytes in {:.1?}",
@@ -116,29 +116,29 @@ fn greet(entrance: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-fn download(entrance: SocketAddr) -> io::Result<()> {
+fn download(address: SocketAddr) -> io::Result<()> {
     let start = Instant::now();
-    let mut answer = ask(entrance, "GET /bulk", 0)?;
+    let mut answer = ask(address, "GET /bulk", 0)?;
     Pattern::default().check(&mut answer)?;
-    tell("download", format_args!("{}", Rate(start.elapsed())));
+    report("download", format_args!("{}", Rate(start.elapsed())));
     Ok(())
 }
 
-fn upload(entrance: SocketAddr) -> io::Result<()> {
+fn upload(address: SocketAddr) -> io::Result<()> {
     let start = Instant::now();
-    let mut answer = ask(entrance, "POST /bulk", BULK)?;
+    let mut answer = ask(address, "POST /bulk", BULK)?;
     Pattern::default().write(answer.get_mut())?;
     answer.get_mut().shutdown(std::net::Shutdown::Write)?;
     let mut verdict = String::new();
     answer.read_to_string(&mut verdict)?;
     check(verdict == "same", "the origin received other bytes")?;
-    tell("upload", format_args!("{}", Rate(start.elapsed())));
+    report("upload", format_args!("{}", Rate(start.elapsed())));
     Ok(())
 }
 
-/// Sends a request's head and reads its answer's.
-fn ask(entrance: SocketAddr, what: &str, length: usize) -> io::Result<BufReader<TcpStream>> {
-    let mut stream = patient(TcpStream::connect(entrance)?)?;
+/// Sends the head of a request and reads the head of the answer.
+fn ask(address: SocketAddr, what: &str, length: usize) -> io::Result<BufReader<TcpStream>> {
+    let mut stream = with_timeout(TcpStream::connect(address)?)?;
     write!(
         stream,
         "{} HTTP/1.0\r\nContent-Length: {}\r\n\r\n",
@@ -155,13 +155,13 @@ fn ask(entrance: SocketAddr, what: &str, length: usize) -> io::Result<BufReader<
     Ok(answer)
 }
 
-/// The origin: one thread a connection, three answers.
+/// Starts the origin: a thread per connection, three resources.
 fn start_origin() -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let address = listener.local_addr()?;
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A client that fails is told by what it doesn't receive.
+            // If this fails, the client misses bytes and reports that.
             thread::spawn(move || answer(stream));
         }
     });
@@ -169,7 +169,7 @@ fn start_origin() -> io::Result<SocketAddr> {
 }
 
 fn answer(stream: TcpStream) -> io::Result<()> {
-    let mut request = BufReader::with_capacity(CHUNK, patient(stream)?);
+    let mut request = BufReader::with_capacity(CHUNK, with_timeout(stream)?);
     let head = read_head(&mut request)?;
     if head.starts_with("POST ") {
         let verdict = Pattern::default().check(&mut request);
@@ -185,7 +185,7 @@ fn answer(stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// The first line of a head, the rest of which is read and left aside.
+/// Reads a head, and returns its first line.
 fn read_head(stream: &mut impl BufRead) -> io::Result<String> {
     let mut first = String::new();
     stream.read_line(&mut first)?;
@@ -196,9 +196,9 @@ fn read_head(stream: &mut impl BufRead) -> io::Result<String> {
     Ok(first)
 }
 
-fn patient(stream: TcpStream) -> io::Result<TcpStream> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn with_timeout(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     Ok(stream)
 }
 
@@ -210,7 +210,7 @@ fn check(right: bool, what: &str) -> io::Result<()> {
     }
 }
 
-/// [`BULK`] bytes of which no two blocks are alike: a lost, doubled or swapped one shows.
+/// [`BULK`] bytes without two equal blocks, so that a lost, doubled or swapped block is noticed.
 #[derive(Default)]
 struct Pattern {
     chunk: Vec<u8>,
@@ -248,7 +248,7 @@ impl Pattern {
     }
 }
 
-/// How fast [`BULK`] went.
+/// The time in which [`BULK`] was carried, shown as a rate.
 struct Rate(Duration);
 
 impl fmt::Display for Rate {

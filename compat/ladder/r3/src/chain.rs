@@ -50,23 +50,23 @@ pub(crate) fn carry<C: Transport + 'static>(
                 return Either::A(boxed(future::ok(carried)));
             }
         };
-        let line = session.opened(destination, path);
+        let log = session.opened(destination, path);
         // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
         // made of its types: its parts would be shared, and no longer inlined.
         let client = client.unchecked();
-        match (Upstream::bare(stream), line.byte_recorder()) {
+        match (Upstream::bare(stream), log.byte_recorder()) {
             (Ok(stream), None) => {
                 let relay = engine.links.relay_01(client, stream, ());
-                Either::B(relay.then(|end| Ok(line.log(end))))
+                Either::B(relay.then(|end| Ok(log.log(end))))
             }
             (Ok(stream), recorder) => {
                 let client = Rewind::new(client, Vec::new());
                 let relay = engine.links.relay_01(client, stream, recorder);
-                Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
+                Either::A(boxed(relay.then(|end| Ok(log.log(end)))))
             }
             (Err(stream), recorder) => {
                 let relay = engine.links.relay_01(client, stream, recorder);
-                Either::A(boxed(relay.then(|end| Ok(line.log(end)))))
+                Either::A(boxed(relay.then(|end| Ok(log.log(end)))))
             }
         }
     })
@@ -156,7 +156,7 @@ fn reach(engine: &Engine, way: &ProxyChain, hops: usize, destination: &HostPort)
     }))
 }
 
-/// Resolves once the proxy may be asked, or after a little patience: r5's.
+/// Resolves once the proxy may get the password, at the latest after the hop's limit: r5's.
 fn until_clear(hop: &Hop) -> impl Future<Item = (), Error = Error> {
     if hop.auth_wait().is_none() {
         return Either::A(future::ok(()));

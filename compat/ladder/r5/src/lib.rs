@@ -62,12 +62,12 @@ pub use self::server::runtime;
 pub use self::tls::secure;
 pub use self::watchdog::beat;
 
-/// Does what the configuration says, until a signal, the end of stdin or an error ends it. With a
-/// source the listeners follow it at SIGHUP, which ends the program otherwise.
+/// Runs a configuration until a signal, the end of stdin or an error ends it. With a `source`, SIGHUP
+/// reloads the listeners from it; without one, SIGHUP ends the program.
 ///
 /// # Errors
 ///
-/// What ended it; its [`exit_code`](Error::exit_code) is the program's.
+/// The error that ended it; its [`exit_code`](Error::exit_code) is the program's.
 pub fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     if config.demo {
         demo::run::<L>(config)
@@ -78,22 +78,22 @@ pub fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Result<()
     }
 }
 
-/// What the engines of all threads have in common.
+/// The settings that the engines of all threads share.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long each phase may take.
+    /// The limits of each phase.
     pub timeouts: Timeouts,
-    /// Whether bulk goes by splice(2).
+    /// Whether bulk is carried by splice(2).
     pub splice: Splice,
-    /// Resolves the names of the configuration.
+    /// Resolves the names in the configuration.
     pub resolver: Resolver,
-    /// Resolves the names that clients ask for, of `-D` and of the embedded proxy: theirs may
-    /// hang, and shall not keep ours waiting.
+    /// Resolves the names that clients of `-D` and `--serve-proxy` send: these can hang, and must
+    /// not delay those of the configuration.
     pub untrusted_resolver: Resolver,
 }
 
 impl Settings {
-    /// Those of a configuration.
+    /// Returns the settings of a configuration, with new resolvers.
     pub fn of(config: &Config) -> Settings {
         Settings {
             timeouts: config.timeouts.clone(),
@@ -103,7 +103,7 @@ impl Settings {
         }
     }
 
-    /// Who resolves the tunnel's destination, where that is reached directly.
+    /// Returns the resolver for the tunnel's destination, where that is reached directly.
     pub fn resolver_for(&self, tunnel: &Tunnel) -> &Resolver {
         if tunnel.is_chosen_by_client() {
             &self.untrusted_resolver
@@ -113,24 +113,24 @@ impl Settings {
     }
 }
 
-/// One thread's part of the work: what its tunnels share.
+/// What the tunnels of one thread share.
 pub struct Engine<L> {
-    /// What it was made with.
+    /// The settings that the engine was made with.
     pub settings: Settings,
     /// This thread's links.
     pub links: L,
 }
 
 impl<L: Links> Engine<L> {
-    /// An engine for this thread; made inside the `LocalSet` that runs its tunnels. It counts on
-    /// tasks of its own, which become some of the `vital` ones.
+    /// Returns an engine for this thread, inside the `LocalSet` that runs its tunnels. Its own tasks
+    /// are added to the critical ones.
     pub fn new(settings: Settings, vital: &mut Critical) -> Rc<Engine<L>> {
         let links = L::start(&settings, vital);
         Rc::new(Engine { settings, links })
     }
 
-    /// What serves a client on these terms: the same engine, or one with other limits that shares
-    /// all the rest.
+    /// Returns the engine for a listener with these settings: this one, or one with other limits that
+    /// shares everything else.
     fn on(self: &Rc<Self>, settings: &ListenerSettings) -> Rc<Engine<L>> {
         let Some(limits) = &settings.limits else {
             return self.clone();

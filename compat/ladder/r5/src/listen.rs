@@ -21,10 +21,10 @@ use crate::limits::{Permit, Permits};
 
 /// First pause after accept(2) lacked descriptors or memory.
 const BACK_OFF: Duration = Duration::from_millis(100);
-/// The wait doubles up to here; and for so long it must not happen again to be over.
+/// Longest pause, after doubling; also the time without another failure that ends the recovery.
 const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 
-/// Clients in a row that may be found gone before accept(2) is given a rest.
+/// Clients in a row that are found gone before accept(2) pauses.
 const TRIES: u8 = 16;
 
 /// One accepted client.
@@ -43,8 +43,8 @@ pub struct Client<S> {
 /// The clients of one listening socket.
 ///
 /// A client that is gone before it is accepted is skipped, and without descriptors or memory the
-/// listener waits, says so once, and recovers. While no permit is to be had nothing is accepted,
-/// and further clients wait in the kernel's backlog.
+/// listener pauses, logs that once, and recovers. While there is no permit nothing is accepted, and
+/// further clients wait in the kernel's backlog.
 pub struct Listener<A: Accept> {
     listener: A,
     permits: Permits,

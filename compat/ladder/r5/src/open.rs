@@ -1,4 +1,4 @@
-//! One client from its arrival to its end: the chain of the root, as `async fn`.
+//! One client from its acceptance to its end: the chain of the root, as `async fn`.
 //!
 //! Beside `engine/open.rs` of the root: `and_then` has become `.await?`, `loop_fn` a `loop`,
 //! `or_else` a `match`, and `Either` and the clones for each closure are gone. What an `async fn`
@@ -28,22 +28,22 @@ use crate::{secure, Connect, Engine, Links, Resolver};
 
 /// A way to the destination, opened for one client.
 pub struct Opened<S = Rewind<Upstream>> {
-    /// Carries the destination's bytes, first those that came with the proxy's reply.
+    /// The stream to the destination; bytes that came with the proxy's reply are read first.
     pub stream: S,
-    /// Which way it is.
+    /// The proxies that it leads through.
     pub path: UpstreamPath,
 }
 
 impl<L: Connect> Engine<L> {
-    /// Serves one client: opens a way, carries its bytes, logs its end.
+    /// Opens the tunnel for one client, relays its bytes and logs its end.
     ///
-    /// The client belongs to the future, which closes it at its end and resets it when it can't
-    /// be served to its end or is dropped early.
+    /// The future owns the client. It closes the connection when the tunnel has ended, and resets it if
+    /// the tunnel is cut.
     ///
     /// # Errors
     ///
-    /// Those of opening: no byte was taken from the client. A client that is reset while it waits
-    /// ends the opening, and is no error.
+    /// Those of opening the tunnel: no byte was read from the client. If the client resets its
+    /// connection before, the opening is dropped; that is no error.
     pub async fn carry<C>(
         &self,
         client: C,
@@ -60,23 +60,22 @@ impl<L: Connect> Engine<L> {
             Ok(opened) => opened?,
             Err(error) => return Ok(session.left(&destination, error)),
         };
-        let line = session.opened(destination, path);
+        let log = session.opened(destination, path);
         // The usual relay knows its socket, and that nobody looks.
-        let end = match (Upstream::bare(stream), line.byte_recorder()) {
+        let end = match (Upstream::bare(stream), log.byte_recorder()) {
             (Ok(stream), None) => self.links.relay(client, stream, ()).await,
             (stream, recorder) => relay_boxed(&self.links, client, stream, recorder).await,
         };
-        Ok(line.log(end))
+        Ok(log.log(end))
     }
 
-    /// Opens a way to the tunnel's destination: through the first proxy of its gateway that can
-    /// be used, or directly where that is allowed.
+    /// Opens a way to the tunnel's destination: the first candidate of its selector that works.
     ///
-    /// Dropping the future closes whatever it had opened so far.
+    /// Dropping the future closes every connection that it has opened.
     ///
     /// # Errors
     ///
-    /// A proxy's refusal, or why none could be asked.
+    /// That of the last candidate, or the first that forbids another attempt, such as a refusal.
     pub async fn open(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
         let mut attempts = self.attempts(tunnel).await?;
         while let Some(path) = attempts.next() {
@@ -95,8 +94,7 @@ impl<L: Connect> Engine<L> {
         Err(attempts.give_up())
     }
 
-    /// Asks each proxy on a way for the next one, and the last of them for the destination; speaks
-    /// TLS with that, where it is to be spoken to so.
+    /// Opens one candidate, and TLS with the destination where the tunnel has that.
     async fn open_by(
         &self,
         path: &UpstreamPath,
@@ -116,8 +114,8 @@ impl<L: Connect> Engine<L> {
         within(limit, late, secure(stream, &peer, tls)).await
     }
 
-    /// Goes through so many proxies of a way, to the next one or the destination: without any, that
-    /// is the first proxy. Boxed, since it is a part of itself.
+    /// Connects through the first `hops` proxies of the chain; 0 dials the first. Boxed, since it
+    /// contains itself.
     fn reach<'a>(
         &'a self,
         way: &'a ProxyChain,
@@ -147,8 +145,8 @@ impl<L: Connect> Engine<L> {
         })
     }
 
-    /// Asks one proxy for its target, on as many connections as it wants for that, each in TLS
-    /// where it speaks that.
+    /// Negotiates with one proxy, over as many connections as its authentication needs, each in TLS if
+    /// the proxy speaks that.
     async fn ask<'a>(
         &self,
         mut stream: Rewind<Upstream>,
@@ -193,8 +191,8 @@ impl<L: Connect> Engine<L> {
 /// See `reach`.
 type Reach<'a> = Pin<Box<dyn Future<Output = Result<Rewind<Upstream>, Error>> + 'a>>;
 
-/// The rarer relays: boxed, to take no room in every tunnel, and not made of the usual one's types,
-/// whose parts would be shared then, and no longer inlined.
+/// The rarer relays. They are boxed, to take no room in every tunnel, and of other types than the usual
+/// one, lest its parts be shared with them and no longer inlined.
 pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
     links: &'a L,
     client: C,
@@ -211,9 +209,9 @@ fn bare(socket: Tcp) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 
-/// Resolves once the proxy may be asked, or after a little patience.
+/// Resolves once the proxy may get the password, at the latest after the hop's limit.
 pub async fn until_clear(hop: &Hop) {
-    let Some(patience) = hop.auth_wait() else {
+    let Some(limit) = hop.auth_wait() else {
         return;
     };
     let clear = poll_fn(|context| {
@@ -226,10 +224,10 @@ pub async fn until_clear(hop: &Hop) {
             false => Poll::Pending,
         }
     });
-    let _elapsed = timeout(patience, clear).await;
+    let _elapsed = timeout(limit, clear).await;
 }
 
-/// What `asked` resolves to; warns once when that takes longer.
+/// Returns what `asked` resolves to; warns once if that takes longer than `time`.
 async fn warning_after<T>(
     time: Duration,
     silence: &SilentProxy,
@@ -244,15 +242,15 @@ async fn warning_after<T>(
     }
 }
 
-/// The stream, for one request that is sent on.
+/// Returns a stream that carries one request and its reply.
 pub(crate) fn forwarding(stream: Rewind<Upstream>, boundary: RequestBoundary) -> Rewind<Upstream> {
     let forwarding = Forwarding::new(stream, boundary);
     Rewind::new(Upstream::Forwarding(Box::new(forwarding)), Vec::new())
 }
 
-/// The opening of a way, for as long as its client is there: one that hangs shall not hold what
-/// nobody waits for. But a client's mere end is none of this: who has said all waits for the
-/// answer. Lines that are logged meanwhile are about its connection.
+/// Runs a tunnel's opening until the client resets its connection: a proxy that hangs must not hold
+/// resources that no client waits for. A FIN of the client ends nothing, since a client that has sent
+/// everything waits for the answer. What the opening logs carries the fields of `context`.
 ///
 /// # Errors
 ///
@@ -288,7 +286,7 @@ impl<L: Links> Engine<L> {
             .await
     }
 
-    /// The same, for a name that is looked up by this resolver.
+    /// Connects within the connect timeout, and looks the name up with this resolver.
     ///
     /// # Errors
     ///
@@ -312,12 +310,12 @@ impl<L: Links> Engine<L> {
         .await
     }
 
-    /// The ways to try, for which a PAC file may have to be asked: where names are looked up, since
-    /// the file looks some up, too.
+    /// Returns the candidates. A PAC file is evaluated on the resolver's threads, since it may look
+    /// names up.
     ///
     /// # Errors
     ///
-    /// The file's; that time ran out.
+    /// Those of the PAC file; that its time limit is over.
     pub async fn attempts(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
         let question = match tunnel.selector().candidates(&tunnel.destination().address) {
             Candidates::Known(attempts) => return Ok(attempts),
@@ -336,7 +334,7 @@ impl<L: Links> Engine<L> {
         Ok(attempts)
     }
 
-    /// Looks the target of a hop up if the proxy takes addresses only.
+    /// Looks the hop's target up, if the proxy takes addresses only.
     ///
     /// # Errors
     ///

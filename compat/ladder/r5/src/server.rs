@@ -36,11 +36,12 @@ use crate::shutdown::{lead, DrainEnd, ShutdownPhase, ShutdownPhases, Signals};
 use crate::system::{monotonic, raise_descriptor_limit};
 use crate::{beat, inbound, open_path, Client, Engine, Links, Listener, Native, Permits, Settings};
 
-/// Per thread: for our names, and for those of the embedded proxy's guests.
+/// Threads of each runtime for blocking work: for the names in the configuration and for those that
+/// clients send.
 const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 
-/// Binds every listener of the configuration, tells of each on stdout, and serves until a
-/// signal comes and the live tunnels have ended.
+/// Binds every listener of the configuration, prints each on stdout, and serves until a signal comes
+/// and the open tunnels have ended.
 ///
 /// # Errors
 ///
@@ -103,15 +104,15 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
     })
 }
 
-/// A panic of another thread is ours, as it is when a thread is joined.
+/// Returns the result of another thread, or panics with its panic.
 fn joined(outcome: thread::Result<Result<(), Error>>) -> Result<(), Error> {
     outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// What one thread needs to begin.
+/// The parameters of one thread.
 pub(crate) struct Worker {
     pub(crate) posts: Vec<BoundListener<BoundSocket>>,
-    /// Those that a reload brings.
+    /// The listeners that reloads add.
     pub(crate) later: mpsc::UnboundedReceiver<Delivery<BoundSocket>>,
     pub(crate) settings: Settings,
     pub(crate) pulse: Heartbeat,
@@ -120,7 +121,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Serves on this thread until the last phase, then cuts what is left.
+    /// Serves on this thread until the last phase, and cuts the tunnels that are left.
     pub(crate) fn run<L: Links>(self) -> Result<(), Error> {
         let Worker {
             posts,
@@ -151,12 +152,11 @@ impl Worker {
     }
 }
 
-/// Serves the clients of `post` from when its duty begins until it is over, or until no further
-/// client is accepted at all.
+/// Serves the clients of a listener, from its start until it is closed or ptunnel shuts down.
 ///
 /// # Errors
 ///
-/// When the reactor can't take another source.
+/// `Error::listen` if the socket can't be registered with the runtime.
 fn accept<L: Links>(
     post: BoundListener<BoundSocket>,
     engine: &Rc<Engine<L>>,
@@ -185,7 +185,7 @@ fn accept<L: Links>(
     })
 }
 
-/// From the first phase to the one that ends it, while the duty lasts.
+/// Serves clients while the phase and the listener's handle allow it.
 async fn serve_while<L: Links, A: Accept + 'static>(
     phases: ShutdownPhases,
     listener: Listener<A>,
@@ -208,7 +208,7 @@ async fn serve_while<L: Links, A: Accept + 'static>(
     drop(open);
 }
 
-/// Resolves when the duty has begun.
+/// Resolves when the listener is started.
 fn begun(handle: &ListenerHandle) -> impl Future<Output = ()> {
     let (tell, told) = oneshot::channel::<()>();
     handle.on_start(move || drop(tell));
@@ -217,7 +217,7 @@ fn begun(handle: &ListenerHandle) -> impl Future<Output = ()> {
     }
 }
 
-/// Resolves when the duty is over.
+/// Resolves when the listener is closed.
 fn over(handle: &ListenerHandle) -> impl Future<Output = ()> {
     let (tell, told) = oneshot::channel::<()>();
     handle.on_close(move || drop(tell));
@@ -245,7 +245,7 @@ async fn serve_each<L: Links, A: Accept + 'static>(
     }
 }
 
-/// Serves one client and logs, once, why it couldn't be served.
+/// Serves one client. If it can't be served, the reason is logged once.
 async fn serve<L: Links, S: Transport + 'static>(
     client: Client<S>,
     context: LogContext,
