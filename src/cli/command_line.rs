@@ -7,7 +7,7 @@ use clap::ErrorKind;
 
 use super::argv_scrub::{self, secrets, SecretArgument};
 use super::check_config::Summary;
-use super::clap_app::clap_app;
+use super::clap_parser::clap_parser;
 use super::config_file::ConfigFile;
 use super::configure::configure;
 use super::env::Environment;
@@ -121,7 +121,7 @@ where
     }
     let words: Vec<String> = words.into_iter().flat_map(OsString::into_string).collect();
     refuse_values_of_switches(&words)?;
-    match clap_app().get_matches_from_safe(&words) {
+    match clap_parser().get_matches_from_safe(&words) {
         Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
             Some(text) => Ok(CommandLine::Print(text)),
             None => Ok(CommandLine::Run(Options::typed(&typed)?)),

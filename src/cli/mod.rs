@@ -8,7 +8,7 @@
 
 mod argv_scrub;
 mod check_config;
-mod clap_app;
+mod clap_parser;
 mod command_line;
 mod config_file;
 mod configure;

@@ -1,6 +1,6 @@
 //! The manual page, in the macros of man(7).
 
-use crate::cli::clap_app::{ABOUT, AFTER};
+use crate::cli::clap_parser::{ABOUT, AFTER};
 use crate::cli::flags::{Flag, FLAGS};
 
 /// The date of the last change of the flags.

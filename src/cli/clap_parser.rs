@@ -29,7 +29,7 @@ EXAMPLES:
     ptunnel --demo";
 
 /// Returns the parser. It doesn't check what an option requires: a config file may hold that.
-pub(super) fn clap_app() -> App<'static, 'static> {
+pub(super) fn clap_parser() -> App<'static, 'static> {
     let app = App::new("ptunnel")
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT)
