@@ -20,6 +20,7 @@ pub struct Permits {
 struct PermitCounts {
     most: usize,
     held: AtomicUsize,
+    clients: AtomicUsize,
     waiting: Mutex<Vec<Task>>,
 }
 
@@ -30,9 +31,16 @@ impl Permits {
             shared: Arc::new(PermitCounts {
                 most: most.unwrap_or(usize::MAX),
                 held: AtomicUsize::new(0),
+                clients: AtomicUsize::new(0),
                 waiting: Mutex::new(Vec::new()),
             }),
         }
+    }
+
+    /// Returns the number of clients that are connected. A listener that tries to accept holds a
+    /// permit, too.
+    pub fn clients(&self) -> usize {
+        self.shared.clients.load(Ordering::SeqCst)
     }
 
     /// Returns the number of permits that are held.
@@ -58,6 +66,7 @@ impl Permits {
             .ok()
             .map(|_| Permit {
                 shared: self.shared.clone(),
+                has_client: false,
             })
     }
 
@@ -88,10 +97,22 @@ impl PermitCounts {
 /// The right to serve one client; dropping it returns it.
 pub struct Permit {
     shared: Arc<PermitCounts>,
+    has_client: bool,
+}
+
+impl Permit {
+    /// Counts the permit's client, from when it is accepted until the permit is returned.
+    pub fn count_client(&mut self) {
+        self.has_client = true;
+        self.shared.clients.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        if self.has_client {
+            self.shared.clients.fetch_sub(1, Ordering::SeqCst);
+        }
         self.shared.held.fetch_sub(1, Ordering::SeqCst);
         let waiting = std::mem::take(&mut *self.shared.lock());
         for task in waiting {
@@ -194,5 +215,17 @@ mod tests {
             assert_eq!(answer, Ok(Async::NotReady));
         }
         assert_eq!(permits.shared.lock().len(), 1);
+    }
+
+    /// A listener that has a permit but no client yet made `stopping:` report an open connection.
+    #[test]
+    fn a_permit_counts_as_a_client_from_when_it_has_one() {
+        let permits = Permits::new(None);
+        let mut permit = permits.take().unwrap();
+        assert_eq!((permits.held(), permits.clients()), (1, 0));
+        permit.count_client();
+        assert_eq!((permits.held(), permits.clients()), (1, 1));
+        drop(permit);
+        assert_eq!((permits.held(), permits.clients()), (0, 0));
     }
 }

@@ -197,7 +197,8 @@ impl Stream for Listener {
                 Ok(Async::Ready((socket, origin, reserved))) => {
                     self.gone = 0;
                     self.recover()?;
-                    let permit = self.permit.take().expect("taken above");
+                    let mut permit = self.permit.take().expect("taken above");
+                    permit.count_client();
                     return Ok(Async::Ready(Some(Client {
                         socket,
                         origin,

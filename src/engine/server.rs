@@ -222,7 +222,7 @@ impl Reactor {
             .map_err(|(e, _)| e)
             .and_then(move |(_, signals)| {
                 let limit = engine.settings().timeouts.drain;
-                access_log::stopping(permits.held(), limit);
+                access_log::stopping(permits.clients(), limit);
                 service_manager.stopping();
                 drop(leader);
                 let forced = signals.into_future().map(|_| DrainEnd::Forced);
@@ -233,8 +233,8 @@ impl Reactor {
                         // Counted before the other threads cut their tunnels.
                         match end {
                             DrainEnd::Drained => {}
-                            DrainEnd::TimedOut => access_log::cut_after(permits.held(), limit),
-                            DrainEnd::Forced => access_log::cut_by_signal(permits.held()),
+                            DrainEnd::TimedOut => access_log::cut_after(permits.clients(), limit),
+                            DrainEnd::Forced => access_log::cut_by_signal(permits.clients()),
                         }
                         drop(ender);
                         end

@@ -56,7 +56,7 @@ pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result
         let _ = AsStd::new(permits.idle()).await;
     };
     tokio::select! {
-        end = lead(signals, &phase, &supervisor, config.timeouts.drain, || permits.held(), idle) => {
+        end = lead(signals, &phase, &supervisor, config.timeouts.drain, || permits.clients(), idle) => {
             if end == DrainEnd::Forced {
                 return Ok(()); // the end of the process ends the threads
             }

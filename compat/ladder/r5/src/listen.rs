@@ -157,7 +157,7 @@ impl<A: Accept> Listener<A> {
     /// A client with a permit, and with another descriptor to be had: one that couldn't be
     /// served shall wait, not be accepted and dropped.
     fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Client<A::Stream>>> {
-        let permit = ready!(self.permits.poll_take(cx));
+        let mut permit = ready!(self.permits.poll_take(cx));
         let (socket, origin) = match self.short.take() {
             Some(short) => short,
             // A permit kept while nobody comes would be one client less elsewhere, and would look
@@ -175,6 +175,7 @@ impl<A: Accept> Listener<A> {
                 }
             }
         };
+        permit.count_client();
         Poll::Ready(Ok(Client {
             socket,
             origin,

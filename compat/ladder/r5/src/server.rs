@@ -90,7 +90,7 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
         drop(sender);
         let limit = config.timeouts.drain;
         tokio::select! {
-            end = lead(signals, &phase, &supervisor, limit, || permits.held(), permits.idle()) => {
+            end = lead(signals, &phase, &supervisor, limit, || permits.clients(), permits.idle()) => {
                 if end == DrainEnd::Forced {
                     return Ok(()); // the end of the process ends the threads
                 }

@@ -99,23 +99,23 @@ pub async fn lead(
     phase: &watch::Sender<ShutdownPhase>,
     supervisor: &ServiceManager,
     limit: Duration,
-    held: impl Fn() -> usize,
+    clients: impl Fn() -> usize,
     idle: impl Future<Output = ()>,
 ) -> DrainEnd {
     phase.send_replace(ShutdownPhase::Serving);
     supervisor.ready("listening");
     signals.next().await;
-    access_log::stopping(held(), limit);
+    access_log::stopping(clients(), limit);
     supervisor.stopping();
     phase.send_replace(ShutdownPhase::Draining);
     tokio::select! {
         biased;
         () = idle => {}
         () = signals.next() => {
-            access_log::cut_by_signal(held());
+            access_log::cut_by_signal(clients());
             return DrainEnd::Forced;
         }
-        () = tokio::time::sleep(limit) => access_log::cut_after(held(), limit),
+        () = tokio::time::sleep(limit) => access_log::cut_after(clients(), limit),
     }
     phase.send_replace(ShutdownPhase::Ending);
     DrainEnd::Orderly
