@@ -27,7 +27,7 @@ pub fn open_path(
     timeouts: &Timeouts,
     wait: Option<Duration>,
 ) -> Result<(UpstreamPath, Option<Greeting>), Error> {
-    let failed = |e| Error::other("cannot start", e);
+    let failed = |e| Error::other("cannot start a reactor", e);
     let mut core = Core::new().map_err(failed)?;
     let settings = Settings {
         timeouts: timeouts.clone(),

@@ -23,7 +23,7 @@ use super::{boxed, secure, BoxFuture, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
-use crate::observe::diagnose::{observe, silence, PathEvent};
+use crate::observe::diagnose::{if_observed, observe, silence, PathEvent};
 use crate::upstream::{Candidates, Failover, Hop, PacQuery, ProxyChain, SilentProxy, UpstreamPath};
 
 /// A way to the destination, opened for one client.
@@ -106,10 +106,12 @@ impl Engine {
             drop(reserved);
             answer
         });
-        let evaluated = query.clone();
+        let observed = if_observed(|| query.clone());
         let answer = Deadline::new(answer, limit, self.timer(), move || query.late(limit));
         Either::B(answer.map(move |(answer, attempts)| {
-            observe(|| PathEvent::PacAnswered(&evaluated, &answer));
+            if let Some(query) = &observed {
+                observe(|| PathEvent::PacAnswered(query, &answer));
+            }
             attempts
         }))
     }

@@ -860,3 +860,18 @@ fn a_terminal_shows_the_step_that_is_under_way() {
     out.read_to_string(&mut said).unwrap();
     assert!(said.contains("works through "), "{}", said);
 }
+
+/// No step is under way then that could show the error.
+#[test]
+fn without_descriptors_it_names_the_error() {
+    let finished = test(
+        Ptunnel::through(closed_address())
+            .to("127.0.0.1:1")
+            .after("ulimit -n 5"),
+    );
+    finished.expect_code(1);
+    let said = String::from_utf8_lossy(&finished.stdout);
+    assert!(said.contains("FAILED: cannot start a "), "{}", said);
+    assert!(said.contains("Too many open files"), "{}", said);
+    assert!(said.ends_with("does not work\n"), "{}", said);
+}

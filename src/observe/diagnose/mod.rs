@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 pub(crate) use self::observer::observed_by;
-pub use self::observer::{observe, silence, Observer, PathEvent};
+pub use self::observer::{if_observed, observe, silence, Observer, PathEvent};
 use self::transcript::Transcript;
 use crate::config::{Config, Destination, Timeouts};
 use crate::error::Error;

@@ -102,6 +102,12 @@ pub fn observe<'a>(event: impl FnOnce() -> PathEvent<'a>) -> bool {
     }
 }
 
+/// Returns `value()` if this thread has an observer: what only an event needs.
+#[inline]
+pub fn if_observed<T>(value: impl FnOnce() -> T) -> Option<T> {
+    observer().map(|_| value())
+}
+
 #[inline]
 fn observer() -> Option<Rc<RefCell<dyn Observer>>> {
     match OBSERVED_THREADS.load(Ordering::Relaxed) {

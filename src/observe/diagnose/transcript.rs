@@ -34,6 +34,8 @@ pub(super) struct Transcript {
     step: Option<(TestStep, Instant)>,
     /// Whether the current hop is in TLS.
     is_secure: bool,
+    /// Whether the last path has failed, and its error is printed.
+    has_failed: bool,
     /// The first error of writing.
     written: io::Result<()>,
 }
@@ -51,6 +53,7 @@ impl Transcript {
             auth: None,
             step: None,
             is_secure: false,
+            has_failed: false,
             written: Ok(()),
         };
         transcript.start_line(format_args!("testing {}\n", destination));
@@ -91,6 +94,7 @@ impl Transcript {
     }
 
     fn start_path(&mut self, path: &UpstreamPath) {
+        self.has_failed = false;
         self.path = Some(path.clone());
         self.hop = None;
         self.redialed.clear();
@@ -179,6 +183,10 @@ impl Transcript {
 
     fn path_failed(&mut self, error: &Error) {
         let step = self.end_step(&format_args!("FAILED: {}", error));
+        if step.is_none() && !self.has_failed {
+            self.start_line(format_args!("FAILED: {}\n", error));
+        }
+        self.has_failed = true;
         let before: Vec<&ProxySpec> = if error.is_of_destinations_tls() {
             let chain = self.path.as_ref().and_then(UpstreamPath::proxy);
             chain.into_iter().flat_map(ProxyChain::proxies).collect()
