@@ -1,4 +1,4 @@
-//! The way to the destinations: proxies, PAC file, chain, credentials.
+//! The paths to the destinations: proxies, PAC file, chain, credentials.
 
 use super::argv_scrub::secrets;
 use super::options::{Options, Position};

@@ -4,9 +4,9 @@
 //! the sum of them. A [`HostPort`] has a host that can stand in a request line, a [`Header`] has no
 //! control characters, a port is 0 only where the kernel may choose one. A parser returns a
 //! [`ParseError`] with the wrong text and an example.
-//! It must not hold I/O, except for the files of [`TlsOptions`], or the names of options and what
-//! they require of each other, which are in `cli`. Every other folder but `os`, `text` and `timer`
-//! uses it.
+//! It must not hold I/O, except for the files of [`TlsOptions`], or what options require of each
+//! other, which is in `cli`. Of its messages, only those of `tls` name options. Every other
+//! folder but `os`, `text` and `timer` uses it.
 
 mod auth_schemes;
 mod bind;

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   server ──▶ accept ──▶ carry ──▶ open ──▶ dial ──▶ connect ──▶ relay
-//!   binds,     a Stream   one       a way    names    CONNECT     bytes,
+//!   binds,     a Stream   one       a path   names    CONNECT     bytes,
 //!   a reactor  of         client              raced    and its     both
 //!   per thread clients                         (8305)   reply       ways
 //! ```

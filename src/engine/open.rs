@@ -1,4 +1,4 @@
-//! A way to a tunnel's destination: directly, through a proxy, or through a chain of proxies.
+//! A path to a tunnel's destination: directly, through a proxy, or through a chain of proxies.
 //!
 //! ```text
 //!   candidates ──▶ each, until one works:
@@ -26,7 +26,7 @@ use crate::error::{Error, Peer, Phase};
 use crate::observe::diagnose::{if_observed, observe, silence, PathEvent};
 use crate::upstream::{Candidates, Failover, Hop, PacQuery, ProxyChain, SilentProxy, UpstreamPath};
 
-/// A way to the destination, opened for one client.
+/// A path to the destination, opened for one client.
 pub struct Opened {
     /// The stream to the destination; bytes that came with the proxy's reply are read first.
     pub stream: Rewind<Upstream>,
@@ -35,7 +35,7 @@ pub struct Opened {
 }
 
 impl Engine {
-    /// Opens a way to the tunnel's destination: the first candidate of its selector that works.
+    /// Opens a path to the tunnel's destination: the first candidate of its selector that works.
     ///
     /// Resolves to a connected stream, which belongs to the caller; dropping the future closes every
     /// connection that it has opened. Fails with the error of the last candidate, or with the first

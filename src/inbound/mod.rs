@@ -5,8 +5,8 @@
 //! to destinations that an allow list covers, reached directly). Each reads a client's request from
 //! its bytes and words the reply. Nothing here does I/O: `engine` drives both with the same code.
 //!
-//! It may use what stands below it: `upstream`, `proto`, `config`, `error`, the log's fields. The
-//! listeners, the status page, `cli` and `engine` use it.
+//! It uses `upstream`, `proto`, `config`, `error` and `text`. `listener`, `demo`, `cli`, `engine` and
+//! the rungs of `compat/` use it.
 
 mod dynamic;
 mod handshake;

@@ -7,7 +7,8 @@
 //! - [`diagnose`] runs `--test`.
 //!
 //! Must not hold a decision about a session, or a future. Every layer above `config` and `proto` logs
-//! through [`logging`]; the engine and the listeners use the rest. Nothing here calls the engine.
+//! through [`logging`]; the engine and the listeners use the rest. Nothing here names an engine:
+//! [`diagnose`] and the health probe of `status` open paths through the `PathOpener` that they get.
 
 pub mod access_log;
 pub mod diagnose;

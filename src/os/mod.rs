@@ -1,8 +1,8 @@
 //! Access to the operating system: system calls, name lookups, resource exhaustion, the service
 //! manager, standard input and output.
 //!
-//! Must not hold a rule of a protocol, configuration or a future. Any other folder may use it, and
-//! the rungs of `compat/`; it uses `text` alone.
+//! Must not hold a rule of a protocol, configuration or a future. Every other folder but `proto`,
+//! `text` and `timer` may use it, and the rungs of `compat/`; it uses `text` alone.
 
 pub mod exhaustion;
 pub mod panics;

@@ -1,8 +1,9 @@
 //! The protocols as bytes: HTTP/1.1, SOCKS 4 and 5, and authentication.
 //!
 //! Holds decoders, encoders and state machines. Must not hold anything that reads, writes, waits or
-//! names futures, nor options of the command line. It uses `config` and `text`; every folder but
-//! those, `os` and `timer` may use it.
+//! names futures, nor the command line: of its options, a refusal's text names `--proxy-auth` alone.
+//! It uses `config` and `text`; `error`, `upstream`, `inbound`, `observe`, `engine` and the rungs of
+//! `compat/` use it.
 //!
 //! - With a proxy: a [`Negotiation`] opens a tunnel, over HTTP from a [`Request`], over SOCKS from
 //!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.

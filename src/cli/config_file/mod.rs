@@ -2,6 +2,9 @@
 //!
 //! Names and kinds of the values come from the flag table, their lines from the parser. What is
 //! typed replaces what is in the file: see `is_replaced`.
+//!
+//! Must not hold the definition of an option, which is in `flags`, or the syntax of its value, which
+//! is in `config`. `command_line` uses it.
 
 mod nesting;
 mod toml;

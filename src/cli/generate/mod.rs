@@ -2,6 +2,8 @@
 //!
 //! clap 2 can write completions, but its fish file stops at the first tunnel, its zsh file has no
 //! values, and its bash file requires that the program is called without a path.
+//!
+//! Must not hold the definition of an option, which is in `flags`, or print. `command_line` uses it.
 
 mod completions;
 mod man;

@@ -1,4 +1,8 @@
 //! TLS settings for proxies and destinations: CAs, client certificate, verification.
+//!
+//! Must not hold what belongs to one connection, which is in `upstream::tls`. `cli` makes the options,
+//! `proxy` and `destination` hold what is loaded of them, and `upstream`, `engine` and the rungs of
+//! `compat/` use that.
 
 #[cfg(not(feature = "tls"))]
 mod disabled;

@@ -1,4 +1,7 @@
 //! The CONNECT exchange on one connection: a [`Negotiation`], driven over a stream.
+//!
+//! Must not hold what a reply means, which is in `proto::negotiation`, or another connection, which
+//! `engine::negotiate` makes. That and r4 of `compat/` use it.
 
 use std::error;
 use std::fmt;

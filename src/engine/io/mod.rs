@@ -8,7 +8,7 @@
 //! - [`Upstream`]: the stream to a proxy or a destination: a bare socket, or a stream over one.
 //! - [`Transport`]: the methods that the relay calls on each of them.
 //!
-//! What the bytes mean is not known here.
+//! Must not hold what the bytes mean. The rest of the engine uses it, and r2, r3 and the examples.
 
 mod listening;
 #[cfg(test)]

@@ -9,6 +9,9 @@
 //! only for bytes that its writer has not taken yet, and moves to splice(2) while it stays full (see
 //! [`half`], [`copy`], [`splice`]).
 //!
+//! Must not hold how a tunnel is opened, or the log: the caller logs the result. `Engine::relay` makes
+//! the future, which `carry` and r3 of `compat/` use.
+//!
 //! Invariants:
 //! - The end of one direction is passed on while the other still carries data. The client's end can
 //!   be held back until the upstream ends or falls silent, since many proxies end both directions at

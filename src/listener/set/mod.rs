@@ -6,6 +6,9 @@
 //! Everything that can fail comes first: a new listener is bound, and registered with every thread,
 //! before any listener accepts a client or an old one changes. So a configuration takes effect as a
 //! whole or not at all.
+//!
+//! Must not hold code that polls or accepts: an engine's sockets are known as `Listen` alone.
+//! `listener::reload`, `engine::server` and the rungs of `compat/` use it.
 
 mod summary;
 #[cfg(all(test, feature = "cli"))]

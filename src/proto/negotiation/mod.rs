@@ -2,7 +2,8 @@
 //!
 //! Holds the common interface of the protocols ([`Negotiation`]) and the one of HTTP; those of SOCKS
 //! are in `socks/client`. Must not hold anything that reads, writes or waits. `upstream` makes
-//! negotiations; `engine`, `observe::diagnose` and the rungs of `compat/` run them.
+//! negotiations; `engine` and the rungs of `compat/` run them; `observe::diagnose` only asks for the
+//! authentication method.
 
 mod http;
 

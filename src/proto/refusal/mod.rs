@@ -1,7 +1,8 @@
 //! Refusals: why a proxy opens no tunnel, as error messages and SOCKS or HTTP replies need it.
 //!
-//! Holds the refusals of HTTP and SOCKS and their texts. Must not hold advice about ptunnel's options:
-//! a [`Hint`] stands for that. `negotiation` and `socks` make refusals; `error`, `inbound`,
+//! Holds the refusals of HTTP and SOCKS and their texts. Must not hold advice about credentials, whose
+//! option depends on the proxy: a [`Hint`] stands for that. `--proxy-auth`, the same for every proxy,
+//! is the one option that a text names. `negotiation` and `socks` make refusals; `error`, `inbound`,
 //! `observe::diagnose` and `engine` use them.
 
 mod http;

@@ -4,6 +4,9 @@
 //! The peer's name or address is verified against the subjectAltName alone (RFC 9525 §6.3); a name
 //! is also sent in the handshake (SNI, RFC 6066 §3). No function of the locked openssl crate that
 //! an advisory names is called: see "Dependencies" in SECURITY.md, and a test.
+//!
+//! Must not hold a handshake or a stream, which are an engine's, or the user's settings, which are in
+//! `config::tls`. `engine` and the rungs of `compat/` use it.
 
 mod certificate;
 mod fault;

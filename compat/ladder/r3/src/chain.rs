@@ -1,8 +1,8 @@
 //! One client from its arrival to its end, as the chain of combinators that it was.
 //!
-//! Beside `engine/open.rs` of the root, three words have changed: a socket is dialled by r5's
-//! `async fn` in [`As01`], a limit is tokio 1's `sleep` in the same, and the streams are
-//! [`Bridged`]. The links, their order and what is owned when are untouched.
+//! Beside `engine/carry.rs` and `engine/open.rs` of the root, three things have changed: r5's
+//! `async fn` in [`As01`] dials a socket, a limit is tokio 1's `sleep` in the same, and the streams
+//! are [`Bridged`]. The links, their order and what is owned when are untouched.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -27,12 +27,12 @@ use crate::Rung3;
 
 type Engine = Rc<ptunnel_r5::Engine<Rung3>>;
 type Upstream = Upstream01<Bridged<Tcp>>;
-/// A way to a destination.
+/// A path to a destination, opened.
 pub(crate) type Stream = Rewind<Upstream>;
 type Opened = (Stream, UpstreamPath);
 type Reach = Box<dyn Future<Item = Stream, Error = Error>>;
 
-/// Serves one client: opens a way, carries its bytes, logs its end.
+/// Serves one client: opens a path, carries its bytes, logs its end.
 pub(crate) fn carry<C: Transport + 'static>(
     engine: &Engine,
     client: Bridged<C>,
@@ -72,7 +72,7 @@ pub(crate) fn carry<C: Transport + 'static>(
     })
 }
 
-/// Opens a way to the tunnel's destination: through the first proxy that can be used, or
+/// Opens a path to the tunnel's destination: through the first proxy that can be used, or
 /// directly where that is allowed.
 pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
     let (engine, tunnel) = (engine.clone(), tunnel.clone());
@@ -94,7 +94,7 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
     })
 }
 
-/// The ways to try: r5's, with its own limit where a PAC file has to be asked.
+/// Returns the paths to try: r5's, with its own limit where a PAC file has to be asked.
 fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
     match tunnel.selector().candidates(&tunnel.destination().address) {
         Candidates::Known(attempts) => Either::A(future::ok(attempts)),
@@ -105,7 +105,7 @@ fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Er
     }
 }
 
-/// Asks each proxy on a way for the next one, and the last of them for the destination; speaks TLS
+/// Asks each proxy of a path for the next one, and the last of them for the destination; speaks TLS
 /// with that, where it is to be spoken to so.
 fn open_by(
     engine: &Engine,
@@ -124,7 +124,7 @@ fn open_by(
     Either::B(reached.and_then(move |stream| secure_in_time(limit, stream, &tunnel)))
 }
 
-/// TLS with the destination itself, over whatever way has led there.
+/// TLS with the destination itself, over the path that led there.
 fn secure_in_time(
     limit: Duration,
     stream: Stream,
@@ -136,8 +136,8 @@ fn secure_in_time(
     in_time(limit, late, secure(stream, peer, tls))
 }
 
-/// Goes through so many proxies of a way, to the next one or the destination: without any, that is
-/// the first proxy. Boxed, since it is a part of itself.
+/// Connects through the first `hops` proxies of the chain, to the next one or the destination; 0
+/// dials the first. Boxed, since it is a part of itself.
 fn reach(engine: &Engine, way: &ProxyChain, hops: usize, destination: &HostPort) -> Reach {
     let Some(last) = hops.checked_sub(1) else {
         return Box::new(dial_proxy(engine, way).map(bare));

@@ -3,13 +3,13 @@
 //! The same program as the root, in the same order, from the same pure part:
 //!
 //! ```text
-//!   server ──▶ listen ──▶ session ──▶ dial ──▶ connect ──▶ relay
-//!   binds,     awaits     one         names    CONNECT     bytes, both ways,
-//!   a runtime  clients    client,     raced    and its     to both ends
-//!   per thread            async fn    (8305)   reply
+//!   server ──▶ listen ──▶ open ──▶ dial ──▶ connect ──▶ relay
+//!   binds,     awaits     one      names    CONNECT     bytes, both ways,
+//!   a runtime  clients    client,  raced    and its     to both ends
+//!   per thread            async fn (8305)   reply
 //! ```
 //!
-//! Code that waits for one thing after the other is an `async fn`: `listen`, `session`, `dial`,
+//! Code that waits for one thing after the other is an `async fn`: `listen`, `open`, `dial`,
 //! `tls`, `connect`, `inbound`. [`relay`] polls two directions at once, so it is still
 //! written by hand. Code that never polled ([`ptunnel::config`], [`ptunnel::proto`],
 //! [`ptunnel::upstream`], [`ptunnel::observe`] and others) is the root's.

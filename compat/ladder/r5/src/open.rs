@@ -1,9 +1,9 @@
 //! One client from its acceptance to its end: the chain of the root, as `async fn`.
 //!
-//! Beside `engine/open.rs` of the root: `and_then` has become `.await?`, `loop_fn` a `loop`,
-//! `or_else` a `match`, and `Either` and the clones for each closure are gone. What an `async fn`
-//! does *not* do by itself is to let go of what it is through with: where that is a socket or
-//! memory, a block ends or a `Box` does.
+//! Beside `carry.rs`, `open.rs` and `negotiate.rs` in the root's `engine/`: `and_then` has become
+//! `.await?`, `loop_fn` a `loop`, `or_else` a `match`, and `Either` and the clones for each closure
+//! are gone. What an `async fn` does *not* do by itself is to let go of what it is through with:
+//! where that is a socket or memory, a block ends or a `Box` does.
 
 use std::future::{poll_fn, Future};
 use std::io;
@@ -26,7 +26,7 @@ use crate::io::{Forwarding, Rewind, Tcp, Transport, Upstream};
 use crate::limits::within;
 use crate::{secure, Connect, Engine, Links, Resolver};
 
-/// A way to the destination, opened for one client.
+/// A path to the destination, opened for one client.
 pub struct Opened<S = Rewind<Upstream>> {
     /// The stream to the destination; bytes that came with the proxy's reply are read first.
     pub stream: S,
@@ -69,7 +69,7 @@ impl<L: Connect> Engine<L> {
         Ok(log.log(end))
     }
 
-    /// Opens a way to the tunnel's destination: the first candidate of its selector that works.
+    /// Opens a path to the tunnel's destination: the first candidate of its selector that works.
     ///
     /// Dropping the future closes every connection that it has opened.
     ///

@@ -20,6 +20,9 @@
 //! Tasks of this reactor are ordinary futures 0.1 tasks: tokio-core's timeouts and other threads can
 //! wake them.
 //!
+//! Must not hold a type of stream, which `io` has, or what a task does. `io` uses the sources of
+//! events, and every thread of the engine the [`Handle`].
+//!
 //! Invariant: when [`EventLoop::work`] reports that nothing is left, a later event makes the epoll set
 //! readable again, and a later notification wakes the driver.
 

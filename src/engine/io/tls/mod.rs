@@ -1,4 +1,7 @@
 //! TLS over any other stream, with OpenSSL.
+//!
+//! Must not hold settings, or what OpenSSL's errors mean: both are in `upstream::tls`. `engine::tls`
+//! makes the stream and runs its handshake.
 
 use std::fmt;
 use std::io::{self, Read, Write};

@@ -7,6 +7,9 @@
 //! `Via` isn't added, although RFC 9110 §7.6.3 requires it of proxies: nginx doesn't compress replies to
 //! requests that have it (`gzip_proxied`). It isn't needed against loops, because the forwarded request
 //! is in origin form, which proxies don't accept.
+//!
+//! Must not hold anything that reads, writes or waits, nor which requests are allowed. `inbound`
+//! rewrites requests with it, and `engine::forward` and its twin in r5 the replies.
 
 mod error;
 mod field;

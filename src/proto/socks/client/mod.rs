@@ -1,4 +1,7 @@
 //! The client's side: negotiation of a tunnel with a SOCKS proxy.
+//!
+//! Must not hold anything that reads, writes or waits, nor the lookup of a name. `negotiation` uses
+//! it.
 
 mod v4;
 mod v5;

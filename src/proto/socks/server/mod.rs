@@ -1,4 +1,7 @@
 //! The server's side, for the clients of `-D`: CONNECT only.
+//!
+//! Must not hold anything that reads, writes or waits, nor the choice of a reply to a failed tunnel.
+//! `inbound` uses it.
 
 mod v4;
 mod v5;

@@ -2,7 +2,7 @@
 //!
 //! A `tokio::time::Sleep` per tunnel would have to be reset at each message. So there is one
 //! timer per thread, coarse and shared, and it is the root's, which never polled: a tunnel that
-//! moves only notes its last tick, without a system call. While nothing is countdown nothing ticks.
+//! moves only notes its last tick, without a system call. While no limit runs nothing ticks.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -103,7 +103,7 @@ impl Timer {
         Timer(timer::Timer::new(timeouts.period()))
     }
 
-    /// Ticks for as long as somebody is countdown; never ends.
+    /// Ticks while a limit is running; never ends.
     pub async fn run(self) {
         let period = self.0.period();
         loop {
@@ -127,7 +127,7 @@ impl Timer {
     }
 }
 
-/// One relay's eye on the timer. Countdown only while it has a limit.
+/// The idle timer of one relay. It has a countdown only while the phase has a limit.
 #[derive(Debug)]
 pub(super) struct IdleTimer {
     timeouts: Rc<IdleTimeouts>,
