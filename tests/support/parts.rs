@@ -194,6 +194,17 @@ impl Apache {
     }
 }
 
+/// Ends its workers, too: they would outlive a killed parent.
+impl Drop for Apache {
+    fn drop(&mut self) {
+        let server = &mut self.server.child;
+        sys::signal(server.id(), sys::SIGTERM);
+        eventually("Apache has ended", || {
+            server.try_wait().expect("a status").is_some()
+        });
+    }
+}
+
 /// Squid, with one of its own helpers where it asks who its clients are.
 pub struct Squid {
     server: Server,
