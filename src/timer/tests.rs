@@ -73,7 +73,7 @@ fn who_ticks_is_woken_by_the_first_that_is_watched() {
     drop((first, second));
 }
 
-/// Nobody had ticked for long, and it seemed to have waited since.
+/// After a long time without a tick, a new entry seemed to have waited all that time.
 #[test]
 fn what_is_watched_after_a_rest_has_all_its_time() {
     let period = Duration::from_millis(1);
@@ -143,7 +143,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Whoever looked at each of them at each tick would find the same.
+    /// A look at each entry at each tick would find the same.
     #[test]
     fn a_tick_wakes_all_whose_time_is_over_and_nobody_else(
         acts in prop::collection::vec(act(), 1..300)

@@ -45,7 +45,7 @@ fn allow_from_takes_lists_and_repeats() {
     assert!(complaint("-p p:1 1:a:1 --allow-from a.example").contains("'a.example'"));
 }
 
-/// The bind failed, and somebody else was said to be there.
+/// The bind failed, and the error blamed another program.
 #[test]
 fn an_address_can_be_listened_on_once() {
     for (line, told) in &[

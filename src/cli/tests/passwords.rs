@@ -36,7 +36,7 @@ fn a_password_without_a_user_and_addresses_without_a_port_cause_a_warning() {
     }
 }
 
-/// Nobody is asked for it, and none is left out in silence.
+/// No prompt asks for a password, and one that is given is reported.
 #[test]
 fn socks4_gets_only_the_user() {
     let user = |words: &str| {

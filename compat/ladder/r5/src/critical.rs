@@ -204,7 +204,7 @@ mod tests {
         thread.join().expect("it has not panicked").unwrap();
     }
 
-    /// It went on before, with nobody left to tick its timer.
+    /// It went on before, though the task that ticks its timer was gone.
     #[test]
     fn a_panic_of_a_task_that_others_count_on_ends_the_program() {
         let panic = catch_unwind(|| server::run::<Broken<true>>(&config(), None)).unwrap_err();

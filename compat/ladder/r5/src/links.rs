@@ -48,7 +48,7 @@ pub trait Links: Sized + 'static {
     /// What was opened, for a client that may send one request, and nothing behind it.
     fn forwarding(way: Self::Way, boundary: RequestBoundary) -> Self::Way;
 
-    /// Its last link, over what was opened; where anybody looks, `recorder` shows how it goes.
+    /// The last link: carries bytes over the opened stream. `recorder`, if any, counts them.
     fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,

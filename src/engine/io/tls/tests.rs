@@ -134,7 +134,7 @@ fn server_with(tickets: usize, end: MemoryEnd, asks: SslVerifyMode) -> SslStream
     SslStream::new(ssl, end).unwrap()
 }
 
-/// A client that takes anybody's certificate.
+/// A client that accepts any certificate.
 fn client(end: MemoryEnd) -> TlsStream<MemoryEnd> {
     client_of(TlsPeer::Proxy, end)
 }
@@ -318,7 +318,7 @@ fn a_peer_that_has_gone_needs_no_close_notify() {
     assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
 }
 
-/// It depended on who was quicker whether the user was told of the certificate or of a reset.
+/// Whether the error named the certificate or a reset depended on which came first.
 #[test]
 fn an_alert_is_told_rather_than_the_reset_behind_it() {
     let (near, far) = connection(false);
