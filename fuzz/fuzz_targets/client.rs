@@ -82,7 +82,7 @@ fn hear(bytes: &[u8], size: fn(&[u8]) -> usize) -> Heard {
                 let rest = [&handshake.into_rest()[..], left].concat();
                 break End::Asked(asked.protocol, asked.destination, rest);
             }
-            HandshakeStep::Rejection(denied) => break End::Rejection(denied.reply, denied.error.to_string()),
+            HandshakeStep::Rejection(rejection) => break End::Rejection(rejection.reply, rejection.error.to_string()),
         };
     };
     Heard { sent, end }
@@ -242,7 +242,7 @@ fn heard_in_http(bytes: &[u8], heard: &Heard) {
                 "bytes behind the request are lost"
             );
         }
-        End::Rejection(reply, why) => ptunnel_fuzz::denied(why, reply, &[400]),
+        End::Rejection(reply, why) => ptunnel_fuzz::rejected(why, reply, &[400]),
     }
 }
 

@@ -108,8 +108,8 @@ fn hear(boundary: RequestBoundary, said: &[u8], pieces: Pieces) -> Got {
 
 /// What is in front of a 502 of ptunnel's own.
 fn forwarded(bytes: &[u8]) -> &[u8] {
-    let denial = b"HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nContent-Type: text/plain";
-    let at = bytes.windows(denial.len()).rposition(|it| it == denial);
+    let bad_gateway = b"HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nContent-Type: text/plain";
+    let at = bytes.windows(bad_gateway.len()).rposition(|it| it == bad_gateway);
     &bytes[..at.unwrap_or(bytes.len())]
 }
 

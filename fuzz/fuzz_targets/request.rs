@@ -14,10 +14,10 @@ fuzz_target!(|bytes: &[u8]| {
     let inbound = match (decoded, ConnectHead::decode(bytes, HEAD_LIMIT)) {
         (Some((inbound, _)), _) => inbound,
         (None, Err(why)) => {
-            let denial = policy(None, &[])
+            let rejection = policy(None, &[])
                 .judge(Err(why))
                 .expect_err("no request, no tunnel");
-            return denied(&denial, &[400]);
+            return rejected(&rejection, &[400]);
         }
         (None, Ok(_)) => return,
     };
@@ -35,14 +35,14 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(inbound.target.parse().ok().as_ref(), Some(&target));
             ptunnel_fuzz::destination(&target);
         }
-        Err(denial) => denied(&denial, &[400, 405]),
+        Err(rejection) => rejected(&rejection, &[400, 405]),
     }
 
     let joe = Credentials::new("joe", Secret::new("x")).expect("right ones");
     match policy(Some(joe), &[]).judge(Ok(inbound.clone())) {
         Ok(_) => assert!(is_joe(&inbound), "{:?}", inbound.target),
-        Err(denial) if is_joe(&inbound) => denied(&denial, &[400, 405]),
-        Err(denial) => denied(&denial, &[407]),
+        Err(rejection) if is_joe(&inbound) => rejected(&rejection, &[400, 405]),
+        Err(rejection) => rejected(&rejection, &[407]),
     }
 
     match policy(None, &["allowed.example", "10.0.0.0/8"]).judge(Ok(inbound)) {
@@ -55,7 +55,7 @@ fuzz_target!(|bytes: &[u8]| {
                 || host.starts_with("[::ffff:10.");
             assert!(is_allowed, "{target}");
         }
-        Err(denial) => denied(&denial, &[400, 403, 405]),
+        Err(rejection) => rejected(&rejection, &[400, 403, 405]),
     }
 });
 
@@ -83,6 +83,6 @@ fn is_joe(inbound: &ConnectHead) -> bool {
     is_basic && value[6..].trim() == JOE
 }
 
-fn denied(denial: &HttpRejection, statuses: &[u16]) {
-    ptunnel_fuzz::denied(&denial.to_string(), &denial.reply(), statuses);
+fn rejected(rejection: &HttpRejection, statuses: &[u16]) {
+    ptunnel_fuzz::rejected(&rejection.to_string(), &rejection.reply(), statuses);
 }

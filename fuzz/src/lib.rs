@@ -147,7 +147,7 @@ pub fn asked(request: &Request) -> ConnectHead {
 
 /// Checks how a client is sent away: with a whole reply that has one of these statuses and one
 /// line of text that may be shown, no more.
-pub fn denied(why: &str, reply: &[u8], statuses: &[u16]) {
+pub fn rejected(why: &str, reply: &[u8], statuses: &[u16]) {
     shown(why);
     let (response, length) = match Response::decode(reply, HEAD_LIMIT) {
         Ok(Decoded::Complete(response, length)) => (response, length),

@@ -45,7 +45,7 @@ pub(super) fn configure(
         if test {
             check_test(has_destination, is_without_listener)
         } else {
-            check_purpose(stdio.is_some(), is_without_listener)
+            check_task(stdio.is_some(), is_without_listener)
         }
         .map_err(|e| options.whole(e))?;
     }
@@ -139,7 +139,7 @@ fn check_test(has_destination: bool, is_without_listener: bool) -> Result<(), Er
 }
 
 /// Refuses a command line without anything to do, and one with `-W` beside a listener.
-fn check_purpose(has_stdio: bool, is_without_listener: bool) -> Result<(), Error> {
+fn check_task(has_stdio: bool, is_without_listener: bool) -> Result<(), Error> {
     match (has_stdio, is_without_listener) {
         (false, true) => Err(Error::usage(
             "nothing to do: give a tunnel such as 8993:imap.example.org:993, -D PORT, \

@@ -52,7 +52,7 @@ pub(super) fn serve_inbound(
     let (engine, inbound) = (engine.clone(), inbound.clone());
     let limit = engine.settings().timeouts.handshake;
     let handshake = ReadHandshake::new(client, inbound.handshake());
-    let late = || Error::denied("no request within the handshake timeout");
+    let late = || Error::rejected("no request within the handshake timeout");
     let request = Deadline::new(handshake, limit, engine.timer(), late);
     request.and_then(move |(client, request)| {
         drop(reserved);

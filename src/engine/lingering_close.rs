@@ -31,6 +31,6 @@ pub(super) fn reject(
         .and_then(|(client, _)| aio::shutdown(client))
         .and_then(|client| aio::copy(io::Read::take(client, LINGER_BYTES), io::sink()))
         .map_err(|e| Error::other("cannot answer", e));
-    let late = || Error::denied("");
+    let late = || Error::rejected("");
     Deadline::new(closed, LINGER, timer, late).then(move |_| future::err(error))
 }

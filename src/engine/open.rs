@@ -43,10 +43,10 @@ impl Engine {
     pub fn open(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
         let (engine, tunnel) = (self.clone(), tunnel.clone());
         match tunnel.selector().candidates(&tunnel.destination().address) {
-            Candidates::Known(attempts) => Either::A(engine.open_first(attempts, tunnel)),
+            Candidates::Known(failover) => Either::A(engine.open_first(failover, tunnel)),
             Candidates::Pac(query) => {
                 let known = self.evaluate_pac(query, &tunnel);
-                let open = move |attempts| engine.open_first(attempts, tunnel);
+                let open = move |failover| engine.open_first(failover, tunnel);
                 Either::B(boxed(known.and_then(open)))
             }
         }
@@ -55,26 +55,26 @@ impl Engine {
     /// Tries one candidate after the other.
     fn open_first(
         &self,
-        attempts: Failover,
+        failover: Failover,
         tunnel: Tunnel,
     ) -> impl Future<Item = Opened, Error = Error> {
         let engine = self.clone();
-        future::loop_fn(attempts, move |mut attempts| {
-            let path = match attempts.next() {
+        future::loop_fn(failover, move |mut failover| {
+            let path = match failover.next() {
                 Some(path) => path,
-                None => return Either::A(future::err(attempts.give_up())),
+                None => return Either::A(future::err(failover.give_up())),
             };
             observe(|| PathEvent::PathStarted(&path));
             let attempt = engine.open_via(&path, &tunnel);
             let tunnel = tunnel.clone();
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
-                    attempts.worked(&path);
+                    failover.worked(&path);
                     Ok(Loop::Break(Opened { stream, path }))
                 }
                 Err(error) => {
                     observe(|| PathEvent::PathFailed(&error));
-                    attempts.failed(&tunnel, &path, error).map(Loop::Continue)
+                    failover.failed(&tunnel, &path, error).map(Loop::Continue)
                 }
             }))
         })
@@ -108,11 +108,11 @@ impl Engine {
         });
         let observed = if_observed(|| query.clone());
         let answer = Deadline::new(answer, limit, self.timer(), move || query.late(limit));
-        Either::B(answer.map(move |(answer, attempts)| {
+        Either::B(answer.map(move |(answer, failover)| {
             if let Some(query) = &observed {
                 observe(|| PathEvent::PacAnswered(query, &answer));
             }
-            attempts
+            failover
         }))
     }
 

@@ -82,7 +82,7 @@ impl Error {
     /// Returns the cause, for counters and logs.
     pub fn cause(&self) -> Cause {
         match *self.kind {
-            _ if self.is_shortage() => Cause::Exhaustion,
+            _ if self.is_exhaustion() => Cause::Exhaustion,
             Kind::Resolve(_) | Kind::Locate(_) => Cause::Name,
             Kind::Connect(_) => Cause::Connection,
             Kind::TimedOut(Phase::Connecting, ..) | Kind::TimedOut(Phase::Locating, ..) => {

@@ -18,7 +18,7 @@ impl Error {
     /// The only errors after which `--direct-fallback` applies.
     pub fn is_unreachable(&self) -> bool {
         match *self.kind {
-            Kind::Resolve(_) | Kind::Connect(_) => !self.is_shortage(),
+            Kind::Resolve(_) | Kind::Connect(_) => !self.is_exhaustion(),
             Kind::TimedOut(phase, ..) => phase == Phase::Connecting,
             _ => false,
         }
@@ -26,7 +26,7 @@ impl Error {
 
     /// Whether this machine had no descriptor, port or memory left for a connection to the peer,
     /// which then says nothing about the peer.
-    pub fn is_shortage(&self) -> bool {
+    pub fn is_exhaustion(&self) -> bool {
         self.exhaustion().is_some()
     }
 
@@ -44,7 +44,7 @@ impl Error {
         match *self.kind {
             Kind::Locate(_) => true,
             Kind::TimedOut(phase, ..) => phase == Phase::Locating,
-            _ => self.is_shortage(),
+            _ => self.is_exhaustion(),
         }
     }
 
@@ -99,7 +99,7 @@ impl Error {
     pub(crate) fn direct_failure(&self) -> Option<&io::Error> {
         match *self.kind {
             Kind::Resolve(Peer::Destination(_)) | Kind::Connect(Peer::Destination(_)) => {
-                self.io_cause().filter(|_| !self.is_shortage())
+                self.io_cause().filter(|_| !self.is_exhaustion())
             }
             _ => None,
         }

@@ -79,10 +79,10 @@ impl Error {
         Error::new(Kind::Listen(address.to_string(), Some(address.port()))).because(cause)
     }
 
-    /// Adds what the listener was for; leaves any other error as it is.
-    pub(crate) fn listening_for(mut self, purpose: impl fmt::Display) -> Error {
+    /// Adds the label of the listener; leaves any other error as it is.
+    pub(crate) fn listening_for(mut self, label: impl fmt::Display) -> Error {
         if let Kind::Listen(address, _) = &mut *self.kind {
-            *address = format!("{} for {}", address, purpose);
+            *address = format!("{} for {}", address, label);
         }
         self
     }
@@ -108,11 +108,11 @@ impl Error {
     }
 
     /// Reports that the connection broke before the reply was complete.
-    pub fn exchange(peer: Peer, cause: io::Error) -> Error {
+    pub fn negotiation(peer: Peer, cause: io::Error) -> Error {
         Error::new(Kind::Negotiation(peer)).because(cause)
     }
 
-    /// Reports that a second connection, which the proxy required for the rest of the exchange,
+    /// Reports that a second connection, which the proxy required for the rest of the negotiation,
     /// failed. The proxy was reached before, so this doesn't make it unreachable.
     pub fn redial(peer: Peer, cause: Error) -> Error {
         Error::new(Kind::Negotiation(peer)).because(cause)
@@ -172,7 +172,7 @@ impl Error {
     }
 
     /// Reports that ptunnel rejected its client; `reply` is its status and the reason.
-    pub fn denied(reply: impl Into<String>) -> Error {
+    pub fn rejected(reply: impl Into<String>) -> Error {
         Error::new(Kind::Rejection(reply.into()))
     }
 

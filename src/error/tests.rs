@@ -26,7 +26,11 @@ fn exhaustion_of_this_machine_does_not_make_a_proxy_unreachable() {
             Error::connect(proxy(), os(*code)),
             Error::resolve(proxy(), os(*code)),
         ] {
-            assert!(error.is_shortage() && !error.is_unreachable(), "{}", error);
+            assert!(
+                error.is_exhaustion() && !error.is_unreachable(),
+                "{}",
+                error
+            );
             let text = error.to_string();
             let cause = os(*code).to_string();
             assert!(
@@ -41,7 +45,7 @@ fn exhaustion_of_this_machine_does_not_make_a_proxy_unreachable() {
 #[test]
 fn a_refused_connection_or_an_unknown_name_makes_a_proxy_unreachable() {
     let refused = Error::connect(proxy(), os(libc::ECONNREFUSED));
-    assert!(refused.is_unreachable() && !refused.is_shortage());
+    assert!(refused.is_unreachable() && !refused.is_exhaustion());
     assert_eq!(
         refused.to_string(),
         format!(
@@ -50,7 +54,7 @@ fn a_refused_connection_or_an_unknown_name_makes_a_proxy_unreachable() {
         )
     );
     let unknown = Error::resolve(proxy(), io::ErrorKind::NotFound.into());
-    assert!(unknown.is_unreachable() && !unknown.is_shortage());
+    assert!(unknown.is_unreachable() && !unknown.is_exhaustion());
 }
 
 /// Otherwise the proxy would count as down.
@@ -90,7 +94,7 @@ fn a_tls_failure_of_the_destination_is_final() {
 
 #[test]
 fn a_proxy_that_was_reached_is_never_unreachable() {
-    let lost = Error::exchange(proxy(), os(libc::ENOBUFS));
-    assert!(!lost.is_unreachable() && !lost.is_shortage());
+    let lost = Error::negotiation(proxy(), os(libc::ENOBUFS));
+    assert!(!lost.is_unreachable() && !lost.is_exhaustion());
     assert!(!Error::ended(proxy()).is_unreachable());
 }

@@ -100,7 +100,7 @@ impl InboundHandshake {
 
 impl HandshakeStep {
     pub(super) fn rejected(reply: Vec<u8>, why: impl fmt::Display) -> HandshakeStep {
-        let error = Error::denied(why.to_string());
+        let error = Error::rejected(why.to_string());
         HandshakeStep::Rejection(Rejection { reply, error })
     }
 }

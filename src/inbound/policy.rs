@@ -185,7 +185,7 @@ impl HttpRejection {
             status
         } else if error.is_timeout() {
             504
-        } else if error.is_shortage() {
+        } else if error.is_exhaustion() {
             503
         } else if error.is_forbidden() {
             403
@@ -209,7 +209,7 @@ impl HttpRejection {
 
     /// Returns the error to log.
     fn into_error(self) -> Error {
-        let error = Error::denied(self.to_string());
+        let error = Error::rejected(self.to_string());
         match self.path {
             Some(path) => error.on(path),
             None => error,

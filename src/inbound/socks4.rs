@@ -9,7 +9,7 @@ impl RequestReader for Socks4Server {
         match self.feed(piece) {
             Ok(None) => HandshakeStep::Read,
             Ok(Some(destination)) => InboundProtocol::Socks4.connect_request(destination),
-            Err(denial) => HandshakeStep::rejected(denial.reply(), denial),
+            Err(rejection) => HandshakeStep::rejected(rejection.reply(), rejection),
         }
     }
 

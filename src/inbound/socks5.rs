@@ -13,7 +13,7 @@ impl RequestReader for Socks5Server {
             Ok(Socks5Step::Connect(destination)) => {
                 InboundProtocol::Socks5.connect_request(destination)
             }
-            Err(denial) => HandshakeStep::rejected(denial.reply(), denial),
+            Err(rejection) => HandshakeStep::rejected(rejection.reply(), rejection),
         }
     }
 

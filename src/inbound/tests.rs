@@ -66,13 +66,15 @@ fn a_user_is_required_in_every_protocol() {
         other => panic!("{:?}", other),
     }
     match feed(b"CONNECT a:22 HTTP/1.1\r\n\r\n") {
-        HandshakeStep::Rejection(denied) => assert!(denied.reply.starts_with(b"HTTP/1.1 407 ")),
+        HandshakeStep::Rejection(rejection) => {
+            assert!(rejection.reply.starts_with(b"HTTP/1.1 407 "))
+        }
         other => panic!("{:?}", other),
     }
     assert!(matches!(feed(&[5, 1, 2]), HandshakeStep::Send(answer) if answer == [5, 2]));
     assert!(matches!(feed(&[5, 1, 0]), HandshakeStep::Rejection(_)));
     match feed(b"\x04\x01\x00\x16\x7f\x00\x00\x01joe\x00") {
-        HandshakeStep::Rejection(denied) => assert_eq!(denied.reply[..2], [0, 91]),
+        HandshakeStep::Rejection(rejection) => assert_eq!(rejection.reply[..2], [0, 91]),
         other => panic!("{:?}", other),
     }
 }

@@ -131,7 +131,7 @@ pub(super) struct BoundSockets<L> {
 ///
 /// # Errors
 ///
-/// [`Error::listen`] with the address and the purpose of the listener.
+/// [`Error::listen`] with the address and the label of the listener.
 pub(super) fn bind<L: Listen>(
     listener: &ConfiguredListener,
     threads: usize,
@@ -148,7 +148,7 @@ pub(super) fn bind<L: Listen>(
             adopt(socket, threads, keepalive).map_err(|e| Error::listen(socket, e))
         }
     };
-    let (addr, sockets, file) = bound.map_err(|e| e.listening_for(listener.kind.purpose()))?;
+    let (addr, sockets, file) = bound.map_err(|e| e.listening_for(listener.kind.label()))?;
     let (open, closed) = SocketsGuard::new(file);
     Ok(BoundSockets {
         addr,

@@ -26,7 +26,7 @@ impl ListenerKind {
     }
 
     /// Returns what names the listener in an error: the destination or the option.
-    pub(crate) fn purpose(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         match self {
             ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),
             ListenerKind::Dynamic(_) => "-D".into(),

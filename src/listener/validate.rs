@@ -26,7 +26,7 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
     let listeners = listeners(config, &ProxySelector::new(Route::default()));
     for (index, ConfiguredListener { kind, addr }) in listeners.into_iter().enumerate() {
         permit(&kind, addr.exposed_port(), config).map_err(|e| (index, e))?;
-        before.push((kind.purpose(), addr));
+        before.push((kind.label(), addr));
     }
     let status = config.status.iter();
     before.extend(status.map(|spec| {
@@ -134,7 +134,7 @@ fn permit(kind: &ListenerKind, exposed_at: Option<String>, config: &Config) -> R
     Err(Error::usage(format!(
         "{} {} would be a proxy for everybody: bind it to 127.0.0.1, or give {} or \
          --allow-from CIDR",
-        kind.purpose(),
+        kind.label(),
         address,
         remedies
     )))

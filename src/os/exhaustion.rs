@@ -68,7 +68,7 @@ impl fmt::Display for Exhaustion {
 /// Returns the error to report for an error of connect(2) to `address`.
 ///
 /// A machine without an IPv6 address fails every connection to one as if it were out of ports: that
-/// becomes `AddrNotAvailable` without an errno, which is no shortage.
+/// becomes `AddrNotAvailable` without an errno, which is no exhaustion.
 pub fn connect_error(address: &SocketAddr, error: io::Error) -> io::Error {
     if address.is_ipv6() && is_address_lacking(&error) && !has_source(address) {
         let why = "this machine has no IPv6 address to reach it from";
@@ -90,7 +90,7 @@ fn is_address_lacking(error: &io::Error) -> bool {
 
 /// Returns whether this machine lacked a resource: such an error says nothing about the connection,
 /// which can go on.
-pub fn is_shortage(error: &io::Error) -> bool {
+pub fn is_exhaustion(error: &io::Error) -> bool {
     Exhaustion::of(error).is_some()
 }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_is_reported_whatever_the_other_attempts_met() {
+    fn an_exhaustion_is_reported_whatever_the_other_attempts_met() {
         let reported = |earlier, later| error_to_report(os(earlier), os(later)).raw_os_error();
         let (local, remote) = (libc::EMFILE, libc::ECONNREFUSED);
         assert_eq!(reported(local, remote), Some(local));

@@ -46,9 +46,9 @@ pub fn pump(
         match copy(&mut io::stdin().lock(), &mut to_tunnel) {
             // The relay passes the end on to the destination.
             Ok(()) => drop(to_tunnel.shutdown(Shutdown::Write)),
-            Err(Broken::Read(e)) => on_stdin.report("cannot read stdin", e),
+            Err(CopyFailure::Read(e)) => on_stdin.report("cannot read stdin", e),
             // The engine has closed the tunnel, and reports why.
-            Err(Broken::Write(_)) => {}
+            Err(CopyFailure::Write(_)) => {}
         }
     })?;
     let on_stdout = failures.clone();
@@ -56,9 +56,9 @@ pub fn pump(
     let output = output.spawn(move || match copy(&mut tunnel, &mut io::stdout().lock()) {
         // Its reader must see the end, even while stdin stays open.
         Ok(()) => close_stdout(is_stdin_socket(1)),
-        Err(Broken::Write(e)) => on_stdout.report("cannot write to stdout", e),
+        Err(CopyFailure::Write(e)) => on_stdout.report("cannot write to stdout", e),
         // A failure of the socket pair says no more than its end.
-        Err(Broken::Read(_)) => {}
+        Err(CopyFailure::Read(_)) => {}
     })?;
     Ok(Pump { output, failures })
 }
@@ -143,7 +143,7 @@ pub(crate) fn is_stdin_socket(descriptor: u32) -> bool {
 
 /// Which half of a copy failed.
 #[derive(Debug)]
-enum Broken {
+enum CopyFailure {
     Read(io::Error),
     Write(io::Error),
 }
@@ -151,7 +151,7 @@ enum Broken {
 /// Copies until the end of `from`. Writes each piece as soon as it is read, since its reader may wait
 /// for it before it sends. Either side can be non-blocking: another process that shares the terminal,
 /// the pipe or the socket can have made it so.
-fn copy<R, W>(from: &mut R, to: &mut W) -> Result<(), Broken>
+fn copy<R, W>(from: &mut R, to: &mut W) -> Result<(), CopyFailure>
 where
     R: Read + AsRawFd,
     W: Write + AsRawFd,
@@ -160,7 +160,7 @@ where
     loop {
         let count = loop {
             match from.read(&mut buffer) {
-                Err(e) => wait(e, || sys::wait_readable(from)).map_err(Broken::Read)?,
+                Err(e) => wait(e, || sys::wait_readable(from)).map_err(CopyFailure::Read)?,
                 Ok(0) => return Ok(()),
                 Ok(count) => break count,
             }
@@ -169,13 +169,13 @@ where
         // Not `write_all`, which doesn't return how much it has written before an error.
         while written < count {
             match to.write(&buffer[written..count]) {
-                Err(e) => wait(e, || sys::wait_writable(to)).map_err(Broken::Write)?,
-                Ok(0) => return Err(Broken::Write(io::ErrorKind::WriteZero.into())),
+                Err(e) => wait(e, || sys::wait_writable(to)).map_err(CopyFailure::Write)?,
+                Ok(0) => return Err(CopyFailure::Write(io::ErrorKind::WriteZero.into())),
                 Ok(more) => written += more,
             }
         }
         while let Err(e) = to.flush() {
-            wait(e, || sys::wait_writable(to)).map_err(Broken::Write)?;
+            wait(e, || sys::wait_writable(to)).map_err(CopyFailure::Write)?;
         }
     }
 }

@@ -50,6 +50,6 @@ pub use self::http::response::{encode_response, Response, StatusClass};
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
 pub use self::socks::{Socks4, Socks5, SocksError};
-pub use self::socks::{Socks4Denial, Socks4Reply, Socks4Server};
-pub use self::socks::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
+pub use self::socks::{Socks4Rejection, Socks4Reply, Socks4Server};
+pub use self::socks::{Socks5Rejection, Socks5Reply, Socks5Server, Socks5Step};
 pub(crate) use self::socks::{VERSION, VERSION_4};

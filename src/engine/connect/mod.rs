@@ -39,10 +39,10 @@ const CHUNK: usize = 2 * 1024;
 #[must_use = "futures do nothing unless polled"]
 pub struct Connect<S> {
     /// `None` when it is done.
-    exchange: Option<Exchange<S>>,
+    state: Option<ConnectState<S>>,
 }
 
-struct Exchange<S> {
+struct ConnectState<S> {
     stream: S,
     negotiation: Negotiation,
     /// The message that is being sent; empty while a reply is awaited.
@@ -53,8 +53,8 @@ struct Exchange<S> {
 impl<S> fmt::Debug for Connect<S> {
     /// Shows the state, not the message, which can contain credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &self.exchange {
-            Some(exchange) if exchange.bytes.is_empty() => "Connect(awaiting)",
+        f.write_str(match &self.state {
+            Some(state) if state.bytes.is_empty() => "Connect(awaiting)",
             Some(_) => "Connect(sending)",
             None => "Connect(done)",
         })
@@ -68,7 +68,7 @@ impl<S: AsyncRead + AsyncWrite> Connect<S> {
         let mut negotiation = negotiation.into();
         let bytes = negotiation.begin();
         Connect {
-            exchange: Some(Exchange {
+            state: Some(ConnectState {
                 stream,
                 negotiation,
                 bytes,
@@ -84,16 +84,16 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
 
     fn poll(&mut self) -> Poll<Outcome<Rewind<S>>, ConnectFailure> {
         const DONE: &str = "Connect polled after it was done";
-        let granted = match self.exchange.as_mut().expect(DONE).poll() {
+        let granted = match self.state.as_mut().expect(DONE).poll() {
             Ok(Async::NotReady) => return Ok(Async::NotReady),
             Ok(Async::Ready(granted)) => Ok(granted),
             Err(failure) => Err(failure),
         };
-        let Exchange {
+        let ConnectState {
             stream,
             negotiation,
             ..
-        } = self.exchange.take().expect(DONE);
+        } = self.state.take().expect(DONE);
         Ok(Async::Ready(match granted? {
             Some(rest) => Outcome::Granted(Rewind::new(stream, rest)),
             None => Outcome::Redial(Box::new(negotiation)),
@@ -101,7 +101,7 @@ impl<S: AsyncRead + AsyncWrite> Future for Connect<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite> Exchange<S> {
+impl<S: AsyncRead + AsyncWrite> ConnectState<S> {
     /// Resolves to the destination's first bytes once the proxy has granted the tunnel, or to `None`
     /// when the negotiation must continue on a new connection.
     fn poll(&mut self) -> Poll<Option<Vec<u8>>, ConnectFailure> {
@@ -163,7 +163,7 @@ impl ConnectFailure {
     /// Returns the error to report, with the proxy and the destination.
     pub fn at(self, proxy: Peer, destination: HostPort) -> Error {
         match self {
-            ConnectFailure::Io(e) => Error::exchange(proxy, e),
+            ConnectFailure::Io(e) => Error::negotiation(proxy, e),
             ConnectFailure::Ended => Error::ended(proxy),
             ConnectFailure::Malformed(why) => Error::malformed(proxy, why),
             ConnectFailure::Refused(refusal) => Error::refused(proxy, destination, *refusal),

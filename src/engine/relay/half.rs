@@ -25,7 +25,7 @@ use super::copy::{self, WriteBuffer};
 use super::splice::{PooledPipe, Spliced};
 use crate::config::Splice;
 use crate::engine::io::Transport;
-use crate::os::exhaustion::is_shortage;
+use crate::os::exhaustion::is_exhaustion;
 
 /// Rounds in one poll before the task yields to other tunnels.
 const ROUNDS: usize = 16;
@@ -166,7 +166,7 @@ impl HalfDuplex {
     /// Notes that the reader has failed with `error`: from now on only what it sent before is delivered.
     pub(super) fn tear(&mut self, error: &io::Error) {
         self.torn = true;
-        self.is_abandoned = is_shortage(error);
+        self.is_abandoned = is_exhaustion(error);
         if let State::Holding | State::Ending | State::Ended(_) = self.state {
             self.state = State::Delivering(0);
         }

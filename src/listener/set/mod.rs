@@ -218,7 +218,7 @@ impl ListenerSet {
 
     /// Returns each configured listener with the index of the open one that continues as it, if any:
     /// first those of which nothing that is printed changes, then those at the same address. A port
-    /// that the system picks must not change its purpose: clients found the port by the purpose.
+    /// that the system picks must not change its label: clients found the port by the label.
     fn assign(
         &self,
         configured: Vec<ConfiguredListener>,

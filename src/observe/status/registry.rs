@@ -324,7 +324,7 @@ mod tests {
                 .unwrap()
                 .candidates(&"a:1".parse().unwrap())
             {
-                Candidates::Known(mut attempts) => attempts.next().unwrap().worked(),
+                Candidates::Known(mut failover) => failover.next().unwrap().worked(),
                 Candidates::Pac(_) => unreachable!("there is a list"),
             }
             let (name, health) = registry.snapshot().proxies().remove(0);

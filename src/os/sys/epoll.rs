@@ -37,7 +37,7 @@ impl Epoll {
     }
 
     /// Duplicates the set's descriptor.
-    pub(crate) fn spare(&self) -> io::Result<ReservedFd> {
+    pub(crate) fn reserve(&self) -> io::Result<ReservedFd> {
         // SAFETY: no pointers; the new descriptor has no other owner.
         check(unsafe { libc::fcntl((self.0).0, libc::F_DUPFD_CLOEXEC, 0) }).map(|fd| ReservedFd {
             _reserved: Descriptor(fd),

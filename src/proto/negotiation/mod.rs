@@ -24,13 +24,13 @@ use crate::config::Scheme;
 /// the proxy requires another one. The number of messages is bounded; the caller bounds the time.
 #[derive(Debug)]
 pub struct Negotiation {
-    exchange: Exchange,
+    negotiator: Negotiator,
     /// Set with the first byte from the proxy.
     has_spoken: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug)]
-enum Exchange {
+enum Negotiator {
     Http(Http),
     Socks5(Socks5),
     Socks4(Socks4),
@@ -80,10 +80,10 @@ pub enum Outcome<S> {
     Redial(Box<Negotiation>),
 }
 
-impl From<Exchange> for Negotiation {
-    fn from(exchange: Exchange) -> Negotiation {
+impl From<Negotiator> for Negotiation {
+    fn from(negotiator: Negotiator) -> Negotiation {
         Negotiation {
-            exchange,
+            negotiator,
             has_spoken: None,
         }
     }
@@ -97,13 +97,13 @@ impl From<Request> for Negotiation {
 
 impl From<Socks5> for Negotiation {
     fn from(socks: Socks5) -> Negotiation {
-        Exchange::Socks5(socks).into()
+        Negotiator::Socks5(socks).into()
     }
 }
 
 impl From<Socks4> for Negotiation {
     fn from(socks: Socks4) -> Negotiation {
-        Exchange::Socks4(socks).into()
+        Negotiator::Socks4(socks).into()
     }
 }
 
@@ -111,7 +111,7 @@ impl Negotiation {
     /// Sends `request` to an HTTP proxy, and authenticates if the proxy requires it. Without `auth` the
     /// first final reply decides.
     pub fn new(request: Request, auth: Option<AuthCache>) -> Negotiation {
-        Exchange::Http(Http::new(request, auth)).into()
+        Negotiator::Http(Http::new(request, auth)).into()
     }
 
     /// Sets `has_spoken` as soon as the proxy has sent anything.
@@ -124,10 +124,10 @@ impl Negotiation {
 
     /// Returns the bytes that are sent first on a new connection.
     pub fn begin(&mut self) -> Vec<u8> {
-        match &mut self.exchange {
-            Exchange::Http(http) => http.begin(),
-            Exchange::Socks5(socks) => socks.begin(),
-            Exchange::Socks4(socks) => socks.begin(),
+        match &mut self.negotiator {
+            Negotiator::Http(http) => http.begin(),
+            Negotiator::Socks5(socks) => socks.begin(),
+            Negotiator::Socks4(socks) => socks.begin(),
         }
     }
 
@@ -141,28 +141,28 @@ impl Negotiation {
         if let Some(has_spoken) = self.has_spoken.take() {
             has_spoken.store(true, Ordering::Relaxed);
         }
-        match &mut self.exchange {
-            Exchange::Http(http) => http.feed(piece),
-            Exchange::Socks5(socks) => socks.feed(piece),
-            Exchange::Socks4(socks) => socks.feed(piece),
+        match &mut self.negotiator {
+            Negotiator::Http(http) => http.feed(piece),
+            Negotiator::Socks5(socks) => socks.feed(piece),
+            Negotiator::Socks4(socks) => socks.feed(piece),
         }
     }
 
     /// Returns the authentication in the next or the last message; `None` if there is none, or once
     /// the proxy has accepted it.
     pub fn auth_method(&self) -> Option<AuthMethod> {
-        match &self.exchange {
-            Exchange::Http(http) => http.scheme().map(AuthMethod::Scheme),
-            Exchange::Socks5(socks) => socks.auth_method(),
-            Exchange::Socks4(socks) => socks.auth_method(),
+        match &self.negotiator {
+            Negotiator::Http(http) => http.scheme().map(AuthMethod::Scheme),
+            Negotiator::Socks5(socks) => socks.auth_method(),
+            Negotiator::Socks4(socks) => socks.auth_method(),
         }
     }
 
     /// Returns whether to connect anew after the end of the connection, rather than to fail.
     pub fn may_redial(&self) -> bool {
-        match &self.exchange {
-            Exchange::Http(http) => http.may_redial(),
-            Exchange::Socks5(_) | Exchange::Socks4(_) => false,
+        match &self.negotiator {
+            Negotiator::Http(http) => http.may_redial(),
+            Negotiator::Socks5(_) | Negotiator::Socks4(_) => false,
         }
     }
 }

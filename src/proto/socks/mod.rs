@@ -13,8 +13,8 @@ mod server;
 use std::net::Ipv4Addr;
 
 pub use self::client::{Socks4, Socks5, SocksError};
-pub use self::server::{Socks4Denial, Socks4Reply, Socks4Server};
-pub use self::server::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
+pub use self::server::{Socks4Rejection, Socks4Reply, Socks4Server};
+pub use self::server::{Socks5Rejection, Socks5Reply, Socks5Server, Socks5Step};
 
 /// The first byte of every message of SOCKS5, except for a login's.
 pub(crate) const VERSION: u8 = 5;

@@ -76,31 +76,31 @@ pub(crate) fn carry<C: Transport + 'static>(
 /// directly where that is allowed.
 pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
     let (engine, tunnel) = (engine.clone(), tunnel.clone());
-    attempts(&engine, &tunnel).and_then(move |attempts| {
-        future::loop_fn(attempts, move |mut attempts| {
-            let Some(path) = attempts.next() else {
-                return Either::A(future::err(attempts.give_up()));
+    failover(&engine, &tunnel).and_then(move |failover| {
+        future::loop_fn(failover, move |mut failover| {
+            let Some(path) = failover.next() else {
+                return Either::A(future::err(failover.give_up()));
             };
             let attempt = open_by(&engine, &path, &tunnel);
             let tunnel = tunnel.clone();
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
-                    attempts.worked(&path);
+                    failover.worked(&path);
                     Ok(Loop::Break((stream, path)))
                 }
-                Err(error) => attempts.failed(&tunnel, &path, error).map(Loop::Continue),
+                Err(error) => failover.failed(&tunnel, &path, error).map(Loop::Continue),
             }))
         })
     })
 }
 
 /// Returns the paths to try: r5's, with its own limit where a PAC file has to be asked.
-fn attempts(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
+fn failover(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
     match tunnel.selector().candidates(&tunnel.destination().address) {
-        Candidates::Known(attempts) => Either::A(future::ok(attempts)),
+        Candidates::Known(failover) => Either::A(future::ok(failover)),
         Candidates::Pac(_) => {
             let (engine, tunnel) = (engine.clone(), tunnel.clone());
-            Either::B(As01::pin(async move { engine.attempts(&tunnel).await }))
+            Either::B(As01::pin(async move { engine.failover(&tunnel).await }))
         }
     }
 }

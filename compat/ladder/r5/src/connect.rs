@@ -32,7 +32,7 @@ pub async fn connect(
             Ok(piece) if !piece.is_empty() => piece,
             _ if negotiation.may_redial() => return Ok(Outcome::Redial(Box::new(negotiation))),
             Ok(_) => return Err(Error::ended(hop.peer())),
-            Err(e) => return Err(Error::exchange(hop.peer(), e)),
+            Err(e) => return Err(Error::negotiation(hop.peer(), e)),
         };
         let step = negotiation.feed(&piece);
         request = match step.map_err(|why| Error::malformed(hop.peer(), why))? {

@@ -60,7 +60,7 @@ async fn open<L: Links, C: Transport>(
     inbound: &impl Inbound,
 ) -> Result<Option<(Rewind<C>, L::Way, SessionLog)>, Error> {
     let limit = engine.settings.timeouts.handshake;
-    let late = || Error::denied("no request within the handshake timeout");
+    let late = || Error::rejected("no request within the handshake timeout");
     let handshake = read_handshake(client, inbound.handshake());
     let (mut client, request) = within(limit, late, handshake).await?;
     drop(spare);

@@ -77,21 +77,21 @@ impl<L: Connect> Engine<L> {
     ///
     /// That of the last candidate, or the first that forbids another attempt, such as a refusal.
     pub async fn open(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
-        let mut attempts = self.attempts(tunnel).await?;
-        while let Some(path) = attempts.next() {
+        let mut failover = self.failover(tunnel).await?;
+        while let Some(path) = failover.next() {
             observe(|| PathEvent::PathStarted(&path));
             match self.open_by(&path, tunnel).await {
                 Ok(stream) => {
-                    attempts.worked(&path);
+                    failover.worked(&path);
                     return Ok(Opened { stream, path });
                 }
                 Err(error) => {
                     observe(|| PathEvent::PathFailed(&error));
-                    attempts = attempts.failed(tunnel, &path, error)?;
+                    failover = failover.failed(tunnel, &path, error)?;
                 }
             }
         }
-        Err(attempts.give_up())
+        Err(failover.give_up())
     }
 
     /// Opens one candidate, and TLS with the destination where the tunnel has that.
@@ -316,9 +316,9 @@ impl<L: Links> Engine<L> {
     /// # Errors
     ///
     /// Those of the PAC file; that its time limit is over.
-    pub async fn attempts(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
+    pub async fn failover(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
         let question = match tunnel.selector().candidates(&tunnel.destination().address) {
-            Candidates::Known(attempts) => return Ok(attempts),
+            Candidates::Known(failover) => return Ok(failover),
             Candidates::Pac(question) => question,
         };
         observe(|| PathEvent::PacStarted);
@@ -329,9 +329,9 @@ impl<L: Links> Engine<L> {
             let answer = resolver.run(move || asked.answer(limit)).await;
             answer.map_err(|e| Error::other("cannot ask the PAC file", e))?
         };
-        let (answer, attempts) = within(limit, || question.late(limit), answer).await?;
+        let (answer, failover) = within(limit, || question.late(limit), answer).await?;
         observe(|| PathEvent::PacAnswered(&question, &answer));
-        Ok(attempts)
+        Ok(failover)
     }
 
     /// Looks the hop's target up, if the proxy takes addresses only.

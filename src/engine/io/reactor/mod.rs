@@ -196,7 +196,7 @@ impl Handle {
     ///
     /// `EMFILE` or `ENFILE` if there is none.
     pub(crate) fn reserve_fd(&self) -> io::Result<ReservedFd> {
-        self.inner.epoll.spare()
+        self.inner.epoll.reserve()
     }
 
     /// Registers `io`, which is `ready` now.

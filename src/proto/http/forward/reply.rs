@@ -57,7 +57,7 @@ enum State {
     Framed(Body),
     Unframed,
     Ended,
-    Broken(ReplyError),
+    Invalid(ReplyError),
 }
 
 impl Reply {
@@ -83,10 +83,10 @@ impl Reply {
                 // After the head it is too late for a 502.
                 if fault != ReplyError::Chunk {
                     let text = fault.to_string();
-                    let denial = encode_response(502, "Bad Gateway", "", &text);
-                    self.front.extend(denial);
+                    self.front
+                        .extend(encode_response(502, "Bad Gateway", "", &text));
                 }
-                self.state = State::Broken(fault);
+                self.state = State::Invalid(fault);
                 0
             }
         }
@@ -131,13 +131,13 @@ impl Reply {
         match &self.state {
             State::Head(_) | State::Framed(_) | State::Unframed => Ok(None),
             State::Ended => Ok(Some(0)),
-            State::Broken(fault) => Err(fault.clone()),
+            State::Invalid(fault) => Err(fault.clone()),
         }
     }
 
     /// Returns whether [`take`](Reply::take) returns anything but `None`.
     pub fn is_ready(&self) -> bool {
-        let is_over = matches!(self.state, State::Ended | State::Broken(_));
+        let is_over = matches!(self.state, State::Ended | State::Invalid(_));
         is_over || !self.front.is_empty()
     }
 

@@ -6,8 +6,8 @@
 mod v4;
 mod v5;
 
-pub use self::v4::{Socks4Denial, Socks4Reply, Socks4Server};
-pub use self::v5::{Socks5Denial, Socks5Reply, Socks5Server, Socks5Step};
+pub use self::v4::{Socks4Rejection, Socks4Reply, Socks4Server};
+pub use self::v5::{Socks5Rejection, Socks5Reply, Socks5Server, Socks5Step};
 
 use crate::config::{Host, HostPort};
 use crate::text::escape::Escaped;

@@ -41,7 +41,7 @@ impl Socks4Reply {
 
 /// Why a client can't be served. Displays as the reason, with the client as its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Socks4Denial {
+pub enum Socks4Rejection {
     /// The client must have a password, which SOCKS4 can't send.
     Password,
     /// The request has this command instead of CONNECT.
@@ -54,35 +54,35 @@ pub enum Socks4Denial {
     Destination(String),
 }
 
-impl Socks4Denial {
+impl Socks4Rejection {
     /// Encodes the reply to the client.
     pub fn reply(&self) -> Vec<u8> {
         Socks4Reply::Rejected.encode()
     }
 }
 
-impl fmt::Display for Socks4Denial {
+impl fmt::Display for Socks4Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Socks4Denial::Password => {
+            Socks4Rejection::Password => {
                 f.write_str("SOCKS4 has no password, and one is wanted: SOCKS5 and HTTP have it")
             }
-            Socks4Denial::Command(2) => f.write_str("SOCKS4's BIND isn't served, CONNECT alone"),
-            Socks4Denial::Command(code) => write!(f, "SOCKS4 has no command {}", code),
-            Socks4Denial::UserId => {
+            Socks4Rejection::Command(2) => f.write_str("SOCKS4's BIND isn't served, CONNECT alone"),
+            Socks4Rejection::Command(code) => write!(f, "SOCKS4 has no command {}", code),
+            Socks4Rejection::UserId => {
                 write!(f, "its SOCKS4 user id has more than {} bytes", MAX_TEXT)
             }
-            Socks4Denial::Name => write!(
+            Socks4Rejection::Name => write!(
                 f,
                 "the name in its SOCKS4 request has more than {} bytes",
                 MAX_TEXT
             ),
-            Socks4Denial::Destination(why) => f.write_str(why),
+            Socks4Rejection::Destination(why) => f.write_str(why),
         }
     }
 }
 
-impl error::Error for Socks4Denial {}
+impl error::Error for Socks4Rejection {}
 
 /// The request of one client, as far as it has arrived.
 pub struct Socks4Server {
@@ -101,7 +101,7 @@ impl fmt::Debug for Socks4Server {
 }
 
 impl Socks4Server {
-    /// Returns the state before the request. A client that must have a password is always denied.
+    /// Returns the state before the request. A client that must have a password is always rejected.
     pub fn new(wants_password: bool) -> Socks4Server {
         Socks4Server {
             bytes: Vec::new(),
@@ -113,10 +113,10 @@ impl Socks4Server {
     ///
     /// # Errors
     ///
-    /// [`Socks4Denial`] if the client can't be served, as early as possible.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<Option<HostPort>, Socks4Denial> {
+    /// [`Socks4Rejection`] if the client can't be served, as early as possible.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Option<HostPort>, Socks4Rejection> {
         if self.wants_password {
-            return Err(Socks4Denial::Password);
+            return Err(Socks4Rejection::Password);
         }
         self.bytes.extend_from_slice(piece);
         Ok(match request(&self.bytes)? {
@@ -135,9 +135,9 @@ impl Socks4Server {
 }
 
 /// Decodes `04 01 PORT ADDRESS USER 00`, followed by `NAME 00` if the address says so.
-fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Denial> {
+fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Rejection> {
     match bytes {
-        [_, command, ..] if *command != CONNECT => return Err(Socks4Denial::Command(*command)),
+        [_, command, ..] if *command != CONNECT => return Err(Socks4Rejection::Command(*command)),
         _ => {}
     }
     let (port, ip, rest) = match bytes {
@@ -148,12 +148,12 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Denial> {
         ),
         _ => return Ok(Decoded::Partial),
     };
-    let rest = match terminated(rest).ok_or(Socks4Denial::UserId)? {
+    let rest = match terminated(rest).ok_or(Socks4Rejection::UserId)? {
         Decoded::Partial => return Ok(Decoded::Partial),
         Decoded::Complete(_, length) => &rest[length..],
     };
     let (host, rest) = if is_sign_of_name(ip) {
-        match terminated(rest).ok_or(Socks4Denial::Name)? {
+        match terminated(rest).ok_or(Socks4Rejection::Name)? {
             Decoded::Partial => return Ok(Decoded::Partial),
             Decoded::Complete(name, length) => (named(name), &rest[length..]),
         }
@@ -161,7 +161,7 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks4Denial> {
         (Ok(Host::Ip(ip.into())), rest)
     };
     let destination = host.and_then(|host| destination(host, port));
-    let destination = destination.map_err(Socks4Denial::Destination)?;
+    let destination = destination.map_err(Socks4Rejection::Destination)?;
     Ok(Decoded::Complete(destination, bytes.len() - rest.len()))
 }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     /// Decodes the bytes in one piece.
-    fn decoded(bytes: &[u8]) -> Result<Option<String>, Socks4Denial> {
+    fn decoded(bytes: &[u8]) -> Result<Option<String>, Socks4Rejection> {
         let destination = Socks4Server::new(false).feed(bytes);
         destination.map(|destination| destination.map(|it| it.to_string()))
     }
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(decoded(&user(255)), Ok(None));
         let longest = [&user(255)[..], b"\0"].concat();
         assert_eq!(decoded(&longest), Ok(Some("192.0.2.7:22".into())));
-        assert_eq!(decoded(&user(256)), Err(Socks4Denial::UserId));
+        assert_eq!(decoded(&user(256)), Err(Socks4Rejection::UserId));
 
         let name = |count| {
             let mut request = asking_for(&vec![b'x'; count], 22);
@@ -252,15 +252,19 @@ mod tests {
             request
         };
         assert_eq!(decoded(&name(255)), Ok(None));
-        assert_eq!(decoded(&name(256)), Err(Socks4Denial::Name));
+        assert_eq!(decoded(&name(256)), Err(Socks4Rejection::Name));
         let longest = decoded(&[&name(253)[..], b"\0"].concat()).unwrap();
         assert_eq!(longest.unwrap().len(), 253 + 3);
-        let denial = decoded(&[&name(254)[..], b"\0"].concat()).unwrap_err();
-        assert!(denial.to_string().contains("253 characters"), "{}", denial);
+        let rejection = decoded(&[&name(254)[..], b"\0"].concat()).unwrap_err();
+        assert!(
+            rejection.to_string().contains("253 characters"),
+            "{}",
+            rejection
+        );
     }
 
     #[test]
-    fn a_denial_has_a_reply_and_a_reason() {
+    fn a_rejection_has_a_reply_and_a_reason() {
         for (request, word) in &[
             (vec![4, 2], "BIND"),
             (vec![4, 3, 0], "no command 3"),
@@ -279,21 +283,21 @@ mod tests {
             ([&asking(1, [9, 9, 9, 9])[..], &[b'x'; 256]].concat(), "255"),
             (asking_for(&[b'x'; 256], 1), "255"),
         ] {
-            let denial = decoded(request).unwrap_err();
-            let why = denial.to_string();
+            let rejection = decoded(request).unwrap_err();
+            let why = rejection.to_string();
             assert!(why.contains(word), "{}", why);
             assert!(!why.chars().any(char::is_control), "{:?}", why);
-            assert_eq!(denial.reply(), [0, 91, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(rejection.reply(), [0, 91, 0, 0, 0, 0, 0, 0]);
         }
     }
 
     /// After the first byte: a user id is no authentication.
     #[test]
-    fn a_client_that_needs_a_password_is_denied() {
+    fn a_client_that_needs_a_password_is_rejected() {
         for bytes in &[&[4][..], &asking_for(b"example.org", 22)] {
-            let denial = Socks4Server::new(true).feed(bytes).unwrap_err();
-            assert_eq!(denial, Socks4Denial::Password);
-            assert_eq!(denial.reply(), [0, 91, 0, 0, 0, 0, 0, 0]);
+            let rejection = Socks4Server::new(true).feed(bytes).unwrap_err();
+            assert_eq!(rejection, Socks4Rejection::Password);
+            assert_eq!(rejection.reply(), [0, 91, 0, 0, 0, 0, 0, 0]);
         }
     }
 

@@ -72,7 +72,7 @@ impl Socks5Reply {
 
 /// Why a client can't be served. Displays as the reason, with the client as its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Socks5Denial {
+pub enum Socks5Rejection {
     /// The request has this version instead of 5.
     Version(u8),
     /// The client doesn't offer this method, the only one that is accepted.
@@ -89,52 +89,52 @@ pub enum Socks5Denial {
     Destination(String),
 }
 
-impl Socks5Denial {
+impl Socks5Rejection {
     /// Encodes the reply to the client.
     pub fn reply(&self) -> Vec<u8> {
         let reply = match self {
-            Socks5Denial::Method(_) => return vec![VERSION, method::NO_ACCEPTABLE],
-            Socks5Denial::LoginVersion(_) | Socks5Denial::Login => {
+            Socks5Rejection::Method(_) => return vec![VERSION, method::NO_ACCEPTABLE],
+            Socks5Rejection::LoginVersion(_) | Socks5Rejection::Login => {
                 return vec![LOGIN_VERSION, status::FAILURE]
             }
-            Socks5Denial::Command(_) => Socks5Reply::UnknownCommand,
-            Socks5Denial::AddressType(_) => Socks5Reply::UnknownAddress,
-            Socks5Denial::Version(_) | Socks5Denial::Destination(_) => Socks5Reply::Failed,
+            Socks5Rejection::Command(_) => Socks5Reply::UnknownCommand,
+            Socks5Rejection::AddressType(_) => Socks5Reply::UnknownAddress,
+            Socks5Rejection::Version(_) | Socks5Rejection::Destination(_) => Socks5Reply::Failed,
         };
         reply.encode()
     }
 }
 
-impl fmt::Display for Socks5Denial {
+impl fmt::Display for Socks5Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Socks5Denial::Version(version) => {
+            Socks5Rejection::Version(version) => {
                 write!(f, "its SOCKS5 request has version {}", version)
             }
-            Socks5Denial::Method(method::LOGIN) => {
+            Socks5Rejection::Method(method::LOGIN) => {
                 f.write_str("its SOCKS5 greeting offers no user and password")
             }
-            Socks5Denial::Method(_) => {
+            Socks5Rejection::Method(_) => {
                 f.write_str("its SOCKS5 greeting doesn't go without authentication")
             }
-            Socks5Denial::LoginVersion(version) => {
+            Socks5Rejection::LoginVersion(version) => {
                 write!(f, "its SOCKS5 login has version {}", version)
             }
-            Socks5Denial::Login => f.write_str("its SOCKS5 login has a wrong user or password"),
-            Socks5Denial::Command(2) => f.write_str("SOCKS5's BIND isn't served, CONNECT alone"),
-            Socks5Denial::Command(3) => {
+            Socks5Rejection::Login => f.write_str("its SOCKS5 login has a wrong user or password"),
+            Socks5Rejection::Command(2) => f.write_str("SOCKS5's BIND isn't served, CONNECT alone"),
+            Socks5Rejection::Command(3) => {
                 f.write_str("SOCKS5's UDP ASSOCIATE isn't served, CONNECT alone")
             }
-            Socks5Denial::Command(code) => write!(f, "SOCKS5 has no command {}", code),
-            Socks5Denial::AddressType(code) => {
+            Socks5Rejection::Command(code) => write!(f, "SOCKS5 has no command {}", code),
+            Socks5Rejection::AddressType(code) => {
                 write!(f, "SOCKS5 has no type {} of addresses", code)
             }
-            Socks5Denial::Destination(why) => f.write_str(why),
+            Socks5Rejection::Destination(why) => f.write_str(why),
         }
     }
 }
 
-impl error::Error for Socks5Denial {}
+impl error::Error for Socks5Rejection {}
 
 /// The messages of one client, up to its request.
 pub struct Socks5Server {
@@ -185,8 +185,8 @@ impl Socks5Server {
     ///
     /// # Errors
     ///
-    /// [`Socks5Denial`] if the client can't be served, as early as possible.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<Socks5Step, Socks5Denial> {
+    /// [`Socks5Rejection`] if the client can't be served, as early as possible.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Socks5Step, Socks5Rejection> {
         self.bytes.extend_from_slice(piece);
         let decoded = match &self.next {
             Message::Greeting(user) => {
@@ -223,21 +223,21 @@ impl Socks5Server {
 }
 
 /// Decodes `05 NMETHODS METHODS`, which must hold `method` (RFC 1928 §3).
-fn greeting(bytes: &[u8], method: u8) -> Result<Decoded<()>, Socks5Denial> {
+fn greeting(bytes: &[u8], method: u8) -> Result<Decoded<()>, Socks5Rejection> {
     match bytes.get(1..).and_then(counted) {
         None => Ok(Decoded::Partial),
         Some((methods, _)) if methods.contains(&method) => {
             Ok(Decoded::Complete((), 2 + methods.len()))
         }
-        Some(_) => Err(Socks5Denial::Method(method)),
+        Some(_) => Err(Socks5Rejection::Method(method)),
     }
 }
 
 /// Decodes `01 ULEN UNAME PLEN PASSWD`, which must be the `right` ones (RFC 1929 §2).
-fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Denial> {
+fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Rejection> {
     match bytes.first() {
         Some(version) if *version != LOGIN_VERSION => {
-            return Err(Socks5Denial::LoginVersion(*version))
+            return Err(Socks5Rejection::LoginVersion(*version))
         }
         _ => {}
     }
@@ -252,7 +252,7 @@ fn login(bytes: &[u8], right: &Credentials) -> Result<Decoded<()>, Socks5Denial>
     if is_user && is_password {
         Ok(Decoded::Complete((), 3 + user.len() + password.len()))
     } else {
-        Err(Socks5Denial::Login)
+        Err(Socks5Rejection::Login)
     }
 }
 
@@ -268,10 +268,10 @@ fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Decodes `05 01 00 ATYP ADDRESS PORT` (RFC 1928 §4).
-fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Denial> {
+fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Rejection> {
     match bytes {
-        [version, ..] if *version != VERSION => return Err(Socks5Denial::Version(*version)),
-        [_, command, ..] if *command != CONNECT => return Err(Socks5Denial::Command(*command)),
+        [version, ..] if *version != VERSION => return Err(Socks5Rejection::Version(*version)),
+        [_, command, ..] if *command != CONNECT => return Err(Socks5Rejection::Command(*command)),
         _ => {}
     }
     let (kind, address) = match bytes {
@@ -283,7 +283,7 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Denial> {
         (atyp::IPV6, _) => (0, 16),
         (atyp::NAME, Some(length)) => (1, usize::from(*length)),
         (atyp::NAME, None) => return Ok(Decoded::Partial),
-        _ => return Err(Socks5Denial::AddressType(kind)),
+        _ => return Err(Socks5Rejection::AddressType(kind)),
     };
     let end = skipped + length;
     let (address, port) = match (address.get(skipped..end), address.get(end..end + 2)) {
@@ -291,7 +291,7 @@ fn request(bytes: &[u8]) -> Result<Decoded<HostPort>, Socks5Denial> {
         _ => return Ok(Decoded::Partial),
     };
     let destination = host(address, kind).and_then(|host| destination(host, port));
-    let destination = destination.map_err(Socks5Denial::Destination)?;
+    let destination = destination.map_err(Socks5Rejection::Destination)?;
     Ok(Decoded::Complete(destination, 4 + end + 2))
 }
 

@@ -23,7 +23,7 @@ use std::pin::{pin, Pin};
 use std::task::{ready, Context, Poll};
 
 use ptunnel::config::Splice;
-use ptunnel::os::exhaustion::is_shortage;
+use ptunnel::os::exhaustion::is_exhaustion;
 use tokio::task::yield_now;
 
 use super::checkup::Checkup;
@@ -161,7 +161,7 @@ impl HalfDuplex {
     /// Notes that the reader has failed with `error`: from now on only what it sent before is delivered.
     pub(super) fn tear(&mut self, error: &io::Error) {
         self.torn = true;
-        self.is_abandoned = is_shortage(error);
+        self.is_abandoned = is_exhaustion(error);
         if let State::Holding | State::Ending | State::Ended(_) = self.state {
             self.state = State::Delivering(0);
         }

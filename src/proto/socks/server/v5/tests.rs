@@ -36,7 +36,7 @@ fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
 }
 
 /// Feeds a request to a server after the greeting.
-fn after_greeting(request: &[u8]) -> Result<Socks5Step, Socks5Denial> {
+fn after_greeting(request: &[u8]) -> Result<Socks5Step, Socks5Rejection> {
     let mut server = server();
     let greeted = server.feed(GREETING);
     assert_eq!(greeted, Ok(Socks5Step::Send(vec![5, 0])));
@@ -68,14 +68,14 @@ fn how_it_is_cut_makes_no_difference() {
         (plain, false, &[5, 0][..]),
         (with_login, true, &[5, 2, 1, 0]),
     ];
-    for (dialogue, is_of_joe, answers) in &cases {
-        for cut in 0..=dialogue.len() {
+    for (bytes, is_of_joe, answers) in &cases {
+        for cut in 0..=bytes.len() {
             let mut server = if *is_of_joe {
                 server_of_joe()
             } else {
                 server()
             };
-            let (front, back) = dialogue.split_at(cut);
+            let (front, back) = bytes.split_at(cut);
             let mut pieces = vec![&[][..], &[], back, &[], &[], front];
             let mut sent = Vec::new();
             let destination = loop {
@@ -98,7 +98,7 @@ fn how_it_is_cut_makes_no_difference() {
 fn a_client_must_offer_no_authentication() {
     for greeting in &[&[5, 0][..], &[5, 1, 2], &[5, 2, 1, 2]] {
         let fault = server().feed(greeting).unwrap_err();
-        assert_eq!(fault, Socks5Denial::Method(method::NO_AUTHENTICATION));
+        assert_eq!(fault, Socks5Rejection::Method(method::NO_AUTHENTICATION));
         assert_eq!(fault.reply(), [5, 0xff]);
     }
 }
@@ -107,7 +107,7 @@ fn a_client_must_offer_no_authentication() {
 fn a_client_must_offer_a_login_if_it_is_required() {
     for greeting in &[&[5, 0][..], &[5, 1, 0], &[5, 2, 1, 0]] {
         let fault = server_of_joe().feed(greeting).unwrap_err();
-        assert_eq!(fault, Socks5Denial::Method(method::LOGIN));
+        assert_eq!(fault, Socks5Rejection::Method(method::LOGIN));
         assert_eq!(fault.reply(), [5, 0xff]);
     }
 }
@@ -132,11 +132,11 @@ fn only_the_right_login_is_accepted() {
         (b"joe:p\xc3\xa4ss", b"x"),
     ] {
         let fault = logged_in(&login_of(user, password)).unwrap_err();
-        assert_eq!(fault, Socks5Denial::Login);
+        assert_eq!(fault, Socks5Rejection::Login);
         assert_eq!(fault.reply(), [1, 1]);
     }
     let fault = logged_in(b"\x05").unwrap_err();
-    assert_eq!(fault, Socks5Denial::LoginVersion(5));
+    assert_eq!(fault, Socks5Rejection::LoginVersion(5));
     assert_eq!(fault.reply(), [1, 1]);
     assert_eq!(logged_in(b"\x01\x03joe"), Ok(Socks5Step::Read));
 }
@@ -157,7 +157,7 @@ fn debug_text_holds_no_password() {
 }
 
 #[test]
-fn a_denial_has_a_reply_and_a_reason() {
+fn a_rejection_has_a_reply_and_a_reason() {
     let code = |request: &[u8]| {
         let fault = after_greeting(request).unwrap_err();
         assert_eq!(fault.reply().len(), 10);
