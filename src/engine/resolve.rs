@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_any_more_is_not_begun() {
+    fn a_lookup_that_is_abandoned_is_not_begun() {
         let resolver = Resolver::new();
         let (hold, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));

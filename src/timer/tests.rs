@@ -50,7 +50,7 @@ fn a_late_tick_cuts_nothing_short() {
 }
 
 #[test]
-fn what_is_dropped_is_not_watched() {
+fn a_dropped_countdown_never_ends() {
     let (timer, flag) = (Timer::new(PERIOD), WakeFlag::default());
     assert!(is_idle(&timer));
     let all: Vec<_> = (0..3).map(|_| timer.start(PERIOD, flag.clone())).collect();
@@ -62,7 +62,7 @@ fn what_is_dropped_is_not_watched() {
 }
 
 #[test]
-fn who_ticks_is_woken_by_the_first_that_is_watched() {
+fn the_first_countdown_wakes_the_ticker() {
     let (timer, ticker) = (Timer::new(PERIOD), WakeFlag::default());
     assert!(timer.is_idle(|| ticker.clone()));
     assert!(!ticker.0.get());
@@ -75,7 +75,7 @@ fn who_ticks_is_woken_by_the_first_that_is_watched() {
 
 /// After a long time without a tick, a new entry seemed to have waited all that time.
 #[test]
-fn what_is_watched_after_a_rest_has_all_its_time() {
+fn a_countdown_after_a_rest_has_all_its_time() {
     let period = Duration::from_millis(1);
     let timer = Timer::new(period);
     thread::sleep(period * 50);
@@ -89,7 +89,7 @@ fn what_is_watched_after_a_rest_has_all_its_time() {
 }
 
 #[test]
-fn a_limit_without_end_is_watched_without_end() {
+fn a_limit_without_end_is_never_reached() {
     let timer = Timer::new(PERIOD);
     let countdown = timer.start(Duration::from_secs(u64::MAX), WakeFlag::default());
     for years in 1..100 {
@@ -98,9 +98,9 @@ fn a_limit_without_end_is_watched_without_end() {
     }
 }
 
-/// Each was looked at four times a second: ten thousand that rested took 0.25 % of a processor.
+/// Each was polled four times a second: ten thousand idle ones took 0.25 % of a processor.
 #[test]
-fn those_that_rest_are_hardly_looked_at() {
+fn idle_countdowns_are_hardly_polled() {
     let (count, ticks) = (1_000, 1_000);
     let timer = Timer::new(PERIOD);
     let start = Instant::now();
@@ -108,44 +108,44 @@ fn those_that_rest_are_hardly_looked_at() {
     let all: Vec<_> = (0..count)
         .map(|_| timer.start(limit, WakeFlag::default()))
         .collect();
-    let mut looked = 0;
+    let mut polled = 0;
     for tick in 1..=ticks {
         let mut wheel = timer.shared.wheel.borrow_mut();
         let due = wheel.due(timer.shared.time(start + PERIOD * tick));
-        looked += due.len();
+        polled += due.len();
         for entry in due {
             let time = timer.shared.earliest_end(&entry);
             wheel.put(entry, time);
         }
     }
-    assert!(looked <= count * 4, "{} looks", looked);
+    assert!(polled <= count * 4, "{} polls", polled);
     drop(all);
 }
 
-/// What can happen to a timer and four that wait for it.
+/// What can happen to a timer and its four countdowns.
 #[derive(Clone, Debug)]
 enum Act {
-    /// So many milliseconds after the last one.
+    /// The time since the last tick, in milliseconds.
     Tick(u64),
-    IdleTimer(usize, u64),
+    Start(usize, u64),
     Restart(usize, u64),
-    Leave(usize),
+    Drop(usize),
 }
 
 fn act() -> impl Strategy<Value = Act> {
     let limit = || prop_oneof![0u64..2_000, 20_000u64..60_000];
     prop_oneof![
         6 => prop_oneof![8 => 60u64..140, 1 => 0u64..10, 1 => 500u64..40_000].prop_map(Act::Tick),
-        1 => (0..4usize, limit()).prop_map(|(who, limit)| Act::IdleTimer(who, limit)),
-        2 => (0..4usize, limit()).prop_map(|(who, limit)| Act::Restart(who, limit)),
-        1 => (0..4usize).prop_map(Act::Leave),
+        1 => (0..4usize, limit()).prop_map(|(index, limit)| Act::Start(index, limit)),
+        2 => (0..4usize, limit()).prop_map(|(index, limit)| Act::Restart(index, limit)),
+        1 => (0..4usize).prop_map(Act::Drop),
     ]
 }
 
 proptest! {
     /// A look at each entry at each tick would find the same.
     #[test]
-    fn a_tick_wakes_all_whose_time_is_over_and_nobody_else(
+    fn a_tick_wakes_exactly_the_countdowns_that_are_over(
         acts in prop::collection::vec(act(), 1..300)
     ) {
         let timer: Timer<WakeFlag> = Timer::new(PERIOD);
@@ -162,17 +162,17 @@ proptest! {
                         prop_assert_eq!(woken.0.replace(false), countdown.is_over());
                     }
                 }
-                Act::IdleTimer(who, limit) => {
+                Act::Start(index, limit) => {
                     let woken = WakeFlag::default();
                     let countdown = timer.start(Duration::from_millis(limit), woken.clone());
-                    all[who] = Some((countdown, woken));
+                    all[index] = Some((countdown, woken));
                 }
-                Act::Restart(who, limit) => {
-                    if let Some((countdown, _)) = &all[who] {
+                Act::Restart(index, limit) => {
+                    if let Some((countdown, _)) = &all[index] {
                         countdown.restart(Duration::from_millis(limit));
                     }
                 }
-                Act::Leave(who) => all[who] = None,
+                Act::Drop(index) => all[index] = None,
             }
         }
         drop(all);

@@ -58,7 +58,7 @@ tunnels = [
 }
 
 #[test]
-fn wrong_types_are_told_with_their_line_and_a_right_one() {
+fn wrong_types_are_reported_with_their_line_and_a_right_value() {
     for (text, line, offending, right) in &[
         (
             "\nthreads = true",
@@ -127,20 +127,20 @@ fn wrong_types_are_told_with_their_line_and_a_right_one() {
             "proxy = [\"PROXY\"]",
         ),
     ] {
-        let (told_line, told) = complaint(text);
-        assert_eq!(told_line, *line, "{}: {}", text, told);
+        let (found_line, message) = complaint(text);
+        assert_eq!(found_line, *line, "{}: {}", text, message);
         assert!(
-            told.contains(offending) && told.ends_with(right),
+            message.contains(offending) && message.ends_with(right),
             "{}: {}",
             text,
-            told
+            message
         );
     }
 }
 
 #[test]
-fn unknown_names_are_told_with_one_that_is_alike() {
-    for (text, line, told) in &[
+fn unknown_names_are_reported_with_a_similar_one() {
+    for (text, line, message) in &[
         (
             "demo = true\ntreads = 1",
             2,
@@ -164,30 +164,30 @@ fn unknown_names_are_told_with_one_that_is_alike() {
         ("[server]", 1, "no option 'server': options have"),
         ("\"proxy=x\" = 1", 1, "no option 'proxy=x': options have"),
     ] {
-        let (told_line, complaint) = complaint(text);
-        assert_eq!(told_line, *line, "{}", complaint);
-        assert!(complaint.starts_with(told), "{}", complaint);
+        let (found_line, complaint) = complaint(text);
+        assert_eq!(found_line, *line, "{}", complaint);
+        assert!(complaint.starts_with(message), "{}", complaint);
     }
 }
 
 /// It was the end of the program, by its stack.
 #[test]
-fn what_nests_without_end_is_told_with_its_line() {
-    let (told, why) = complaint(&format!("threads = 1\nforward = {}", "[".repeat(100_000)));
-    assert_eq!(told, 2);
+fn endless_nesting_is_reported_with_its_line() {
+    let (message, why) = complaint(&format!("threads = 1\nforward = {}", "[".repeat(100_000)));
+    assert_eq!(message, 2);
     assert!(why.contains("brackets"), "{}", why);
 }
 
 #[test]
-fn what_is_no_toml_is_told_with_its_line() {
+fn invalid_toml_is_reported_with_its_line() {
     for (text, line) in &[
         ("a b", 1),
         ("demo = true\nthreads = ", 2),
         ("threads = 1\n\nthreads = 2", 3),
         ("proxy = \"a", 1),
     ] {
-        let (told, why) = complaint(text);
-        assert_eq!(told, *line, "{}: {}", text, why);
+        let (message, why) = complaint(text);
+        assert_eq!(message, *line, "{}: {}", text, why);
         assert!(!why.contains('\n') && !why.contains("at line"), "{}", why);
     }
 }

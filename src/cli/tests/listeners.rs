@@ -5,12 +5,12 @@ use super::*;
 #[test]
 fn a_dynamic_listener_can_require_a_user() {
     let ports = |line: &str| -> Vec<u16> {
-        let entrances = config(line).dynamic;
+        let listeners = config(line).dynamic;
         let port = |listen: &ListenSpec| match listen {
             ListenSpec::Port(spec) => spec.port,
             other => panic!("{:?}", other),
         };
-        entrances.iter().map(port).collect()
+        listeners.iter().map(port).collect()
     };
     assert!(ports("-p p:1 1:a:1").is_empty());
     assert_eq!(ports("-p p:1 -D 1080 --dynamic [::1]:1081"), [1080, 1081]);
@@ -48,7 +48,7 @@ fn allow_from_takes_lists_and_repeats() {
 /// The bind failed, and the error blamed another program.
 #[test]
 fn an_address_can_be_listened_on_once() {
-    for (line, told) in &[
+    for (line, message) in &[
         (
             "1:a:1 -L 1:b:2",
             "127.0.0.1:1 is given twice: for a:1 and for b:2",
@@ -81,7 +81,7 @@ fn an_address_can_be_listened_on_once() {
     ] {
         for check in &["", "--check-config"] {
             let complaint = complaint(&format!("-p p:1 {} {}", line, check));
-            assert!(complaint.starts_with(told), "{}", complaint);
+            assert!(complaint.starts_with(message), "{}", complaint);
         }
     }
     config("-p p:1 0:a:1 0:b:2 1:a:1 127.0.0.2:1:b:2 [::1]:1:c:3 --status 0 /s:a:1 /t:b:2 fd:1:a:1 fd:2:b:2");
@@ -89,11 +89,11 @@ fn an_address_can_be_listened_on_once() {
 
 #[test]
 fn a_tunnel_for_other_hosts_causes_a_warning_without_allow_from() {
-    let told = |line: &str| warned(line).1;
+    let message = |line: &str| warned(line).1;
     let one = "every host that can reach this one can use *:1: bind to 127.0.0.1, or restrict \
                clients with --allow-from CIDR";
-    assert_eq!(told("-p p:1 *:1:a:1 2:a:1"), [one]);
-    let several = told("-p p:1 1:a:1 [::1]:2:a:1 3:a:1 -l 0.0.0.0");
+    assert_eq!(message("-p p:1 *:1:a:1 2:a:1"), [one]);
+    let several = message("-p p:1 1:a:1 [::1]:2:a:1 3:a:1 -l 0.0.0.0");
     assert!(
         several[0].contains("0.0.0.0:1, 0.0.0.0:3:"),
         "{}",
@@ -104,7 +104,7 @@ fn a_tunnel_for_other_hosts_causes_a_warning_without_allow_from() {
         "1:a:1 /run/s:a:1",
         "*:1:a:1 --test",
     ] {
-        assert!(told(&format!("-p p:1 {}", line)).is_empty(), "{}", line);
+        assert!(message(&format!("-p p:1 {}", line)).is_empty(), "{}", line);
     }
 }
 

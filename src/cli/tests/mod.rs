@@ -70,11 +70,11 @@ fn a_switch_takes_no_value() {
         "--quiet=",
         "--demo=1",
     ] {
-        let told = complaint(&format!("-p p:1 1:a:1 {}", word));
+        let message = complaint(&format!("-p p:1 1:a:1 {}", word));
         assert!(
-            told.contains(&format!("{}: a switch takes no", word)),
+            message.contains(&format!("{}: a switch takes no", word)),
             "{}",
-            told
+            message
         );
     }
     let header = config("-p p:1 1:a:1 -H X:--insecure=no --listen=127.0.0.2");
@@ -336,7 +336,7 @@ fn the_demo_excludes_tunnels_and_proxies() {
 fn a_test_needs_a_destination() {
     assert!(config("-p p:1 --test 1:a:1").test && config("-p p:1 --test -W a:1").test);
     assert!(!config("-p p:1 1:a:1").test);
-    for (line, told) in &[
+    for (line, message) in &[
         ("--test", "--test needs a destination: add"),
         ("-p p:1 --test", "--test needs a destination: add"),
         (
@@ -344,7 +344,7 @@ fn a_test_needs_a_destination() {
             "--test needs a destination, and -D and --serve-proxy have none: add",
         ),
     ] {
-        assert!(complaint(line).contains(told), "{}", line);
+        assert!(complaint(line).contains(message), "{}", line);
     }
     assert!(complaint("--demo --test").contains("--demo"));
 }

@@ -18,17 +18,17 @@ fn a_password_without_a_user_and_addresses_without_a_port_cause_a_warning() {
         assert!(useless("-p p:1 1:a:1") && useless("1:a:1 --no-proxy *"));
         assert!(useless("-p p:1 --via joe:x@q:2 1:a:1"));
         assert!(!useless("-p p:1 -U joe 1:a:1") && !useless("-p joe@p:1 1:a:1"));
-        let told = last(&format!("-p p:1 1:a:1 {}", password));
+        let message = last(&format!("-p p:1 1:a:1 {}", password));
         assert!(
-            told.ends_with("no proxy has a user: give -U USER"),
+            message.ends_with("no proxy has a user: give -U USER"),
             "{}",
-            told
+            message
         );
     }
     std::fs::remove_file(&file).unwrap();
     let useless = |line: &str| {
-        let told = last(&format!("-p p:1 --allow-from ::1 {}", line));
-        told == "--allow-from is of no use: no client has an address"
+        let message = last(&format!("-p p:1 --allow-from ::1 {}", line));
+        message == "--allow-from is of no use: no client has an address"
     };
     assert!(useless("-W a:1") && useless("/s:a:1 -D /t"));
     for line in &["/s:a:1 1:a:1", "-D 1", "fd:s:a:1", "/s:a:1 --serve-proxy 1"] {
@@ -51,7 +51,7 @@ fn socks4_gets_only_the_user() {
     assert_eq!(user("-p socks4://joe@q 1:a:1"), joe);
     assert_eq!(user("-p socks4a://q -U joe 1:a:1"), joe);
     assert!(complaint("-p socks4://joe:x@q 1:a:1").contains("SOCKS4 has no password"));
-    for (words, told) in &[
+    for (words, message) in &[
         ("-p socks4://joe@q -P x 1:a:1", "--password is of no use: "),
         ("-p socks4://q -P x 1:a:1", "--password is of no use: "),
         (
@@ -60,9 +60,9 @@ fn socks4_gets_only_the_user() {
         ),
     ] {
         let (_, warnings) = warned(words);
-        let told = format!("{}SOCKS4 has no password", told);
-        let is_told = warnings.iter().any(|line| line.starts_with(&told));
-        assert!(is_told, "{:?}", warnings);
+        let message = format!("{}SOCKS4 has no password", message);
+        let is_warned = warnings.iter().any(|line| line.starts_with(&message));
+        assert!(is_warned, "{:?}", warnings);
     }
     // It is sent to another proxy.
     let (_, warnings) = warned("-p socks4://q -p p:1 -U joe:x 1:a:1");

@@ -29,8 +29,8 @@ fn only_https_proxies_use_tls() {
     }
     for name in &["cacert", "cert"] {
         let complaint = complaint(&format!("-p https://q --proxy-{} /no/file 1:a:1", name));
-        let told = format!("--proxy-{} '/no/file': No such file", name);
-        assert!(complaint.contains(&told), "{}", complaint);
+        let message = format!("--proxy-{} '/no/file': No such file", name);
+        assert!(complaint.contains(&message), "{}", complaint);
     }
     assert!(complaint("-p https://q --proxy-key k 1:a:1").contains("--proxy-cert"));
 }

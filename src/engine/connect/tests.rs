@@ -122,7 +122,7 @@ fn a_refusal_keeps_what_came_with_it() {
 }
 
 #[test]
-fn a_broken_connection_is_told_as_such() {
+fn a_broken_connection_is_reported_as_such() {
     let stream = MockStream::new(
         vec![Action::Fail(io::ErrorKind::ConnectionReset)],
         Vec::new(),

@@ -37,7 +37,7 @@ impl ByteRecorder for Noted {
 }
 
 #[test]
-fn a_gauge_shows_what_an_open_tunnel_has_carried() {
+fn a_recorder_sees_what_an_open_tunnel_has_carried() {
     let open =
         |bytes: &str| MockStream::new(vec![Action::Bytes(bytes.into()), Action::Wait], Vec::new());
     let seen = Rc::new(Cell::new(Traffic::default()));
@@ -297,7 +297,7 @@ fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
 }
 
 #[test]
-fn an_end_that_an_end_alone_answers_is_told_from_others() {
+fn an_end_that_an_end_alone_answers_differs_from_others() {
     let run = |(client, upstream)| drive(Relay::new(client, upstream)).unwrap();
     assert!(run(asking(&[])).is_unanswered);
     assert!(!run(asking(&["answer"])).is_unanswered);

@@ -19,7 +19,7 @@ thread_local! {
     static LOGGED: RefCell<Vec<String>> = RefCell::new(Vec::new());
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// Keeps what each thread logs for its own test.
 struct Keeping;
@@ -39,7 +39,7 @@ impl Log for Keeping {
 /// One end of a connection on the reactor, the other in the hands of the test.
 fn connection(handle: &Handle) -> (Socket, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    theirs.set_read_timeout(Some(PATIENCE)).unwrap();
+    theirs.set_read_timeout(Some(LIMIT)).unwrap();
     (Socket::from_unix(ours, handle).unwrap(), theirs)
 }
 
@@ -51,20 +51,20 @@ fn a_tunnel_that_panics_is_logged_and_ends_alone() {
     let handle = Handle::new(&core.handle()).unwrap();
     let (broken, mut its_client) = connection(&handle);
     let (whole, mut client) = connection(&handle);
-    let (tell, told) = oneshot::channel();
+    let (ending, ended) = oneshot::channel();
 
     let panics = read_exact(broken, [0]).map(|_| panic!("broken on purpose"));
     handle.spawn(panics.map_err(drop));
     let echo = read_exact(whole, [0]).and_then(|(stream, byte)| write_all(stream, byte));
     handle.spawn(
         echo.map_err(drop)
-            .and_then(|end| tell.send(end).map_err(drop)),
+            .and_then(|end| ending.send(end).map_err(drop)),
     );
     // Both are due in the same batch, the broken one first.
     its_client.write_all(b"x").unwrap();
     client.write_all(b"y").unwrap();
 
-    let whole = handle.run(&mut core, told).expect("it goes on");
+    let whole = handle.run(&mut core, ended).expect("it goes on");
     let mut byte = [0];
     client.read_exact(&mut byte).unwrap();
     assert_eq!(&byte, b"y");
@@ -80,7 +80,7 @@ fn a_tunnel_that_panics_is_logged_and_ends_alone() {
 
 /// A listener that had panicked was gone for good, and the program went on without it.
 #[test]
-fn a_vital_task_that_panics_ends_the_run() {
+fn a_critical_task_that_panics_ends_the_run() {
     type Run = fn(&mut Core, &Handle, Timeout) -> io::Result<()>;
     // The second is how a Core is run that another thread's reactor wakes.
     let runs: [Run; 2] = [
@@ -91,19 +91,22 @@ fn a_vital_task_that_panics_ends_the_run() {
         let mut core = Core::new().unwrap();
         let handle = Handle::new(&core.handle()).unwrap();
         let (broken, mut client) = connection(&handle);
-        let panics = read_exact(broken, [0]).map(|_| panic!("vital, and broken on purpose"));
+        let panics = read_exact(broken, [0]).map(|_| panic!("critical, and broken on purpose"));
         handle.spawn_critical(panics.map_err(drop));
         client.write_all(b"x").unwrap();
-        let limit = Timeout::new(PATIENCE, &core.handle()).unwrap();
+        let limit = Timeout::new(LIMIT, &core.handle()).unwrap();
         let end = panic::catch_unwind(AssertUnwindSafe(|| run(&mut core, &handle, limit)));
-        assert_eq!(message(&*end.unwrap_err()), "vital, and broken on purpose");
+        assert_eq!(
+            message(&*end.unwrap_err()),
+            "critical, and broken on purpose"
+        );
     }
 }
 
 /// Each bulk tunnel was polled twice before the kernel was asked again: a small message beside four
 /// of them waited for eight of their turns.
 #[test]
-fn a_small_message_goes_before_those_who_want_more() {
+fn a_small_message_goes_before_tasks_that_want_more() {
     let mut core = Core::new().unwrap();
     let handle = Handle::new(&core.handle()).unwrap();
     let (small, mut client) = connection(&handle);
@@ -132,7 +135,7 @@ fn a_small_message_goes_before_those_who_want_more() {
         }
     }));
     let got = read_exact(small, [0]).map(move |_| turns.get() - turns_when_sent.get());
-    let limit = Timeout::new(PATIENCE, &core.handle()).unwrap();
+    let limit = Timeout::new(LIMIT, &core.handle()).unwrap();
     let waited = match handle.run(&mut core, got.select2(limit)) {
         Ok(Either::A((waited, _))) => waited,
         _ => panic!("it never came"),

@@ -320,7 +320,7 @@ fn a_peer_that_has_gone_needs_no_close_notify() {
 
 /// Whether the error named the certificate or a reset depended on which came first.
 #[test]
-fn an_alert_is_told_rather_than_the_reset_behind_it() {
+fn an_alert_is_reported_rather_than_the_reset_behind_it() {
     let (near, far) = connection(false);
     let demand = SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT;
     let (mut client, mut server) = (client(near), server(far, demand));
@@ -336,7 +336,7 @@ fn an_alert_is_told_rather_than_the_reset_behind_it() {
 }
 
 #[test]
-fn a_peer_that_does_not_speak_tls_is_told_of() {
+fn a_peer_that_does_not_speak_tls_is_reported() {
     let (near, mut far) = connection(false);
     let mut client = client(near);
     assert!(!client.poll_handshake().unwrap().is_ready());

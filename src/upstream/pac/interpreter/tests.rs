@@ -262,7 +262,7 @@ fn an_answer_of_null_is_direct_and_what_is_no_text_is_nothing() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_with_its_line() {
+fn errors_are_reported_with_their_line() {
     let (line, text) = thrown("// one\n\nfunction FindProxyForURL(url, host) {\n  return ( ;\n}\n");
     assert!(
         line == 4 && text.starts_with("SyntaxError"),
