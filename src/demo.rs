@@ -119,7 +119,7 @@ fn greet(address: SocketAddr) -> io::Result<()> {
 fn download(address: SocketAddr) -> io::Result<()> {
     let start = Instant::now();
     let mut answer = ask(address, "GET /bulk", 0)?;
-    Pattern::default().check(&mut answer)?;
+    DemoPattern::default().check(&mut answer)?;
     report("download", format_args!("{}", Rate(start.elapsed())));
     Ok(())
 }
@@ -127,7 +127,7 @@ fn download(address: SocketAddr) -> io::Result<()> {
 fn upload(address: SocketAddr) -> io::Result<()> {
     let start = Instant::now();
     let mut answer = ask(address, "POST /bulk", BULK)?;
-    Pattern::default().write(answer.get_mut())?;
+    DemoPattern::default().write(answer.get_mut())?;
     answer.get_mut().shutdown(std::net::Shutdown::Write)?;
     let mut verdict = String::new();
     answer.read_to_string(&mut verdict)?;
@@ -172,14 +172,14 @@ fn answer(stream: TcpStream) -> io::Result<()> {
     let mut request = BufReader::with_capacity(CHUNK, with_timeout(stream)?);
     let head = read_head(&mut request)?;
     if head.starts_with("POST ") {
-        let verdict = Pattern::default().check(&mut request);
+        let verdict = DemoPattern::default().check(&mut request);
         let text = verdict.map_or("different", |()| "same");
         return request.get_mut().write_all(text.as_bytes());
     }
     let stream = request.get_mut();
     stream.write_all(b"HTTP/1.0 200 OK\r\nConnection: close\r\n\r\n")?;
     if head.starts_with("GET /bulk ") {
-        Pattern::default().write(stream)
+        DemoPattern::default().write(stream)
     } else {
         stream.write_all(GREETING)
     }
@@ -212,12 +212,12 @@ fn check(right: bool, what: &str) -> io::Result<()> {
 
 /// [`BULK`] bytes without two equal blocks, so that a lost, doubled or swapped block is noticed.
 #[derive(Default)]
-struct Pattern {
+struct DemoPattern {
     chunk: Vec<u8>,
     made: usize,
 }
 
-impl Pattern {
+impl DemoPattern {
     fn next(&mut self) -> Option<&[u8]> {
         if self.made == BULK {
             return None;

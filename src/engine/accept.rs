@@ -9,8 +9,10 @@ use futures::{Future, Stream};
 use log::error;
 
 use super::inbound::serve_inbound;
-use super::{boxed, BoundListener, Client, Engine, Listener, Permits};
+use super::{boxed, Client, Engine, Listener, Permits};
+use crate::engine::io::BoundSocket;
 use crate::error::Error;
+use crate::listener::bind::BoundListener;
 use crate::listener::kind::ListenerKind;
 use crate::listener::settings::ListenerSettings;
 use crate::observe::access_log::{self, ClientSession, LogContext};
@@ -23,7 +25,7 @@ impl Engine {
     /// `Error::listen` if the socket can't be registered with epoll.
     pub fn accept(
         &self,
-        listener: BoundListener,
+        listener: BoundListener<BoundSocket>,
         permits: &Permits,
         stopped: impl Future<Item = (), Error = ()> + 'static,
     ) -> Result<(), Error> {

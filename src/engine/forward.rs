@@ -148,7 +148,7 @@ impl<S: Transport> Transport for Forwarding<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::io::mock_io::{Action, MockStream};
+    use crate::engine::io::mock_io::{Action, Drained, MockStream};
     use crate::proto::Forward;
 
     const HEAD: &[u8] = b"POST http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
@@ -235,39 +235,6 @@ mod tests {
         };
         assert_eq!(fault.kind(), io::ErrorKind::InvalidData);
         assert!(got.starts_with(b"HTTP/1.1 502 "));
-    }
-
-    /// A stream that was read to its last byte, or believes so.
-    struct Drained(MockStream);
-
-    impl Read for Drained {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            self.0.read(buffer)
-        }
-    }
-
-    impl Write for Drained {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            self.0.flush()
-        }
-    }
-
-    impl AsyncRead for Drained {}
-
-    impl AsyncWrite for Drained {
-        fn shutdown(&mut self) -> Poll<(), io::Error> {
-            self.0.shutdown()
-        }
-    }
-
-    impl Transport for Drained {
-        fn is_drained(&mut self) -> bool {
-            true
-        }
     }
 
     /// A head grows: what had filled one buffer was given out in two, and the stream, asked behind the

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::task::{self, Task};
 use futures::{Async, Future, Poll};
 
-use super::timer::{Countdown, Timer};
+use super::timer::{TaskCountdown, TaskTimer};
 use crate::error::Error;
 
 /// A bound on the clients of all listeners and threads, and their count. Cheap to clone.
@@ -144,8 +144,8 @@ impl Future for Idle {
 pub struct Deadline<F, L> {
     future: F,
     limit: Duration,
-    timer: Timer,
-    countdown: Option<Countdown>,
+    timer: TaskTimer,
+    countdown: Option<TaskCountdown>,
     late: L,
 }
 
@@ -155,7 +155,7 @@ where
     L: Fn() -> Error,
 {
     /// Limits `future` to `limit`; `timer` must be ticking.
-    pub fn new(future: F, limit: Duration, timer: &Timer, late: L) -> Deadline<F, L> {
+    pub fn new(future: F, limit: Duration, timer: &TaskTimer, late: L) -> Deadline<F, L> {
         Deadline {
             future,
             limit,

@@ -7,7 +7,7 @@ use futures::{future, Future};
 use tokio_io::io as aio;
 
 use super::limits::Deadline;
-use super::Timer;
+use super::TaskTimer;
 use crate::engine::io::{Rewind, Socket};
 use crate::error::Error;
 use crate::inbound::Rejection;
@@ -24,7 +24,7 @@ const LINGER_BYTES: u64 = 256 * 1024;
 pub(super) fn reject(
     client: Rewind<Socket>,
     rejection: Rejection,
-    timer: &Timer,
+    timer: &TaskTimer,
 ) -> impl Future<Item = (), Error = Error> {
     let Rejection { reply, error } = rejection;
     let closed = aio::write_all(client, reply)

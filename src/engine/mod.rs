@@ -75,10 +75,9 @@ pub use self::negotiate::negotiate;
 pub use self::open::Opened;
 pub use self::relay::{IdleTimeouts, Relay};
 pub use self::resolve::{Lookup, Resolver};
-pub use self::server::{BoundListener, Delivery};
 pub use self::shutdown::{SignalPipe, Signals};
 pub use self::ticker::Ticker;
-pub use self::timer::Timer;
+pub use self::timer::TaskTimer;
 pub use self::tls::secure;
 
 pub use crate::observe::access_log::{ClientSession, LogContext, Origin};
@@ -151,7 +150,7 @@ pub struct Engine {
 
 struct EngineParts {
     handle: Handle,
-    timer: Timer,
+    timer: TaskTimer,
     settings: Settings,
     idle_timeouts: Rc<IdleTimeouts>,
 }
@@ -164,7 +163,7 @@ impl Engine {
     /// That of epoll_create1(2), such as `EMFILE`.
     pub fn new(core: &CoreHandle, settings: Settings) -> std_io::Result<Engine> {
         let handle = Handle::new(core)?;
-        let timer = Timer::new(tick(&settings.timeouts));
+        let timer = TaskTimer::new(tick(&settings.timeouts));
         let core = core.clone();
         let ticker = Ticker::new(timer.clone(), move |period| Interval::new(period, &core));
         handle.spawn_critical(ticker.map_err(|e| error!("the clock stopped: {}", e)));
@@ -177,7 +176,7 @@ impl Engine {
     }
 
     /// Returns the timer of this thread's limits.
-    pub fn timer(&self) -> &Timer {
+    pub fn timer(&self) -> &TaskTimer {
         &self.shared.timer
     }
 
@@ -197,7 +196,7 @@ impl Engine {
         Engine::of_parts(self.handle().clone(), self.timer().clone(), settings)
     }
 
-    fn of_parts(handle: Handle, timer: Timer, settings: Settings) -> Engine {
+    fn of_parts(handle: Handle, timer: TaskTimer, settings: Settings) -> Engine {
         Engine {
             shared: Rc::new(EngineParts {
                 handle,

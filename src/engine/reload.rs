@@ -2,14 +2,16 @@
 
 use futures::{Future, Stream};
 
-use super::{Delivery, Engine, Permits};
+use super::{Engine, Permits};
+use crate::engine::io::BoundSocket;
+use crate::listener::reload::Delivery;
 
 impl Engine {
     /// Serves the listeners of each delivery, as [`accept`](Engine::accept) does, until the future
     /// that `stopped` returns resolves; the delivery reports success or the first error.
     pub fn reload<F>(
         &self,
-        deliveries: impl Stream<Item = Delivery, Error = ()> + 'static,
+        deliveries: impl Stream<Item = Delivery<BoundSocket>, Error = ()> + 'static,
         permits: &Permits,
         stopped: impl Fn() -> F + 'static,
     ) where

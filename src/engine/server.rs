@@ -23,18 +23,12 @@ use super::{Engine, Permits, Settings};
 use crate::config::Config;
 use crate::engine::io::BoundSocket;
 use crate::error::Error;
-use crate::listener::bind;
-use crate::listener::reload::{self, ConfigSource, Reload};
+use crate::listener::bind::BoundListener;
+use crate::listener::reload::{ConfigSource, Delivery, Reload};
 use crate::listener::set::ListenerSet;
 use crate::observe::access_log;
 use crate::os::sd_notify::{Heartbeat, ServiceManager};
 use crate::os::sys;
-
-/// A listener of one thread.
-pub type BoundListener = bind::BoundListener<BoundSocket>;
-
-/// The listeners that a reload brings to one thread.
-pub type Delivery = reload::Delivery<BoundSocket>;
 
 /// Binds every listener of the configuration, prints each on stdout, and serves until a signal comes
 /// and the open tunnels have ended.
@@ -66,7 +60,10 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
 }
 
 /// The listeners of one thread, and those that reloads add.
-type ThreadListeners = (Vec<BoundListener>, mpsc::UnboundedReceiver<Delivery>);
+type ThreadListeners = (
+    Vec<BoundListener<BoundSocket>>,
+    mpsc::UnboundedReceiver<Delivery<BoundSocket>>,
+);
 
 /// The end of the drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +176,7 @@ impl Reactor {
     }
 
     /// Starts to accept on each listener, until ptunnel shuts down.
-    pub(super) fn accept(&self, listeners: Vec<BoundListener>) -> Result<(), Error> {
+    pub(super) fn accept(&self, listeners: Vec<BoundListener<BoundSocket>>) -> Result<(), Error> {
         let stop = &self.stop;
         listeners
             .into_iter()
@@ -189,7 +186,7 @@ impl Reactor {
     /// Starts to follow reloads, and the watchdog.
     fn join(
         &self,
-        later: mpsc::UnboundedReceiver<Delivery>,
+        later: mpsc::UnboundedReceiver<Delivery<BoundSocket>>,
         heartbeat: Heartbeat,
     ) -> Result<(), Error> {
         let stop = self.stop.clone();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures::{Async, Future, Poll, Stream};
 
-use super::timer::Timer;
+use super::timer::TaskTimer;
 
 /// Ticks a timer. Never resolves; fails if its interval does.
 ///
@@ -17,7 +17,7 @@ use super::timer::Timer;
 /// timer.
 #[must_use = "futures do nothing unless polled"]
 pub struct Ticker<I, M> {
-    timer: Timer,
+    timer: TaskTimer,
     interval: Option<I>,
     make: M,
 }
@@ -28,7 +28,7 @@ where
     M: Fn(Duration) -> io::Result<I>,
 {
     /// Ticks `timer` with intervals of its period, which `make` returns, one at a time.
-    pub fn new(timer: Timer, make: M) -> Ticker<I, M> {
+    pub fn new(timer: TaskTimer, make: M) -> Ticker<I, M> {
         Ticker {
             timer,
             interval: None,

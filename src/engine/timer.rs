@@ -15,14 +15,14 @@ impl Wake for Task {
 
 /// A coarse timer, which a [`Ticker`](super::Ticker) ticks. Cheap to clone.
 #[derive(Clone)]
-pub struct Timer(timer::Timer<Task>);
+pub struct TaskTimer(timer::Timer<Task>);
 
-impl Timer {
+impl TaskTimer {
     /// Returns a timer without limits, which is ticked every `period`; not zero.
     ///
     /// A limit never ends early. It ends up to two periods late, plus the delay of the ticks.
-    pub fn new(period: Duration) -> Timer {
-        Timer(timer::Timer::new(period))
+    pub fn new(period: Duration) -> TaskTimer {
+        TaskTimer(timer::Timer::new(period))
     }
 
     /// Returns the time between two ticks.
@@ -41,21 +41,21 @@ impl Timer {
     }
 
     /// Starts a limit of the current task.
-    pub(super) fn start(&self, limit: Duration) -> Countdown {
-        Countdown(self.0.start(limit, task::current()))
+    pub(super) fn start(&self, limit: Duration) -> TaskCountdown {
+        TaskCountdown(self.0.start(limit, task::current()))
     }
 }
 
-impl fmt::Debug for Timer {
+impl fmt::Debug for TaskTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
 /// A running limit; dropping it cancels the limit.
-pub(super) struct Countdown(timer::Countdown<Task>);
+pub(super) struct TaskCountdown(timer::Countdown<Task>);
 
-impl Countdown {
+impl TaskCountdown {
     /// Returns whether the limit is over; if not, the current task is notified when it is.
     pub(super) fn is_over(&self) -> bool {
         self.0.update(|task| {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_task_is_notified_when_its_time_is_over() {
         let period = Duration::from_millis(100);
-        let (timer, start) = (Timer::new(period), Instant::now());
+        let (timer, start) = (TaskTimer::new(period), Instant::now());
         let counter = Notifier::new(Counter::default());
         let mut countdown = None;
         let mut task = task(|| {

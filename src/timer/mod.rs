@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use self::wheel::{Position, Positioned, Wheel};
+use self::wheel::{Positioned, Wheel, WheelPosition};
 
 /// A task, or what wakes one.
 pub trait Wake {
@@ -52,12 +52,12 @@ struct TimerParts<W> {
 struct TimerEntry<W> {
     since: Cell<u64>,
     limit: Cell<u64>,
-    position: Cell<Position>,
+    position: Cell<WheelPosition>,
     waiter: RefCell<W>,
 }
 
 impl<W> Positioned for TimerEntry<W> {
-    fn position(&self) -> &Cell<Position> {
+    fn position(&self) -> &Cell<WheelPosition> {
         &self.position
     }
 }

@@ -12,14 +12,14 @@ const SLOTS: u64 = 256;
 
 /// The place of an entry in the wheel, for its removal.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Position {
+pub(super) struct WheelPosition {
     slot: u32,
     index: u32,
 }
 
 /// An entry that keeps its position.
 pub(super) trait Positioned {
-    fn position(&self) -> &Cell<Position>;
+    fn position(&self) -> &Cell<WheelPosition>;
 }
 
 /// The wheel. Times are in any unit and start at 0.
@@ -53,7 +53,7 @@ impl<E: Positioned> Wheel<E> {
         let slot = (time / self.period).max(self.reached);
         let slot = slot.min(self.reached + SLOTS - 1) % SLOTS;
         let entries = &mut self.slots[slot as usize];
-        entry.position().set(Position {
+        entry.position().set(WheelPosition {
             slot: slot as u32,
             index: entries.len() as u32,
         });
@@ -61,7 +61,7 @@ impl<E: Positioned> Wheel<E> {
         self.held += 1;
     }
 
-    pub(super) fn remove(&mut self, position: Position) -> Rc<E> {
+    pub(super) fn remove(&mut self, position: WheelPosition) -> Rc<E> {
         let entries = &mut self.slots[position.slot as usize];
         let removed = entries.swap_remove(position.index as usize);
         if let Some(moved) = entries.get(position.index as usize) {

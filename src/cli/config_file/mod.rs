@@ -14,6 +14,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 
+use self::toml::TomlValue;
 use super::argv_scrub::SecretArgument;
 use super::file_permissions;
 use super::flags::{self, Flag, FLAGS};
@@ -204,32 +205,32 @@ fn is_alike(name: &str, key: &str) -> bool {
 }
 
 /// Returns the values of one item; the error says what was found instead.
-fn of_item(flag: &Flag, line: usize, item: toml::Value, text: &str) -> Result<Vec<Value>, String> {
+fn of_item(flag: &Flag, line: usize, item: TomlValue, text: &str) -> Result<Vec<Value>, String> {
     let value = |line, text| Value {
         name: flag.name,
         text,
         position: Position::Line(line),
     };
     match (flag.value.is_some(), item) {
-        (true, toml::Value::Text(text)) | (true, toml::Value::Number(text)) => {
+        (true, TomlValue::Text(text)) | (true, TomlValue::Number(text)) => {
             Ok(vec![value(line, Some(text))])
         }
-        (true, toml::Value::List(items)) if flag.is_repeated => items
+        (true, TomlValue::List(items)) if flag.is_repeated => items
             .into_iter()
             .map(
                 |item| match (toml::line_of(text, item.start()), item.into_inner()) {
-                    (line, toml::Value::Text(text)) | (line, toml::Value::Number(text)) => {
+                    (line, TomlValue::Text(text)) | (line, TomlValue::Number(text)) => {
                         Ok(value(line, Some(text)))
                     }
                     (_, other) => Err(format!("{} inside the list", other.kind())),
                 },
             )
             .collect(),
-        (false, toml::Value::Bool(truth)) => Ok(Some(value(line, None))
+        (false, TomlValue::Bool(truth)) => Ok(Some(value(line, None))
             .filter(|_| truth)
             .into_iter()
             .collect()),
-        (false, toml::Value::Number(count)) if flag.is_repeated => match count.parse::<u8>() {
+        (false, TomlValue::Number(count)) if flag.is_repeated => match count.parse::<u8>() {
             Ok(count) => Ok((0..count).map(|_| value(line, None)).collect()),
             Err(_) => Err(count),
         },

@@ -8,31 +8,31 @@ use toml::Spanned;
 use crate::text::escape::Escaped;
 
 /// A value; a number is its text.
-pub(super) enum Value {
+pub(super) enum TomlValue {
     Text(String),
     Number(String),
     Bool(bool),
-    List(Vec<Spanned<Value>>),
+    List(Vec<Spanned<TomlValue>>),
     Table,
     Date,
 }
 
-impl Value {
+impl TomlValue {
     /// Returns the name of its kind, for errors.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Value::Text(_) => "a string",
-            Value::Number(_) => "a number",
-            Value::Bool(_) => "true or false",
-            Value::List(_) => "a list",
-            Value::Table => "a table",
-            Value::Date => "a date or time",
+            TomlValue::Text(_) => "a string",
+            TomlValue::Number(_) => "a number",
+            TomlValue::Bool(_) => "true or false",
+            TomlValue::List(_) => "a list",
+            TomlValue::Table => "a table",
+            TomlValue::Date => "a date or time",
         }
     }
 }
 
 /// A key with its value.
-pub(super) type Item = (Spanned<String>, Value);
+pub(super) type Item = (Spanned<String>, TomlValue);
 
 /// Returns the items of a text in their order; an error comes with its line, from 1.
 pub(super) fn items(text: &str) -> Result<Vec<Item>, (usize, String)> {
@@ -81,46 +81,46 @@ impl<'de> Deserialize<'de> for Document {
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+impl<'de> Deserialize<'de> for TomlValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TomlValue, D::Error> {
         struct AnyValue;
 
         impl<'de> Visitor<'de> for AnyValue {
-            type Value = Value;
+            type Value = TomlValue;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-                Ok(Value::Text(text.to_string()))
+            fn visit_str<E>(self, text: &str) -> Result<TomlValue, E> {
+                Ok(TomlValue::Text(text.to_string()))
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-                Ok(Value::Number(number.to_string()))
+            fn visit_i64<E>(self, number: i64) -> Result<TomlValue, E> {
+                Ok(TomlValue::Number(number.to_string()))
             }
 
-            fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-                Ok(Value::Number(number.to_string()))
+            fn visit_f64<E>(self, number: f64) -> Result<TomlValue, E> {
+                Ok(TomlValue::Number(number.to_string()))
             }
 
-            fn visit_bool<E>(self, truth: bool) -> Result<Value, E> {
-                Ok(Value::Bool(truth))
+            fn visit_bool<E>(self, truth: bool) -> Result<TomlValue, E> {
+                Ok(TomlValue::Bool(truth))
             }
 
-            fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Value, S::Error> {
+            fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<TomlValue, S::Error> {
                 let mut items = Vec::new();
                 while let Some(item) = list.next_element()? {
                     items.push(item);
                 }
-                Ok(Value::List(items))
+                Ok(TomlValue::List(items))
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut table: M) -> Result<Value, M::Error> {
-                let mut kind = Value::Table;
+            fn visit_map<M: MapAccess<'de>>(self, mut table: M) -> Result<TomlValue, M::Error> {
+                let mut kind = TomlValue::Table;
                 while let Some((key, IgnoredAny)) = table.next_entry::<String, _>()? {
                     if key == DATE {
-                        kind = Value::Date;
+                        kind = TomlValue::Date;
                     }
                 }
                 Ok(kind)

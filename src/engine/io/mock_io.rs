@@ -127,6 +127,43 @@ impl Transport for MockStream {
     }
 }
 
+/// A stream whose reads always claim to have taken everything.
+pub(crate) struct Drained(pub(crate) MockStream);
+
+impl Read for Drained {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Drained {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl AsyncRead for Drained {}
+
+impl AsyncWrite for Drained {
+    fn shutdown(&mut self) -> Poll<(), io::Error> {
+        self.0.shutdown()
+    }
+}
+
+impl Transport for Drained {
+    fn is_blocked(&mut self) -> bool {
+        true
+    }
+
+    fn is_drained(&mut self) -> bool {
+        true
+    }
+}
+
 /// Polls a future until it is done. Panics if it returns `NotReady` without being notified later: it
 /// would never be polled again.
 pub(crate) fn drive<F: Future>(future: F) -> Result<F::Item, F::Error> {

@@ -123,8 +123,10 @@ impl<S: Transport> Transport for Rewind<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Cursor;
+
+    use super::*;
+    use crate::engine::io::mock_io::{Action, Drained, MockStream};
 
     #[test]
     fn reads_what_was_put_back_before_the_stream() {
@@ -134,48 +136,14 @@ mod tests {
         assert_eq!(all, b"hello world");
     }
 
-    /// A stream that was read to its last byte, or believes so.
-    struct Drained(Cursor<Vec<u8>>);
-
-    impl Read for Drained {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            self.0.read(buffer)
-        }
-    }
-
-    impl Write for Drained {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            unreachable!()
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            unreachable!()
-        }
-    }
-
-    impl AsyncRead for Drained {}
-
-    impl AsyncWrite for Drained {
-        fn shutdown(&mut self) -> Poll<(), io::Error> {
-            unreachable!()
-        }
-    }
-
-    impl Transport for Drained {
-        fn is_blocked(&mut self) -> bool {
-            true
-        }
-
-        fn is_drained(&mut self) -> bool {
-            true
-        }
-    }
-
     /// More had come with a proxy's reply than one read took: the rest of it waited in the socket
     /// until the destination said something else.
     #[test]
     fn a_short_read_of_the_front_says_nothing_of_the_stream() {
-        let stream = Drained(Cursor::new(b"world".to_vec()));
+        let stream = Drained(MockStream::new(
+            vec![Action::Bytes(b"world".to_vec())],
+            Vec::new(),
+        ));
         let mut stream = Rewind::new(stream, b"hello ".to_vec());
         let mut buffer = [0; 64];
         assert_eq!(stream.read(&mut buffer).unwrap(), 6);

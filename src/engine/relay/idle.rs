@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::config::Timeouts;
-use crate::engine::timer::{Countdown, Timer};
+use crate::engine::timer::{TaskCountdown, TaskTimer};
 
 /// How long a relay waits while nothing moves; `None` means without limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +85,12 @@ pub(super) enum Over {
 /// The idle timer of one relay. It has a countdown only while the phase has a limit.
 pub(super) struct IdleTimer {
     timeouts: Rc<IdleTimeouts>,
-    timer: Timer,
-    countdown: Option<Countdown>,
+    timer: TaskTimer,
+    countdown: Option<TaskCountdown>,
 }
 
 impl IdleTimer {
-    pub(super) fn new(timeouts: &Rc<IdleTimeouts>, timer: &Timer) -> IdleTimer {
+    pub(super) fn new(timeouts: &Rc<IdleTimeouts>, timer: &TaskTimer) -> IdleTimer {
         IdleTimer {
             timeouts: timeouts.clone(),
             timer: timer.clone(),

@@ -35,7 +35,7 @@ pub use self::idle::IdleTimeouts;
 
 use self::half::{CopyError, End, HalfDuplex};
 use self::idle::{IdleTimer, Over, RelayPhase};
-use super::timer::Timer;
+use super::timer::TaskTimer;
 use crate::config::Splice;
 use crate::engine::io::Transport;
 use crate::observe::session::{breaks_request, Closed, RelayError, Side, Traffic};
@@ -99,7 +99,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
 
     /// Sets the limits of a silent tunnel, and whether the client's end is held back; `timer` must be
     /// ticking. The limits are shared to keep a tunnel small.
-    pub fn timeouts(mut self, timeouts: &Rc<IdleTimeouts>, timer: &Timer) -> Relay<C, U, G> {
+    pub fn timeouts(mut self, timeouts: &Rc<IdleTimeouts>, timer: &TaskTimer) -> Relay<C, U, G> {
         self.upload.set_holds(timeouts.holds_end());
         self.idle_timer = Some(IdleTimer::new(timeouts, timer));
         self

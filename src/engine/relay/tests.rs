@@ -210,7 +210,7 @@ impl ByteRecorder for Unended {
 fn an_end_that_is_held_back_is_passed_on_after_the_upstreams() {
     let (client, upstream) = asking(&["an ", "answer"]);
     let (to_client, to_upstream) = (client.seen(), upstream.seen());
-    let timer = Timer::new(PERIOD);
+    let timer = TaskTimer::new(PERIOD);
     let relay = Relay::recorded(client, upstream, Unended(to_upstream.clone()));
     let closed = drive(relay.timeouts(&held_for(None), &timer)).unwrap();
     assert_eq!((closed.traffic.upload, closed.traffic.download), (7, 9));
@@ -229,7 +229,7 @@ fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
     reads.extend(waits(20));
     let upstream = MockStream::new(reads, Vec::new());
     let to_upstream = upstream.seen();
-    let timer = Timer::new(PERIOD);
+    let timer = TaskTimer::new(PERIOD);
     let start = Instant::now();
     let relay = Relay::new(client, upstream);
     let mut relay = relay.timeouts(&held_for(Some(PERIOD * 10)), &timer);
@@ -253,7 +253,7 @@ fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
     let client = MockStream::new(Vec::new(), Vec::new());
     let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
-    let (timer, start) = (Timer::new(PERIOD), Instant::now());
+    let (timer, start) = (TaskTimer::new(PERIOD), Instant::now());
     let timeouts = Rc::new(IdleTimeouts {
         linger: Some(PERIOD * 5),
         half_close_delay: Some(PERIOD * 5),
@@ -278,7 +278,7 @@ fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
     let client = MockStream::new(Vec::new(), Vec::new());
     let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
-    let (timer, start) = (Timer::new(PERIOD), Instant::now());
+    let (timer, start) = (TaskTimer::new(PERIOD), Instant::now());
     let timeouts = Rc::new(IdleTimeouts {
         linger: Some(PERIOD * 5),
         half_close_delay: None,
@@ -359,7 +359,7 @@ proptest! {
         let upstream = MockStream::new(down, upstream_takes);
         let (to_client, to_upstream) = (client.seen(), upstream.seen());
         let delay = if holds { None } else { Some(Duration::default()) };
-        let relay = Relay::new(client, upstream).timeouts(&held_for(delay), &Timer::new(PERIOD));
+        let relay = Relay::new(client, upstream).timeouts(&held_for(delay), &TaskTimer::new(PERIOD));
         let traffic = drive(relay).unwrap().traffic;
         prop_assert_eq!(traffic.upload, sent_up.len() as u64);
         prop_assert_eq!(traffic.download, sent_down.len() as u64);

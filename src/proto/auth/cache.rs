@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::digest::Session;
-use super::lockout::{Lockout, Permission, Wake};
+use super::lockout::{Lockout, Permission, WakeFn};
 use crate::config::{Credentials, Schemes};
 
 /// The credentials for one proxy, shared by all tunnels and threads. Cheap to clone.
@@ -135,14 +135,14 @@ impl Clearance {
         self.decide_if_open(Lockout::end_first);
     }
 
-    fn decide_if_open(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<Wake>) {
+    fn decide_if_open(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<WakeFn>) {
         if self.is_only_one && !self.is_decided {
             self.decide(decision);
         }
     }
 
     /// Wakes the waiting tunnels without the lock: they may request a permission at once.
-    fn decide(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<Wake>) {
+    fn decide(&mut self, decision: impl FnOnce(&mut Lockout) -> Vec<WakeFn>) {
         self.is_decided = true;
         let waiting = decision(&mut self.cache.lockout());
         for wake in waiting {

@@ -21,13 +21,13 @@ pub(super) struct Lockout {
     /// The password was sent for the first time, and the proxy has replied.
     is_first_over: bool,
     /// The tunnels that wait for that reply, while one tunnel is the first to send the password.
-    waiting: Option<Vec<Wake>>,
+    waiting: Option<Vec<WakeFn>>,
     was_accepted: bool,
     pause: Option<Pause>,
 }
 
 /// Has a waiting tunnel request its permission again.
-pub(super) type Wake = Box<dyn FnOnce() + Send>;
+pub(super) type WakeFn = Box<dyn FnOnce() + Send>;
 
 impl fmt::Debug for Lockout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +79,7 @@ impl Lockout {
 
     /// Notes that the proxy refused the password; returns the waiting tunnels. Refusals of tunnels
     /// that had sent it at the same time don't prolong the pause.
-    pub(super) fn refused(&mut self, now: Instant) -> Vec<Wake> {
+    pub(super) fn refused(&mut self, now: Instant) -> Vec<WakeFn> {
         let length = match &self.pause {
             None if self.was_accepted => Some(AFTER_SUCCESS),
             None => Some(SHORTEST),
@@ -98,27 +98,27 @@ impl Lockout {
     }
 
     /// Notes that the proxy accepted the password; returns the waiting tunnels.
-    pub(super) fn accepted(&mut self) -> Vec<Wake> {
+    pub(super) fn accepted(&mut self) -> Vec<WakeFn> {
         self.pause = None;
         self.was_accepted = true;
         self.end_first()
     }
 
     /// Notes that the first use has a reply, or wasn't needed; returns the waiting tunnels.
-    pub(super) fn end_first(&mut self) -> Vec<Wake> {
+    pub(super) fn end_first(&mut self) -> Vec<WakeFn> {
         self.is_first_over = true;
         self.waiting.take().unwrap_or_default()
     }
 
     /// Notes that a tunnel with the sole permission ended without a reply; returns the waiting
     /// tunnels.
-    pub(super) fn given_up(&mut self) -> Vec<Wake> {
+    pub(super) fn given_up(&mut self) -> Vec<WakeFn> {
         self.waiting.take().unwrap_or_default()
     }
 
     /// Returns whether no tunnel waits for the first reply; otherwise the function that `wake` makes
     /// is called once that has changed.
-    pub(super) fn is_clear(&mut self, wake: impl FnOnce() -> Wake) -> bool {
+    pub(super) fn is_clear(&mut self, wake: impl FnOnce() -> WakeFn) -> bool {
         match &mut self.waiting {
             Some(waiting) => {
                 waiting.push(wake());
@@ -190,13 +190,13 @@ mod tests {
     #[test]
     fn others_wait_for_the_first_reply() {
         let woken = Arc::new(AtomicUsize::new(0));
-        let wake = || -> Wake {
+        let wake = || -> WakeFn {
             let woken = woken.clone();
             Box::new(move || {
                 woken.fetch_add(1, Ordering::Relaxed);
             })
         };
-        let wake_all = |all: Vec<Wake>| all.into_iter().for_each(|wake| wake());
+        let wake_all = |all: Vec<WakeFn>| all.into_iter().for_each(|wake| wake());
         let now = Instant::now();
         let mut lockout = Lockout::default();
         assert!(lockout.is_clear(wake), "no tunnel has sent it");

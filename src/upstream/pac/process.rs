@@ -30,7 +30,7 @@ pub(super) struct Process {
 
 /// The reason for a call without an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum CallFault {
     /// The limit is over.
     Late,
     /// Too many calls are under way.
@@ -43,7 +43,7 @@ pub(super) enum Fault {
 
 impl Process {
     /// Starts a process, which has no file yet.
-    pub(super) fn start() -> Result<Process, Fault> {
+    pub(super) fn start() -> Result<Process, CallFault> {
         let start = || -> io::Result<Process> {
             let (stream, stdin) = UnixStream::pair()?;
             let child = command()?
@@ -60,7 +60,8 @@ impl Process {
                 busy: Duration::from_secs(0),
             })
         };
-        start().map_err(|e| Fault::Failed(format!("cannot start the process that runs it: {}", e)))
+        start()
+            .map_err(|e| CallFault::Failed(format!("cannot start the process that runs it: {}", e)))
     }
 
     #[cfg(test)]
@@ -89,7 +90,7 @@ impl Process {
         (kind, text): (MessageKind, &str),
         until: Instant,
         permit: &Arc<SlotPermit>,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, CallFault> {
         let begin = Instant::now();
         let outcome = self.exchange(name, (kind, text), until, permit);
         self.busy += begin.elapsed();
@@ -104,7 +105,7 @@ impl Process {
         (kind, text): (MessageKind, &str),
         until: Instant,
         permit: &Arc<SlotPermit>,
-    ) -> io::Result<Result<String, Fault>> {
+    ) -> io::Result<Result<String, CallFault>> {
         let timed = || Timed {
             stream: &self.stream,
             until,
@@ -117,7 +118,9 @@ impl Process {
         loop {
             let reply = match ipc::read(timed(), sandboxed_process::MAX_TEXT)? {
                 (MessageKind::Answer, text) => return Ok(Ok(text)),
-                (MessageKind::Thrown, text) => return Ok(Err(Fault::Thrown(Thrown::parse(&text)))),
+                (MessageKind::Thrown, text) => {
+                    return Ok(Err(CallFault::Thrown(Thrown::parse(&text))))
+                }
                 (MessageKind::Log, text) => {
                     debug!("{}: alert: {}", name, shown(&text));
                     continue;
@@ -131,17 +134,17 @@ impl Process {
     }
 
     /// Kills the process, and returns the fault that `error` stands for.
-    fn failed(&mut self, error: &io::Error) -> Fault {
+    fn failed(&mut self, error: &io::Error) -> CallFault {
         match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => return Fault::Late,
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => return CallFault::Late,
             ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {}
-            _ => return Fault::Failed(format!("the process that runs it failed: {}", error)),
+            _ => return CallFault::Failed(format!("the process that runs it failed: {}", error)),
         }
         // This doesn't change the exit status of a process that has begun to end.
         let _ = self.child.kill();
         match self.child.wait() {
-            Ok(status) => Fault::Failed(format!("the process that ran it ended: {}", status)),
-            Err(e) => Fault::Failed(format!("the process that ran it is lost: {}", e)),
+            Ok(status) => CallFault::Failed(format!("the process that ran it ended: {}", status)),
+            Err(e) => CallFault::Failed(format!("the process that ran it is lost: {}", e)),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::interpreter::Thrown;
 use super::ipc::MessageKind;
-use super::process::{Fault, Process};
+use super::process::{CallFault, Process};
 use super::{late, shown, LONGEST};
 use crate::config::{Host, HostPort};
 use crate::error::Error;
@@ -72,7 +72,7 @@ impl Script {
         answer.map_err(|fault| self.explain(fault, limit))
     }
 
-    fn answer(&self, arguments: &str, until: Instant) -> Result<String, Fault> {
+    fn answer(&self, arguments: &str, until: Instant) -> Result<String, CallFault> {
         let permit = self.permit()?;
         let mut process = match self.idle_process() {
             Some(process) => process,
@@ -80,26 +80,26 @@ impl Script {
         };
         let answer = process.request(&self.name, (MessageKind::Ask, arguments), until, &permit);
         // Any other process can still be busy: dropping it kills it.
-        if matches!(answer, Ok(_) | Err(Fault::Thrown(_))) {
+        if matches!(answer, Ok(_) | Err(CallFault::Thrown(_))) {
             self.keep(process);
         }
         answer
     }
 
-    fn load(&self, until: Instant) -> Result<(), Fault> {
+    fn load(&self, until: Instant) -> Result<(), CallFault> {
         self.loaded(until, &self.permit()?).map(drop)
     }
 
     /// Starts a process and loads the script in it.
-    fn loaded(&self, until: Instant, permit: &Arc<SlotPermit>) -> Result<Process, Fault> {
+    fn loaded(&self, until: Instant, permit: &Arc<SlotPermit>) -> Result<Process, CallFault> {
         let mut process = Process::start()?;
         process.request(&self.name, (MessageKind::Load, &self.text), until, permit)?;
         Ok(process)
     }
 
-    fn permit(&self) -> Result<Arc<SlotPermit>, Fault> {
+    fn permit(&self) -> Result<Arc<SlotPermit>, CallFault> {
         let permit = SlotPermit::take(&self.under_way, AT_ONCE).map(Arc::new);
-        permit.ok_or(Fault::Busy)
+        permit.ok_or(CallFault::Busy)
     }
 
     fn idle_process(&self) -> Option<Process> {
@@ -124,12 +124,12 @@ impl Script {
     }
 
     /// Describes a fault, with the line of the script.
-    fn explain(&self, fault: Fault, limit: Duration) -> String {
+    fn explain(&self, fault: CallFault, limit: Duration) -> String {
         let Thrown { line, text } = match fault {
-            Fault::Late => return late(limit),
-            Fault::Busy => return format!("{} earlier questions have not ended yet", AT_ONCE),
-            Fault::Failed(why) => return why,
-            Fault::Thrown(thrown) => thrown,
+            CallFault::Late => return late(limit),
+            CallFault::Busy => return format!("{} earlier questions have not ended yet", AT_ONCE),
+            CallFault::Failed(why) => return why,
+            CallFault::Thrown(thrown) => thrown,
         };
         let text = shown(&text);
         let index = line.checked_sub(1);
@@ -223,7 +223,7 @@ mod tests {
             }
             let loaded = Script::new("it".into(), (*body).into());
             let fault = loaded.load(Instant::now() + limit);
-            assert_eq!(fault, Err(Fault::Late), "{}", body);
+            assert_eq!(fault, Err(CallFault::Late), "{}", body);
         }
     }
 
@@ -243,7 +243,12 @@ mod tests {
             let script = Script::new("it".into(), source.into());
             let fault = script.load(Instant::now() + LONGEST).unwrap_err();
             let name = &script.text[..30];
-            assert!(matches!(fault, Fault::Thrown(_)), "{}: {:?}", name, fault);
+            assert!(
+                matches!(fault, CallFault::Thrown(_)),
+                "{}: {:?}",
+                name,
+                fault
+            );
         }
     }
 

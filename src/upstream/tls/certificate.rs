@@ -12,14 +12,14 @@ use openssl::nid::Nid;
 use openssl::ssl::{self, Ssl, SslVerifyMode};
 use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
 
-use super::fault::{explain, is_end, Fault};
+use super::fault::{explain, is_end, TlsFault};
 use crate::config::{TlsPeer, TlsSpec};
 use crate::text::escape::{excerpt, Escaped};
 
 /// The faults of the peer's certificate. Clones share them.
 #[derive(Clone, Debug)]
 pub struct VerifyReport {
-    found: Arc<Mutex<Vec<Fault>>>,
+    found: Arc<Mutex<Vec<TlsFault>>>,
     insecure: bool,
     peer: TlsPeer,
 }
@@ -55,7 +55,7 @@ impl VerifyReport {
         });
     }
 
-    fn found(&self) -> MutexGuard<'_, Vec<Fault>> {
+    fn found(&self) -> MutexGuard<'_, Vec<TlsFault>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -64,7 +64,7 @@ impl VerifyReport {
     pub fn explain(&self, error: ssl::Error) -> io::Error {
         match self.take() {
             Some(fault) => fault.into_error(io::ErrorKind::InvalidData),
-            None if is_end(&error) => Fault::advised(format!(
+            None if is_end(&error) => TlsFault::advised(format!(
                 "it ended the connection within the handshake: does it speak TLS? if not, {}",
                 self.peer.messages().otherwise
             ))
@@ -93,10 +93,10 @@ impl VerifyReport {
     }
 
     /// Takes the faults out and joins them; `None` if there are none.
-    fn take(&self) -> Option<Fault> {
+    fn take(&self) -> Option<TlsFault> {
         let all = mem::take(&mut *self.found());
         let text = all.iter().map(|fault| &fault.text[..]).collect::<Vec<_>>();
-        Some(Fault {
+        Some(TlsFault {
             text: text.join("; "),
             is_advised: all.iter().any(|fault| fault.is_advised),
         })
@@ -117,11 +117,11 @@ mod codes {
 }
 
 /// Returns why a chain of certificates doesn't verify for `name`.
-fn fault(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Fault {
+fn fault(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> TlsFault {
     let error = chain.error();
     let certificate = match chain.current_cert() {
         Some(certificate) => certificate,
-        None => return Fault::plain(format!("its certificate: {}", error.error_string())),
+        None => return TlsFault::plain(format!("its certificate: {}", error.error_string())),
     };
     let whose = if chain.error_depth() == 0 {
         "its certificate"
@@ -129,31 +129,31 @@ fn fault(chain: &X509StoreContextRef, name: &str, peer: TlsPeer) -> Fault {
         "the certificate of its CA"
     };
     match error.as_raw() {
-        codes::NOT_YET_VALID => Fault::advised(format!(
+        codes::NOT_YET_VALID => TlsFault::advised(format!(
             "{} isn't valid yet, {}: is this machine's clock right?",
             whose,
             days_ahead(certificate)
         )),
         codes::HAS_EXPIRED => {
-            Fault::plain(format!("{} has expired, {}", whose, days_ago(certificate)))
+            TlsFault::plain(format!("{} has expired, {}", whose, days_ago(certificate)))
         }
-        codes::SELF_SIGNED => Fault::advised(format!(
+        codes::SELF_SIGNED => TlsFault::advised(format!(
             "its certificate is self-signed: if it is the right one, give it as {}",
             peer.messages().cacert
         )),
         codes::SELF_SIGNED_IN_CHAIN | codes::NO_ISSUER_HERE | codes::NO_ISSUER_AT_ALL => {
-            Fault::advised(format!(
+            TlsFault::advised(format!(
                 "its certificate is from a CA that isn't known here, {}: {} makes one known",
                 most_specific(certificate.issuer_name()),
                 peer.messages().cacert
             ))
         }
-        codes::HOST_MISMATCH | codes::ADDRESS_MISMATCH => Fault::plain(format!(
+        codes::HOST_MISMATCH | codes::ADDRESS_MISMATCH => TlsFault::plain(format!(
             "its certificate is for {}, not {}",
             names(certificate),
             name
         )),
-        _ => Fault::plain(format!("{}: {}", whose, error.error_string())),
+        _ => TlsFault::plain(format!("{}: {}", whose, error.error_string())),
     }
 }
 

@@ -10,21 +10,21 @@ use crate::error::Advised;
 
 /// A reason why there is no TLS with the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct TlsFault {
     pub(super) text: String,
     /// Whether the text says what to do.
     pub(super) is_advised: bool,
 }
 
-impl Fault {
-    pub(super) fn plain(text: impl Into<String>) -> Fault {
+impl TlsFault {
+    pub(super) fn plain(text: impl Into<String>) -> TlsFault {
         let (text, is_advised) = (text.into(), false);
-        Fault { text, is_advised }
+        TlsFault { text, is_advised }
     }
 
-    pub(super) fn advised(text: impl Into<String>) -> Fault {
+    pub(super) fn advised(text: impl Into<String>) -> TlsFault {
         let (text, is_advised) = (text.into(), true);
-        Fault { text, is_advised }
+        TlsFault { text, is_advised }
     }
 
     pub(super) fn into_error(self, kind: io::ErrorKind) -> io::Error {
@@ -87,7 +87,7 @@ fn reason(stack: &ErrorStack) -> Option<String> {
 const ALERT: &str = " alert ";
 
 /// Describes OpenSSL's reason; by its text, since the crate doesn't define the numbers.
-pub(super) fn meaning(reason: &str, peer: TlsPeer) -> Fault {
+pub(super) fn meaning(reason: &str, peer: TlsPeer) -> TlsFault {
     if let Some(at) = reason.find(ALERT) {
         return alert_meaning(&reason[at + ALERT.len()..], peer);
     }
@@ -97,12 +97,12 @@ pub(super) fn meaning(reason: &str, peer: TlsPeer) -> Fault {
         | "packet length too long"
         | "http request"
         | "https proxy request"
-        | "record layer failure" => Fault::advised(format!(
+        | "record layer failure" => TlsFault::advised(format!(
             "it doesn't speak TLS: {}",
             peer.messages().otherwise
         )),
-        "unsupported protocol" | "version too low" => Fault::plain(TOO_OLD),
-        _ => Fault::plain(format!("TLS: {}", reason)),
+        "unsupported protocol" | "version too low" => TlsFault::plain(TOO_OLD),
+        _ => TlsFault::plain(format!("TLS: {}", reason)),
     }
 }
 
@@ -113,14 +113,14 @@ const NO_HTTP_1_1: &str = "it speaks no HTTP/1.1, perhaps HTTP/2 alone, and ptun
 const TOO_OLD: &str = "it speaks no version of TLS from 1.2 on";
 
 /// Describes an alert of the peer (RFC 8446 §6.2).
-fn alert_meaning(alert: &str, peer: TlsPeer) -> Fault {
+fn alert_meaning(alert: &str, peer: TlsPeer) -> TlsFault {
     let cert = peer.messages().cert;
     match alert {
-        "protocol version" => Fault::plain(TOO_OLD),
+        "protocol version" => TlsFault::plain(TOO_OLD),
         "certificate required" => {
-            Fault::advised(format!("it asks for a certificate of ours: give {}", cert))
+            TlsFault::advised(format!("it asks for a certificate of ours: give {}", cert))
         }
-        "handshake failure" => Fault::advised(format!(
+        "handshake failure" => TlsFault::advised(format!(
             "it ended the handshake: it may ask for a certificate of ours ({}), or for other \
              ciphers",
             cert
@@ -131,11 +131,11 @@ fn alert_meaning(alert: &str, peer: TlsPeer) -> Fault {
         | "certificate expired"
         | "certificate unknown"
         | "unknown ca"
-        | "access denied" => Fault::plain(format!("it doesn't take our certificate: {}", alert)),
-        "no application protocol" => Fault::advised(NO_HTTP_1_1),
+        | "access denied" => TlsFault::plain(format!("it doesn't take our certificate: {}", alert)),
+        "no application protocol" => TlsFault::advised(NO_HTTP_1_1),
         "unrecognized name" => {
-            Fault::plain("it doesn't know itself by this name: unrecognized name")
+            TlsFault::plain("it doesn't know itself by this name: unrecognized name")
         }
-        _ => Fault::plain(format!("it ended TLS: {}", alert)),
+        _ => TlsFault::plain(format!("it ended TLS: {}", alert)),
     }
 }

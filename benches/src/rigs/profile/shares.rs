@@ -308,7 +308,7 @@ mod tests {
                 Share::Calls,
             ),
             (
-                "core::ptr::drop_in_place<core::option::Option<ptunnel::engine::timer::Countdown>>",
+                "core::ptr::drop_in_place<core::option::Option<ptunnel::engine::timer::TaskCountdown>>",
                 Share::Reactor,
             ),
             (

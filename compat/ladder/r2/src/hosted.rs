@@ -2,7 +2,10 @@
 
 use futures01::sync::mpsc;
 use futures01::{Future as Future01, IntoFuture};
-use ptunnel::engine::{BoundListener, Delivery, Engine, Permits, Settings};
+use ptunnel::engine::io::BoundSocket;
+use ptunnel::engine::{Engine, Permits, Settings};
+use ptunnel::listener::bind::BoundListener;
+use ptunnel::listener::reload::Delivery;
 use ptunnel::os::sd_notify::Heartbeat;
 use ptunnel::Error;
 use ptunnel_compat::core::CoreThread;
@@ -27,7 +30,10 @@ pub(crate) fn core(name: &str) -> Result<CoreThread, Error> {
 /// When an engine or a listener can't be set up.
 pub(crate) async fn serve(
     core: CoreThread,
-    (posts, later): (Vec<BoundListener>, mpsc::UnboundedReceiver<Delivery>),
+    (posts, later): (
+        Vec<BoundListener<BoundSocket>>,
+        mpsc::UnboundedReceiver<Delivery<BoundSocket>>,
+    ),
     settings: Settings,
     pulse: Heartbeat,
     permits: Permits,

@@ -16,7 +16,7 @@ use ptunnel::Error;
 
 use crate::io::{Rewind, Transport, Upstream};
 use crate::open::{forwarding, relay_boxed};
-use crate::relay::{IdleTimeouts, Relay, Timer};
+use crate::relay::{IdleTimeouts, Relay, TaskTimer};
 use crate::{Critical, Engine, Opened, Settings};
 
 /// How a thread's clients are carried.
@@ -80,7 +80,7 @@ pub trait Connect: Links {
 pub struct Native {
     splice: Splice,
     timeouts: Rc<IdleTimeouts>,
-    timer: Timer,
+    timer: TaskTimer,
 }
 
 impl Links for Native {
@@ -88,7 +88,7 @@ impl Links for Native {
 
     fn start(settings: &Settings, vital: &mut Critical) -> Native {
         let timeouts = IdleTimeouts::of(&settings.timeouts);
-        let timer = Timer::new(timeouts);
+        let timer = TaskTimer::new(timeouts);
         vital.spawn(timer.clone().run());
         Native {
             splice: settings.splice,

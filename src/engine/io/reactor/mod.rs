@@ -8,7 +8,7 @@
 //! ```text
 //!   Core ── epoll_wait ──▶ the epoll set is readable ──▶ Handle::run, or Driver
 //!                                                          │ epoll_wait(0)
-//!                              Source ◀── readiness ───────┤
+//!                              SocketSource ◀── readiness ─┤
 //!                                │ notify                  │
 //!                                ▼                         ▼
 //!                            run queue ───── poll ──▶ tasks (tunnels)
@@ -48,7 +48,7 @@ use tokio_core::reactor::{Core, Handle as CoreHandle};
 use self::critical::{Critical, Panic};
 use self::driver::{has_loop_of_its_own, Driver};
 use self::queue::Queue;
-use self::source::Source;
+use self::source::SocketSource;
 pub(super) use self::source::{Readiness, Registration};
 use crate::os::panics::message;
 use crate::os::sys::{Epoll, Events, Notifier, ReservedFd};
@@ -75,7 +75,7 @@ pub struct Handle {
 struct EventLoop {
     core: CoreHandle,
     epoll: Epoll,
-    sources: RefCell<Slab<Rc<Source>>>,
+    sources: RefCell<Slab<Rc<SocketSource>>>,
     tasks: RefCell<Slab<Option<BoxedTask>>>,
     queue: Notifier<Queue>,
     batch: RefCell<Batch>,

@@ -34,7 +34,7 @@ impl Readiness {
 }
 
 /// A registered descriptor, shared by its owner and the reactor.
-pub(super) struct Source {
+pub(super) struct SocketSource {
     key: usize,
     fd: RawFd,
     ready: Cell<Readiness>,
@@ -43,7 +43,7 @@ pub(super) struct Source {
     task: RefCell<Option<Task>>,
 }
 
-impl Source {
+impl SocketSource {
     /// Adds the readiness of an event, and notifies the task.
     pub(super) fn report(&self, event: &Event) {
         let mut ready = self.ready.get().0;
@@ -66,12 +66,12 @@ impl Source {
     }
 }
 
-/// The owner's half of a [`Source`].
+/// The owner's half of a [`SocketSource`].
 ///
 /// It must be dropped before the descriptor is closed: the kernel goes on reporting while another
 /// descriptor has the same socket open.
 pub(in crate::engine::io) struct Registration {
-    source: Rc<Source>,
+    source: Rc<SocketSource>,
     reactor: Weak<EventLoop>,
 }
 
@@ -85,7 +85,7 @@ impl Registration {
         let mut sources = reactor.sources.borrow_mut();
         let entry = sources.vacant_entry();
         reactor.epoll.add(io, entry.key() as u64)?;
-        let source = Rc::new(Source {
+        let source = Rc::new(SocketSource {
             key: entry.key(),
             fd: io.as_raw_fd(),
             ready: Cell::new(ready),

@@ -30,14 +30,14 @@ pub struct Socks5 {
     target: HostPort,
     /// The username and the password, and whether they may be sent.
     login: Option<Clearance>,
-    sent: Message,
+    sent: ProxyMessage,
     /// The received part of the reply to the last message.
     reply: Vec<u8>,
 }
 
 /// A message to the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Message {
+enum ProxyMessage {
     Greeting,
     Login,
     Request,
@@ -49,13 +49,13 @@ impl Socks5 {
         Socks5 {
             target: target.clone(),
             login: auth.map(Clearance::new),
-            sent: Message::Greeting,
+            sent: ProxyMessage::Greeting,
             reply: Vec::new(),
         }
     }
 
     pub(in crate::proto) fn begin(&mut self) -> Vec<u8> {
-        self.sent = Message::Greeting;
+        self.sent = ProxyMessage::Greeting;
         self.reply.clear();
         match self.login.as_mut().map(Clearance::request) {
             Some(Ok(())) => vec![VERSION, 2, method::NO_AUTHENTICATION, method::LOGIN],
@@ -67,7 +67,7 @@ impl Socks5 {
         self.reply.extend_from_slice(piece);
         match (self.sent, self.reply.first()) {
             // Some proxies write 5 as the version of a reply to a login, which is 1.
-            (Message::Login, _) | (_, None) | (_, Some(&VERSION)) => {}
+            (ProxyMessage::Login, _) | (_, None) | (_, Some(&VERSION)) => {}
             (_, Some(&byte)) => {
                 let version = VERSION;
                 return Err(SocksError::Start { version, byte }.into());
@@ -76,21 +76,21 @@ impl Socks5 {
         // The second byte of every reply is its meaning.
         match (self.sent, self.reply.get(1).copied()) {
             (_, None) => Ok(NegotiationStep::Read),
-            (Message::Greeting, Some(chosen)) => self.chosen(chosen),
-            (Message::Login, Some(SUCCEEDED)) => {
+            (ProxyMessage::Greeting, Some(chosen)) => self.chosen(chosen),
+            (ProxyMessage::Login, Some(SUCCEEDED)) => {
                 if let Some(login) = &mut self.login {
                     login.accepted();
                 }
                 self.request()
             }
-            (Message::Login, Some(_)) => {
+            (ProxyMessage::Login, Some(_)) => {
                 if let Some(login) = &mut self.login {
                     login.refused();
                 }
                 Ok(refused(SocksRefusal::Credentials))
             }
-            (Message::Request, Some(SUCCEEDED)) => self.succeeded(),
-            (Message::Request, Some(code)) => Ok(refused(SocksRefusal::Reply {
+            (ProxyMessage::Request, Some(SUCCEEDED)) => self.succeeded(),
+            (ProxyMessage::Request, Some(code)) => Ok(refused(SocksRefusal::Reply {
                 code,
                 by_name: matches!(self.target.host, Host::Name(_)),
             })),
@@ -99,8 +99,8 @@ impl Socks5 {
 
     pub(in crate::proto) fn auth_method(&self) -> Option<AuthMethod> {
         match self.sent {
-            Message::Login => Some(AuthMethod::Login),
-            Message::Greeting | Message::Request => None,
+            ProxyMessage::Login => Some(AuthMethod::Login),
+            ProxyMessage::Greeting | ProxyMessage::Request => None,
         }
     }
 
@@ -116,7 +116,7 @@ impl Socks5 {
             }
             (method::LOGIN, Some(clearance)) if withheld.is_none() => {
                 let message = login(clearance.credentials());
-                self.send(Message::Login, message)
+                self.send(ProxyMessage::Login, message)
             }
             (method::NO_ACCEPTABLE, login) => {
                 let named = login.is_some();
@@ -129,10 +129,14 @@ impl Socks5 {
 
     fn request(&mut self) -> Result<NegotiationStep, Malformed> {
         let message = request(&self.target);
-        self.send(Message::Request, message)
+        self.send(ProxyMessage::Request, message)
     }
 
-    fn send(&mut self, message: Message, bytes: Vec<u8>) -> Result<NegotiationStep, Malformed> {
+    fn send(
+        &mut self,
+        message: ProxyMessage,
+        bytes: Vec<u8>,
+    ) -> Result<NegotiationStep, Malformed> {
         if self.reply.len() > 2 {
             return Err(SocksError::Ahead.into());
         }

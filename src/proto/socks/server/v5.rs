@@ -139,12 +139,12 @@ impl error::Error for Socks5Rejection {}
 /// The messages of one client, up to its request.
 pub struct Socks5Server {
     bytes: Vec<u8>,
-    next: Message,
+    next: ClientMessage,
 }
 
 /// The next message of the client.
 #[derive(Debug)]
-enum Message {
+enum ClientMessage {
     /// A greeting, from a client that must authenticate as this user, if any.
     Greeting(Option<Arc<Credentials>>),
     Login(Arc<Credentials>),
@@ -177,7 +177,7 @@ impl Socks5Server {
     pub fn new(user: Option<Arc<Credentials>>) -> Socks5Server {
         Socks5Server {
             bytes: Vec::new(),
-            next: Message::Greeting(user),
+            next: ClientMessage::Greeting(user),
         }
     }
 
@@ -189,20 +189,21 @@ impl Socks5Server {
     pub fn feed(&mut self, piece: &[u8]) -> Result<Socks5Step, Socks5Rejection> {
         self.bytes.extend_from_slice(piece);
         let decoded = match &self.next {
-            Message::Greeting(user) => {
+            ClientMessage::Greeting(user) => {
                 let (method, next) = match user {
-                    None => (method::NO_AUTHENTICATION, Message::Request),
-                    Some(user) => (method::LOGIN, Message::Login(user.clone())),
+                    None => (method::NO_AUTHENTICATION, ClientMessage::Request),
+                    Some(user) => (method::LOGIN, ClientMessage::Login(user.clone())),
                 };
                 let answer = Socks5Step::Send(vec![VERSION, method]);
                 greeting(&self.bytes, method)?.map(|()| (answer, next))
             }
-            Message::Login(user) => {
+            ClientMessage::Login(user) => {
                 let answer = Socks5Step::Send(vec![LOGIN_VERSION, status::SUCCESS]);
-                login(&self.bytes, user)?.map(|()| (answer, Message::Request))
+                login(&self.bytes, user)?.map(|()| (answer, ClientMessage::Request))
             }
-            Message::Request => {
-                let connect = |destination| (Socks5Step::Connect(destination), Message::Request);
+            ClientMessage::Request => {
+                let connect =
+                    |destination| (Socks5Step::Connect(destination), ClientMessage::Request);
                 request(&self.bytes)?.map(connect)
             }
         };

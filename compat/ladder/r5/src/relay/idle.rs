@@ -94,13 +94,13 @@ pub(super) enum Over {
 
 /// The root's timer for tasks of today. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Timer(timer::Timer<Waker>);
+pub struct TaskTimer(timer::Timer<Waker>);
 
-impl Timer {
+impl TaskTimer {
     /// A timer fine enough for `timeouts`: no limit is cut short, nor exceeded by more than two
-    /// periods, or by as much as ticks are late. It ticks while [`run`](Timer::run) is polled.
-    pub fn new(timeouts: IdleTimeouts) -> Timer {
-        Timer(timer::Timer::new(timeouts.period()))
+    /// periods, or by as much as ticks are late. It ticks while [`run`](TaskTimer::run) is polled.
+    pub fn new(timeouts: IdleTimeouts) -> TaskTimer {
+        TaskTimer(timer::Timer::new(timeouts.period()))
     }
 
     /// Ticks while a limit is running; never ends.
@@ -131,13 +131,13 @@ impl Timer {
 #[derive(Debug)]
 pub(super) struct IdleTimer {
     timeouts: Rc<IdleTimeouts>,
-    timer: Timer,
+    timer: TaskTimer,
     countdown: Option<Countdown<Waker>>,
 }
 
 impl IdleTimer {
     /// `None` when there is nothing to wait for.
-    pub(super) fn new(timeouts: &Rc<IdleTimeouts>, timer: &Timer) -> Option<IdleTimer> {
+    pub(super) fn new(timeouts: &Rc<IdleTimeouts>, timer: &TaskTimer) -> Option<IdleTimer> {
         timeouts.limits().next()?;
         Some(IdleTimer {
             timeouts: timeouts.clone(),
@@ -199,13 +199,13 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_millis(800);
 
-    fn timers() -> (Timer, IdleTimer) {
+    fn timers() -> (TaskTimer, IdleTimer) {
         let idle = Some(LIMIT);
         let timeouts = Rc::new(IdleTimeouts {
             idle,
             ..IdleTimeouts::default()
         });
-        let timer = Timer::new(*timeouts);
+        let timer = TaskTimer::new(*timeouts);
         let idle = IdleTimer::new(&timeouts, &timer).expect("it has a limit");
         (timer, idle)
     }

@@ -30,7 +30,7 @@ use ptunnel::observe::session::{breaks_request, Closed, RelayError, Side, Traffi
 use ptunnel::observe::stats::ByteRecorder;
 
 pub use self::checkup::Checkup;
-pub use self::idle::{IdleTimeouts, Timer};
+pub use self::idle::{IdleTimeouts, TaskTimer};
 pub use self::pipe::Pipe;
 pub use self::splice::is_urgent;
 
@@ -75,7 +75,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         recorder: G,
         splice: Splice,
         timeouts: &Rc<IdleTimeouts>,
-        timer: &Timer,
+        timer: &TaskTimer,
     ) -> Relay<C, U, G> {
         Relay {
             client,

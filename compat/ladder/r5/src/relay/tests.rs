@@ -27,7 +27,7 @@ async fn start(splice: Splice, timeouts: IdleTimeouts) -> (UnixStream, UnixStrea
         )
     };
     let ((client, far_client), (upstream, far_upstream)) = (pair(), pair());
-    let timer = Timer::new(timeouts);
+    let timer = TaskTimer::new(timeouts);
     spawn_local(timer.clone().run());
     let (client, upstream) = (UnixSocket::from(client), UnixSocket::from(upstream));
     let timeouts = Rc::new(timeouts);
