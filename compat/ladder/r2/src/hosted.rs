@@ -22,32 +22,36 @@ pub(crate) fn core(name: &str) -> Result<CoreThread, Error> {
     CoreThread::new(name).map_err(|e| Error::other("cannot start a thread", e))
 }
 
-/// Serves `posts`, and those that a reload brings later, on a Core until the last phase, then cuts
-/// what is left: the tunnels that are still there are dropped with their Core.
+/// Serves `listeners`, and those that a reload adds, on a Core until the last phase, then cuts the
+/// tunnels that are left: they are dropped with their Core.
 ///
 /// # Errors
 ///
 /// When an engine or a listener can't be set up.
 pub(crate) async fn serve(
     core: CoreThread,
-    (posts, later): (
+    (listeners, later): (
         Vec<BoundListener<BoundSocket>>,
         mpsc::UnboundedReceiver<Delivery<BoundSocket>>,
     ),
     settings: Settings,
-    pulse: Heartbeat,
+    heartbeat: Heartbeat,
     permits: Permits,
     phases: ShutdownPhases,
 ) -> Result<(), Error> {
     on_core(core, settings, move |engine| {
-        for post in posts {
-            engine.accept(post, &permits, reached(&phases, ShutdownPhase::Draining))?;
+        for listener in listeners {
+            engine.accept(
+                listener,
+                &permits,
+                reached(&phases, ShutdownPhase::Draining),
+            )?;
         }
         let draining = phases.clone();
         engine.reload(later, &permits, move || {
             reached(&draining, ShutdownPhase::Draining)
         });
-        engine.watchdog(pulse)?;
+        engine.watchdog(heartbeat)?;
         // The engine belongs to the closure of this future, and so lives as long as it.
         let ending = reached(&phases, ShutdownPhase::Ending).map(move |()| drop(engine));
         Ok(ending.map_err(|()| unreachable!("a phase is always reached")))
@@ -76,7 +80,7 @@ where
         engine.and_then(start).into_future().flatten()
     });
     let outcome = call.await;
-    // A panic on the Core is ours, as it was when the Core was on this thread.
+    // A panic on the Core panics here, as it did when the Core was on this thread.
     let ended = core.shutdown().await;
     match outcome {
         Ok(outcome) => outcome,
@@ -88,7 +92,7 @@ where
     }
 }
 
-/// Resolves once things have come to `phase`: today's code in a 0.1 task, the other direction.
+/// Resolves once `phase` is reached: an async function in a 0.1 task.
 fn reached(phases: &ShutdownPhases, phase: ShutdownPhase) -> impl Future01<Item = (), Error = ()> {
     let phases = phases.clone();
     As01::pin(async move {

@@ -18,45 +18,53 @@ use tokio::task::JoinSet;
 
 use crate::hosted;
 
-/// Binds every listener of the configuration, tells of each on stdout, and serves until a
-/// signal comes and the live tunnels have ended.
+/// Binds every listener of the configuration, prints each on stdout, and serves until a signal
+/// comes and the open tunnels have ended.
 ///
 /// # Errors
 ///
 /// The first bind that fails: nothing was served by then. A Core that couldn't start.
 pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     raise_descriptor_limit();
-    let supervisor = ServiceManager::of_process(monotonic);
-    // Before the first line on stdout: whoever waits for it may send a signal right after.
+    let service_manager = ServiceManager::of_process(monotonic);
+    // Before the first line on stdout: its reader can send a signal right after.
     let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let permits = Permits::new(config.max_connections);
     let settings = Settings::of(config);
     let (phase, phases) = ShutdownPhases::new();
     let mut cores = JoinSet::new();
     let reload = source.map(Reload::at_hangup).transpose()?;
-    let (roster, threads) = ListenerSet::open(config, open_path)?;
+    let (listeners, threads) = ListenerSet::open(config, open_path)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
-        reload.start(config, roster, &supervisor, move |thread, delivery| {
-            // Fails when the Core is gone, which the lack of an answer tells.
-            let _ = senders[thread].unbounded_send(delivery);
-        })?;
+        reload.start(
+            config,
+            listeners,
+            &service_manager,
+            move |thread, delivery| {
+                // Fails if the Core has ended; then the reload gets no answer, and fails too.
+                let _ = senders[thread].unbounded_send(delivery);
+            },
+        )?;
     }
     // The last is this thread's.
-    let mut pulses = supervisor.heartbeats(threads.len() + 1);
-    tokio::spawn(beat(pulses.remove(threads.len())));
-    let threads = threads.into_iter().zip(later).zip(pulses);
-    for (index, (posts, pulse)) in threads.enumerate() {
+    let mut heartbeats = service_manager.heartbeats(threads.len() + 1);
+    tokio::spawn(beat(heartbeats.remove(threads.len())));
+    let threads = threads.into_iter().zip(later).zip(heartbeats);
+    for (index, (listeners, heartbeat)) in threads.enumerate() {
         let core = hosted::core(&format!("reactor-{}", index + 1))?;
         let (settings, permits, phases) = (settings.clone(), permits.clone(), phases.clone());
-        cores.spawn(hosted::serve(core, posts, settings, pulse, permits, phases));
+        cores.spawn(hosted::serve(
+            core, listeners, settings, heartbeat, permits, phases,
+        ));
     }
     let idle = async {
         // The root's own future, notified by its Cores, awaited on this runtime.
         let _ = AsStd::new(permits.idle()).await;
     };
+    let (limit, clients) = (config.timeouts.drain, || permits.clients());
     tokio::select! {
-        end = lead(signals, &phase, &supervisor, config.timeouts.drain, || permits.clients(), idle) => {
+        end = lead(signals, &phase, &service_manager, limit, clients, idle) => {
             if end == DrainEnd::Forced {
                 return Ok(()); // the end of the process ends the threads
             }
@@ -80,14 +88,16 @@ fn joined(outcome: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<
 /// The step that failed, and how.
 pub(crate) fn demo(runtime: Runtime, config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
-    ptunnel::demo::run(|posts| {
+    ptunnel::demo::run(|listeners| {
         let (phase, phases) = ShutdownPhases::new();
         // The demo's client blocks this thread: a future that waits here would not be polled.
         let main = thread::spawn(move || {
             let core = hosted::core("reactor-1")?;
             let permits = Permits::new(None);
-            let (posts, pulse) = ((posts, mpsc::unbounded().1), Heartbeat::default());
-            runtime.block_on(hosted::serve(core, posts, settings, pulse, permits, phases))
+            let (listeners, heartbeat) = ((listeners, mpsc::unbounded().1), Heartbeat::default());
+            runtime.block_on(hosted::serve(
+                core, listeners, settings, heartbeat, permits, phases,
+            ))
         });
         move || {
             phase.send_replace(ShutdownPhase::Ending);

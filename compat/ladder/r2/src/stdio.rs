@@ -17,7 +17,7 @@ use ptunnel_r5::system::close_stdout;
 use crate::hosted::{core, on_core};
 
 /// Carries stdin to `destination` and its answer to stdout, until both have ended or SIGTERM
-/// comes. SIGINT is left to whoever shares the terminal.
+/// comes. SIGINT is ignored: the terminal sends it to the other programs of the session too.
 ///
 /// # Errors
 ///
@@ -26,12 +26,12 @@ use crate::hosted::{core, on_core};
 pub(crate) async fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     ignore_interrupt().map_err(failed)?;
-    let (client, ours) = UnixStream::pair().map_err(failed)?;
-    let (tell, told) = oneshot::channel();
+    let (client, tunnel_end) = UnixStream::pair().map_err(failed)?;
+    let (failure, has_failed) = oneshot::channel();
     let on_failure = || {
-        let _ = tell.send(());
+        let _ = failure.send(());
     };
-    let pump = pump(ours, close_stdout, on_failure).map_err(failed)?;
+    let pump = pump(tunnel_end, close_stdout, on_failure).map_err(failed)?;
 
     let tunnel = Tunnel::new(
         destination.clone(),
@@ -41,11 +41,11 @@ pub(crate) async fn run(config: &Config, destination: &Destination) -> Result<()
         let client = Socket::from_unix(client, engine.handle()).map_err(failed)?;
         // The tunnel is dropped, and with that reset, when stdin or stdout fails first.
         let carried = engine.carry(client, Origin::Stdio, &tunnel).map(Some);
-        let first = carried.select(told.then(|_| Ok(None)));
+        let first = carried.select(has_failed.then(|_| Ok(None)));
         Ok(first.map(|(end, _)| end).map_err(|(e, _)| e))
     })
     .await?;
-    // Nobody else is on this thread who could mind that it blocks.
+    // It blocks this thread, which has nothing else to do.
     pump.finish()
         .map_err(|failure| Error::cut(destination, failure))?;
     match carried {

@@ -41,7 +41,7 @@ impl<S: Transport1> Bridged<S> {
 }
 
 impl<S: Transport1> Transport for Bridged<S> {
-    /// Whether a short read has drained the socket. Nobody here knows: tokio takes it for drained,
+    /// Whether a short read has drained the socket. It cannot know: tokio takes it for drained,
     /// so that the read which follows answers `WouldBlock` without a system call, and goes on when
     /// the peer's end came with the bytes. What is behind urgent data may wait for the next event
     /// ([`Transport1`]).
@@ -113,7 +113,7 @@ impl<S: Transport1> Read for Bridged<S> {
                 return answer;
             }
         }
-        self.checkup.stop(); // who reads doesn't stall
+        self.checkup.stop(); // a direction that is read doesn't stall
         let answer = self.io.read(buffer);
         let blocked = matches!(&answer, Err(e) if e.kind() == io::ErrorKind::WouldBlock);
         // Without budget tokio has arranged for another poll, and for nothing else.
@@ -142,7 +142,7 @@ impl<S: Transport1> AsyncRead for Bridged<S> {}
 impl<S: Transport1> AsyncWrite for Bridged<S> {
     fn shutdown(&mut self) -> Poll01<(), io::Error> {
         match self.io.shutdown() {
-            // The peer has reset it already; who reads from it is told.
+            // The peer has reset it already; a read returns the error.
             Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(().into()),
             answer => answer,
         }
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// tokio registers nobody then: the read after the next poll has to ask again.
+    /// tokio registers no task then: the read after the next poll has to try again.
     #[test]
     fn a_read_without_budget_does_not_count_as_waiting() {
         let read = future::lazy(|| {
@@ -185,7 +185,7 @@ mod tests {
         runtime.block_on(AsStd::new(read)).unwrap();
     }
 
-    /// The timer outlived the stall: a spare wake-up, and its memory for as long as the tunnel.
+    /// The timer outlived the stall: an extra wake-up, and its memory for as long as the tunnel.
     #[test]
     fn a_stream_holds_a_timer_only_until_it_is_read_from_again() {
         let read = future::lazy(|| {
@@ -215,7 +215,7 @@ mod tests {
             polls += 1;
             if polls == 1 {
                 assert!(near.waits, "{answer:?}");
-                // Asked again, it still waits, and nobody is asked twice.
+                // A second read still waits, and makes no system call.
                 assert!(near.read(&mut [0]).is_err());
                 far.try_write(b"word").unwrap();
             }

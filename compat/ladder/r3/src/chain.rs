@@ -51,7 +51,7 @@ pub(crate) fn carry<C: Transport + 'static>(
             }
         };
         let log = session.opened(destination, path);
-        // Kinds of relay, so that the usual one knows its socket, and that nobody looks. No other is
+        // Kinds of relay, so that the usual one knows its socket and records nothing. No other is
         // made of its types: its parts would be shared, and no longer inlined.
         let client = client.unchecked();
         match (Upstream::bare(stream), log.byte_recorder()) {
@@ -114,7 +114,7 @@ fn open_by(
 ) -> impl Future<Item = Stream, Error = Error> {
     let Destination { address, tls } = tunnel.destination();
     let reached = match path.proxy() {
-        Some(way) => Either::A(reach(engine, way, way.hop_count(), address)),
+        Some(chain) => Either::A(reach(engine, chain, chain.hop_count(), address)),
         None => Either::B(open_directly(engine, tunnel)),
     };
     if tls.is_none() {
@@ -138,14 +138,14 @@ fn secure_in_time(
 
 /// Connects through the first `hops` proxies of the chain, to the next one or the destination; 0
 /// dials the first. Boxed, since it is a part of itself.
-fn reach(engine: &Engine, way: &ProxyChain, hops: usize, destination: &HostPort) -> Reach {
+fn reach(engine: &Engine, chain: &ProxyChain, hops: usize, destination: &HostPort) -> Reach {
     let Some(last) = hops.checked_sub(1) else {
-        return Box::new(dial_proxy(engine, way).map(bare));
+        return Box::new(dial_proxy(engine, chain).map(bare));
     };
-    let hop = way.hop(last, destination);
+    let hop = chain.hop(last, destination);
     let reach_it = {
-        let (engine, way, destination) = (engine.clone(), way.clone(), destination.clone());
-        move || reach(&engine, &way, last, &destination)
+        let (engine, chain, destination) = (engine.clone(), chain.clone(), destination.clone());
+        move || reach(&engine, &chain, last, &destination)
     };
     let limit = engine.settings.timeouts.handshake;
     Box::new(locate(engine, hop).and_then(move |hop| {
@@ -198,11 +198,11 @@ fn locate(engine: &Engine, hop: Hop) -> impl Future<Item = Hop, Error = Error> {
 
 fn dial_proxy(
     engine: &Engine,
-    way: &ProxyChain,
+    chain: &ProxyChain,
 ) -> impl Future<Item = Bridged<Tcp>, Error = Error> {
     let resolver = &engine.settings.resolver;
-    let address = &way.spec().address;
-    dial(engine, resolver, way.peer(), address, way.family())
+    let address = &chain.spec().address;
+    dial(engine, resolver, chain.peer(), address, chain.family())
 }
 
 fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Stream, Error = Error> {

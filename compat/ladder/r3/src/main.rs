@@ -47,13 +47,13 @@ struct Rung3 {
 }
 
 impl Links for Rung3 {
-    type Way = chain::Stream;
+    type Stream = chain::Stream;
 
-    fn start(settings: &Settings, vital: &mut Critical) -> Rung3 {
+    fn start(settings: &Settings, critical: &mut Critical) -> Rung3 {
         let period = ptunnel_r5::relay::IdleTimeouts::of(&settings.timeouts).period();
         let timer = TaskTimer::new(period);
         let ticker = Ticker::new(timer.clone(), |period| Interval::new(period, &Current));
-        vital.spawn(async {
+        critical.spawn(async {
             if let Err(e) = AsStd::new(ticker).await {
                 error!("the clock stopped: {e}");
             }
@@ -90,18 +90,18 @@ impl Links for Rung3 {
         Ok(Opened { stream, path })
     }
 
-    fn forwarding(way: chain::Stream, boundary: RequestBoundary) -> chain::Stream {
-        forwarding(way, boundary)
+    fn forwarding(stream: chain::Stream, boundary: RequestBoundary) -> chain::Stream {
+        forwarding(stream, boundary)
     }
 
     async fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
-        way: chain::Stream,
+        stream: chain::Stream,
         recorder: Option<TunnelBytes>,
     ) -> Result<Closed, RelayError> {
         let client = Bridged::new(client);
-        match (Upstream::bare(way), recorder) {
+        match (Upstream::bare(stream), recorder) {
             (Ok(stream), None) => AsStd::new(self.relay_01(client, stream, ())).await,
             (Ok(stream), recorder) => {
                 // Of other types, as in a tunnel.

@@ -1,7 +1,7 @@
 //! Rung 4: everything is `async fn` but one link of the chain, the root's `Connect`.
 //!
-//! The typical last resident of the old world: a state machine that works, is tested, and that
-//! nobody wants to touch in the same change. It takes any stream and gives it back, so the
+//! It is a typical last part to migrate: a state machine that works, is tested, and is better left
+//! alone in the same change. It takes any stream and gives it back, so the
 //! bridge carries one across for as long as the negotiation lasts: a tokio 1 stream goes in, and
 //! comes out unwrapped. Once it stands, nothing of a tunnel crosses a bridge.
 
@@ -58,10 +58,10 @@ impl Connect for Rung4 {
 }
 
 impl Links for Rung4 {
-    type Way = Rewind<Upstream>;
+    type Stream = Rewind<Upstream>;
 
-    fn start(settings: &Settings, vital: &mut Critical) -> Rung4 {
-        Rung4(Native::start(settings, vital))
+    fn start(settings: &Settings, critical: &mut Critical) -> Rung4 {
+        Rung4(Native::start(settings, critical))
     }
 
     fn within(&self, settings: &Settings) -> Rung4 {
@@ -81,25 +81,25 @@ impl Links for Rung4 {
         engine.open(tunnel).await
     }
 
-    fn forwarding(way: Rewind<Upstream>, boundary: RequestBoundary) -> Rewind<Upstream> {
-        Native::forwarding(way, boundary)
+    fn forwarding(stream: Rewind<Upstream>, boundary: RequestBoundary) -> Rewind<Upstream> {
+        Native::forwarding(stream, boundary)
     }
 
     fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
-        way: Rewind<Upstream>,
-        meter: Option<TunnelBytes>,
+        stream: Rewind<Upstream>,
+        recorder: Option<TunnelBytes>,
     ) -> impl Future<Output = Result<Closed, RelayError>> {
-        self.0.carry_opened(client, way, meter)
+        self.0.carry_opened(client, stream, recorder)
     }
 
     fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + Unpin + 'static>(
         &self,
         client: C,
         upstream: U,
-        gauge: G,
+        recorder: G,
     ) -> impl Future<Output = Result<Closed, RelayError>> {
-        self.0.relay(client, upstream, gauge)
+        self.0.relay(client, upstream, recorder)
     }
 }

@@ -1,4 +1,4 @@
-//! Panics of tasks, which tokio 1 keeps in a `JoinHandle` that nobody may look at.
+//! Panics of tasks, which tokio 1 keeps in a `JoinHandle` that may never be read.
 //!
 //! A panic of one tunnel ends that tunnel and is logged, as the root's reactor has it. A panic of a
 //! task that the others count on, such as a listener's, ends the program.
@@ -88,10 +88,10 @@ mod tests {
     struct Broken<const CLOCK: bool>;
 
     impl<const CLOCK: bool> Links for Broken<CLOCK> {
-        type Way = ();
+        type Stream = ();
 
-        fn start(_: &Settings, vital: &mut Critical) -> Self {
-            vital.spawn(async { assert!(!CLOCK, "the clock panics on purpose") });
+        fn start(_: &Settings, critical: &mut Critical) -> Self {
+            critical.spawn(async { assert!(!CLOCK, "the clock panics on purpose") });
             Broken
         }
 
@@ -109,11 +109,11 @@ mod tests {
         }
 
         async fn open(_: &Rc<Engine<Self>>, tunnel: &Tunnel) -> Result<Opened<()>, Error> {
-            panic!("the way to {tunnel} panics on purpose");
+            panic!("the path to {tunnel} panics on purpose");
         }
 
         fn forwarding(_way: (), _: RequestBoundary) {
-            unreachable!("no way was opened")
+            unreachable!("no path was opened")
         }
 
         async fn carry_opened<C: Transport + 'static>(
@@ -122,7 +122,7 @@ mod tests {
             _way: (),
             _meter: Option<TunnelBytes>,
         ) -> Result<Closed, RelayError> {
-            unreachable!("no way was opened")
+            unreachable!("no path was opened")
         }
 
         async fn relay<
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const LIMIT: Duration = Duration::from_secs(20);
 
     static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -172,16 +172,16 @@ mod tests {
         ONCE.call_once(|| log::set_logger(&Logger).expect("there is no other"));
         log::set_max_level(LevelFilter::Error);
         let config = config();
-        let (_roster, mut threads) =
+        let (_listener_set, mut threads) =
             ListenerSet::open::<BoundSocket>(&config, crate::open_path::<crate::Native>).unwrap();
-        let posts = threads.remove(0);
-        let address = posts[0].listening.local_addr().unwrap();
+        let listeners = threads.remove(0);
+        let address = listeners[0].listening.local_addr().unwrap();
         let (phase, phases) = ShutdownPhases::new();
         let worker = Worker {
-            posts,
+            listeners,
             later: mpsc::unbounded_channel().1,
             settings: Settings::of(&config),
-            pulse: Heartbeat::default(),
+            heartbeat: Heartbeat::default(),
             permits: Permits::new(Some(1)),
             phases,
         };
@@ -191,12 +191,12 @@ mod tests {
             let mut client = TcpStream::connect(address).unwrap();
             assert_eq!(client.read(&mut [0]).unwrap(), 0, "it is closed");
             let of_it = format!("the tunnel of {} panics", client.local_addr().unwrap());
-            let told = |line: &String| {
+            let is_logged = |line: &String| {
                 line.starts_with("a task panicked and was ended: ") && line.contains(&of_it)
             };
             let start = Instant::now();
-            while !LOGGED.lock().unwrap().iter().any(told) {
-                assert!(start.elapsed() < PATIENCE, "nobody was told");
+            while !LOGGED.lock().unwrap().iter().any(is_logged) {
+                assert!(start.elapsed() < LIMIT, "the panic is not logged");
                 thread::yield_now();
             }
         }

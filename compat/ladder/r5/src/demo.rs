@@ -18,13 +18,13 @@ use crate::{Links, Permits, Settings};
 /// The error of the step that failed.
 pub(crate) fn run<L: Links>(config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
-    ptunnel::demo::run(|posts| {
+    ptunnel::demo::run(|listeners| {
         let (phase, phases) = ShutdownPhases::new();
         let worker = Worker {
-            posts,
+            listeners,
             later: mpsc::unbounded_channel().1,
             settings,
-            pulse: Heartbeat::default(),
+            heartbeat: Heartbeat::default(),
             permits: Permits::new(None),
             phases,
         };

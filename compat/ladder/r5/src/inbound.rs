@@ -24,7 +24,7 @@ use crate::{Engine, Links, Opened};
 /// Bytes that one read asks for; most requests come in one.
 const CHUNK: usize = 2 * 1024;
 
-/// Serves a client that names its destination. The client belongs to the future. `spare` is a
+/// Serves a client that names its destination. The client belongs to the future. `reserved` is a
 /// descriptor that is reserved for the destination until the client has named it: clients that come
 /// meanwhile would take the last one.
 ///
@@ -33,17 +33,17 @@ const CHUNK: usize = 2 * 1024;
 /// What the client was rejected for, or why no reply could be sent.
 pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     engine: &Rc<Engine<L>>,
-    spare: Option<OwnedFd>,
+    reserved: Option<OwnedFd>,
     client: C,
     session: ClientSession,
     inbound: &impl Inbound,
 ) -> Result<(), Error> {
     // Boxed, so that an idle tunnel doesn't take the room that opening it took.
-    let opened = Box::pin(open(engine, spare, client, session, inbound)).await?;
-    if let Some((client, way, log)) = opened {
+    let opened = Box::pin(open(engine, reserved, client, session, inbound)).await?;
+    if let Some((client, stream, log)) = opened {
         let end = engine
             .links
-            .carry_opened(client, way, log.byte_recorder())
+            .carry_opened(client, stream, log.byte_recorder())
             .await;
         log.log(end);
     }
@@ -54,16 +54,16 @@ pub(crate) async fn serve<L: Links, C: Transport + 'static>(
 /// connected.
 async fn open<L: Links, C: Transport>(
     engine: &Rc<Engine<L>>,
-    spare: Option<OwnedFd>,
+    reserved: Option<OwnedFd>,
     client: C,
     session: ClientSession,
     inbound: &impl Inbound,
-) -> Result<Option<(Rewind<C>, L::Way, SessionLog)>, Error> {
+) -> Result<Option<(Rewind<C>, L::Stream, SessionLog)>, Error> {
     let limit = engine.settings.timeouts.handshake;
     let late = || Error::rejected("no request within the handshake timeout");
     let handshake = read_handshake(client, inbound.handshake());
     let (mut client, request) = within(limit, late, handshake).await?;
-    drop(spare);
+    drop(reserved);
     let request = match request {
         Ok(request) => request,
         Err(rejection) => return Err(reject(client, rejection).await),

@@ -124,8 +124,8 @@ pub struct Engine<L> {
 impl<L: Links> Engine<L> {
     /// Returns an engine for this thread, inside the `LocalSet` that runs its tunnels. Its own tasks
     /// are added to the critical ones.
-    pub fn new(settings: Settings, vital: &mut Critical) -> Rc<Engine<L>> {
-        let links = L::start(&settings, vital);
+    pub fn new(settings: Settings, critical: &mut Critical) -> Rc<Engine<L>> {
+        let links = L::start(&settings, critical);
         Rc::new(Engine { settings, links })
     }
 

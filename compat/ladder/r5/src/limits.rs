@@ -26,8 +26,8 @@ pub async fn within<T>(
 
 /// A bound on the clients of all listeners and threads, and their count. Cheap to clone.
 ///
-/// Not tokio's `Semaphore`: that one queues whoever asks, and a listener to which nobody comes
-/// must not stand in a queue before one with clients.
+/// Not tokio's `Semaphore`: that one queues each caller, and a listener without clients must not be
+/// in a queue before one with clients.
 #[derive(Clone)]
 pub struct Permits {
     shared: Arc<PermitCounts>,

@@ -1,7 +1,7 @@
-//! The seam of the ladder: the links of the chain that a lower rung still takes from futures 0.1.
+//! The seam of the ladder: the parts of a tunnel that a lower rung still takes from futures 0.1.
 //!
-//! r3 puts in the root's `Connect` and `Relay`, in a chain of its own; r4 `Connect` alone. With
-//! nobody standing below, this file and the parameter `L` would go.
+//! r3 uses the root's `Connect` and `Relay`, in a chain of its own; r4 `Connect` alone. Without
+//! lower rungs, this file and the parameter `L` would go.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -21,16 +21,16 @@ use crate::{Critical, Engine, Opened, Settings};
 
 /// How a thread's clients are carried.
 pub trait Links: Sized + 'static {
-    /// A stream to a destination, with what came behind the proxy's reply in front of it.
-    type Way;
+    /// A stream to a destination; bytes that came with the proxy's reply are read first.
+    type Stream;
 
-    /// What this thread's tunnels share; called inside its `LocalSet`.
-    fn start(settings: &Settings, vital: &mut Critical) -> Self;
+    /// Returns what this thread's tunnels share; called inside its `LocalSet`.
+    fn start(settings: &Settings, critical: &mut Critical) -> Self;
 
-    /// The same with the limits of these settings. How often they are looked at stays.
+    /// Returns the same with the limits of these settings. The timer keeps its period.
     fn within(&self, settings: &Settings) -> Self;
 
-    /// The whole chain for one client. Where there is an async [`Connect`], that is
+    /// Carries one client from its tunnel's opening to its end. With an async [`Connect`], that is
     /// [`Engine::carry`].
     fn carry<C: Transport + 'static>(
         engine: &Rc<Engine<Self>>,
@@ -39,20 +39,20 @@ pub trait Links: Sized + 'static {
         tunnel: &Tunnel,
     ) -> impl Future<Output = Result<SessionSummary, Error>>;
 
-    /// The chain without its last link, for clients who have something to be told in between.
+    /// Opens the tunnel without relaying, for clients that get a reply in between.
     fn open(
         engine: &Rc<Engine<Self>>,
         tunnel: &Tunnel,
-    ) -> impl Future<Output = Result<Opened<Self::Way>, Error>>;
+    ) -> impl Future<Output = Result<Opened<Self::Stream>, Error>>;
 
-    /// What was opened, for a client that may send one request, and nothing behind it.
-    fn forwarding(way: Self::Way, boundary: RequestBoundary) -> Self::Way;
+    /// Returns the opened stream, for a client that may send one request and nothing after it.
+    fn forwarding(stream: Self::Stream, boundary: RequestBoundary) -> Self::Stream;
 
     /// The last link: carries bytes over the opened stream. `recorder`, if any, counts them.
     fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
-        way: Self::Way,
+        stream: Self::Stream,
         recorder: Option<TunnelBytes>,
     ) -> impl Future<Output = Result<Closed, RelayError>>;
 
@@ -65,7 +65,7 @@ pub trait Links: Sized + 'static {
     ) -> impl Future<Output = Result<Closed, RelayError>>;
 }
 
-/// The link before that: asks the proxy of `hop` for its target, over a stream that it takes.
+/// The link before that: requests the target of `hop` from its proxy, over a stream that it takes.
 pub trait Connect: Links {
     /// See [`connect`](crate::connect()).
     fn connect(
@@ -84,12 +84,12 @@ pub struct Native {
 }
 
 impl Links for Native {
-    type Way = Rewind<Upstream>;
+    type Stream = Rewind<Upstream>;
 
-    fn start(settings: &Settings, vital: &mut Critical) -> Native {
+    fn start(settings: &Settings, critical: &mut Critical) -> Native {
         let timeouts = IdleTimeouts::of(&settings.timeouts);
         let timer = TaskTimer::new(timeouts);
-        vital.spawn(timer.clone().run());
+        critical.spawn(timer.clone().run());
         Native {
             splice: settings.splice,
             timeouts: Rc::new(timeouts),
@@ -118,17 +118,17 @@ impl Links for Native {
         engine.open(tunnel).await
     }
 
-    fn forwarding(way: Rewind<Upstream>, boundary: RequestBoundary) -> Rewind<Upstream> {
-        forwarding(way, boundary)
+    fn forwarding(stream: Rewind<Upstream>, boundary: RequestBoundary) -> Rewind<Upstream> {
+        forwarding(stream, boundary)
     }
 
     async fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
-        way: Rewind<Upstream>,
+        stream: Rewind<Upstream>,
         recorder: Option<TunnelBytes>,
     ) -> Result<Closed, RelayError> {
-        match (Upstream::bare(way), recorder) {
+        match (Upstream::bare(stream), recorder) {
             (Ok(stream), None) => self.relay(client, stream, ()).await,
             (stream, recorder) => relay_boxed(self, client, stream, recorder).await,
         }

@@ -37,7 +37,7 @@ pub struct Client<S> {
     pub permit: Permit,
     /// A descriptor for the other side of its tunnel, if they are nearly exhausted: dropped when that
     /// is connected.
-    pub spare: Option<OwnedFd>,
+    pub reserved: Option<OwnedFd>,
 }
 
 /// The clients of one listening socket.
@@ -102,10 +102,10 @@ impl<A: Accept> Listener<A> {
                     return Poll::Ready(client);
                 }
                 Poll::Pending => {
-                    // Nothing is lacking, or nobody may come in.
+                    // Nothing is lacking, or no client may be accepted.
                     if let Some(Exhausted::Pausing { .. }) = self.exhausted {
                         self.recover();
-                        continue; // to hear of its end
+                        continue; // to be woken at its end
                     }
                     return Poll::Pending;
                 }
@@ -154,21 +154,21 @@ impl<A: Accept> Listener<A> {
         }
     }
 
-    /// A client with a permit, and with another descriptor to be had: one that couldn't be
-    /// served shall wait, not be accepted and dropped.
+    /// Accepts a client when there is a permit and another descriptor for it: a client that
+    /// couldn't be served must wait in the backlog, not be accepted and dropped.
     fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Client<A::Stream>>> {
         let mut permit = ready!(self.permits.poll_take(cx));
         let (socket, origin) = match self.short.take() {
             Some(short) => short,
-            // A permit kept while nobody comes would be one client less elsewhere, and would look
-            // like one that is served.
+            // A permit that is kept without a client would be missing elsewhere, and would count as
+            // a served client.
             None => ready!(self.listener.poll_accept(cx))?,
         };
-        let spare = if self.permits.held() <= self.plenty {
+        let reserved = if self.permits.held() <= self.plenty {
             None
         } else {
-            match self.spare() {
-                Ok(spare) => Some(spare),
+            match self.reserve_fd() {
+                Ok(reserved) => Some(reserved),
                 Err(e) => {
                     self.short = Some((socket, origin));
                     return Poll::Ready(Err(e));
@@ -180,16 +180,16 @@ impl<A: Accept> Listener<A> {
             socket,
             origin,
             permit,
-            spare,
+            reserved,
         }))
     }
 
     /// Reserves a descriptor, if there are others left for name lookups.
-    fn spare(&self) -> io::Result<OwnedFd> {
-        let spare = fcntl_dupfd_cloexec(&self.listener, 0)?;
+    fn reserve_fd(&self) -> io::Result<OwnedFd> {
+        let reserved = fcntl_dupfd_cloexec(&self.listener, 0)?;
         (0..resolver::reserved_descriptors())
             .map(|_| fcntl_dupfd_cloexec(&self.listener, 0))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(spare)
+        Ok(reserved)
     }
 }

@@ -61,7 +61,7 @@ impl<L: Connect> Engine<L> {
             Err(error) => return Ok(session.left(&destination, error)),
         };
         let log = session.opened(destination, path);
-        // The usual relay knows its socket, and that nobody looks.
+        // The usual relay knows its socket and records nothing.
         let end = match (Upstream::bare(stream), log.byte_recorder()) {
             (Ok(stream), None) => self.links.relay(client, stream, ()).await,
             (stream, recorder) => relay_boxed(&self.links, client, stream, recorder).await,
@@ -102,7 +102,7 @@ impl<L: Connect> Engine<L> {
     ) -> Result<Rewind<Upstream>, Error> {
         let Destination { address, tls } = tunnel.destination();
         let stream = match path.proxy() {
-            Some(way) => self.reach(way, way.hop_count(), address).await?,
+            Some(chain) => self.reach(chain, chain.hop_count(), address).await?,
             None => self.open_directly(tunnel).await?,
         };
         if tls.is_none() {
@@ -118,16 +118,16 @@ impl<L: Connect> Engine<L> {
     /// contains itself.
     fn reach<'a>(
         &'a self,
-        way: &'a ProxyChain,
+        chain: &'a ProxyChain,
         hops: usize,
         destination: &'a HostPort,
     ) -> Reach<'a> {
         Box::pin(async move {
             let Some(last) = hops.checked_sub(1) else {
-                return Ok(bare(self.dial_proxy(way).await?));
+                return Ok(bare(self.dial_proxy(chain).await?));
             };
-            let hop = self.locate(way.hop(last, destination)).await?;
-            let reach_it = || self.reach(way, last, destination);
+            let hop = self.locate(chain.hop(last, destination)).await?;
+            let reach_it = || self.reach(chain, last, destination);
             let stream = reach_it().await?;
             until_clear(&hop).await;
             debug!("{}: connected, asking for {}", hop.peer(), hop.target());
@@ -173,9 +173,9 @@ impl<L: Connect> Engine<L> {
         }
     }
 
-    async fn dial_proxy(&self, way: &ProxyChain) -> Result<Tcp, Error> {
-        let address = &way.spec().address;
-        self.dial(&way.peer(), address, way.family()).await
+    async fn dial_proxy(&self, chain: &ProxyChain) -> Result<Tcp, Error> {
+        let address = &chain.spec().address;
+        self.dial(&chain.peer(), address, chain.family()).await
     }
 
     async fn open_directly(&self, tunnel: &Tunnel) -> Result<Rewind<Upstream>, Error> {
@@ -215,11 +215,11 @@ pub async fn until_clear(hop: &Hop) {
         return;
     };
     let clear = poll_fn(|context| {
-        let tell = || {
+        let notify = || {
             let waker = context.waker().clone();
             Box::new(move || waker.wake()) as Box<dyn FnOnce() + Send>
         };
-        match hop.is_clear(tell) {
+        match hop.is_clear(notify) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -317,20 +317,20 @@ impl<L: Links> Engine<L> {
     ///
     /// Those of the PAC file; that its time limit is over.
     pub async fn failover(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
-        let question = match tunnel.selector().candidates(&tunnel.destination().address) {
+        let query = match tunnel.selector().candidates(&tunnel.destination().address) {
             Candidates::Known(failover) => return Ok(failover),
-            Candidates::Pac(question) => question,
+            Candidates::Pac(query) => query,
         };
         observe(|| PathEvent::PacStarted);
-        let limit = question.limit(&self.settings.timeouts);
-        let asked = question.clone();
+        let limit = query.limit(&self.settings.timeouts);
+        let asked = query.clone();
         let answer = async {
             let resolver = self.settings.resolver_for(tunnel);
             let answer = resolver.run(move || asked.answer(limit)).await;
             answer.map_err(|e| Error::other("cannot ask the PAC file", e))?
         };
-        let (answer, failover) = within(limit, || question.late(limit), answer).await?;
-        observe(|| PathEvent::PacAnswered(&question, &answer));
+        let (answer, failover) = within(limit, || query.late(limit), answer).await?;
+        observe(|| PathEvent::PacAnswered(&query, &answer));
         Ok(failover)
     }
 

@@ -54,15 +54,15 @@ impl Resolver {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
-        // A descriptor put aside, so that clients who come meanwhile don't take the last one.
-        let spare = fcntl_dupfd_cloexec(stderr(), 0);
+        // Reserved, lest clients that are accepted meanwhile take the last descriptor.
+        let reserved = fcntl_dupfd_cloexec(stderr(), 0);
         let thread = self.threads.clone().acquire_owned().await;
         let done = spawn_blocking(move || {
             let _thread = thread;
             work()
         });
         let done = done.await;
-        drop(spare);
+        drop(reserved);
         Ok(done?)
     }
 }

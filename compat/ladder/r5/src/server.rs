@@ -49,35 +49,40 @@ const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     raise_descriptor_limit();
     // Before there are threads: this changes the environment.
-    let supervisor = ServiceManager::of_process(monotonic);
+    let service_manager = ServiceManager::of_process(monotonic);
     let runtime = runtime()?;
     runtime.block_on(async {
-        // Before the first line on stdout: whoever waits for it may send a signal right after.
+        // Before the first line on stdout: its reader can send a signal right after.
         let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
         let reload = source.map(Reload::at_hangup).transpose()?;
-        let (roster, threads) = ListenerSet::open(config, open_path::<Native>)?;
+        let (listeners, threads) = ListenerSet::open(config, open_path::<Native>)?;
         let (senders, later): (Vec<_>, Vec<_>) =
             threads.iter().map(|_| mpsc::unbounded_channel()).unzip();
         if let Some(reload) = reload {
-            reload.start(config, roster, &supervisor, move |thread, delivery| {
-                // Fails if the thread has ended; then the reload gets no answer, and fails too.
-                let _ = senders[thread].send(delivery);
-            })?;
+            reload.start(
+                config,
+                listeners,
+                &service_manager,
+                move |thread, delivery| {
+                    // Fails if the thread has ended; then the reload gets no answer, and fails too.
+                    let _ = senders[thread].send(delivery);
+                },
+            )?;
         }
         let permits = Permits::new(config.max_connections);
         let (phase, phases) = ShutdownPhases::new();
         let (sender, mut ended) = mpsc::unbounded_channel();
         // The last is this thread's.
-        let mut pulses = supervisor.heartbeats(threads.len() + 1);
-        tokio::spawn(beat(pulses.remove(threads.len())));
-        let threads = threads.into_iter().zip(later).zip(pulses);
-        for (index, ((posts, later), pulse)) in threads.enumerate() {
+        let mut heartbeats = service_manager.heartbeats(threads.len() + 1);
+        tokio::spawn(beat(heartbeats.remove(threads.len())));
+        let threads = threads.into_iter().zip(later).zip(heartbeats);
+        for (index, ((listeners, later), heartbeat)) in threads.enumerate() {
             let settings = Settings::of(config);
             let worker = Worker {
-                posts,
+                listeners,
                 later,
                 settings,
-                pulse,
+                heartbeat,
                 permits: permits.clone(),
                 phases: phases.clone(),
             };
@@ -88,9 +93,9 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
                 .map_err(|e| Error::other("cannot start a thread", e))?;
         }
         drop(sender);
-        let limit = config.timeouts.drain;
+        let (limit, clients, idle) = (config.timeouts.drain, || permits.clients(), permits.idle());
         tokio::select! {
-            end = lead(signals, &phase, &supervisor, limit, || permits.clients(), permits.idle()) => {
+            end = lead(signals, &phase, &service_manager, limit, clients, idle) => {
                 if end == DrainEnd::Forced {
                     return Ok(()); // the end of the process ends the threads
                 }
@@ -111,11 +116,11 @@ fn joined(outcome: thread::Result<Result<(), Error>>) -> Result<(), Error> {
 
 /// The parameters of one thread.
 pub(crate) struct Worker {
-    pub(crate) posts: Vec<BoundListener<BoundSocket>>,
+    pub(crate) listeners: Vec<BoundListener<BoundSocket>>,
     /// The listeners that reloads add.
     pub(crate) later: mpsc::UnboundedReceiver<Delivery<BoundSocket>>,
     pub(crate) settings: Settings,
-    pub(crate) pulse: Heartbeat,
+    pub(crate) heartbeat: Heartbeat,
     pub(crate) permits: Permits,
     pub(crate) phases: ShutdownPhases,
 }
@@ -124,26 +129,26 @@ impl Worker {
     /// Serves on this thread until the last phase, and cuts the tunnels that are left.
     pub(crate) fn run<L: Links>(self) -> Result<(), Error> {
         let Worker {
-            posts,
+            listeners,
             mut later,
             settings,
-            pulse,
+            heartbeat,
             permits,
             phases,
         } = self;
         on_this_thread(async {
-            let mut vital = Critical::default();
-            vital.spawn(beat(pulse));
-            let engine = Engine::<L>::new(settings, &mut vital);
-            for post in posts {
-                vital.spawn(accept(post, &engine, &permits, &phases)?);
+            let mut critical = Critical::default();
+            critical.spawn(beat(heartbeat));
+            let engine = Engine::<L>::new(settings, &mut critical);
+            for listener in listeners {
+                critical.spawn(accept(listener, &engine, &permits, &phases)?);
             }
             loop {
                 tokio::select! {
                     () = phases.reached(ShutdownPhase::Ending) => return Ok(()),
-                    panic = vital.panicked() => resume_unwind(panic),
-                    Some(delivery) = later.recv() => delivery.accept(|post| {
-                        vital.spawn(accept(post, &engine, &permits, &phases)?);
+                    panic = critical.panicked() => resume_unwind(panic),
+                    Some(delivery) = later.recv() => delivery.accept(|listener| {
+                        critical.spawn(accept(listener, &engine, &permits, &phases)?);
                         Ok(())
                     }),
                 }
@@ -158,7 +163,7 @@ impl Worker {
 ///
 /// `Error::listen` if the socket can't be registered with the runtime.
 fn accept<L: Links>(
-    post: BoundListener<BoundSocket>,
+    listener: BoundListener<BoundSocket>,
     engine: &Rc<Engine<L>>,
     permits: &Permits,
     phases: &ShutdownPhases,
@@ -167,7 +172,7 @@ fn accept<L: Links>(
         handle,
         open,
         listening,
-    } = post;
+    } = listener;
     let name = listening.name();
     let failed = |e| Error::listen(name, e);
     let (engine, phases) = (engine.clone(), phases.clone());
@@ -199,7 +204,7 @@ async fn serve_while<L: Links, A: Accept + 'static>(
         begun.await;
         serve_each(listener, engine, handle).await
     };
-    // Whichever comes first, the listening socket is closed with the loser.
+    // The first one closes the listening socket.
     tokio::select! {
         () = serving => {}
         () = over => {}
@@ -210,19 +215,19 @@ async fn serve_while<L: Links, A: Accept + 'static>(
 
 /// Resolves when the listener is started.
 fn begun(handle: &ListenerHandle) -> impl Future<Output = ()> {
-    let (tell, told) = oneshot::channel::<()>();
-    handle.on_start(move || drop(tell));
+    let (start, started) = oneshot::channel::<()>();
+    handle.on_start(move || drop(start));
     async {
-        let _ = told.await;
+        let _ = started.await;
     }
 }
 
 /// Resolves when the listener is closed.
 fn over(handle: &ListenerHandle) -> impl Future<Output = ()> {
-    let (tell, told) = oneshot::channel::<()>();
-    handle.on_close(move || drop(tell));
+    let (close, closed) = oneshot::channel::<()>();
+    handle.on_close(move || drop(close));
     async {
-        let _ = told.await;
+        let _ = closed.await;
     }
 }
 
@@ -236,11 +241,11 @@ async fn serve_each<L: Links, A: Accept + 'static>(
         let settings = handle.settings();
         let context = LogContext::new(client.origin, settings.name.clone());
         if !settings.acl.admits(&context) {
-            continue; // tokio's budget has others get their turn
+            continue; // tokio's budget lets other tasks run
         }
         let session = serve(client, context, engine.on(&settings), settings);
         spawn_local(contained(Box::pin(session)));
-        // It shall have its descriptors before the next one is let in.
+        // It takes its descriptors before the next client is accepted.
         yield_now().await;
     }
 }
@@ -255,21 +260,21 @@ async fn serve<L: Links, S: Transport + 'static>(
     let Client {
         socket,
         permit,
-        spare,
+        reserved,
         ..
     } = client;
     let session = ClientSession::new(context.clone(), settings.stats.as_ref());
     let end = match &settings.kind {
         ListenerKind::Tunnel(tunnel) => {
-            drop(spare); // it connects at once, or puts another aside at once, to look a name up
+            drop(reserved); // a dial takes its descriptor, or reserves one, at its first poll
             L::carry(&engine, socket, session, tunnel).await.map(drop)
         }
         // Boxed, so that an idle tunnel to a fixed destination doesn't take the room of these.
         ListenerKind::Dynamic(inbound) => {
-            Box::pin(inbound::serve(&engine, spare, socket, session, inbound)).await
+            Box::pin(inbound::serve(&engine, reserved, socket, session, inbound)).await
         }
         ListenerKind::Proxy(inbound) => {
-            Box::pin(inbound::serve(&engine, spare, socket, session, inbound)).await
+            Box::pin(inbound::serve(&engine, reserved, socket, session, inbound)).await
         }
     };
     drop(permit);

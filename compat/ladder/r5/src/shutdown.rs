@@ -1,7 +1,7 @@
 //! Signals, and the phases from serving to the end that every thread follows.
 //!
-//! The thread of `main` does nothing else: it hears the signals and tells the others how far
-//! things have come.
+//! The thread of `main` does nothing else: it receives the signals and passes the phase on to the
+//! other threads.
 
 use std::future::Future;
 use std::io;
@@ -12,10 +12,10 @@ use ptunnel::os::sd_notify::ServiceManager;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::watch;
 
-/// SIGTERM and SIGINT, as they come.
+/// The stream of SIGTERM and SIGINT.
 ///
-/// From its making on these signals no longer end the process by themselves, and none that comes
-/// is lost, though two of a kind may be one.
+/// Once it exists, these signals no longer end the process, and none is lost, though two of a kind
+/// can become one.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -43,7 +43,8 @@ impl Signals {
     }
 }
 
-/// Leaves SIGINT to whoever shares the terminal with us: tokio's handler stays after the stream.
+/// Ignores SIGINT, which the terminal sends to every program of the session: tokio's handler stays
+/// after the stream.
 ///
 /// # Errors
 ///
@@ -52,38 +53,37 @@ pub fn ignore_interrupt() -> io::Result<()> {
     signal(SignalKind::interrupt()).map(drop)
 }
 
-/// How far things have come, in this order.
+/// The phases of the program, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShutdownPhase {
-    /// Threads come up; none accepts before all of them are there.
+    /// Threads start; none accepts before all have started.
     Starting,
     /// Clients are accepted.
     Serving,
-    /// None any more; those who are there may end.
+    /// No client is accepted; open tunnels may end.
     Draining,
-    /// Those who are still there are cut.
+    /// Open tunnels are cut.
     Ending,
 }
 
-/// What every thread learns of the phase.
+/// A thread's view of the phase.
 #[derive(Clone)]
 pub struct ShutdownPhases(watch::Receiver<ShutdownPhase>);
 
 impl ShutdownPhases {
-    /// A thread's view of the phase, and what sets it.
+    /// Returns the sender that sets the phase, and a view of it.
     pub fn new() -> (watch::Sender<ShutdownPhase>, ShutdownPhases) {
         let (sender, receiver) = watch::channel(ShutdownPhase::Starting);
         (sender, ShutdownPhases(receiver))
     }
 
-    /// Resolves once things have come to `phase`. A leader that is gone without a word is a word,
-    /// too.
+    /// Resolves once `phase` is reached, or the leader has ended.
     pub async fn reached(&self, phase: ShutdownPhase) {
         let _ = self.0.clone().wait_for(|now| *now >= phase).await;
     }
 }
 
-/// How the end came.
+/// The end of the drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrainEnd {
     /// Every tunnel had ended, or was cut when the drain time was over.
@@ -97,16 +97,16 @@ pub enum DrainEnd {
 pub async fn lead(
     mut signals: Signals,
     phase: &watch::Sender<ShutdownPhase>,
-    supervisor: &ServiceManager,
+    service_manager: &ServiceManager,
     limit: Duration,
     clients: impl Fn() -> usize,
     idle: impl Future<Output = ()>,
 ) -> DrainEnd {
     phase.send_replace(ShutdownPhase::Serving);
-    supervisor.ready("listening");
+    service_manager.ready("listening");
     signals.next().await;
     access_log::stopping(clients(), limit);
-    supervisor.stopping();
+    service_manager.stopping();
     phase.send_replace(ShutdownPhase::Draining);
     tokio::select! {
         biased;

@@ -33,24 +33,24 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Resul
     );
     let carried: Result<_, Error> = on_this_thread(async {
         ignore_interrupt().map_err(failed)?;
-        let (client, ours) = StdStream::pair().map_err(failed)?;
+        let (client, tunnel_end) = StdStream::pair().map_err(failed)?;
         client.set_nonblocking(true).map_err(failed)?;
         let client = UnixStream::from_std(client).map_err(failed)?;
         let client = Restarting::new(UnixSocket::from(client));
-        let (tell, told) = oneshot::channel();
+        let (failure, has_failed) = oneshot::channel();
         let on_failure = || {
-            let _ = tell.send(());
+            let _ = failure.send(());
         };
-        let pump = pump(ours, close_stdout, on_failure).map_err(failed)?;
-        let mut vital = Critical::default();
-        let engine = Engine::<L>::new(Settings::of(config), &mut vital);
+        let pump = pump(tunnel_end, close_stdout, on_failure).map_err(failed)?;
+        let mut critical = Critical::default();
+        let engine = Engine::<L>::new(Settings::of(config), &mut critical);
         let carried = tokio::select! {
             carried = L::carry(&engine, client, Origin::Stdio.into(), &tunnel) => Some(carried?),
             // If stdin or stdout fails first, the tunnel is dropped, which resets it.
-            Ok(()) = told => None,
-            panic = vital.panicked() => resume_unwind(panic),
+            Ok(()) = has_failed => None,
+            panic = critical.panicked() => resume_unwind(panic),
         };
-        // Nobody else is on this thread who could mind that it blocks.
+        // It blocks this thread, which has nothing else to do.
         pump.finish()
             .map_err(|failure| Error::cut(destination, failure))?;
         Ok(carried)

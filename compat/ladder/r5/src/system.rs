@@ -33,7 +33,7 @@ pub fn monotonic() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Makes the reader of our stdout see its end; what is written there afterwards is lost.
+/// Makes the reader of stdout see its end; what is written there afterwards is lost.
 ///
 /// In one step, so that no descriptor opened meanwhile can become stdout. The end of a socket that
 /// others keep open has to be sent.

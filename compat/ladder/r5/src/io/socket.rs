@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 
 use super::{Restarting, Transport, UnixSocket};
 
-/// Clients that the kernel holds for us until they are accepted.
+/// Number of clients that the kernel holds until they are accepted.
 const BACKLOG: i32 = 1024;
 
 /// Has the kernel ask a quiet peer whether it is still there.
@@ -86,7 +86,7 @@ impl Listen for BoundSocket {
     fn bind_path(path: &Path) -> io::Result<BoundSocket> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
-        // Before there is a file: nobody gets in meanwhile.
+        // Before there is a file, so that no client connects with other permissions.
         let socket = File::from(OwnedFd::from(socket));
         socket.set_permissions(Permissions::from_mode(0o600))?;
         let socket = Socket::from(OwnedFd::from(socket));
@@ -193,7 +193,7 @@ fn name_of_path(path: Option<&Path>) -> String {
 
 /// Connects to one address; dropping the future abandons the attempt.
 ///
-/// Nothing happens before the first poll: who wants the connection begun polls it at once.
+/// Nothing happens before the first poll: poll it at once to begin the connection.
 ///
 /// # Errors
 ///

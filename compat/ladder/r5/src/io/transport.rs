@@ -57,8 +57,8 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
-    /// Reads, if the stream is known to be readable; `None` when nothing was tried. Nobody is woken
-    /// afterwards: for who has no `Context` at hand.
+    /// Reads, if the stream is known to be readable; `None` when nothing was tried. No task is
+    /// woken afterwards: for callers without a `Context`.
     fn read_now(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
         let _ = buffer;
         None
@@ -70,26 +70,25 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
         None
     }
 
-    /// The error that the stream is known to have met, for those who don't read from it now; told
-    /// once.
+    /// Returns the error that the stream is known to have met, once; for a direction that isn't
+    /// read now.
     fn error(&self) -> Option<io::Error> {
         None
     }
 
-    /// Resolves to such an error once the stream meets one; its mere end is none, and nothing is
-    /// read. For ever pending where there is no way to know.
+    /// Resolves to such an error once the stream meets one, without reading; its mere end is none.
+    /// Never resolves if the stream cannot know.
     fn failed(&self) -> impl Future<Output = io::Error> {
         pending()
     }
 
-    /// How much of what was written hasn't arrived at the peer yet, so that a
-    /// [`reset`](Transport::reset) would take it away. 0 where nothing is lost so, or nobody knows.
+    /// Returns the number of written bytes that haven't arrived at the peer yet, which a
+    /// [`reset`](Transport::reset) would discard; 0 if none would be lost, or if it isn't known.
     fn unacknowledged(&self) -> usize {
         0
     }
 
-    /// Makes dropping this stream tell the peer that it was cut off (TCP's RST), instead of an
-    /// orderly end.
+    /// Makes dropping this stream reset the connection (TCP's RST) instead of ending it in order.
     fn reset(&self) {}
 }
 
@@ -109,7 +108,7 @@ macro_rules! transport {
                 loop {
                     ready!(self.poll_read_ready(cx))?;
                     let tried = self.try_io(Interest::READABLE, || call(self.as_fd()));
-                    // `try_io` has taken the readiness back: the next look registers us.
+                    // `try_io` has taken the readiness back: the next poll registers the task.
                     if !would_block(&tried) {
                         return Poll::Ready(tried);
                     }
@@ -165,9 +164,9 @@ macro_rules! transport {
                     if let Some(e) = self.error() {
                         return e;
                     }
-                    // Told already: the next event, please.
-                    let told = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
-                    let _ = self.try_io(Interest::ERROR, told);
+                    // Returned already: wait for the next event.
+                    let returned = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                    let _ = self.try_io(Interest::ERROR, returned);
                 }
             }
 
@@ -189,7 +188,7 @@ transport! {
     UnixSocket: false, |_| 0;
 }
 
-/// What `try_io` is told of a call that was to move `most` bytes.
+/// Returns the result to give `try_io` for a call that was to move `most` bytes.
 ///
 /// One that moves less leaves nothing to do for the next, unless `most` is 0: as in tokio's own
 /// `poll_read` and `poll_write`, the readiness is taken back.

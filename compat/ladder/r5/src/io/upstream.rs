@@ -32,7 +32,7 @@ pub enum Upstream {
 
 type Secured = SslStream<Below>;
 
-/// What TLS goes over, and whom it is spoken with.
+/// The stream below TLS, and the peer of the TLS connection.
 ///
 /// tokio-openssl ends it behind its own close_notify. But a destination isn't the next to see a FIN,
 /// and squid for one takes the answer away with it: to a destination close_notify alone is the end.
@@ -125,7 +125,7 @@ fn explained(error: io::Error, peer: TlsPeer) -> io::Error {
 ///
 /// tokio-openssl's `poll_read` takes the connection's end for TLS's own, and goes on for as long as
 /// records without data come, such as session tickets. A peek does neither; what it meets without
-/// data is the same as having to wait, but nobody will be woken.
+/// data is the same as having to wait, but no task will be woken.
 fn poll_data(stream: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
     for _ in 0..ROUNDS {
         if stream.ssl().pending() > 0 {
@@ -141,12 +141,12 @@ fn poll_data(stream: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<bool
             Poll::Pending => {}
         }
     }
-    // Others have their turn first. Not by the waker: see the relay.
+    // Other tasks run first. Not by the waker: see the relay.
     pin!(yield_now()).poll(cx).map(|()| Ok(true))
 }
 
-/// What a peer said before it reset the connection, so that a write failed: TLS 1.3's answer to our
-/// certificate comes behind the handshake.
+/// Returns the alert that a peer sent before it reset the connection, so that a write failed: TLS
+/// 1.3 judges the client's certificate after the handshake.
 fn last_word(stream: &mut Secured, cx: &mut Context<'_>) -> Option<io::Error> {
     let mut byte = [0];
     match Pin::new(&mut *stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {

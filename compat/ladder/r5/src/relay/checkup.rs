@@ -1,10 +1,11 @@
-//! Has a side that isn't read from been reset?
+//! Detects that a side that isn't read has been reset.
 //!
 //! While one side stalls, nothing is read from the other, and once a side has ended, nothing will
 //! be: its reset would go unnoticed until the next write. The root's own reactor wakes a tunnel
 //! for it. tokio wakes for an error alone only through `ready(Interest::ERROR)`, a future that
-//! borrows the socket, which cannot stand beside it in one struct; so here somebody looks, now and
-//! then. A stall has a timer, for as long as it lasts: a tunnel that flows or is idle has none.
+//! borrows the socket, which cannot stand beside it in one struct; so a timer
+//! polls it instead. A stall has a timer, for as long as it lasts: a tunnel that flows or is idle
+//! has none.
 
 use std::fmt;
 use std::future::Future;
@@ -17,17 +18,17 @@ use tokio::time::{sleep, Instant, Sleep};
 
 use crate::io::Transport;
 
-/// How long a reset may go unnoticed.
+/// Time that a reset may go unnoticed.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// One direction's look at its reader.
+/// The check of one direction's reader.
 #[derive(Default)]
 pub struct Checkup {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Checkup {
-    /// Ready when `stream` has met an error, which is told once.
+    /// Resolves when `stream` has met an error, which is returned once.
     pub fn poll(&mut self, cx: &mut Context<'_>, stream: &impl Transport) -> Poll<io::Error> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(PERIOD)));
         loop {
@@ -39,12 +40,12 @@ impl Checkup {
         }
     }
 
-    /// The stall is over: wakes nobody until it is polled again.
+    /// Ends the check, as the stall is over: wakes no task until it is polled again.
     pub fn stop(&mut self) {
         self.timer = None;
     }
 
-    /// Whether it is going to wake somebody.
+    /// Returns whether it is going to wake a task.
     pub fn has_timer(&self) -> bool {
         self.timer.is_some()
     }

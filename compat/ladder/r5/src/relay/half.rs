@@ -244,7 +244,7 @@ impl HalfDuplex {
                 }
                 State::Ending => {
                     match ready!(Pin::new(&mut *writer).poll_shutdown(cx)) {
-                        // The peer has reset it already; who reads from it is told.
+                        // The peer has reset it already; a read returns the error.
                         Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
                         answer => answer.map_err(CopyError::Write)?,
                     }
@@ -258,7 +258,7 @@ impl HalfDuplex {
                     if *count == 0 {
                         return Poll::Ready(Ok(End::Held));
                     }
-                    // Looks again, now and then: no event tells. And has it failed, too?
+                    // Polled by the timer: there is no event for it. It can also have failed.
                     let failed = self.checkup.poll(cx, writer);
                     return failed.map(|error| Err(CopyError::Write(error)));
                 }
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
     use crate::io::UnixSocket;
 
-    /// The timer outlived the stall: a spare wake-up, and its memory for as long as the tunnel.
+    /// The timer outlived the stall: an extra wake-up, and its memory for as long as the tunnel.
     #[test]
     fn a_direction_holds_a_timer_only_while_it_stalls() {
         let runtime = crate::runtime().unwrap();

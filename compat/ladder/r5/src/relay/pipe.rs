@@ -29,7 +29,7 @@ impl Pipe {
     /// Moves up to `most` bytes from the socket into the pipe, without copying them.
     ///
     /// 0 is the end of the stream; `WouldBlock` means that the socket is empty *or* that the
-    /// pipe is full: only who knows the pipe to be empty can tell.
+    /// pipe is full: only a caller that knows the pipe to be empty can tell.
     ///
     /// # Errors
     ///
