@@ -13,6 +13,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod counters;
 mod faults;
 mod hostile;
 mod jobs;
@@ -22,7 +23,6 @@ mod plot;
 mod record;
 mod run;
 mod site;
-mod tally;
 mod verdict;
 mod watch;
 

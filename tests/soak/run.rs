@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::counters::Counts;
 use crate::faults;
 use crate::lanes::{self, Field};
 use crate::site::{Site, Watched};
 use crate::support::traffic::{joined, Dice};
 use crate::support::Pattern;
-use crate::tally::Counts;
 use crate::verdict::{Rest, Verdict};
 use crate::watch::{Load, Reading, Sample, Watch};
 

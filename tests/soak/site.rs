@@ -1,12 +1,12 @@
 //! Everything that takes part: the program four times, each before another kind of proxy, and as
 //! a proxy of its own.
 
+use crate::counters::Tally;
 use crate::faults::Mortal;
 use crate::hostile::{self, Habit, HABITS};
 use crate::origin::Origin;
 use crate::support::parts::Squid;
 use crate::support::{closed_address, sys, Peer, Process, Ptunnel, Running};
-use crate::tally::Tally;
 
 /// Of the tunnels through the lasting proxy, these lead to the origin; one more leads nowhere.
 pub const DOORS: usize = 3;

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
+use crate::counters::Counts;
 use crate::lanes;
-use crate::tally::Counts;
 use crate::watch::{Reading, Sample};
 
 /// What each program held at a rest, and the part of a processor that it took for nothing.
