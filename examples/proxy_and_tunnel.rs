@@ -41,12 +41,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(())
         })));
 
-    let (entrance, clients) = listen(&engine)?;
+    let (tunnel_address, clients) = listen(&engine)?;
     let tunnel = Tunnel::to(start_echo()?.into())
         .through(ProxySpec::from(HostPort::from(proxy_address)))
         .build();
-    println!("{} leads to {}", entrance, tunnel);
-    let client = thread::spawn(move || ask(entrance));
+    println!("{} leads to {}", tunnel_address, tunnel);
+    let client = thread::spawn(move || ask(tunnel_address));
 
     // One client, then the end.
     let first = clients.into_future().map_err(|(e, _)| e.to_string());
@@ -82,8 +82,8 @@ fn start_echo() -> std::io::Result<SocketAddr> {
     Ok(address)
 }
 
-fn ask(entrance: SocketAddr) -> std::io::Result<()> {
-    let mut stream = TcpStream::connect(entrance)?;
+fn ask(address: SocketAddr) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect(address)?;
     stream.write_all(b"there and back")?;
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut answer = String::new();

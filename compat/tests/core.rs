@@ -41,7 +41,7 @@ impl Drop for Dropped {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[test]
 fn answers_and_errors_come_back() {
@@ -112,7 +112,7 @@ fn a_timer_on_a_core_fails_when_its_runtime_ends_and_the_core_goes_on() {
     watched(|| {
         let (core, waiting) = block_on(async {
             let core = core();
-            let long = |_: &_| time::Timeout::new(PATIENCE * 10, &time::Current).unwrap();
+            let long = |_: &_| time::Timeout::new(TIMEOUT * 10, &time::Current).unwrap();
             let waiting = core.run(long);
             // Polled before this.
             core.run(|_| Ok::<_, ()>(())).await.unwrap().unwrap();
@@ -250,9 +250,9 @@ fn dropping_a_call_drops_its_future_on_the_core_s_thread() {
         started.send(()).unwrap();
         future::empty::<(), ()>().map(move |()| drop(guard))
     });
-    start.recv_timeout(PATIENCE).unwrap();
+    start.recv_timeout(TIMEOUT).unwrap();
     drop(call);
-    assert_eq!(dropped.recv_timeout(PATIENCE), Ok(Some("a core".into())));
+    assert_eq!(dropped.recv_timeout(TIMEOUT), Ok(Some("a core".into())));
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn dropping_the_core_thread_stops_it() {
         });
     });
     // The call may not have been made; then its closure was dropped.
-    let end = dropped.recv_timeout(PATIENCE);
+    let end = dropped.recv_timeout(TIMEOUT);
     assert_ne!(end, Err(mpsc::RecvTimeoutError::Timeout));
 }
 

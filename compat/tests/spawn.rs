@@ -225,9 +225,9 @@ fn dropping_a_call_drops_its_future() {
 
 /// Turns the Core until `done`.
 fn watched_turn(core: &mut Core, done: impl Fn() -> bool) {
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !done() {
-        assert!(std::time::Instant::now() < patience, "hung");
+        assert!(std::time::Instant::now() < deadline, "hung");
         core.turn(Some(std::time::Duration::from_millis(10)));
     }
 }

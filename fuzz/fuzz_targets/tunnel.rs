@@ -8,7 +8,7 @@ fuzz_target!(|text: &str| {
     match text.parse::<TunnelUrl>() {
         Ok(tunnel) => {
             ptunnel_fuzz::destination(&tunnel.destination.address);
-            let entrance = match &tunnel.listen {
+            let listener = match &tunnel.listen {
                 ListenSpec::Port(listen) => {
                     format!("{}{}", written(listen.bind.as_ref()), listen.port)
                 }
@@ -20,7 +20,7 @@ fuzz_target!(|text: &str| {
                     is_secure,
                     ..tunnel.destination.clone()
                 };
-                let again = format!("{entrance}:{destination}");
+                let again = format!("{listener}:{destination}");
                 let expected = TunnelUrl {
                     destination,
                     ..tunnel.clone()
@@ -28,11 +28,11 @@ fuzz_target!(|text: &str| {
                 assert_eq!(again.parse().ok(), Some(expected), "{again}");
             }
             match split(text) {
-                Some((entrance, destination)) => {
+                Some((listener, destination)) => {
                     assert!(tunnel.destination.is_secure);
                     let address = destination.parse::<HostPort>().ok();
                     assert_eq!(address, Some(tunnel.destination.address.clone()));
-                    let plain = format!("{entrance}{destination}").parse::<TunnelUrl>();
+                    let plain = format!("{listener}{destination}").parse::<TunnelUrl>();
                     let plain = plain.expect("the same in the clear");
                     assert_eq!(plain.listen, tunnel.listen);
                     assert_eq!(plain.destination.address, tunnel.destination.address);

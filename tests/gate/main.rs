@@ -24,7 +24,7 @@ mod support;
 
 use self::support::parts::preloadable;
 use self::support::process::unread;
-use self::support::{Ptunnel, Running, TempDir, PATIENCE};
+use self::support::{Ptunnel, Running, TempDir, TIMEOUT};
 
 const COUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gate/counts");
 const UPDATE: &str = "make gate-update";
@@ -157,7 +157,7 @@ impl Program {
 fn wait_until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < PATIENCE, "the program doesn't go on");
+        assert!(start.elapsed() < TIMEOUT, "the program doesn't go on");
         thread::sleep(Duration::from_micros(20));
     }
 }
@@ -170,7 +170,7 @@ fn connect(address: SocketAddr) -> TcpStream {
 
 fn patient(stream: &TcpStream) {
     stream.set_nodelay(true).expect("an option");
-    stream.set_read_timeout(Some(PATIENCE)).expect("an option");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("an option");
 }
 
 /// 128 bytes there and back, on one connection.

@@ -27,13 +27,13 @@ impl Counts {
 }
 
 #[derive(Default)]
-pub struct Tally {
+pub struct Counters {
     counts: Mutex<Counts>,
     /// The traffic is to rest: no new tunnels, and no pauses in those that are there.
     resting: AtomicBool,
 }
 
-impl Tally {
+impl Counters {
     /// Tunnels have ended as they had to.
     pub fn carried(&self, kind: &'static str, passed: Passed) {
         let mut counts = self.counts.lock().unwrap();

@@ -81,17 +81,17 @@ pub fn strike(site: &Site, length: &Length, dice: &mut Dice) -> Running {
         }
         match dice.below(3) {
             0 => {
-                site.tally.fault("the proxy is killed");
+                site.counters.fault("the proxy is killed");
                 site.mortal.kill(proxy);
                 thread::sleep(length.within(length.pause / 10, dice));
                 proxy = site.mortal.raise();
             }
             1 => {
-                site.tally.fault("the proxy stands still");
+                site.counters.fault("the proxy stands still");
                 stop(&site.proxy, length.within(length.pause / 5, dice));
             }
             _ => {
-                site.tally.fault("the program stands still");
+                site.counters.fault("the program stands still");
                 stop(&site.tunnels, length.within(length.pause / 5, dice));
             }
         }

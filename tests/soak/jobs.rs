@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::origin::Ticket;
 use crate::site::Site;
 use crate::support::traffic::{self, joined, Dice, End, Plan};
-use crate::support::{Connection, Pattern, Ptunnel, Running, PATIENCE};
+use crate::support::{Connection, Pattern, Ptunnel, Running, TIMEOUT};
 
 /// What both ends send.
 #[derive(Clone)]
@@ -119,8 +119,8 @@ pub fn converse(
 ) -> (u64, io::Result<()>) {
     let (mut reader, mut writer) = client;
     let pauses = rounds.iter().map(|round| round.pause);
-    let patience = pauses.max().unwrap_or_default() + PATIENCE;
-    let limited = server.stream().set_read_timeout(Some(patience));
+    let timeout = pauses.max().unwrap_or_default() + TIMEOUT;
+    let limited = server.stream().set_read_timeout(Some(timeout));
     limited.expect("a limit");
     let all = (streams.clone(), rounds.clone());
     let serving = thread::spawn(move || serve(server, all.0, all.1, pace));

@@ -43,7 +43,7 @@ pub fn start(field: &Arc<Field>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
         for _ in 0..count {
             let (field, mut dice) = (field.clone(), dice.fork());
             lanes.push(thread::spawn(move || {
-                while !field.site.tally.is_resting() {
+                while !field.site.counters.is_resting() {
                     if field.load.is_light() {
                         run(kind, job, &field, &mut dice);
                     } else {
@@ -57,10 +57,10 @@ pub fn start(field: &Arc<Field>, dice: &mut Dice) -> Vec<JoinHandle<()>> {
 }
 
 fn run(kind: &'static str, job: Job, field: &Field, dice: &mut Dice) {
-    let tally = &field.site.tally;
+    let counters = &field.site.counters;
     match panic::catch_unwind(AssertUnwindSafe(|| job(field, dice))) {
-        Ok(passed) => tally.carried(kind, passed),
-        Err(cause) => tally.failure(format!("{}: {}", kind, text(cause))),
+        Ok(passed) => counters.carried(kind, passed),
+        Err(cause) => counters.failure(format!("{}: {}", kind, text(cause))),
     }
 }
 
@@ -132,8 +132,8 @@ fn bulk(field: &Field, dice: &mut Dice) -> Passed {
     let streams = streams(&field.pattern, dice);
     let plans = jobs::plans(dice);
     match (plans.0.end, plans.1.end) {
-        (End::Reset, _) => site.tally.fault("a client resets"),
-        (_, End::Reset) => site.tally.fault("the origin resets"),
+        (End::Reset, _) => site.counters.fault("a client resets"),
+        (_, End::Reset) => site.counters.fault("the origin resets"),
         _ => {}
     }
     let ticket = site.origin.ticket();
@@ -206,7 +206,7 @@ fn converse(field: &Field, way: Way, rounds: Vec<Round>, pace: Pace, dice: &mut 
         }
     };
     let ends = (client.handle(), Sending(client));
-    let rests = || site.tally.is_resting();
+    let rests = || site.counters.is_resting();
     let (bytes, ended) = jobs::converse(ends, server, streams, rounds, pace, rests);
     if let Err(e) = &ended {
         assert!(is_touched(&mortal), "an untouched conversation: {}", e);
@@ -232,7 +232,7 @@ fn unlucky(field: &Field, dice: &mut Dice) -> Passed {
     let passed = match habits.get(choice) {
         Some(habit) => meets(field, *habit, dice),
         None => {
-            site.tally.fault("the origin refuses");
+            site.counters.fault("the origin refuses");
             site.tunnels.connect_to(DOORS).expect_nothing();
             Passed::nothing()
         }
@@ -243,10 +243,10 @@ fn unlucky(field: &Field, dice: &mut Dice) -> Passed {
 
 fn meets(field: &Field, habit: Habit, dice: &mut Dice) -> Passed {
     let site = &field.site;
-    site.tally.fault(habit.fault());
+    site.counters.fault(habit.fault());
     let mut client = site.hostile.connect_to(Site::door_of(habit));
     if !habit.grants() {
-        while client.is_quiet() && !site.tally.is_resting() {
+        while client.is_quiet() && !site.counters.is_resting() {
             thread::sleep(Duration::from_millis(5));
         }
         if client.is_quiet() {
@@ -277,7 +277,7 @@ fn session(field: &Field, dice: &mut Dice) -> Passed {
     let streams = streams(&field.pattern, dice);
     let is_killed = dice.below(4) == 0;
     if is_killed {
-        field.site.tally.fault("a session is killed");
+        field.site.counters.fault("a session is killed");
     }
     let rounds = (0..1 + dice.below(5))
         .map(|_| Round {
@@ -295,6 +295,6 @@ impl Field {
     /// Up to so long, though not when the traffic is to rest.
     fn pause(&self, most: Duration, dice: &mut Dice) {
         let time = self.length.within(most, dice);
-        jobs::rest(time, &|| self.site.tally.is_resting());
+        jobs::rest(time, &|| self.site.counters.is_resting());
     }
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::support::{Connection, Peer, PATIENCE};
+use crate::support::{Connection, Peer, TIMEOUT};
 
 type Expected = Arc<Mutex<HashMap<u64, Sender<Connection>>>>;
 
@@ -82,7 +82,7 @@ impl Ticket {
             match self.arrival.recv_timeout(wait) {
                 Ok(connection) => return Some(connection),
                 Err(_) if over => return None,
-                Err(_) => assert!(start.elapsed() < PATIENCE, "neither an end nor the origin"),
+                Err(_) => assert!(start.elapsed() < TIMEOUT, "neither an end nor the origin"),
             }
         }
     }

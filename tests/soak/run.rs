@@ -84,16 +84,16 @@ pub fn soak(seed: u64, length: Length) -> Finished {
     let watch = Watch::start(field.clone(), start);
     let mut rests = vec![take_rest(&watched, None, start, length.rest)];
     for round in 1..=length.rounds {
-        field.site.tally.rest(false);
+        field.site.counters.rest(false);
         // How often a round throws them depends on its time: the next one has others.
         let mut dice = dice.fork();
         let lanes = lanes::start(&field, &mut dice);
         let proxy = faults::strike(&field.site, &length, &mut dice);
-        field.site.tally.rest(true);
+        field.site.counters.rest(true);
         lanes.into_iter().for_each(joined);
         field.site.mortal.kill(proxy);
         rests.push(take_rest(&watched, rests.get(1), start, length.rest));
-        let counts = field.site.tally.counts();
+        let counts = field.site.counters.counts();
         println!(
             "round {} of {}: {} tunnels, {} MiB, {} faults, {} failures",
             round,
@@ -106,7 +106,7 @@ pub fn soak(seed: u64, length: Length) -> Finished {
     }
     let samples = watch.finish();
     let field = Arc::try_unwrap(field).unwrap_or_else(|_| panic!("a thread is left"));
-    let mut counts = field.site.tally.counts();
+    let mut counts = field.site.counters.counts();
     counts.failures.extend(field.site.close());
     let took = start.elapsed();
     let verdict = Verdict::of(seed, took, &names, &counts, &rests, &samples);
@@ -136,7 +136,7 @@ fn take_rest(watched: &[Watched], first: Option<&Rest>, start: Instant, time: Du
         .collect();
     settling.into_iter().for_each(joined);
     // A runtime may keep a thread for some seconds after its last use.
-    let patience = Instant::now() + KEPT;
+    let deadline = Instant::now() + KEPT;
     let is_back = |now: Vec<Reading>| match first {
         Some(first) => now
             .iter()
@@ -144,7 +144,7 @@ fn take_rest(watched: &[Watched], first: Option<&Rest>, start: Instant, time: Du
             .all(|(now, first)| now.threads <= first.threads && now.sockets <= first.sockets),
         None => true,
     };
-    while !is_back(read_all()) && Instant::now() < patience {
+    while !is_back(read_all()) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(100));
     }
     let before: Vec<_> = run_times().collect();

@@ -1,7 +1,7 @@
 //! Everything that takes part: the program four times, each before another kind of proxy, and as
 //! a proxy of its own.
 
-use crate::counters::Tally;
+use crate::counters::Counters;
 use crate::faults::Mortal;
 use crate::hostile::{self, Habit, HABITS};
 use crate::origin::Origin;
@@ -12,7 +12,7 @@ use crate::support::{closed_address, sys, Peer, Process, Ptunnel, Running};
 pub const DOORS: usize = 3;
 
 pub struct Site {
-    pub tally: Tally,
+    pub counters: Counters,
     pub origin: Origin,
     pub mortal: Mortal,
     /// The embedded proxy, which lives as long as all this.
@@ -53,7 +53,7 @@ impl Site {
             hostile = hostile.to(habit.destination());
         }
         Site {
-            tally: Tally::default(),
+            counters: Counters::default(),
             tunnels: tunnels.to(closed_address()).start(),
             threads: threads.to(origin.address()).start(),
             squid: Ptunnel::through(squid.address())

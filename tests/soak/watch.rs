@@ -102,7 +102,7 @@ fn watch(field: &Field, start: Instant, stop: &AtomicBool) -> Vec<Sample> {
         field.load.is_heavy.store(purse < 0.0, Ordering::SeqCst);
         if now >= due {
             due = now + field.length.interval;
-            let counts = field.site.tally.counts();
+            let counts = field.site.counters.counts();
             samples.push(Sample {
                 at: start.elapsed(),
                 bytes: counts.bytes,

@@ -1,4 +1,4 @@
-//! `--test`: the steps that it walks through real parts, and what it says where one fails.
+//! `--test`: the steps that it reports through real parts, and its advice for each failure.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -26,7 +26,7 @@ fn test(program: Ptunnel) -> Finished {
     program.arg("--test").run()
 }
 
-/// The steps of a walk: what it is called, and what came of it.
+/// The reported steps: the name and the result of each.
 fn steps(text: &str) -> Vec<(&str, &str)> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
     let steps = lines.filter_map(|line| {
@@ -55,7 +55,7 @@ fn assert_step(text: &str, step: &str, said: &str) {
 }
 
 #[test]
-fn walks_through_stunnel_and_squid_with_digest_to_a_server_that_greets() {
+fn tests_the_path_through_stunnel_and_squid_with_digest_to_a_server_that_greets() {
     let (authority, sshd) = (Authority::new(), Sshd::start());
     let squid = Squid::with_digest("joe", "hunter2", 9);
     let identity = authority.issue("proxy", "DNS:localhost,IP:127.0.0.1");
@@ -89,7 +89,7 @@ fn walks_through_stunnel_and_squid_with_digest_to_a_server_that_greets() {
 }
 
 #[test]
-fn walks_through_squid_with_basic_to_a_server_that_waits() {
+fn tests_the_path_through_squid_with_basic_to_a_server_that_waits() {
     let (origin, squid) = (Nginx::start(), Squid::start(Some(("joe", "hunter2"))));
     let program = Ptunnel::through(format!("joe:hunter2@{}", squid.address()));
     let finished = test(program.args(&["-W", &origin.address().to_string()]));
@@ -110,7 +110,7 @@ fn walks_through_squid_with_basic_to_a_server_that_waits() {
 }
 
 #[test]
-fn walks_through_ntlm_in_three_messages() {
+fn tests_the_path_through_ntlm_in_three_messages() {
     let (origin, squid) = (Nginx::start(), Squid::with_ntlm("hunter2"));
     let program = Ptunnel::through(format!("joe:hunter2@{}", squid.address()));
     let finished = test(program.to(origin.address()));
@@ -121,21 +121,21 @@ fn walks_through_ntlm_in_three_messages() {
 }
 
 #[test]
-fn walks_through_openssh_in_socks4() {
+fn tests_the_path_through_openssh_in_socks4() {
     let (sshd, socks) = (Sshd::start(), SshSocks::start());
     let destination = format!("localhost:{}", sshd.address().port());
-    let walk = |url: &str| {
+    let test_path = |url: &str| {
         let program = Ptunnel::through(format!("{}{}", url, socks.address()));
         let finished = test(program.arg("-4").to(&destination));
         finished.expect_code(0);
         finished.text()
     };
-    let text = walk("socks4a://joe@");
+    let text = test_path("socks4a://joe@");
     let all = ["name", "connection", SOCKS4, "authentication", "first byte"];
     assert_eq!(names(&steps(&text)), all, "{}", text);
     assert_step(&text, "authentication", "joe went along, in SOCKS4's way");
     assert_step(&text, "first byte", "\"SSH-2.0-");
-    let text = walk("socks4://");
+    let text = test_path("socks4://");
     assert_step(&text, "name", "localhost is 127.0.0.1");
     assert_step(&text, "authentication", "not asked for");
 
@@ -147,7 +147,7 @@ fn walks_through_openssh_in_socks4() {
     assert!(!text.contains("  try: "), "{}", text);
 }
 
-/// The step that fails ends the walk, with the exit code and an advice of its own.
+/// The step that fails ends the test, with an exit code and advice of its own.
 #[test]
 fn each_failure_has_its_step_its_exit_code_and_its_advice() {
     let rubbish = Peer::replying("SSH-2.0-OpenSSH\r\n\r\n");
@@ -426,14 +426,14 @@ fn a_look_at_certificates_goes_the_way_that_failed() {
 }
 
 #[test]
-fn walks_on_in_tls_to_the_destination() {
+fn tests_tls_with_the_destination_too() {
     let (authority, squid) = (Authority::new(), Squid::start(None));
     let sshd = Sshd::start();
     let stunnel = Stunnel::start(&authority.issue("origin", "DNS:localhost"), sshd.address());
     let proxy = Stunnel::start(&authority.issue("proxy", "DNS:localhost"), squid.address());
     let port = stunnel.address().port();
     let secure_proxy = format!("https://localhost:{}", proxy.address().port());
-    let walk = |proxy: &str, destination: &str| {
+    let test_path = |proxy: &str, destination: &str| {
         let program = Ptunnel::through(proxy)
             .args(&["--handshake-timeout", "0.5"])
             .args(&["--cacert", &authority.certificate()]);
@@ -446,7 +446,7 @@ fn walks_on_in_tls_to_the_destination() {
         (finished.code(), finished.text())
     };
     let destination = format!("tls://localhost:{}", port);
-    let (code, text) = walk(&secure_proxy, &destination);
+    let (code, text) = test_path(&secure_proxy, &destination);
     assert_eq!(code, 0, "{}", text);
     let all = [
         "name",
@@ -487,7 +487,7 @@ fn walks_on_in_tls_to_the_destination() {
         ),
     ];
     for (address, said, advice) in cases {
-        let (code, text) = walk(&plain, &format!("tls://{}", address));
+        let (code, text) = test_path(&plain, &format!("tls://{}", address));
         assert_eq!(code, 1, "{}", text);
         let all = steps(&text);
         let (last, what) = all.last().expect("a step");
@@ -501,7 +501,7 @@ fn walks_on_in_tls_to_the_destination() {
         assert!(tries.unwrap_or_default().contains(advice), "{}", text);
     }
     // openssl's client goes through one proxy, in the clear.
-    let (_, text) = walk(&secure_proxy, &format!("tls://{}", stunnel.address()));
+    let (_, text) = test_path(&secure_proxy, &format!("tls://{}", stunnel.address()));
     assert_step(&text, "TLS", "its certificate is for localhost");
     assert!(!text.contains("  try: "), "{}", text);
 }
@@ -627,9 +627,9 @@ fn tells_whom_the_proxy_was_taken_for() {
     assert_step(&trusted.text(), "TLS", ", it is 127.0.0.1");
 }
 
-/// The proxy isn't told the name, as no tunnel of `socks5://` tells it.
+/// The proxy doesn't get the name, as with each tunnel of `socks5://`.
 #[test]
-fn looks_up_what_a_socks_proxy_shall_not_be_told() {
+fn looks_up_a_name_that_a_socks_proxy_must_not_get() {
     let proxy = Peer::start(|mut connection| {
         connection.expect([5, 1, 0]);
         connection.send([5, 0]);
@@ -680,7 +680,7 @@ fn shows_the_bytes_that_came_with_the_reply() {
 }
 
 #[test]
-fn the_next_proxy_is_walked_through_when_one_fails() {
+fn the_next_proxy_is_tested_when_one_fails() {
     let grants = Peer::granting(|mut connection| {
         connection.send("hello\r\n");
         connection.drain();
@@ -712,7 +712,7 @@ fn the_next_proxy_is_walked_through_when_one_fails() {
 }
 
 #[test]
-fn walks_directly_where_a_client_would_go_directly() {
+fn tests_the_direct_path_where_a_client_takes_it() {
     let greets = Peer::start(|mut connection| connection.send("hello\r\n"));
     let plain = Ptunnel::through(closed_address()).args(&["--no-proxy", "127.0.0.1"]);
     let fallback = Ptunnel::through(closed_address()).arg("--direct-fallback");
@@ -737,9 +737,9 @@ fn walks_directly_where_a_client_would_go_directly() {
     );
 }
 
-/// The exit code is that of the first one that fails; the others are walked to all the same.
+/// The exit code is that of the first one that fails; the others are tested all the same.
 #[test]
-fn every_tunnel_of_a_file_is_walked_to_and_none_is_listened_on() {
+fn every_tunnel_of_a_file_is_tested_and_none_is_listened_on() {
     let proxy = Peer::proxy(|mut connection| {
         connection.send("HTTP/1.1 200 OK\r\n\r\nhello\r\n");
         connection.drain();

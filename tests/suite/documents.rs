@@ -18,7 +18,7 @@ const DOCUMENTS: &[&str] = &[
 fn each_path_that_a_document_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut files, mut folders) = (Vec::new(), Vec::new());
-    walk(root, "", &mut files, &mut folders);
+    collect(root, "", &mut files, &mut folders);
     let mut missing = Vec::new();
     for document in DOCUMENTS {
         let text = fs::read_to_string(root.join(document)).unwrap();
@@ -56,7 +56,7 @@ fn contributing_names_each_folder_of_the_source() {
         .flat_map(alternatives)
         .collect();
     let (mut files, mut folders) = (Vec::new(), Vec::new());
-    walk(root, "src/", &mut files, &mut folders);
+    collect(root, "src/", &mut files, &mut folders);
     // Other folders hold the tests of one file.
     folders.retain(|folder| root.join(folder).join("mod.rs").exists());
     folders.retain(|folder| !named.contains(folder));
@@ -65,14 +65,14 @@ fn contributing_names_each_folder_of_the_source() {
 }
 
 /// Pushes the paths below `prefix`, relative to `root`, without what a build makes.
-fn walk(root: &Path, prefix: &str, files: &mut Vec<String>, folders: &mut Vec<String>) {
+fn collect(root: &Path, prefix: &str, files: &mut Vec<String>, folders: &mut Vec<String>) {
     for entry in fs::read_dir(root.join(prefix)).unwrap() {
         let entry = entry.unwrap();
         let path = format!("{}{}", prefix, entry.file_name().to_str().unwrap());
         if !entry.file_type().unwrap().is_dir() {
             files.push(path);
         } else if !path.ends_with("target") && path != ".git" {
-            walk(root, &format!("{}/", path), files, folders);
+            collect(root, &format!("{}/", path), files, folders);
             folders.push(path);
         }
     }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::ends::{Ends, Gate};
 use crate::support::program::clean_command;
 use crate::support::sys::SIGTERM;
-use crate::support::{closed_address, eventually, parts, PATIENCE};
+use crate::support::{closed_address, eventually, parts, TIMEOUT};
 use crate::support::{Connection, Peer, Ptunnel, TempDir};
 
 /// Reads each line as Python does, fails on any that is not one object, and prints the asked ones.
@@ -425,7 +425,7 @@ fn text_has_the_time_of_day_where_that_is_wanted() {
 /// A daemon's socket, as a test has it.
 fn daemon(path: &str) -> UnixDatagram {
     let socket = UnixDatagram::bind(path).expect("a socket");
-    socket.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    socket.set_read_timeout(Some(TIMEOUT)).expect("a limit");
     socket
 }
 

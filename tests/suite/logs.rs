@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use crate::ends::{Ends, Gate};
 use crate::support::{closed_address, eventually, parts, sys};
-use crate::support::{Peer, Ptunnel, Running, TempDir, PATIENCE};
+use crate::support::{Peer, Ptunnel, Running, TempDir, TIMEOUT};
 
 fn start(gate: &Gate, args: &[&str]) -> Running {
     Ptunnel::through(gate.address())
@@ -283,7 +283,7 @@ impl Unread {
             match self.pipe.read(&mut buffer) {
                 Ok(n) => text.push_str(std::str::from_utf8(&buffer[..n]).expect("text")),
                 Err(ref e) if e.kind() == ErrorKind::WouldBlock => {
-                    sys::wait_readable(&self.pipe, PATIENCE)
+                    sys::wait_readable(&self.pipe, TIMEOUT)
                         .unwrap_or_else(|e| panic!("{} after {}", e, text));
                 }
                 Err(e) => panic!("the pipe: {}", e),

@@ -605,7 +605,7 @@ fn the_service_manager_hears_of_it() {
     let hears = || {
         let mut buffer = [0; 1024];
         manager
-            .set_read_timeout(Some(crate::support::PATIENCE))
+            .set_read_timeout(Some(crate::support::TIMEOUT))
             .unwrap();
         let count = manager.recv(&mut buffer).expect("something is told");
         String::from_utf8(buffer[..count].to_vec()).unwrap()

@@ -12,7 +12,7 @@ use crate::serve::{echo, request};
 use crate::socket_activation::launched;
 use crate::support::process::{listener_at, listeners};
 use crate::support::temp::free_port;
-use crate::support::{Peer, Ptunnel, TempDir, PATIENCE};
+use crate::support::{Peer, Ptunnel, TempDir, TIMEOUT};
 
 /// How clients are served at a listener.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,14 +146,14 @@ impl Case {
         let address = match self.place {
             Path | PassedPath => {
                 let stream = UnixStream::connect(self.folder.at("sock"))?;
-                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(TIMEOUT))?;
                 return Ok(Box::new(stream));
             }
             Port("[::1]:PORT") => SocketAddr::new("::1".parse().unwrap(), self.port),
             _ => SocketAddr::new("127.0.0.1".parse().unwrap(), self.port),
         };
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         Ok(Box::new(stream))
     }
 

@@ -9,7 +9,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::ends::Gate;
 use crate::support::process::is_listening;
-use crate::support::{steadily, sys, Peer, Ptunnel, TempDir, PATIENCE};
+use crate::support::{steadily, sys, Peer, Ptunnel, TempDir, TIMEOUT};
 
 /// Where a service manager hears, and how it is called in NOTIFY_SOCKET.
 struct Manager {
@@ -44,7 +44,7 @@ impl Manager {
     /// The next that it was told.
     #[track_caller]
     fn hears(&self) -> String {
-        self.hears_within(PATIENCE).expect("something is told")
+        self.hears_within(TIMEOUT).expect("something is told")
     }
 
     fn hears_within(&self, limit: Duration) -> io::Result<String> {

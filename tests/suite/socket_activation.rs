@@ -12,7 +12,7 @@ use crate::support::parts::{curl, Nginx, Squid, SMALL};
 use crate::support::process::listeners;
 use crate::support::program::{clean_command, Finished};
 use crate::support::temp::free_port;
-use crate::support::{eventually_some, Connection, Peer, Ptunnel, TempDir, PATIENCE};
+use crate::support::{eventually_some, Connection, Peer, Ptunnel, TempDir, TIMEOUT};
 
 /// Binds what stands before `--` as ADDRESS=NAME, and becomes what stands behind it, as systemd
 /// would: with LISTEN_FDS, and in LISTEN_PID its own number, or another's if OTHERS is set.
@@ -125,7 +125,7 @@ fn a_unix_socket_may_be_passed_and_stays() {
     let program = Ptunnel::through(proxy.address()).arg("fd:a:a.example:1");
     let mut program = launched(program, &[&format!("{}=a", path)]).spawn();
     let mut client = eventually_some("a socket", || UnixStream::connect(&path).ok());
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.set_read_timeout(Some(TIMEOUT)).unwrap();
     client.write_all(b"ping").unwrap();
     let mut answer = [0; 4];
     std::io::Read::read_exact(&mut client, &mut answer).unwrap();

@@ -13,7 +13,7 @@ use crate::ends::Gate;
 use crate::support::parts::{command, curl, described, Nginx, Squid, SMALL};
 use crate::support::process::listener_at;
 use crate::support::program::Output;
-use crate::support::{eventually, sys, Pattern, Peer, Ptunnel, Running, TempDir, PATIENCE};
+use crate::support::{eventually, sys, Pattern, Peer, Ptunnel, Running, TempDir, TIMEOUT};
 
 const MIB: u64 = 1 << 20;
 
@@ -39,8 +39,8 @@ fn start(program: Ptunnel, path: &str) -> Started {
 #[track_caller]
 fn connect(path: &str) -> UnixStream {
     let client = UnixStream::connect(path).unwrap_or_else(|e| panic!("{}: {}", path, e));
-    client.set_read_timeout(Some(PATIENCE)).expect("a limit");
-    client.set_write_timeout(Some(PATIENCE)).expect("a limit");
+    client.set_read_timeout(Some(TIMEOUT)).expect("a limit");
+    client.set_write_timeout(Some(TIMEOUT)).expect("a limit");
     client
 }
 

@@ -27,4 +27,4 @@ pub use self::peer::{closed_address, Blackhole, Connection, Peer};
 pub use self::process::Process;
 pub use self::program::{Finished, Ptunnel, Running};
 pub use self::temp::TempDir;
-pub use self::wait::{eventually, eventually_some, steadily, PATIENCE};
+pub use self::wait::{eventually, eventually_some, steadily, TIMEOUT};

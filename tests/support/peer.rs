@@ -13,9 +13,9 @@ use socket2::{Domain, Socket, Type};
 use super::process;
 use super::sys;
 use super::temp::free_port;
-use super::wait::{eventually, PATIENCE};
+use super::wait::{eventually, TIMEOUT};
 
-/// One side of a TCP connection. No read or write outlasts the rig's patience.
+/// One side of a TCP connection. No read or write outlasts [`TIMEOUT`].
 pub struct Connection {
     stream: TcpStream,
     /// Read past a head, and not taken yet.
@@ -28,7 +28,7 @@ impl Connection {
     /// Connects.
     #[track_caller]
     pub fn open(address: SocketAddr) -> Connection {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => Connection::new(stream, 0),
             Err(e) => panic!("connecting to {}: {}", address, e),
         }
@@ -40,7 +40,7 @@ impl Connection {
         let connect = || {
             let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
             socket.bind(&SocketAddr::new(ip, 0).into())?;
-            socket.connect_timeout(&address.into(), PATIENCE)?;
+            socket.connect_timeout(&address.into(), TIMEOUT)?;
             io::Result::Ok(socket)
         };
         match connect() {
@@ -52,8 +52,8 @@ impl Connection {
     /// Takes over a connected socket.
     pub fn new(stream: TcpStream, number: usize) -> Connection {
         stream.set_nodelay(true).expect("TCP_NODELAY");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
-        stream.set_write_timeout(Some(PATIENCE)).expect("a limit");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a limit");
+        stream.set_write_timeout(Some(TIMEOUT)).expect("a limit");
         Connection {
             stream,
             ahead: Vec::new(),

@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use super::peer::Connection;
 use super::process::Process;
 use super::sys;
-use super::wait::{eventually, eventually_some, PATIENCE};
+use super::wait::{eventually, eventually_some, TIMEOUT};
 
 /// The binary under test.
 pub fn binary() -> PathBuf {
@@ -364,12 +364,12 @@ impl Finished {
     }
 }
 
-/// The program's output. No read outlasts the rig's patience.
+/// The program's output. No read outlasts [`TIMEOUT`].
 pub struct Output(ChildStdout);
 
 impl Read for Output {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        sys::wait_readable(&self.0, PATIENCE)?;
+        sys::wait_readable(&self.0, TIMEOUT)?;
         self.0.read(buffer)
     }
 }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The outer limit of every wait: far above what a loaded machine needs.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns once `condition` holds; panics with `what` when it never does.
 #[track_caller]
@@ -21,8 +21,8 @@ pub fn eventually_some<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T
         if let Some(found) = probe() {
             return found;
         }
-        if start.elapsed() > PATIENCE {
-            panic!("waited {:?} in vain: {}", PATIENCE, what);
+        if start.elapsed() > TIMEOUT {
+            panic!("waited {:?} in vain: {}", TIMEOUT, what);
         }
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));

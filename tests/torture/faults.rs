@@ -11,7 +11,7 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
 
-use self::rows::{Row, ASKERS, GUESTS, ROWS};
+use self::rows::{Row, DYNAMIC_ROWS, PROXY_ROWS, ROWS};
 use self::stage::Stage;
 use crate::namespace::Namespace;
 use crate::scale::scale;
@@ -83,7 +83,7 @@ fn stdio(row: Row) {
 }
 
 fn all_rows() -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().chain(GUESTS).chain(ASKERS)
+    ROWS.iter().chain(PROXY_ROWS).chain(DYNAMIC_ROWS)
 }
 
 /// Checks rows at once: most of them wait.
@@ -124,13 +124,13 @@ fn the_guide_has_these_rows() {
     let is_row = |line: &&str| line.starts_with('|') && !line.starts_with("|--");
     let rows: Vec<&str> = lines.filter(is_row).collect();
     let tunnels = "| what happens | the client sees | ptunnel says | exit code |";
-    let guests = "| what happens | the client gets | ptunnel says |";
+    let clients = "| what happens | the client gets | ptunnel says |";
     let mut expected = vec![tunnels.to_string()];
     expected.extend(ROWS.iter().map(Row::line));
-    expected.push(guests.to_string());
-    expected.extend(GUESTS.iter().map(Row::line));
-    expected.push(guests.to_string());
-    expected.extend(ASKERS.iter().map(Row::line));
+    expected.push(clients.to_string());
+    expected.extend(PROXY_ROWS.iter().map(Row::line));
+    expected.push(clients.to_string());
+    expected.extend(DYNAMIC_ROWS.iter().map(Row::line));
     assert_eq!(rows, expected);
 }
 
@@ -214,11 +214,11 @@ fn expect_served_beside_guests_that_hang() {
         .to("example.org:22")
         .after_mounting(&mounts.join("; "));
     let program = program.start();
-    let guests: Vec<Connection> = (0..12)
+    let proxy_clients: Vec<Connection> = (0..12)
         .map(|number| {
-            let mut guest = Connection::open(program.proxy());
-            guest.send(format!("CONNECT {}.example:1 HTTP/1.1\r\n\r\n", number));
-            guest
+            let mut client = Connection::open(program.proxy());
+            client.send(format!("CONNECT {}.example:1 HTTP/1.1\r\n\r\n", number));
+            client
         })
         .collect();
     // Of each look-up under way, for both families.
@@ -228,7 +228,7 @@ fn expect_served_beside_guests_that_hang() {
     let mut client = program.connect();
     client.send("?");
     client.expect("?");
-    drop(guests);
+    drop(proxy_clients);
 }
 
 /// A signal takes effect some time after it was sent.

@@ -22,7 +22,7 @@ use crate::support::process::{is_listening, listeners};
 use crate::support::temp::free_port;
 use crate::support::traffic::{self, Dice, End, Outcome, Plan};
 use crate::support::{
-    eventually, sys, Connection, Pattern, Peer, Process, Ptunnel, Running, TempDir, PATIENCE,
+    eventually, sys, Connection, Pattern, Peer, Process, Ptunnel, Running, TempDir, TIMEOUT,
 };
 
 /// A tunnel through the embedded proxy of another process; both can fail.
@@ -451,7 +451,7 @@ fn a_start_that_fails_anywhere_says_why() {
 /// What the echo behind this address answers.
 fn answer(address: &str) -> io::Result<Vec<u8>> {
     let mut client = TcpStream::connect(address)?;
-    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_read_timeout(Some(TIMEOUT))?;
     client.write_all(b"ping")?;
     client.shutdown(Shutdown::Write)?;
     let mut answer = Vec::new();

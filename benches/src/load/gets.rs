@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 
 use super::requests::Until;
-use super::sockets::{connecting, PATIENCE};
+use super::sockets::{connecting, TIMEOUT};
 use crate::stop::Stop;
 
 /// More than the head and the body of any reply.
@@ -118,10 +118,10 @@ impl Gets {
             }
         }
         let mut events: Vec<Event> = Vec::with_capacity(self.clients.len().max(1));
-        let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+        let timeout = Timespec::try_from(TIMEOUT).map_err(io::Error::other)?;
         while answered < sent {
             events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&patience)) {
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timeout)) {
                 Ok(0) => {
                     let text = "a reply, or the end of its connection, did not come";
                     return Err(io::Error::new(io::ErrorKind::TimedOut, text));

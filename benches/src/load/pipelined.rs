@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::channel::{Channel, Security};
 use super::http::{broken, parse, Rule};
 use super::requests::{Until, LONGEST};
-use super::sockets::PATIENCE;
+use super::sockets::TIMEOUT;
 
 use crate::stop::Stop;
 
@@ -101,10 +101,10 @@ impl Pipelined {
             sent += self.send(index, most - sent)?;
         }
         let mut events: Vec<Event> = Vec::with_capacity(self.connections.len().max(1));
-        let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+        let timeout = Timespec::try_from(TIMEOUT).map_err(io::Error::other)?;
         while answered < sent {
             events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&patience)) {
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timeout)) {
                 Ok(0) => return Err(late("a reply did not come")),
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,

@@ -11,7 +11,7 @@ use rustix::event::Timespec;
 use rustix::io::Errno;
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 
-use super::sockets::{client, PATIENCE};
+use super::sockets::{client, TIMEOUT};
 use super::wire::Command;
 use crate::stop::Stop;
 
@@ -100,10 +100,10 @@ impl Requests {
             }
         }
         let mut events: Vec<Event> = Vec::with_capacity(self.connections.len().max(1));
-        let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+        let timeout = Timespec::try_from(TIMEOUT).map_err(io::Error::other)?;
         while answered < sent {
             events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&patience)) {
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timeout)) {
                 Ok(0) => {
                     return Err(io::Error::new(
                         io::ErrorKind::TimedOut,

@@ -10,7 +10,7 @@ use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{bind, connect, socket_with, AddressFamily, SocketFlags, SocketType};
 
 /// How long a byte may take before the run counts as failed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 /// Source addresses 127.0.0.2 …: each has a range of ephemeral ports of its own.
 const SOURCES: usize = 32;
 
@@ -19,8 +19,8 @@ pub fn client(to: SocketAddr, nth: usize) -> io::Result<TcpStream> {
     let socket = bound(nth, SocketFlags::CLOEXEC)?;
     connect(&socket, &to)?;
     let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     Ok(stream)
 }
 

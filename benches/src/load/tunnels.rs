@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 
 use super::requests::Until;
-use super::sockets::{connecting, PATIENCE};
+use super::sockets::{connecting, TIMEOUT};
 use super::wire::{Command, COMMAND};
 use crate::stop::Stop;
 
@@ -80,10 +80,10 @@ impl Tunnels {
             }
         }
         let mut events: Vec<Event> = Vec::with_capacity(self.clients.len());
-        let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+        let timeout = Timespec::try_from(TIMEOUT).map_err(io::Error::other)?;
         while open > 0 {
             events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&patience)) {
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timeout)) {
                 Ok(0) => {
                     return Err(io::Error::new(
                         io::ErrorKind::TimedOut,

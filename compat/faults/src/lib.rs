@@ -31,22 +31,22 @@ pub async fn drain() -> usize {
     Compat01As03::new(all_ready()).count().await
 }
 
-/// What `f` returns, or none if that takes longer than `patience`.
+/// What `f` returns, or none if that takes longer than `timeout`.
 pub fn within<T: Send + 'static>(
-    patience: Duration,
+    timeout: Duration,
     f: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (done, returned) = mpsc::channel();
     thread::spawn(move || done.send(f()));
-    returned.recv_timeout(patience).ok()
+    returned.recv_timeout(timeout).ok()
 }
 
 /// The number of items that a future counts on a runtime of its own, if it does so in time.
 pub fn count<F: Future<Output = usize> + 'static>(
-    patience: Duration,
+    timeout: Duration,
     count: fn() -> F,
 ) -> Option<usize> {
-    within(patience, move || {
+    within(timeout, move || {
         let runtime = Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(count())
     })

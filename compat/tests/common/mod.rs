@@ -79,7 +79,7 @@ impl Notify for Bell {
 }
 
 /// How long a test may hang before it is called hung.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs `f` on a thread; a hang fails the test.
 pub fn watched<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
@@ -87,9 +87,9 @@ pub fn watched<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = thread::spawn(move || {
         let _ = tx.send(f());
     });
-    match rx.recv_timeout(PATIENCE) {
+    match rx.recv_timeout(TIMEOUT) {
         Ok(value) => value,
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("hung for {PATIENCE:?}"),
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("hung for {TIMEOUT:?}"),
         Err(mpsc::RecvTimeoutError::Disconnected) => {
             std::panic::resume_unwind(thread.join().unwrap_err())
         }

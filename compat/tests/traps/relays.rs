@@ -69,18 +69,18 @@ async fn row_56_copy_bidirectional_passes_a_fin_on() -> io::Result<()> {
     }
     /// What the client gets with a relay between the two, if it gets it in time.
     async fn relayed<F: Future<Output = ()>>(
-        patience: Duration,
+        limit: Duration,
         relay: impl FnOnce(TcpStream, TcpStream) -> F,
     ) -> Option<String> {
         let (client, near) = tcp_pair().await.unwrap();
         let (far, server) = tcp_pair().await.unwrap();
         let (asked, answered) = (tokio::spawn(ask(client)), tokio::spawn(answer(server)));
         let relay = relay(near, far);
-        let answer = tokio::time::timeout(patience, async { tokio::join!(relay, asked).1 }).await;
+        let answer = tokio::time::timeout(limit, async { tokio::join!(relay, asked).1 }).await;
         answered.abort();
         Some(answer.ok()?.unwrap().unwrap())
     }
-    /// For those that wait for each other, which no patience helps.
+    /// For relays whose ends wait for each other, which no limit ends.
     const SHORT: Duration = Duration::from_millis(300);
     const LONG: Duration = Duration::from_secs(20);
 

@@ -15,7 +15,7 @@ use crate::support::parts::Squid;
 use crate::support::{Connection, Peer, Ptunnel};
 
 /// How long a client waits for a proxy that waits for more of its request.
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// What a server says behind its reply, so that it passes for the next one's.
 const BEHIND: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen";
@@ -410,7 +410,7 @@ fn ask(
     at_once: bool,
 ) -> (Answer, Vec<u8>) {
     let mut client = Connection::open(proxy);
-    client.stream().set_read_timeout(Some(PATIENCE)).unwrap();
+    client.stream().set_read_timeout(Some(TIMEOUT)).unwrap();
     if at_once {
         let _ = client.try_send([first, second].concat());
     } else {

@@ -321,8 +321,8 @@ pub const ROWS: &[Row] = &[
     },
 ];
 
-/// Of the embedded proxy's clients.
-pub const GUESTS: &[Row] = &[
+/// Faults of the embedded proxy's clients.
+pub const PROXY_ROWS: &[Row] = &[
     Row {
         fault: "the client says nothing",
         client: Client::Does(|_| {}, THE_END),
@@ -464,8 +464,8 @@ pub const GUESTS: &[Row] = &[
     },
 ];
 
-/// Of the clients of `-D`.
-pub const ASKERS: &[Row] = &[
+/// Faults of the clients of `-D`.
+pub const DYNAMIC_ROWS: &[Row] = &[
     Row {
         fault: "the client says nothing",
         client: Client::Does(|_| {}, THE_END),

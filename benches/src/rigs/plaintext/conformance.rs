@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use crate::load::channel::{Channel, Security};
 use crate::load::http::{broken, parse, Rule};
 use crate::load::pipelined::request;
-use crate::load::sockets::PATIENCE;
+use crate::load::sockets::TIMEOUT;
 use crate::peers::{Found, Setup, Under};
 use crate::rigs::{certificate, Bench, Taken};
 
@@ -140,7 +140,7 @@ fn replies(
             replies.push(std::mem::replace(&mut bytes, rest));
             continue;
         }
-        match channel.receive_within(PATIENCE, &mut buffer) {
+        match channel.receive_within(TIMEOUT, &mut buffer) {
             Ok(n) if n > 0 => bytes.extend_from_slice(&buffer[..n]),
             _ => return Err(None),
         }

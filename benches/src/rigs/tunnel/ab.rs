@@ -24,7 +24,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
             // Without a tunnel ab asks the proxy for the page itself, as the articles had it.
             to: match chain.asked_directly() {
                 Some(_) => chain.target,
-                None => chain.entrance(),
+                None => chain.address(),
             },
             proxy: chain.asked_directly(),
             path: connections.path(),

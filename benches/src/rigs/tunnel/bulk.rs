@@ -25,7 +25,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
         (["bulk-download", "bulk-download-cpu"], true, false),
         (["bulk-upload", "bulk-upload-cpu"], false, true),
     ] {
-        let stream = client(chain.entrance(), 0)?;
+        let stream = client(chain.address(), 0)?;
         let moved = |bytes: u64| {
             transfer(
                 &stream,

@@ -120,8 +120,8 @@ impl Chain {
         self.tunnel.as_ref()
     }
 
-    /// Where the load connects.
-    pub fn entrance(&self) -> SocketAddr {
+    /// Returns the address that the load connects to.
+    pub fn address(&self) -> SocketAddr {
         self.tunnel.as_ref().unwrap_or(&self.proxy).listen
     }
 
@@ -141,7 +141,7 @@ impl Chain {
             Some(_) => script.asking_for(self.target),
             None => script,
         };
-        Gets::new(self.entrance(), clients, script)
+        Gets::new(self.address(), clients, script)
     }
 
     /// Ends the tunnel first and awaits it, so that a tool above it writes its file.

@@ -27,7 +27,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
         .ok_or_else(|| io::Error::other("there is no tunnel"))?;
     thread::sleep(Duration::from_millis(100));
     let empty = Held::of(tunnel.id)?.kib;
-    let mut idle = Idle::new(chain.entrance(), CARRIED);
+    let mut idle = Idle::new(chain.address(), CARRIED);
     idle.grow(count, &bench.pattern, &bench.stop)?;
     thread::sleep(SETTLE);
     let held = Held::of(tunnel.id)?.kib;

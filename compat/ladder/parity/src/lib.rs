@@ -16,7 +16,7 @@ pub use self::program::{binary, run, Program};
 const QUIET: Duration = Duration::from_millis(250);
 
 /// A step that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One client, one proxy, and the program between them.
 pub struct Stage {
@@ -63,7 +63,7 @@ impl Stage {
     /// A client comes.
     pub fn connect(&mut self) -> &mut Stage {
         self.note("client connects");
-        self.client = Some(Peer::connect(self.program.entrance()));
+        self.client = Some(Peer::connect(self.program.address()));
         self
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 
 /// A connection of which everything that is seen is kept.
 pub struct Peer {
@@ -51,7 +51,7 @@ impl Peer {
                 Ok(0) => panic!("the program ended within its request"),
                 Ok(_) => head.push(byte[0]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    assert!(start.elapsed() < PATIENCE, "no request");
+                    assert!(start.elapsed() < TIMEOUT, "no request");
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 Err(e) => panic!("no request: {e}"),
@@ -68,7 +68,7 @@ impl Peer {
     pub(crate) fn end(&mut self) {
         let start = Instant::now();
         while !self.waiting.is_empty() {
-            assert!(start.elapsed() < PATIENCE, "the program takes no more");
+            assert!(start.elapsed() < TIMEOUT, "the program takes no more");
             self.look();
         }
         // Fails when the connection is reset, which is seen by itself.
@@ -181,7 +181,7 @@ impl Proxy {
             match self.listener.accept() {
                 Ok((stream, _)) => return Peer::new(stream),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    assert!(start.elapsed() < PATIENCE, "the program does not come");
+                    assert!(start.elapsed() < TIMEOUT, "the program does not come");
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 Err(e) => panic!("no connection: {e}"),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{kill_process, Pid, Signal};
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 
 /// Where rung `number` is: `PTUNNEL_R0` and so on, or a binary beside the test's own.
 ///
@@ -78,7 +78,7 @@ impl Process {
         let (sender, line) = mpsc::channel();
         // A read from a pipe has no timeout; the thread ends with the child.
         thread::spawn(move || sender.send(read_line(stdout)));
-        line.recv_timeout(PATIENCE)
+        line.recv_timeout(TIMEOUT)
             .expect("it says where it listens")
     }
 
@@ -89,7 +89,7 @@ impl Process {
         let status = loop {
             match self.child.try_wait().expect("it is ours") {
                 Some(status) => break status,
-                None => assert!(start.elapsed() < PATIENCE, "the program does not end"),
+                None => assert!(start.elapsed() < TIMEOUT, "the program does not end"),
             }
             thread::sleep(Duration::from_millis(1));
         };
@@ -129,7 +129,7 @@ struct Held {
 /// A running program with one tunnel.
 pub struct Program {
     process: Process,
-    entrance: SocketAddr,
+    address: SocketAddr,
     held: Held,
 }
 
@@ -139,22 +139,22 @@ impl Program {
         let tunnel = ["-v", "-p", &proxy, "127.0.0.1:0:example.org:22"];
         let mut process = Process::spawn(path, &[&tunnel, arguments].concat());
         let line = process.first_line();
-        let entrance = line
+        let address = line
             .split(' ')
             .nth(2)
             .and_then(|address| address.parse().ok());
-        let entrance = entrance.unwrap_or_else(|| panic!("its first line is {line:?}"));
+        let address = address.unwrap_or_else(|| panic!("its first line is {line:?}"));
         let mut program = Program {
             process,
-            entrance,
+            address,
             held: Held::default(),
         };
         program.held = program.settled(None);
         program
     }
 
-    pub(crate) fn entrance(&self) -> SocketAddr {
-        self.entrance
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// What it holds more than it did when it began. Whether a pipe was worth to be kept depends on
