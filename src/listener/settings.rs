@@ -1,6 +1,5 @@
 //! Settings of a listener that a reload can change.
 
-use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +7,7 @@ use crate::config::{Config, Splice, Timeouts};
 use crate::listener::acl::IpAcl;
 use crate::listener::kind::ListenerKind;
 use crate::observe::stats::Stats;
+use crate::text::debug::debug_by_name;
 
 /// The settings and the life of a listener, shared by its threads. Cheap to clone.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ struct HandleState {
 }
 
 type Callback = Box<dyn FnOnce() + Send>;
+
+debug_by_name!(ListenerHandle);
 
 /// The settings that hold for a client from its arrival to its end. They change together: a client
 /// that an old ACL admits never gets a new destination.
@@ -134,12 +136,6 @@ impl ListenerHandle {
 
     fn lock(&self) -> MutexGuard<'_, HandleState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for ListenerHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.settings().fmt(f)
     }
 }
 
