@@ -10,6 +10,7 @@ use futures::{Async, Future, Poll};
 
 use super::timer::{TaskCountdown, TaskTimer};
 use crate::error::Error;
+use crate::os::mutex::lock;
 
 /// A bound on the clients of all listeners and threads, and their count. Cheap to clone.
 #[derive(Clone)]
@@ -83,14 +84,10 @@ impl Permits {
 impl PermitCounts {
     /// Registers the current task, once until a permit is returned.
     fn register(&self) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         if !waiting.iter().any(Task::will_notify_current) {
             waiting.push(task::current());
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Task>> {
-        self.waiting.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
 
@@ -114,7 +111,7 @@ impl Drop for Permit {
             self.shared.clients.fetch_sub(1, Ordering::SeqCst);
         }
         self.shared.held.fetch_sub(1, Ordering::SeqCst);
-        let waiting = std::mem::take(&mut *self.shared.lock());
+        let waiting = std::mem::take(&mut *lock(&self.shared.waiting));
         for task in waiting {
             task.notify();
         }
@@ -214,7 +211,7 @@ mod tests {
             let answer = task.poll_future_notify(&deaf, 0);
             assert_eq!(answer, Ok(Async::NotReady));
         }
-        assert_eq!(permits.shared.lock().len(), 1);
+        assert_eq!(lock(&permits.shared.waiting).len(), 1);
     }
 
     /// A listener that has a permit but no client yet made `stopping:` report an open connection.

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use futures::future::{self, Either, FutureResult};
@@ -15,6 +15,7 @@ use futures::sync::oneshot;
 use futures::{Async, Future, Poll};
 
 use crate::config::{Family, Host, HostPort};
+use crate::os::mutex::lock;
 use crate::os::resolver::{look_up, THREADS};
 use crate::upstream;
 
@@ -105,11 +106,6 @@ fn start() -> io::Result<Sender<Job>> {
 /// Waits for a job; `None` once the sender is dropped.
 fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     lock(jobs).recv().ok()
-}
-
-/// Locks past a poisoning: no code panics halfway under these locks.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Work on a thread of the pool.

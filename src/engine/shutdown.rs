@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::sync::oneshot::{self, Sender};
 use futures::{Async, Future, Poll, Stream};
@@ -14,6 +14,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::engine::io::{Handle, Socket};
+use crate::os::mutex::lock;
 
 /// A pipe to which each SIGTERM and SIGINT writes a byte.
 ///
@@ -82,7 +83,7 @@ impl Leader {
 
 impl Drop for Leader {
     fn drop(&mut self) {
-        let waiting = self.0.lock().take();
+        let waiting = lock(&self.0.waiting).take();
         drop(waiting); // notifies the tasks, outside of the lock
     }
 }
@@ -98,16 +99,11 @@ impl Shutdown {
     /// Resolves when the leader is dropped.
     pub fn wait(&self) -> impl Future<Item = (), Error = ()> {
         let (sender, receiver) = oneshot::channel();
-        if let Some(waiting) = &mut *self.lock() {
+        if let Some(waiting) = &mut *lock(&self.waiting) {
             waiting.retain(|sender| !sender.is_canceled()); // listeners that a reload has closed
             waiting.push(sender);
         }
         receiver.then(|_| Ok(()))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Vec<Sender<()>>>> {
-        // Nothing under this lock can panic half-way.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,6 +143,6 @@ mod tests {
         for _ in 0..100 {
             drop(stop.wait());
         }
-        assert_eq!(stop.lock().as_ref().map(Vec::len), Some(1));
+        assert_eq!(lock(&stop.waiting).as_ref().map(Vec::len), Some(1));
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use log::warn;
@@ -16,6 +16,7 @@ use log::Level::Warn;
 use crate::config::{unmap_ipv4, Cidr};
 use crate::observe::logging::context::{LogContext, Origin};
 use crate::observe::logging::field::{self, FieldValue};
+use crate::os::mutex::lock;
 
 /// Time in which an excluded address is logged once.
 const QUIET: Duration = Duration::from_secs(60);
@@ -79,9 +80,7 @@ impl TurnedAway {
     fn add(&self, context: &LogContext, client: SocketAddr) {
         let TurnedAwayState { count, recent } = &*self.shared;
         count.fetch_add(1, Ordering::Relaxed);
-        let mut recent = recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let note = recent.note(unmap_ipv4(client.ip()), Instant::now());
-        drop(recent);
+        let note = lock(recent).note(unmap_ipv4(client.ip()), Instant::now());
         match note {
             Note::New => field::log(
                 Warn,

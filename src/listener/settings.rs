@@ -1,12 +1,13 @@
 //! Settings of a listener that a reload can change.
 
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::config::{Config, Splice, Timeouts};
 use crate::listener::acl::IpAcl;
 use crate::listener::kind::ListenerKind;
 use crate::observe::stats::Stats;
+use crate::os::mutex::lock;
 use crate::text::debug::debug_by_name;
 
 /// The settings and the life of a listener, shared by its threads. Cheap to clone.
@@ -96,18 +97,18 @@ impl ListenerHandle {
 
     /// Returns the settings for a client that connects now; it keeps them.
     pub fn settings(&self) -> Arc<ListenerSettings> {
-        self.lock().settings.clone()
+        lock(&self.shared).settings.clone()
     }
 
     /// Replaces the settings for clients that connect from now on.
     pub fn change(&self, settings: ListenerSettings) {
-        self.lock().settings = Arc::new(settings);
+        lock(&self.shared).settings = Arc::new(settings);
     }
 
     /// Calls `callback` when the listener starts, on the thread that starts it; at once if it has
     /// started. Then the engine accepts clients.
     pub fn on_start(&self, callback: impl FnOnce() + Send + 'static) {
-        if let Some(callbacks) = &mut self.lock().on_start {
+        if let Some(callbacks) = &mut lock(&self.shared).on_start {
             return callbacks.push(Box::new(callback));
         }
         callback()
@@ -115,14 +116,14 @@ impl ListenerHandle {
 
     /// Starts the listener; further calls do nothing.
     pub fn start(&self) {
-        let callbacks = mem::take(&mut self.lock().on_start);
+        let callbacks = mem::take(&mut lock(&self.shared).on_start);
         callbacks.into_iter().flatten().for_each(|call| call());
     }
 
     /// Calls `callback` when the listener closes, on the thread that closes it; at once if it is
     /// closed. Then the engine closes the listening sockets.
     pub fn on_close(&self, callback: impl FnOnce() + Send + 'static) {
-        if let Some(callbacks) = &mut self.lock().on_close {
+        if let Some(callbacks) = &mut lock(&self.shared).on_close {
             return callbacks.push(Box::new(callback));
         }
         callback()
@@ -130,12 +131,8 @@ impl ListenerHandle {
 
     /// Closes the listener; further calls do nothing. Connected clients stay.
     pub fn close(&self) {
-        let callbacks = mem::take(&mut self.lock().on_close);
+        let callbacks = mem::take(&mut lock(&self.shared).on_close);
         callbacks.into_iter().flatten().for_each(|call| call());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HandleState> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,6 +5,7 @@
 //! `text` and `timer` may use it, and the rungs of `compat/`; it uses `text` alone.
 
 pub mod exhaustion;
+pub(crate) mod mutex;
 pub mod panics;
 pub mod resolver;
 #[cfg(any(feature = "cli", feature = "legacy"))]

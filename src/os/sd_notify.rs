@@ -12,12 +12,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use log::{debug, warn};
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use crate::os::mutex::lock;
 use crate::text::escape::Escaped;
 
 /// Variables that name the socket, and the watchdog's limit in microseconds for a process. They are
@@ -37,6 +38,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub struct ServiceManager {
     link: Option<Arc<Link>>,
+    /// Held while a notification is sent, so that STOPPING is the last one.
     is_stopping: Arc<Mutex<bool>>,
 }
 
@@ -94,7 +96,7 @@ impl ServiceManager {
     /// Notifies that all listeners are bound, after the start or a reload; `status` is the text that
     /// `systemctl status` shows.
     pub fn ready(&self, status: impl fmt::Display) {
-        let is_stopping = self.lock();
+        let is_stopping = lock(&self.is_stopping);
         if *is_stopping {
             return; // a reload was under way
         }
@@ -106,7 +108,7 @@ impl ServiceManager {
     /// Notifies that a reload begins; [`ready`](ServiceManager::ready) ends it. Returns whether it can
     /// begin: not while the program stops.
     pub fn reloading(&self) -> bool {
-        let is_stopping = self.lock();
+        let is_stopping = lock(&self.is_stopping);
         if let (Some(link), false) = (&self.link, *is_stopping) {
             let now = (link.clock)().as_micros();
             self.notify(format_args!("RELOADING=1\nMONOTONIC_USEC={}", now));
@@ -116,7 +118,7 @@ impl ServiceManager {
 
     /// Notifies that no further client is accepted; later notifications are dropped.
     pub fn stopping(&self) {
-        let mut is_stopping = self.lock();
+        let mut is_stopping = lock(&self.is_stopping);
         *is_stopping = true;
         self.notify(format_args!("STOPPING=1"));
     }
@@ -135,13 +137,6 @@ impl ServiceManager {
             index,
         };
         (0..count).map(heartbeat).collect()
-    }
-
-    /// Held while a notification is sent, so that STOPPING is the last one.
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.is_stopping
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn notify(&self, state: fmt::Arguments<'_>) {

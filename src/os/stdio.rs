@@ -13,9 +13,10 @@ use std::net::Shutdown;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::io::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::os::mutex::lock;
 use crate::os::sys;
 
 /// Size of the buffer of each copy, in bytes.
@@ -84,7 +85,7 @@ impl Pump {
         self.output
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        self.failures.lock().first.take().map_or(Ok(()), Err)
+        lock(&self.failures.0).first.take().map_or(Ok(()), Err)
     }
 }
 
@@ -118,15 +119,11 @@ struct FirstFailure {
 
 impl Failures {
     fn report(&self, what: &'static str, error: io::Error) {
-        let mut shared = self.lock();
+        let mut shared = lock(&self.0);
         shared.first.get_or_insert(Failure { what, error });
         if let Some(on_failure) = shared.on_failure.take() {
             on_failure();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FirstFailure> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

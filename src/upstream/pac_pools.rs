@@ -1,7 +1,7 @@
 //! A PAC file, and the pools that it has named so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use log::warn;
 
@@ -10,6 +10,7 @@ use super::pac::{Pac, Verdict};
 use super::pool::{ProxyPool, SharedRoute};
 use super::{ProxyChain, ProxyHealth};
 use crate::config::{PacFile, ProxySpec, Schemes};
+use crate::os::mutex::lock;
 
 /// Maximum number of pools, proxies and notes that are kept: a file can name new ones without end.
 const MOST: usize = 256;
@@ -46,7 +47,7 @@ impl PacPools {
     /// share the health of their proxies.
     pub(super) fn pool(&self, verdict: Verdict) -> Arc<ProxyPool> {
         let route = &self.route.route;
-        let mut named = self.lock();
+        let mut named = lock(&self.named);
         named.note(self.pac.name(), &verdict.notes);
         let name = verdict.to_string();
         if let Some(pool) = named.pools.get(&name) {
@@ -68,16 +69,12 @@ impl PacPools {
     /// Returns the health of each proxy once, by name; it is in use if it is in use in any pool.
     pub(super) fn health(&self) -> Vec<(ProxyChain, ProxyHealth)> {
         let mut all: BTreeMap<String, (ProxyChain, ProxyHealth)> = BTreeMap::new();
-        for (proxy, health) in self.lock().pools.values().flat_map(ProxyPool::health) {
+        for (proxy, health) in lock(&self.named).pools.values().flat_map(ProxyPool::health) {
             all.entry(proxy.to_string())
                 .and_modify(|(_, seen)| seen.is_in_use |= health.is_in_use)
                 .or_insert((proxy, health));
         }
         all.into_iter().map(|(_, health)| health).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Named> {
-        self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,9 +147,9 @@ mod tests {
                 format!("d:{}", 1 + count / 16),
             ];
             pool(&pools, &proxies);
-            assert!(pools.lock().pools.len() <= MOST);
+            assert!(lock(&pools.named).pools.len() <= MOST);
         }
-        assert!(pools.lock().pools.len() < MOST);
+        assert!(lock(&pools.named).pools.len() < MOST);
         let paths = pool(&pools, &two).paths(false);
         assert_eq!(paths[0].to_string(), "through b:1");
     }
@@ -163,7 +160,7 @@ mod tests {
         for count in 0..MOST {
             let proxies = [format!("c:{}", 1 + count), format!("d:{}", 1 + count)];
             pool(&pools, &proxies);
-            let count = pools.lock().proxies.len();
+            let count = lock(&pools.named).proxies.len();
             assert!(count <= MOST && count == pools.health().len());
         }
     }

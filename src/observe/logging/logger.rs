@@ -6,7 +6,7 @@
 use std::env;
 use std::io::{self, Write};
 use std::panic;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
 use log::{error, Level, LevelFilter, Log, Metadata, Record};
@@ -18,6 +18,7 @@ use crate::config::{LogFormat, LogTarget};
 use crate::error::Error;
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
+use crate::os::mutex::lock;
 use crate::os::panics;
 use crate::os::stdio::is_stdin_socket;
 
@@ -146,10 +147,7 @@ impl Log for Logger {
         let line = self.style.line(record);
         match &self.sink {
             Sink::Stderr(queue) => queue.push(line + "\n"),
-            Sink::Syslog(syslog) => {
-                let mut syslog = syslog.lock().unwrap_or_else(PoisonError::into_inner);
-                syslog.send(record.level(), &line);
-            }
+            Sink::Syslog(syslog) => lock(syslog).send(record.level(), &line),
         }
     }
 

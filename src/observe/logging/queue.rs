@@ -8,9 +8,11 @@
 use std::collections::VecDeque;
 use std::io::Write;
 use std::mem;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use crate::os::mutex::lock;
 
 /// Maximum size of the lines that wait, in bytes: the capacity of a pipe once more.
 const CAPACITY: usize = 64 * 1024;
@@ -102,7 +104,7 @@ impl LogQueue {
 
     /// Adds a line, with its line end; without room it is lost. Never waits for the writer.
     pub(super) fn push(&self, line: String) {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         self.start_thread(&mut state);
         state.add(line);
         drop(state);
@@ -116,7 +118,7 @@ impl LogQueue {
 
     /// Blocks until all lines added before are written, or none was for `timeout`.
     fn wait(&self, timeout: Duration) {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         let until = state.written + state.waiting();
         if until > state.written {
             // The last chance for lines that came while the system had no thread.
@@ -139,7 +141,7 @@ impl LogQueue {
 
     /// Marks the previous line as written, and blocks until there is another.
     fn next(&self) -> Next {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         if mem::take(&mut state.is_writing) {
             state.written += 1;
             self.shared.written.notify_all();
@@ -152,16 +154,6 @@ impl LogQueue {
             state = filled.unwrap_or_else(PoisonError::into_inner);
         }
     }
-}
-
-impl QueueShared {
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        lock(&self.state)
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl QueueState {

@@ -9,7 +9,7 @@ mod histogram;
 mod live_tunnel;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use self::histogram::sum;
@@ -18,6 +18,7 @@ pub(crate) use self::live_tunnel::LiveTunnel;
 pub use self::live_tunnel::{ByteRecorder, TunnelBytes};
 use crate::error::{Cause, Error};
 use crate::observe::session::{end_index, traffic, Closed, RelayError, Traffic, ENDS};
+use crate::os::mutex::lock;
 
 /// Counters of one listener, shared by its threads. Clones share the counters.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +55,7 @@ pub(crate) struct LastFailure {
 impl Stats {
     /// Counts a client as connected until the guard is dropped.
     pub(crate) fn connected(&self) -> ConnGuard {
-        self.lock().totals.clients += 1;
+        lock(&self.counters).totals.clients += 1;
         ConnGuard {
             stats: self.clone(),
             tunnel: None,
@@ -63,13 +64,13 @@ impl Stats {
 
     /// Counts a client that left before its tunnel was open.
     pub(crate) fn left(&self) {
-        self.lock().totals.left += 1;
+        lock(&self.counters).totals.left += 1;
     }
 
     /// Counts a client that got no tunnel. A rejection by ptunnel's own policy doesn't change the last
     /// outcome: it says nothing about the next client.
     pub(crate) fn failed(&self, error: &Error) {
-        let mut counters = self.lock();
+        let mut counters = lock(&self.counters);
         counters.totals.failures[error.cause() as usize] += 1;
         if error.cause() != Cause::Rejection {
             counters.last_outcome = Some(if error.is_of_destination() {
@@ -86,7 +87,7 @@ impl Stats {
 
     /// Returns the totals so far, with the bytes of live tunnels.
     pub(crate) fn totals(&self) -> Totals {
-        let counters = self.lock();
+        let counters = lock(&self.counters);
         let mut totals = counters.totals.clone();
         for tunnel in counters.tunnels.values() {
             totals.carried.add(tunnel.read());
@@ -96,22 +97,18 @@ impl Stats {
 
     /// Returns the `most` oldest live tunnels and the number of the others.
     pub(crate) fn oldest(&self, most: usize) -> (Vec<Arc<LiveTunnel>>, usize) {
-        let counters = self.lock();
+        let counters = lock(&self.counters);
         let oldest: Vec<Arc<LiveTunnel>> = counters.tunnels.values().take(most).cloned().collect();
         let others = counters.tunnels.len() - oldest.len();
         (oldest, others)
     }
 
     pub(crate) fn last_outcome(&self) -> Option<LastOutcome> {
-        self.lock().last_outcome
+        lock(&self.counters).last_outcome
     }
 
     pub(crate) fn last_failure(&self) -> Option<LastFailure> {
-        self.lock().last_failure.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counters> {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.counters).last_failure.clone()
     }
 }
 
@@ -163,7 +160,7 @@ impl ConnGuard {
     /// Counts the client's tunnel, which took `after` to open.
     pub(crate) fn opened(&mut self, after: Duration, tunnel: LiveTunnel) {
         let tunnel = Arc::new(tunnel);
-        let mut counters = self.stats.lock();
+        let mut counters = lock(&self.stats.counters);
         counters.totals.opening.record(after);
         counters.last_outcome = Some(LastOutcome::Opened);
         let serial = counters.totals.opened();
@@ -179,7 +176,7 @@ impl ConnGuard {
 
     /// Counts the end of the tunnel.
     pub(crate) fn ended(&self, end: &Result<Closed, RelayError>) {
-        self.stats.lock().totals.ends[end_index(end)] += 1;
+        lock(&self.stats.counters).totals.ends[end_index(end)] += 1;
         if let Some((_, tunnel)) = &self.tunnel {
             tunnel.write(traffic(end));
         }
@@ -193,7 +190,7 @@ impl ConnGuard {
 
 impl Drop for ConnGuard {
     fn drop(&mut self) {
-        let mut counters = self.stats.lock();
+        let mut counters = lock(&self.stats.counters);
         counters.totals.clients -= 1;
         if let Some((serial, tunnel)) = &self.tunnel {
             counters.tunnels.remove(serial);
@@ -239,7 +236,7 @@ mod tests {
         assert_eq!(totals.carried, traffic(6, 100));
         assert_eq!((totals.clients, totals.opened()), (0, 1));
         assert_eq!(totals.ends, [1, 0, 0, 0]);
-        assert!(stats.lock().tunnels.is_empty());
+        assert!(lock(&stats.counters).tunnels.is_empty());
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::config::Timeouts;
 use crate::observe::diagnose::{observed_by, PathOpener};
+use crate::os::mutex::lock;
 use crate::os::semaphore::SlotPermit;
 use crate::text::seconds::Took;
 use crate::upstream::Tunnel;
@@ -44,7 +45,7 @@ impl Prober {
     pub(super) fn probe(&self, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeResult {
         let _permit = SlotPermit::take(&self.waiting, MAX_WAITING)
             .ok_or("a probe is under way, and others wait for it already")?;
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         if let Some((when, result)) = &*last {
             if when.elapsed() < RESULT_AGE {
                 return result.clone();

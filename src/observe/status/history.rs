@@ -1,11 +1,12 @@
 //! What happened in the last ten minutes, in steps of two seconds.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::observe::session::Traffic;
 use crate::observe::stats::{Histogram, Totals};
+use crate::os::mutex::lock;
 
 /// Time between two samples of the totals.
 pub(super) const STEP: Duration = Duration::from_secs(2);
@@ -48,7 +49,7 @@ impl History {
 
     /// Adds a sample of the totals.
     pub(super) fn record(&self, totals: Totals) {
-        let mut samples = self.lock();
+        let mut samples = lock(&self.samples);
         let now = Instant::now();
         let last = &samples.last;
         let step = Interval {
@@ -73,11 +74,7 @@ impl History {
     }
 
     pub(super) fn steps(&self) -> Vec<Interval> {
-        self.lock().steps.iter().cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Samples> {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.samples).steps.iter().cloned().collect()
     }
 }
 

@@ -8,13 +8,14 @@
 use std::collections::HashMap;
 use std::fs;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use crate::config::{Config, Timeouts};
 use crate::listener::acl::TurnedAway;
 use crate::listener::kind::ListenerKind;
 use crate::observe::stats::{LastOutcome, LiveTunnel, Stats, Totals};
+use crate::os::mutex::lock;
 use crate::upstream::{ProxyHealth, ProxySelector, Tunnel};
 
 /// What the status server shows, across reloads.
@@ -93,19 +94,15 @@ impl Registry {
 
     /// Replaces the current snapshot.
     pub(crate) fn publish(&self, next: SnapshotBuilder) {
-        *self.lock() = next.build();
+        *lock(&self.snapshot) = next.build();
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        self.lock().clone()
+        lock(&self.snapshot).clone()
     }
 
     pub(super) fn uptime(&self) -> Duration {
         self.started.elapsed().unwrap_or_default()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Snapshot> {
-        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::interpreter::Thrown;
@@ -12,6 +12,7 @@ use super::process::{CallFault, Process};
 use super::{late, shown, LONGEST};
 use crate::config::{Host, HostPort};
 use crate::error::Error;
+use crate::os::mutex::lock;
 use crate::os::semaphore::SlotPermit;
 use crate::text::escape::Escaped;
 
@@ -103,7 +104,7 @@ impl Script {
     }
 
     fn idle_process(&self) -> Option<Process> {
-        let mut idle = self.idle();
+        let mut idle = lock(&self.idle);
         while let Some(mut process) = idle.pop() {
             if process.is_fit() {
                 return Some(process);
@@ -113,14 +114,10 @@ impl Script {
     }
 
     fn keep(&self, mut process: Process) {
-        let mut idle = self.idle();
+        let mut idle = lock(&self.idle);
         if idle.len() < IDLE && process.is_fit() {
             idle.push(process);
         }
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Process>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Describes a fault, with the line of the script.
@@ -196,7 +193,7 @@ mod tests {
 
     /// Ids of the idle processes.
     fn processes(script: &Script) -> Vec<u32> {
-        script.idle().iter().map(Process::id).collect()
+        lock(&script.idle).iter().map(Process::id).collect()
     }
 
     /// A single call of a built-in function couldn't be interrupted inside the engine, and held its
@@ -214,7 +211,7 @@ mod tests {
             let limit = Duration::from_millis(300);
             let script = script(body);
             assert_eq!(ask(&script, limit), Err(late(limit)), "{}", body);
-            assert!(script.idle().is_empty());
+            assert!(lock(&script.idle).is_empty());
             // The last name lookup can still be running.
             let end = Instant::now() + LONGEST;
             while script.under_way.load(Ordering::SeqCst) > 0 {
@@ -260,7 +257,7 @@ mod tests {
         assert_eq!((said(), said()), ("PROXY a:1".into(), "PROXY a:1".into()));
         let before = processes(&script);
         assert_eq!(before.len(), 1);
-        script.idle()[0].end();
+        lock(&script.idle)[0].end();
         assert_eq!(said(), "PROXY a:1");
         let after = processes(&script);
         assert!(after.len() == 1 && after != before);
@@ -278,7 +275,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(said(), Ok("DIRECT".into()));
         }
-        assert_eq!(script.idle().len(), 1);
+        assert_eq!(lock(&script.idle).len(), 1);
     }
 
     #[test]

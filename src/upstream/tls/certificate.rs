@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::io;
 use std::mem;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use openssl::asn1::Asn1Time;
 use openssl::nid::Nid;
@@ -14,6 +14,7 @@ use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
 
 use super::fault::{explain, is_end, TlsFault};
 use crate::config::{TlsPeer, TlsSpec};
+use crate::os::mutex::lock;
 use crate::text::escape::{excerpt, Escaped};
 
 /// The faults of the peer's certificate. Clones share them.
@@ -45,7 +46,7 @@ impl VerifyReport {
         ssl.set_verify_callback(mode, move |is_good, chain| {
             if !is_good {
                 let fault = fault(chain, &name, report.peer);
-                let mut found = report.found();
+                let mut found = lock(&report.found);
                 // OpenSSL reports an unknown issuer several times.
                 if !found.contains(&fault) {
                     found.push(fault);
@@ -53,10 +54,6 @@ impl VerifyReport {
             }
             is_good || report.insecure
         });
-    }
-
-    fn found(&self) -> MutexGuard<'_, Vec<TlsFault>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Describes why the handshake failed: `InvalidData` for a certificate or a TLS error,
@@ -94,7 +91,7 @@ impl VerifyReport {
 
     /// Takes the faults out and joins them; `None` if there are none.
     fn take(&self) -> Option<TlsFault> {
-        let all = mem::take(&mut *self.found());
+        let all = mem::take(&mut *lock(&self.found));
         let text = all.iter().map(|fault| &fault.text[..]).collect::<Vec<_>>();
         Some(TlsFault {
             text: text.join("; "),

@@ -5,10 +5,12 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use futures::executor::Notify;
 use futures::task::AtomicTask;
+
+use crate::os::mutex::lock;
 
 /// The run queue, which any thread can notify through a [`Notifier`](crate::os::sys::Notifier).
 pub(super) struct Queue {
@@ -54,17 +56,10 @@ impl Queue {
         self.running.store(running, Ordering::SeqCst);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // No code panics halfway under this lock.
-        self.waiting
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     /// Fills the empty list `ready` with the tasks that are due: all that others have notified, and then
     /// one of those that have yielded, which can take long.
     pub(super) fn take(&self, ready: &mut Vec<usize>) {
-        let waiting = &mut *self.lock();
+        let waiting = &mut *lock(&self.waiting);
         std::mem::swap(&mut waiting.ready, ready);
         ready.extend(waiting.yielded.pop_front());
         for &id in ready.iter() {
@@ -73,7 +68,7 @@ impl Queue {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let waiting = self.lock();
+        let waiting = lock(&self.waiting);
         waiting.ready.is_empty() && waiting.yielded.is_empty()
     }
 
@@ -88,7 +83,7 @@ impl Queue {
 
 impl Notify for Queue {
     fn notify(&self, id: usize) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         if waiting.queued.len() <= id {
             waiting.queued.resize(id + 1, false);
         }

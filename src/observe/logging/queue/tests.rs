@@ -54,7 +54,7 @@ fn line(number: usize) -> String {
 /// Adds one line that the thread takes, as many as there is room for, and seven more.
 fn overfill(queue: &LogQueue) -> usize {
     queue.push("first\n".into());
-    while !queue.shared.lock().lines.is_empty() {
+    while !lock(&queue.shared.state).lines.is_empty() {
         thread::yield_now();
     }
     let kept = CAPACITY / line(0).len();
@@ -147,7 +147,7 @@ fn a_flush_waits_for_a_slow_reader() {
             (0..3).map(slowly).collect::<Vec<String>>()
         });
         queue.flush();
-        assert_eq!(queue.shared.lock().waiting(), 0);
+        assert_eq!(lock(&queue.shared.state).waiting(), 0);
         assert_eq!(reading.join().unwrap(), [line(0), line(1), line(2)]);
     });
 }
@@ -165,7 +165,10 @@ fn a_flush_waits_for_the_count_of_lost_lines() {
             next_line(&lines)
         });
         queue.flush();
-        assert!(!queue.shared.lock().is_writing, "it is not written yet");
+        assert!(
+            !lock(&queue.shared.state).is_writing,
+            "it is not written yet"
+        );
         assert_eq!(reading.join().unwrap(), "7 lost\n");
     });
 }
@@ -178,7 +181,7 @@ fn a_flush_gives_up_without_a_reader() {
         let start = Instant::now();
         queue.flush();
         assert!(start.elapsed() >= FLUSH_TIMEOUT);
-        assert_eq!(queue.shared.lock().waiting(), 1);
+        assert_eq!(lock(&queue.shared.state).waiting(), 1);
     });
 }
 
@@ -197,7 +200,7 @@ fn a_flush_returns_once_the_last_line_is_written() {
             queue.push(line(number));
             queue.wait(Duration::from_secs(3600));
         }
-        assert_eq!(queue.shared.lock().written, 5);
+        assert_eq!(lock(&queue.shared.state).written, 5);
         reading.join().unwrap();
     });
 }
@@ -217,10 +220,10 @@ fn a_flush_of_an_empty_queue_returns_at_once() {
 fn a_flush_starts_the_missing_thread() {
     in_time(|| {
         let (queue, lines) = start();
-        queue.shared.lock().add(line(0));
+        lock(&queue.shared.state).add(line(0));
         let reading = thread::spawn(move || next_line(&lines));
         queue.wait(Duration::from_secs(3600));
-        assert_eq!(queue.shared.lock().written, 1);
+        assert_eq!(lock(&queue.shared.state).written, 1);
         assert_eq!(reading.join().unwrap(), line(0));
     });
 }
