@@ -2,7 +2,7 @@
 
 use clap::{App, AppSettings, Arg};
 
-use super::flags::{Flag, FLAGS};
+use super::flags::{self, Flag};
 
 pub(super) const ABOUT: &str = "\
 Carries local TCP connections through an HTTP proxy with the CONNECT method.
@@ -45,7 +45,7 @@ pub(super) fn clap_parser() -> App<'static, 'static> {
                 .help("[BIND:]PORT:[tls://]HOST:HOSTPORT, with a PATH or fd:NAME for the port"),
         );
     // clap adds its own --help and --version.
-    let flags = FLAGS.iter().take_while(|flag| flag.name != "help");
+    let flags = flags::all().take_while(|flag| flag.name != "help");
     app.args(&flags.map(arg).collect::<Vec<_>>())
 }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use clap::ArgMatches;
 
-use super::flags::{self, Flag, FLAGS};
+use super::flags::{self, Flag};
 use crate::config::ParseError;
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -57,7 +57,7 @@ impl Options {
     ///
     /// A usage error when an option at the end of the command line has no value.
     pub(super) fn typed(matches: &ArgMatches<'_>) -> Result<Options, Error> {
-        let names = FLAGS.iter().map(|flag| (flag.name, flag.value.is_some()));
+        let names = flags::all().map(|flag| (flag.name, flag.value.is_some()));
         let mut values = Vec::new();
         for (name, has_value) in names.chain(Some(("tunnel", true))) {
             let count = matches.occurrences_of(name);

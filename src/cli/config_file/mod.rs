@@ -17,7 +17,7 @@ use std::io::Read;
 use self::toml::TomlValue;
 use super::argv_scrub::SecretArgument;
 use super::file_permissions;
-use super::flags::{self, Flag, FLAGS};
+use super::flags::{self, Flag};
 use super::options::{Options, Position, Value};
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -118,7 +118,7 @@ fn is_replaced(name: &str, typed: &Options) -> bool {
     let replaced = REPLACES
         .iter()
         .any(|(given, replaced)| typed.is_present(given) && replaced.contains(&name));
-    let contradicted = FLAGS.iter().any(|flag| {
+    let contradicted = flags::all().any(|flag| {
         let is_conflict = flag.conflicts.contains(&name) || conflicts.contains(&flag.name);
         is_conflict && typed.is_present(flag.name)
     });
@@ -179,8 +179,7 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
 }
 
 fn unknown(key: &str) -> String {
-    let mut alike: Vec<&str> = FLAGS
-        .iter()
+    let mut alike: Vec<&str> = flags::all()
         .map(|flag| flag.name)
         .chain(Some(TUNNELS))
         .filter(|name| !COMMAND_LINE_ONLY.contains(name) && is_alike(name, key))

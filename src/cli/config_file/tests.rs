@@ -18,7 +18,7 @@ fn complaint(text: &str) -> (usize, String) {
 /// A flag that was added later and works on the command line alone would be found here.
 #[test]
 fn every_flag_can_stand_in_a_file() {
-    for flag in FLAGS {
+    for flag in flags::all() {
         let long = flag.name;
         let (value, word) = match (flag.value, flag.is_repeated) {
             (Some(_), true) => ("[\"x\"]", format!("--{}=x", long)),

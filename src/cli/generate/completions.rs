@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::cli::flags::{Flag, FLAGS};
+use crate::cli::flags::{self, Flag};
 
 /// What a shell can complete for a value.
 enum Guess<'a> {
@@ -32,7 +32,7 @@ macro_rules! put {
 pub(super) fn bash() -> String {
     let mut all = Vec::new();
     let mut arms = String::new();
-    for flag in FLAGS {
+    for flag in flags::all() {
         let spellings: Vec<String> = flag.spellings().collect();
         let pattern = spellings.join("|");
         all.extend(spellings);
@@ -80,7 +80,7 @@ complete -F _ptunnel ptunnel",
 /// inserting it.
 pub(super) fn zsh() -> String {
     let mut specs = String::new();
-    for flag in FLAGS {
+    for flag in flags::all() {
         let value = match guess(flag) {
             Guess::NoValue => String::new(),
             Guess::File => ":FILE:_files".to_string(),
@@ -153,7 +153,7 @@ pub(super) fn fish() -> String {
 # fish completion for ptunnel, made by ptunnel --generate complete-fish
 complete -c ptunnel -f"
         .to_string();
-    for flag in FLAGS {
+    for flag in flags::all() {
         put!(text, "\ncomplete -c ptunnel");
         if let Some(short) = flag.short {
             put!(text, " -s {}", short);

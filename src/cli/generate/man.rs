@@ -1,7 +1,7 @@
 //! The manual page, in the macros of man(7).
 
 use crate::cli::clap_parser::{ABOUT, AFTER};
-use crate::cli::flags::{Flag, FLAGS};
+use crate::cli::flags::{self, Flag};
 
 /// The date of the last change of the flags.
 const DATE: &str = "2026-11-21";
@@ -53,7 +53,7 @@ pub(super) fn page() -> String {
         page.text(paragraph);
     }
     page.section("OPTIONS");
-    for flag in FLAGS {
+    for flag in flags::all() {
         page.macro_line(".TP");
         page.macro_line(&tag(flag));
         page.text(flag.help);

@@ -22,14 +22,14 @@ pub(super) fn generate(kind: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::flags::{FLAGS, GENERATED};
+    use crate::cli::flags::{self, GENERATED};
 
     #[test]
     fn each_kind_names_every_flag() {
         for kind in GENERATED {
             // Hyphens are escaped in a manual page; fish has its own way to write long names.
             let text = generate(kind).unwrap().replace("\\-", "-");
-            for flag in FLAGS {
+            for flag in flags::all() {
                 let long = flag.name;
                 let is_there =
                     text.contains(&format!("--{}", long)) || text.contains(&format!("-l {}", long));

@@ -1,0 +1,115 @@
+//! Flags about listeners, timeouts, resources and the services beside the tunnels.
+
+use super::Flag;
+use crate::config::Splice;
+
+pub(super) const LISTENERS: &[Flag] = &[
+    Flag::option(
+        "listen",
+        "ADDR",
+        "Where tunnels without BIND listen [default: 127.0.0.1]",
+    )
+    .short("l"),
+    Flag::option(
+        "allow-from",
+        "CIDR",
+        "Clients that listeners take: addresses or blocks of them [default: all]",
+    )
+    .repeated(),
+    Flag::option(
+        "dynamic",
+        "[BIND:]PORT",
+        "Listen for SOCKS and HTTP, to any destination; also PATH, fd:NAME",
+    )
+    .short("D")
+    .repeated(),
+    Flag::option(
+        "dynamic-user",
+        "USER[:PASSWORD]",
+        "Whom these listeners serve [default: all]",
+    )
+    .requires("dynamic"),
+    Flag::option(
+        "stdio",
+        "HOST:PORT",
+        "Stdin and stdout are the client; also -W HOST PORT, -W tls://HOST:PORT",
+    )
+    .short("W"),
+];
+
+pub(super) const TIMEOUTS: &[Flag] = &[
+    Flag::option(
+        "connect-timeout",
+        "SECONDS",
+        "For connecting to each proxy [default: 10]",
+    )
+    .short("w"),
+    Flag::option(
+        "handshake-timeout",
+        "SECONDS",
+        "For the proxy's reply [default: 30]",
+    ),
+    Flag::option(
+        "idle-timeout",
+        "SECONDS",
+        "For a tunnel in which nothing moves [default: 0, never]",
+    ),
+    Flag::option(
+        "linger-timeout",
+        "SECONDS",
+        "For a half-closed tunnel in which nothing moves [default: 60]; 0 is never",
+    ),
+    Flag::option(
+        "half-close-delay",
+        "SECONDS",
+        "Hold the client's end back until the server has ended or was silent for this time; \
+         never: until it has ended [default: 0, with -W 5]",
+    )
+    .suggesting(&["never"]),
+    Flag::option(
+        "drain-timeout",
+        "SECONDS",
+        "For live tunnels to end after a signal [default: 30]",
+    ),
+    Flag::option(
+        "tcp-keepalive",
+        "SECONDS",
+        "Time without traffic after which TCP asks whether the peer is still there; 0: never \
+         [default: 300]",
+    ),
+];
+
+pub(super) const RESOURCES: &[Flag] = &[
+    Flag::option("max-connections", "N", "Clients at once; further ones wait"),
+    Flag::switch("multithreaded", "One thread per core").short("m"),
+    Flag::option("threads", "N", "So many threads [default: 1]"),
+    Flag::option(
+        "splice",
+        "WHEN",
+        "Whether bulk is spliced: auto, never, always [default: auto]",
+    )
+    .one_of(Splice::NAMES),
+];
+
+pub(super) const SERVICES: &[Flag] = &[
+    Flag::option("serve-proxy", "[BIND:]PORT", "Be a CONNECT proxy, too"),
+    Flag::option(
+        "serve-user",
+        "USER[:PASSWORD]",
+        "Whom the embedded proxy serves",
+    )
+    .requires("serve-proxy"),
+    Flag::option(
+        "serve-allow",
+        "HOST[:PORT]",
+        "Destinations that it allows [default: all]",
+    )
+    .repeated()
+    .requires("serve-proxy"),
+    Flag::option(
+        "status",
+        "[HOST:]PORT",
+        "Show how it goes, as a page and to Prometheus [HOST: 127.0.0.1]",
+    )
+    .conflicts(&["stdio"]),
+];

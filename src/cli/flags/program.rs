@@ -1,0 +1,59 @@
+//! Flags about the program: modes, config file, log.
+
+use super::{Flag, GENERATED};
+use crate::config::{LogFormat, LogTarget};
+
+pub(super) const MODES: &[Flag] = &[
+    Flag::switch("demo", "Show it all, on this machine alone"),
+    Flag::switch(
+        "test",
+        "Walk to each destination step by step, say what fails, and exit",
+    )
+    .conflicts(&["demo", "check-config"]),
+    Flag::option(
+        "config",
+        "FILE",
+        "Options by their long names, and tunnels = [...], in TOML; SIGHUP reads them again",
+    ),
+    Flag::switch(
+        "check-config",
+        "Say what would be done, or what is wrong, and exit",
+    ),
+    Flag::option(
+        "generate",
+        "KIND",
+        "Print a manual page or a shell's completions: man, complete-bash, complete-zsh, \
+         complete-fish",
+    )
+    .one_of(GENERATED),
+];
+
+pub(super) const LOGGING: &[Flag] = &[
+    Flag::switch("verbose", "Log each tunnel's end; twice, its phases")
+        .short("v")
+        .repeated(),
+    Flag::switch("quiet", "Log errors only")
+        .short("q")
+        .conflicts(&["verbose"]),
+    Flag::option(
+        "log-format",
+        "FORMAT",
+        "What log lines look like: text, json [default: text]",
+    )
+    .one_of(LogFormat::NAMES),
+    Flag::option(
+        "log-to",
+        "TARGET",
+        "Where log lines go: stderr, syslog, syslog:SOCKET [default: stderr]",
+    )
+    .suggesting(LogTarget::NAMES),
+    Flag::switch(
+        "log-time",
+        "Start each text line on stderr with the time, in UTC",
+    ),
+];
+
+pub(super) const INFORMATION: &[Flag] = &[
+    Flag::switch("help", "Prints help information").short("h"),
+    Flag::switch("version", "Prints version information").short("V"),
+];
