@@ -39,42 +39,27 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Each cause once, in the order of declaration.
-    pub const ALL: [Cause; 14] = [
-        Cause::Name,
-        Cause::Connection,
-        Cause::ConnectTimeout,
-        Cause::Tls,
-        Cause::Lost,
-        Cause::HandshakeTimeout,
-        Cause::Malformed,
-        Cause::Refused,
-        Cause::Credentials,
-        Cause::Rejection,
-        Cause::Undecided,
-        Cause::RelayError,
-        Cause::Exhaustion,
-        Cause::Other,
+    /// Each cause with its name in metrics and logs, in the order of declaration.
+    pub(crate) const LABELS: [(Cause, &'static str); 14] = [
+        (Cause::Name, "name"),
+        (Cause::Connection, "connection"),
+        (Cause::ConnectTimeout, "connect_timeout"),
+        (Cause::Tls, "tls"),
+        (Cause::Lost, "lost"),
+        (Cause::HandshakeTimeout, "handshake_timeout"),
+        (Cause::Malformed, "malformed"),
+        (Cause::Refused, "refused"),
+        (Cause::Credentials, "credentials"),
+        (Cause::Rejection, "denied"),
+        (Cause::Undecided, "undecided"),
+        (Cause::RelayError, "cut"),
+        (Cause::Exhaustion, "shortage"),
+        (Cause::Other, "other"),
     ];
 
     /// Returns the name in metrics and logs.
     pub fn label(self) -> &'static str {
-        match self {
-            Cause::Name => "name",
-            Cause::Connection => "connection",
-            Cause::ConnectTimeout => "connect_timeout",
-            Cause::Tls => "tls",
-            Cause::Lost => "lost",
-            Cause::HandshakeTimeout => "handshake_timeout",
-            Cause::Malformed => "malformed",
-            Cause::Refused => "refused",
-            Cause::Credentials => "credentials",
-            Cause::Rejection => "denied",
-            Cause::Undecided => "undecided",
-            Cause::RelayError => "cut",
-            Cause::Exhaustion => "shortage",
-            Cause::Other => "other",
-        }
+        Cause::LABELS[self as usize].1
     }
 }
 

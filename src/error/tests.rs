@@ -98,3 +98,10 @@ fn a_proxy_that_was_reached_is_never_unreachable() {
     assert!(!lost.is_unreachable() && !lost.is_exhaustion());
     assert!(!Error::ended(proxy()).is_unreachable());
 }
+
+#[test]
+fn causes_have_their_labels_in_the_order_of_declaration() {
+    for (index, (cause, _)) in Cause::LABELS.iter().enumerate() {
+        assert_eq!(*cause as usize, index);
+    }
+}

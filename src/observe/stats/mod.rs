@@ -119,8 +119,8 @@ pub(crate) struct Totals {
     pub(crate) clients: u64,
     /// Clients that left before their tunnel was open.
     pub(crate) left: u64,
-    /// Clients that got no tunnel, by [`Cause`].
-    pub(crate) failures: [u64; Cause::ALL.len()],
+    /// Clients that got no tunnel, in the order of [`Cause::LABELS`].
+    pub(crate) failures: [u64; Cause::LABELS.len()],
     /// Tunnels that ended, by [`ENDS`].
     pub(crate) ends: [u64; ENDS.len()],
     pub(crate) carried: Traffic,
@@ -303,12 +303,5 @@ mod tests {
             "{}",
             last.text
         );
-    }
-
-    #[test]
-    fn causes_are_in_their_own_order() {
-        for (index, cause) in Cause::ALL.iter().enumerate() {
-            assert_eq!(*cause as usize, index);
-        }
     }
 }

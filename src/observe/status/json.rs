@@ -41,7 +41,7 @@ pub(super) fn page(registry: &Registry, history: &History) -> String {
     object.member("carried", carried(totals.carried));
     object.member("open_seconds", quantiles(&recent));
     object.member("ends", counts(ENDS.iter().copied().zip(&totals.ends)));
-    let causes = Cause::ALL.iter().map(|cause| cause.label());
+    let causes = Cause::LABELS.iter().map(|(_, label)| *label);
     object.member("errors", counts(causes.zip(&totals.failures)));
     object.member("listeners", array(snapshot.listeners.iter().map(listener)));
     object.member("tunnels", array(tunnels.iter().map(tunnel)));

@@ -93,8 +93,8 @@ pub(super) fn page(registry: &Registry) -> String {
         "Clients that got no tunnel, by what went wrong.",
     );
     for (labels, totals) in &listeners {
-        for (cause, count) in Cause::ALL.iter().zip(&totals.failures) {
-            let labels = format!("{},cause=\"{}\"", labels, cause.label());
+        for ((_, label), count) in Cause::LABELS.iter().zip(&totals.failures) {
+            let labels = format!("{},cause=\"{}\"", labels, label);
             text.sample("ptunnel_tunnels_failed_total", &labels, count);
         }
     }
