@@ -7,7 +7,9 @@ use super::http::HttpRequestReader;
 use super::{ConnectRequest, Inbound, InboundHandshake, Rejection};
 use crate::config::{Credentials, Host, HostPort, Route, ServeSpec};
 use crate::error::{Error, TunnelPath};
-use crate::proto::{auth, encode_response, ConnectHead, Forward, ForwardError, Malformed, Refusal};
+use crate::proto::{
+    auth, encode_response, reason_phrase, ConnectHead, Forward, ForwardError, Malformed, Refusal,
+};
 use crate::text::escape::{excerpt, Escaped};
 use crate::upstream::{ProxySelector, Tunnel, UpstreamPath};
 
@@ -218,23 +220,11 @@ impl HttpRejection {
 
     /// Returns the bytes of the response.
     pub fn reply(&self) -> Vec<u8> {
-        encode_response(self.status, self.reason(), self.fields(), &self.why())
+        encode_response(self.status, self.fields(), &self.why())
     }
 
     fn why(&self) -> String {
         Escaped(self.why.as_bytes()).to_string()
-    }
-
-    fn reason(&self) -> &'static str {
-        match self.status {
-            400 => "Bad Request",
-            403 => "Forbidden",
-            405 => "Method Not Allowed",
-            407 => "Proxy Authentication Required",
-            503 => "Service Unavailable",
-            504 => "Gateway Timeout",
-            _ => "Bad Gateway",
-        }
     }
 
     /// Returns the fields that the status requires (RFC 9110 §15.5.6, §15.5.8).
@@ -270,7 +260,8 @@ impl From<HttpRejection> for Rejection {
 
 impl fmt::Display for HttpRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ({})", self.status, self.reason(), self.why())
+        let reason = reason_phrase(self.status);
+        write!(f, "{} {} ({})", self.status, reason, self.why())
     }
 }
 

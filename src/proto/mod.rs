@@ -46,7 +46,7 @@ pub use self::http::framing::{Framing, FramingError};
 pub(crate) use self::http::head::{with_bytes, FIELD_LIMIT};
 pub use self::http::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
 pub use self::http::request::{ConnectHead, Request};
-pub use self::http::response::{encode_response, Response, StatusClass};
+pub use self::http::response::{encode_response, reason_phrase, Response, StatusClass};
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
 pub use self::socks::{Socks4, Socks5, SocksError};

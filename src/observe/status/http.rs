@@ -4,17 +4,16 @@
 //! kernel's queue; they don't wait long, because a client that sends no request is disconnected,
 //! and sooner while many are connected.
 
-use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle, ThreadId};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::deadline_stream::DeadlineStream;
 use super::{json, metrics, Status};
-use crate::proto::{with_bytes, ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
+use crate::proto::{reason_phrase, with_bytes, ConnectHead, HeadReader, Malformed, FIELD_LIMIT};
 
 /// Maximum number of connections that are served at the same time.
 const MAX_THREADS: usize = 16;
@@ -41,7 +40,9 @@ const LINGER_BYTES: u64 = 64 * 1024;
 
 /// Accepts and serves connections; never returns.
 pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
-    let mut threads = ClientThreads::new();
+    let (ended, endings) = mpsc::channel::<usize>();
+    let mut threads: [Option<JoinHandle<()>>; MAX_THREADS] = Default::default();
+    let mut free: Vec<usize> = (0..MAX_THREADS).collect();
     loop {
         let socket = match listener.accept() {
             Ok((socket, _)) => socket,
@@ -50,73 +51,40 @@ pub(super) fn serve(listener: &TcpListener, status: &Arc<Status>) {
                 continue;
             }
         };
-        threads.wait();
-        let request_timeout = if threads.running.len() >= MAX_THREADS / 2 {
+        let awaited = if free.is_empty() {
+            endings.recv().ok()
+        } else {
+            None
+        };
+        for slot in awaited.into_iter().chain(endings.try_iter()) {
+            // The system counts a thread until it is joined. A panic has been logged.
+            let _ = threads[slot].take().map(JoinHandle::join);
+            free.push(slot);
+        }
+        let request_timeout = if free.len() <= MAX_THREADS / 2 {
             CROWDED_REQUEST_TIMEOUT
         } else {
             REQUEST_TIMEOUT
         };
+        let slot = free.pop().expect("there is a free slot");
+        let ending = ThreadEnding(slot, ended.clone());
         let status = status.clone();
-        threads.spawn(move || {
+        let thread = thread::Builder::new().name("status-client".into());
+        let thread = thread.spawn(move || {
+            let _ending = ending;
             let _ = serve_one(socket, request_timeout, &status);
         });
+        // Without a thread the connection is closed, and the slot is free again.
+        threads[slot] = thread.ok();
     }
 }
 
-/// The threads that serve a client, at most [`MAX_THREADS`].
-struct ClientThreads {
-    running: HashMap<ThreadId, JoinHandle<()>>,
-    ended: Sender<ThreadId>,
-    endings: Receiver<ThreadId>,
-}
-
-/// Reports the end of a thread when it is dropped, so that a panic is an end as well.
-struct ThreadEnding(Sender<ThreadId>);
+/// Reports the slot of a thread as free when it is dropped, also by a panic.
+struct ThreadEnding(usize, Sender<usize>);
 
 impl Drop for ThreadEnding {
     fn drop(&mut self) {
-        let _ = self.0.send(thread::current().id());
-    }
-}
-
-impl ClientThreads {
-    fn new() -> ClientThreads {
-        let (ended, endings) = mpsc::channel();
-        ClientThreads {
-            running: HashMap::new(),
-            ended,
-            endings,
-        }
-    }
-
-    /// Blocks while all threads are taken. Joins those that have ended: until then the system still
-    /// counts them.
-    fn wait(&mut self) {
-        loop {
-            let ended = if self.running.len() == MAX_THREADS {
-                self.endings.recv().ok()
-            } else {
-                self.endings.try_recv().ok()
-            };
-            match ended {
-                // A panic has been logged.
-                Some(id) => drop(self.running.remove(&id).map(JoinHandle::join)),
-                None => return,
-            }
-        }
-    }
-
-    /// Runs `work` on a new thread. Without a thread it is dropped, which closes the connection.
-    fn spawn(&mut self, work: impl FnOnce() + Send + 'static) {
-        let ended = self.ended.clone();
-        let thread = thread::Builder::new().name("status-client".into());
-        let thread = thread.spawn(move || {
-            let _ending = ThreadEnding(ended);
-            work();
-        });
-        if let Ok(thread) = thread {
-            self.running.insert(thread.thread().id(), thread);
-        }
+        let _ = self.1.send(self.0);
     }
 }
 
@@ -160,9 +128,10 @@ fn read_request(stream: &mut impl Read) -> io::Result<Result<(ConnectHead, Vec<u
 impl Status {
     fn respond(&self, request: &ConnectHead, head: &[u8]) -> StatusResponse {
         if !matches!(&request.method[..], "GET" | "HEAD") {
-            let mut response = StatusResponse::text(405, "only GET and HEAD are served");
-            response.fields = "Allow: GET, HEAD\r\n".into();
-            return response;
+            return StatusResponse {
+                fields: "Allow: GET, HEAD\r\n".into(),
+                ..StatusResponse::text(405, "only GET and HEAD are served")
+            };
         }
         let (host, target) = host_and_target(request);
         if self.is_local && !names_this_machine(host) {
@@ -172,23 +141,17 @@ impl Status {
         let (path, query) = (parts.next().unwrap_or_default(), parts.next());
         match (path, query) {
             ("/", _) | ("", _) => StatusResponse {
-                status: 200,
-                content_type: "text/html; charset=utf-8",
                 fields: format!("Content-Security-Policy: {}\r\n", self.page.policy),
-                body: self.page.text.clone(),
+                ..StatusResponse::ok("text/html; charset=utf-8", self.page.text.clone())
             },
-            ("/metrics", _) => StatusResponse {
-                status: 200,
-                content_type: "text/plain; version=0.0.4; charset=utf-8",
-                fields: String::new(),
-                body: metrics::page(&self.registry),
-            },
-            ("/status.json", _) => StatusResponse {
-                status: 200,
-                content_type: "application/json",
-                fields: String::new(),
-                body: json::page(&self.registry, &self.history),
-            },
+            ("/metrics", _) => StatusResponse::ok(
+                "text/plain; version=0.0.4; charset=utf-8",
+                metrics::page(&self.registry),
+            ),
+            ("/status.json", _) => StatusResponse::ok(
+                "application/json",
+                json::page(&self.registry, &self.history),
+            ),
             ("/healthz/probe", _) | ("/healthz", Some("probe=1")) if is_cross_site(head, host) => {
                 StatusResponse::text(403, "a page of another site can't ask for a probe")
             }
@@ -279,31 +242,31 @@ struct StatusResponse {
 }
 
 impl StatusResponse {
+    fn ok(content_type: &'static str, body: String) -> StatusResponse {
+        StatusResponse {
+            status: 200,
+            content_type,
+            fields: String::new(),
+            body,
+        }
+    }
+
     fn text(status: u16, line: &str) -> StatusResponse {
+        let body = format!("{}\n", line);
         StatusResponse {
             status,
-            content_type: "text/plain; charset=utf-8",
-            fields: String::new(),
-            body: format!("{}\n", line),
+            ..StatusResponse::ok("text/plain; charset=utf-8", body)
         }
     }
 
     /// Returns the response's bytes; without the body, as the response to HEAD.
     fn encode(&self, with_body: bool) -> Vec<u8> {
-        let reason = match self.status {
-            200 => "OK",
-            400 => "Bad Request",
-            403 => "Forbidden",
-            404 => "Not Found",
-            405 => "Method Not Allowed",
-            _ => "Service Unavailable",
-        };
         let text = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}\
              Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
              Connection: close\r\n\r\n{}",
             self.status,
-            reason,
+            reason_phrase(self.status),
             self.content_type,
             self.body.len(),
             self.fields,

@@ -103,9 +103,30 @@ impl Response {
     }
 }
 
+/// Returns the reason phrase of a status that ptunnel sends (RFC 9110 §15).
+pub fn reason_phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        407 => "Proxy Authentication Required",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    }
+}
+
 /// Encodes a whole response that closes the connection. Each of `fields` ends in CRLF.
-pub fn encode_response(status: u16, reason: &str, fields: &str, text: &str) -> Vec<u8> {
-    let mut reply = format!("HTTP/1.1 {} {}\r\n{}", status, reason, fields);
+pub fn encode_response(status: u16, fields: &str, text: &str) -> Vec<u8> {
+    let mut reply = format!(
+        "HTTP/1.1 {} {}\r\n{}",
+        status,
+        reason_phrase(status),
+        fields
+    );
     reply.push_str("Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\n");
     reply.push_str(&format!(
         "Content-Length: {}\r\n\r\n{}\n",

@@ -83,8 +83,7 @@ impl Reply {
                 // After the head it is too late for a 502.
                 if fault != ReplyError::Chunk {
                     let text = fault.to_string();
-                    self.front
-                        .extend(encode_response(502, "Bad Gateway", "", &text));
+                    self.front.extend(encode_response(502, "", &text));
                 }
                 self.state = State::Invalid(fault);
                 0
