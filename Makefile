@@ -9,8 +9,9 @@ export RUST_TEST_THREADS ?= $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)")
 
 # The root, and the packages beside it that want today's compiler. Those of compat/ that are not in
 # its workspace each hold a lock file that differs.
-BRIDGES := compat/Cargo.toml compat/generations/0.1.18/Cargo.toml compat/faults/Cargo.toml compat/faults/mended/Cargo.toml
-MANIFESTS := $(wildcard Cargo.toml $(BRIDGES) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
+ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.toml
+GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
+MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
 .PHONY: help setup run check build test torture soak deb check-packaging test-compat miri ladder test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
@@ -67,10 +68,10 @@ check-packaging: ## look at the package, the unit, the manifests and the example
 	packaging/check $(SHIPPED)
 
 # The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
-test-compat: ## run the tests of the bridge, on both generations of tokio-core, and the rungs' own
-	@set -e; for manifest in $(BRIDGES); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
-	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,$(filter-out r1,$(RUNGS)))
-	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml --doc -- refusals
+test-compat: ## run the tests of the adapters and of the guide, on both generations of tokio-core, and the rungs' own
+	@set -e; for manifest in $(ADAPTERS) $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
+	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out r1,$(RUNGS)))
+	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
 # By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The root's
 # tests ask for the folder they are in and for sockets, so that they need the system; the other flag
@@ -81,7 +82,7 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test --locked --lib --no-default-features
 	$(CARGO) +nightly miri test --locked --lib --no-default-features --features legacy -- os::sys::task_handle
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(CARGO) +nightly miri test --locked \
-		--manifest-path compat/Cargo.toml --test contract_wakers --test sink --test time --test spawn
+		--manifest-path compat/adapters/Cargo.toml --test contract_wakers --test sink --test time --test spawn
 
 RUNGS := r1 r2 r3 r4 r5
 
@@ -109,7 +110,7 @@ define last_rung_and_parity
 	PTUNNEL_R0=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
 		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity
 	@tree=$$($(CARGO) tree --locked --manifest-path compat/Cargo.toml -p ptunnel-r5 --target all -e normal --prefix none) && \
-	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio v0\.|tokio-(core|io|proto|service|reactor|executor|timer|tcp|threadpool) |mio v0\.6|mio-uds |net2 |bytes v0\.4|ptunnel-compat )'; then \
+	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio v0\.|tokio-(core|io|proto|service|reactor|executor|timer|tcp|threadpool) |mio v0\.6|mio-uds |net2 |bytes v0\.4|tokio-core-compat )'; then \
 		echo 'these do not belong into r5' >&2; exit 1; fi
 endef
 
@@ -167,6 +168,7 @@ clippy: ## deny clippy's warnings
 doc: ## deny rustdoc's warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/Cargo.toml
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/adapters/Cargo.toml
 
 pure: ## check that the part without features tests well and needs no futures crate
 	$(CARGO) test --release --lib --no-default-features --locked

@@ -1,5 +1,5 @@
 //! The documents and the tree: each path that a document names exists, and CONTRIBUTING names each
-//! module of `src/` that is a folder. MIGRATION's headings, tests and diffs: `compat/tests/guide.rs`.
+//! module of `src/` that is a folder. MIGRATION's headings, tests and diffs: `compat/guide/tests/guide.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,7 @@ const DOCUMENTS: &[&str] = &[
     "README.md",
     "SECURITY.md",
     "compat/README.md",
+    "compat/adapters/README.md",
     "compat/ladder/README.md",
 ];
 

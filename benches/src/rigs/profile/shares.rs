@@ -113,7 +113,7 @@ const TABLE: &[(&str, Share)] = &[
     ("ptunnel::engine::timer::*", Share::Reactor),
     ("ptunnel::engine::ticker::*", Share::Reactor),
     ("ptunnel::os::sys::*", Share::Calls),
-    ("ptunnel_compat::*", Share::Bridge),
+    ("tokio_core_compat::*", Share::Bridge),
     ("ptunnel_r3::bridged::*", Share::Bridge),
     ("profile_work::work::*", Share::Load),
     ("ptunnel_benches::peer::work::*", Share::Load),
@@ -287,7 +287,7 @@ mod tests {
                 Share::Parsing,
             ),
             (
-                "<ptunnel_compat::task::crossing::PutBack as core::ops::drop::Drop>::drop",
+                "<tokio_core_compat::task::crossing::PutBack as core::ops::drop::Drop>::drop",
                 Share::Bridge,
             ),
             (

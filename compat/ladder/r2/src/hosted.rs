@@ -8,10 +8,10 @@ use ptunnel::listener::bind::BoundListener;
 use ptunnel::listener::reload::Delivery;
 use ptunnel::os::sd_notify::Heartbeat;
 use ptunnel::Error;
-use ptunnel_compat::core::CoreThread;
-use ptunnel_compat::spawn::Lost;
-use ptunnel_compat::task::As01;
 use ptunnel_r5::shutdown::{ShutdownPhase, ShutdownPhases};
+use tokio_core_compat::core_thread::CoreThread;
+use tokio_core_compat::spawn::Lost;
+use tokio_core_compat::task::As01;
 
 /// A Core on a new thread.
 ///

@@ -2,7 +2,7 @@
 //!
 //! The root runtime is swapped first, and nothing else: from here on new code may be async, and
 //! calls the old. The engine is the root's, unchanged and unaware: it is handed to a
-//! [`CoreThread`](ptunnel_compat::core::CoreThread) and awaited like any future.
+//! [`CoreThread`](tokio_core_compat::core_thread::CoreThread) and awaited like any future.
 
 #![forbid(unsafe_code)]
 

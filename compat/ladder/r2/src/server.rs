@@ -9,12 +9,12 @@ use ptunnel::listener::reload::{ConfigSource, Reload};
 use ptunnel::listener::set::ListenerSet;
 use ptunnel::os::sd_notify::{Heartbeat, ServiceManager};
 use ptunnel::Error;
-use ptunnel_compat::task::AsStd;
 use ptunnel_r5::beat;
 use ptunnel_r5::shutdown::{lead, DrainEnd, ShutdownPhase, ShutdownPhases, Signals};
 use ptunnel_r5::system::{monotonic, raise_descriptor_limit};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
+use tokio_core_compat::task::AsStd;
 
 use crate::hosted;
 

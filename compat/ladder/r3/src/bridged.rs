@@ -8,16 +8,16 @@ use std::task::{Context, Poll};
 
 use futures01::{Async, Future, Poll as Poll01};
 use ptunnel::engine::io::{Pipe, Transport};
-use ptunnel_compat::io::{As01, ShutdownPolicy};
-use ptunnel_compat::task;
 use ptunnel_r5::io::Transport as Transport1;
 use ptunnel_r5::relay::{is_urgent, Checkup};
 use tokio::task::coop::has_budget_remaining;
+use tokio_core_compat::io::{AsIo01, ShutdownPolicy};
+use tokio_core_compat::task;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 /// A tokio 1 stream in a 0.1 task.
 pub(crate) struct Bridged<S> {
-    io: As01<S>,
+    io: AsIo01<S>,
     checkup: Checkup,
     /// The task is to be woken when there is something to read, and nothing has come since.
     waits: bool,
@@ -27,7 +27,7 @@ impl<S: Transport1> Bridged<S> {
     /// `Relay` counts on `shutdown` to pass a half-close on.
     pub(crate) fn new(stream: S) -> Bridged<S> {
         Bridged {
-            io: As01::new(stream, ShutdownPolicy::Fin),
+            io: AsIo01::new(stream, ShutdownPolicy::Fin),
             checkup: Checkup::default(),
             waits: false,
         }
@@ -152,10 +152,10 @@ impl<S: Transport1> AsyncWrite for Bridged<S> {
 #[cfg(test)]
 mod tests {
     use futures01::future;
-    use ptunnel_compat::task::{As01, AsStd};
     use ptunnel_r5::io::UnixSocket;
     use tokio::net::UnixStream;
     use tokio::task::consume_budget;
+    use tokio_core_compat::task::{As01, AsStd};
 
     use super::*;
 

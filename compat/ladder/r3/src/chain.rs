@@ -17,10 +17,10 @@ use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::SessionSummary;
 use ptunnel::upstream::{Candidates, Failover, Hop, ProxyChain, Tunnel, UpstreamPath};
 use ptunnel::{Error, Peer, Phase};
-use ptunnel_compat::task::As01;
 use ptunnel_r5::io::{Tcp, Transport};
 use ptunnel_r5::Resolver;
 use tokio::time::sleep;
+use tokio_core_compat::task::As01;
 
 use crate::bridged::Bridged;
 use crate::Rung3;

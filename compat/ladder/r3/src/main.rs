@@ -24,10 +24,10 @@ use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
 use ptunnel::proto::RequestBoundary;
 use ptunnel::upstream::Tunnel;
 use ptunnel::{cli, Error};
-use ptunnel_compat::task::AsStd;
-use ptunnel_compat::time::{Current, Interval};
 use ptunnel_r5::io::Transport;
 use ptunnel_r5::{Critical, Engine, Links, Native, Opened, Settings};
+use tokio_core_compat::task::AsStd;
+use tokio_core_compat::time::{Current, Interval};
 
 use self::bridged::Bridged;
 

@@ -19,10 +19,10 @@ use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
 use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
 use ptunnel::upstream::{Hop, Tunnel};
 use ptunnel::Error;
-use ptunnel_compat::io::{As01, ShutdownPolicy};
-use ptunnel_compat::task::AsStd;
 use ptunnel_r5::io::{Rewind, Transport, Upstream};
 use ptunnel_r5::{Connect, Critical, Engine, Links, Native, Opened, Settings};
+use tokio_core_compat::io::{AsIo01, ShutdownPolicy};
+use tokio_core_compat::task::AsStd;
 
 fn main() {
     process::exit(cli::run(
@@ -42,7 +42,7 @@ impl Connect for Rung4 {
         hop: &Hop,
     ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
         // `Connect` never shuts its stream down: either policy would do.
-        let stream = As01::new(stream, ShutdownPolicy::Fin);
+        let stream = AsIo01::new(stream, ShutdownPolicy::Fin);
         let asked = AsStd::new(Connect01::new(stream, negotiation)).await;
         let asked = asked.map_err(|failure| failure.at(hop.peer(), hop.target().clone()))?;
         Ok(match asked {

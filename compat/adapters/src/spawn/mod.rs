@@ -1,0 +1,36 @@
+//! Spawning, from either side onto the other.
+//!
+//! | from | onto | with |
+//! |---|---|---|
+//! | 0.1 code that takes a `Handle` or a `Remote` | a tokio 1 thread, `!Send` included | [`Local`], [`Handle`], [`Remote`] |
+//! | 0.1 code that takes an `Executor` of `Send` futures | a tokio 1 runtime | [`Spawner`] |
+//! | async code | a tokio-core `Core` on this thread, by its `Handle` | [`on_handle`] |
+//! | async code | a tokio-core `Core` anywhere, by its `Remote` | [`on_remote`], [`on_remote_std`] |
+//!
+//! An `async` block that makes timers or sockets of tokio 1 on a Core needs a runtime on that Core's
+//! thread. A [`CoreThread`](crate::core_thread::CoreThread) brings the one that it was made in; whoever
+//! turns a Core by hand holds the guard of `tokio::runtime::Handle::enter` meanwhile.
+//!
+//! # When the other side is gone
+//!
+//! tokio-core's `spawn` drops the future and says nothing; so do [`Handle::spawn`] and
+//! [`Remote::spawn`], being look-alikes. `try_spawn` beside them returns [`Gone`]. What is spawned
+//! onto a Core from here is answered through a [`Call`], which resolves to [`Lost::Gone`].
+//!
+//! # When a task panics
+//!
+//! A panic unwinds out of [`Local::run_until`], as it did out of `Core::run`: tokio 1's own answer,
+//! to put it into a `JoinHandle` that nobody holds, would lose it. A [`Call`] carries it to the one
+//! who awaits, and the Core goes on.
+
+#[cfg(feature = "core")]
+mod call;
+mod local;
+mod spawner;
+
+#[cfg(feature = "core")]
+pub(crate) use self::call::{call, succeed, Lease};
+#[cfg(feature = "core")]
+pub use self::call::{on_handle, on_remote, on_remote_std, Call, Lost, Panic};
+pub use self::local::{Gone, Handle, Local, Remote};
+pub use self::spawner::Spawner;

@@ -1,0 +1,136 @@
+//! Streams of bytes, call by call: what reaches the stream inside, on the buffer of the caller.
+
+mod common;
+
+use std::io::{self, IoSlice, Read as _, Write as _};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes, IntoBuf};
+use common::Bell;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
+use tokio_io::AsyncWrite as _;
+
+/// Remembers the sizes of the slices that it was given.
+#[derive(Default)]
+struct Scripted {
+    writes: Arc<Mutex<Vec<Vec<usize>>>>,
+    vectored: bool,
+    odd: bool,
+}
+
+impl AsyncWrite for Scripted {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.odd {
+            return Poll::Ready(Err(io::ErrorKind::WouldBlock.into()));
+        }
+        self.writes.lock().unwrap().push(vec![buf.len()]);
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let sizes: Vec<usize> = bufs.iter().map(|buf| buf.len()).collect();
+        let sum = sizes.iter().sum();
+        self.writes.lock().unwrap().push(sizes);
+        Poll::Ready(Ok(sum))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.vectored
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncRead for Scripted {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        buf.put_slice(b"read");
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[test]
+fn write_buf_is_vectored_when_the_stream_is() {
+    for (vectored, want) in [(true, vec![3, 5]), (false, vec![3])] {
+        let scripted = Scripted {
+            vectored,
+            ..Scripted::default()
+        };
+        let writes = scripted.writes.clone();
+        let mut io = AsIo01::new(scripted, ShutdownPolicy::Fin);
+        let mut buf = Buf::chain(Bytes::from("abc").into_buf(), Bytes::from("defgh"));
+        let wrote = Bell::new().enter_01(|| io.write_buf(&mut buf)).unwrap();
+        let total = want.iter().sum();
+        assert_eq!(wrote, futures01::Async::Ready(total));
+        assert_eq!(buf.remaining(), 8 - total);
+        assert_eq!(*writes.lock().unwrap(), [want]);
+    }
+}
+
+#[test]
+fn vectored_writes_survive_both_wrappers() {
+    let scripted = Scripted {
+        vectored: true,
+        ..Scripted::default()
+    };
+    let writes = scripted.writes.clone();
+    let io = AsIo01::new(scripted, ShutdownPolicy::Fin);
+    let mut io = AsTokio::with_half_close(io, |_| Ok(()));
+    let bufs = [&b"ab"[..], b"", b"cde"].map(IoSlice::new);
+    let mut write = std::pin::pin!(io.write_vectored(&bufs));
+    let polled = Bell::new().poll(&mut write);
+    assert!(matches!(polled, Poll::Ready(Ok(5))));
+    assert_eq!(*writes.lock().unwrap(), [[2, 3]]);
+}
+
+#[test]
+fn an_empty_buffer_is_not_written() {
+    let scripted = Scripted::default();
+    let writes = scripted.writes.clone();
+    let mut io = AsIo01::new(scripted, ShutdownPolicy::Fin);
+    let wrote = Bell::new()
+        .enter_01(|| io.write_buf(&mut Bytes::new().into_buf()))
+        .unwrap();
+    assert_eq!(wrote, futures01::Async::Ready(0));
+    assert!(writes.lock().unwrap().is_empty());
+}
+
+/// To 0.1 it would mean "wait", and nobody has arranged a wake-up.
+#[test]
+fn would_block_as_an_error_is_an_error() {
+    let mut io = AsIo01::new(
+        Scripted {
+            odd: true,
+            ..Scripted::default()
+        },
+        ShutdownPolicy::Fin,
+    );
+    let error = Bell::new().enter_01(|| io.write(b"x")).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::Other);
+}
+
+#[test]
+#[should_panic(expected = "a read on io::AsIo01 was polled outside a futures 0.1 task")]
+fn reading_outside_a_task_says_what_to_do() {
+    let _ = AsIo01::new(Scripted::default(), ShutdownPolicy::Fin).read(&mut [0; 4]);
+}
