@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use log::info;
 
-use super::options::Options;
+use super::flags::{self, PasswordPart};
+use super::options::Value;
 use crate::os::sys;
 
 /// A value on the command line, and the range of the password in it.
@@ -19,24 +20,14 @@ pub(super) struct SecretArgument<'a> {
     password: Range<usize>,
 }
 
-/// The options whose values may hold a password.
-pub(super) const OPTIONS: &[&str] = &[
-    "password",
-    "user",
-    "dynamic-user",
-    "serve-user",
-    "proxy",
-    "via",
-];
-
 impl<'a> SecretArgument<'a> {
     /// Returns the password in the value of an option, if there is one.
-    pub(super) fn of(option: &str, value: &'a str) -> Option<SecretArgument<'a>> {
-        match option {
-            "password" => Some(SecretArgument::password(value)),
-            "user" | "dynamic-user" | "serve-user" => SecretArgument::login(value),
-            "proxy" | "via" => SecretArgument::url(value),
-            _ => None,
+    pub(super) fn of(value: &'a Value) -> Option<SecretArgument<'a>> {
+        let (part, _) = flags::find(value.name)?.password?;
+        match part {
+            PasswordPart::Whole => Some(SecretArgument::password(value.text())),
+            PasswordPart::Login => SecretArgument::login(value.text()),
+            PasswordPart::Url => SecretArgument::url(value.text()),
         }
     }
 
@@ -70,15 +61,6 @@ impl<'a> SecretArgument<'a> {
             None
         }
     }
-}
-
-/// Returns the passwords in the values of an option.
-pub(super) fn secrets<'a>(
-    options: &'a Options,
-    option: &'a str,
-) -> impl Iterator<Item = SecretArgument<'a>> + 'a {
-    let values = options.values(option);
-    values.filter_map(move |value| SecretArgument::of(option, value.text()))
 }
 
 /// Overwrites passwords in `/proc/PID/cmdline`.

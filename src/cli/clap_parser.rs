@@ -62,7 +62,7 @@ fn arg(flag: &Flag) -> Arg<'static, 'static> {
         None => return arg.multiple(flag.is_repeated),
     };
     let arg = arg.takes_value(true).value_name(value);
-    if flag.name == "stdio" {
+    if flag.is_split {
         return arg.min_values(1).max_values(2);
     }
     let arg = arg.allow_hyphen_values(true);

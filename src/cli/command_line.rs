@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::ErrorKind;
 
-use super::argv_scrub::{self, secrets, SecretArgument};
+use super::argv_scrub::SecretArgument;
 use super::check_config::Summary;
 use super::clap_parser::clap_parser;
 use super::config_file::ConfigFile;
@@ -13,22 +13,11 @@ use super::configure::configure;
 use super::env::Environment;
 use super::flags;
 use super::options::{Options, EXAMPLE};
-use super::password::{MissingPassword, Prompt, DYNAMIC_USER, SERVE_USER};
+use super::password::{MissingPassword, Prompt};
 use super::{generate, Command};
 use crate::config::Config;
 use crate::error::Error;
 use crate::text::escape::Escaped;
-
-/// Options that name a listener, a destination or a proxy: the demo has its own.
-const NOT_WITH_DEMO: &[&str] = &[
-    "forward",
-    "stdio",
-    "dynamic",
-    "serve-proxy",
-    "proxy",
-    "pac",
-    "via",
-];
 
 /// A command line of which clap has checked the syntax.
 pub(super) enum CommandLine {
@@ -71,9 +60,9 @@ impl CommandLine {
     /// Returns the passwords among the typed values.
     pub(super) fn secrets(&self) -> Vec<SecretArgument<'_>> {
         match self {
-            CommandLine::Run(typed) => argv_scrub::OPTIONS
-                .iter()
-                .flat_map(|option| secrets(typed, option))
+            CommandLine::Run(typed) => flags::all()
+                .flat_map(|flag| typed.values(flag.name))
+                .filter_map(SecretArgument::of)
                 .collect(),
             CommandLine::Print(_) => Vec::new(),
         }
@@ -153,12 +142,13 @@ fn refuse_values_of_switches(words: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses options that contradict `--demo`.
+/// Refuses options that name what `--demo` brings.
 fn refuse_beside_demo(options: &Options) -> Result<(), Error> {
-    if !options.is_present("demo") {
-        return Ok(());
-    }
-    let mut names = NOT_WITH_DEMO.iter();
+    let demo = flags::find("demo").filter(|flag| options.is_present(flag.name));
+    let mut names = match demo {
+        Some(flag) => flag.brings.iter(),
+        None => return Ok(()),
+    };
     let beside = if let Some(tunnel) = options.value_of("tunnel") {
         format!("the tunnel '{}'", Escaped(tunnel.as_bytes()))
     } else if let Some(option) = names.find(|option| options.is_present(option)) {
@@ -175,21 +165,15 @@ fn refuse_beside_demo(options: &Options) -> Result<(), Error> {
 
 /// Returns a warning for each option with a password: other users can see the command line.
 fn password_warnings(typed: &Options) -> Vec<String> {
-    let options = argv_scrub::OPTIONS.iter();
-    options
-        .filter(|option| secrets(typed, option).next().is_some())
-        .map(|option| {
-            let instead = match *option {
-                "dynamic-user" => DYNAMIC_USER.variable,
-                "serve-user" => SERVE_USER.variable,
-                "via" => "--proxy-netrc or --config",
-                _ => "--password-file or PTUNNEL_PASSWORD",
-            };
-            format!(
+    flags::all()
+        .filter_map(|flag| {
+            let (_, instead) = flag.password?;
+            typed.values(flag.name).find_map(SecretArgument::of)?;
+            Some(format!(
                 "the password in --{} can be seen in the list of processes while the program \
                  starts; use {}",
-                option, instead
-            )
+                flag.name, instead
+            ))
         })
         .collect()
 }

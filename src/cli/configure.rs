@@ -3,8 +3,9 @@
 use log::LevelFilter;
 
 use super::env::Environment;
+use super::flags::{DYNAMIC_PASSWORD, SERVE_PASSWORD};
 use super::options::{Options, Value};
-use super::password::{MissingPassword, DYNAMIC_USER, SERVE_USER};
+use super::password::{client_credentials, MissingPassword};
 use super::route::{route, Reach};
 use super::{timeouts::timeouts, tls};
 use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl, Host};
@@ -216,7 +217,7 @@ fn dynamic_user(
     env: &Environment<'_>,
     missing: MissingPassword<'_>,
 ) -> Result<Option<Credentials>, Error> {
-    let user = DYNAMIC_USER.credentials(options, env, missing)?;
+    let user = client_credentials(options, "dynamic-user", DYNAMIC_PASSWORD, env, missing)?;
     if user.as_ref().map_or(true, Credentials::fit_in_socks5) {
         Ok(user)
     } else {
@@ -238,7 +239,7 @@ fn serve(
     Ok(Some(ServeSpec {
         bind: bind.unwrap_or_else(|| listen.clone()),
         port,
-        credentials: SERVE_USER.credentials(options, env, missing)?,
+        credentials: client_credentials(options, "serve-user", SERVE_PASSWORD, env, missing)?,
         allow: options.all::<Pattern>("serve-allow")?,
     }))
 }

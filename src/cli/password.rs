@@ -197,54 +197,36 @@ impl<'a> Passwords<'a> {
     }
 }
 
-/// An option with the user and password that clients must give.
-pub(super) struct ClientOption {
-    name: &'static str,
-    /// The environment variable with the password, if the option has none.
-    pub(super) variable: &'static str,
-}
-
-pub(super) const DYNAMIC_USER: ClientOption = ClientOption {
-    name: "dynamic-user",
-    variable: "PTUNNEL_DYNAMIC_PASSWORD",
-};
-
-pub(super) const SERVE_USER: ClientOption = ClientOption {
-    name: "serve-user",
-    variable: "PTUNNEL_SERVE_PASSWORD",
-};
-
-impl ClientOption {
-    /// Returns the credentials, if the option was given.
-    pub(super) fn credentials(
-        &self,
-        options: &Options,
-        env: &Environment<'_>,
-        missing: MissingPassword<'_>,
-    ) -> Result<Option<Credentials>, Error> {
-        let Login { user, password } = match options.one(self.name)? {
-            Some(login) => login,
-            None => return Ok(None),
-        };
-        // An unset variable of a script leaves an empty one, with which anyone who guesses the name
-        // could connect.
-        let password = password.filter(|password| !password.reveal().is_empty());
-        let password = match (password, env.password(self.variable)?) {
-            (Some(password), _) | (None, Some(password)) => password,
-            (None, None) => {
-                let user = Escaped(user.as_bytes());
-                let why = format!(
-                    "--{} {} has no password: give --{} {}:PASSWORD, or the environment variable \
-                     {}",
-                    self.name, user, self.name, user, self.variable
-                );
-                let e = missing.do_without(Error::usage(why));
-                e.map_err(|e| options.blame(self.name, e))?
-            }
-        };
-        let credentials = Credentials::new(user, password).map(Some);
-        credentials.map_err(|e| options.blame(self.name, e))
-    }
+/// Returns the credentials that clients must give, of the option `name` and, if it has no password,
+/// of an environment variable; `None` if the option isn't given.
+pub(super) fn client_credentials(
+    options: &Options,
+    name: &str,
+    variable: &str,
+    env: &Environment<'_>,
+    missing: MissingPassword<'_>,
+) -> Result<Option<Credentials>, Error> {
+    let Login { user, password } = match options.one(name)? {
+        Some(login) => login,
+        None => return Ok(None),
+    };
+    // An unset variable of a script leaves an empty one, with which anyone who guesses the name
+    // could connect.
+    let password = password.filter(|password| !password.reveal().is_empty());
+    let password = match (password, env.password(variable)?) {
+        (Some(password), _) | (None, Some(password)) => password,
+        (None, None) => {
+            let user = Escaped(user.as_bytes());
+            let why = format!(
+                "--{} {} has no password: give --{} {}:PASSWORD, or the environment variable {}",
+                name, user, name, user, variable
+            );
+            let e = missing.do_without(Error::usage(why));
+            e.map_err(|e| options.blame(name, e))?
+        }
+    };
+    let credentials = Credentials::new(user, password).map(Some);
+    credentials.map_err(|e| options.blame(name, e))
 }
 
 fn no_password(user: &str, source: ProxySource) -> Error {

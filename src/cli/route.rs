@@ -1,6 +1,6 @@
 //! The paths to the destinations: proxies, PAC file, chain, credentials.
 
-use super::argv_scrub::secrets;
+use super::argv_scrub::SecretArgument;
 use super::options::{Options, Position};
 use super::password::{MissingPassword, Passwords, ProxySource};
 use super::{env::Environment, tls};
@@ -97,7 +97,7 @@ pub(super) fn route(
     if !proxies.is_empty() && !proxies.iter().any(has_password) {
         let why = "SOCKS4 has no password, it is told the user alone";
         warnings.extend(options.unused(&["password", "password-file"], why));
-        let in_login = secrets(options, "user").next();
+        let in_login = options.values("user").find_map(SecretArgument::of);
         warnings.extend(in_login.map(|_| format!("the password in --user is of no use: {}", why)));
     } else if !options.is_present("user") && !proxies.iter().any(has_user) {
         let why = "no proxy has a user: give -U USER";

@@ -22,42 +22,6 @@ use super::options::{Options, Position, Value};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
-/// The key of the tunnels in a file: on the command line they are positional.
-const TUNNELS: &str = "tunnels";
-
-/// Options that only the command line has.
-const COMMAND_LINE_ONLY: &[&str] = &[
-    "config",
-    "check-config",
-    "generate",
-    "help",
-    "test",
-    "version",
-];
-
-/// Options that, when typed, also replace other options of the file.
-const REPLACES: &[(&str, &[&str])] = &[
-    ("tunnel", &["forward", "stdio"]),
-    ("forward", &["stdio"]),
-    (
-        "stdio",
-        &[
-            "forward",
-            "dynamic",
-            "dynamic-user",
-            "serve-proxy",
-            "serve-user",
-            "serve-allow",
-        ],
-    ),
-    ("dynamic", &["stdio"]),
-    ("serve-proxy", &["stdio"]),
-    ("threads", &["multithreaded"]),
-    ("multithreaded", &["threads"]),
-    // These are the passwords of the file's user.
-    ("user", &["password", "password-file"]),
-];
-
 /// A config file.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
@@ -100,9 +64,7 @@ impl ConfigFile {
 
     /// Returns a warning if other users can read a password in the file.
     pub(super) fn warning(&self) -> Option<String> {
-        let mut values = self.values.iter();
-        let holds_password =
-            values.any(|value| SecretArgument::of(value.name, value.text()).is_some());
+        let holds_password = self.values.iter().find_map(SecretArgument::of).is_some();
         let remedy = self.remedy.as_ref().filter(|_| holds_password)?;
         Some(format!(
             "others can read the password in {}: {}, or keep it in a --password-file",
@@ -114,10 +76,10 @@ impl ConfigFile {
 
 /// Returns whether typed options replace or contradict this option of a file.
 fn is_replaced(name: &str, typed: &Options) -> bool {
-    let conflicts = flags::find(name).map_or(&[][..], |flag| flag.conflicts);
-    let replaced = REPLACES
-        .iter()
-        .any(|(given, replaced)| typed.is_present(given) && replaced.contains(&name));
+    let (conflicts, replaced_by) = flags::find(name).map_or((&[][..], &[][..]), |flag| {
+        (flag.conflicts, flag.replaced_by)
+    });
+    let replaced = replaced_by.iter().any(|given| typed.is_present(given));
     let contradicted = flags::all().any(|flag| {
         let is_conflict = flag.conflicts.contains(&name) || conflicts.contains(&flag.name);
         is_conflict && typed.is_present(flag.name)
@@ -152,9 +114,8 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
             let key = Escaped(key.as_bytes());
             return Err((line, format!("'{}' is already set on line {}", key, first)));
         }
-        let name = if key == TUNNELS { "forward" } else { &key[..] };
-        match flags::find(name) {
-            Some(flag) if !COMMAND_LINE_ONLY.contains(&name) => {
+        match flags::all().find(|flag| flag.keys().any(|it| it == key)) {
+            Some(flag) => {
                 let read = of_item(flag, line, value, text).map_err(|found| {
                     let (expected, example) = expected(flag, &key);
                     let why = format!(
@@ -165,7 +126,7 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
                 })?;
                 values.extend(read);
             }
-            Some(_) => {
+            None if flags::find(&key).is_some() => {
                 let why = format!(
                     "'{}' is for the command line; it can't stand in a file",
                     key
@@ -180,9 +141,8 @@ fn values(text: &str) -> Result<Vec<Value>, (usize, String)> {
 
 fn unknown(key: &str) -> String {
     let mut alike: Vec<&str> = flags::all()
-        .map(|flag| flag.name)
-        .chain(Some(TUNNELS))
-        .filter(|name| !COMMAND_LINE_ONLY.contains(name) && is_alike(name, key))
+        .flat_map(|flag| flag.keys())
+        .filter(|name| is_alike(name, key))
         .collect();
     alike.sort_unstable();
     let hint = match alike.first() {

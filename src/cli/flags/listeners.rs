@@ -1,6 +1,6 @@
 //! Flags about listeners, timeouts, resources and the services beside the tunnels.
 
-use super::Flag;
+use super::{Flag, PasswordPart, DYNAMIC_PASSWORD, SERVE_PASSWORD};
 use crate::config::Splice;
 
 pub(super) const LISTENERS: &[Flag] = &[
@@ -22,19 +22,24 @@ pub(super) const LISTENERS: &[Flag] = &[
         "Listen for SOCKS and HTTP, to any destination; also PATH, fd:NAME",
     )
     .short("D")
-    .repeated(),
+    .repeated()
+    .replaced_by(&["stdio"]),
     Flag::option(
         "dynamic-user",
         "USER[:PASSWORD]",
         "Whom these listeners serve [default: all]",
     )
-    .requires("dynamic"),
+    .requires("dynamic")
+    .password(PasswordPart::Login, DYNAMIC_PASSWORD)
+    .replaced_by(&["stdio"]),
     Flag::option(
         "stdio",
         "HOST:PORT",
         "Stdin and stdout are the client; also -W HOST PORT, -W tls://HOST:PORT",
     )
-    .short("W"),
+    .short("W")
+    .split()
+    .replaced_by(&["tunnel", "forward", "dynamic", "serve-proxy"]),
 ];
 
 pub(super) const TIMEOUTS: &[Flag] = &[
@@ -81,8 +86,10 @@ pub(super) const TIMEOUTS: &[Flag] = &[
 
 pub(super) const RESOURCES: &[Flag] = &[
     Flag::option("max-connections", "N", "Clients at once; further ones wait"),
-    Flag::switch("multithreaded", "One thread per core").short("m"),
-    Flag::option("threads", "N", "So many threads [default: 1]"),
+    Flag::switch("multithreaded", "One thread per core")
+        .short("m")
+        .replaced_by(&["threads"]),
+    Flag::option("threads", "N", "So many threads [default: 1]").replaced_by(&["multithreaded"]),
     Flag::option(
         "splice",
         "WHEN",
@@ -92,20 +99,23 @@ pub(super) const RESOURCES: &[Flag] = &[
 ];
 
 pub(super) const SERVICES: &[Flag] = &[
-    Flag::option("serve-proxy", "[BIND:]PORT", "Be a CONNECT proxy, too"),
+    Flag::option("serve-proxy", "[BIND:]PORT", "Be a CONNECT proxy, too").replaced_by(&["stdio"]),
     Flag::option(
         "serve-user",
         "USER[:PASSWORD]",
         "Whom the embedded proxy serves",
     )
-    .requires("serve-proxy"),
+    .requires("serve-proxy")
+    .password(PasswordPart::Login, SERVE_PASSWORD)
+    .replaced_by(&["stdio"]),
     Flag::option(
         "serve-allow",
         "HOST[:PORT]",
         "Destinations that it allows [default: all]",
     )
     .repeated()
-    .requires("serve-proxy"),
+    .requires("serve-proxy")
+    .replaced_by(&["stdio"]),
     Flag::option(
         "status",
         "[HOST:]PORT",

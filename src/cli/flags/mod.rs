@@ -1,6 +1,7 @@
 //! The flag table: one entry per flag and option, in the order of the help.
 //!
-//! clap's parser, the config file, the manual page and the completions are made from it.
+//! clap's parser, the config file, the manual page and the completions are made from it, and the
+//! rules that compare options or hide passwords read it.
 
 mod listeners;
 mod program;
@@ -9,7 +10,7 @@ mod proxies;
 /// A flag, or an option with a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flag {
-    /// The long name without hyphens, which is also the key in the config file.
+    /// The long name without hyphens.
     pub(super) name: &'static str,
     pub(super) short: Option<&'static str>,
     /// The placeholder of the value in the help; `None` for a flag.
@@ -20,11 +21,42 @@ pub(super) struct Flag {
     pub(super) is_closed: bool,
     /// Whether it can be given several times.
     pub(super) is_repeated: bool,
+    /// Whether the word after the value may be part of it, as in `-W HOST PORT`.
+    pub(super) is_split: bool,
     /// The option that must also be given.
     pub(super) requires: Option<&'static str>,
     /// The options that can't also be given.
     pub(super) conflicts: &'static [&'static str],
+    /// The options that name what this one brings itself, so that they can't also be given.
+    pub(super) brings: &'static [&'static str],
+    /// The options, beside itself and those in conflict, that replace the file's value when typed.
+    pub(super) replaced_by: &'static [&'static str],
+    pub(super) key: TomlKey,
+    /// The password in the value, and what to use instead where other users can see the value.
+    pub(super) password: Option<(PasswordPart, &'static str)>,
     pub(super) help: &'static str,
+}
+
+/// The key of an option in the config file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TomlKey {
+    /// The long name.
+    Name,
+    /// The long name or this one.
+    NameOr(&'static str),
+    /// None: only the command line has the option.
+    Absent,
+}
+
+/// The part of a value that is a password.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PasswordPart {
+    /// The whole value.
+    Whole,
+    /// What follows the colon in `USER[:PASSWORD]`.
+    Login,
+    /// The password in `[SCHEME://][USER[:PASSWORD]@]HOST`.
+    Url,
 }
 
 impl Flag {
@@ -37,8 +69,13 @@ impl Flag {
             choices: &[],
             is_closed: false,
             is_repeated: false,
+            is_split: false,
             requires: None,
             conflicts: &[],
+            brings: &[],
+            replaced_by: &[],
+            key: TomlKey::Name,
+            password: None,
             help,
         }
     }
@@ -61,6 +98,13 @@ impl Flag {
     const fn repeated(self) -> Flag {
         Flag {
             is_repeated: true,
+            ..self
+        }
+    }
+
+    const fn split(self) -> Flag {
+        Flag {
+            is_split: true,
             ..self
         }
     }
@@ -89,12 +133,50 @@ impl Flag {
         Flag { conflicts, ..self }
     }
 
+    const fn brings(self, brings: &'static [&'static str]) -> Flag {
+        Flag { brings, ..self }
+    }
+
+    const fn replaced_by(self, replaced_by: &'static [&'static str]) -> Flag {
+        Flag {
+            replaced_by,
+            ..self
+        }
+    }
+
+    const fn key(self, key: TomlKey) -> Flag {
+        Flag { key, ..self }
+    }
+
+    const fn password(self, part: PasswordPart, instead: &'static str) -> Flag {
+        Flag {
+            password: Some((part, instead)),
+            ..self
+        }
+    }
+
+    /// Returns the keys in the config file.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
+        let (name, other) = match self.key {
+            TomlKey::Name => (Some(self.name), None),
+            TomlKey::NameOr(other) => (Some(self.name), Some(other)),
+            TomlKey::Absent => (None, None),
+        };
+        name.into_iter().chain(other)
+    }
+
     /// Returns the spellings, as `-p` and `--proxy`.
     pub(super) fn spellings(&self) -> impl Iterator<Item = String> {
         let short = self.short.map(|short| format!("-{}", short));
         short.into_iter().chain(Some(format!("--{}", self.name)))
     }
 }
+
+/// The environment variable with the password of `--dynamic-user`.
+pub(super) const DYNAMIC_PASSWORD: &str = "PTUNNEL_DYNAMIC_PASSWORD";
+
+/// The environment variable with the password of `--serve-user`.
+pub(super) const SERVE_PASSWORD: &str = "PTUNNEL_SERVE_PASSWORD";
 
 /// Returns the flag with this name.
 pub(super) fn find(name: &str) -> Option<&'static Flag> {
@@ -133,7 +215,8 @@ mod tests {
     fn flags_refer_to_flags() {
         for flag in all() {
             let others = flag.requires.iter().chain(flag.conflicts);
-            for name in others {
+            let others = others.chain(flag.brings).chain(flag.replaced_by);
+            for name in others.filter(|name| **name != "tunnel") {
                 assert!(find(name).is_some(), "{} of {:?}", name, flag);
             }
         }

@@ -1,30 +1,42 @@
 //! Flags about the program: modes, config file, log.
 
-use super::{Flag, GENERATED};
+use super::{Flag, TomlKey, GENERATED};
 use crate::config::{LogFormat, LogTarget};
 
 pub(super) const MODES: &[Flag] = &[
-    Flag::switch("demo", "Show it all, on this machine alone"),
+    Flag::switch("demo", "Show it all, on this machine alone").brings(&[
+        "forward",
+        "stdio",
+        "dynamic",
+        "serve-proxy",
+        "proxy",
+        "pac",
+        "via",
+    ]),
     Flag::switch(
         "test",
         "Walk to each destination step by step, say what fails, and exit",
     )
+    .key(TomlKey::Absent)
     .conflicts(&["demo", "check-config"]),
     Flag::option(
         "config",
         "FILE",
         "Options by their long names, and tunnels = [...], in TOML; SIGHUP reads them again",
-    ),
+    )
+    .key(TomlKey::Absent),
     Flag::switch(
         "check-config",
         "Say what would be done, or what is wrong, and exit",
-    ),
+    )
+    .key(TomlKey::Absent),
     Flag::option(
         "generate",
         "KIND",
         "Print a manual page or a shell's completions: man, complete-bash, complete-zsh, \
          complete-fish",
     )
+    .key(TomlKey::Absent)
     .one_of(GENERATED),
 ];
 
@@ -54,6 +66,10 @@ pub(super) const LOGGING: &[Flag] = &[
 ];
 
 pub(super) const INFORMATION: &[Flag] = &[
-    Flag::switch("help", "Prints help information").short("h"),
-    Flag::switch("version", "Prints version information").short("V"),
+    Flag::switch("help", "Prints help information")
+        .short("h")
+        .key(TomlKey::Absent),
+    Flag::switch("version", "Prints version information")
+        .short("V")
+        .key(TomlKey::Absent),
 ];

@@ -1,12 +1,20 @@
 //! Flags about tunnels, proxies and the requests to them.
 
-use super::Flag;
+use super::{Flag, PasswordPart, TomlKey};
 use crate::config::{FailoverOn, Schemes};
+
+/// Where a proxy's password isn't seen.
+const PASSWORD_SOURCES: &str = "--password-file or PTUNNEL_PASSWORD";
+
+/// The password in a file is that of the user in the file.
+const PASSWORD_REPLACED_BY: &[&str] = &["user"];
 
 pub(super) const TUNNELS: &[Flag] = &[
     Flag::option("forward", "TUNNEL", "The same as the positional form")
         .short("L")
-        .repeated(),
+        .repeated()
+        .key(TomlKey::NameOr("tunnels"))
+        .replaced_by(&["tunnel", "stdio"]),
     Flag::option(
         "proxy",
         "PROXY",
@@ -14,7 +22,8 @@ pub(super) const TUNNELS: &[Flag] = &[
          socks5, socks4a or socks4; several are tried in order",
     )
     .short("p")
-    .repeated(),
+    .repeated()
+    .password(PasswordPart::Url, PASSWORD_SOURCES),
     Flag::option(
         "pac",
         "FILE",
@@ -26,7 +35,8 @@ pub(super) const TUNNELS: &[Flag] = &[
         "PROXY",
         "A proxy behind the proxy, reached through it; several are a chain",
     )
-    .repeated(),
+    .repeated()
+    .password(PasswordPart::Url, "--proxy-netrc or --config"),
 ];
 
 pub(super) const TLS: &[Flag] = &[
@@ -91,14 +101,20 @@ pub(super) const SELECTION: &[Flag] = &[
 ];
 
 pub(super) const REQUESTS: &[Flag] = &[
-    Flag::option("user", "USER[:PASSWORD]", "Who we are to the proxy").short("U"),
-    Flag::option("password", "PASSWORD", "The password; better in a file").short("P"),
+    Flag::option("user", "USER[:PASSWORD]", "Who we are to the proxy")
+        .short("U")
+        .password(PasswordPart::Login, PASSWORD_SOURCES),
+    Flag::option("password", "PASSWORD", "The password; better in a file")
+        .short("P")
+        .password(PasswordPart::Whole, PASSWORD_SOURCES)
+        .replaced_by(PASSWORD_REPLACED_BY),
     Flag::option(
         "password-file",
         "FILE",
         "A file with the password, which no other user may read",
     )
-    .conflicts(&["password"]),
+    .conflicts(&["password"])
+    .replaced_by(PASSWORD_REPLACED_BY),
     Flag::option(
         "proxy-netrc",
         "FILE",
