@@ -19,14 +19,14 @@ use std::sync::{Arc, Weak};
 
 use super::acl::{IpAcl, TurnedAway};
 use super::addr::{resolve, BoundAddr, ListenAddr};
-use super::bind::{bind, BoundListener, BoundSockets, Listen, SocketsClosed, SocketsGuard};
+use super::bind::{bind, BoundListener, Listen, SocketsClosed, SocketsGuard};
 use super::configured::ConfiguredListener;
 use super::settings::{Limits, ListenerHandle, ListenerSettings};
 use super::validate::checked_listeners;
 use crate::config::{Config, InheritedFd};
 use crate::error::Error;
 use crate::observe::diagnose::PathOpener;
-use crate::observe::status::{self, Registry, SnapshotBuilder};
+use crate::observe::status::{self, Registry};
 use crate::os::resolver;
 use crate::upstream::ProxySelector;
 
@@ -60,33 +60,21 @@ struct OpenListener {
 
 /// The listeners of a new configuration, ready to replace the open ones.
 struct Plan {
-    listeners: Vec<Planned>,
-    snapshot: Option<SnapshotBuilder>,
-    resolves_names: bool,
+    listeners: Vec<(ConfiguredListener, Planned)>,
+    selector: ProxySelector,
 }
 
 enum Planned {
     /// The open listener with this index stays.
-    Kept {
-        index: usize,
-        addr: ListenAddr<InheritedFd>,
-        settings: Box<ListenerSettings>,
-    },
+    Kept(usize),
     /// A listener that is bound and doesn't accept clients yet.
     New(OpenListener),
 }
 
-/// Where the sockets of a configured listener come from.
-enum Source<L> {
-    /// The open listener with this index.
-    Kept(usize),
-    New(BoundSockets<L>),
-}
-
 impl ListenerSet {
     /// Binds every listener of the configuration once per thread, prints a line about each on stdout
-    /// and starts the status server, which probes with `open_path`, if the configuration has one. Returns the listeners of each
-    /// thread, too.
+    /// and starts the status server, which probes with `open_path`, if the configuration has one.
+    /// Returns the listeners of each thread, too.
     ///
     /// # Errors
     ///
@@ -107,8 +95,8 @@ impl ListenerSet {
             registry,
             listeners: Vec::new(),
         };
-        let (plan, threads) = set.prepare(config, None)?;
-        let mut summary = set.commit(plan);
+        let (plan, threads) = set.prepare(config)?;
+        let mut summary = set.commit(plan, config, None);
         if let (Some(listening), Some(registry)) = (status, set.registry.as_ref()) {
             summary
                 .lines
@@ -136,83 +124,48 @@ impl ListenerSet {
     where
         R: FnOnce(BoundListeners<L>) -> Result<(), Error>,
     {
-        let (plan, threads) = self.prepare(config, Some(Limits::of(config)))?;
+        let (plan, threads) = self.prepare(config)?;
         if let Err(e) = register(threads) {
             plan.abandon();
             return Err(e);
         }
-        Ok(self.commit(plan))
+        Ok(self.commit(plan, config, Some(Limits::of(config))))
     }
 
     /// Does everything that can fail, without a change of the open listeners.
-    fn prepare<L: Listen>(
-        &self,
-        config: &Config,
-        limits: Option<Limits>,
-    ) -> Result<(Plan, BoundListeners<L>), Error> {
+    fn prepare<L: Listen>(&self, config: &Config) -> Result<(Plan, BoundListeners<L>), Error> {
         // Shared, so that all clients profit from what one learns of a dead proxy.
         let selector = ProxySelector::new(config.route.clone());
         let keepalive = config.timeouts.tcp_keepalive;
-        let configured = self.assign(checked_listeners(config, &selector)?);
-        let sources = configured
-            .into_iter()
-            .map(|(listener, kept)| match kept {
-                Some(index) => Ok((listener, Source::Kept(index))),
-                None => {
-                    let bound = bind(&listener, self.threads, keepalive)?;
-                    Ok((listener, Source::New(bound)))
-                }
-            })
-            .collect::<Result<Vec<(ConfiguredListener, Source<L>)>, Error>>()?;
-
-        let acl = IpAcl::new(config.allow_from.clone(), &self.turned_away);
-        let registry = self.registry.as_ref();
-        let mut plan = Plan {
-            listeners: Vec::new(),
-            // After the binding, which can take long: the snapshot holds counters.
-            snapshot: registry.map(|registry| registry.begin(config, &selector)),
-            resolves_names: false,
-        };
+        let mut listeners = Vec::new();
         let mut threads: BoundListeners<L> = (0..self.threads).map(|_| Vec::new()).collect();
-        for (ConfiguredListener { kind, addr }, source) in sources {
-            let name = match &source {
-                Source::Kept(index) => self.listeners[*index].bound.to_string(),
-                Source::New(bound) => bound.addr.to_string(),
-            };
-            plan.resolves_names |= kind.resolves_names();
-            let snapshot = plan.snapshot.as_mut();
-            let settings = ListenerSettings {
-                stats: snapshot.map(|snapshot| snapshot.add(&name, &kind)),
-                name: Some(name.into()),
-                acl: acl.clone(),
-                kind,
-                limits: limits.clone(),
-            };
-            plan.listeners.push(match source {
-                Source::Kept(index) => Planned::Kept {
-                    index,
-                    addr,
-                    settings: Box::new(settings),
-                },
-                Source::New(bound) => {
-                    let handle = ListenerHandle::pending(settings);
-                    for (listeners, listening) in threads.iter_mut().zip(bound.sockets) {
-                        listeners.push(BoundListener {
-                            handle: handle.clone(),
-                            open: bound.open.clone(),
-                            listening,
-                        });
-                    }
-                    Planned::New(OpenListener {
-                        addr,
-                        bound: bound.addr,
-                        handle,
-                        open: Arc::downgrade(&bound.open),
-                        closed: bound.closed,
-                    })
+        for (configured, kept) in self.assign(checked_listeners(config, &selector)?) {
+            let planned = if let Some(index) = kept {
+                Planned::Kept(index)
+            } else {
+                let bound = bind(&configured, self.threads, keepalive)?;
+                let handle = ListenerHandle::pending(configured.kind.clone());
+                for (listeners, listening) in threads.iter_mut().zip(bound.sockets) {
+                    listeners.push(BoundListener {
+                        handle: handle.clone(),
+                        open: bound.open.clone(),
+                        listening,
+                    });
                 }
-            });
+                Planned::New(OpenListener {
+                    addr: configured.addr.clone(),
+                    bound: bound.addr,
+                    handle,
+                    open: Arc::downgrade(&bound.open),
+                    closed: bound.closed,
+                })
+            };
+            listeners.push((configured, planned));
         }
+        let plan = Plan {
+            listeners,
+            selector,
+        };
         Ok((plan, threads))
     }
 
@@ -242,46 +195,48 @@ impl ListenerSet {
     }
 
     /// Replaces the open listeners. Returns when those that aren't kept are closed.
-    fn commit(&mut self, plan: Plan) -> ReloadSummary {
-        if plan.resolves_names {
-            resolver::expect_lookups();
-        }
+    fn commit(&mut self, plan: Plan, config: &Config, limits: Option<Limits>) -> ReloadSummary {
+        let acl = IpAcl::new(config.allow_from.clone(), &self.turned_away);
+        let registry = self.registry.as_ref();
+        let mut snapshot = registry.map(|registry| registry.begin(config, &plan.selector));
         let mut summary = ReloadSummary::default();
         let former = mem::take(&mut self.listeners);
         let mut former: Vec<Option<OpenListener>> = former.into_iter().map(Some).collect();
-        for planned in plan.listeners {
-            self.listeners.push(match planned {
-                Planned::Kept {
-                    index,
-                    addr,
-                    settings,
-                } => {
-                    let listener = former[index].take().expect("assigned once");
-                    // The printed line lacks e.g. the credentials for a proxy.
-                    if settings.kind == listener.handle.settings().kind {
-                        summary.kept += 1;
-                    } else {
-                        let name = listener.bound.to_string();
-                        summary.lines.push(settings.kind.line(&name));
-                        summary.changed.push(name);
-                    }
-                    listener.handle.change(*settings);
-                    OpenListener { addr, ..listener }
-                }
-                Planned::New(listener) => {
-                    let name = listener.bound.to_string();
-                    summary
-                        .lines
-                        .push(listener.handle.settings().kind.line(&name));
-                    summary.opened.push(name);
-                    listener.handle.start();
-                    listener
-                }
+        for (ConfiguredListener { kind, addr }, planned) in plan.listeners {
+            if kind.resolves_names() {
+                resolver::expect_lookups();
+            }
+            let (listener, is_new) = match planned {
+                Planned::Kept(index) => (former[index].take().expect("assigned once"), false),
+                Planned::New(listener) => (listener, true),
+            };
+            let name = listener.bound.to_string();
+            // The printed line lacks e.g. the credentials for a proxy.
+            if is_new || kind != listener.handle.settings().kind {
+                summary.lines.push(kind.line(&name));
+                let names = if is_new {
+                    &mut summary.opened
+                } else {
+                    &mut summary.changed
+                };
+                names.push(name.clone());
+            } else {
+                summary.kept += 1;
+            }
+            let snapshot = snapshot.as_mut();
+            listener.handle.change(ListenerSettings {
+                stats: snapshot.map(|snapshot| snapshot.add(&name, &kind)),
+                name: Some(name.into()),
+                acl: acl.clone(),
+                kind,
+                limits: limits.clone(),
             });
+            listener.handle.start();
+            self.listeners.push(OpenListener { addr, ..listener });
         }
         let former: Vec<OpenListener> = former.into_iter().flatten().collect();
         former.iter().for_each(|listener| listener.handle.close());
-        if let (Some(registry), Some(snapshot)) = (self.registry.as_ref(), plan.snapshot) {
+        if let (Some(registry), Some(snapshot)) = (registry, snapshot) {
             registry.publish(snapshot);
         }
         for listener in former {
@@ -321,7 +276,7 @@ impl OpenListener {
 impl Plan {
     /// Has the threads close the new listeners, and waits for that.
     fn abandon(self) {
-        for planned in self.listeners {
+        for (_, planned) in self.listeners {
             if let Planned::New(listener) = planned {
                 listener.handle.close();
                 listener.closed.wait();

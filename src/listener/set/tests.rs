@@ -69,8 +69,9 @@ fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
         listeners: Vec::new(),
     };
     // All but what `ListenerSet::open` says.
-    let (plan, threads) = set.prepare::<FakeSocket>(&config(tunnels), None).unwrap();
-    set.commit(plan);
+    let config = config(tunnels);
+    let (plan, threads) = set.prepare::<FakeSocket>(&config).unwrap();
+    set.commit(plan, &config, None);
     assert_eq!(threads.len(), 2);
     let handles = threads.into_iter().map(|listeners| {
         let handles = listeners.into_iter().map(|listener| listener.handle);

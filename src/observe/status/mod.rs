@@ -33,7 +33,7 @@ use crate::error::Error;
 use crate::listener::bind::bind_on;
 use crate::observe::diagnose::PathOpener;
 
-pub(crate) use self::registry::{Registry, SnapshotBuilder};
+pub(crate) use self::registry::Registry;
 
 /// Binds the address of `--status`.
 ///
