@@ -1,16 +1,16 @@
 //! One client of a tunnel: its destination is opened, its bytes are relayed, its end is logged.
 //!
 //! ```text
-//!   AbortOnReset(open) ──▶ relay ──▶ the session's record
+//!   abort_on_reset(open) ──▶ relay ──▶ the session's record
 //!       └ the client resets: the opening is dropped, and the record says so
 //! ```
 
 use std::io;
 
 use futures::future::{self, Either};
-use futures::{Async, Future, Poll};
+use futures::{Async, Future};
 
-use super::{boxed, BoxFuture, Engine, Opened, Tunnel};
+use super::{boxed, poll_with, BoxFuture, Engine, Opened, Tunnel};
 use crate::config::Destination;
 use crate::engine::io::{Rewind, Socket, Transport, Upstream};
 use crate::error::Error;
@@ -33,7 +33,8 @@ impl Engine {
         let engine = self.clone();
         let destination = tunnel.destination().clone();
         let session = session.into();
-        let opening = AbortOnReset::new(client, session.context(), || self.open(tunnel));
+        let open = logged_as(session.context(), || self.open(tunnel));
+        let opening = abort_on_reset(client, open);
         opening.and_then(move |outcome| {
             let (client, opened) = match outcome {
                 Ok(opened) => opened,
@@ -75,55 +76,35 @@ impl Engine {
     }
 }
 
-/// A tunnel's opening, which ends early if the client resets its connection: a proxy that hangs must
-/// not hold resources that no client waits for.
+/// Resolves to the client and to what `open` resolves to, or to the client's error alone if the client
+/// resets its connection before: a proxy that hangs must not hold resources that no client waits for.
 ///
-/// Resolves to the client and to what `open` resolves to, or to the client's error alone if that
-/// comes first. Nothing is read from the client, and its FIN ends nothing: a client that has sent
-/// everything waits for the answer. Dropping the future closes both connections.
-#[must_use = "futures do nothing unless polled"]
-pub struct AbortOnReset<C, T> {
-    client: Option<C>,
-    scope: LogScope,
-    /// Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
-    open: BoxFuture<T>,
+/// Nothing is read from the client, and its FIN ends nothing: a client that has sent everything waits
+/// for the answer. Dropping the future closes both connections.
+pub fn abort_on_reset<C: Transport, T>(
+    client: C,
+    mut open: BoxFuture<T>,
+) -> impl Future<Item = Result<(C, T), io::Error>, Error = Error> {
+    let outcome = poll_with(client, move |client| {
+        Ok(match open.poll()? {
+            Async::Ready(opened) => Async::Ready(Ok(opened)),
+            Async::NotReady => match client.check() {
+                Ok(()) => Async::NotReady,
+                Err(e) => Async::Ready(Err(e)),
+            },
+        })
+    });
+    outcome.map(|(client, opened)| Ok((client, opened?)))
 }
 
-impl<C: Transport, T> AbortOnReset<C, T> {
-    /// Begins what `open` returns; what that logs carries the fields of `context`.
-    pub fn new<F>(client: C, context: &LogContext, open: impl FnOnce() -> F) -> AbortOnReset<C, T>
-    where
-        F: Future<Item = T, Error = Error> + 'static,
-    {
-        let mut scope = LogScope::of(context);
-        AbortOnReset {
-            client: Some(client),
-            open: Box::new(scope.enter(open)),
-            scope,
-        }
-    }
-}
-
-impl<C: Transport, T> Future for AbortOnReset<C, T> {
-    type Item = Result<(C, T), io::Error>;
-    type Error = Error;
-
-    fn poll(&mut self) -> Poll<Self::Item, Error> {
-        let AbortOnReset { scope, open, .. } = self;
-        let opened = scope.enter(|| open.poll())?;
-        let mut client = self
-            .client
-            .take()
-            .expect("AbortOnReset polled after it ended");
-        if let Async::Ready(opened) = opened {
-            return Ok(Async::Ready(Ok((client, opened))));
-        }
-        match client.check() {
-            Ok(()) => {
-                self.client = Some(client);
-                Ok(Async::NotReady)
-            }
-            Err(e) => Ok(Async::Ready(Err(e))),
-        }
-    }
+/// Returns the future that `open` makes; what both log carries the fields of `context`.
+///
+/// Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
+pub fn logged_as<F>(context: &LogContext, open: impl FnOnce() -> F) -> BoxFuture<F::Item>
+where
+    F: Future<Error = Error> + 'static,
+{
+    let mut scope = LogScope::of(context);
+    let mut opening = scope.enter(open);
+    boxed(future::poll_fn(move || scope.enter(|| opening.poll())))
 }

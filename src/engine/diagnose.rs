@@ -8,7 +8,8 @@ use futures::{future, Async};
 use tokio_core::reactor::Core;
 
 use super::io::poll_io;
-use super::{Deadline, Engine, Opened, Settings, Tunnel, UpstreamPath};
+use super::limits::deadline;
+use super::{Engine, Opened, Settings, Tunnel, UpstreamPath};
 use crate::config::Timeouts;
 use crate::error::{Error, Peer, Phase};
 use crate::observe::diagnose::{observe, Greeting, PathEvent};
@@ -52,7 +53,7 @@ pub fn open_path(
     });
     let peer = Peer::Destination(tunnel.destination().address.clone());
     let late = move || Error::timed_out(Phase::Handshaking, peer.clone(), wait);
-    let greeting = Deadline::new(greeting, wait, engine.timer(), late);
+    let greeting = deadline(greeting, wait, engine.timer(), late);
     // It fails only when the time is over.
     let greeting = engine.handle().run(&mut core, greeting).ok();
     Ok((path, greeting))

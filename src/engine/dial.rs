@@ -5,16 +5,16 @@ use std::mem;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures::future::{self, Either};
 use futures::{Async, Future, Poll};
 use tokio_core::reactor::Timeout;
 
-use super::resolve::{Lookup, Resolver};
+use super::resolve::Resolver;
 use crate::config::{Family, HostPort, Keepalive};
 use crate::engine::io::{Connecting, Handle, Socket};
 use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
 use crate::os::exhaustion;
-use crate::os::sys::ReservedFd;
 
 /// Time between two attempts (RFC 8305 §8, "Connection Attempt Delay").
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -22,83 +22,50 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// Resolves a name and connects to one of its addresses.
 ///
 /// ```text
-///   Resolving ──addresses──▶ Racing ──first to connect──▶ done
-///                              │ 250 ms, or an attempt failed: the next address is tried too
-///                              └ the last one failed: an error
+///   lookup ──addresses──▶ Race ──first to connect──▶ done
+///                           │ 250 ms, or an attempt failed: the next address is tried too
+///                           └ the last one failed: an error
 /// ```
 ///
-/// Resolves to a connected [`Socket`]; fails with the error of the lookup, or with that of an attempt
-/// if all have failed. Dropping the future abandons every attempt. It has no time limit: wrap it in a
-/// [`Deadline`](super::limits::Deadline).
-#[must_use = "futures do nothing unless polled"]
-pub struct Dial {
+/// Resolves to a connected [`Socket`] with this `keepalive`; fails with the error of the lookup, or
+/// with that of an attempt if all have failed, and names `peer` in it. Dropping the future abandons
+/// every attempt. It has no time limit: wrap it in a [`deadline`](super::limits::deadline).
+pub(super) fn dial(
     peer: Peer,
+    address: &HostPort,
+    family: Family,
+    resolver: &Resolver,
     keepalive: Option<Keepalive>,
-    handle: Handle,
-    state: State,
-}
-
-enum State {
-    /// With a reserved descriptor: clients that are accepted meanwhile could take the last one.
-    Resolving(Lookup, Option<ReservedFd>),
-    Racing(Race),
-    Done,
-}
-
-impl Dial {
-    /// Begins to look `address` up. Errors name it as `peer`; the connection gets this `keepalive`.
-    pub fn new(
-        peer: Peer,
-        address: &HostPort,
-        family: Family,
-        resolver: &Resolver,
-        keepalive: Option<Keepalive>,
-        handle: &Handle,
-    ) -> Dial {
-        observe(|| PathEvent::LookupStarted);
-        Dial {
-            peer,
-            keepalive,
-            handle: handle.clone(),
-            state: State::Resolving(resolver.lookup(address, family), None),
+    handle: &Handle,
+) -> impl Future<Item = Socket, Error = Error> {
+    observe(|| PathEvent::LookupStarted);
+    let mut lookup = resolver.lookup(address, family);
+    let handle = handle.clone();
+    let handle_of_lookup = handle.clone();
+    // Clients that are accepted meanwhile could take the last descriptor.
+    let mut reserved = None;
+    let found = future::poll_fn(move || {
+        let polled = lookup.poll()?;
+        if !polled.is_ready() && reserved.is_none() {
+            reserved = handle_of_lookup.reserve_fd().ok();
         }
-    }
-}
-
-impl Future for Dial {
-    type Item = Socket;
-    type Error = Error;
-
-    fn poll(&mut self) -> Poll<Socket, Error> {
-        loop {
-            let next = match &mut self.state {
-                State::Resolving(lookup, reserved) => match lookup.poll() {
-                    Ok(Async::Ready(addresses)) => {
-                        observe(|| PathEvent::Resolved(self.peer.address(), &addresses));
-                        State::Racing(Race::new(addresses, self.keepalive))
-                    }
-                    Ok(Async::NotReady) => {
-                        if reserved.is_none() {
-                            *reserved = self.handle.reserve_fd().ok();
-                        }
-                        return Ok(Async::NotReady);
-                    }
-                    Err(e) => return Err(Error::resolve(self.peer.clone(), e)),
-                },
-                State::Racing(race) => match race.poll(&self.handle) {
-                    Ok(Async::Ready(socket)) => {
-                        observe(|| PathEvent::Connected(socket.addresses()));
-                        self.state = State::Done;
-                        return Ok(Async::Ready(socket));
-                    }
-                    Ok(Async::NotReady) => return Ok(Async::NotReady),
-                    Err(e) => return Err(Error::connect(self.peer.clone(), e)),
-                },
-                State::Done => panic!("Dial polled after it ended"),
-            };
-            self.state = next;
+        Ok(polled)
+    });
+    found.then(move |found| match found {
+        Ok(addresses) => {
+            observe(|| PathEvent::Resolved(peer.address(), &addresses));
+            let mut race = Race::new(addresses, keepalive);
+            let connected = future::poll_fn(move || race.poll(&handle));
+            Either::A(connected.then(move |connected| match connected {
+                Ok(socket) => {
+                    observe(|| PathEvent::Connected(socket.addresses()));
+                    Ok(socket)
+                }
+                Err(e) => Err(Error::connect(peer, e)),
+            }))
         }
-    }
+        Err(e) => Either::B(future::err(Error::resolve(peer, e))),
+    })
 }
 
 /// The attempts in progress, and the addresses that are still to be tried.

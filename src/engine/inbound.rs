@@ -14,9 +14,9 @@ use futures::{try_ready, Async, Future, Poll};
 use tokio_io::io as aio;
 use tokio_io::{AsyncRead, AsyncWrite};
 
-use super::limits::Deadline;
+use super::limits::deadline;
 use super::lingering_close::reject;
-use super::{forwarding, AbortOnReset, Engine, Opened};
+use super::{abort_on_reset, forwarding, logged_as, poll_with, Engine, Opened};
 use crate::engine::io::{poll_io, Rewind, Socket};
 use crate::error::Error;
 use crate::inbound::{ConnectRequest, HandshakeStep, Inbound, InboundHandshake, Rejection};
@@ -51,9 +51,9 @@ pub(super) fn serve_inbound(
 ) -> impl Future<Item = (), Error = Error> {
     let (engine, inbound) = (engine.clone(), inbound.clone());
     let limit = engine.settings().timeouts.handshake;
-    let handshake = ReadHandshake::new(client, inbound.handshake());
+    let handshake = read_handshake(client, inbound.handshake());
     let late = || Error::rejected("no request within the handshake timeout");
-    let request = Deadline::new(handshake, limit, engine.timer(), late);
+    let request = deadline(handshake, limit, engine.timer(), late);
     request.and_then(move |(client, request)| {
         drop(reserved);
         match request {
@@ -74,8 +74,8 @@ fn open(
 ) -> impl Future<Item = (), Error = Error> {
     let tunnel = inbound.tunnel(request.destination.clone());
     // A failure is an item here: the client gets a reply first.
-    let opening = AbortOnReset::new(client, session.context(), || engine.open(&tunnel).then(Ok));
-    opening.and_then(move |outcome| match outcome {
+    let open = logged_as(session.context(), || engine.open(&tunnel).then(Ok));
+    abort_on_reset(client, open).and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
             aio::write_all(client, request.protocol.granted())
                 .then(move |answered| match answered {
@@ -111,49 +111,27 @@ fn open(
 ///
 /// Resolves to the client, with the bytes that followed the request put back in front, and to the
 /// request or its rejection.
-struct ReadHandshake<S> {
-    state: Option<Handshaking<S>>,
+fn read_handshake<S: AsyncRead + AsyncWrite>(
+    client: S,
+    handshake: InboundHandshake,
+) -> impl Future<Item = (Rewind<S>, Result<ConnectRequest, Rejection>), Error = Error> {
+    let handshaking = Handshaking {
+        client,
+        handshake,
+        answer: Vec::new(),
+    };
+    poll_with(handshaking, Handshaking::poll).map(|(handshaking, request)| {
+        let rest = handshaking.handshake.into_rest();
+        (Rewind::new(handshaking.client, rest), request)
+    })
 }
 
+/// A client whose request is not complete.
 struct Handshaking<S> {
     client: S,
     handshake: InboundHandshake,
     /// Bytes still to be sent.
     answer: Vec<u8>,
-}
-
-impl<S: AsyncRead + AsyncWrite> ReadHandshake<S> {
-    fn new(client: S, handshake: InboundHandshake) -> ReadHandshake<S> {
-        ReadHandshake {
-            state: Some(Handshaking {
-                client,
-                handshake,
-                answer: Vec::new(),
-            }),
-        }
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite> Future for ReadHandshake<S> {
-    type Item = (Rewind<S>, Result<ConnectRequest, Rejection>);
-    type Error = Error;
-
-    fn poll(&mut self) -> Poll<Self::Item, Error> {
-        let mut handshaking = self
-            .state
-            .take()
-            .expect("ReadHandshake polled after it was done");
-        match handshaking.poll()? {
-            Async::Ready(request) => {
-                let client = Rewind::new(handshaking.client, handshaking.handshake.into_rest());
-                Ok(Async::Ready((client, request)))
-            }
-            Async::NotReady => {
-                self.state = Some(handshaking);
-                Ok(Async::NotReady)
-            }
-        }
-    }
 }
 
 impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
@@ -205,8 +183,11 @@ mod tests {
     const GREETING: &[u8] = &[5, 1, 0];
     const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
-    fn handshake(stream: MockStream) -> ReadHandshake<MockStream> {
-        ReadHandshake::new(stream, InboundHandshake::default())
+    /// Serves a client that says what `stream` does.
+    fn handshake(
+        stream: MockStream,
+    ) -> Result<(Rewind<MockStream>, Result<ConnectRequest, Rejection>), Error> {
+        drive(read_handshake(stream, InboundHandshake::default()))
     }
 
     #[test]
@@ -214,7 +195,7 @@ mod tests {
         let all = [GREETING, REQUEST].concat();
         let stream = MockStream::saying(all.iter().map(|byte| [*byte]));
         let seen = stream.seen();
-        let (client, request) = drive(handshake(stream)).unwrap();
+        let (client, request) = handshake(stream).unwrap();
         assert_eq!(request.unwrap().destination.to_string(), "example.org:22");
         assert_eq!(client.front(), b"");
         assert_eq!(seen.borrow().written, [5, 0]);
@@ -224,7 +205,7 @@ mod tests {
     fn a_request_can_come_at_once_and_what_follows_is_kept() {
         let all = [GREETING, REQUEST, b"early"].concat();
         let stream = MockStream::saying(vec![all]);
-        let (client, request) = drive(handshake(stream)).unwrap();
+        let (client, request) = handshake(stream).unwrap();
         assert_eq!(request.unwrap().destination.to_string(), "example.org:22");
         assert_eq!(client.front(), b"early");
     }
@@ -239,7 +220,7 @@ mod tests {
         let writes = vec![Action::Wait, Action::Take(1), Action::Wait, Action::Take(1)];
         let stream = MockStream::new(reads, writes);
         let seen = stream.seen();
-        assert!(drive(handshake(stream)).unwrap().1.is_ok());
+        assert!(handshake(stream).unwrap().1.is_ok());
         assert_eq!(seen.borrow().written, [5, 0]);
     }
 
@@ -248,7 +229,7 @@ mod tests {
         let half = [GREETING, &REQUEST[..7]].concat();
         for said in &[&b""[..], GREETING, &half, b"CONNECT a:1 HTTP/1.1\r\n"] {
             let stream = MockStream::saying(vec![said]);
-            let error = drive(handshake(stream)).map(drop).unwrap_err();
+            let error = handshake(stream).map(drop).unwrap_err();
             assert!(error.is_departure(), "{}", error);
         }
     }

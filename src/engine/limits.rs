@@ -1,4 +1,4 @@
-//! Bounds: the number of clients at once ([`Permits`]) and the time of a phase ([`Deadline`]).
+//! Bounds: the number of clients at once ([`Permits`]) and the time of a phase ([`deadline`]).
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::task::{self, Task};
-use futures::{Async, Future, Poll};
+use futures::{future, Async, Future};
 
-use super::timer::{TaskCountdown, TaskTimer};
+use super::timer::TaskTimer;
 use crate::error::Error;
 use crate::os::mutex::lock;
 
@@ -55,8 +55,12 @@ impl Permits {
     }
 
     /// Resolves as soon as no permit is held.
-    pub fn idle(&self) -> Idle {
-        Idle(self.clone())
+    pub fn idle(&self) -> impl Future<Item = (), Error = io::Error> {
+        let permits = self.clone();
+        future::poll_fn(move || {
+            let none_held = || Some(()).filter(|()| permits.held() == 0);
+            Ok(permits.poll_until(none_held))
+        })
     }
 
     fn take(&self) -> Option<Permit> {
@@ -118,76 +122,35 @@ impl Drop for Permit {
     }
 }
 
-/// Resolves as soon as no permit is held. See [`Permits::idle`].
-#[must_use = "futures do nothing unless polled"]
-pub struct Idle(Permits);
-
-impl Future for Idle {
-    type Item = ();
-    type Error = io::Error;
-
-    fn poll(&mut self) -> Poll<(), io::Error> {
-        Ok(self
-            .0
-            .poll_until(|| Some(()).filter(|()| self.0.held() == 0)))
-    }
-}
-
-/// A future with a time limit, which starts with its first poll.
+/// Limits `future` to `limit`, which starts with the first poll; `timer` must be ticking.
 ///
 /// Resolves as the future does, or fails with the error that `late` returns when the limit is over.
-/// What the future owns is dropped with the `Deadline`.
-#[must_use = "futures do nothing unless polled"]
-pub struct Deadline<F, L> {
-    future: F,
+/// What the future owns is dropped with the one that is returned.
+pub(super) fn deadline<T>(
+    mut future: impl Future<Item = T, Error = Error>,
     limit: Duration,
-    timer: TaskTimer,
-    countdown: Option<TaskCountdown>,
-    late: L,
-}
-
-impl<F, L> Deadline<F, L>
-where
-    F: Future<Error = Error>,
-    L: Fn() -> Error,
-{
-    /// Limits `future` to `limit`; `timer` must be ticking.
-    pub fn new(future: F, limit: Duration, timer: &TaskTimer, late: L) -> Deadline<F, L> {
-        Deadline {
-            future,
-            limit,
-            timer: timer.clone(),
-            countdown: None,
-            late,
-        }
-    }
-}
-
-impl<F, L> Future for Deadline<F, L>
-where
-    F: Future<Error = Error>,
-    L: Fn() -> Error,
-{
-    type Item = F::Item;
-    type Error = Error;
-
-    fn poll(&mut self) -> Poll<F::Item, Error> {
-        if let Async::Ready(item) = self.future.poll()? {
+    timer: &TaskTimer,
+    late: impl Fn() -> Error,
+) -> impl Future<Item = T, Error = Error> {
+    let timer = timer.clone();
+    let mut countdown = None;
+    future::poll_fn(move || {
+        if let Async::Ready(item) = future.poll()? {
             return Ok(Async::Ready(item));
         }
-        let (timer, limit) = (&self.timer, self.limit);
-        let countdown = self.countdown.get_or_insert_with(|| timer.start(limit));
+        let countdown = countdown.get_or_insert_with(|| timer.start(limit));
         if countdown.is_over() {
-            return Err((self.late)());
+            return Err(late());
         }
         Ok(Async::NotReady)
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use futures::executor::{spawn, Notify};
     use futures::future::poll_fn;
+    use futures::Poll;
 
     use super::*;
     use crate::os::sys::Notifier;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{future, Future};
 use tokio_io::io as aio;
 
-use super::limits::Deadline;
+use super::limits::deadline;
 use super::TaskTimer;
 use crate::engine::io::{Rewind, Socket};
 use crate::error::Error;
@@ -32,5 +32,5 @@ pub(super) fn reject(
         .and_then(|client| aio::copy(io::Read::take(client, LINGER_BYTES), io::sink()))
         .map_err(|e| Error::other("cannot answer", e));
     let late = || Error::rejected("");
-    Deadline::new(closed, LINGER, timer, late).then(move |_| future::err(error))
+    deadline(closed, LINGER, timer, late).then(move |_| future::err(error))
 }

@@ -60,23 +60,21 @@ use std::io as std_io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures::Future;
+use futures::{future, Future, Poll};
 use log::error;
 use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
-pub use self::carry::AbortOnReset;
+pub use self::carry::{abort_on_reset, logged_as};
 pub use self::connect::{Connect, ConnectFailure};
 pub use self::diagnose::open_path;
-pub use self::dial::Dial;
 pub use self::forward::forwarding;
-pub use self::limits::{Deadline, Idle, Permit, Permits};
+pub use self::limits::{Permit, Permits};
 pub use self::listen::{Client, Listener};
 pub use self::negotiate::negotiate;
 pub use self::open::Opened;
 pub use self::relay::{IdleTimeouts, Relay};
-pub use self::resolve::{Lookup, Resolver};
-pub use self::shutdown::{SignalPipe, Signals};
-pub use self::ticker::Ticker;
+pub use self::resolve::Resolver;
+pub use self::ticker::ticker;
 pub use self::timer::TaskTimer;
 pub use self::tls::secure;
 
@@ -165,7 +163,7 @@ impl Engine {
         let handle = Handle::new(core)?;
         let timer = TaskTimer::new(tick(&settings.timeouts));
         let core = core.clone();
-        let ticker = Ticker::new(timer.clone(), move |period| Interval::new(period, &core));
+        let ticker = ticker(timer.clone(), move |period| Interval::new(period, &core));
         handle.spawn_critical(ticker.map_err(|e| error!("the clock stopped: {}", e)));
         Ok(Engine::of_parts(handle, timer, settings))
     }
@@ -234,6 +232,19 @@ pub type BoxFuture<T> = Box<dyn Future<Item = T, Error = Error>>;
 
 fn boxed<T>(future: impl Future<Item = T, Error = Error> + 'static) -> BoxFuture<T> {
     Box::new(future)
+}
+
+/// Resolves to `state` and the item once `poll` is ready. Dropping the future drops the state.
+fn poll_with<S, T, E>(
+    state: S,
+    mut poll: impl FnMut(&mut S) -> Poll<T, E>,
+) -> impl Future<Item = (S, T), Error = E> {
+    const ENDED: &str = "polled after it ended";
+    let mut state = Some(state);
+    future::poll_fn(move || {
+        let polled = poll(state.as_mut().expect(ENDED))?;
+        Ok(polled.map(|item| (state.take().expect(ENDED), item)))
+    })
 }
 
 /// Returns the period of the timer: a sixteenth of the shortest limit, from 5 to 250 ms.

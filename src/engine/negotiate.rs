@@ -22,7 +22,7 @@ use crate::upstream::Hop;
 ///
 /// Resolves to the stream that the proxy granted, which belongs to the caller; dropping the future
 /// closes the connection in use. It has no time limit: wrap it in a
-/// [`Deadline`](super::limits::Deadline).
+/// [`deadline`](super::limits::deadline).
 pub fn negotiate<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
     negotiation: Negotiation,

@@ -6,7 +6,7 @@
 //!    is asked first)
 //! ```
 //!
-//! Each phase has a [`Deadline`] of its own. What is rare is boxed, so that it takes no room in the
+//! Each phase has a [`deadline`] of its own. What is rare is boxed, so that it takes no room in the
 //! future of every tunnel.
 
 use std::time::Duration;
@@ -15,11 +15,10 @@ use futures::future::{self, Either, Loop};
 use futures::{task, Async, Future};
 use log::debug;
 
-use super::dial::Dial;
-use super::limits::Deadline;
+use super::limits::deadline;
 use super::negotiate::negotiate;
 use super::resolve::Resolver;
-use super::{boxed, secure, BoxFuture, Engine, Tunnel};
+use super::{boxed, dial, secure, BoxFuture, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
@@ -107,7 +106,7 @@ impl Engine {
             answer
         });
         let observed = if_observed(|| query.clone());
-        let answer = Deadline::new(answer, limit, self.timer(), move || query.late(limit));
+        let answer = deadline(answer, limit, self.timer(), move || query.late(limit));
         Either::B(answer.map(move |(answer, failover)| {
             if let Some(query) = &observed {
                 observe(|| PathEvent::PacAnswered(query, &answer));
@@ -140,7 +139,7 @@ impl Engine {
             let peer = Peer::Destination(address.clone());
             let limit = engine.settings().timeouts.handshake;
             let secured = secure(stream, peer.clone(), tls);
-            Deadline::new(secured, limit, engine.timer(), move || {
+            deadline(secured, limit, engine.timer(), move || {
                 Error::timed_out(Phase::Handshaking, peer.clone(), limit)
             })
         })))
@@ -226,7 +225,7 @@ impl Engine {
             Some(time) => Either::A(boxed(self.warning_after(time, &silence, negotiated))),
             None => Either::B(negotiated),
         };
-        Deadline::new(negotiated, limit, self.timer(), move || {
+        deadline(negotiated, limit, self.timer(), move || {
             silence.error(limit)
         })
     }
@@ -244,7 +243,7 @@ impl Engine {
                 false => Async::NotReady,
             })
         });
-        let clear = Deadline::new(clear, limit, self.timer(), move || silence.error(limit));
+        let clear = deadline(clear, limit, self.timer(), move || silence.error(limit));
         clear.or_else(|_| Ok(()))
     }
 
@@ -256,7 +255,7 @@ impl Engine {
         future: impl Future<Item = T, Error = Error>,
     ) -> impl Future<Item = T, Error = Error> {
         let silence = silence.clone();
-        let warning = Deadline::new(future::empty(), time, self.timer(), move || {
+        let warning = deadline(future::empty(), time, self.timer(), move || {
             silence.warn();
             silence.error(time)
         });
@@ -280,7 +279,7 @@ impl Engine {
                 Err(e) => Err(Error::locate(peer, e)),
             }
         });
-        Deadline::new(located, limit, self.timer(), move || {
+        deadline(located, limit, self.timer(), move || {
             Error::timed_out(Phase::Locating, peer.clone(), limit)
         })
     }
@@ -296,7 +295,7 @@ impl Engine {
         debug!("{}: connecting", peer);
         let timeouts = &self.settings().timeouts;
         let (limit, keepalive) = (timeouts.connect, timeouts.tcp_keepalive);
-        let dial = Dial::new(
+        let dial = dial::dial(
             peer.clone(),
             address,
             family,
@@ -304,7 +303,7 @@ impl Engine {
             keepalive,
             self.handle(),
         );
-        Deadline::new(dial, limit, self.timer(), move || {
+        deadline(dial, limit, self.timer(), move || {
             Error::timed_out(Phase::Connecting, peer.clone(), limit)
         })
         .map(|socket| Rewind::new(Upstream::Bare(socket), Vec::new()))

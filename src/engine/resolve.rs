@@ -10,9 +10,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use futures::future::{self, Either, FutureResult};
+use futures::future::{self, Either};
 use futures::sync::oneshot;
-use futures::{Async, Future, Poll};
+use futures::Future;
 
 use crate::config::{Family, Host, HostPort};
 use crate::os::mutex::lock;
@@ -35,25 +35,35 @@ impl Resolver {
     }
 
     /// Looks the host of `address` up; nothing is cached.
-    pub fn lookup(&self, address: &HostPort, family: Family) -> Lookup {
+    ///
+    /// Resolves to at least one address, in the order of attempts. Dropping the future abandons the
+    /// lookup; if it has begun, it runs to its end.
+    pub fn lookup(
+        &self,
+        address: &HostPort,
+        family: Family,
+    ) -> impl Future<Item = Vec<SocketAddr>, Error = io::Error> {
         let port = address.port;
         match &address.host {
             Host::Ip(ip) => {
                 let found = upstream::in_order(vec![SocketAddr::new(*ip, port)], family);
-                Lookup(Either::A(future::result(found)))
+                Either::A(future::result(found))
             }
             Host::Name(name) => {
                 let name = name.clone();
                 let found = self.run(move || upstream::in_order(look_up(&name, port)?, family));
-                Lookup(match found {
+                match found {
                     Ok(found) => Either::B(found),
                     Err(e) => Either::A(future::err(e)),
-                })
+                }
             }
         }
     }
 
     /// Runs blocking `work` on a thread of the pool.
+    ///
+    /// Resolves to its result, and panics if it does. Dropping the future abandons the work; if it
+    /// has begun, it runs to its end.
     ///
     /// # Errors
     ///
@@ -61,7 +71,7 @@ impl Resolver {
     pub fn run<T, E>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
-    ) -> io::Result<BlockingWork<T, E>>
+    ) -> io::Result<impl Future<Item = T, Error = E>>
     where
         T: Send + 'static,
         E: Send + 'static,
@@ -82,7 +92,11 @@ impl Resolver {
             .send(job)
             .expect("the threads live as long as this sender");
         *jobs = Some(queue);
-        Ok(BlockingWork(receiver))
+        Ok(receiver.then(|done| match done {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(oneshot::Canceled) => unreachable!("each job is done, and its panics are caught"),
+        }))
     }
 }
 
@@ -106,45 +120,6 @@ fn start() -> io::Result<Sender<Job>> {
 /// Waits for a job; `None` once the sender is dropped.
 fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     lock(jobs).recv().ok()
-}
-
-/// Work on a thread of the pool.
-///
-/// Resolves to its result, and panics if it does. Dropping the future abandons the work; if it has
-/// begun, it runs to its end.
-#[must_use = "futures do nothing unless polled"]
-pub struct BlockingWork<T, E>(oneshot::Receiver<thread::Result<Result<T, E>>>);
-
-impl<T, E> Future for BlockingWork<T, E> {
-    type Item = T;
-    type Error = E;
-
-    fn poll(&mut self) -> Poll<T, E> {
-        match self.0.poll() {
-            Ok(Async::NotReady) => Ok(Async::NotReady),
-            Ok(Async::Ready(Ok(result))) => result.map(Async::Ready),
-            Ok(Async::Ready(Err(panic))) => resume_unwind(panic),
-            Err(oneshot::Canceled) => unreachable!("each job is done, and its panics are caught"),
-        }
-    }
-}
-
-/// A name lookup.
-///
-/// Resolves to at least one address, in the order of attempts. Dropping the future abandons the
-/// lookup; if it has begun, it runs to its end.
-#[must_use = "futures do nothing unless polled"]
-pub struct Lookup(
-    Either<FutureResult<Vec<SocketAddr>, io::Error>, BlockingWork<Vec<SocketAddr>, io::Error>>,
-);
-
-impl Future for Lookup {
-    type Item = Vec<SocketAddr>;
-    type Error = io::Error;
-
-    fn poll(&mut self) -> Poll<Vec<SocketAddr>, io::Error> {
-        self.0.poll()
-    }
 }
 
 #[cfg(test)]

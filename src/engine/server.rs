@@ -211,7 +211,7 @@ impl Reactor {
         others: impl Future<Item = (), Error = Error> + 'static,
     ) -> Result<(), Error> {
         let failed = |e| Error::other("cannot hear signals", e);
-        let signals = signal_pipe.hear(self.engine.handle()).map_err(failed)?;
+        let signals = signal_pipe.signals(self.engine.handle()).map_err(failed)?;
         let (engine, permits) = (self.engine.clone(), self.permits.clone());
         service_manager.ready("listening");
         let end = signals

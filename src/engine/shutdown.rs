@@ -1,6 +1,6 @@
 //! Signals, and the flag that stops every thread.
 //!
-//! The leader (see `server`) reads [`Signals`]. It owns two [`Leader`]s, each with a [`Shutdown`] that
+//! The leader (see `server`) reads the [`SignalPipe`]. It owns two [`Leader`]s, each with a [`Shutdown`] that
 //! all threads wait for: the first stops the listeners, the second ends the drain.
 
 use std::io::{self, Read};
@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use futures::sync::oneshot::{self, Sender};
-use futures::{Async, Future, Poll, Stream};
+use futures::{stream, Future, Stream};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
-use crate::engine::io::{Handle, Socket};
+use crate::engine::io::{poll_io, Handle, Socket};
 use crate::os::mutex::lock;
 
 /// A pipe to which each SIGTERM and SIGINT writes a byte.
@@ -36,34 +36,16 @@ impl SignalPipe {
         Ok(SignalPipe { pipe: reading })
     }
 
-    /// Registers the pipe with the reactor of `handle`.
+    /// Returns the signals, an item for each, on the reactor of `handle`; the stream never ends.
     ///
     /// # Errors
     ///
     /// Those of epoll_ctl(2).
-    pub fn hear(self, handle: &Handle) -> io::Result<Signals> {
-        let pipe = Socket::from_unix(self.pipe, handle)?;
-        Ok(Signals { pipe })
-    }
-}
-
-/// SIGTERM and SIGINT, an item for each; never ends.
-#[must_use = "streams do nothing unless polled"]
-pub struct Signals {
-    pipe: Socket,
-}
-
-impl Stream for Signals {
-    type Item = ();
-    type Error = io::Error;
-
-    fn poll(&mut self) -> Poll<Option<()>, io::Error> {
+    pub fn signals(self, handle: &Handle) -> io::Result<impl Stream<Item = (), Error = io::Error>> {
+        let mut pipe = Socket::from_unix(self.pipe, handle)?;
         // One byte at a time: two signals that come together are two items.
-        match self.pipe.read(&mut [0]) {
-            Ok(_) => Ok(Async::Ready(Some(()))),
-            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Async::NotReady),
-            Err(e) => Err(e),
-        }
+        let next = move || poll_io(pipe.read(&mut [0]).map(|_| Some(())));
+        Ok(stream::poll_fn(next))
     }
 }
 

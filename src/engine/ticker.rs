@@ -7,61 +7,35 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use futures::{Async, Future, Poll, Stream};
+use futures::{future, Async, Future, Stream};
 
 use super::timer::TaskTimer;
 
-/// Ticks a timer. Never resolves; fails if its interval does.
+/// Ticks `timer` with intervals of its period, which `make` returns, one at a time. Never resolves;
+/// fails if an interval does.
 ///
 /// It has no interval while no limit is running, and a tick allocates nothing. Dropping it stops the
 /// timer.
-#[must_use = "futures do nothing unless polled"]
-pub struct Ticker<I, M> {
+pub fn ticker<I>(
     timer: TaskTimer,
-    interval: Option<I>,
-    make: M,
-}
-
-impl<I, M> Ticker<I, M>
+    make: impl Fn(Duration) -> io::Result<I>,
+) -> impl Future<Item = (), Error = io::Error>
 where
     I: Stream<Error = io::Error>,
-    M: Fn(Duration) -> io::Result<I>,
 {
-    /// Ticks `timer` with intervals of its period, which `make` returns, one at a time.
-    pub fn new(timer: TaskTimer, make: M) -> Ticker<I, M> {
-        Ticker {
-            timer,
-            interval: None,
-            make,
+    let mut running = None;
+    future::poll_fn(move || loop {
+        if timer.is_idle() {
+            running = None;
+            return Ok(Async::NotReady);
         }
-    }
-}
-
-impl<I, M> Future for Ticker<I, M>
-where
-    I: Stream<Error = io::Error>,
-    M: Fn(Duration) -> io::Result<I>,
-{
-    type Item = ();
-    type Error = io::Error;
-
-    fn poll(&mut self) -> Poll<(), io::Error> {
-        loop {
-            if self.timer.is_idle() {
-                self.interval = None;
-                return Ok(Async::NotReady);
-            }
-            let interval = match &mut self.interval {
-                Some(interval) => interval,
-                None => {
-                    let interval = (self.make)(self.timer.period())?;
-                    self.interval.get_or_insert(interval)
-                }
-            };
-            match interval.poll()? {
-                Async::Ready(_) => self.timer.tick(Instant::now()),
-                Async::NotReady => return Ok(Async::NotReady),
-            }
+        let interval = match &mut running {
+            Some(interval) => interval,
+            None => running.get_or_insert(make(timer.period())?),
+        };
+        match interval.poll()? {
+            Async::Ready(_) => timer.tick(Instant::now()),
+            Async::NotReady => return Ok(Async::NotReady),
         }
-    }
+    })
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Peer};
 /// done.
 ///
 /// Fails with `Error::secure`. The connection is closed then, and when the future is dropped. It has
-/// no time limit: wrap it in a [`Deadline`](super::limits::Deadline).
+/// no time limit: wrap it in a [`deadline`](super::limits::deadline).
 pub fn secure<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
     peer: Peer,
@@ -31,11 +31,12 @@ pub fn secure<S: Transport + 'static>(
 #[cfg(feature = "tls")]
 mod layer {
     use futures::future::{self, Either};
-    use futures::{Async, Future, Poll};
+    use futures::Future;
     use log::{debug, warn};
 
     use crate::config::TlsSpec;
     use crate::engine::io::{TlsStream, Transport};
+    use crate::engine::poll_with;
     use crate::error::{Error, Peer};
     use crate::observe::diagnose::{observe, PathEvent};
     use crate::upstream::tls::{TlsSetup, VerifyReport};
@@ -52,50 +53,26 @@ mod layer {
         });
         match begun {
             Ok((stream, report)) => {
-                let handshake = TlsHandshake {
-                    stream: Some(stream),
-                    report,
-                    peer,
-                };
-                Either::A(handshake.map(|stream| Box::new(stream) as Box<dyn Transport>))
+                let handshake = poll_with(stream, |stream| stream.poll_handshake());
+                Either::A(handshake.then(move |done| match done {
+                    Ok((stream, ())) => {
+                        report_done(&stream, &report, &peer);
+                        Ok(Box::new(stream) as Box<dyn Transport>)
+                    }
+                    Err(e) => Err(Error::secure(peer, report.explain(e))),
+                }))
             }
             Err(e) => Either::B(future::err(Error::secure(peer, e))),
         }
     }
 
-    /// A TLS handshake. Resolves to the stream, which can then be read and written.
-    struct TlsHandshake<S> {
-        stream: Option<TlsStream<S>>,
-        report: VerifyReport,
-        peer: Peer,
-    }
-
-    impl<S: Transport> Future for TlsHandshake<S> {
-        type Item = TlsStream<S>;
-        type Error = Error;
-
-        fn poll(&mut self) -> Poll<TlsStream<S>, Error> {
-            let mut stream = self
-                .stream
-                .take()
-                .expect("TlsHandshake polled after it ended");
-            match stream.poll_handshake() {
-                Ok(Async::NotReady) => {
-                    self.stream = Some(stream);
-                    Ok(Async::NotReady)
-                }
-                Ok(Async::Ready(())) => {
-                    debug!("{}: speaks {}", self.peer, stream.ssl().version_str());
-                    let warning = self.report.warning();
-                    let done = || PathEvent::TlsDone(stream.ssl(), &self.peer, warning.as_deref());
-                    if !observe(done) {
-                        if let Some(warning) = &warning {
-                            warn!("{}: {}", self.peer, warning);
-                        }
-                    }
-                    Ok(Async::Ready(stream))
-                }
-                Err(e) => Err(Error::secure(self.peer.clone(), self.report.explain(e))),
+    /// Reports the protocol version, and what verification has ignored.
+    fn report_done<S: Transport>(stream: &TlsStream<S>, report: &VerifyReport, peer: &Peer) {
+        debug!("{}: speaks {}", peer, stream.ssl().version_str());
+        let warning = report.warning();
+        if !observe(|| PathEvent::TlsDone(stream.ssl(), peer, warning.as_deref())) {
+            if let Some(warning) = &warning {
+                warn!("{}: {}", peer, warning);
             }
         }
     }

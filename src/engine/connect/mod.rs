@@ -35,7 +35,7 @@ const CHUNK: usize = 2 * 1024;
 ///
 /// After a failure, when the proxy wants a new connection, and when the future is dropped, the
 /// connection is closed: no byte of it can be trusted any more. The future has no time limit: wrap it
-/// in a [`Deadline`](super::limits::Deadline).
+/// in a [`deadline`](super::limits::deadline).
 #[must_use = "futures do nothing unless polled"]
 pub struct Connect<S> {
     /// `None` when it is done.

@@ -12,7 +12,7 @@ use futures01::Future;
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
 use ptunnel::engine::io::{Rewind, Upstream as Upstream01};
-use ptunnel::engine::{negotiate, secure, AbortOnReset};
+use ptunnel::engine::{abort_on_reset, logged_as, negotiate, secure};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::SessionSummary;
 use ptunnel::upstream::{Candidates, Failover, Hop, ProxyChain, Tunnel, UpstreamPath};
@@ -41,7 +41,8 @@ pub(crate) fn carry<C: Transport + 'static>(
 ) -> impl Future<Item = SessionSummary, Error = Error> {
     let engine = engine.clone();
     let destination = tunnel.destination().clone();
-    let opening = AbortOnReset::new(client, session.context(), || open(&engine, tunnel));
+    let open = logged_as(session.context(), || open(&engine, tunnel));
+    let opening = abort_on_reset(client, open);
     opening.and_then(move |outcome| {
         let (client, (stream, path)) = match outcome {
             Ok(opened) => opened,

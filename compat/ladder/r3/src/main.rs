@@ -17,7 +17,7 @@ use futures01::Future as Future01;
 use log::error;
 use ptunnel::config::Splice;
 use ptunnel::engine::io::{Rewind, Transport as Transport01, Upstream};
-use ptunnel::engine::{forwarding, IdleTimeouts, Relay, TaskTimer, Ticker};
+use ptunnel::engine::{forwarding, ticker, IdleTimeouts, Relay, TaskTimer};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
@@ -52,7 +52,7 @@ impl Links for Rung3 {
     fn start(settings: &Settings, critical: &mut Critical) -> Rung3 {
         let period = ptunnel_r5::relay::IdleTimeouts::of(&settings.timeouts).period();
         let timer = TaskTimer::new(period);
-        let ticker = Ticker::new(timer.clone(), |period| Interval::new(period, &Current));
+        let ticker = ticker(timer.clone(), |period| Interval::new(period, &Current));
         critical.spawn(async {
             if let Err(e) = AsStd::new(ticker).await {
                 error!("the clock stopped: {e}");

@@ -26,11 +26,11 @@
 //! Invariant: when [`EventLoop::work`] reports that nothing is left, a later event makes the epoll set
 //! readable again, and a later notification wakes the driver.
 
-mod critical;
 mod driver;
 mod queue;
 mod source;
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
@@ -40,12 +40,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures::executor::{self, Spawn};
-use futures::{Async, Future};
+use futures::{future, Async, Future};
 use log::error;
 use slab::Slab;
 use tokio_core::reactor::{Core, Handle as CoreHandle};
 
-use self::critical::{Critical, Panic};
 use self::driver::{has_loop_of_its_own, Driver};
 use self::queue::Queue;
 use self::source::SocketSource;
@@ -82,8 +81,8 @@ struct EventLoop {
     /// `Handle::run` is running: the driver need not look at the epoll set.
     turned: Cell<bool>,
     closed: Cell<bool>,
-    /// The panic of a critical task.
-    critical_panic: RefCell<Option<Panic>>,
+    /// The payload of a critical task's panic, which ends `work`.
+    critical_panic: RefCell<Option<Box<dyn Any + Send>>>,
 }
 
 /// Buffers of one round, which the next one reuses.
@@ -183,11 +182,20 @@ impl Handle {
 
     /// Runs `future` like [`spawn`](Handle::spawn), but its panic continues in the code that runs the
     /// `Core`: for tasks without which nothing is served, such as a listener.
-    pub(crate) fn spawn_critical<F>(&self, future: F)
+    pub(crate) fn spawn_critical<F>(&self, mut future: F)
     where
         F: Future<Item = (), Error = ()> + 'static,
     {
-        self.spawn(Critical::new(future, &self.inner));
+        let reactor = Rc::downgrade(&self.inner);
+        self.spawn(future::poll_fn(move || {
+            panic::catch_unwind(AssertUnwindSafe(|| future.poll())).unwrap_or_else(|panic| {
+                if let Some(reactor) = reactor.upgrade() {
+                    *reactor.critical_panic.borrow_mut() = Some(panic);
+                    reactor.queue.notify_driver(); // it may not be working
+                }
+                Err(())
+            })
+        }));
     }
 
     /// Reserves a descriptor, to be dropped when one is needed.
