@@ -1,6 +1,6 @@
 //! clap's parser, made from the flag table, and the text of `--help` around the flags.
 
-use clap::{App, AppSettings, Arg};
+use clap::{App, AppSettings, Arg, ArgMatches};
 
 use super::flags::{self, Flag};
 
@@ -28,8 +28,14 @@ EXAMPLES:
     ssh -o ProxyCommand='ptunnel -p proxy.example:3128 -W %h:%p' user@example.org
     ptunnel --demo";
 
-/// Returns the parser. It doesn't check what an option requires: a config file may hold that.
-pub(super) fn clap_parser() -> App<'static, 'static> {
+/// Parses the arguments, the first of which is the program's name. What an option requires isn't
+/// checked: a config file may hold it.
+///
+/// # Errors
+///
+/// Also for `--help` and `--version`: the message is their text.
+pub(super) fn parse(words: &[String]) -> clap::Result<ArgMatches<'static>> {
+    let helps: Vec<String> = flags::all().map(Flag::help).collect();
     let app = App::new("ptunnel")
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT)
@@ -46,13 +52,15 @@ pub(super) fn clap_parser() -> App<'static, 'static> {
         );
     // clap adds its own --help and --version.
     let flags = flags::all().take_while(|flag| flag.name != "help");
-    app.args(&flags.map(arg).collect::<Vec<_>>())
+    let args = flags.zip(&helps).map(|(flag, help)| arg(flag, help));
+    app.args(&args.collect::<Vec<_>>())
+        .get_matches_from_safe(words)
 }
 
-fn arg(flag: &Flag) -> Arg<'static, 'static> {
+fn arg<'a>(flag: &Flag, help: &'a str) -> Arg<'static, 'a> {
     let mut arg = Arg::with_name(flag.name)
         .long(flag.name)
-        .help(flag.help)
+        .help(help)
         .conflicts_with_all(flag.conflicts);
     if let Some(short) = flag.short {
         arg = arg.short(short);

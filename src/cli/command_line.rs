@@ -7,14 +7,13 @@ use clap::ErrorKind;
 
 use super::argv_scrub::SecretArgument;
 use super::check_config::Summary;
-use super::clap_parser::clap_parser;
 use super::config_file::ConfigFile;
 use super::configure::configure;
 use super::env::Environment;
 use super::flags;
 use super::options::{Options, EXAMPLE};
 use super::password::{MissingPassword, Prompt};
-use super::{generate, Command};
+use super::{clap_parser, generate, Command};
 use crate::config::Config;
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -110,7 +109,7 @@ where
     }
     let words: Vec<String> = words.into_iter().flat_map(OsString::into_string).collect();
     refuse_values_of_switches(&words)?;
-    match clap_parser().get_matches_from_safe(&words) {
+    match clap_parser::parse(&words) {
         Ok(typed) => match typed.value_of("generate").and_then(generate::generate) {
             Some(text) => Ok(CommandLine::Print(text)),
             None => Ok(CommandLine::Run(Options::typed(&typed)?)),

@@ -8,7 +8,7 @@ use super::options::{Options, Value};
 use super::password::{client_credentials, MissingPassword};
 use super::route::{route, Reach};
 use super::{timeouts::timeouts, tls};
-use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl, Host};
+use crate::config::{Bind, Cidr, CidrList, Config, Credentials, DestinationUrl};
 use crate::config::{
     ListenSpec, LogFormat, LogTarget, ParseError, Pattern, PortSpec, Route, ServeSpec, StatusSpec,
 };
@@ -30,9 +30,7 @@ pub(super) fn configure(
         .iter()
         .map(|value| value.text().parse().map_err(|e| options.at(value, e)))
         .collect::<Result<_, Error>>()?;
-    let listen = options
-        .one("listen")?
-        .unwrap_or(Bind::Host(Host::Ip([127, 0, 0, 1].into())));
+    let listen = options.one_or_default("listen")?;
     let stdio = stdio(options)?;
     let allow_from = allow_from(options)?;
     let dynamic_user = dynamic_user(options, env, missing)?;
@@ -67,13 +65,13 @@ pub(super) fn configure(
         test,
         route: Route::default(),
         timeouts: timeouts(options)?,
-        max_connections: options.one_with("max-connections", number(1_000_000, 100))?,
-        threads: match options.one_with("threads", number(1024, 4))? {
-            Some(threads) => threads,
-            None if options.is_present("multithreaded") => num_cpus::get(),
-            None => 1,
+        max_connections: options.one_with("max-connections", number(1_000_000))?,
+        threads: if options.is_present("multithreaded") && !options.is_present("threads") {
+            num_cpus::get()
+        } else {
+            options.one_or_default_with("threads", number(1024))?
         },
-        splice: options.one("splice")?.unwrap_or_default(),
+        splice: options.one_or_default("splice")?,
         verbosity: match (
             options.is_present("quiet"),
             options.values("verbose").count(),
@@ -84,8 +82,8 @@ pub(super) fn configure(
             (false, 2) => LevelFilter::Debug,
             (false, _) => LevelFilter::Trace,
         },
-        log_format: options.one("log-format")?.unwrap_or_default(),
-        log_to: options.one("log-to")?.unwrap_or_default(),
+        log_format: options.one_or_default("log-format")?,
+        log_to: options.one_or_default("log-to")?,
         log_time: options.is_present("log-time"),
         tunnels: tunnels.collect::<Result<_, _>>()?,
         dynamic,
@@ -250,7 +248,7 @@ fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<Status
         Some(address) => address,
         None => return Ok(None),
     };
-    let bind = bind.unwrap_or_else(|| Bind::Host(Host::Ip([127, 0, 0, 1].into())));
+    let bind = bind.map_or_else(|| options.default_of("status").parse(), Ok)?;
     if !bind.is_loopback() {
         warnings.push(format!(
             "--status {}: whoever can connect there sees which tunnels and proxies there are, and \
@@ -262,14 +260,13 @@ fn status(options: &Options, warnings: &mut Vec<String>) -> Result<Option<Status
 }
 
 /// Returns a parser of numbers from 1 to `most`.
-fn number(most: usize, example: usize) -> impl Fn(&str) -> Result<usize, ParseError> {
+fn number(most: usize) -> impl Fn(&str) -> Result<usize, ParseError> {
     move |text| match text.parse() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(ParseError::new(format!(
-            "invalid number '{}': it is from 1 to {}; e.g. {}",
+            "invalid number '{}': it is from 1 to {}",
             Escaped(text.as_bytes()),
-            most,
-            example
+            most
         ))),
     }
 }

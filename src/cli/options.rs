@@ -180,6 +180,34 @@ impl Options {
         value.map(|value| self.parse(value, parse)).transpose()
     }
 
+    /// Returns the parsed value of an option, or its default.
+    pub(super) fn one_or_default<T: FromStr<Err = ParseError>>(
+        &self,
+        name: &str,
+    ) -> Result<T, Error> {
+        self.one_or_default_with(name, str::parse)
+    }
+
+    /// Returns the value of an option, or its default, parsed by `parse`.
+    pub(super) fn one_or_default_with<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, ParseError>,
+    ) -> Result<T, Error> {
+        match self.one_with(name, &parse)? {
+            Some(value) => Ok(value),
+            None => Ok(parse(&self.default_of(name))?),
+        }
+    }
+
+    /// Returns the default of an option as it would be typed.
+    pub(super) fn default_of(&self, name: &str) -> String {
+        let flag = flags::find(name);
+        flag.map_or(String::new(), |flag| {
+            flag.default_text(self.is_present("stdio"))
+        })
+    }
+
     /// Returns the parsed values of an option that may be repeated.
     pub(super) fn all<T: FromStr<Err = ParseError>>(&self, name: &str) -> Result<Vec<T>, Error> {
         self.values(name)
@@ -193,7 +221,9 @@ impl Options {
         parse: impl Fn(&str) -> Result<T, ParseError>,
     ) -> Result<T, Error> {
         parse(value.text()).map_err(|e| {
-            let why = format!("--{}: {}", value.name, e);
+            let example = flags::find(value.name).and_then(|flag| flag.example);
+            let example = example.map_or(String::new(), |text| format!("; e.g. {}", text));
+            let why = format!("--{}: {}{}", value.name, e, example);
             self.at(value, Error::usage(why))
         })
     }

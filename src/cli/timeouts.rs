@@ -10,42 +10,28 @@ use crate::text::escape::Escaped;
 /// The longest time that an option takes: a year, in seconds.
 const MAX_SECONDS: f64 = 31_536_000.0;
 
-/// Default of --half-close-delay with -W: longer than most proxies and servers take to send the next
-/// byte of a reply.
-const STDIO_HALF_CLOSE_DELAY: Duration = Duration::from_secs(5);
-
 /// Returns the timeouts of the options, and the defaults of those that aren't given.
 pub(super) fn timeouts(options: &Options) -> Result<Timeouts, Error> {
-    let default = Timeouts::default();
-    let limit = |name| options.one_with(name, seconds);
-    let positive = |name, default: Duration| match limit(name)? {
-        Some(limit) if limit == Duration::from_secs(0) => {
+    let time = |name| options.one_or_default_with(name, seconds);
+    let positive = |name| match time(name)? {
+        limit if limit == Duration::from_secs(0) => {
             let why = format!("--{} 0 would fail every connection; e.g. 10", name);
             Err(options.blame(name, Error::usage(why)))
         }
-        given => Ok(given.unwrap_or(default)),
+        limit => Ok(limit),
     };
     // 0 means no limit.
-    let optional = |name, default: Option<Duration>| -> Result<_, Error> {
-        let given = limit(name)?;
-        Ok(given.map_or(default, |limit| {
-            Some(limit).filter(|limit| *limit > Duration::from_secs(0))
-        }))
+    let optional = |name| -> Result<_, Error> {
+        Ok(Some(time(name)?).filter(|limit| *limit > Duration::from_secs(0)))
     };
     Ok(Timeouts {
-        connect: positive("connect-timeout", default.connect)?,
-        handshake: positive("handshake-timeout", default.handshake)?,
-        idle: optional("idle-timeout", default.idle)?,
-        linger: optional("linger-timeout", default.linger)?,
-        half_close_delay: match options.one_with("half-close-delay", seconds_or_never)? {
-            Some(delay) => delay,
-            None if options.is_present("stdio") => Some(STDIO_HALF_CLOSE_DELAY),
-            None => default.half_close_delay,
-        },
-        drain: limit("drain-timeout")?.unwrap_or(default.drain),
-        tcp_keepalive: options
-            .one_with("tcp-keepalive", keepalive)?
-            .unwrap_or(default.tcp_keepalive),
+        connect: positive("connect-timeout")?,
+        handshake: positive("handshake-timeout")?,
+        idle: optional("idle-timeout")?,
+        linger: optional("linger-timeout")?,
+        half_close_delay: options.one_or_default_with("half-close-delay", seconds_or_never)?,
+        drain: time("drain-timeout")?,
+        tcp_keepalive: options.one_or_default_with("tcp-keepalive", keepalive)?,
     })
 }
 
@@ -59,7 +45,7 @@ fn seconds(text: &str) -> Result<Duration, ParseError> {
         }
         _ => Err(invalid(
             text,
-            format!("a number of seconds up to {}; e.g. 2.5", MAX_SECONDS),
+            format!("a number of seconds up to {}", MAX_SECONDS),
         )),
     }
 }
@@ -70,10 +56,7 @@ fn seconds_or_never(text: &str) -> Result<Option<Duration>, ParseError> {
         return Ok(None);
     }
     seconds(text).map(Some).map_err(|_| {
-        let expected = format!(
-            "a number of seconds up to {}, or never; e.g. 2.5",
-            MAX_SECONDS
-        );
+        let expected = format!("a number of seconds up to {}, or never", MAX_SECONDS);
         invalid(text, expected)
     })
 }
@@ -90,7 +73,7 @@ fn keepalive(text: &str) -> Result<Option<Keepalive>, ParseError> {
         _ => Err(invalid(
             text,
             format!(
-                "a whole number of seconds up to {}, or 0 for no keepalive; e.g. 60",
+                "a whole number of seconds up to {}, or 0 for no keepalive",
                 MAX
             ),
         )),

@@ -15,14 +15,8 @@ pub enum LogFormat {
 }
 
 impl LogFormat {
-    /// The names of the formats.
+    /// The names of the formats, the default first.
     pub const NAMES: &'static [&'static str] = &["text", "json"];
-}
-
-impl Default for LogFormat {
-    fn default() -> LogFormat {
-        LogFormat::Text
-    }
 }
 
 impl FromStr for LogFormat {
@@ -47,14 +41,8 @@ pub enum LogTarget {
 }
 
 impl LogTarget {
-    /// The names of the targets without a path.
+    /// The names of the targets without a path, the default first.
     pub const NAMES: &'static [&'static str] = &["stderr", "syslog"];
-}
-
-impl Default for LogTarget {
-    fn default() -> LogTarget {
-        LogTarget::Stderr
-    }
 }
 
 impl FromStr for LogTarget {

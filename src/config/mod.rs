@@ -118,7 +118,7 @@ impl Default for Splice {
 }
 
 impl Splice {
-    /// The names of the modes.
+    /// The names of the modes, the default first.
     pub const NAMES: &'static [&'static str] = &["auto", "never", "always"];
 }
 
@@ -169,25 +169,33 @@ pub struct Keepalive {
 }
 
 impl Keepalive {
+    /// The time that holds where the user gives none.
+    pub const DEFAULT: Keepalive = Keepalive {
+        time: Duration::from_secs(300),
+    };
+
     /// Returns the time between probes: `time`, but at most 75 s, Linux's default.
     pub fn interval(self) -> Duration {
         self.time.min(Duration::from_secs(75))
     }
 }
 
+impl Timeouts {
+    /// The times that hold where the user gives none.
+    pub const DEFAULT: Timeouts = Timeouts {
+        connect: Duration::from_secs(10),
+        handshake: Duration::from_secs(30),
+        idle: None,
+        linger: Some(Duration::from_secs(60)),
+        half_close_delay: Some(Duration::from_secs(0)),
+        drain: Duration::from_secs(30),
+        tcp_keepalive: Some(Keepalive::DEFAULT),
+    };
+}
+
 impl Default for Timeouts {
     fn default() -> Timeouts {
-        Timeouts {
-            connect: Duration::from_secs(10),
-            handshake: Duration::from_secs(30),
-            idle: None,
-            linger: Some(Duration::from_secs(60)),
-            half_close_delay: Some(Duration::default()),
-            drain: Duration::from_secs(30),
-            tcp_keepalive: Some(Keepalive {
-                time: Duration::from_secs(300),
-            }),
-        }
+        Timeouts::DEFAULT
     }
 }
 

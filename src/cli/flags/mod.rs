@@ -7,6 +7,9 @@ mod listeners;
 mod program;
 mod proxies;
 
+use std::fmt;
+use std::time::Duration;
+
 /// A flag, or an option with a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flag {
@@ -34,7 +37,14 @@ pub(super) struct Flag {
     pub(super) key: TomlKey,
     /// The password in the value, and what to use instead where other users can see the value.
     pub(super) password: Option<(PasswordPart, &'static str)>,
-    pub(super) help: &'static str,
+    /// What holds without the option: a value, or words where no value means the same.
+    default: Option<DefaultValue>,
+    /// The default beside `--stdio`, if that has its own.
+    stdio_default: Option<DefaultValue>,
+    /// A valid value for errors, where those of its type come without one.
+    pub(super) example: Option<&'static str>,
+    /// The help, with `{}` for each default.
+    help: &'static str,
 }
 
 /// The key of an option in the config file.
@@ -46,6 +56,23 @@ pub(super) enum TomlKey {
     NameOr(&'static str),
     /// None: only the command line has the option.
     Absent,
+}
+
+/// A default as it would be typed.
+#[derive(Clone, Copy, Debug)]
+enum DefaultValue {
+    Text(&'static str),
+    /// Seconds; `None` is 0, which stands for no limit.
+    Time(Option<Duration>),
+}
+
+impl fmt::Display for DefaultValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DefaultValue::Text(text) => f.write_str(text),
+            DefaultValue::Time(time) => time.map_or(0, |time| time.as_secs()).fmt(f),
+        }
+    }
 }
 
 /// The part of a value that is a password.
@@ -76,6 +103,9 @@ impl Flag {
             replaced_by: &[],
             key: TomlKey::Name,
             password: None,
+            default: None,
+            stdio_default: None,
+            example: None,
             help,
         }
     }
@@ -155,6 +185,51 @@ impl Flag {
         }
     }
 
+    const fn default(self, text: &'static str) -> Flag {
+        Flag {
+            default: Some(DefaultValue::Text(text)),
+            ..self
+        }
+    }
+
+    /// Sets the default of an option that takes seconds, and their example.
+    const fn default_time(self, time: Option<Duration>) -> Flag {
+        Flag {
+            default: Some(DefaultValue::Time(time)),
+            example: Some("2.5"),
+            ..self
+        }
+    }
+
+    const fn default_with_stdio(self, time: Duration) -> Flag {
+        Flag {
+            stdio_default: Some(DefaultValue::Time(Some(time))),
+            ..self
+        }
+    }
+
+    const fn example(self, example: &'static str) -> Flag {
+        Flag {
+            example: Some(example),
+            ..self
+        }
+    }
+
+    /// Returns the help with the defaults.
+    pub(super) fn help(&self) -> String {
+        let defaults = self.default.iter().chain(&self.stdio_default);
+        defaults.fold(self.help.to_string(), |help, default| {
+            help.replacen("{}", &default.to_string(), 1)
+        })
+    }
+
+    /// Returns the default as it would be typed; empty if there is none.
+    pub(super) fn default_text(&self, has_stdio: bool) -> String {
+        let special = self.stdio_default.filter(|_| has_stdio);
+        let default = special.or(self.default);
+        default.map_or(String::new(), |default| default.to_string())
+    }
+
     /// Returns the keys in the config file.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
         let (name, other) = match self.key {
@@ -209,6 +284,15 @@ pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_default_has_a_place_in_the_help() {
+        for flag in all() {
+            let defaults = flag.default.iter().chain(&flag.stdio_default);
+            let holes = flag.help.matches("{}").count();
+            assert_eq!(defaults.count(), holes, "{}", flag.name);
+        }
+    }
 
     /// A misspelt name would never match.
     #[test]

@@ -50,14 +50,16 @@ pub(super) const LOGGING: &[Flag] = &[
     Flag::option(
         "log-format",
         "FORMAT",
-        "What log lines look like: text, json [default: text]",
+        "What log lines look like: text, json [default: {}]",
     )
+    .default(LogFormat::NAMES[0])
     .one_of(LogFormat::NAMES),
     Flag::option(
         "log-to",
         "TARGET",
-        "Where log lines go: stderr, syslog, syslog:SOCKET [default: stderr]",
+        "Where log lines go: stderr, syslog, syslog:SOCKET [default: {}]",
     )
+    .default(LogTarget::NAMES[0])
     .suggesting(LogTarget::NAMES),
     Flag::switch(
         "log-time",

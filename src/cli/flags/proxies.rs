@@ -43,19 +43,17 @@ pub(super) const TLS: &[Flag] = &[
     Flag::option(
         "proxy-cacert",
         "FILE",
-        "The CAs to trust for https:// proxies, in PEM [default: the system's]",
-    ),
+        "The CAs to trust for https:// proxies, in PEM [default: {}]",
+    )
+    .default("the system's"),
     Flag::option(
         "proxy-cert",
         "FILE",
         "Our certificate for https:// proxies, in PEM",
     ),
-    Flag::option(
-        "proxy-key",
-        "FILE",
-        "Its key, in PEM [default: in the same file]",
-    )
-    .requires("proxy-cert"),
+    Flag::option("proxy-key", "FILE", "Its key, in PEM [default: {}]")
+        .default("in the same file")
+        .requires("proxy-cert"),
     Flag::switch(
         "proxy-insecure",
         "Take anybody's certificate for the proxy's, with a warning each time",
@@ -63,14 +61,17 @@ pub(super) const TLS: &[Flag] = &[
     Flag::option(
         "cacert",
         "FILE",
-        "The CAs to trust for tls:// destinations, in PEM [default: the system's]",
-    ),
+        "The CAs to trust for tls:// destinations, in PEM [default: {}]",
+    )
+    .default("the system's"),
     Flag::option(
         "cert",
         "FILE",
         "Our certificate for tls:// destinations, in PEM",
     ),
-    Flag::option("key", "FILE", "Its key, in PEM [default: in the same file]").requires("cert"),
+    Flag::option("key", "FILE", "Its key, in PEM [default: {}]")
+        .default("in the same file")
+        .requires("cert"),
     Flag::switch(
         "insecure",
         "Take anybody's certificate for the destination's, with a warning each time",
@@ -123,8 +124,9 @@ pub(super) const REQUESTS: &[Flag] = &[
     Flag::option(
         "proxy-auth",
         "SCHEMES",
-        "Answer in these alone: basic, digest, ntlm, or a list [default: all]",
+        "Answer in these alone: basic, digest, ntlm, or a list [default: {}]",
     )
+    .default("all")
     .suggesting(Schemes::NAMES),
     Flag::option("header", "NAME: VALUE", "Added to the CONNECT request")
         .short("H")

@@ -56,7 +56,7 @@ pub(super) fn page() -> String {
     for flag in flags::all() {
         page.macro_line(".TP");
         page.macro_line(&tag(flag));
-        page.text(flag.help);
+        page.text(&flag.help());
     }
     for line in MORE.lines().chain(AFTER.lines()) {
         match line.strip_prefix("    ") {

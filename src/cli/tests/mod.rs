@@ -116,6 +116,24 @@ fn timeouts_have_defaults() {
     assert!(complaint("-p p:1 1:a:1 -w 0").contains("fail every connection"));
 }
 
+/// The table's defaults are what holds without the options.
+#[test]
+fn a_default_can_be_typed() {
+    let usual = format!("{:?}", config("-p p:1 1:a:1"));
+    let mut typed = 0;
+    for flag in flags::all() {
+        let option = format!("--{}={}", flag.name, flag.default_text(false));
+        let words = vec!["ptunnel", "-p", "p:1", "1:a:1", &option];
+        let command = super::parse(words, &Environment::new(&|_| None), NO_TERMINAL);
+        // Other defaults are words.
+        if let Ok(Command::Run(config, _)) = command {
+            assert_eq!(format!("{:?}", config), usual, "{}", option);
+            typed += 1;
+        }
+    }
+    assert!(typed >= 12, "{}", typed);
+}
+
 #[test]
 fn the_half_close_delay_has_a_default_for_stdin() {
     let delay = |line: &str| config(line).timeouts.half_close_delay;
