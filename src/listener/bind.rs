@@ -210,7 +210,7 @@ fn share<L: Listen>(listening: L, count: usize) -> io::Result<Vec<L>> {
 /// # Errors
 ///
 /// [`Error::listen`] with the last address that was tried, or when `bind` can't be resolved.
-pub(crate) fn bind_on<T>(
+pub(super) fn bind_on<T>(
     bind: &Bind,
     port: u16,
     try_bind: impl Fn(SocketAddr) -> io::Result<T>,

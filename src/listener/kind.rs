@@ -2,6 +2,7 @@
 
 use crate::inbound::policy::Policy;
 use crate::inbound::DynamicConfig;
+use crate::observe::status::ListenerInfo;
 use crate::upstream::Tunnel;
 
 /// What a listener does for its clients. Cheap to clone, and to send to another thread. Two are
@@ -23,6 +24,19 @@ impl ListenerKind {
             ListenerKind::Tunnel(tunnel) => tunnel.resolves_names(),
             ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => true,
         }
+    }
+
+    /// Returns what the status server shows.
+    pub(crate) fn info(&self) -> ListenerInfo {
+        let (kind, path, tunnel) = match self {
+            ListenerKind::Tunnel(tunnel) => ("tunnel", tunnel.to_string(), Some(tunnel.clone())),
+            ListenerKind::Dynamic(dynamic) => {
+                let path = format!("what its clients ask for, {}", dynamic.selector());
+                ("dynamic", path, None)
+            }
+            ListenerKind::Proxy(_) => ("proxy", "what its clients ask for, directly".into(), None),
+        };
+        ListenerInfo { kind, path, tunnel }
     }
 
     /// Returns what names the listener in an error: the destination or the option.

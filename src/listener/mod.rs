@@ -1,7 +1,8 @@
 //! Listeners: their addresses, kinds, settings and ACL, and the set that a reload changes.
 //!
 //! This folder holds what every engine shares. It must not hold code that polls, accepts a connection
-//! or serves a client: that is in `engine`. `engine`, `cli`, `observe::status` and `demo` use it.
+//! or serves a client: that is in `engine`. It registers its listeners with `observe::status`; `engine`,
+//! `cli` and `demo` use it.
 
 pub mod acl;
 pub(crate) mod addr;

@@ -15,18 +15,20 @@ mod summary;
 mod tests;
 
 use std::mem;
+use std::net::TcpListener;
 use std::sync::{Arc, Weak};
 
-use super::acl::{IpAcl, TurnedAway};
+use super::acl::IpAcl;
 use super::addr::{resolve, BoundAddr, ListenAddr};
-use super::bind::{bind, BoundListener, Listen, SocketsClosed, SocketsGuard};
+use super::bind::{bind, bind_on, BoundListener, Listen, SocketsClosed, SocketsGuard};
 use super::configured::ConfiguredListener;
 use super::settings::{Limits, ListenerHandle, ListenerSettings};
 use super::validate::checked_listeners;
-use crate::config::{Config, InheritedFd};
+use crate::config::{Config, InheritedFd, StatusSpec};
 use crate::error::Error;
 use crate::observe::diagnose::PathOpener;
 use crate::observe::status::{self, Registry};
+use crate::observe::turned_away::TurnedAway;
 use crate::os::resolver;
 use crate::upstream::ProxySelector;
 
@@ -85,7 +87,11 @@ impl ListenerSet {
         open_path: PathOpener,
     ) -> Result<(ListenerSet, BoundListeners<L>), Error> {
         let turned_away = TurnedAway::default();
-        let status = config.status.as_ref().map(status::bind).transpose()?;
+        let bind_status = |spec: &StatusSpec| {
+            let bound = bind_on(&spec.bind, spec.port, TcpListener::bind);
+            bound.map_err(|e| e.listening_for("--status"))
+        };
+        let status = config.status.as_ref().map(bind_status).transpose()?;
         let registry = status
             .as_ref()
             .map(|_| Arc::new(Registry::new(turned_away.clone())));
@@ -225,7 +231,7 @@ impl ListenerSet {
             }
             let snapshot = snapshot.as_mut();
             listener.handle.change(ListenerSettings {
-                stats: snapshot.map(|snapshot| snapshot.add(&name, &kind)),
+                stats: snapshot.map(|snapshot| snapshot.add(&name, kind.info())),
                 name: Some(name.into()),
                 acl: acl.clone(),
                 kind,

@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::history::{History, Interval, STEP};
 use super::registry::{ListenerEntry, Registry, Snapshot};
 use crate::error::Cause;
-use crate::listener::kind::ListenerKind;
 use crate::observe::session::{Traffic, ENDS};
 use crate::observe::stats::{Histogram, LastFailure, LiveTunnel};
 use crate::text::json::{array, Object, Quoted};
@@ -110,19 +109,11 @@ fn counts<'a>(counts: impl Iterator<Item = (&'static str, &'a u64)>) -> String {
 
 fn listener(listener: &ListenerEntry) -> String {
     let totals = listener.stats.totals();
-    let (kind, path) = match &listener.kind {
-        ListenerKind::Tunnel(tunnel) => ("tunnel", tunnel.to_string()),
-        ListenerKind::Dynamic(config) => {
-            let path = format!("what its clients ask for, {}", config.selector());
-            ("dynamic", path)
-        }
-        ListenerKind::Proxy(_) => ("proxy", "what its clients ask for, directly".into()),
-    };
     let mut object = Object::default();
     object.member("listen", Quoted(&listener.name));
-    object.member("kind", Quoted(kind));
-    object.member("destination", Quoted(&listener.destination()));
-    object.member("way", Quoted(&path));
+    object.member("kind", Quoted(listener.info.kind));
+    object.member("destination", Quoted(&listener.info.destination()));
+    object.member("way", Quoted(&listener.info.path));
     object.member("open", listener.is_open);
     object.member("clients", totals.clients);
     object.member("opened", totals.opened());

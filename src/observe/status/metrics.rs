@@ -156,7 +156,7 @@ fn labels(listener: &ListenerEntry) -> String {
     format!(
         "listen=\"{}\",destination=\"{}\"",
         escaped(&listener.name),
-        escaped(&listener.destination())
+        escaped(&listener.info.destination())
     )
 }
 

@@ -8,8 +8,8 @@
 //!
 //! Plain blocking code on a few threads of its own: no tunnel waits for a reader of the page, and
 //! every engine serves the same. Must not hold a future, nor a secret: a proxy is shown by its address,
-//! an error by its text in the log. Only [`listener`](crate::listener) uses it: at the start it calls
-//! [`bind`] and [`start`], and at each reload it publishes the next [`Snapshot`](registry::Snapshot).
+//! an error by its text in the log. Only [`listener`](crate::listener) uses it: at the start it
+//! calls [`start`], and at each reload it publishes the next [`Snapshot`](registry::Snapshot).
 
 mod deadline_stream;
 mod health_probe;
@@ -28,22 +28,10 @@ use std::thread;
 use self::health_probe::Prober;
 use self::history::History;
 use self::page::StatusPage;
-use crate::config::StatusSpec;
 use crate::error::Error;
-use crate::listener::bind::bind_on;
 use crate::observe::diagnose::PathOpener;
 
-pub(crate) use self::registry::Registry;
-
-/// Binds the address of `--status`.
-///
-/// # Errors
-///
-/// [`Error`] of the listener when the address can't be resolved or bound.
-pub(crate) fn bind(spec: &StatusSpec) -> Result<TcpListener, Error> {
-    let bound = bind_on(&spec.bind, spec.port, TcpListener::bind);
-    bound.map_err(|e| e.listening_for("--status"))
-}
+pub(crate) use self::registry::{ListenerInfo, Registry};
 
 /// What the threads of the server share.
 struct Status {

@@ -12,9 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use crate::config::{Config, Timeouts};
-use crate::listener::acl::TurnedAway;
-use crate::listener::kind::ListenerKind;
 use crate::observe::stats::{LastOutcome, LiveTunnel, Stats, Totals};
+use crate::observe::turned_away::TurnedAway;
 use crate::os::mutex::lock;
 use crate::upstream::{ProxyHealth, ProxySelector, Tunnel};
 
@@ -41,11 +40,22 @@ pub(crate) struct Snapshot {
     earlier: HashMap<String, ProxyHealth>,
 }
 
+/// What a listener does for its clients.
+#[derive(Clone, Debug)]
+pub(crate) struct ListenerInfo {
+    /// `tunnel`, `dynamic` or `proxy`.
+    pub(crate) kind: &'static str,
+    /// The destination and the proxies, as text.
+    pub(crate) path: String,
+    /// The tunnel, unless the clients choose their destinations.
+    pub(crate) tunnel: Option<Tunnel>,
+}
+
 /// A listener, across all threads.
 #[derive(Clone, Debug)]
 pub(super) struct ListenerEntry {
     pub(super) name: String,
-    pub(super) kind: ListenerKind,
+    pub(super) info: ListenerInfo,
     pub(super) stats: Stats,
     /// Whether it accepts clients; a closed one keeps those that it has.
     pub(super) is_open: bool,
@@ -57,7 +67,7 @@ impl ListenerEntry {
     pub(super) fn is_failing(&self) -> bool {
         match self.stats.last_outcome() {
             Some(LastOutcome::Failed) => true,
-            Some(LastOutcome::Answered) => matches!(self.kind, ListenerKind::Tunnel(_)),
+            Some(LastOutcome::Answered) => self.info.tunnel.is_some(),
             Some(LastOutcome::Opened) | None => false,
         }
     }
@@ -108,10 +118,10 @@ impl Registry {
 
 impl SnapshotBuilder {
     /// Adds a listener; returns the stats that count its clients.
-    pub(crate) fn add(&mut self, name: &str, kind: &ListenerKind) -> Stats {
-        let destination = destination(kind);
+    pub(crate) fn add(&mut self, name: &str, info: ListenerInfo) -> Stats {
+        let destination = info.destination();
         let is_it =
-            |entry: &ListenerEntry| entry.name == name && entry.destination() == destination;
+            |entry: &ListenerEntry| entry.name == name && entry.info.destination() == destination;
         // Several sockets can have one address.
         if let Some(same) = self.snapshot.listeners.iter().find(|entry| is_it(entry)) {
             return same.stats.clone();
@@ -122,7 +132,7 @@ impl SnapshotBuilder {
         };
         self.snapshot.listeners.push(ListenerEntry {
             name: name.to_string(),
-            kind: kind.clone(),
+            info,
             stats: stats.clone(),
             is_open: true,
         });
@@ -199,11 +209,8 @@ impl Snapshot {
 
     /// Returns the first open tunnel whose destination is known without a client.
     pub(super) fn first_tunnel(&self) -> Option<&Tunnel> {
-        self.open().find_map(|listener| match &listener.kind {
-            ListenerKind::Tunnel(tunnel) => Some(tunnel),
-            // Their clients choose the destination.
-            ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => None,
-        })
+        self.open()
+            .find_map(|listener| listener.info.tunnel.as_ref())
     }
 
     /// Returns the listeners that accept clients.
@@ -212,9 +219,11 @@ impl Snapshot {
     }
 }
 
-impl ListenerEntry {
+impl ListenerInfo {
+    /// Returns the destination of the clients; `*` when they choose it.
     pub(super) fn destination(&self) -> String {
-        destination(&self.kind)
+        let tunnel = self.tunnel.as_ref();
+        tunnel.map_or_else(|| "*".into(), |tunnel| tunnel.destination().to_string())
     }
 }
 
@@ -223,14 +232,6 @@ fn host_name() -> Option<String> {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     let name = name.trim();
     Some(name.to_string()).filter(|_| !name.is_empty())
-}
-
-/// Returns the destination of a listener's clients; `*` when they choose it.
-fn destination(kind: &ListenerKind) -> String {
-    match kind {
-        ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),
-        ListenerKind::Dynamic(_) | ListenerKind::Proxy(_) => "*".into(),
-    }
 }
 
 #[cfg(all(test, feature = "cli"))]
@@ -259,7 +260,12 @@ mod tests {
         let mut next = registry.begin(&config, &selector);
         let all_stats = listeners.iter().map(|(name, destination)| {
             let tunnel = Tunnel::new(destination.parse::<HostPort>().unwrap(), &selector);
-            next.add(name, &ListenerKind::Tunnel(tunnel))
+            let info = ListenerInfo {
+                kind: "tunnel",
+                path: tunnel.to_string(),
+                tunnel: Some(tunnel),
+            };
+            next.add(name, info)
         });
         let all_stats = all_stats.collect();
         registry.publish(next);
@@ -276,7 +282,7 @@ mod tests {
                 "{}{} {} {}",
                 mark,
                 listener.name,
-                listener.destination(),
+                listener.info.destination(),
                 clients
             )
         });
