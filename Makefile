@@ -176,8 +176,9 @@ pure: ## check that the part without features tests well and needs no futures cr
 	if printf '%s\n' "$$tree" | grep -E '^(futures|tokio|mio)'; then \
 		echo 'these do not belong into a build without features' >&2; exit 1; fi
 
-old-toolchain: ## build and smoke-test on Debian 11's own rustc 1.48
+old-toolchain: ## build and test on Debian's own compilers: the program on Debian 11's 1.48, the adapters on Debian 13's 1.85
 	.ci/old-toolchain
+	.ci/old-toolchain adapters
 
 fuzz: ## fuzz what reads bytes of peers and texts of users: make fuzz FUZZ_SECONDS=3600
 	fuzz/run
