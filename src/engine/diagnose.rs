@@ -9,7 +9,7 @@ use tokio_core::reactor::Core;
 
 use super::io::poll_io;
 use super::limits::deadline;
-use super::{Engine, Opened, Settings, Tunnel, UpstreamPath};
+use super::{Engine, Opened, ProxyChain, Settings, Tunnel};
 use crate::config::Timeouts;
 use crate::error::{Error, Peer, Phase};
 use crate::observe::diagnose::{observe, Greeting, PathEvent};
@@ -27,7 +27,7 @@ pub fn open_path(
     tunnel: &Tunnel,
     timeouts: &Timeouts,
     wait: Option<Duration>,
-) -> Result<(UpstreamPath, Option<Greeting>), Error> {
+) -> Result<(ProxyChain, Option<Greeting>), Error> {
     let failed = |e| Error::other("cannot start a reactor", e);
     let mut core = Core::new().map_err(failed)?;
     let settings = Settings {

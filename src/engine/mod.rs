@@ -80,7 +80,7 @@ pub use self::tls::secure;
 
 pub use crate::observe::access_log::{ClientSession, LogContext, Origin};
 pub use crate::observe::session::{Closed, RelayError, SessionSummary, Side, Traffic};
-pub use crate::upstream::{Builder, ProxySelector, Tunnel, UpstreamPath};
+pub use crate::upstream::{Builder, ProxyChain, ProxySelector, Tunnel};
 
 use crate::config::{Config, Splice, Timeouts};
 use crate::engine::io::{Handle, Transport};

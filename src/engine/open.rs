@@ -22,15 +22,15 @@ use super::{boxed, dial, secure, BoxFuture, Engine, Tunnel};
 use crate::config::{Destination, Family, HostPort};
 use crate::engine::io::{Rewind, Upstream};
 use crate::error::{Error, Peer, Phase};
-use crate::observe::diagnose::{if_observed, observe, silence, PathEvent};
-use crate::upstream::{Candidates, Failover, Hop, PacQuery, ProxyChain, SilentProxy, UpstreamPath};
+use crate::observe::diagnose::{observe, PathEvent};
+use crate::upstream::{pac, Failover, Hop, ProxyChain};
 
 /// A path to the destination, opened for one client.
 pub struct Opened {
     /// The stream to the destination; bytes that came with the proxy's reply are read first.
     pub stream: Rewind<Upstream>,
     /// The proxies that it leads through.
-    pub path: UpstreamPath,
+    pub path: ProxyChain,
 }
 
 impl Engine {
@@ -40,23 +40,19 @@ impl Engine {
     /// connection that it has opened. Fails with the error of the last candidate, or with the first
     /// that forbids another attempt, such as a refusal.
     pub fn open(&self, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
-        let (engine, tunnel) = (self.clone(), tunnel.clone());
-        match tunnel.selector().candidates(&tunnel.destination().address) {
-            Candidates::Known(failover) => Either::A(engine.open_first(failover, tunnel)),
-            Candidates::Pac(query) => {
-                let known = self.evaluate_pac(query, &tunnel);
-                let open = move |failover| engine.open_first(failover, tunnel);
+        match tunnel.failover() {
+            Some(failover) => Either::A(self.open_first(failover)),
+            None => {
+                let engine = self.clone();
+                let known = self.evaluate_pac(tunnel);
+                let open = move |failover| engine.open_first(failover);
                 Either::B(boxed(known.and_then(open)))
             }
         }
     }
 
     /// Tries one candidate after the other.
-    fn open_first(
-        &self,
-        failover: Failover,
-        tunnel: Tunnel,
-    ) -> impl Future<Item = Opened, Error = Error> {
+    fn open_first(&self, failover: Failover) -> impl Future<Item = Opened, Error = Error> {
         let engine = self.clone();
         future::loop_fn(failover, move |mut failover| {
             let path = match failover.next() {
@@ -64,8 +60,7 @@ impl Engine {
                 None => return Either::A(future::err(failover.give_up())),
             };
             observe(|| PathEvent::PathStarted(&path));
-            let attempt = engine.open_via(&path, &tunnel);
-            let tunnel = tunnel.clone();
+            let attempt = engine.open_via(&path, failover.tunnel());
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
                     failover.worked(&path);
@@ -73,28 +68,21 @@ impl Engine {
                 }
                 Err(error) => {
                     observe(|| PathEvent::PathFailed(&error));
-                    failover.failed(&tunnel, &path, error).map(Loop::Continue)
+                    failover.failed(&path, error).map(Loop::Continue)
                 }
             }))
         })
     }
 
     /// Evaluates the PAC file, on the resolver's threads: it may look names up.
-    fn evaluate_pac(
-        &self,
-        query: PacQuery,
-        tunnel: &Tunnel,
-    ) -> impl Future<Item = Failover, Error = Error> {
+    fn evaluate_pac(&self, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
         observe(|| PathEvent::PacStarted);
-        let limit = query.limit(&self.settings().timeouts);
-        let asked = query.clone();
+        let limit = self.settings().timeouts.connect.min(pac::LONGEST);
         // Reserved now, lest clients that are accepted meanwhile take the last descriptor.
         let reserved = self.handle().reserve_fd().ok();
-        let answer = self
-            .settings()
-            .resolver_for(tunnel)
-            .run(move || asked.answer(limit));
-        let answer = match answer {
+        let resolver = self.settings().resolver_for(tunnel);
+        let (tunnel, late) = (tunnel.clone(), tunnel.clone());
+        let answer = match resolver.run(move || tunnel.evaluate_pac(limit)) {
             Ok(answer) => answer,
             Err(e) => {
                 let e = Error::other("cannot start a thread to evaluate the PAC file", e);
@@ -105,12 +93,9 @@ impl Engine {
             drop(reserved);
             answer
         });
-        let observed = if_observed(|| query.clone());
-        let answer = deadline(answer, limit, self.timer(), move || query.late(limit));
-        Either::B(answer.map(move |(answer, failover)| {
-            if let Some(query) = &observed {
-                observe(|| PathEvent::PacAnswered(query, &answer));
-            }
+        let answer = deadline(answer, limit, self.timer(), move || late.pac_late(limit));
+        Either::B(answer.map(|(answer, failover)| {
+            observe(|| PathEvent::PacAnswered(failover.tunnel(), &answer));
             failover
         }))
     }
@@ -118,11 +103,11 @@ impl Engine {
     /// Opens one candidate, and TLS with the destination where the tunnel has that.
     fn open_via(
         &self,
-        path: &UpstreamPath,
+        path: &ProxyChain,
         tunnel: &Tunnel,
     ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-        let reached = match path.proxy() {
-            Some(chain) => Either::A(self.connect_at(chain, chain.hop_count() - 1, tunnel)),
+        let reached = match path.last_hop(tunnel) {
+            Some(hop) => Either::A(self.connect(hop)),
             None => {
                 let address = &tunnel.destination().address;
                 let peer = Peer::Destination(address.clone());
@@ -145,94 +130,70 @@ impl Engine {
         })))
     }
 
-    /// Connects through the first `hops` proxies of the chain; 0 dials the first. Boxed where it
+    /// Reaches the proxy of a hop: through the hop before it, or by dialing it. Boxed where it
     /// contains itself.
     fn reach(
         &self,
-        chain: &ProxyChain,
-        hops: usize,
-        tunnel: &Tunnel,
+        hop: &Hop,
     ) -> Either<impl Future<Item = Rewind<Upstream>, Error = Error>, BoxFuture<Rewind<Upstream>>>
     {
-        match hops.checked_sub(1) {
-            Some(last) => Either::B(Box::new(self.connect_at(chain, last, tunnel))),
+        match hop.previous() {
+            Some(previous) => Either::B(Box::new(self.connect(previous))),
             None => {
-                let (address, resolver) = (&chain.spec().address, &self.settings().resolver);
-                Either::A(self.dial(chain.peer(), address, chain.family(), resolver))
+                let (address, resolver) = (&hop.spec().address, &self.settings().resolver);
+                Either::A(self.dial(hop.peer(), address, hop.family(), resolver))
             }
         }
     }
 
-    /// Connects through the chain up to its proxy number `last`, which is asked for the next proxy
-    /// or for the destination. Looks that up first, if the proxy takes addresses only.
-    fn connect_at(
-        &self,
-        chain: &ProxyChain,
-        last: usize,
-        tunnel: &Tunnel,
-    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
-        let hop = chain.hop(last, &tunnel.destination().address);
-        let reach = {
-            let (engine, chain, tunnel) = (self.clone(), chain.clone(), tunnel.clone());
-            move || engine.reach(&chain, last, &tunnel)
-        };
-        match hop.target_to_locate().cloned() {
-            None => Either::A(self.connect_by(hop, reach)),
-            Some(target) => {
-                let engine = self.clone();
-                let located = self.locate(hop, &target);
-                let connect = move |hop| engine.connect_by(hop, reach);
-                Either::B(boxed(located.and_then(connect)))
-            }
+    /// Connects to the target of a hop, through its proxy. Looks the target up first, if the proxy
+    /// takes addresses only.
+    fn connect(&self, hop: Hop) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+        if hop.target_to_locate().is_none() {
+            return Either::A(self.connect_located(hop));
         }
-    }
-
-    /// Reaches one proxy, waits while another tunnel tries the password, and negotiates.
-    fn connect_by<F>(
-        &self,
-        hop: Hop,
-        reach: impl Fn() -> F + 'static,
-    ) -> impl Future<Item = Rewind<Upstream>, Error = Error>
-    where
-        F: Future<Item = Rewind<Upstream>, Error = Error> + 'static,
-    {
         let engine = self.clone();
-        reach().and_then(move |stream| match hop.auth_wait() {
-            None => Either::A(engine.negotiate_in_time(stream, hop, reach)),
-            Some(limit) => {
-                let clear = engine.until_clear(&hop, limit);
-                let negotiate = move |()| engine.negotiate_in_time(stream, hop, reach);
-                Either::B(boxed(clear.and_then(negotiate)))
-            }
-        })
+        let connect = move |hop| engine.connect_located(hop);
+        Either::B(boxed(self.locate(hop).and_then(connect)))
+    }
+
+    /// Reaches the proxy, waits while another tunnel tries the password, and negotiates.
+    fn connect_located(&self, hop: Hop) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
+        let engine = self.clone();
+        self.reach(&hop)
+            .and_then(move |stream| match hop.auth_wait() {
+                None => Either::A(engine.negotiate_in_time(stream, hop)),
+                Some(limit) => {
+                    let clear = engine.until_clear(&hop, limit);
+                    let negotiate = move |()| engine.negotiate_in_time(stream, hop);
+                    Either::B(boxed(clear.and_then(negotiate)))
+                }
+            })
     }
 
     /// Negotiates with one proxy within the handshake timeout, over a stream that has reached it.
-    fn negotiate_in_time<F>(
+    fn negotiate_in_time(
         &self,
         stream: Rewind<Upstream>,
         hop: Hop,
-        reach: impl Fn() -> F + 'static,
-    ) -> impl Future<Item = Rewind<Upstream>, Error = Error>
-    where
-        F: Future<Item = Rewind<Upstream>, Error = Error> + 'static,
-    {
+    ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         debug!("{}: connected, asking for {}", hop.peer(), hop.target());
-        let (limit, silence) = (self.settings().timeouts.handshake, silence(&hop));
-        let negotiation = hop.negotiation();
-        let negotiated = negotiate(stream, negotiation, hop, move || boxed(reach()));
-        let negotiated = match silence.suspicious_after() {
-            Some(time) => Either::A(boxed(self.warning_after(time, &silence, negotiated))),
+        let (limit, late) = (self.settings().timeouts.handshake, hop.clone());
+        let reach = {
+            let (engine, hop) = (self.clone(), hop.clone());
+            move || boxed(engine.reach(&hop))
+        };
+        let negotiated = negotiate(stream, hop.negotiation(), hop, reach);
+        let negotiated = match late.suspicious_after() {
+            Some(time) => Either::A(boxed(self.warning_after(time, &late, negotiated))),
             None => Either::B(negotiated),
         };
-        deadline(negotiated, limit, self.timer(), move || {
-            silence.error(limit)
-        })
+        deadline(negotiated, limit, self.timer(), move || late.late(limit))
     }
 
     /// Resolves once the proxy may get the password, at the latest after `limit`.
     fn until_clear(&self, hop: &Hop, limit: Duration) -> impl Future<Item = (), Error = Error> {
-        let (hop, silence) = (hop.clone(), hop.silence());
+        let (hop, late) = (hop.clone(), hop.clone());
         let clear = future::poll_fn(move || {
             let notify = || {
                 let task = task::current();
@@ -243,7 +204,7 @@ impl Engine {
                 false => Async::NotReady,
             })
         });
-        let clear = deadline(clear, limit, self.timer(), move || silence.error(limit));
+        let clear = deadline(clear, limit, self.timer(), move || late.late(limit));
         clear.or_else(|_| Ok(()))
     }
 
@@ -251,23 +212,26 @@ impl Engine {
     fn warning_after<T>(
         &self,
         time: Duration,
-        silence: &SilentProxy,
+        hop: &Hop,
         future: impl Future<Item = T, Error = Error>,
     ) -> impl Future<Item = T, Error = Error> {
-        let silence = silence.clone();
+        let hop = hop.clone();
         let warning = deadline(future::empty(), time, self.timer(), move || {
-            silence.warn();
-            silence.error(time)
+            hop.warn_of_silence();
+            hop.late(time)
         });
         let either = future.select(warning.or_else(|_| future::empty()));
         either.map(|(item, _)| item).map_err(|(error, _)| error)
     }
 
     /// Looks the hop's target up, within the connect timeout.
-    fn locate(&self, hop: Hop, target: &HostPort) -> impl Future<Item = Hop, Error = Error> {
+    fn locate(&self, hop: Hop) -> impl Future<Item = Hop, Error = Error> {
         let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
         observe(|| PathEvent::LookupStarted);
-        let found = self.settings().resolver.lookup(target, hop.family());
+        let found = self
+            .settings()
+            .resolver
+            .lookup(hop.target(), hop.target_family());
         let located = found.then({
             let peer = peer.clone();
             move |found| match found {

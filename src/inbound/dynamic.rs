@@ -12,14 +12,14 @@ use crate::upstream::{ProxySelector, Tunnel};
 /// Cheap to clone, and to send to another thread.
 #[derive(Clone, Debug)]
 pub struct DynamicConfig {
-    selector: ProxySelector,
+    selector: Arc<ProxySelector>,
     user: Option<Arc<Credentials>>,
     exclude_local: bool,
 }
 
 impl DynamicConfig {
     /// Returns the rules for clients that present `user`, or for any client if that is `None`.
-    pub fn new(selector: &ProxySelector, user: Option<&Credentials>) -> DynamicConfig {
+    pub fn new(selector: &Arc<ProxySelector>, user: Option<&Credentials>) -> DynamicConfig {
         DynamicConfig {
             selector: selector.clone(),
             user: user.cloned().map(Arc::new),

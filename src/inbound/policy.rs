@@ -11,7 +11,7 @@ use crate::proto::{
     auth, encode_response, reason_phrase, ConnectHead, Forward, ForwardError, Malformed, Refusal,
 };
 use crate::text::escape::{excerpt, Escaped};
-use crate::upstream::{ProxySelector, Tunnel, UpstreamPath};
+use crate::upstream::{ProxyChain, ProxySelector, Tunnel};
 
 /// The reply to a CONNECT request whose destination is connected (RFC 9110 §9.3.6).
 pub(super) const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
@@ -22,7 +22,7 @@ pub(super) const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n"
 pub struct Policy {
     spec: Arc<ServeSpec>,
     /// Selects no proxy: destinations are reached directly.
-    direct: ProxySelector,
+    direct: Arc<ProxySelector>,
 }
 
 impl PartialEq for Policy {
@@ -171,7 +171,7 @@ impl HttpRejection {
 
     /// Names the destination, to be reached directly, that the client is refused, for the log.
     fn directly_to(self, destination: &HostPort) -> HttpRejection {
-        let path = Some(UpstreamPath::DIRECTLY.path_to(destination));
+        let path = Some(ProxyChain::DIRECT.path_to(destination));
         HttpRejection { path, ..self }
     }
 

@@ -1,5 +1,7 @@
 //! The listeners that a configuration asks for.
 
+use std::sync::Arc;
+
 use super::addr::ListenAddr;
 use super::kind::ListenerKind;
 use crate::config::{Config, InheritedFd};
@@ -18,7 +20,7 @@ pub(super) struct ConfiguredListener<S = InheritedFd> {
 /// are carried through the proxies of `selector`.
 pub(super) fn listeners(
     config: &Config,
-    selector: &ProxySelector,
+    selector: &Arc<ProxySelector>,
 ) -> Vec<ConfiguredListener<String>> {
     let dynamic = DynamicConfig::new(selector, config.dynamic_user.as_ref());
     let tunnels = config.tunnels.iter().map(|spec| ConfiguredListener {

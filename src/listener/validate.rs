@@ -4,6 +4,8 @@
 //! [`check_each`], which looks at the configuration alone; the set calls [`checked_listeners`], which
 //! looks at inherited sockets, too, before anything is bound.
 
+use std::sync::Arc;
+
 use log::warn;
 
 use super::addr::{BoundAddr, ListenAddr};
@@ -51,7 +53,7 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
 /// or given twice; [`Error::listen`] when an inherited descriptor is no socket.
 pub(super) fn checked_listeners(
     config: &Config,
-    selector: &ProxySelector,
+    selector: &Arc<ProxySelector>,
 ) -> Result<Vec<ConfiguredListener>, Error> {
     check_each(config).map_err(|(_, e)| e)?;
     let mut sockets = InheritedFds::new(&config.inherited);

@@ -15,7 +15,7 @@ use crate::observe::logging::field::{self, FieldValue, Fields, Heading};
 use crate::observe::session::{end_index, Closed, RelayError, SessionSummary, Side, Traffic, ENDS};
 use crate::observe::stats::{ConnGuard, LiveTunnel, Stats, TunnelBytes};
 use crate::text::seconds::Seconds;
-use crate::upstream::UpstreamPath;
+use crate::upstream::ProxyChain;
 
 /// A client's session whose tunnel isn't open yet.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl ClientSession {
     }
 
     /// Logs and counts that the client's tunnel is open.
-    pub fn opened(mut self, destination: impl Into<Destination>, via: UpstreamPath) -> SessionLog {
+    pub fn opened(mut self, destination: impl Into<Destination>, via: ProxyChain) -> SessionLog {
         let destination = destination.into();
         let context = &self.context;
         log_line(
@@ -106,7 +106,7 @@ impl ClientSession {
 pub struct SessionLog {
     session: ClientSession,
     destination: Destination,
-    via: UpstreamPath,
+    via: ProxyChain,
 }
 
 impl SessionLog {

@@ -1,49 +1,57 @@
 //! The order of attempts: which path is next, and which error is reported in the end.
 
+use std::sync::Arc;
+use std::vec;
+
 use log::Level::Warn;
 
-use super::{Tunnel, UpstreamPath};
+use super::pool::ProxyPool;
+use super::{ProxyChain, Tunnel};
 use crate::error::Error;
 use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
 
-/// The paths that are still to be tried, and the error to report if none works.
+/// The paths that one client has still to try, and the error to report if none works.
 pub struct Failover {
-    left: std::vec::IntoIter<UpstreamPath>,
+    tunnel: Tunnel,
+    pool: Arc<ProxyPool>,
+    /// The rank and the index in `pool` of each proxy that is left; `None` for the destination itself.
+    left: vec::IntoIter<(u8, Option<usize>)>,
     last: Option<Error>,
-    is_observer: bool,
 }
 
 impl Failover {
-    /// Takes the paths in their order, at least one. An observer's attempts change no proxy's health,
-    /// and log nothing.
-    pub(super) fn new(paths: Vec<UpstreamPath>, is_observer: bool) -> Failover {
+    /// Takes the paths in the order in which one client tries them now. An observer's attempts change
+    /// no proxy's health, and log nothing.
+    pub(super) fn new(tunnel: Tunnel, pool: Arc<ProxyPool>) -> Failover {
+        let order = pool.order(!tunnel.is_for_observer(), tunnel.selector().now());
         Failover {
-            left: paths.into_iter(),
+            tunnel,
+            pool,
+            left: order.into_iter(),
             last: None,
-            is_observer,
         }
+    }
+
+    /// Returns the tunnel whose paths these are.
+    pub fn tunnel(&self) -> &Tunnel {
+        &self.tunnel
     }
 
     /// Returns the path to try next.
     #[allow(clippy::should_implement_trait)] // it isn't for a `for`: errors come back in between
-    pub fn next(&mut self) -> Option<UpstreamPath> {
-        let skipped = self
-            .left
-            .as_slice()
-            .iter()
-            .take_while(|path| !self.allows(path));
-        let place = skipped.count();
-        self.left.nth(place)
+    pub fn next(&mut self) -> Option<ProxyChain> {
+        let may_be_direct = self.may_be_direct();
+        let mut left = self.left.by_ref().map(|(_, index)| index);
+        let index = left.find(|index| index.is_some() || may_be_direct)?;
+        let chain = |index| ProxyChain::new(self.tunnel.selector(), &self.pool, index);
+        Some(index.map_or(ProxyChain::DIRECT, chain))
     }
 
-    /// Returns whether a path can be tried: after a proxy was reached and failed, a direct one can't.
-    fn allows(&self, path: &UpstreamPath) -> bool {
-        let was_reached = self
-            .last
-            .as_ref()
-            .map_or(false, |last| !last.is_unreachable());
-        path.proxy().is_some() || !was_reached
+    /// Returns whether a direct connection can be tried: not after a proxy was reached and failed.
+    fn may_be_direct(&self) -> bool {
+        let last = self.last.as_ref();
+        last.map_or(true, Error::is_unreachable)
     }
 
     /// Notes that a path failed, logs a warning that names the next one, if any, and keeps the error.
@@ -51,61 +59,52 @@ impl Failover {
     /// # Errors
     ///
     /// The error itself if it is final: a refusal, after which no other path is tried.
-    pub fn failed(
-        self,
-        tunnel: &Tunnel,
-        path: &UpstreamPath,
-        error: Error,
-    ) -> Result<Failover, Error> {
-        let error = error.on(path.path_to(tunnel.destination()));
-        if self.is_observer {
-            return match path.is_final(&error) {
-                true => Err(error),
-                false => Ok(self.keeping(error)),
-            };
-        }
-        if path.is_final(&error) {
-            path.worked();
-            return Err(error);
-        }
+    pub fn failed(mut self, path: &ProxyChain, error: Error) -> Result<Failover, Error> {
+        let destination = self.tunnel.destination();
+        let error = error.on(path.path_to(destination));
+        let is_observer = self.tunnel.is_for_observer();
         if error.is_answer() {
             // The proxy is up: the destination may be unreachable.
-            path.worked();
-        } else if let Some(chain) = path.proxy() {
-            chain.failed(&error);
+            self.worked(path);
+        } else if !is_observer {
+            path.failed(&error);
+        }
+        if path.is_final(&error) {
+            return Err(error);
         }
         let context = LogContext::current();
         let heading = Heading(context.as_ref(), error.path());
         let (text, fields) = (format!("{}{}", heading, error), error.fields());
-        let failover = self.keeping(error);
-        let mut left = failover.left.as_slice().iter();
-        let next = match left.find(|path| failover.allows(path)) {
-            Some(next) if next.proxy().is_some() => "trying the next proxy".into(),
-            Some(_) => format!("connecting to {} directly", tunnel.destination().address),
-            None => return Ok(failover),
+        self.keep(error);
+        let may_be_direct = self.may_be_direct();
+        let mut left = self.left.as_slice().iter().map(|(_, index)| index);
+        let next = match left.find(|index| index.is_some() || may_be_direct) {
+            Some(Some(_)) => "trying the next proxy".into(),
+            Some(None) => format!(
+                "connecting to {} directly",
+                self.tunnel.destination().address
+            ),
+            None => return Ok(self),
         };
-        field::log(Warn, format_args!("{}; {}", text, next), || fields);
-        Ok(failover)
+        if !is_observer {
+            field::log(Warn, format_args!("{}; {}", text, next), || fields);
+        }
+        Ok(self)
     }
 
     /// Notes that a path worked, and logs it if its proxy takes over from another one.
-    pub fn worked(&self, path: &UpstreamPath) {
-        if !self.is_observer {
+    pub fn worked(&self, path: &ProxyChain) {
+        if !self.tunnel.is_for_observer() {
             path.worked();
         }
     }
 
     /// Keeps the error to report: one of a proxy that was reached replaces one of a proxy that wasn't,
     /// and rules out a direct connection.
-    fn keeping(mut self, error: Error) -> Failover {
-        let keep = match &self.last {
-            Some(last) => last.is_unreachable() || !error.is_unreachable(),
-            None => true,
-        };
-        if keep {
+    fn keep(&mut self, error: Error) {
+        if self.may_be_direct() || !error.is_unreachable() {
             self.last = Some(error);
         }
-        self
     }
 
     /// Returns the error to report, once [`next`](Failover::next) returned `None`.

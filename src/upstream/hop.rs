@@ -2,87 +2,114 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ProxyChain, SilentProxy};
+use log::Level::Warn;
+
+use super::health::PooledProxy;
+use super::{ProxyChain, Tunnel};
 use crate::config::{unmap_ipv4, DnsMode, Family, Host, HostPort, Protocol, ProxySpec, Version};
-use crate::error::{Advised, Error, Peer};
-use crate::proto::auth::AuthCache;
+use crate::error::{Advised, Error, Peer, Phase, TunnelPath};
+use crate::observe::logging::context::LogContext;
+use crate::observe::logging::field::{self, Heading};
 use crate::proto::{Negotiation, Request, Socks4, Socks5};
 
-/// One proxy of a chain, and the target that ptunnel requests from it.
+/// A SOCKS proxy answers the first message at once: it has nothing to look up or to connect for it.
+const SUSPICIOUS: Duration = Duration::from_secs(3);
+
+const SUSPICION: &str =
+    "an HTTP proxy is silent where SOCKS is spoken: if it is one, write http://";
+
+/// One proxy of a chain, and the target that ptunnel requests from it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Hop {
+    tunnel: Tunnel,
     chain: ProxyChain,
     /// The number of proxies before this one.
     index: usize,
-    target: HostPort,
+    proxy: Arc<PooledProxy>,
     /// The target's address, if ptunnel looks the name up.
     address: Option<HostPort>,
-    /// Whether a SOCKS proxy has sent anything.
+    /// Whether a SOCKS proxy has sent anything; `None` for another proxy, and for an observer, which
+    /// has its own advice.
     has_spoken: Option<Arc<AtomicBool>>,
 }
 
 impl Hop {
-    pub(super) fn new(chain: ProxyChain, index: usize, target: HostPort) -> Hop {
-        let is_http = chain.proxy(index).protocol == Protocol::Http;
-        Hop {
-            chain,
+    /// Returns the hop at `index`, if the chain has so many.
+    pub(super) fn new(chain: &ProxyChain, index: usize, tunnel: &Tunnel) -> Option<Hop> {
+        let proxy = chain.pooled().nth(index)?.clone();
+        let is_http = proxy.spec.protocol == Protocol::Http;
+        Some(Hop {
+            tunnel: tunnel.clone(),
+            chain: chain.clone(),
             index,
-            target,
+            proxy,
             address: None,
-            has_spoken: if is_http { None } else { Some(Arc::default()) },
-        }
+            has_spoken: if is_http || tunnel.is_for_observer() {
+                None
+            } else {
+                Some(Arc::default())
+            },
+        })
     }
 
-    /// Returns the report of a proxy that doesn't reply.
-    pub fn silence(&self) -> SilentProxy {
-        SilentProxy::of(self, self.has_spoken.clone())
+    /// Returns the hop before this one, whose target is this one's proxy; `None` for the first, which
+    /// ptunnel dials.
+    pub fn previous(&self) -> Option<Hop> {
+        Hop::new(&self.chain, self.index.checked_sub(1)?, &self.tunnel)
     }
 
     /// Returns the proxy.
     pub fn spec(&self) -> &ProxySpec {
-        self.chain.proxy(self.index)
+        &self.proxy.spec
     }
 
     /// Returns the proxies that this one is reached through.
     pub(crate) fn before(&self) -> impl Iterator<Item = &ProxySpec> {
-        (0..self.index).map(move |index| self.chain.proxy(index))
+        self.chain.proxies().take(self.index)
     }
 
     /// Returns the proxy as errors name it.
     pub fn peer(&self) -> Peer {
         match self.index {
-            0 => self.chain.peer(),
+            0 => self.tunnel.selector().peer(self.spec()),
             _ => Peer::Via(self.spec().address.clone()),
         }
     }
 
     /// Returns whether the chain has other proxies.
     pub fn is_of_chain(&self) -> bool {
-        self.chain.hop_count() > 1
+        self.chain.proxies().count() > 1
     }
 
     /// Returns the next proxy or the destination, by name.
     pub fn target(&self) -> &HostPort {
-        &self.target
+        match self.chain.proxies().nth(self.index + 1) {
+            Some(next) => &next.address,
+            None => &self.tunnel.destination().address,
+        }
     }
 
     /// Returns the target as errors name it.
     pub fn target_peer(&self) -> Peer {
-        if self.index + 1 < self.chain.hop_count() {
-            Peer::Via(self.target.clone())
-        } else {
-            Peer::Destination(self.target.clone())
+        match self.chain.proxies().nth(self.index + 1) {
+            Some(next) => Peer::Via(next.address.clone()),
+            None => Peer::Destination(self.tunnel.destination().address.clone()),
         }
+    }
+
+    /// Returns which addresses of the proxy are tried.
+    pub fn family(&self) -> Family {
+        self.tunnel.selector().route().family
     }
 
     /// Returns which addresses of the target to look up. The configured version is for connections
     /// to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at) chooses among all.
-    pub fn family(&self) -> Family {
-        let family = self.chain.family();
+    pub fn target_family(&self) -> Family {
+        let family = self.family();
         if self.takes_ipv4_alone() {
             let version = Version::Any;
             return Family { version, ..family };
@@ -92,11 +119,12 @@ impl Hop {
 
     /// Returns the target if ptunnel must look it up; [`at`](Hop::at) takes the result.
     pub fn target_to_locate(&self) -> Option<&HostPort> {
-        let is_located_here = match &self.target.host {
+        let target = self.target();
+        let is_located_here = match &target.host {
             Host::Name(_) => self.spec().protocol.resolves_here(),
             Host::Ip(ip) => unmap_ipv4(*ip).is_ipv6() && self.takes_ipv4_alone(),
         };
-        Some(&self.target).filter(|_| is_located_here)
+        Some(target).filter(|_| is_located_here)
     }
 
     /// Chooses the first address of the target that the proxy's protocol can carry.
@@ -122,11 +150,7 @@ impl Hop {
 
     /// Returns what the CONNECT or SOCKS request names: the target, or its address.
     pub fn requested(&self) -> &HostPort {
-        self.address.as_ref().unwrap_or(&self.target)
-    }
-
-    fn auth(&self) -> Option<&AuthCache> {
-        self.chain.pooled(self.index).auth.as_ref()
+        self.address.as_ref().unwrap_or_else(|| self.target())
     }
 
     fn takes_ipv4_alone(&self) -> bool {
@@ -137,15 +161,14 @@ impl Hop {
     /// A proxy refuses a wrong password at once; one that takes longer is connecting to the
     /// destination.
     pub fn auth_wait(&self) -> Option<Duration> {
-        let auth = self.auth();
-        auth.map(|_| Duration::from_secs(1))
+        self.proxy.auth.as_ref().map(|_| Duration::from_secs(1))
     }
 
     /// Returns whether the negotiation can begin now. While the first tunnel that sends a password
     /// waits for the proxy's verdict, other tunnels wait too: each of them would send a wrong one
     /// again. The callback that `callback` makes is called when it is time to call this again.
     pub fn is_clear(&self, callback: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
-        let auth = self.auth();
+        let auth = self.proxy.auth.as_ref();
         auth.map_or(true, |auth| auth.is_clear(callback))
     }
 
@@ -153,7 +176,7 @@ impl Hop {
     /// authentication scheme that the proxy accepted last.
     pub fn negotiation(&self) -> Negotiation {
         let target = self.requested();
-        let auth = self.auth().cloned();
+        let auth = self.proxy.auth.clone();
         let negotiation: Negotiation = match self.spec().protocol {
             Protocol::Http => Negotiation::new(self.request(target), auth),
             Protocol::Socks5(_) => Socks5::connect(target, auth).into(),
@@ -170,9 +193,50 @@ impl Hop {
 
     fn request(&self, target: &HostPort) -> Request {
         let mut request = Request::connect(target);
-        for header in &self.chain.route().headers {
+        for header in &self.tunnel.selector().route().headers {
             request = request.header(header.clone());
         }
         request
+    }
+
+    /// Returns when to [warn](Hop::warn_of_silence) that the proxy hasn't replied, if at all.
+    pub fn suspicious_after(&self) -> Option<Duration> {
+        self.has_spoken.as_ref().map(|_| SUSPICIOUS)
+    }
+
+    /// Logs a warning that the proxy may speak HTTP, unless it has sent anything.
+    pub fn warn_of_silence(&self) {
+        if !self.is_suspect() {
+            return;
+        }
+        let proxies = self.before().chain(Some(self.spec()));
+        let proxies = proxies.map(ToString::to_string).collect();
+        let path = TunnelPath::to(self.target()).through(proxies);
+        let context = LogContext::current();
+        let heading = Heading(context.as_ref(), Some(&path));
+        let silent = SUSPICIOUS.as_secs();
+        field::log(
+            Warn,
+            format_args!(
+                "{}no reply from {} for {} s: {}",
+                heading,
+                self.peer(),
+                silent,
+                SUSPICION
+            ),
+            || path.fields(),
+        );
+    }
+
+    /// Makes the error of a proxy that didn't reply within `limit`.
+    pub fn late(&self, limit: Duration) -> Error {
+        let why = Some(SUSPICION).filter(|_| self.is_suspect());
+        Error::late(Phase::Handshaking, self.peer(), limit, why)
+    }
+
+    /// Returns whether the proxy may speak HTTP instead of SOCKS: it has sent nothing.
+    fn is_suspect(&self) -> bool {
+        let has_spoken = self.has_spoken.as_ref();
+        has_spoken.map_or(false, |has_spoken| !has_spoken.load(Ordering::Relaxed))
     }
 }

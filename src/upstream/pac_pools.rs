@@ -1,31 +1,22 @@
-//! A PAC file, and the pools that it has named so far.
+//! The pools that a PAC file has named so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use log::warn;
 
 use super::health::PooledProxy;
-use super::pac::{Pac, Verdict};
-use super::pool::{ProxyPool, SharedRoute};
-use super::{ProxyChain, ProxyHealth};
-use crate::config::{PacFile, ProxySpec, Schemes};
-use crate::os::mutex::lock;
+use super::pac::Verdict;
+use super::pool::ProxyPool;
+use super::ProxyHealth;
+use crate::config::{ProxySpec, Route, Schemes};
 
 /// Maximum number of pools, proxies and notes that are kept: a file can name new ones without end.
 const MOST: usize = 256;
 
-/// A PAC file with its pools, for all tunnels and threads.
-#[derive(Debug)]
-pub(super) struct PacPools {
-    pub(super) pac: Pac,
-    route: Arc<SharedRoute>,
-    named: Mutex<Named>,
-}
-
-/// Pools and proxies by their text.
+/// The pools and proxies that a PAC file has named, by their text.
 #[derive(Debug, Default)]
-struct Named {
+pub(super) struct PacPools {
     /// By the verdict, as it displays.
     pools: HashMap<String, Arc<ProxyPool>>,
     /// By the spec, as it displays.
@@ -35,50 +26,37 @@ struct Named {
 }
 
 impl PacPools {
-    pub(super) fn new(route: &Arc<SharedRoute>, file: PacFile) -> PacPools {
-        PacPools {
-            pac: Pac::new(file),
-            route: route.clone(),
-            named: Mutex::default(),
-        }
-    }
-
-    /// Returns the pool of a verdict of the file: equal verdicts get the same pool, and all pools
-    /// share the health of their proxies.
-    pub(super) fn pool(&self, verdict: Verdict) -> Arc<ProxyPool> {
-        let route = &self.route.route;
-        let mut named = lock(&self.named);
-        named.note(self.pac.name(), &verdict.notes);
+    /// Returns the pool of a verdict of `file`: equal verdicts get the same pool, and all pools share
+    /// the health of their proxies.
+    pub(super) fn pool(&mut self, verdict: Verdict, file: &str, route: &Route) -> Arc<ProxyPool> {
+        self.note(file, &verdict.notes);
         let name = verdict.to_string();
-        if let Some(pool) = named.pools.get(&name) {
+        if let Some(pool) = self.pools.get(&name) {
             return pool.clone();
         }
-        named.make_room(verdict.proxies.len());
+        self.make_room(verdict.proxies.len());
         let mut direct_after = verdict.direct_after;
         if route.direct_fallback {
             direct_after.get_or_insert(verdict.proxies.len());
         }
         let proxies = verdict.proxies.into_iter();
-        let proxies = proxies.map(|spec| named.proxy(spec, &route.schemes));
-        let proxies = proxies.collect();
-        let pool = Arc::new(ProxyPool::new(&self.route, proxies, direct_after));
-        named.pools.insert(name, pool.clone());
+        let proxies = proxies.map(|spec| self.proxy(spec, &route.schemes));
+        let pool = Arc::new(ProxyPool::new(proxies.collect(), direct_after));
+        self.pools.insert(name, pool.clone());
         pool
     }
 
     /// Returns the health of each proxy once, by name; it is in use if it is in use in any pool.
-    pub(super) fn health(&self) -> Vec<(ProxyChain, ProxyHealth)> {
-        let mut all: BTreeMap<String, (ProxyChain, ProxyHealth)> = BTreeMap::new();
-        for (proxy, health) in lock(&self.named).pools.values().flat_map(ProxyPool::health) {
-            all.entry(proxy.to_string())
-                .and_modify(|(_, seen)| seen.is_in_use |= health.is_in_use)
-                .or_insert((proxy, health));
+    pub(super) fn health(&self, now: u64) -> BTreeMap<String, ProxyHealth> {
+        let mut all: BTreeMap<String, ProxyHealth> = BTreeMap::new();
+        for (name, health) in self.pools.values().flat_map(|pool| pool.health(now)) {
+            all.entry(name)
+                .and_modify(|seen| seen.is_in_use |= health.is_in_use)
+                .or_insert(health);
         }
-        all.into_iter().map(|(_, health)| health).collect()
+        all
     }
-}
 
-impl Named {
     /// Logs each note on an answer once.
     fn note(&mut self, file: &str, notes: &[String]) {
         for note in notes {
@@ -112,56 +90,42 @@ impl Named {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ProxyDefaults, Route};
-    use crate::error::Error;
 
-    fn empty() -> PacPools {
-        let route = Arc::new(SharedRoute::new(Route::default()));
-        let file = PacFile {
-            name: "it".into(),
-            text: "".into(),
-            proxy_defaults: ProxyDefaults::default(),
-        };
-        PacPools::new(&route, file)
-    }
-
-    fn pool(pools: &PacPools, proxies: &[String]) -> Arc<ProxyPool> {
+    fn pool(pools: &mut PacPools, proxies: &[String]) -> Arc<ProxyPool> {
         let verdict = Verdict {
             proxies: proxies.iter().map(|text| text.parse().unwrap()).collect(),
             ..Verdict::default()
         };
-        pools.pool(verdict)
+        pools.pool(verdict, "it", &Route::default())
     }
 
     /// A file that returned many lists had proxies that don't answer tried first again.
     #[test]
     fn health_of_a_proxy_outlasts_its_pool() {
-        let pools = empty();
+        let mut pools = PacPools::default();
         let two = ["a:1".to_string(), "b:1".to_string()];
-        let paths = pool(&pools, &two).paths(false);
-        let proxy = paths[0].proxy().unwrap();
-        proxy.failed(&Error::ended(proxy.peer()));
+        pool(&mut pools, &two).proxies[0].failed(1);
         for count in 0..=MOST {
             let proxies = [
                 format!("c:{}", 1 + count % 16),
                 format!("d:{}", 1 + count / 16),
             ];
-            pool(&pools, &proxies);
-            assert!(lock(&pools.named).pools.len() <= MOST);
+            pool(&mut pools, &proxies);
+            assert!(pools.pools.len() <= MOST);
         }
-        assert!(lock(&pools.named).pools.len() < MOST);
-        let paths = pool(&pools, &two).paths(false);
-        assert_eq!(paths[0].to_string(), "through b:1");
+        assert!(pools.pools.len() < MOST);
+        let order = pool(&mut pools, &two).order(true, 2);
+        assert_eq!(order[0].1, Some(1));
     }
 
     #[test]
     fn the_number_of_remembered_proxies_is_bounded() {
-        let pools = empty();
+        let mut pools = PacPools::default();
         for count in 0..MOST {
             let proxies = [format!("c:{}", 1 + count), format!("d:{}", 1 + count)];
-            pool(&pools, &proxies);
-            let count = lock(&pools.named).proxies.len();
-            assert!(count <= MOST && count == pools.health().len());
+            pool(&mut pools, &proxies);
+            let count = pools.proxies.len();
+            assert!(count <= MOST && count == pools.health(0).len());
         }
     }
 }

@@ -1,147 +1,133 @@
-//! Chooses the candidates for each destination.
+//! Chooses the pool of proxies for each destination.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use super::health::PooledProxy;
-use super::pac;
+use super::pac::Pac;
 use super::pac_pools::PacPools;
-use super::pool::{ProxyPool, SharedRoute};
-use super::{Failover, ProxyChain, ProxyHealth, UpstreamPath};
-use crate::config::{HostPort, Route, Timeouts};
-use crate::error::Error;
+use super::pool::ProxyPool;
+use super::ProxyHealth;
+use crate::config::{HostPort, ProxySpec, Route};
+use crate::error::{Error, Peer};
+use crate::os::mutex::lock;
 
-/// A [`Route`] and the health of its proxies, for all tunnels and threads. Cheap to clone; clones
-/// share the health.
-#[derive(Clone, Debug)]
+/// A [`Route`] and the health of its proxies, for all tunnels and threads.
+#[derive(Debug)]
 pub struct ProxySelector {
-    route: Arc<SharedRoute>,
-    choice: Choice,
-    is_observer: bool,
-}
-
-#[derive(Clone, Debug)]
-enum Choice {
-    /// The same proxies for every destination.
-    List(Arc<ProxyPool>),
-    /// The proxies that a PAC file names.
-    Pac(Arc<PacPools>),
-}
-
-/// The candidates for a destination, or the query that finds them.
-pub enum Candidates {
-    /// The candidates are known.
-    Known(Failover),
-    /// The query calls the PAC file that names them.
-    Pac(PacQuery),
+    route: Route,
+    /// The proxies of `route.via`.
+    via: Vec<Arc<PooledProxy>>,
+    /// The proxies of `route.proxies`.
+    pool: Arc<ProxyPool>,
+    /// The pool without a proxy, for a destination that is reached directly.
+    direct: Arc<ProxyPool>,
+    /// Set if a PAC file names the proxies, instead of `route.proxies`.
+    pac: Option<(Pac, Mutex<PacPools>)>,
+    /// Time 0 of the proxies' health.
+    start: Instant,
 }
 
 impl ProxySelector {
     /// Makes a selector that knows no failures.
-    pub fn new(route: Route) -> ProxySelector {
-        let route = Arc::new(SharedRoute::new(route));
-        let Route {
-            proxies, schemes, ..
-        } = &route.route;
-        let choice = match &route.route.pac {
-            Some(pac) => Choice::Pac(Arc::new(PacPools::new(&route, pac.clone()))),
-            None => {
-                let is_last = proxies.is_empty() || route.route.direct_fallback;
-                let direct_after = Some(proxies.len()).filter(|_| is_last);
-                let proxies = proxies.iter().cloned();
-                let proxies = proxies.map(|spec| Arc::new(PooledProxy::new(spec, schemes)));
-                let pool = ProxyPool::new(&route, proxies.collect(), direct_after);
-                Choice::List(Arc::new(pool))
-            }
+    pub fn new(route: Route) -> Arc<ProxySelector> {
+        let pooled = |specs: &[ProxySpec]| -> Vec<Arc<PooledProxy>> {
+            let specs = specs.iter().cloned();
+            let pooled = specs.map(|spec| PooledProxy::new(spec, &route.schemes));
+            pooled.map(Arc::new).collect()
         };
-        ProxySelector {
+        let direct_after = Some(route.proxies.len()).filter(|_| route.direct_fallback);
+        Arc::new(ProxySelector {
+            via: pooled(&route.via),
+            pool: Arc::new(ProxyPool::new(pooled(&route.proxies), direct_after)),
+            direct: Arc::new(ProxyPool::new(Vec::new(), Some(0))),
+            pac: route
+                .pac
+                .clone()
+                .map(|file| (Pac::new(file), Mutex::default())),
+            start: Instant::now(),
             route,
-            choice,
-            is_observer: false,
-        }
+        })
     }
 
     /// Returns the route that the selector was made from.
     pub fn route(&self) -> &Route {
-        &self.route.route
+        &self.route
     }
 
-    /// Returns a selector whose tunnels don't change the health of its proxies, nor log failures.
-    pub(crate) fn for_observer(&self) -> ProxySelector {
-        ProxySelector {
-            is_observer: true,
-            ..self.clone()
+    pub(super) fn via(&self) -> &[Arc<PooledProxy>] {
+        &self.via
+    }
+
+    /// Returns the first proxy of a chain as errors name it.
+    pub(super) fn peer(&self, proxy: &ProxySpec) -> Peer {
+        match self.pac {
+            Some(_) => Peer::Named(proxy.address.clone()),
+            None => Peer::Proxy(proxy.address.clone()),
         }
+    }
+
+    /// Returns the time of the proxies' health, in milliseconds.
+    pub(super) fn now(&self) -> u64 {
+        self.start.elapsed().as_millis() as u64
     }
 
     /// Returns whether the proxies are a configured list, in which each has its index.
     pub(crate) fn is_listed(&self) -> bool {
-        matches!(self.choice, Choice::List(_))
+        self.pac.is_none()
     }
 
-    /// Returns the health of each proxy: in the list's order, or of each that a PAC file has named.
-    pub(crate) fn health(&self) -> Vec<(ProxyChain, ProxyHealth)> {
-        match &self.choice {
-            Choice::List(pool) => pool.health(),
-            Choice::Pac(pools) => pools.health(),
-        }
-    }
-
-    /// Returns the paths to `destination` in the order in which one client tries them now: through
-    /// one proxy after the other, or directly if NO_PROXY matches.
-    pub fn candidates(&self, destination: &HostPort) -> Candidates {
-        let paths = match &self.choice {
-            _ if self.route().is_direct(destination) => vec![UpstreamPath::DIRECTLY],
-            Choice::List(pool) => pool.paths(self.is_observer),
-            Choice::Pac(pools) => {
-                return Candidates::Pac(PacQuery {
-                    pools: pools.clone(),
-                    destination: destination.clone(),
-                    is_observer: self.is_observer,
-                })
-            }
+    /// Returns the name of each chain and the health of its first proxy: in the list's order, or of
+    /// each that a PAC file has named.
+    pub(crate) fn health(&self) -> Vec<(String, ProxyHealth)> {
+        let mut health: Vec<(String, ProxyHealth)> = match &self.pac {
+            None => self.pool.health(self.now()).collect(),
+            Some((_, pools)) => lock(pools).health(self.now()).into_iter().collect(),
         };
-        Candidates::Known(Failover::new(paths, self.is_observer))
-    }
-}
-
-/// A call of a PAC file for one client. Cheap to clone, and to send to another thread.
-#[derive(Clone)]
-pub struct PacQuery {
-    pools: Arc<PacPools>,
-    destination: HostPort,
-    is_observer: bool,
-}
-
-impl PacQuery {
-    /// Returns the file's path, escaped for messages.
-    pub fn file(&self) -> &str {
-        self.pools.pac.name()
+        for (name, _) in &mut health {
+            for proxy in &self.route.via {
+                *name += &format!(" via {}", proxy);
+            }
+        }
+        health
     }
 
-    /// Returns how long the call can take: the connect timeout, but at most [`pac::LONGEST`].
-    pub fn limit(&self, timeouts: &Timeouts) -> Duration {
-        timeouts.connect.min(pac::LONGEST)
+    /// Returns the pool that leads to `destination`, without a proxy if NO_PROXY matches; `None` if
+    /// [`evaluate_pac`](ProxySelector::evaluate_pac) must find it.
+    pub(super) fn pool(&self, destination: &HostPort) -> Option<&Arc<ProxyPool>> {
+        if self.route.is_direct(destination) {
+            return Some(&self.direct);
+        }
+        Some(&self.pool).filter(|_| self.pac.is_none())
     }
 
-    /// Calls the file; returns its answer as text, and the paths that this names in the order in which
-    /// one client tries them now. Blocks for at most `limit`.
+    /// Evaluates the PAC file; returns its answer as text, and the pool that this names. Blocks for at
+    /// most `limit`.
     ///
     /// # Errors
     ///
     /// The script threw, the limit is over, or the answer is too long or names only proxies that
     /// ptunnel can't use.
-    pub fn answer(&self, limit: Duration) -> Result<(String, Failover), Error> {
-        let answer = self.pools.pac.ask(&self.destination, limit)?;
-        let verdict = self.pools.pac.verdict(&self.destination, &answer)?;
-        let paths = self.pools.pool(verdict).paths(self.is_observer);
-        Ok((answer, Failover::new(paths, self.is_observer)))
+    pub(super) fn evaluate_pac(
+        &self,
+        destination: &HostPort,
+        limit: Duration,
+    ) -> Result<(String, Arc<ProxyPool>), Error> {
+        let (pac, pools) = self.pac();
+        let answer = pac.ask(destination, limit)?;
+        let verdict = pac.verdict(destination, &answer)?;
+        let pool = lock(pools).pool(verdict, pac.name(), &self.route);
+        Ok((answer, pool))
     }
 
-    /// Makes the error of a call that had no answer within the limit.
-    pub fn late(&self, limit: Duration) -> Error {
-        self.pools.pac.late(&self.destination, limit)
+    /// Makes the error of a PAC file that didn't answer within the limit.
+    pub(super) fn pac_late(&self, destination: &HostPort, limit: Duration) -> Error {
+        self.pac().0.late(destination, limit)
+    }
+
+    fn pac(&self) -> &(Pac, Mutex<PacPools>) {
+        self.pac.as_ref().expect("the proxies aren't a list")
     }
 }
 
@@ -172,10 +158,13 @@ impl fmt::Display for ProxySelector {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
+    use super::super::{Hop, ProxyChain, Tunnel};
     use super::*;
     use crate::config::{Family, Version};
 
-    fn selector(proxies: &[&str], via: &[&str]) -> ProxySelector {
+    fn selector(proxies: &[&str], via: &[&str]) -> Arc<ProxySelector> {
         let specs = |urls: &[&str]| urls.iter().map(|url| url.parse().unwrap()).collect();
         ProxySelector::new(Route {
             proxies: specs(proxies),
@@ -184,21 +173,24 @@ mod tests {
         })
     }
 
-    fn chain(selector: &ProxySelector, index: usize) -> ProxyChain {
-        match &selector.choice {
-            Choice::List(pool) => pool.paths(false)[index].proxy().unwrap().clone(),
-            other => panic!("{:?}", other),
-        }
+    /// Returns the hops of a chain, first to last.
+    fn hops(selector: &Arc<ProxySelector>, index: usize, destination: &str) -> Vec<Hop> {
+        let tunnel = Tunnel::new(destination.parse::<HostPort>().unwrap(), selector);
+        let chain = ProxyChain::new(selector, &selector.pool, index);
+        let last = chain.last_hop(&tunnel);
+        let mut hops: Vec<Hop> = iter::successors(last, Hop::previous).collect();
+        hops.reverse();
+        hops
     }
 
     #[test]
     fn each_proxy_of_a_chain_is_asked_for_the_next_one() {
-        let destination = "d:4".parse().unwrap();
         let selector = selector(&["a:1", "b:1"], &["joe:x@m:2", "socks5h://n:3"]);
-        let chain = chain(&selector, 1);
-        assert_eq!(chain.to_string(), "b:1 via m:2 via socks5h://n:3");
-        let hops = (0..chain.hop_count()).map(|hop| chain.hop(hop, &destination));
-        let hops: Vec<String> = hops
+        let chain = ProxyChain::new(&selector, &selector.pool, 1);
+        let expected = "through b:1 via m:2 via socks5h://n:3";
+        assert_eq!(chain.to_string(), expected);
+        let hops: Vec<String> = hops(&selector, 1, "d:4")
+            .iter()
             .map(|hop| format!("{} for {}", hop.spec(), hop.target()))
             .collect();
         assert_eq!(
@@ -211,7 +203,7 @@ mod tests {
     fn a_socks_proxy_is_asked_for_an_address_if_ptunnel_looks_it_up() {
         let requested =
             |proxy: &str, destination: &str, found: &[&str]| -> Result<String, String> {
-                let hop = chain(&selector(&[proxy], &[]), 0).hop(0, &destination.parse().unwrap());
+                let hop = hops(&selector(&[proxy], &[]), 0, destination).remove(0);
                 let found: Vec<_> = found.iter().map(|text| text.parse().unwrap()).collect();
                 let hop = match hop.target_to_locate() {
                     Some(_) => hop.at(&found).map_err(|e| e.to_string())?,
@@ -253,8 +245,7 @@ mod tests {
                 family: Family::V6,
                 ..Route::default()
             });
-            let hop = chain(&selector, 0).hop(0, &"d:22".parse().unwrap());
-            hop.family().version
+            hops(&selector, 0, "d:22")[0].target_family().version
         };
         assert_eq!(version("socks4://p"), Version::Any);
         assert_eq!(version("socks5://p"), Version::V6);
@@ -262,11 +253,8 @@ mod tests {
 
     #[test]
     fn each_proxy_of_a_chain_gets_its_own_credentials_only() {
-        let destination = "d:4".parse().unwrap();
-        let selector = selector(&["joe:x@a:1"], &["ann:y@m:2", "n:3"]);
-        let chain = chain(&selector, 0);
-        let said =
-            |hop| String::from_utf8(chain.hop(hop, &destination).negotiation().begin()).unwrap();
+        let hops = hops(&selector(&["joe:x@a:1"], &["ann:y@m:2", "n:3"]), 0, "d:4");
+        let said = |hop: usize| String::from_utf8(hops[hop].negotiation().begin()).unwrap();
         assert!(said(0).contains("Basic am9lOng=") && said(0).starts_with("CONNECT m:2 "));
         assert!(said(1).contains("Basic YW5uOnk=") && said(1).starts_with("CONNECT n:3 "));
         assert!(!said(2).contains("Basic") && said(2).starts_with("CONNECT d:4 "));

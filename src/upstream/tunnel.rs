@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::ProxySelector;
+use super::{Failover, ProxySelector};
 use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, ProxySpec, Route};
+use crate::error::Error;
 
 /// A destination and its proxy selector. Cheap to clone, and to send to another thread.
 ///
@@ -20,9 +22,10 @@ use crate::config::{Destination, FailoverOn, Family, Header, Host, HostPort, Pro
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tunnel {
-    shared: Arc<(Destination, ProxySelector)>,
+    shared: Arc<(Destination, Arc<ProxySelector>)>,
     is_chosen_by_client: bool,
     exclude_local: bool,
+    is_for_observer: bool,
 }
 
 impl Tunnel {
@@ -35,11 +38,12 @@ impl Tunnel {
     }
 
     /// Makes a tunnel that shares the selector, and so the health of its proxies, with others.
-    pub fn new(destination: impl Into<Destination>, selector: &ProxySelector) -> Tunnel {
+    pub fn new(destination: impl Into<Destination>, selector: &Arc<ProxySelector>) -> Tunnel {
         Tunnel {
             shared: Arc::new((destination.into(), selector.clone())),
             is_chosen_by_client: false,
             exclude_local: false,
+            is_for_observer: false,
         }
     }
 
@@ -47,7 +51,7 @@ impl Tunnel {
     /// `exclude_local`, no direct connection reaches this machine or its links.
     pub fn chosen_by_client(
         destination: HostPort,
-        selector: &ProxySelector,
+        selector: &Arc<ProxySelector>,
         exclude_local: bool,
     ) -> Tunnel {
         Tunnel {
@@ -57,13 +61,51 @@ impl Tunnel {
         }
     }
 
-    /// Returns the tunnel for a caller that doesn't change the health of the proxies.
-    pub(crate) fn for_observer(&self) -> Tunnel {
-        let (destination, selector) = (self.destination().clone(), self.selector().for_observer());
+    /// Returns the tunnel for a caller whose attempts don't change the health of the proxies, nor log
+    /// failures.
+    pub(crate) fn for_observer(self) -> Tunnel {
         Tunnel {
-            shared: Arc::new((destination, selector)),
-            ..*self
+            is_for_observer: true,
+            ..self
         }
+    }
+
+    pub(super) fn is_for_observer(&self) -> bool {
+        self.is_for_observer
+    }
+
+    /// Returns the paths to the destination, in the order in which one client tries them now: through
+    /// one proxy after the other, or directly if NO_PROXY matches. `None` if a PAC file names the
+    /// proxies: see [`evaluate_pac`](Tunnel::evaluate_pac).
+    pub fn failover(&self) -> Option<Failover> {
+        let pool = self.selector().pool(&self.destination().address)?;
+        Some(Failover::new(self.clone(), pool.clone()))
+    }
+
+    /// Evaluates the PAC file for one client; returns its answer as text, and the paths that this
+    /// names. Blocks for at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// The script threw, the limit is over, or the answer is too long or names only proxies that
+    /// ptunnel can't use.
+    ///
+    /// # Panics
+    ///
+    /// The selector has no PAC file.
+    pub fn evaluate_pac(&self, limit: Duration) -> Result<(String, Failover), Error> {
+        let address = &self.destination().address;
+        let (answer, pool) = self.selector().evaluate_pac(address, limit)?;
+        Ok((answer, Failover::new(self.clone(), pool)))
+    }
+
+    /// Makes the error of a PAC file that didn't answer within `limit`.
+    ///
+    /// # Panics
+    ///
+    /// The selector has no PAC file.
+    pub fn pac_late(&self, limit: Duration) -> Error {
+        self.selector().pac_late(&self.destination().address, limit)
     }
 
     /// Returns which addresses of the destination a direct connection tries.
@@ -88,7 +130,7 @@ impl Tunnel {
     }
 
     /// Returns the proxy selector.
-    pub fn selector(&self) -> &ProxySelector {
+    pub fn selector(&self) -> &Arc<ProxySelector> {
         &self.shared.1
     }
 

@@ -63,7 +63,7 @@ struct OpenListener {
 /// The listeners of a new configuration, ready to replace the open ones.
 struct Plan {
     listeners: Vec<(ConfiguredListener, Planned)>,
-    selector: ProxySelector,
+    selector: Arc<ProxySelector>,
 }
 
 enum Planned {

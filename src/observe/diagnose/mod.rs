@@ -18,12 +18,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 pub(crate) use self::observer::observed_by;
-pub use self::observer::{if_observed, observe, silence, Observer, PathEvent};
+pub use self::observer::{observe, Observer, PathEvent};
 use self::transcript::Transcript;
 use crate::config::{Config, Destination, Timeouts};
 use crate::error::Error;
 use crate::text::escape::{excerpt, Escaped};
-use crate::upstream::{ProxySelector, Tunnel, UpstreamPath};
+use crate::upstream::{ProxyChain, ProxySelector, Tunnel};
 
 /// Time that a destination gets to send its first byte; after that it is taken to expect the client's.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
@@ -81,7 +81,7 @@ impl TestStep {
 /// Opens a path to the tunnel's destination on the calling thread, as for a client, and closes it
 /// again; in between it waits for the destination's first bytes, for at most the duration, if any.
 pub type PathOpener =
-    fn(&Tunnel, &Timeouts, Option<Duration>) -> Result<(UpstreamPath, Option<Greeting>), Error>;
+    fn(&Tunnel, &Timeouts, Option<Duration>) -> Result<(ProxyChain, Option<Greeting>), Error>;
 
 /// The first bytes of a destination.
 pub struct Greeting {
@@ -98,11 +98,11 @@ pub struct Greeting {
 ///
 /// When stdout can't be written.
 pub fn run(config: &Config, open: PathOpener) -> Result<i32, Error> {
-    let selector = ProxySelector::new(config.route.clone()).for_observer();
+    let selector = ProxySelector::new(config.route.clone());
     let mut code = 0;
     for destination in config.destinations() {
         let transcript = Rc::new(RefCell::new(Transcript::new(destination)));
-        let tunnel = Tunnel::new(destination.clone(), &selector);
+        let tunnel = Tunnel::new(destination.clone(), &selector).for_observer();
         let open = || open(&tunnel, &config.timeouts, Some(GREETING_TIMEOUT));
         let result = observed_by(transcript.clone(), open);
         let result = result.and_then(|(path, greeting)| Ok((path, shown(greeting, destination)?)));

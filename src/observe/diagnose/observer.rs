@@ -13,16 +13,16 @@ use crate::error::Error;
 #[cfg(feature = "tls")]
 use crate::error::Peer;
 use crate::proto::Negotiation;
-use crate::upstream::{Hop, PacQuery, SilentProxy, UpstreamPath};
+use crate::upstream::{Hop, ProxyChain, Tunnel};
 
 /// A phase of opening a path that begins or ends.
 pub enum PathEvent<'a> {
     /// The PAC file is evaluated.
     PacStarted,
-    /// The PAC file returned this text.
-    PacAnswered(&'a PacQuery, &'a str),
+    /// The tunnel's PAC file returned this text.
+    PacAnswered(&'a Tunnel, &'a str),
     /// The next path is tried.
-    PathStarted(&'a UpstreamPath),
+    PathStarted(&'a ProxyChain),
     /// The path failed.
     PathFailed(&'a Error),
     /// A name is looked up; an address is its own result.
@@ -102,12 +102,6 @@ pub fn observe<'a>(event: impl FnOnce() -> PathEvent<'a>) -> bool {
     }
 }
 
-/// Returns `value()` if this thread has an observer: what only an event needs.
-#[inline]
-pub fn if_observed<T>(value: impl FnOnce() -> T) -> Option<T> {
-    observer().map(|_| value())
-}
-
 #[inline]
 fn observer() -> Option<Rc<RefCell<dyn Observer>>> {
     match OBSERVED_THREADS.load(Ordering::Relaxed) {
@@ -120,16 +114,6 @@ fn observer() -> Option<Rc<RefCell<dyn Observer>>> {
 #[cold]
 fn current() -> Option<Rc<RefCell<dyn Observer>>> {
     OBSERVER.with(|current| current.borrow().clone())
-}
-
-/// Returns what to report while the hop's proxy doesn't reply. An observer has its own advice: for
-/// it the error names no likely reason, and no warning is logged.
-pub fn silence(hop: &Hop) -> SilentProxy {
-    let silence = hop.silence();
-    match observer() {
-        Some(_) => silence.without_suspicion(),
-        None => silence,
-    }
 }
 
 #[cfg(test)]

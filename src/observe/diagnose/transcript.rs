@@ -14,7 +14,7 @@ use crate::config::{Destination, Host, HostPort, Protocol, ProxySpec};
 use crate::error::Error;
 use crate::proto::{AuthMethod, Negotiation};
 use crate::text::escape::shown;
-use crate::upstream::{Hop, ProxyChain, UpstreamPath};
+use crate::upstream::{Hop, ProxyChain};
 
 /// Prints the test of one destination on stdout.
 pub(super) struct Transcript {
@@ -23,7 +23,7 @@ pub(super) struct Transcript {
     is_terminal: bool,
     start: Instant,
     /// The path that is tried.
-    path: Option<UpstreamPath>,
+    path: Option<ProxyChain>,
     /// The current hop.
     hop: Option<Hop>,
     /// The hops, by their number of proxies before, whose proxies want another connection.
@@ -93,7 +93,7 @@ impl Transcript {
         Some(step)
     }
 
-    fn start_path(&mut self, path: &UpstreamPath) {
+    fn start_path(&mut self, path: &ProxyChain) {
         self.has_failed = false;
         self.path = Some(path.clone());
         self.hop = None;
@@ -188,8 +188,7 @@ impl Transcript {
         }
         self.has_failed = true;
         let before: Vec<&ProxySpec> = if error.is_of_destinations_tls() {
-            let chain = self.path.as_ref().and_then(UpstreamPath::proxy);
-            chain.into_iter().flat_map(ProxyChain::proxies).collect()
+            self.path.iter().flat_map(ProxyChain::proxies).collect()
         } else {
             self.hop.iter().flat_map(Hop::before).collect()
         };
@@ -206,7 +205,7 @@ impl Transcript {
     /// The first error of writing to stdout.
     pub(super) fn finish(
         &mut self,
-        result: Result<(UpstreamPath, String), Error>,
+        result: Result<(ProxyChain, String), Error>,
     ) -> io::Result<i32> {
         let exit_code = match result {
             Ok((path, greeting)) => {
@@ -229,12 +228,14 @@ impl Observer for Transcript {
     fn observe(&mut self, event: PathEvent<'_>) {
         match event {
             PathEvent::PacStarted => self.start_step(TestStep::Pac),
-            PathEvent::PacAnswered(query, answer) => {
+            PathEvent::PacAnswered(tunnel, answer) => {
                 let answer = match answer.trim() {
                     "" => "nothing, which means DIRECT".to_string(),
                     answer => shown(answer),
                 };
-                self.end_step(&format_args!("{} says {}", query.file(), answer));
+                let file = tunnel.selector().route().pac.as_ref();
+                let name = file.map_or("", |file| &file.name[..]);
+                self.end_step(&format_args!("{} says {}", name, answer));
             }
             PathEvent::PathStarted(path) => self.start_path(path),
             PathEvent::PathFailed(error) => self.path_failed(error),

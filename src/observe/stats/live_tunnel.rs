@@ -7,14 +7,14 @@ use std::time::SystemTime;
 use crate::config::Destination;
 use crate::observe::logging::context::Origin;
 use crate::observe::session::Traffic;
-use crate::upstream::UpstreamPath;
+use crate::upstream::ProxyChain;
 
 /// An open tunnel. Its relay alone writes the byte counts; the status server reads them.
 #[derive(Debug)]
 pub(crate) struct LiveTunnel {
     pub(crate) client: Origin,
     pub(crate) destination: Destination,
-    pub(crate) via: UpstreamPath,
+    pub(crate) via: ProxyChain,
     /// Time at which the tunnel was opened.
     pub(crate) since: SystemTime,
     upload: AtomicU64,
@@ -23,7 +23,7 @@ pub(crate) struct LiveTunnel {
 
 impl LiveTunnel {
     /// A tunnel that opens now.
-    pub(crate) fn new(client: Origin, destination: Destination, via: UpstreamPath) -> LiveTunnel {
+    pub(crate) fn new(client: Origin, destination: Destination, via: ProxyChain) -> LiveTunnel {
         LiveTunnel {
             client,
             destination,

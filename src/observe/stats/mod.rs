@@ -207,7 +207,7 @@ mod tests {
     use crate::error::Peer;
     use crate::observe::logging::context::Origin;
     use crate::observe::session::Side;
-    use crate::upstream::UpstreamPath;
+    use crate::upstream::ProxyChain;
 
     fn traffic(upload: u64, download: u64) -> Traffic {
         Traffic { upload, download }
@@ -215,7 +215,7 @@ mod tests {
 
     fn open(guard: &mut ConnGuard) {
         let destination = "a:1".parse().unwrap();
-        let tunnel = LiveTunnel::new(Origin::Unix, destination, UpstreamPath::DIRECTLY);
+        let tunnel = LiveTunnel::new(Origin::Unix, destination, ProxyChain::DIRECT);
         guard.opened(Duration::from_millis(3), tunnel);
     }
 

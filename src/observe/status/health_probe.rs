@@ -66,7 +66,8 @@ fn open_tunnel(open: PathOpener, tunnel: &Tunnel, timeouts: &Timeouts) -> ProbeR
     };
     let start = Instant::now();
     let observer = Rc::new(RefCell::new(()));
-    match observed_by(observer, || open(&tunnel.for_observer(), &timeouts, None)) {
+    let tunnel = tunnel.clone().for_observer();
+    match observed_by(observer, || open(&tunnel, &timeouts, None)) {
         Ok((path, _)) => {
             let took = Took(start.elapsed());
             Ok(format!("ok: {} {} in {}", tunnel.destination(), path, took))

@@ -136,7 +136,8 @@ fn failure(failure: LastFailure) -> String {
 
 /// The member `proxy` is null for a direct tunnel.
 fn tunnel((listener, tunnel): &(&ListenerEntry, Arc<LiveTunnel>)) -> String {
-    let proxy = tunnel.via.proxy().map(|proxy| proxy.to_string());
+    let proxies: Vec<String> = tunnel.via.proxies().map(ToString::to_string).collect();
+    let proxy = Some(proxies.join(" via ")).filter(|_| !proxies.is_empty());
     let mut object = Object::default();
     object.member("client", Quoted(&tunnel.client.to_string()));
     object.member("listen", Quoted(&listener.name));

@@ -32,7 +32,7 @@ pub(crate) struct Registry {
 pub(crate) struct Snapshot {
     pub(super) timeouts: Timeouts,
     /// The proxies of all clients that connected since the last reload.
-    selector: Option<ProxySelector>,
+    selector: Option<Arc<ProxySelector>>,
     pub(super) listeners: Vec<ListenerEntry>,
     /// Totals of the listeners that are no longer shown.
     retired: Totals,
@@ -91,7 +91,7 @@ impl Registry {
     }
 
     /// Starts the snapshot of a new configuration.
-    pub(crate) fn begin(&self, config: &Config, selector: &ProxySelector) -> SnapshotBuilder {
+    pub(crate) fn begin(&self, config: &Config, selector: &Arc<ProxySelector>) -> SnapshotBuilder {
         let mut snapshot = self.snapshot();
         snapshot.earlier = snapshot.proxies().into_iter().collect();
         snapshot.timeouts = config.timeouts.clone();
@@ -186,10 +186,9 @@ impl Snapshot {
 
     /// Returns the proxies in their order, with their counters since the start.
     pub(super) fn proxies(&self) -> Vec<(String, ProxyHealth)> {
-        let proxies = self.selector.iter().flat_map(ProxySelector::health);
+        let proxies = self.selector.iter().flat_map(|selector| selector.health());
         proxies
-            .map(|(chain, mut health)| {
-                let name = chain.to_string();
+            .map(|(name, mut health)| {
                 if let Some(earlier) = self.earlier.get(&name) {
                     health.is_down |= earlier.is_down && health.answers == 0;
                     health.answers += earlier.answers;
@@ -204,7 +203,7 @@ impl Snapshot {
     pub(super) fn are_listed(&self) -> bool {
         self.selector
             .as_ref()
-            .map_or(true, ProxySelector::is_listed)
+            .map_or(true, |selector| selector.is_listed())
     }
 
     /// Returns the first open tunnel whose destination is known without a client.
@@ -242,7 +241,7 @@ mod tests {
     use crate::config::HostPort;
     use crate::observe::access_log::Origin;
     use crate::observe::stats::ConnGuard;
-    use crate::upstream::{Candidates, UpstreamPath};
+    use crate::upstream::ProxyChain;
 
     fn config(proxy: &str) -> Config {
         let words = ["ptunnel", "-p", proxy, "1:a:1"];
@@ -295,7 +294,7 @@ mod tests {
 
     fn opened(stats: &Stats) -> ConnGuard {
         let mut guard = stats.connected();
-        let tunnel = LiveTunnel::new(Origin::Unix, "a:1".parse().unwrap(), UpstreamPath::DIRECTLY);
+        let tunnel = LiveTunnel::new(Origin::Unix, "a:1".parse().unwrap(), ProxyChain::DIRECT);
         guard.opened(Duration::from_millis(1), tunnel);
         guard
     }
@@ -321,15 +320,9 @@ mod tests {
         let listeners = &[("l:1", "a:1")][..];
         for expected in 1..4 {
             change(&registry, "p:1", listeners);
-            match registry
-                .snapshot()
-                .selector
-                .unwrap()
-                .candidates(&"a:1".parse().unwrap())
-            {
-                Candidates::Known(mut failover) => failover.next().unwrap().worked(),
-                Candidates::Pac(_) => unreachable!("there is a list"),
-            }
+            let snapshot = registry.snapshot();
+            let mut failover = snapshot.first_tunnel().unwrap().failover().unwrap();
+            failover.next().unwrap().worked();
             let (name, health) = registry.snapshot().proxies().remove(0);
             assert_eq!((&name[..], health.answers), ("p:1", expected));
         }

@@ -15,7 +15,7 @@ use ptunnel::engine::io::{Rewind, Upstream as Upstream01};
 use ptunnel::engine::{abort_on_reset, logged_as, negotiate, secure};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::SessionSummary;
-use ptunnel::upstream::{Candidates, Failover, Hop, ProxyChain, Tunnel, UpstreamPath};
+use ptunnel::upstream::{Failover, Hop, ProxyChain, Tunnel};
 use ptunnel::{Error, Peer, Phase};
 use ptunnel_r5::io::{Tcp, Transport};
 use ptunnel_r5::Resolver;
@@ -29,7 +29,7 @@ type Engine = Rc<ptunnel_r5::Engine<Rung3>>;
 type Upstream = Upstream01<Bridged<Tcp>>;
 /// A path to a destination, opened.
 pub(crate) type Stream = Rewind<Upstream>;
-type Opened = (Stream, UpstreamPath);
+type Opened = (Stream, ProxyChain);
 type Reach = Box<dyn Future<Item = Stream, Error = Error>>;
 
 /// Serves one client: opens a path, carries its bytes, logs its end.
@@ -76,20 +76,19 @@ pub(crate) fn carry<C: Transport + 'static>(
 /// Opens a path to the tunnel's destination: through the first proxy that can be used, or
 /// directly where that is allowed.
 pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opened, Error = Error> {
-    let (engine, tunnel) = (engine.clone(), tunnel.clone());
-    failover(&engine, &tunnel).and_then(move |failover| {
+    let engine = engine.clone();
+    failover(&engine, tunnel).and_then(move |failover| {
         future::loop_fn(failover, move |mut failover| {
             let Some(path) = failover.next() else {
                 return Either::A(future::err(failover.give_up()));
             };
-            let attempt = open_by(&engine, &path, &tunnel);
-            let tunnel = tunnel.clone();
+            let attempt = open_by(&engine, &path, failover.tunnel());
             Either::B(attempt.then(move |answer| match answer {
                 Ok(stream) => {
                     failover.worked(&path);
                     Ok(Loop::Break((stream, path)))
                 }
-                Err(error) => failover.failed(&tunnel, &path, error).map(Loop::Continue),
+                Err(error) => failover.failed(&path, error).map(Loop::Continue),
             }))
         })
     })
@@ -97,9 +96,9 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
 
 /// Returns the paths to try: r5's, with its own limit where a PAC file has to be asked.
 fn failover(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
-    match tunnel.selector().candidates(&tunnel.destination().address) {
-        Candidates::Known(failover) => Either::A(future::ok(failover)),
-        Candidates::Pac(_) => {
+    match tunnel.failover() {
+        Some(failover) => Either::A(future::ok(failover)),
+        None => {
             let (engine, tunnel) = (engine.clone(), tunnel.clone());
             Either::B(As01::pin(async move { engine.failover(&tunnel).await }))
         }
@@ -110,15 +109,14 @@ fn failover(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Er
 /// with that, where it is to be spoken to so.
 fn open_by(
     engine: &Engine,
-    path: &UpstreamPath,
+    path: &ProxyChain,
     tunnel: &Tunnel,
 ) -> impl Future<Item = Stream, Error = Error> {
-    let Destination { address, tls } = tunnel.destination();
-    let reached = match path.proxy() {
-        Some(chain) => Either::A(reach(engine, chain, chain.hop_count(), address)),
+    let reached = match path.last_hop(tunnel) {
+        Some(hop) => Either::A(connect(engine, hop)),
         None => Either::B(open_directly(engine, tunnel)),
     };
-    if tls.is_none() {
+    if tunnel.destination().tls.is_none() {
         return Either::A(reached);
     }
     let (limit, tunnel) = (engine.settings.timeouts.handshake, tunnel.clone());
@@ -137,22 +135,25 @@ fn secure_in_time(
     in_time(limit, late, secure(stream, peer, tls))
 }
 
-/// Connects through the first `hops` proxies of the chain, to the next one or the destination; 0
-/// dials the first. Boxed, since it is a part of itself.
-fn reach(engine: &Engine, chain: &ProxyChain, hops: usize, destination: &HostPort) -> Reach {
-    let Some(last) = hops.checked_sub(1) else {
-        return Box::new(dial_proxy(engine, chain).map(bare));
-    };
-    let hop = chain.hop(last, destination);
-    let reach_it = {
-        let (engine, chain, destination) = (engine.clone(), chain.clone(), destination.clone());
-        move || reach(&engine, &chain, last, &destination)
-    };
-    let limit = engine.settings.timeouts.handshake;
-    Box::new(locate(engine, hop).and_then(move |hop| {
-        reach_it().and_then(move |stream| {
+/// Reaches the proxy of a hop: through the hop before it, or by dialing it.
+fn reach(engine: &Engine, hop: &Hop) -> Reach {
+    match hop.previous() {
+        Some(previous) => connect(engine, previous),
+        None => {
+            let (address, resolver) = (&hop.spec().address, &engine.settings.resolver);
+            Box::new(dial(engine, resolver, hop.peer(), address, hop.family()).map(bare))
+        }
+    }
+}
+
+/// Connects to the target of a hop, through its proxy. Boxed, since it is a part of itself.
+fn connect(engine: &Engine, hop: Hop) -> Reach {
+    let located = locate(engine, hop);
+    let engine = engine.clone();
+    Box::new(located.and_then(move |hop| {
+        reach(&engine, &hop).and_then(move |stream| {
             let clear = until_clear(&hop);
-            clear.and_then(move |()| ask_in_time(limit, stream, hop, reach_it))
+            clear.and_then(move |()| ask_in_time(&engine, stream, hop))
         })
     }))
 }
@@ -171,39 +172,33 @@ fn until_clear(hop: &Hop) -> impl Future<Item = (), Error = Error> {
 
 /// Asks one proxy, over a stream that has come to it.
 fn ask_in_time(
-    limit: Duration,
+    engine: &Engine,
     stream: Rewind<Upstream>,
     hop: Hop,
-    reach_it: impl Fn() -> Reach + 'static,
 ) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
     debug!("{}: connected, asking for {}", hop.peer(), hop.target());
-    let silence = hop.silence();
+    let (limit, silent) = (engine.settings.timeouts.handshake, hop.clone());
     let late = As01::pin(async move {
-        if let Some(time) = silence.suspicious_after().filter(|time| *time < limit) {
+        if let Some(time) = silent.suspicious_after().filter(|time| *time < limit) {
             sleep(time).await;
-            silence.warn();
+            silent.warn_of_silence();
             sleep(limit - time).await;
         } else {
             sleep(limit).await;
         }
-        Err(silence.error(limit))
+        Err(silent.late(limit))
     });
-    unless(late, negotiate(stream, hop.negotiation(), hop, reach_it))
+    let reach = {
+        let (engine, hop) = (engine.clone(), hop.clone());
+        move || reach(&engine, &hop)
+    };
+    unless(late, negotiate(stream, hop.negotiation(), hop, reach))
 }
 
 /// Looks the target up if the proxy takes addresses only: r5's lookup, with its own limit.
 fn locate(engine: &Engine, hop: Hop) -> impl Future<Item = Hop, Error = Error> {
     let engine = engine.clone();
     As01::pin(async move { engine.locate(hop).await })
-}
-
-fn dial_proxy(
-    engine: &Engine,
-    chain: &ProxyChain,
-) -> impl Future<Item = Bridged<Tcp>, Error = Error> {
-    let resolver = &engine.settings.resolver;
-    let address = &chain.spec().address;
-    dial(engine, resolver, chain.peer(), address, chain.family())
 }
 
 fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Stream, Error = Error> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ptunnel::config::Timeouts;
 use ptunnel::observe::diagnose::{observe, Greeting, PathEvent};
-use ptunnel::upstream::{Tunnel, UpstreamPath};
+use ptunnel::upstream::{ProxyChain, Tunnel};
 use ptunnel::Error;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
@@ -26,7 +26,7 @@ pub fn open_path<L: Connect>(
     tunnel: &Tunnel,
     timeouts: &Timeouts,
     wait: Option<Duration>,
-) -> Result<(UpstreamPath, Option<Greeting>), Error> {
+) -> Result<(ProxyChain, Option<Greeting>), Error> {
     let settings = Settings {
         timeouts: timeouts.clone(),
         splice: Default::default(),

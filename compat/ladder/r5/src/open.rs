@@ -14,11 +14,11 @@ use std::time::Duration;
 use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
 use ptunnel::observe::access_log::{ClientSession, LogContext, LogScope};
-use ptunnel::observe::diagnose::{observe, silence, PathEvent};
+use ptunnel::observe::diagnose::{observe, PathEvent};
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::TunnelBytes;
 use ptunnel::proto::{Outcome, RequestBoundary};
-use ptunnel::upstream::{Candidates, Failover, Hop, ProxyChain, SilentProxy, Tunnel, UpstreamPath};
+use ptunnel::upstream::{pac, Failover, Hop, ProxyChain, Tunnel};
 use ptunnel::{Error, Peer, Phase};
 use tokio::time::timeout;
 
@@ -31,7 +31,7 @@ pub struct Opened<S = Rewind<Upstream>> {
     /// The stream to the destination; bytes that came with the proxy's reply are read first.
     pub stream: S,
     /// The proxies that it leads through.
-    pub path: UpstreamPath,
+    pub path: ProxyChain,
 }
 
 impl<L: Connect> Engine<L> {
@@ -87,7 +87,7 @@ impl<L: Connect> Engine<L> {
                 }
                 Err(error) => {
                     observe(|| PathEvent::PathFailed(&error));
-                    failover = failover.failed(tunnel, &path, error)?;
+                    failover = failover.failed(&path, error)?;
                 }
             }
         }
@@ -95,14 +95,10 @@ impl<L: Connect> Engine<L> {
     }
 
     /// Opens one candidate, and TLS with the destination where the tunnel has that.
-    async fn open_by(
-        &self,
-        path: &UpstreamPath,
-        tunnel: &Tunnel,
-    ) -> Result<Rewind<Upstream>, Error> {
+    async fn open_by(&self, path: &ProxyChain, tunnel: &Tunnel) -> Result<Rewind<Upstream>, Error> {
         let Destination { address, tls } = tunnel.destination();
-        let stream = match path.proxy() {
-            Some(chain) => self.reach(chain, chain.hop_count(), address).await?,
+        let stream = match path.last_hop(tunnel) {
+            Some(hop) => self.connect(hop).await?,
             None => self.open_directly(tunnel).await?,
         };
         if tls.is_none() {
@@ -114,31 +110,31 @@ impl<L: Connect> Engine<L> {
         within(limit, late, secure(stream, &peer, tls)).await
     }
 
-    /// Connects through the first `hops` proxies of the chain; 0 dials the first. Boxed, since it
-    /// contains itself.
-    fn reach<'a>(
-        &'a self,
-        chain: &'a ProxyChain,
-        hops: usize,
-        destination: &'a HostPort,
-    ) -> Reach<'a> {
+    /// Reaches the proxy of a hop: through the hop before it, or by dialing it.
+    async fn reach(&self, hop: &Hop) -> Result<Rewind<Upstream>, Error> {
+        match hop.previous() {
+            Some(previous) => self.connect(previous).await,
+            None => {
+                let (peer, address) = (hop.peer(), &hop.spec().address);
+                Ok(bare(self.dial(&peer, address, hop.family()).await?))
+            }
+        }
+    }
+
+    /// Connects to the target of a hop, through its proxy. Boxed, since it contains itself.
+    fn connect(&self, hop: Hop) -> Connected<'_> {
         Box::pin(async move {
-            let Some(last) = hops.checked_sub(1) else {
-                return Ok(bare(self.dial_proxy(chain).await?));
-            };
-            let hop = self.locate(chain.hop(last, destination)).await?;
-            let reach_it = || self.reach(chain, last, destination);
-            let stream = reach_it().await?;
+            let hop = self.locate(hop).await?;
+            let stream = self.reach(&hop).await?;
             until_clear(&hop).await;
             debug!("{}: connected, asking for {}", hop.peer(), hop.target());
             let limit = self.settings.timeouts.handshake;
-            let silence = silence(&hop);
-            let late = || silence.error(limit);
-            let asked = self.ask(stream, &hop, reach_it);
-            match silence.suspicious_after() {
+            let late = || hop.late(limit);
+            let asked = self.ask(stream, &hop);
+            match hop.suspicious_after() {
                 None => within(limit, late, asked).await,
                 Some(time) => {
-                    let asked = warning_after(time, &silence, Box::pin(asked));
+                    let asked = warning_after(time, &hop, Box::pin(asked));
                     within(limit, late, asked).await
                 }
             }
@@ -147,11 +143,10 @@ impl<L: Connect> Engine<L> {
 
     /// Negotiates with one proxy, over as many connections as its authentication needs, each in TLS if
     /// the proxy speaks that.
-    async fn ask<'a>(
+    async fn ask(
         &self,
         mut stream: Rewind<Upstream>,
         hop: &Hop,
-        reach_it: impl Fn() -> Reach<'a>,
     ) -> Result<Rewind<Upstream>, Error> {
         let mut negotiation = hop.negotiation();
         loop {
@@ -168,14 +163,9 @@ impl<L: Connect> Engine<L> {
             };
             observe(|| PathEvent::RedialStarted(&negotiation));
             debug!("{}: answering on a new connection", hop.peer());
-            let reached = reach_it().await;
+            let reached = self.reach(hop).await;
             stream = reached.map_err(|e| Error::redial(hop.peer(), e))?;
         }
-    }
-
-    async fn dial_proxy(&self, chain: &ProxyChain) -> Result<Tcp, Error> {
-        let address = &chain.spec().address;
-        self.dial(&chain.peer(), address, chain.family()).await
     }
 
     async fn open_directly(&self, tunnel: &Tunnel) -> Result<Rewind<Upstream>, Error> {
@@ -188,8 +178,8 @@ impl<L: Connect> Engine<L> {
     }
 }
 
-/// See `reach`.
-type Reach<'a> = Pin<Box<dyn Future<Output = Result<Rewind<Upstream>, Error>> + 'a>>;
+/// See `connect`.
+type Connected<'a> = Pin<Box<dyn Future<Output = Result<Rewind<Upstream>, Error>> + 'a>>;
 
 /// The rarer relays. They are boxed, to take no room in every tunnel, and of other types than the usual
 /// one, lest its parts be shared with them and no longer inlined.
@@ -230,13 +220,13 @@ pub async fn until_clear(hop: &Hop) {
 /// Returns what `asked` resolves to; warns once if that takes longer than `time`.
 async fn warning_after<T>(
     time: Duration,
-    silence: &SilentProxy,
+    hop: &Hop,
     mut asked: Pin<Box<impl Future<Output = T>>>,
 ) -> T {
     match timeout(time, &mut asked).await {
         Ok(answer) => answer,
         Err(_elapsed) => {
-            silence.warn();
+            hop.warn_of_silence();
             asked.await
         }
     }
@@ -317,20 +307,19 @@ impl<L: Links> Engine<L> {
     ///
     /// Those of the PAC file; that its time limit is over.
     pub async fn failover(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
-        let query = match tunnel.selector().candidates(&tunnel.destination().address) {
-            Candidates::Known(failover) => return Ok(failover),
-            Candidates::Pac(query) => query,
-        };
+        if let Some(failover) = tunnel.failover() {
+            return Ok(failover);
+        }
         observe(|| PathEvent::PacStarted);
-        let limit = query.limit(&self.settings.timeouts);
-        let asked = query.clone();
+        let limit = self.settings.timeouts.connect.min(pac::LONGEST);
+        let evaluated = tunnel.clone();
         let answer = async {
             let resolver = self.settings.resolver_for(tunnel);
-            let answer = resolver.run(move || asked.answer(limit)).await;
+            let answer = resolver.run(move || evaluated.evaluate_pac(limit)).await;
             answer.map_err(|e| Error::other("cannot ask the PAC file", e))?
         };
-        let (answer, failover) = within(limit, || query.late(limit), answer).await?;
-        observe(|| PathEvent::PacAnswered(&query, &answer));
+        let (answer, failover) = within(limit, || tunnel.pac_late(limit), answer).await?;
+        observe(|| PathEvent::PacAnswered(tunnel, &answer));
         Ok(failover)
     }
 
@@ -348,7 +337,11 @@ impl<L: Links> Engine<L> {
         let late = || Error::timed_out(Phase::Locating, peer.clone(), limit);
         observe(|| PathEvent::LookupStarted);
         let lookup = async {
-            let found = self.settings.resolver.lookup(target, hop.family()).await;
+            let found = self
+                .settings
+                .resolver
+                .lookup(target, hop.target_family())
+                .await;
             found.map_err(|e| Error::locate(peer.clone(), e))
         };
         let addresses = within(limit, late, lookup).await?;
