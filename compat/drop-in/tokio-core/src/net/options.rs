@@ -1,0 +1,32 @@
+//! Socket options that TCP's and UDP's sockets have in common, or std lacks.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+
+pub(super) fn set_only_v6(socket: &impl AsFd, only_v6: bool) -> io::Result<()> {
+    SockRef::from(socket).set_only_v6(only_v6)
+}
+
+pub(super) fn only_v6(socket: &impl AsFd) -> io::Result<bool> {
+    SockRef::from(socket).only_v6()
+}
+
+pub(super) fn set_keepalive(socket: &TcpStream, idle: Option<Duration>) -> io::Result<()> {
+    let socket = SockRef::from(socket);
+    match idle {
+        Some(idle) => socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle)),
+        None => socket.set_keepalive(false),
+    }
+}
+
+pub(super) fn keepalive(socket: &TcpStream) -> io::Result<Option<Duration>> {
+    let socket = SockRef::from(socket);
+    if !socket.keepalive()? {
+        return Ok(None);
+    }
+    socket.tcp_keepalive_time().map(Some)
+}

@@ -1,0 +1,331 @@
+//! The event loop.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{poll_fn, Future as _};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use futures::executor;
+use futures::future::{ExecuteError, Executor};
+use futures::{Async, Future};
+use tokio::runtime::{self, Runtime};
+use tokio::task::coop;
+use tokio::time::{self, Sleep};
+
+use super::queue::{Route, INBOX, MAIN};
+use super::remote::Running;
+use super::shared::Shared;
+use super::tasks::Tasks;
+use super::{Handle, Remote};
+
+/// An event loop: runs futures, and watches sockets and timers for them.
+///
+/// It owns a current-thread runtime of tokio 1 and stays on the thread that made it. Nothing makes
+/// progress but within [`run`](Core::run) and [`turn`](Core::turn). Dropping it drops its tasks;
+/// sockets that somebody else holds stay open, and fail once they have to wait.
+///
+/// # Order
+///
+/// The loop goes in passes, as tokio-core 0.1.12's did. A pass asks the system once which sockets
+/// and timers are ready, and then polls each task that was notified before, once, in the order of
+/// the notifications. What is spawned or notified meanwhile waits for the next pass. The future of
+/// [`run`](Core::run) is polled after the tasks. No task is held back by tokio 1's cooperative
+/// budget.
+///
+/// # Inside of a tokio 1 runtime
+///
+/// [`run`](Core::run) and [`turn`](Core::turn) block their thread, so they panic on a thread that
+/// is polling tasks of tokio 1, or of another `Core`. Libraries that own a `Core` go to
+/// `tokio::task::spawn_blocking` or a thread of their own.
+pub struct Core {
+    handle: Handle,
+    reactor: Reactor,
+    /// `None` once it is being dropped.
+    runtime: Option<Runtime>,
+}
+
+/// An id of a [`Core`], unique within the process and never used again.
+#[derive(Clone, Copy, Eq, PartialEq, Hash, Debug)]
+pub struct CoreId(usize);
+
+impl CoreId {
+    pub(super) fn new(id: usize) -> CoreId {
+        CoreId(id)
+    }
+}
+
+impl Core {
+    /// Creates an event loop.
+    ///
+    /// # Errors
+    ///
+    /// When the system grants no more descriptors; the loop takes three.
+    pub fn new() -> io::Result<Core> {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let route = Route::open();
+        let shared = Arc::new(Shared::new(runtime.handle().clone(), route.queue()));
+        let tasks = Rc::new(Tasks::new(route));
+        Ok(Core {
+            handle: Handle {
+                remote: Remote::new(shared.clone()),
+                tasks: Rc::downgrade(&tasks),
+            },
+            reactor: Reactor::new(route, shared, tasks),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Returns a reference to this loop for use on its thread.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Returns the runtime that this loop is made of.
+    ///
+    /// It is tokio 1's, where tokio-core 0.1.18 returned tokio 0.1's: what is spawned onto it runs
+    /// on this thread, within [`run`](Core::run) and [`turn`](Core::turn).
+    pub fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("taken only by drop")
+    }
+
+    /// Returns a reference to this loop for any thread.
+    pub fn remote(&self) -> Remote {
+        self.handle.remote.clone()
+    }
+
+    /// Runs `f`, and the tasks beside it, until `f` ends, and returns its outcome. Tasks that are
+    /// left over go on at the next `run` or `turn`.
+    ///
+    /// # Panics
+    ///
+    /// With the panic of `f` or of a task. The loop and the other tasks stay usable; the task that
+    /// panicked is dropped.
+    ///
+    /// Also on a thread that is polling tasks of tokio 1 or of another `Core`.
+    pub fn run<F>(&mut self, f: F) -> Result<F::Item, F::Error>
+    where
+        F: Future,
+    {
+        let mut main = executor::spawn(f);
+        let mut begun = false;
+        self.block_on("Core::run", |reactor, cx| {
+            // The future comes before the tasks that were spawned earlier, once.
+            if !begun || reactor.pass() {
+                begun = true;
+                match main.poll_future_notify(&reactor.route, MAIN) {
+                    Ok(Async::Ready(item)) => return Poll::Ready(Ok(item)),
+                    Ok(Async::NotReady) => {}
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
+            }
+            reactor.rest(cx);
+            Poll::Pending
+        })
+    }
+
+    /// Makes one pass of the loop: waits until a task is ready, for at most `max_wait` (without
+    /// limit if `None`), and polls each ready task once.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Core::run).
+    pub fn turn(&mut self, max_wait: Option<Duration>) {
+        let mut limit = None;
+        let mut waited = false;
+        self.block_on("Core::turn", |reactor, cx| {
+            if waited {
+                reactor.pass();
+                return Poll::Ready(());
+            }
+            waited = true;
+            reactor.rest(cx);
+            if let Some(max_wait) = max_wait {
+                let limit = limit.insert(Box::pin(time::sleep(max_wait)));
+                // Also with a limit of zero, the system is asked first.
+                if max_wait.is_zero() || limit.as_mut().poll(cx).is_ready() {
+                    cx.waker().wake_by_ref();
+                }
+            }
+            Poll::Pending
+        })
+    }
+
+    /// Returns the id of this loop.
+    pub fn id(&self) -> CoreId {
+        self.handle.id()
+    }
+
+    /// Calls `poll` at first, and then after each time that the runtime has looked at its sockets
+    /// and timers and something was ready.
+    fn block_on<R>(
+        &mut self,
+        what: &str,
+        mut poll: impl FnMut(&mut Reactor, &mut Context<'_>) -> Poll<R>,
+    ) -> R {
+        let running = Running::enter(&self.handle);
+        assert!(
+            running.is_some() && !is_polled_by_tokio(),
+            "{what} was called inside of a running {}, whose thread it would block: call it in \
+             tokio::task::spawn_blocking or on a thread of its own, or return the future to the \
+             caller instead of running it here",
+            if running.is_some() {
+                "tokio 1 runtime"
+            } else {
+                "Core"
+            },
+        );
+        let Core {
+            reactor, runtime, ..
+        } = self;
+        reactor.begin();
+        let runtime = runtime.as_ref().expect("taken only by drop");
+        // Tasks of 0.1 expect to be polled until they have nothing left to do.
+        runtime.block_on(coop::unconstrained(poll_fn(|cx| poll(reactor, cx))))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let shared = &self.reactor.shared;
+        shared.close();
+        self.reactor.tasks.close();
+        shared.timers.close();
+        self.reactor.route.close();
+        // Unlike its drop, this is allowed on threads of other runtimes.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl<F> Executor<F> for Core
+where
+    F: Future<Item = (), Error = ()> + 'static,
+{
+    fn execute(&self, future: F) -> Result<(), ExecuteError<F>> {
+        self.handle.execute(future)
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("id", &self.id()).finish()
+    }
+}
+
+/// What a pass needs.
+struct Reactor {
+    route: &'static Route,
+    shared: Arc<Shared>,
+    tasks: Rc<Tasks>,
+    /// Ids that the pass has still to look at. A panic leaves the rest to the next pass.
+    ready: VecDeque<usize>,
+    /// Ends the runtime's sleep when a timer is due.
+    alarm: Option<Pin<Box<Sleep>>>,
+    /// The instant that `alarm` waits for.
+    armed: Option<Instant>,
+}
+
+impl Reactor {
+    fn new(route: &'static Route, shared: Arc<Shared>, tasks: Rc<Tasks>) -> Reactor {
+        Reactor {
+            route,
+            shared,
+            tasks,
+            ready: VecDeque::new(),
+            alarm: None,
+            armed: None,
+        }
+    }
+
+    /// Prepares for a new call of `block_on`.
+    fn begin(&mut self) {
+        self.armed = None;
+        self.route.queue().awake();
+    }
+
+    /// Notifies timers that are due, and polls what is ready; returns whether the future of
+    /// `Core::run` was notified.
+    fn pass(&mut self) -> bool {
+        self.shared.timers.fire();
+        let queue = self.route.queue();
+        queue.take(&mut self.ready);
+        let mut main = false;
+        for _ in 0..self.ready.len() {
+            let Some(id) = self.ready.pop_front() else {
+                break;
+            };
+            queue.release(id);
+            match id {
+                MAIN => main = true,
+                INBOX => self.run_jobs(),
+                task => self.tasks.poll(task),
+            }
+        }
+        main
+    }
+
+    fn run_jobs(&self) {
+        let handle = Handle {
+            remote: Remote::new(self.shared.clone()),
+            tasks: Rc::downgrade(&self.tasks),
+        };
+        handle.run_jobs();
+    }
+
+    /// Arranges for the next pass: at once if something is ready, or when something will be. The
+    /// runtime asks the system in either case.
+    fn rest(&mut self, cx: &mut Context<'_>) {
+        if !self.ready.is_empty() || !self.route.queue().sleep(cx.waker()) || !self.arm(cx) {
+            cx.waker().wake_by_ref();
+        }
+    }
+
+    /// Sets the alarm for the earliest timer; returns false if that is due.
+    fn arm(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(first) = self.shared.timers.first() else {
+            return true;
+        };
+        // A later instant is set when the earlier one has passed: timers that are reset all the
+        // time, as those of connections, cost nothing here.
+        let now = Instant::now();
+        if self.armed.is_some_and(|at| at > now && at <= first) {
+            return true;
+        }
+        let alarm = match &mut self.alarm {
+            Some(alarm) => {
+                alarm.as_mut().reset(first.into());
+                alarm
+            }
+            none => none.insert(Box::pin(time::sleep_until(first.into()))),
+        };
+        self.armed = Some(first);
+        alarm.as_mut().poll(cx).is_pending()
+    }
+}
+
+/// Whether this thread is in a poll of a tokio 1 runtime, where it must not block.
+///
+/// tokio tells nobody, but gives each poll a budget, and none to threads that may block. The
+/// budget that this uses up is that of a task that is about to panic. A poll under
+/// `tokio::task::unconstrained` isn't recognized; there, tokio panics with its own message.
+fn is_polled_by_tokio() -> bool {
+    if runtime::Handle::try_current().is_err() {
+        return false;
+    }
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..=u8::MAX {
+        match coop::poll_proceed(&mut cx) {
+            Poll::Ready(unit) => unit.made_progress(),
+            Poll::Pending => return true,
+        }
+    }
+    false
+}

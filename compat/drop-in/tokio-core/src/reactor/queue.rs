@@ -1,0 +1,145 @@
+//! The tasks of a Core that are ready to be polled, in the order of their wake-ups.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use futures::executor::Notify;
+
+/// Id of the future that `Core::run` was called with.
+pub(super) const MAIN: usize = 0;
+/// Id of everything else that other threads bring: closures, and timers that are due earlier.
+pub(super) const INBOX: usize = 1;
+/// Id of the first spawned task.
+pub(super) const FIRST_TASK: usize = 2;
+
+/// The way from a wake-up to the queue of its Core.
+///
+/// futures 0.1 makes task handles of `&'static Route` without counting references, so that a clone
+/// of a task handle costs nothing. The price is that a route lives for ever: when its Core is gone,
+/// the next Core takes it over. A wake-up that is late by a Core then polls a task once too often,
+/// which futures 0.1 allows.
+///
+/// The indirection is for soundness. futures passes a route about as a reference to a type without
+/// size, which the compiler takes for read-only memory. So a route is only ever read; what a
+/// wake-up changes lies behind another reference. (Its handles of an `Arc` break that rule: they
+/// count references through the same kind of pointer.)
+pub(super) struct Route {
+    queue: &'static Queue,
+}
+
+/// Routes that no Core uses.
+static SPARE: Mutex<Vec<&'static Route>> = Mutex::new(Vec::new());
+
+pub(super) struct Queue(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Whether a Core uses this queue.
+    open: bool,
+    ready: VecDeque<usize>,
+    /// For each id, whether it is in `ready`, or was taken from there and not polled yet.
+    queued: Vec<bool>,
+    /// Wakes the Core's thread.
+    waker: Option<Waker>,
+    /// Whether the Core waits for that.
+    asleep: bool,
+}
+
+impl Route {
+    /// Returns a route to an empty queue.
+    pub(super) fn open() -> &'static Route {
+        let route = lock(&SPARE).pop().unwrap_or_else(|| {
+            let queue = Box::leak(Box::new(Queue(Mutex::default())));
+            Box::leak(Box::new(Route { queue }))
+        });
+        let mut state = lock(&route.queue.0);
+        state.open = true;
+        state.queued = vec![false; FIRST_TASK];
+        drop(state);
+        route
+    }
+
+    /// Ignores wake-ups from here on, and leaves the route to the next Core.
+    pub(super) fn close(&'static self) {
+        let old = mem::take(&mut *lock(&self.queue.0));
+        drop(old);
+        lock(&SPARE).push(self);
+    }
+
+    pub(super) fn queue(&self) -> &'static Queue {
+        self.queue
+    }
+}
+
+impl Notify for Route {
+    fn notify(&self, id: usize) {
+        self.queue.push(id);
+    }
+}
+
+impl Queue {
+    /// Queues `id`, unless it is queued already, and wakes the Core.
+    pub(super) fn push(&self, id: usize) {
+        let mut state = lock(&self.0);
+        if !state.open || id >= state.queued.len() || mem::replace(&mut state.queued[id], true) {
+            return;
+        }
+        state.ready.push_back(id);
+        if mem::take(&mut state.asleep) {
+            // Under the lock: it is tokio's waker, which doesn't come back here.
+            if let Some(waker) = &state.waker {
+                waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// Queues the new task `id`.
+    pub(super) fn admit(&self, id: usize) {
+        let mut state = lock(&self.0);
+        if state.queued.len() <= id {
+            state.queued.resize(id + 1, false);
+        }
+        drop(state);
+        self.push(id);
+    }
+
+    /// Moves all that is queued to the end of `pass`.
+    pub(super) fn take(&self, pass: &mut VecDeque<usize>) {
+        let mut state = lock(&self.0);
+        if pass.is_empty() {
+            mem::swap(&mut state.ready, pass);
+        } else {
+            pass.append(&mut state.ready);
+        }
+    }
+
+    /// Lets `id` be queued again. Called right before it is polled.
+    pub(super) fn release(&self, id: usize) {
+        lock(&self.0).queued[id] = false;
+    }
+
+    /// Returns false if something is queued. Otherwise the next `push` wakes `waker`.
+    pub(super) fn sleep(&self, waker: &Waker) -> bool {
+        let mut state = lock(&self.0);
+        if !state.ready.is_empty() {
+            return false;
+        }
+        if !state.waker.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            state.waker = Some(waker.clone());
+        }
+        state.asleep = true;
+        true
+    }
+
+    /// Forgets the waker, so that it keeps no runtime alive that isn't run.
+    pub(super) fn awake(&self) {
+        lock(&self.0).asleep = false;
+    }
+}
+
+/// Nothing panics under these locks but the allocator.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

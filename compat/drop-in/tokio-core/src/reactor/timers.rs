@@ -1,0 +1,145 @@
+//! The timers of a Core.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::mem;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use futures::task::{self, Task};
+use futures::{Async, Poll};
+
+use super::queue::lock;
+use super::shared::{gone, Shared};
+use super::{Handle, Remote};
+
+/// Tasks that wait for an instant, the earliest first.
+#[derive(Default)]
+pub(super) struct Timers(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    next_id: u64,
+    waiting: BTreeMap<(Instant, u64), Task>,
+}
+
+impl Timers {
+    fn next_id(&self) -> u64 {
+        let mut state = lock(&self.0);
+        state.next_id += 1;
+        state.next_id
+    }
+
+    /// Returns the earliest instant that a task waits for.
+    pub(super) fn first(&self) -> Option<Instant> {
+        let state = lock(&self.0);
+        state.waiting.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Notifies the tasks whose instant has come.
+    pub(super) fn fire(&self) {
+        let mut now = None;
+        while let Some(at) = self.first() {
+            if at > *now.get_or_insert_with(Instant::now) {
+                break;
+            }
+            let task = lock(&self.0).waiting.pop_first();
+            if let Some((_, task)) = task {
+                task.notify();
+            }
+        }
+    }
+
+    /// Notifies all tasks: the Core is gone, and they are to hear of it.
+    pub(super) fn close(&self) {
+        let waiting = mem::take(&mut lock(&self.0).waiting);
+        for task in waiting.into_values() {
+            task.notify();
+        }
+    }
+
+    /// Replaces the task that waits for `key`; returns whether that is now the earliest one.
+    fn wait(&self, key: (Instant, u64)) -> bool {
+        let task = task::current();
+        let mut state = lock(&self.0);
+        let old = state.waiting.insert(key, task);
+        let first = state.waiting.first_key_value().map(|(key, _)| *key) == Some(key);
+        drop(state);
+        let is_new = old.is_none();
+        // Outside of the lock: the last handle of a task may drop the task.
+        drop(old);
+        first && is_new
+    }
+
+    fn remove(&self, key: (Instant, u64)) {
+        let task = lock(&self.0).waiting.remove(&key);
+        drop(task);
+    }
+}
+
+/// What `Timeout` and `Interval` have in common: an instant, and perhaps a task that waits for it.
+pub(super) struct Alarm {
+    core: Arc<Shared>,
+    id: u64,
+    at: Instant,
+    waiting: bool,
+}
+
+impl Alarm {
+    pub(super) fn new(at: Instant, handle: &Handle) -> io::Result<Alarm> {
+        let core = handle.remote().shared();
+        core.check()?;
+        Ok(Alarm {
+            id: core.timers.next_id(),
+            core: core.clone(),
+            at,
+            waiting: false,
+        })
+    }
+
+    pub(super) fn at(&self) -> Instant {
+        self.at
+    }
+
+    /// Sets another instant. A task that waits is forgotten.
+    pub(super) fn reset(&mut self, at: Instant) {
+        self.cancel();
+        self.at = at;
+    }
+
+    pub(super) fn poll(&mut self, now: Instant) -> Poll<(), io::Error> {
+        if self.at <= now {
+            self.cancel();
+            return Ok(Async::Ready(()));
+        }
+        self.waiting = true;
+        let first = self.core.timers.wait((self.at, self.id));
+        if self.core.is_closed() {
+            return Err(gone());
+        }
+        // On its own thread the Core looks at its timers before it sleeps.
+        if first && !Remote::is_current(self.core.id) {
+            self.core.ring();
+        }
+        Ok(Async::NotReady)
+    }
+
+    fn cancel(&mut self) {
+        if mem::take(&mut self.waiting) {
+            self.core.timers.remove((self.at, self.id));
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl fmt::Debug for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Alarm").field("at", &self.at).finish()
+    }
+}
