@@ -1,0 +1,274 @@
+//! What the drop-in has that tokio-core hasn't: a runtime of tokio 1 inside, and perhaps around.
+
+use std::any::Any;
+use std::future::Future as StdFuture;
+use std::io::{ErrorKind, Read};
+use std::net;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures::sync::oneshot;
+use futures::{future, Async, Future};
+use tokio::runtime::{self, Runtime};
+use tokio_core::net::{TcpListener, TcpStream};
+use tokio_core::reactor::{Core, Timeout};
+
+fn current_thread() -> Runtime {
+    runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+fn multi_thread() -> Runtime {
+    runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+fn run_a_core() {
+    Core::new().unwrap().run(future::ok::<_, ()>(())).unwrap();
+}
+
+fn message(panic: Box<dyn Any + Send>) -> String {
+    *panic.downcast::<String>().expect("a formatted message")
+}
+
+fn says_what_to_do(panicked: Result<(), Box<dyn Any + Send>>) {
+    let message = message(panicked.unwrap_err());
+    assert!(message.starts_with("Core::run was called"), "{message}");
+    assert!(message.contains("spawn_blocking"), "{message}");
+}
+
+/// Polls `f` once, in whatever the runtime takes it for.
+async fn caught(f: impl FnOnce()) -> Result<(), Box<dyn Any + Send>> {
+    catch_unwind(AssertUnwindSafe(f))
+}
+
+#[test]
+fn run_in_a_task_of_tokio_1_says_what_to_do() {
+    for runtime in [current_thread(), multi_thread()] {
+        says_what_to_do(runtime.block_on(caught(run_a_core)));
+        let spawned = runtime.spawn(caught(run_a_core));
+        says_what_to_do(runtime.block_on(spawned).unwrap());
+    }
+}
+
+#[test]
+fn run_in_a_task_of_another_core_says_what_to_do() {
+    let mut core = Core::new().unwrap();
+    let nested = future::lazy(|| Ok::<_, ()>(catch_unwind(run_a_core)));
+    says_what_to_do(core.run(nested).unwrap());
+    run_a_core();
+}
+
+#[test]
+fn run_works_where_a_thread_may_block() {
+    for runtime in [current_thread(), multi_thread()] {
+        let blocking = runtime.spawn_blocking(run_a_core);
+        runtime.block_on(blocking).unwrap();
+        let _inside = runtime.enter();
+        run_a_core();
+    }
+    let blocking = async { tokio::task::block_in_place(run_a_core) };
+    multi_thread().block_on(blocking);
+}
+
+#[test]
+fn a_core_can_be_made_and_dropped_in_a_task_of_tokio_1() {
+    current_thread().block_on(async { drop(Core::new().unwrap()) });
+}
+
+#[test]
+fn tokio_1_works_inside_of_a_core() {
+    let mut core = Core::new().unwrap();
+    let (tx, rx) = oneshot::channel();
+    core.run(future::lazy(move || {
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            tx.send(listener.local_addr().unwrap()).unwrap();
+        });
+        rx
+    }))
+    .unwrap();
+}
+
+/// Drives a future of tokio 1 from the outside while a 0.1 task keeps the Core busy.
+#[test]
+fn a_busy_task_does_not_starve_tokio_1() {
+    let mut core = Core::new().unwrap();
+    let (tx, mut rx) = oneshot::channel();
+    core.runtime().spawn(async move {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        tx.send(()).unwrap();
+    });
+    core.run(future::poll_fn(|| {
+        futures::task::current().notify();
+        rx.poll()
+    }))
+    .unwrap();
+}
+
+#[test]
+fn a_socket_of_a_core_works_in_a_task_of_tokio_1() {
+    struct Std<F>(F);
+    impl<F: Future + Unpin> StdFuture for Std<F> {
+        type Output = Result<F::Item, F::Error>;
+
+        fn poll(
+            mut self: std::pin::Pin<&mut Self>,
+            cx: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Self::Output> {
+            struct Ring(std::task::Waker);
+            impl futures::executor::Notify for Ring {
+                fn notify(&self, _id: usize) {
+                    self.0.wake_by_ref();
+                }
+            }
+            let ring = std::sync::Arc::new(Ring(cx.waker().clone()));
+            let poll = future::poll_fn(|| self.0.poll());
+            match futures::executor::spawn(poll).poll_future_notify(&ring, 0) {
+                Ok(Async::Ready(item)) => std::task::Poll::Ready(Ok(item)),
+                Ok(Async::NotReady) => std::task::Poll::Pending,
+                Err(error) => std::task::Poll::Ready(Err(error)),
+            }
+        }
+    }
+    // Made without a Core, so the tokio 1 runtime around it watches it.
+    current_thread().block_on(async {
+        let listener = TcpListener::bind2(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let addr = listener.local_addr().unwrap();
+        let stream = Std(TcpStream::connect2(&addr)).await.unwrap();
+        let (_, peer) = (listener, stream.peer_addr().unwrap());
+        assert_eq!(peer, addr);
+    });
+}
+
+#[test]
+fn sockets_without_a_handle_work_on_any_thread() {
+    let mut listener = TcpListener::bind2(&"127.0.0.1:0".parse().unwrap()).unwrap();
+    let addr = listener.local_addr().unwrap();
+    let client = thread::spawn(move || TcpStream::connect2(&addr).wait().unwrap());
+    let accepted = future::poll_fn(|| match listener.accept() {
+        Ok(accepted) => Ok(Async::Ready(accepted)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Async::NotReady),
+        Err(error) => Err(error),
+    });
+    let (_, peer) = accepted.wait().unwrap();
+    assert_eq!(client.join().unwrap().local_addr().unwrap(), peer);
+}
+
+#[test]
+fn a_panic_leaves_the_other_tasks_and_the_core_usable() {
+    let mut core = Core::new().unwrap();
+    let (tx, rx) = oneshot::channel();
+    core.handle()
+        .spawn_fn(|| -> Result<(), ()> { panic!("a task") });
+    core.handle().spawn_fn(move || tx.send(7).map_err(drop));
+    let panic = catch_unwind(AssertUnwindSafe(|| core.run(future::empty::<(), ()>())));
+    assert_eq!(*panic.unwrap_err().downcast::<&str>().unwrap(), "a task");
+    assert_eq!(core.run(rx), Ok(7));
+}
+
+#[test]
+fn spawn_send_runs_on_another_thread_until_the_core_is_dropped() {
+    let mut core = Core::new().unwrap();
+    let (tx, rx) = oneshot::channel();
+    let handle = core.handle();
+    handle.spawn_send(future::lazy(|| -> Result<(), ()> {
+        panic!("ends this task alone")
+    }));
+    for _ in 0..8 {
+        handle.spawn_send(future::ok(()));
+    }
+    handle.spawn_send(future::lazy(move || {
+        tx.send(thread::current().id()).map_err(drop)
+    }));
+    assert_ne!(core.run(rx).unwrap(), thread::current().id());
+
+    let (tx, rx) = oneshot::channel::<()>();
+    handle.spawn_send(future::empty().then(move |_: Result<(), ()>| {
+        drop(tx);
+        Ok(())
+    }));
+    drop(core);
+    // The sender is dropped with its task.
+    rx.wait().unwrap_err();
+    handle.spawn_send(future::ok(()));
+}
+
+#[test]
+fn a_socket_whose_core_is_gone_fails_once_it_has_to_wait() {
+    let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut core = Core::new().unwrap();
+    let connect = TcpStream::connect(&listener.local_addr().unwrap(), &core.handle());
+    let mut stream = core.run(connect).unwrap();
+    let waiting = thread::spawn(move || {
+        let error = future::poll_fn(|| match stream.read(&mut [0]) {
+            Ok(n) => Ok(Async::Ready(n)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Async::NotReady),
+            Err(error) => Err(error),
+        })
+        .wait()
+        .unwrap_err();
+        (error, stream)
+    });
+    core.turn(Some(Duration::from_millis(50)));
+    drop(core);
+    let (error, mut stream) = waiting.join().unwrap();
+    assert!(error.to_string().contains("event loop gone"), "{error}");
+
+    // What arrives can still be had.
+    let (peer, _) = listener.accept().unwrap();
+    std::io::Write::write_all(&mut &peer, b"late").unwrap();
+    let mut buf = [0; 4];
+    let begun = Instant::now();
+    loop {
+        match stream.read(&mut buf) {
+            Ok(n) => break assert_eq!(&buf[..n], b"late"),
+            Err(error) => assert!(error.to_string().contains("event loop gone"), "{error}"),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn a_timer_whose_core_is_gone_fails() {
+    let core = Core::new().unwrap();
+    let handle = core.handle();
+    let timeout = Timeout::new(Duration::from_secs(600), &handle).unwrap();
+    let waiting = thread::spawn(move || timeout.wait().unwrap_err());
+    thread::sleep(Duration::from_millis(20));
+    drop(core);
+    let error = waiting.join().unwrap();
+    assert!(error.to_string().contains("event loop gone"), "{error}");
+    Timeout::new(Duration::from_secs(600), &handle).unwrap_err();
+}
+
+#[test]
+fn a_timer_that_another_thread_polls_fires_while_the_core_runs() {
+    let mut core = Core::new().unwrap();
+    let timeout = Timeout::new(Duration::from_millis(50), &core.handle()).unwrap();
+    let (tx, rx) = oneshot::channel();
+    let waiting = thread::spawn(move || {
+        timeout.wait().unwrap();
+        tx.send(()).unwrap();
+    });
+    core.run(rx).unwrap();
+    waiting.join().unwrap();
+}
+
+/// A queue of wake-ups outlives its Core and goes to the next one.
+#[test]
+fn many_cores_one_after_the_other() {
+    for n in 0..100 {
+        let mut core = Core::new().unwrap();
+        let (tx, rx) = oneshot::channel();
+        core.handle().spawn_fn(move || tx.send(n).map_err(drop));
+        assert_eq!(core.run(rx), Ok(n));
+    }
+}
