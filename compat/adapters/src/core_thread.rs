@@ -21,8 +21,7 @@ use tokio::runtime;
 use tokio::sync::oneshot as answer;
 use tokio_core::reactor::{Core, Handle, Remote};
 
-use crate::spawn::{call, succeed, Call, Lease, Panic};
-use crate::task::As01;
+use crate::spawn::{budgeted, call, Call, Lease, Panic};
 
 /// A running Core.
 ///
@@ -128,6 +127,9 @@ impl CoreThread {
 
     /// Runs the 0.1 future that `f` makes on the Core. See [`on_remote`](crate::spawn::on_remote).
     ///
+    /// It has no [budget](crate::task#budget): one that is always ready keeps the other calls and the
+    /// Core's timers waiting, as it did before.
+    ///
     /// # Panics
     ///
     /// Never: a panic of `f` or of its future is what the [`Call`] resolves to, and the Core goes
@@ -145,14 +147,17 @@ impl CoreThread {
     }
 
     /// Runs the std future that `f` makes on the Core, where it can await 0.1 code that has to be
-    /// there.
+    /// there. See [`on_remote_std`](crate::spawn::on_remote_std).
+    ///
+    /// It has [tokio's budget](crate::task#budget): one that is always ready yields to the other
+    /// calls and the Core's timers.
     pub fn run_std<F, R>(&self, f: F) -> Call<R::Output>
     where
         F: FnOnce(&Handle) -> R + Send + 'static,
         R: std::future::Future + 'static,
         R::Output: Send + 'static,
     {
-        let f = move |handle: &Handle| As01::pin(succeed(f(handle)));
+        let f = move |handle: &Handle| budgeted(f(handle));
         call(&self.remote, f, Some(self.lease.clone()))
     }
 

@@ -47,6 +47,11 @@
 //! Where this crate can tell, it panics with a message that says what to do instead. Where it
 //! cannot, the documentation of the item says when it sleeps.
 //!
+//! # Budget
+//!
+//! What is always ready leaves the other tasks their turn: under tokio 1 by its cooperative budget,
+//! on a Core after 128 ready polls. [`task`](task#budget) says where that ends.
+//!
 //! # Versions
 //!
 //! Built and tested with tokio-core 0.1.12 and tokio-io 0.1.5, the last pair with a reactor of its

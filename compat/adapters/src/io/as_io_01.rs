@@ -17,7 +17,9 @@ use crate::task::{poll_01, Crossing};
 /// *Cost*: no allocation while the 0.1 task is driven by [`AsStd`](crate::task::AsStd), one per
 /// direction and task elsewhere; a would-block error is made without one. `read_buf` zeroes the
 /// spare room of the buffer first, `read` reads into the caller's bytes as they are. `write_buf` is
-/// vectored (16 slices) when the stream is. *Cancellation*: 0.1 futures over this can be dropped at
+/// vectored (16 slices) when the stream is. *Budget*: on a Core a read or write would block after 128
+/// ready ones in a row, so that a fast peer leaves the other tasks their turn; see
+/// [`task`](crate::task#budget). *Cancellation*: 0.1 futures over this can be dropped at
 /// any `NotReady`; bytes already moved stay moved, as ever. *Ownership*: this owns the stream, and
 /// dropping it closes the socket; [`into_inner`](AsIo01::into_inner) gives it back unharmed, since
 /// nothing is buffered here.
@@ -83,7 +85,7 @@ impl<S: AsyncRead + Unpin> Read for AsIo01<S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let AsIo01 { io, reading, .. } = self;
         let mut buf = ReadBuf::new(buf);
-        let polled = reading.enter(READ, |cx| Pin::new(io).poll_read(cx, &mut buf));
+        let polled = reading.poll(READ, |cx| Pin::new(io).poll_read(cx, &mut buf));
         would_block(polled)?;
         Ok(buf.filled().len())
     }
@@ -94,7 +96,7 @@ impl<S: AsyncRead + Unpin> tokio_io::AsyncRead for AsIo01<S> {}
 impl<S: AsyncWrite + Unpin> Write for AsIo01<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let AsIo01 { io, writing, .. } = self;
-        would_block(writing.enter(WRITE, |cx| Pin::new(io).poll_write(cx, buf)))
+        would_block(writing.poll(WRITE, |cx| Pin::new(io).poll_write(cx, buf)))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -124,11 +126,11 @@ impl<S: AsyncWrite + Unpin> tokio_io::AsyncWrite for AsIo01<S> {
         let AsIo01 { io, writing, .. } = self;
         let polled = if io.is_write_vectored() {
             let slices = Slices::of(buf);
-            writing.enter(WRITE, |cx| {
+            writing.poll(WRITE, |cx| {
                 Pin::new(io).poll_write_vectored(cx, slices.as_slice())
             })
         } else {
-            writing.enter(WRITE, |cx| Pin::new(io).poll_write(cx, buf.bytes()))
+            writing.poll(WRITE, |cx| Pin::new(io).poll_write(cx, buf.bytes()))
         };
         let polled = poll_01(polled)?;
         if let Async::Ready(n) = polled {

@@ -15,7 +15,8 @@ use crate::task::Driver;
 /// A tokio-io 0.1 stream, as tokio 1's `AsyncRead + AsyncWrite`.
 ///
 /// *Cost*: six allocations when made, none per call; `poll_read` zeroes what of the buffer was
-/// never initialized. *Cancellation*: as with any tokio 1 stream. *Ownership*: this owns the
+/// never initialized. *Budget*: a unit of [tokio's](crate::task#budget) for each read or write that
+/// is ready. *Cancellation*: as with any tokio 1 stream. *Ownership*: this owns the
 /// stream, and dropping it closes the socket; [`into_inner`](AsTokio::into_inner) gives it back
 /// unharmed.
 ///
@@ -146,7 +147,7 @@ impl<S: tokio_io::AsyncRead> AsyncRead for AsTokio<S> {
     ) -> Poll<io::Result<()>> {
         let AsTokio { io, reading, .. } = self.get_mut();
         let room = buf.initialize_unfilled();
-        let n = ready!(pending(reading.enter(cx, || io.read(room))))?;
+        let n = ready!(reading.poll(cx, || pending(io.read(room))))?;
         buf.advance(n);
         Poll::Ready(Ok(()))
     }
@@ -159,7 +160,7 @@ impl<S: tokio_io::AsyncWrite> AsyncWrite for AsTokio<S> {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let AsTokio { io, writing, .. } = self.get_mut();
-        pending(writing.enter(cx, || io.write(buf)))
+        writing.poll(cx, || pending(io.write(buf)))
     }
 
     fn poll_write_vectored(
@@ -168,12 +169,11 @@ impl<S: tokio_io::AsyncWrite> AsyncWrite for AsTokio<S> {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let AsTokio { io, writing, .. } = self.get_mut();
-        poll_tokio(writing.enter(cx, || {
-            io.write_buf(&mut Slices {
-                slices: bufs,
-                offset: 0,
-            })
-        }))
+        let mut slices = Slices {
+            slices: bufs,
+            offset: 0,
+        };
+        writing.poll(cx, || poll_tokio(io.write_buf(&mut slices)))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -14,11 +14,15 @@ use futures01::{Async, Future as Future01, IntoFuture, Poll as Poll01};
 use tokio::sync::oneshot;
 use tokio_core::reactor::{Handle, Remote};
 
+use super::budgeted::Budgeted;
 use crate::task::{As01, Crossing};
 
 /// Spawns a std future onto the Core of `handle`, on this thread; it need not be `Send`.
 ///
-/// *Cost*: five allocations more than `handle.spawn`. *Cancellation*: dropping the [`Call`] drops
+/// The future has [tokio's budget](crate::task#budget), so it leaves the Core's other tasks their
+/// turn; `tokio::task::spawn_local` works in it, and what that spawns ends with the future.
+///
+/// *Cost*: ten allocations more than `handle.spawn`. *Cancellation*: dropping the [`Call`] drops
 /// the future, at the Core's next turn. *Ownership*: whatever the future resolves to is moved here.
 /// A socket in it stays registered where it was made, with this Core or with tokio 1.
 pub fn on_handle<F>(handle: &Handle, future: F) -> Call<F::Output>
@@ -26,13 +30,14 @@ where
     F: Future + 'static,
 {
     let (answer, call) = answer();
-    let make = move |_: &Handle| As01::pin(succeed(future));
+    let make = move |_: &Handle| budgeted(future);
     handle.spawn(Answering::new(make, handle, answer, None));
     call
 }
 
 /// Spawns a 0.1 future onto the Core of `remote`, on whichever thread. `f` crosses over and must be
-/// `Send`; the future that it makes need not be.
+/// `Send`; the future that it makes need not be. It has no [budget](crate::task#budget), like
+/// everything that a Core polls.
 ///
 /// *Cost*: three allocations more than `remote.spawn`, and a message each way. *Cancellation*:
 /// dropping the [`Call`] drops the future on its own thread, at the Core's next turn; if it comes
@@ -52,15 +57,15 @@ where
 /// Spawns a std future onto the Core of `remote`, on whichever thread: [`on_remote`] for what `f`
 /// makes of `async` code.
 ///
-/// *Cost*: five allocations more than `remote.spawn`, and a message each way. *Cancellation* and
-/// *ownership*: as with [`on_remote`].
+/// *Budget*: as with [`on_handle`]. *Cost*: ten allocations more than `remote.spawn`, and a message
+/// each way. *Cancellation* and *ownership*: as with [`on_remote`].
 pub fn on_remote_std<F, R>(remote: &Remote, f: F) -> Call<R::Output>
 where
     F: FnOnce(&Handle) -> R + Send + 'static,
     R: Future + 'static,
     R::Output: Send + 'static,
 {
-    call(remote, move |handle| As01::pin(succeed(f(handle))), None)
+    call(remote, move |handle| budgeted(f(handle)), None)
 }
 
 /// Kept by a future for as long as it is on its way or running.
@@ -78,9 +83,13 @@ where
     call
 }
 
-/// A std future as 0.1 asks for it: with an error, which never comes.
-pub(crate) async fn succeed<F: Future>(future: F) -> Result<F::Output, ()> {
-    Ok(future.await)
+/// A std future as 0.1 asks for it, with an error, which never comes; and with tokio's budget, which
+/// a Core doesn't give.
+pub(crate) fn budgeted<F>(future: F) -> impl Future01<Item = F::Output, Error = ()>
+where
+    F: Future + 'static,
+{
+    As01::new(Budgeted::new(async { Ok(future.await) }))
 }
 
 type Answer<T> = oneshot::Sender<Result<T, Panic>>;

@@ -11,6 +11,13 @@
 //! thread. A [`CoreThread`](crate::core_thread::CoreThread) brings the one that it was made in; whoever
 //! turns a Core by hand holds the guard of `tokio::runtime::Handle::enter` meanwhile.
 //!
+//! # Budget
+//!
+//! Tasks of a [`Local`] and of a [`Spawner`] have [tokio's budget](crate::task#budget). So has async
+//! code on a Core that was spawned from here: each poll of it has tokio's 128 units, whichever
+//! sockets, timers and channels it uses, and then the Core's other tasks have their turn. What a
+//! Core runs of 0.1 has none, as ever.
+//!
 //! # When the other side is gone
 //!
 //! tokio-core's `spawn` drops the future and says nothing; so do [`Handle::spawn`] and
@@ -24,12 +31,14 @@
 //! who awaits, and the Core goes on.
 
 #[cfg(feature = "core")]
+mod budgeted;
+#[cfg(feature = "core")]
 mod call;
 mod local;
 mod spawner;
 
 #[cfg(feature = "core")]
-pub(crate) use self::call::{call, succeed, Lease};
+pub(crate) use self::call::{budgeted, call, Lease};
 #[cfg(feature = "core")]
 pub use self::call::{on_handle, on_remote, on_remote_std, Call, Lost, Panic};
 pub use self::local::{Gone, Handle, Local, Remote};

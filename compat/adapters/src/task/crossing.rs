@@ -1,10 +1,11 @@
 //! A std `Context` for code that runs inside a 0.1 task.
 
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{ready, Context, Poll, Wake, Waker};
 
 use futures01::task::{self, Task};
 
+use super::budget::{self, Allowance, LIMIT};
 use super::driver::Current;
 
 /// What an adapter keeps from poll to poll, so as to make a `Waker` at most once a task.
@@ -13,6 +14,8 @@ use super::driver::Current;
 #[derive(Default)]
 pub(crate) struct Crossing {
     own: Option<Own>,
+    /// Ready polls since the last that was not, in a task that no [`Driver`](super::Driver) runs.
+    in_a_row: u8,
 }
 
 /// A `Waker` made from the 0.1 task that polled last.
@@ -32,13 +35,46 @@ impl Crossing {
         if !task::is_in_task() {
             outside_a_task(what);
         }
-        if let Some(current) = Current::take() {
-            let current = PutBack(Some(current));
-            if current.is_current() {
-                return poll(&mut Context::from_waker(current.waker()));
-            }
+        if let Some(current) = PutBack::innermost() {
+            return poll(&mut Context::from_waker(current.waker()));
         }
+        let _allowance = Allowance::enter();
         poll(&mut Context::from_waker(self.own_waker()))
+    }
+
+    /// The same for what a task may poll in a loop. Below a [`Driver`](super::Driver) it spends the
+    /// budget; elsewhere it is `Pending`, with the task notified, after [`LIMIT`] ready polls in a
+    /// row.
+    #[track_caller]
+    pub(crate) fn poll<T>(
+        &mut self,
+        what: &str,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        if !task::is_in_task() {
+            outside_a_task(what);
+        }
+        if let Some(current) = PutBack::innermost() {
+            let cx = &mut Context::from_waker(current.waker());
+            ready!(budget::poll_proceed(cx));
+            let polled = poll(cx);
+            if polled.is_ready() {
+                budget::spend();
+            }
+            return polled;
+        }
+        if self.in_a_row == LIMIT {
+            self.in_a_row = 0;
+            self.own_waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let _allowance = Allowance::enter();
+        let polled = poll(&mut Context::from_waker(self.own_waker()));
+        self.in_a_row = match polled {
+            Poll::Ready(_) => self.in_a_row + 1,
+            Poll::Pending => 0,
+        };
+        polled
     }
 
     fn own_waker(&mut self) -> &Waker {
@@ -57,6 +93,14 @@ impl Crossing {
 
 /// Returns the driver to its variable, also on the way of a panic.
 struct PutBack(Option<Box<Current>>);
+
+impl PutBack {
+    /// Takes the innermost driver, if the current 0.1 task is its own.
+    fn innermost() -> Option<PutBack> {
+        let current = PutBack(Some(Current::take()?));
+        current.is_current().then_some(current)
+    }
+}
 
 impl std::ops::Deref for PutBack {
     type Target = Current;

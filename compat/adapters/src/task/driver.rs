@@ -12,12 +12,13 @@
 use std::cell::Cell;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Wake, Waker};
+use std::task::{ready, Context, Poll, Wake, Waker};
 
 use futures01::executor::{self, Notify, Spawn};
 use futures01::future;
 use futures01::task::{self, Task};
 
+use super::budget;
 use super::notify::Notifier;
 
 thread_local! {
@@ -85,14 +86,35 @@ impl Driver {
 
     /// Runs `poll` as a 0.1 task whose notifications wake `cx`.
     pub(crate) fn enter<R>(&mut self, cx: &Context<'_>, poll: impl FnOnce() -> R) -> R {
+        self.follow(cx);
+        self.enter_again(poll)
+    }
+
+    /// The same, within tokio's budget: `Pending` without a call of `poll` when that is used up, and
+    /// a unit of it for each call that was ready.
+    pub(crate) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce() -> Poll<T>,
+    ) -> Poll<T> {
+        self.follow(cx);
+        ready!(budget::poll_proceed(cx));
+        let polled = self.enter_again(poll);
+        if polled.is_ready() {
+            budget::spend();
+        }
+        polled
+    }
+
+    /// Sends notifications to `cx` from here on.
+    fn follow(&mut self, cx: &Context<'_>) {
         if !self.latest.will_wake(cx.waker()) {
             self.latest = cx.waker().clone();
             self.notify.0.replace(cx.waker().clone());
         }
-        self.enter_again(poll)
     }
 
-    /// The same, for a caller without a `Context`: notifications wake the one of last time.
+    /// As [`enter`](Driver::enter), for a caller without a `Context`: notifications wake the one of last time.
     pub(crate) fn enter_again<R>(&mut self, poll: impl FnOnce() -> R) -> R {
         /// Also on the way of a panic: the next poll must find both variables as they were.
         struct Leave<'a> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures01::{Async, Future as Future01, Poll as Poll01, Stream as Stream01};
+use futures01::{Future as Future01, Poll as Poll01, Stream as Stream01};
 use futures_core::{Stream, TryFuture, TryStream};
 
 use super::{poll_01, poll_std, Crossing, Driver};
@@ -13,7 +13,8 @@ use super::{poll_01, poll_std, Crossing, Driver};
 ///
 /// Resolves to `Result<Item, Error>`; a stream yields them, and an error does not end it.
 ///
-/// *Cost*: three allocations when made, none per poll. *Cancellation*: dropping it drops what is
+/// *Cost*: three allocations when made, none per poll. *Budget*: a unit of
+/// [tokio's](crate::task#budget) for each ready poll. *Cancellation*: dropping it drops what is
 /// inside, on the dropping thread. *Ownership*: [`into_inner`](AsStd::into_inner) gives the inner
 /// value back at any time.
 ///
@@ -69,7 +70,7 @@ impl<F: Future01> Future for AsStd<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let AsStd { driver, inner } = self.get_mut();
-        let polled = poll_std(driver.enter(cx, || inner.poll()));
+        let polled = driver.poll(cx, || poll_std(inner.poll()));
         if polled.is_ready() {
             driver.silence();
         }
@@ -82,22 +83,21 @@ impl<S: Stream01> Stream for AsStd<S> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let AsStd { driver, inner } = self.get_mut();
-        match driver.enter(cx, || inner.poll()) {
-            Ok(Async::Ready(Some(item))) => Poll::Ready(Some(Ok(item))),
-            Ok(Async::Ready(None)) => {
-                // Who polls again all the same is heard again: that poll brings its `Waker`.
-                driver.silence();
-                Poll::Ready(None)
-            }
-            Ok(Async::NotReady) => Poll::Pending,
-            Err(error) => Poll::Ready(Some(Err(error))),
+        let polled = driver
+            .poll(cx, || poll_std(inner.poll()))
+            .map(Result::transpose);
+        if let Poll::Ready(None) = polled {
+            // Who polls again all the same is heard again: that poll brings its `Waker`.
+            driver.silence();
         }
+        polled
     }
 }
 
 /// A std future or stream of `Result`s, as a 0.1 one.
 ///
-/// *Cost*: see [the module](crate::task#cost); at most one allocation a task. *Cancellation*:
+/// *Cost*: see [the module](crate::task#cost); at most one allocation a task. *Budget*: a stream
+/// yields after 128 ready polls in a row; see [the module](crate::task#budget). *Cancellation*:
 /// dropping it drops what is inside. *Ownership*: [`into_inner`](As01::into_inner).
 ///
 /// 0.1 moves its futures about freely, so what is inside must be [`Unpin`]; [`As01::pin`] boxes
@@ -174,7 +174,7 @@ impl<S: TryStream + Unpin> Stream01 for As01<S> {
         let inner = Pin::new(&mut self.inner);
         let polled = self
             .crossing
-            .enter("a stream in task::As01", |cx| inner.try_poll_next(cx));
+            .poll("a stream in task::As01", |cx| inner.try_poll_next(cx));
         poll_01(polled.map(Option::transpose))
     }
 }

@@ -21,8 +21,25 @@
 //! What was registered in any poll wakes the `Waker` of the *latest* poll, also when it was not
 //! registered anew: futures 0.1 promised no less. It wakes nobody once the future or the stream has
 //! ended (an error does not end a stream), or the wrapper was dropped. A wake-up is passed on one
-//! for one; none is added.
+//! for one; none is added but that of a yield, below.
+//!
+//! # Budget
+//!
+//! Each ready poll of [`AsStd`] and [`AsStdSink`], and below them of [`As01`] streams and
+//! [`As01Sink`], spends a unit of tokio's cooperative budget. When that is used up they are pending,
+//! and wake their task once it has let others run. One layer spends one unit: an item that passes
+//! two of them spends two.
+//!
+//! An executor of 0.1 has no such budget. There [`As01`] streams and [`As01Sink`] yield after 128
+//! ready polls in a row, and the adapters in the async code of an [`As01`] after 128 ready polls in
+//! one poll of it. tokio's own sockets and channels have none there, unless the code runs through
+//! `spawn::on_handle` and its like.
+//!
+//! A 0.1 future that loops by itself over 0.1 streams (`for_each`, `fold`) cannot be interrupted.
+//!
+//! Outside of both executors, in a `poll` by hand, nothing is counted below [`AsStd`].
 
+mod budget;
 mod crossing;
 mod driver;
 mod future;

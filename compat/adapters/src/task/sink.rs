@@ -17,7 +17,8 @@ use super::{poll_01, poll_std, Crossing, Driver};
 /// it. An item that the sink did not take waits here, in a buffer of one, until `poll_ready`,
 /// `poll_flush` or `poll_close` has brought it in.
 ///
-/// *Cost*: three allocations when made, none per item. *Cancellation*: an item for which `start_send`
+/// *Cost*: three allocations when made, none per item. *Budget*: a unit of
+/// [tokio's](crate::task#budget) for each `poll_ready` that is ready. *Cancellation*: an item for which `start_send`
 /// returned `Ok` is in the sink or in the buffer; dropping this drops both. *Ownership*:
 /// [`into_inner`](AsStdSink::into_inner) gives back the sink and a buffered item.
 ///
@@ -98,7 +99,7 @@ impl<S: Sink01> Sink<S::SinkItem> for AsStdSink<S> {
         let this = self.get_mut();
         // Entered even when there is nothing to offer: `start_send` has no context of its own and
         // registers this one.
-        this.driver.enter(cx, || ());
+        ready!(this.driver.poll(cx, || Poll::Ready(())));
         this.poll_refused(cx)
     }
 
@@ -136,7 +137,8 @@ impl<S: Sink01> Sink<S::SinkItem> for AsStdSink<S> {
 
 /// A std sink, as a 0.1 one: an item comes back in `AsyncSink::NotReady` when there is no room.
 ///
-/// *Cost*: as [`As01`](super::As01). *Cancellation*: dropping it drops the sink. *Ownership*:
+/// *Cost*: as [`As01`](super::As01). *Budget*: `start_send` hands the item back after 128 in a row;
+/// see [the module](crate::task#budget). *Cancellation*: dropping it drops the sink. *Ownership*:
 /// [`into_inner`](As01Sink::into_inner); nothing is buffered here.
 ///
 /// ```
@@ -189,7 +191,7 @@ impl<S: Sink<Item> + Unpin, Item> Sink01 for As01Sink<S, Item> {
 
     fn start_send(&mut self, item: Item) -> StartSend<Item, S::Error> {
         let inner = Pin::new(&mut self.inner);
-        match poll_01(self.crossing.enter(SINK, |cx| inner.poll_ready(cx)))? {
+        match poll_01(self.crossing.poll(SINK, |cx| inner.poll_ready(cx)))? {
             Async::Ready(()) => Pin::new(&mut self.inner)
                 .start_send(item)
                 .map(|()| AsyncSink::Ready),
