@@ -1,6 +1,5 @@
 //! The timer of `crate::timer` for tasks of futures 0.1, which it notifies.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use futures::task::{self, Task};
@@ -14,7 +13,7 @@ impl Wake for Task {
 }
 
 /// A coarse timer, which a [`Ticker`](super::Ticker) ticks. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct TaskTimer(timer::Timer<Task>);
 
 impl TaskTimer {
@@ -46,13 +45,8 @@ impl TaskTimer {
     }
 }
 
-impl fmt::Debug for TaskTimer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// A running limit; dropping it cancels the limit.
+#[derive(Debug)]
 pub(super) struct TaskCountdown(timer::Countdown<Task>);
 
 impl TaskCountdown {

@@ -4,7 +4,7 @@
 //! tick: neither makes a system call or a timer of the operating system. A tick looks only at
 //! entries whose time can be over, so ten thousand idle tunnels cost as much as one. The timer knows
 //! no runtime and no future: an engine calls [`tick`](Timer::tick) and supplies what is woken.
-//! `engine::timer` and the idle timer of r5 in `compat/` use it; it uses no other folder.
+//! `engine::timer` and the idle timer of r5 in `compat/` use it; it uses `text` alone.
 //!
 //! Invariant: each entry lies in the wheel from [`start`](Timer::start) until its [`Countdown`] is
 //! dropped, at or before the slot of its earliest end.
@@ -13,12 +13,12 @@ mod wheel;
 
 use std::cell::{Cell, RefCell};
 use std::convert::TryFrom;
-use std::fmt;
 use std::rc::Rc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use self::wheel::{Positioned, Wheel, WheelPosition};
+use crate::text::debug::debug_by_name;
 
 /// A task, or what wakes one.
 pub trait Wake {
@@ -166,13 +166,6 @@ impl<W> Clone for Timer<W> {
     }
 }
 
-impl<W> fmt::Debug for Timer<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let now = Duration::from_nanos(self.shared.now.get());
-        f.debug_struct("Timer").field("now", &now).finish()
-    }
-}
-
 /// A running time limit; dropping it cancels the limit.
 pub struct Countdown<W> {
     entry: Rc<TimerEntry<W>>,
@@ -216,13 +209,7 @@ impl<W> Drop for Countdown<W> {
     }
 }
 
-impl<W> fmt::Debug for Countdown<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Countdown")
-            .field("limit", &self.limit())
-            .finish()
-    }
-}
+debug_by_name!(Timer<W>, Countdown<W>);
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use crate::engine::io::{poll_io, Rewind};
 use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{Malformed, Negotiation, NegotiationStep, Outcome, Refusal};
+use crate::text::debug::debug_by_name;
 
 /// Bytes that one read asks for; most replies come in one.
 const CHUNK: usize = 2 * 1024;
@@ -50,16 +51,8 @@ struct ConnectState<S> {
     sent: usize,
 }
 
-impl<S> fmt::Debug for Connect<S> {
-    /// Shows the state, not the message, which can contain credentials.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &self.state {
-            Some(state) if state.bytes.is_empty() => "Connect(awaiting)",
-            Some(_) => "Connect(sending)",
-            None => "Connect(done)",
-        })
-    }
-}
+// The message can contain credentials.
+debug_by_name!(Connect<S>);
 
 impl<S: AsyncRead + AsyncWrite> Connect<S> {
     /// Returns a future that sends a [`Request`](crate::proto::Request) over `stream`, or continues a

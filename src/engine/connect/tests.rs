@@ -158,5 +158,5 @@ fn its_debug_text_holds_no_credential() {
     let connect = Connect::new(MockStream::saying(vec![GRANTED]), request);
     let token = value.reveal().trim_start_matches("Basic ").to_string();
     assert!(!format!("{:?}", connect).contains(&token));
-    assert_eq!(format!("{:?}", connect), "Connect(sending)");
+    assert_eq!(format!("{:?}", connect), "Connect { .. }");
 }

@@ -1,6 +1,5 @@
 //! The stream to a proxy or a destination: usually a bare socket, which the relay handles best.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 
 use futures::Poll;
@@ -8,6 +7,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::{Rewind, Socket, Transport};
 use crate::os::sys::Pipe;
+use crate::text::debug::debug_by_name;
 
 /// A bare socket, or a stream over one.
 ///
@@ -105,11 +105,4 @@ impl<S: Transport> Transport for Upstream<S> {
     }
 }
 
-impl<S> fmt::Debug for Upstream<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Upstream::Bare(_) => "Upstream(bare)",
-            Upstream::Layered(_) => "Upstream(layered)",
-        })
-    }
-}
+debug_by_name!(Upstream<S>);

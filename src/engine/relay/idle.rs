@@ -3,7 +3,6 @@
 //! The limit depends on the phase of the tunnel: both directions open, the client's end held back, or
 //! half-closed. Each byte that moves starts it again, and so does a change of phase.
 
-use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -83,6 +82,7 @@ pub(super) enum Over {
 }
 
 /// The idle timer of one relay. It has a countdown only while the phase has a limit.
+#[derive(Debug)]
 pub(super) struct IdleTimer {
     timeouts: Rc<IdleTimeouts>,
     timer: TaskTimer,
@@ -135,13 +135,5 @@ impl IdleTimer {
         } else {
             Some(Over::Silent(limit))
         }
-    }
-}
-
-impl fmt::Debug for IdleTimer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdleTimer")
-            .field("timeouts", &self.timeouts)
-            .finish()
     }
 }

@@ -32,7 +32,6 @@ mod source;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::io;
 use std::os::unix::io::AsRawFd;
 use std::panic::{self, AssertUnwindSafe};
@@ -51,6 +50,7 @@ use self::source::SocketSource;
 pub(super) use self::source::{Readiness, Registration};
 use crate::os::panics::message;
 use crate::os::sys::{Epoll, Events, Notifier, ReservedFd};
+use crate::text::debug::debug_by_name;
 
 /// Events that one wait returns at most.
 const EVENTS: usize = 512;
@@ -213,13 +213,7 @@ impl Handle {
     }
 }
 
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
-            .field("core", &self.inner.core)
-            .finish()
-    }
-}
+debug_by_name!(Handle);
 
 impl EventLoop {
     /// Takes events and polls tasks, for a bounded number of rounds. Returns whether nothing is left.

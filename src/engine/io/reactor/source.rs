@@ -4,7 +4,6 @@
 //! each removal registers the current task.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::io;
 use std::os::unix::io::{AsRawFd, RawFd};
 use std::rc::{Rc, Weak};
@@ -14,6 +13,7 @@ use futures::Async;
 
 use super::EventLoop;
 use crate::os::sys::Event;
+use crate::text::debug::debug_by_name;
 
 /// The calls that are known not to block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,10 +167,4 @@ impl Drop for Registration {
     }
 }
 
-impl fmt::Debug for Registration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Registration")
-            .field(&self.source.ready.get())
-            .finish()
-    }
-}
+debug_by_name!(Registration);

@@ -3,7 +3,6 @@
 //! Must not hold settings, or what OpenSSL's errors mean: both are in `upstream::tls`. `engine::tls`
 //! makes the stream and runs its handshake.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 
 use futures::{task, try_ready, Async, Poll};
@@ -13,6 +12,7 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::transport::poll_io;
 use super::Transport;
 use crate::config::TlsPeer;
+use crate::text::debug::debug_by_name;
 use crate::upstream::tls::{explain, is_alert, is_without_data, Ending, TlsSetup, ROUNDS};
 
 /// The client's side of a TLS connection. The [`handshake`](TlsStream::poll_handshake) comes first.
@@ -184,13 +184,7 @@ impl<S: Transport> Transport for TlsStream<S> {
     }
 }
 
-impl<S> fmt::Debug for TlsStream<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TlsStream")
-            .field("ended", &self.ended)
-            .finish()
-    }
-}
+debug_by_name!(TlsStream<S>);
 
 #[cfg(test)]
 mod tests;
