@@ -148,7 +148,7 @@ impl<S: Transport> Transport for Forwarding<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::io::mock_io::{Action, Drained, MockStream};
+    use crate::engine::io::tests::mock_io::{Action, Drained, MockStream};
     use crate::proto::Forward;
 
     const HEAD: &[u8] = b"POST http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n";

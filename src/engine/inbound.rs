@@ -178,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::io::mock_io::{drive, Action, MockStream};
+    use crate::engine::io::tests::mock_io::{drive, Action, MockStream};
 
     const GREETING: &[u8] = &[5, 1, 0];
     const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";

@@ -1,7 +1,7 @@
 //! The negotiation over scripted streams: every way in which a reply can arrive.
 
 use super::*;
-use crate::engine::io::mock_io::{drive, Action, MockStream};
+use crate::engine::io::tests::mock_io::{drive, Action, MockStream};
 use crate::proto::{Request, HEAD_LIMIT};
 
 const REQUEST: &[u8] = b"CONNECT example.org:22 HTTP/1.1\r\nHost: example.org:22\r\n\r\n";

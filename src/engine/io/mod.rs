@@ -11,11 +11,11 @@
 //! Must not hold what the bytes mean. The rest of the engine uses it, and r2, r3 and the examples.
 
 mod listening;
-#[cfg(test)]
-pub(crate) mod mock_io;
 mod reactor;
 mod rewind;
 mod socket;
+#[cfg(test)]
+pub(crate) mod tests;
 #[cfg(feature = "tls")]
 mod tls;
 mod transport;

@@ -126,7 +126,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::engine::io::mock_io::{Action, Drained, MockStream};
+    use crate::engine::io::tests::mock_io::{Action, Drained, MockStream};
 
     #[test]
     fn reads_what_was_put_back_before_the_stream() {

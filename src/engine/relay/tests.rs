@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::io::mock_io::{drive, Action, MockStream};
+use crate::engine::io::tests::mock_io::{drive, Action, MockStream};
 
 fn run(client: MockStream, upstream: MockStream) -> Result<Traffic, RelayError> {
     drive(Relay::new(client, upstream)).map(|closed| closed.traffic)
@@ -197,7 +197,7 @@ fn poll_once<C: Transport, U: Transport, G: ByteRecorder>(relay: &mut Relay<C, U
 }
 
 /// Fails when the upstream has seen an end before it sent all of its own.
-struct Unended(Rc<std::cell::RefCell<crate::engine::io::mock_io::Seen>>);
+struct Unended(Rc<std::cell::RefCell<crate::engine::io::tests::mock_io::Seen>>);
 
 impl ByteRecorder for Unended {
     fn note(&self, carried: Traffic) {

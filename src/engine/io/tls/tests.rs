@@ -14,7 +14,7 @@ use futures::future::poll_fn;
 
 use super::*;
 use crate::config::{Host, HostPort, TlsOptions, TlsPeer};
-use crate::engine::io::mock_io::drive;
+use crate::engine::io::tests::mock_io::drive;
 
 /// One end of a connection in memory.
 struct MemoryEnd {

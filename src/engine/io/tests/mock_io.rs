@@ -10,7 +10,7 @@ use futures::executor::{self, Notify};
 use futures::{task, Async, Future, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
 
-use super::Transport;
+use crate::engine::io::Transport;
 use crate::os::sys::Notifier;
 
 /// The result of the next read or write.
