@@ -125,8 +125,8 @@ impl Settings {
         Settings {
             timeouts: config.timeouts.clone(),
             splice: config.splice,
-            resolver: Resolver::new(),
-            untrusted_resolver: Resolver::new(),
+            resolver: Resolver::default(),
+            untrusted_resolver: Resolver::default(),
         }
     }
 
