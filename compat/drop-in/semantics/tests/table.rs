@@ -1,0 +1,108 @@
+//! Checks the table in README.md against the tests: each test has a row, each row a test.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// Reads `name` in the folder that holds both packages.
+fn text(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files of tests, without this one.
+fn files() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests");
+    let names = fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let mut files: Vec<_> = names
+        .filter_map(|name| Some(name.to_str()?.strip_suffix(".rs")?.to_owned()))
+        .filter(|name| name != "table")
+        .collect();
+    files.sort();
+    files
+}
+
+/// The tests in `source`, each with the line that follows its name.
+fn tests(source: &str) -> Vec<(String, String)> {
+    let lines: Vec<_> = source.lines().map(str::trim).collect();
+    let marks = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| **line == "#[test]");
+    marks
+        .map(|(at, _)| {
+            let name = lines[at + 1]
+                .strip_prefix("fn ")
+                .and_then(|rest| rest.split_once('('));
+            let name = name
+                .unwrap_or_else(|| panic!("no function after line {}", at + 1))
+                .0;
+            (name.to_owned(), lines[at + 2].to_owned())
+        })
+        .collect()
+}
+
+/// The tests that the table names, as "file::test".
+fn rows() -> Vec<String> {
+    let readme = text("README.md");
+    let rows = readme
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains("::"));
+    rows.map(|row| {
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert!(!cells[0].is_empty(), "says nothing: {row}");
+        cells[1].trim_matches('`').to_owned()
+    })
+    .collect()
+}
+
+#[test]
+fn each_test_has_one_row_and_each_row_a_test() {
+    let mut found = BTreeSet::new();
+    for file in files() {
+        for (test, _) in tests(&text(&format!("tests/{file}.rs"))) {
+            assert!(
+                found.insert(format!("{file}::{test}")),
+                "{file}::{test} is there twice"
+            );
+        }
+    }
+    let rows = rows();
+    let named: BTreeSet<_> = rows.iter().cloned().collect();
+    assert_eq!(rows.len(), named.len(), "README.md names a test twice");
+    let missing: Vec<_> = found.difference(&named).collect();
+    assert!(
+        missing.is_empty(),
+        "without a row in README.md: {missing:#?}"
+    );
+    let stale: Vec<_> = named.difference(&found).collect();
+    assert!(
+        stale.is_empty(),
+        "rows in README.md without a test: {stale:#?}"
+    );
+}
+
+#[test]
+fn each_test_has_a_watchdog() {
+    for file in files() {
+        for (test, first) in tests(&text(&format!("tests/{file}.rs"))) {
+            assert_eq!(first, "watchdog!();", "{file}::{test} can hang");
+        }
+    }
+}
+
+#[test]
+fn every_package_runs_every_file() {
+    for package in ["real"] {
+        let manifest = text(&format!("{package}/Cargo.toml"));
+        for file in files().iter().map(String::as_str).chain(["table"]) {
+            let path = format!("path = \"../tests/{file}.rs\"");
+            assert!(
+                manifest.contains(&path),
+                "{package}/Cargo.toml leaves {file}.rs out"
+            );
+        }
+    }
+}
