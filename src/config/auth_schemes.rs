@@ -16,13 +16,26 @@ pub enum Scheme {
     Ntlm,
 }
 
-impl fmt::Display for Scheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Scheme {
+    /// Returns the scheme with this name; case doesn't matter (RFC 9110 §11.1).
+    pub(crate) fn named(name: &str) -> Option<Scheme> {
+        let all = [Scheme::Basic, Scheme::Digest, Scheme::Ntlm];
+        let mut all = all.iter().copied();
+        all.find(|scheme| scheme.name().eq_ignore_ascii_case(name))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
             Scheme::Basic => "Basic",
             Scheme::Digest => "Digest",
             Scheme::Ntlm => "NTLM",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -55,15 +68,14 @@ impl FromStr for Schemes {
 
     /// Parses `digest` or `digest,ntlm`.
     fn from_str(text: &str) -> Result<Schemes, ParseError> {
-        let read = |name: &str| match name.trim().to_ascii_lowercase().as_str() {
-            "basic" => Ok(Scheme::Basic),
-            "digest" => Ok(Scheme::Digest),
-            "ntlm" => Ok(Scheme::Ntlm),
-            "negotiate" | "kerberos" => Err("Kerberos (Negotiate) isn't supported"),
-            _ => Err("it is basic, digest, ntlm or a list of them"),
-        };
-        let read = |name| {
-            read(name).map_err(|why| wrong("authentication schemes", text, why, "digest,ntlm"))
+        let read = |name: &str| {
+            Scheme::named(name.trim()).ok_or_else(|| {
+                let why = match name.trim().to_ascii_lowercase().as_str() {
+                    "negotiate" | "kerberos" => "Kerberos (Negotiate) isn't supported",
+                    _ => "it is basic, digest, ntlm or a list of them",
+                };
+                wrong("authentication schemes", text, why, "digest,ntlm")
+            })
         };
         let named = text.split(',').map(read).collect::<Result<_, _>>()?;
         Ok(Schemes { named })

@@ -47,14 +47,9 @@ impl Challenge {
         challenges
     }
 
-    /// Returns the scheme if ptunnel supports it; case doesn't matter.
+    /// Returns the scheme if ptunnel supports it.
     pub(in crate::proto) fn known(&self) -> Option<Scheme> {
-        match self.scheme.to_ascii_lowercase().as_str() {
-            "basic" => Some(Scheme::Basic),
-            "digest" => Some(Scheme::Digest),
-            "ntlm" => Some(Scheme::Ntlm),
-            _ => None,
-        }
+        Scheme::named(&self.scheme)
     }
 
     pub(super) fn is(&self, scheme: Scheme) -> bool {
