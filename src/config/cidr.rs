@@ -70,31 +70,27 @@ impl Cidr {
 
     /// Returns the first address of the block.
     fn first(&self) -> IpAddr {
+        let others = u128::MAX.checked_shr(self.bits).unwrap_or(0);
+        let first = number(self.network) & !others;
         match self.network {
-            IpAddr::V4(ip) => {
-                let others = u32::MAX.checked_shr(self.bits).unwrap_or(0);
-                Ipv4Addr::from(u32::from(ip) & !others).into()
-            }
-            IpAddr::V6(ip) => {
-                let others = u128::MAX.checked_shr(self.bits).unwrap_or(0);
-                Ipv6Addr::from(u128::from(ip) & !others).into()
-            }
+            IpAddr::V4(_) => Ipv4Addr::from((first >> 96) as u32).into(),
+            IpAddr::V6(_) => Ipv6Addr::from(first).into(),
         }
     }
 
     /// Whether `ip` is in the block.
     pub fn covers(&self, ip: IpAddr) -> bool {
-        match (self.network, unmap_ipv4(ip)) {
-            (IpAddr::V4(network), IpAddr::V4(ip)) => {
-                let differing = u32::from(network) ^ u32::from(ip);
-                differing.leading_zeros() >= self.bits
-            }
-            (IpAddr::V6(network), IpAddr::V6(ip)) => {
-                let differing = u128::from(network) ^ u128::from(ip);
-                differing.leading_zeros() >= self.bits
-            }
-            _ => false,
-        }
+        let ip = unmap_ipv4(ip);
+        let differing = number(self.network) ^ number(ip);
+        self.network.is_ipv4() == ip.is_ipv4() && differing.leading_zeros() >= self.bits
+    }
+}
+
+/// Returns the address's bits as the first ones of a number.
+fn number(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => u128::from(u32::from(ip)) << 96,
+        IpAddr::V6(ip) => ip.into(),
     }
 }
 

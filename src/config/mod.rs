@@ -100,6 +100,12 @@ impl Family {
     }
 }
 
+impl Default for Family {
+    fn default() -> Family {
+        Family::ANY
+    }
+}
+
 /// When bulk data is moved with splice(2), without a copy through user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Splice {
@@ -221,8 +227,9 @@ pub struct StatusSpec {
     pub port: u16,
 }
 
-/// The proxies between ptunnel and the destinations, and what they get.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The proxies between ptunnel and the destinations, and what they get; by default none, over both
+/// IP versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     /// Alternatives, tried in order for each new tunnel.
     pub proxies: Vec<ProxySpec>,
@@ -242,23 +249,6 @@ pub struct Route {
     pub headers: Vec<Header>,
     /// The addresses that are tried.
     pub family: Family,
-}
-
-impl Default for Route {
-    /// Returns the route without proxies, over both IP versions.
-    fn default() -> Route {
-        Route {
-            proxies: Vec::new(),
-            pac: None,
-            via: Vec::new(),
-            no_proxy: NoProxy::default(),
-            direct_fallback: false,
-            failover_on: FailoverOn::default(),
-            schemes: Schemes::default(),
-            headers: Vec::new(),
-            family: Family::ANY,
-        }
-    }
 }
 
 impl Route {
