@@ -28,8 +28,8 @@ EXAMPLES:
     ssh -o ProxyCommand='ptunnel -p proxy.example:3128 -W %h:%p' user@example.org
     ptunnel --demo";
 
-/// Parses the arguments, the first of which is the program's name. What an option requires isn't
-/// checked: a config file may hold it.
+/// Parses the arguments, the first of which is the program's name. [`Options`](super::options::Options)
+/// checks what options require of their values and of each other.
 ///
 /// # Errors
 ///
@@ -58,10 +58,7 @@ pub(super) fn parse(words: &[String]) -> clap::Result<ArgMatches<'static>> {
 }
 
 fn arg<'a>(flag: &Flag, help: &'a str) -> Arg<'static, 'a> {
-    let mut arg = Arg::with_name(flag.name)
-        .long(flag.name)
-        .help(help)
-        .conflicts_with_all(flag.conflicts);
+    let mut arg = Arg::with_name(flag.name).long(flag.name).help(help);
     if let Some(short) = flag.short {
         arg = arg.short(short);
     }
@@ -76,8 +73,6 @@ fn arg<'a>(flag: &Flag, help: &'a str) -> Arg<'static, 'a> {
     let arg = arg.allow_hyphen_values(true);
     if flag.is_repeated {
         arg.multiple(true).number_of_values(1)
-    } else if flag.is_closed {
-        arg.possible_values(flag.choices).hide_possible_values(true)
     } else {
         arg
     }

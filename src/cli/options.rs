@@ -99,23 +99,25 @@ impl Options {
         }
     }
 
-    /// Checks what clap checks on a command line: choices and conflicts of the file's values, and
-    /// for all values that the options that they require are given.
-    ///
-    /// # Errors
-    ///
-    /// A usage error in clap's words.
-    pub(super) fn check(&self) -> Result<(), Error> {
-        let known = || {
-            let known = self.values.iter();
-            known.filter_map(|value| flags::find(value.name).map(|flag| (value, flag)))
-        };
-        for (value, flag) in known() {
+    /// Refuses a value that isn't among its option's choices.
+    pub(super) fn check_choices(&self) -> Result<(), Error> {
+        for (value, flag) in self.with_flags() {
             if flag.is_closed && !flag.choices.contains(&value.text()) {
-                return Err(self.at(value, not_a_choice(flag, value.text())));
+                let why = format!(
+                    "--{}: '{}' isn't one of {}",
+                    flag.name,
+                    Escaped(value.text().as_bytes()),
+                    flag.choices.join(", ")
+                );
+                return Err(self.at(value, Error::usage(why)));
             }
         }
-        for (value, flag) in known() {
+        Ok(())
+    }
+
+    /// Refuses options that can't be given together.
+    pub(super) fn check_conflicts(&self) -> Result<(), Error> {
+        for (value, flag) in self.with_flags() {
             let other = |name: &&str| {
                 self.first(name)
                     .and_then(|it| Some((it, flags::find(name)?)))
@@ -135,7 +137,12 @@ impl Options {
                 return Err(self.at(last, Error::usage(why)));
             }
         }
-        for (_, flag) in known() {
+        Ok(())
+    }
+
+    /// Refuses an option without the one that it requires.
+    pub(super) fn check_requirements(&self) -> Result<(), Error> {
+        for (_, flag) in self.with_flags() {
             let missing = flag.requires.filter(|name| !self.is_present(name));
             if let Some(missing) = missing.and_then(flags::find) {
                 return Err(self.whole(Error::usage(format!(
@@ -146,6 +153,12 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// Returns the values of flags, which tunnels aren't, with these.
+    fn with_flags(&self) -> impl Iterator<Item = (&Value, &'static Flag)> {
+        let values = self.values.iter();
+        values.filter_map(|value| flags::find(value.name).map(|flag| (value, flag)))
     }
 
     /// Returns the values of an option.
@@ -263,16 +276,6 @@ impl Options {
             None => e,
         }
     }
-}
-
-/// Returns the error for a value that isn't among an option's choices.
-fn not_a_choice(flag: &Flag, value: &str) -> Error {
-    Error::usage(format!(
-        "--{}: '{}' isn't one of {}",
-        flag.name,
-        Escaped(value.as_bytes()),
-        flag.choices.join(", ")
-    ))
 }
 
 /// Displays an option as clap does: `--proxy <PROXY>...`.

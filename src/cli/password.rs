@@ -1,7 +1,6 @@
 //! The sources of passwords. For proxies, in order: the option, the file, the environment, the
 //! proxy's URL, the netrc file and the terminal. For clients: the option and the environment.
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -31,35 +30,17 @@ pub(super) enum ProxySource {
     Via,
 }
 
-/// What to do when no option, file or variable holds a password.
-#[derive(Clone, Copy)]
-pub(super) enum MissingPassword<'a> {
-    /// Prompts for the password of a proxy; one for clients is an error.
-    Prompt(Prompt<'a>),
-    /// Adds a warning: `--check-config` may run where the passwords aren't.
-    Warn(&'a RefCell<Vec<String>>),
-}
+/// Handles a missing password: gets the text of a prompt, if a prompt may replace it, and the error;
+/// returns the password or the error.
+pub(super) type MissingPassword<'a> = &'a dyn Fn(Option<&str>, Error) -> Result<Secret, Error>;
 
-impl MissingPassword<'_> {
-    fn ask(self, whose: &str, no_terminal: impl FnOnce() -> Error) -> Result<Secret, Error> {
-        match self {
-            MissingPassword::Prompt(prompt) => prompt(whose).map_err(|_| no_terminal()),
-            MissingPassword::Warn(_) => self.do_without(no_terminal()),
-        }
-    }
-
-    fn do_without(self, why: Error) -> Result<Secret, Error> {
-        match self {
-            MissingPassword::Prompt(_) => Err(why),
-            MissingPassword::Warn(notes) => {
-                let note = format!("checked without a password: {}", why);
-                let mut notes = notes.borrow_mut();
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
-                Ok(Secret::new(""))
-            }
-        }
+/// Returns the handler that prompts.
+pub(super) fn prompting<'a>(
+    prompt: Prompt<'a>,
+) -> impl Fn(Option<&str>, Error) -> Result<Secret, Error> + 'a {
+    move |whose, e| match whose.map(prompt) {
+        Some(Ok(password)) => Ok(password),
+        _ => Err(e),
     }
 }
 
@@ -90,9 +71,7 @@ impl<'a> Passwords<'a> {
             (None, Some(path)) => Some(
                 match File::open(path) {
                     Ok(file) => read_file(path, file),
-                    Err(e) => {
-                        missing.do_without(unreadable("--password-file", path, e.to_string()))
-                    }
+                    Err(e) => missing(None, unreadable("--password-file", path, e.to_string())),
                 }
                 .map_err(|e| options.blame("password-file", e))?,
             ),
@@ -134,7 +113,7 @@ impl<'a> Passwords<'a> {
                     None => {
                         let shown = Escaped(user.as_bytes());
                         let whose = format!("Password for {} at {}: ", shown, url.address);
-                        self.missing.ask(&whose, || no_password(&user, source))?
+                        (self.missing)(Some(&whose), no_password(&user, source))?
                     }
                 };
                 Some(Credentials::new(user, password)?)
@@ -165,8 +144,8 @@ impl<'a> Passwords<'a> {
                 None => {
                     let (shown, file) = (Escaped(user.as_bytes()), Escaped(path.as_bytes()));
                     let whose = format!("Password for {} at the proxies of {}: ", shown, file);
-                    let no_terminal = || no_password(&user, ProxySource::Option);
-                    Some(self.missing.ask(&whose, no_terminal)?)
+                    let no_terminal = no_password(&user, ProxySource::Option);
+                    Some((self.missing)(Some(&whose), no_terminal)?)
                 }
                 given => given,
             };
@@ -221,7 +200,7 @@ pub(super) fn client_credentials(
                 "--{} {} has no password: give --{} {}:PASSWORD, or the environment variable {}",
                 name, user, name, user, variable
             );
-            let e = missing.do_without(Error::usage(why));
+            let e = missing(None, Error::usage(why));
             e.map_err(|e| options.blame(name, e))?
         }
     };

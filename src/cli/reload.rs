@@ -7,7 +7,7 @@ use std::io;
 use super::argv_scrub;
 use super::command_line::{config, CommandLine};
 use super::env::Environment;
-use super::password::MissingPassword;
+use super::password::prompting;
 use crate::config::{Config, Secret};
 use crate::listener::reload::ConfigSource;
 
@@ -49,8 +49,8 @@ impl CommandLine {
         let read = move || {
             let prompt = |whose: &str| answers.recall(whose);
             let filter = argv_scrub::leave_out_of_core_dumps();
-            let missing = MissingPassword::Prompt(&prompt);
-            let result = config(&typed, &Environment::of_process(), missing);
+            let missing = prompting(&prompt);
+            let result = config(&typed, &Environment::of_process(), &missing);
             let config = result.as_ref().ok().map(|(config, _)| config);
             argv_scrub::settle(filter, config.map_or(false, Config::has_credentials));
             result
