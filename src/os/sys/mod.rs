@@ -15,13 +15,13 @@ mod epoll;
 #[cfg(feature = "cli")]
 mod euid;
 #[cfg(feature = "legacy")]
-mod limits;
-#[cfg(feature = "legacy")]
 mod listening_socket;
 #[cfg(feature = "tls")]
 mod openssl;
 #[cfg(feature = "legacy")]
 mod pipe;
+#[cfg(feature = "legacy")]
+mod process;
 #[cfg(feature = "pac")]
 mod quickjs;
 #[cfg(feature = "pac")]
@@ -45,13 +45,13 @@ pub(crate) use self::epoll::{Epoll, Event, Events};
 #[cfg(feature = "cli")]
 pub use self::euid::effective_user;
 #[cfg(feature = "legacy")]
-pub(crate) use self::limits::{descriptor_limit, raise_descriptor_limit};
-#[cfg(feature = "legacy")]
 pub(crate) use self::listening_socket::{accept, set_mode};
 #[cfg(feature = "tls")]
 pub(crate) use self::openssl::clear_auto_retry;
 #[cfg(feature = "legacy")]
 pub use self::pipe::Pipe;
+#[cfg(feature = "legacy")]
+pub(crate) use self::process::{descriptor_limit, raise_descriptor_limit};
 #[cfg(feature = "pac")]
 pub(crate) use self::quickjs::QuickJs;
 #[cfg(feature = "pac")]
