@@ -1,4 +1,4 @@
-//! The command line of this process as `ps` shows it.
+//! The command line of this process as `ps` shows it, and the user that the process runs as.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -29,6 +29,12 @@ pub fn rewrite_arguments(edit: impl FnOnce(&mut [u8])) -> io::Result<()> {
     edit(&mut words);
     memory.seek(SeekFrom::Start(start))?;
     memory.write_all(&words)
+}
+
+/// Returns the effective user id of this process (geteuid(2)).
+pub fn effective_user() -> u32 {
+    // SAFETY: no arguments, and it can't fail.
+    unsafe { libc::geteuid() }
 }
 
 /// Returns start and end of the arguments: fields 48 and 49 of proc(5)'s stat. The second field, a

@@ -1,15 +1,22 @@
 //! An epoll set whose events report a half-close: `EPOLLRDHUP`, which mio 0.6 doesn't request.
 
+use std::fs::File;
 use std::io;
-use std::os::unix::io::{AsRawFd, RawFd};
+use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
 
 use libc::c_int;
 
-use super::descriptor::{check, Descriptor, ReservedFd};
+use super::descriptor::check;
 
 /// An edge-triggered epoll set.
 #[derive(Debug)]
-pub(crate) struct Epoll(Descriptor);
+pub(crate) struct Epoll(File);
+
+/// A descriptor that is kept only to be closed when another one is needed.
+#[derive(Debug)]
+pub(crate) struct ReservedFd {
+    _reserved: File,
+}
 
 /// The events of one call of [`Epoll::poll`], read by index. Created once and reused.
 pub(crate) struct Events {
@@ -32,16 +39,17 @@ pub(crate) struct Event {
 impl Epoll {
     /// Creates an empty set, closed on exec.
     pub(crate) fn new() -> io::Result<Epoll> {
-        // SAFETY: no pointers; the result is checked, then owned.
-        check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(|fd| Epoll(Descriptor(fd)))
+        // SAFETY: no pointers; the result is checked, and the new descriptor has no other owner.
+        unsafe {
+            let set = check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?;
+            Ok(Epoll(File::from_raw_fd(set)))
+        }
     }
 
     /// Duplicates the set's descriptor.
     pub(crate) fn reserve(&self) -> io::Result<ReservedFd> {
-        // SAFETY: no pointers; the new descriptor has no other owner.
-        check(unsafe { libc::fcntl((self.0).0, libc::F_DUPFD_CLOEXEC, 0) }).map(|fd| ReservedFd {
-            _reserved: Descriptor(fd),
-        })
+        let _reserved = self.0.try_clone()?;
+        Ok(ReservedFd { _reserved })
     }
 
     /// Adds `source`: each change of its readiness is one event, until it is
@@ -53,7 +61,7 @@ impl Epoll {
             events: interest as u32,
             u64: token,
         };
-        let (set, fd) = ((self.0).0, source.as_raw_fd());
+        let (set, fd) = (self.as_raw_fd(), source.as_raw_fd());
         // SAFETY: `event` lives through the call, which copies it; a bad descriptor is an error.
         check(unsafe { libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &mut event) }).map(drop)
     }
@@ -63,7 +71,7 @@ impl Epoll {
     pub(crate) fn remove(&self, fd: RawFd) -> io::Result<()> {
         let none = std::ptr::null_mut();
         // SAFETY: EPOLL_CTL_DEL reads no event; a bad descriptor is an error.
-        check(unsafe { libc::epoll_ctl((self.0).0, libc::EPOLL_CTL_DEL, fd, none) }).map(drop)
+        check(unsafe { libc::epoll_ctl(self.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, none) }).map(drop)
     }
 
     /// Fetches the events that are ready now, without waiting, and returns their number.
@@ -72,7 +80,7 @@ impl Epoll {
         // SAFETY: the kernel writes at most `room` events into memory of that capacity, and
         // returns how many it wrote; only those become part of the vector.
         unsafe {
-            let count = libc::epoll_wait((self.0).0, events.ready.as_mut_ptr(), room, 0);
+            let count = libc::epoll_wait(self.as_raw_fd(), events.ready.as_mut_ptr(), room, 0);
             events.ready.set_len(count.max(0) as usize);
             check(count).map(|count| count as usize)
         }
@@ -81,7 +89,7 @@ impl Epoll {
 
 impl AsRawFd for Epoll {
     fn as_raw_fd(&self) -> RawFd {
-        (self.0).0
+        self.0.as_raw_fd()
     }
 }
 

@@ -6,14 +6,9 @@
 
 #[cfg(feature = "cli")]
 mod argv;
-#[cfg(feature = "legacy")]
-mod clock;
-#[cfg(feature = "legacy")]
 mod descriptor;
 #[cfg(feature = "legacy")]
 mod epoll;
-#[cfg(feature = "cli")]
-mod euid;
 #[cfg(feature = "legacy")]
 mod listening_socket;
 #[cfg(feature = "tls")]
@@ -28,22 +23,14 @@ mod quickjs;
 mod sandbox;
 mod socket_activation;
 #[cfg(feature = "legacy")]
-mod stdout;
-#[cfg(feature = "legacy")]
 mod task_handle;
-mod unacked;
-mod wait_ready;
 
 #[cfg(feature = "cli")]
-pub use self::argv::rewrite_arguments;
+pub use self::argv::{effective_user, rewrite_arguments};
+pub use self::descriptor::unacknowledged;
+pub(crate) use self::descriptor::{wait_readable, wait_writable};
 #[cfg(feature = "legacy")]
-pub(crate) use self::clock::monotonic;
-#[cfg(feature = "legacy")]
-pub(crate) use self::descriptor::ReservedFd;
-#[cfg(feature = "legacy")]
-pub(crate) use self::epoll::{Epoll, Event, Events};
-#[cfg(feature = "cli")]
-pub use self::euid::effective_user;
+pub(crate) use self::epoll::{Epoll, Event, Events, ReservedFd};
 #[cfg(feature = "legacy")]
 pub(crate) use self::listening_socket::{accept, set_mode};
 #[cfg(feature = "tls")]
@@ -51,15 +38,11 @@ pub(crate) use self::openssl::clear_auto_retry;
 #[cfg(feature = "legacy")]
 pub use self::pipe::Pipe;
 #[cfg(feature = "legacy")]
-pub(crate) use self::process::{descriptor_limit, raise_descriptor_limit};
+pub(crate) use self::process::{close_stdout, descriptor_limit, monotonic, raise_descriptor_limit};
 #[cfg(feature = "pac")]
 pub(crate) use self::quickjs::QuickJs;
 #[cfg(feature = "pac")]
 pub(crate) use self::sandbox::{as_stdio, confine, die_in, stdin_socket, SandboxLimits};
 pub use self::socket_activation::{is_inherited, InheritedSocket};
 #[cfg(feature = "legacy")]
-pub(crate) use self::stdout::close_stdout;
-#[cfg(feature = "legacy")]
 pub use self::task_handle::Notifier;
-pub use self::unacked::unacknowledged;
-pub(crate) use self::wait_ready::{wait_readable, wait_writable};

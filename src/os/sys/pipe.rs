@@ -2,18 +2,19 @@
 //!
 //! Policy is left to the callers: nothing here retries, waits or logs.
 
-use std::io;
-use std::os::unix::io::{AsRawFd, RawFd};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
 
 use libc::c_int;
 
-use super::descriptor::{check, check_size, Descriptor};
+use super::descriptor::check;
 
 /// A kernel buffer, filled and drained by splice(2).
 #[derive(Debug)]
 pub struct Pipe {
-    reader: Descriptor,
-    writer: Descriptor,
+    reader: File,
+    writer: File,
 }
 
 impl Pipe {
@@ -27,13 +28,11 @@ impl Pipe {
         let mut ends = [0; 2];
         // SAFETY: the kernel writes two descriptors into an array of two.
         check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK | libc::O_CLOEXEC) })?;
-        let pipe = Pipe {
-            reader: Descriptor(ends[0]),
-            writer: Descriptor(ends[1]),
-        };
+        // SAFETY: the new descriptors have no other owner.
+        let (reader, writer) = unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
         // SAFETY: no pointers.
-        check(unsafe { libc::fcntl(pipe.writer.0, libc::F_SETPIPE_SZ, capacity as c_int) })?;
-        Ok(pipe)
+        check(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, capacity as c_int) })?;
+        Ok(Pipe { reader, writer })
     }
 
     /// Moves up to `most` bytes from the socket into the pipe, without copying them.
@@ -41,31 +40,17 @@ impl Pipe {
     /// Returns 0 at the end of the stream. `WouldBlock` means that the socket is empty or that the
     /// pipe is full: only a caller that knows the pipe to be empty can tell which.
     pub fn fill(&self, from: &impl AsRawFd, most: usize) -> io::Result<usize> {
-        splice(from.as_raw_fd(), self.writer.0, most)
+        splice(from.as_raw_fd(), self.writer.as_raw_fd(), most)
     }
 
     /// Moves up to `most` bytes from the pipe into the socket.
     pub fn drain(&self, to: &impl AsRawFd, most: usize) -> io::Result<usize> {
-        splice(self.reader.0, to.as_raw_fd(), most)
+        splice(self.reader.as_raw_fd(), to.as_raw_fd(), most)
     }
 
     /// Fills `bytes` from the pipe, which must contain as many.
     pub(crate) fn read_exact(&self, bytes: &mut [u8]) -> io::Result<()> {
-        let mut done = 0;
-        while done < bytes.len() {
-            let left = &mut bytes[done..];
-            // SAFETY: the kernel writes at most as many bytes as `left` has, which lives through the
-            // call.
-            let count =
-                unsafe { libc::read(self.reader.0, left.as_mut_ptr() as *mut _, left.len()) };
-            match check_size(count) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => done += count,
-                Err(ref e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
+        (&self.reader).read_exact(bytes)
     }
 }
 
@@ -73,12 +58,12 @@ fn splice(from: RawFd, to: RawFd, most: usize) -> io::Result<usize> {
     let flags = libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK;
     let none = std::ptr::null_mut();
     // SAFETY: null offsets are allowed; pipes and sockets have none.
-    check_size(unsafe { libc::splice(from, none, to, none, most, flags) })
+    check(unsafe { libc::splice(from, none, to, none, most, flags) }).map(|count| count as usize)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::Write;
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
 

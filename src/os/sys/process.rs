@@ -1,7 +1,8 @@
-//! The limit on descriptors.
+//! Calls about this process: its limit on descriptors, its clock, the end of its stdout.
 
 use std::io;
 use std::mem;
+use std::time::Duration;
 
 use super::descriptor::check;
 
@@ -29,9 +30,52 @@ pub(crate) fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
+/// Returns CLOCK_MONOTONIC, which `Instant` doesn't expose, for sd_notify(3).
+pub(crate) fn monotonic() -> Duration {
+    // SAFETY: all zeroes are a valid `timespec`, and the kernel fills in the one that it is passed. It
+    // fails only for clocks that don't exist.
+    unsafe {
+        let mut now: libc::timespec = mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    }
+}
+
+/// Closes stdout, so that its reader sees the end; later writes are lost. The end of a socket that
+/// another descriptor keeps open (`is_shared_socket`) is sent with shutdown(2).
+pub(crate) fn close_stdout(is_shared_socket: bool) {
+    if is_shared_socket {
+        // SAFETY: no pointers. It fails only for a socket that is no longer connected.
+        unsafe { libc::shutdown(libc::STDOUT_FILENO, libc::SHUT_WR) };
+    }
+    // SAFETY: descriptor 1 stays valid throughout: dup2 replaces it in one step, so that no
+    // descriptor opened meanwhile can become stdout.
+    unsafe {
+        let null = libc::open(
+            b"/dev/null\0".as_ptr() as *const _,
+            libc::O_WRONLY | libc::O_CLOEXEC,
+        );
+        if null >= 0 {
+            libc::dup2(null, libc::STDOUT_FILENO);
+            libc::close(null);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::thread;
+    use std::time::Instant;
+
     use super::*;
+
+    #[test]
+    fn the_clock_goes_as_an_instant_does() {
+        let (instant, begin) = (Instant::now(), monotonic());
+        thread::sleep(Duration::from_millis(20));
+        let passed = monotonic() - begin;
+        assert!(passed >= Duration::from_millis(20) && passed <= instant.elapsed());
+    }
 
     #[test]
     fn the_limit_on_descriptors_is_at_its_hard_limit_afterwards() {

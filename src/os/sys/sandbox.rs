@@ -9,6 +9,8 @@ use std::os::unix::io::{FromRawFd, IntoRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
+use super::descriptor::check;
+
 /// The resources of a confined process.
 pub(crate) struct SandboxLimits {
     /// Address space, in bytes.
@@ -114,10 +116,7 @@ fn limit(resource: c_int, most: u64) -> io::Result<()> {
         rlim_max: most as libc::rlim_t,
     };
     // SAFETY: the kernel reads the struct that it is passed.
-    match unsafe { libc::setrlimit(resource as _, &limit) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    check(unsafe { libc::setrlimit(resource as _, &limit) }).map(drop)
 }
 
 #[cfg(target_os = "linux")]
@@ -129,13 +128,10 @@ mod linux {
     pub(super) fn forbid() -> io::Result<()> {
         let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
         // SAFETY: takes a terminated name, then numbers alone, of the size that the kernel reads.
-        let answer = unsafe {
+        check(unsafe {
             libc::prctl(libc::PR_SET_NAME, b"ptunnel-pac\0".as_ptr());
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused)
-        };
-        if answer != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        })?;
         forbid_calls()
     }
 
@@ -204,14 +200,10 @@ mod linux {
         let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
         let filter: *const libc::sock_fprog = &program;
         // SAFETY: the program and what it points to live through the call, which copies them.
-        let answer = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, filter) };
-        match answer {
-            0 => Ok(()),
-            _ => match io::Error::last_os_error() {
-                // A kernel without seccomp.
-                ref e if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-                e => Err(e),
-            },
+        match check(unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, filter) }) {
+            // A kernel without seccomp.
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            result => result.map(drop),
         }
     }
 }

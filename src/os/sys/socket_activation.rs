@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::os::unix::io::{FromRawFd, IntoRawFd, RawFd};
 use std::os::unix::net::UnixListener;
 
+use super::descriptor::check;
+
 /// A listening socket that this process inherited.
 #[derive(Debug)]
 pub enum InheritedSocket {
@@ -27,10 +29,7 @@ impl InheritedSocket {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         // SAFETY: no pointers; a bad descriptor is an error.
-        let own = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
-        if own < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let own = check(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) })?;
         // SAFETY: the new descriptor has no other owner.
         let tcp = unsafe { TcpListener::from_raw_fd(own) };
         if tcp.local_addr().is_ok() {
@@ -51,10 +50,7 @@ impl InheritedSocket {
 /// EBADF if it isn't open.
 pub fn is_inherited(number: RawFd) -> io::Result<bool> {
     // SAFETY: no pointers; a bad descriptor is an error.
-    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
-    if flags < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let flags = check(unsafe { libc::fcntl(number, libc::F_GETFD) })?;
     Ok(flags & libc::FD_CLOEXEC == 0)
 }
 
