@@ -11,6 +11,7 @@
 //! | [`time`] | tokio-core's `Timeout` and `Interval`, on tokio 1's clock |
 //! | [`spawn`] | `Handle` and `Remote`, `!Send` futures included, in both directions |
 //! | [`core_thread`] | a whole tokio-core `Core`, on a thread of its own |
+//! | [`prelude`] | nothing; the constructors of the others as methods |
 //!
 //! # Names
 //!
@@ -64,6 +65,7 @@
 pub mod core_thread;
 #[cfg(feature = "io")]
 pub mod io;
+pub mod prelude;
 #[cfg(feature = "spawn")]
 pub mod spawn;
 pub mod task;
