@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`task`] | futures, streams and sinks: polled by a std `Waker`, or by a 0.1 task |
 //! | [`io`] | streams of bytes, in one hop, with vectored writes and a visible half-close |
+//! | [`net`] | sockets of tokio 1 that are shared, and readiness by hand |
 //! | [`time`] | tokio-core's `Timeout` and `Interval`, on tokio 1's clock |
 //! | [`spawn`] | `Handle` and `Remote`, `!Send` futures included, in both directions |
 //! | [`core_thread`] | a whole tokio-core `Core`, on a thread of its own |
@@ -65,6 +66,8 @@
 pub mod core_thread;
 #[cfg(feature = "io")]
 pub mod io;
+#[cfg(all(unix, feature = "net"))]
+pub mod net;
 pub mod prelude;
 #[cfg(feature = "spawn")]
 pub mod spawn;

@@ -10,7 +10,7 @@ use iovec::IoVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ShutdownPolicy;
-use crate::task::{poll_01, Crossing};
+use crate::task::{poll_01, SharedCrossing};
 
 /// A tokio 1 stream, as tokio-io 0.1's `AsyncRead + AsyncWrite`.
 ///
@@ -46,8 +46,8 @@ pub struct AsIo01<S> {
     io: S,
     policy: ShutdownPolicy,
     // One each: the halves of a split stream live in two tasks.
-    reading: Crossing,
-    writing: Crossing,
+    reading: SharedCrossing,
+    writing: SharedCrossing,
 }
 
 impl<S> AsIo01<S> {
@@ -57,8 +57,8 @@ impl<S> AsIo01<S> {
         AsIo01 {
             io,
             policy,
-            reading: Crossing::default(),
-            writing: Crossing::default(),
+            reading: SharedCrossing::default(),
+            writing: SharedCrossing::default(),
         }
     }
 
@@ -78,6 +78,18 @@ impl<S> AsIo01<S> {
     }
 }
 
+#[cfg(all(unix, feature = "net"))]
+impl<S> AsIo01<S> {
+    pub(crate) fn policy(&self) -> ShutdownPolicy {
+        self.policy
+    }
+
+    /// Of reading, and of writing.
+    pub(crate) fn crossings(&self) -> (&SharedCrossing, &SharedCrossing) {
+        (&self.reading, &self.writing)
+    }
+}
+
 const READ: &str = "a read on io::AsIo01";
 const WRITE: &str = "a write on io::AsIo01";
 
@@ -85,7 +97,9 @@ impl<S: AsyncRead + Unpin> Read for AsIo01<S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let AsIo01 { io, reading, .. } = self;
         let mut buf = ReadBuf::new(buf);
-        let polled = reading.poll(READ, |cx| Pin::new(io).poll_read(cx, &mut buf));
+        let polled = reading
+            .get_mut()
+            .poll(READ, |cx| Pin::new(io).poll_read(cx, &mut buf));
         would_block(polled)?;
         Ok(buf.filled().len())
     }
@@ -96,12 +110,20 @@ impl<S: AsyncRead + Unpin> tokio_io::AsyncRead for AsIo01<S> {}
 impl<S: AsyncWrite + Unpin> Write for AsIo01<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let AsIo01 { io, writing, .. } = self;
-        would_block(writing.poll(WRITE, |cx| Pin::new(io).poll_write(cx, buf)))
+        would_block(
+            writing
+                .get_mut()
+                .poll(WRITE, |cx| Pin::new(io).poll_write(cx, buf)),
+        )
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let AsIo01 { io, writing, .. } = self;
-        would_block(writing.enter(WRITE, |cx| Pin::new(io).poll_flush(cx)))
+        would_block(
+            writing
+                .get_mut()
+                .enter(WRITE, |cx| Pin::new(io).poll_flush(cx)),
+        )
     }
 }
 
@@ -113,7 +135,7 @@ impl<S: AsyncWrite + Unpin> tokio_io::AsyncWrite for AsIo01<S> {
             policy,
             ..
         } = self;
-        poll_01(writing.enter(WRITE, |cx| match policy {
+        poll_01(writing.get_mut().enter(WRITE, |cx| match policy {
             ShutdownPolicy::Fin => Pin::new(io).poll_shutdown(cx),
             ShutdownPolicy::Ignore => Pin::new(io).poll_flush(cx),
         }))
@@ -126,11 +148,13 @@ impl<S: AsyncWrite + Unpin> tokio_io::AsyncWrite for AsIo01<S> {
         let AsIo01 { io, writing, .. } = self;
         let polled = if io.is_write_vectored() {
             let slices = Slices::of(buf);
-            writing.poll(WRITE, |cx| {
+            writing.get_mut().poll(WRITE, |cx| {
                 Pin::new(io).poll_write_vectored(cx, slices.as_slice())
             })
         } else {
-            writing.poll(WRITE, |cx| Pin::new(io).poll_write(cx, buf.bytes()))
+            writing
+                .get_mut()
+                .poll(WRITE, |cx| Pin::new(io).poll_write(cx, buf.bytes()))
         };
         let polled = poll_01(polled)?;
         if let Async::Ready(n) = polled {
@@ -141,13 +165,13 @@ impl<S: AsyncWrite + Unpin> tokio_io::AsyncWrite for AsIo01<S> {
 }
 
 /// The first slices of a bytes 0.4 `Buf`, in today's type.
-struct Slices<'a> {
+pub(crate) struct Slices<'a> {
     slices: [IoSlice<'a>; 16],
     filled: usize,
 }
 
 impl<'a> Slices<'a> {
-    fn of<B: Buf>(buf: &'a B) -> Slices<'a> {
+    pub(crate) fn of<B: Buf>(buf: &'a B) -> Slices<'a> {
         // An `IoVec` cannot be empty.
         let mut vecs: [&IoVec; 16] = [<&IoVec>::from(&[0][..]); 16];
         let filled = buf.bytes_vec(&mut vecs);
@@ -157,13 +181,13 @@ impl<'a> Slices<'a> {
         }
     }
 
-    fn as_slice(&self) -> &[IoSlice<'a>] {
+    pub(crate) fn as_slice(&self) -> &[IoSlice<'a>] {
         &self.slices[..self.filled]
     }
 }
 
 /// A std poll as a 0.1 read or write says it.
-fn would_block<T>(polled: Poll<io::Result<T>>) -> io::Result<T> {
+pub(crate) fn would_block<T>(polled: Poll<io::Result<T>>) -> io::Result<T> {
     match polled {
         Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
         // 0.1 would take it for `Pending` and wait for a wake-up that nobody has arranged.

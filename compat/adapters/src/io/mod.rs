@@ -18,6 +18,9 @@
 mod as_io_01;
 mod as_tokio;
 
+#[cfg(all(unix, feature = "net"))]
+pub(crate) use self::as_io_01::{would_block, Slices};
+
 pub use self::as_io_01::AsIo01;
 pub use self::as_tokio::{AsTokio, HalfClose};
 

@@ -45,6 +45,8 @@ mod driver;
 mod future;
 #[allow(unsafe_code)] // here and nowhere else
 mod notify;
+#[cfg(feature = "io")]
+mod shared;
 mod sink;
 
 pub use self::future::{As01, AsStd};
@@ -52,6 +54,8 @@ pub use self::sink::{As01Sink, AsStdSink};
 
 pub(crate) use self::crossing::Crossing;
 pub(crate) use self::driver::Driver;
+#[cfg(feature = "io")]
+pub(crate) use self::shared::SharedCrossing;
 
 use std::task::Poll;
 
