@@ -237,19 +237,6 @@ fn a_socket_whose_core_is_gone_fails_once_it_has_to_wait() {
 }
 
 #[test]
-fn a_timer_whose_core_is_gone_fails() {
-    let core = Core::new().unwrap();
-    let handle = core.handle();
-    let timeout = Timeout::new(Duration::from_secs(600), &handle).unwrap();
-    let waiting = thread::spawn(move || timeout.wait().unwrap_err());
-    thread::sleep(Duration::from_millis(20));
-    drop(core);
-    let error = waiting.join().unwrap();
-    assert!(error.to_string().contains("event loop gone"), "{error}");
-    Timeout::new(Duration::from_secs(600), &handle).unwrap_err();
-}
-
-#[test]
 fn a_timer_that_another_thread_polls_fires_while_the_core_runs() {
     let mut core = Core::new().unwrap();
     let timeout = Timeout::new(Duration::from_millis(50), &core.handle()).unwrap();

@@ -1,24 +1,39 @@
 //! Reading into memory that nobody has written yet.
 
-use std::io::{self, Read};
+use std::io::{self, IoSliceMut, Read};
 use std::net::TcpStream;
 
 use bytes::BufMut;
+use iovec::IoVec;
 
-/// Reads once into the first piece of room in `buf`; returns how much it read, and whether that was
-/// less than the piece.
+/// Pieces of room that one read passes to the system.
+const SLICES: usize = 16;
+
+/// Reads once into the room of `buf`; returns how much it read, and whether that was less than there
+/// was room for.
 pub(super) fn read_buf<B: BufMut>(
     mut stream: &TcpStream,
     buf: &mut B,
 ) -> io::Result<(usize, bool)> {
-    // SAFETY: the slice is only handed to std's `TcpStream`, whose `read` passes it to the system
-    // and doesn't look at it.
-    let room = unsafe { buf.bytes_mut() };
-    let len = room.len();
-    let n = stream.read(room)?;
+    // An `IoVec` can't be empty.
+    let mut fillers = [[0]; SLICES];
+    let mut pieces = fillers
+        .each_mut()
+        .map(|byte| <&mut IoVec>::from(&mut byte[..]));
+    // SAFETY: the pieces are only handed to std's `TcpStream`, whose `read` and `read_vectored` pass
+    // them to the system and don't look at them.
+    let filled = unsafe { buf.bytes_vec_mut(&mut pieces) };
+    let room: usize = pieces[..filled].iter().map(|piece| piece.len()).sum();
+    let n = match &mut pieces[..filled] {
+        [piece] => stream.read(piece)?,
+        _ => {
+            let mut slices = pieces.map(|piece| IoSliceMut::new(piece));
+            stream.read_vectored(&mut slices[..filled])?
+        }
+    };
     // SAFETY: the system has written `n` bytes there.
     unsafe { buf.advance_mut(n) };
-    Ok((n, n < len))
+    Ok((n, n < room))
 }
 
 /// The streams' `AsyncRead`, which has a function that is unsafe to implement.
@@ -30,7 +45,7 @@ macro_rules! async_read {
                 false
             }
 
-            /// Reads into the first piece of `buf`'s room.
+            /// Reads into up to 16 pieces of `buf`'s room in one call of the system.
             fn read_buf<B: bytes::BufMut>(
                 &mut self,
                 buf: &mut B,

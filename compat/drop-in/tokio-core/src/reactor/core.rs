@@ -70,7 +70,7 @@ impl Core {
             .enable_all()
             .build()?;
         let route = Route::open();
-        let shared = Arc::new(Shared::new(runtime.handle().clone(), route.queue()));
+        let shared = Arc::new(Shared::new(runtime.handle(), route.queue()));
         let tasks = Rc::new(Tasks::new(route));
         Ok(Core {
             handle: Handle {
@@ -262,7 +262,9 @@ impl Reactor {
             let Some(id) = self.ready.pop_front() else {
                 break;
             };
-            queue.release(id);
+            if !queue.release(id) {
+                continue;
+            }
             match id {
                 MAIN => main = true,
                 INBOX => self.run_jobs(),

@@ -23,10 +23,18 @@ pub struct Handle {
 impl Handle {
     /// Returns the runtime that the `Core` is made of.
     ///
-    /// tokio-core 0.1.18 returned the reactor of tokio 0.1. Code that passes this on to tokio 0.1
-    /// doesn't compile; hand it to tokio 1, e.g. with `enter` around the making of a socket.
-    pub fn new_tokio_handle(&self) -> &runtime::Handle {
-        self.remote.runtime()
+    /// tokio-core 0.1.18 returned a reference to the reactor of tokio 0.1. Code that passes this on
+    /// to tokio 0.1 doesn't compile; hand it to tokio 1, e.g. with `enter` around the making of a
+    /// socket.
+    ///
+    /// # Panics
+    ///
+    /// When the `Core` is gone.
+    pub fn new_tokio_handle(&self) -> runtime::Handle {
+        match self.remote.shared().runtime() {
+            Ok(runtime) => runtime,
+            Err(gone) => panic!("{gone}"),
+        }
     }
 
     /// Returns the reference for other threads.

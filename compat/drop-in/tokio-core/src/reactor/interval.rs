@@ -14,11 +14,11 @@ use super::Handle;
 /// The clock runs from the call of [`new`](Interval::new), and the first tick comes one period
 /// later. Ticks that the program was too late for are skipped; later ones keep their phase, as in
 /// tokio-core 0.1.12. (0.1.18 delivers missed ticks in a burst.) The resolution is a millisecond,
-/// rounded up.
+/// rounded up. The task that waits is notified while the `Core` runs; when that is gone, never.
 ///
 /// # Errors
 ///
-/// When the `Core` is dropped first.
+/// Never, once it is made.
 #[must_use = "streams do nothing unless polled"]
 pub struct Interval {
     alarm: Alarm,
@@ -61,7 +61,7 @@ impl Stream for Interval {
 
     fn poll(&mut self) -> Poll<Option<()>, io::Error> {
         let now = Instant::now();
-        if self.alarm.poll(now)?.is_ready() {
+        if self.alarm.poll(now).is_ready() {
             let next = next_tick(self.alarm.at(), now, self.period);
             self.alarm.reset(next);
             return Ok(Async::Ready(Some(())));

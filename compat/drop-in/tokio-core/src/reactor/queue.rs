@@ -11,15 +11,25 @@ use futures::executor::Notify;
 pub(super) const MAIN: usize = 0;
 /// Id of everything else that other threads bring: closures, and timers that are due earlier.
 pub(super) const INBOX: usize = 1;
-/// Id of the first spawned task.
+/// Place of the first spawned task.
 pub(super) const FIRST_TASK: usize = 2;
+
+/// An id is a place in its low bits, and in the others the number of tasks that had this place
+/// before, so that a late wake-up of one of those finds nobody.
+const PLACE_BITS: u32 = if usize::BITS < 64 { 20 } else { 32 };
+const PLACE: usize = (1 << PLACE_BITS) - 1;
+
+/// Returns the place of `id` among the tasks.
+pub(super) fn place(id: usize) -> usize {
+    id & PLACE
+}
 
 /// The way from a wake-up to the queue of its Core.
 ///
 /// futures 0.1 makes task handles of `&'static Route` without counting references, so that a clone
 /// of a task handle costs nothing. The price is that a route lives for ever: when its Core is gone,
-/// the next Core takes it over. A wake-up that is late by a Core then polls a task once too often,
-/// which futures 0.1 allows.
+/// the next Core takes it over. A wake-up that is late by a Core may then poll a task once too
+/// often, which futures 0.1 allows.
 ///
 /// The indirection is for soundness. futures passes a route about as a reference to a type without
 /// size, which the compiler takes for read-only memory. So a route is only ever read; what a
@@ -36,15 +46,28 @@ pub(super) struct Queue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Whether a Core uses this queue.
-    open: bool,
     ready: VecDeque<usize>,
-    /// For each id, whether it is in `ready`, or was taken from there and not polled yet.
-    queued: Vec<bool>,
+    places: Vec<Place>,
     /// Wakes the Core's thread.
     waker: Option<Waker>,
     /// Whether the Core waits for that.
     asleep: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// The high bits of this place's id.
+    generation: usize,
+    /// Whether the id is in `ready`, or was taken from there and not polled yet.
+    is_queued: bool,
+}
+
+impl State {
+    /// Returns the place of `id`, if the task is still there.
+    fn place(&mut self, id: usize) -> Option<&mut Place> {
+        let place = self.places.get_mut(place(id))?;
+        (place.generation == id & !PLACE).then_some(place)
+    }
 }
 
 impl Route {
@@ -55,8 +78,7 @@ impl Route {
             Box::leak(Box::new(Route { queue }))
         });
         let mut state = lock(&route.queue.0);
-        state.open = true;
-        state.queued = vec![false; FIRST_TASK];
+        state.places = vec![Place::default(); FIRST_TASK];
         drop(state);
         route
     }
@@ -80,11 +102,12 @@ impl Notify for Route {
 }
 
 impl Queue {
-    /// Queues `id`, unless it is queued already, and wakes the Core.
+    /// Queues `id`, unless it is queued already or the task has ended, and wakes the Core.
     pub(super) fn push(&self, id: usize) {
         let mut state = lock(&self.0);
-        if !state.open || id >= state.queued.len() || mem::replace(&mut state.queued[id], true) {
-            return;
+        match state.place(id) {
+            Some(place) if !place.is_queued => place.is_queued = true,
+            _ => return,
         }
         state.ready.push_back(id);
         if mem::take(&mut state.asleep) {
@@ -95,14 +118,27 @@ impl Queue {
         }
     }
 
-    /// Queues the new task `id`.
-    pub(super) fn admit(&self, id: usize) {
+    /// Queues the new task at `place`.
+    pub(super) fn admit(&self, place: usize) {
+        assert!(
+            place <= PLACE,
+            "a Core can have {PLACE} tasks on this machine"
+        );
         let mut state = lock(&self.0);
-        if state.queued.len() <= id {
-            state.queued.resize(id + 1, false);
+        if state.places.len() <= place {
+            state.places.resize(place + 1, Place::default());
         }
+        let id = place | state.places[place].generation;
         drop(state);
         self.push(id);
+    }
+
+    /// Ignores wake-ups of `id` from here on.
+    pub(super) fn retire(&self, id: usize) {
+        if let Some(place) = lock(&self.0).place(id) {
+            place.generation = place.generation.wrapping_add(PLACE + 1);
+            place.is_queued = false;
+        }
     }
 
     /// Moves all that is queued to the end of `pass`.
@@ -115,9 +151,16 @@ impl Queue {
         }
     }
 
-    /// Lets `id` be queued again. Called right before it is polled.
-    pub(super) fn release(&self, id: usize) {
-        lock(&self.0).queued[id] = false;
+    /// Lets `id` be queued again, and returns whether the task is still there. Called right before
+    /// it is polled.
+    pub(super) fn release(&self, id: usize) -> bool {
+        match lock(&self.0).place(id) {
+            Some(place) => {
+                place.is_queued = false;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Returns false if something is queued. Otherwise the next `push` wakes `waker`.

@@ -65,8 +65,7 @@ impl Direction {
 impl<E: Evented> Readiness<E> {
     /// Puts `io` under the watch of the Core's runtime.
     pub(crate) fn new(io: E, handle: &Handle) -> io::Result<Readiness<E>> {
-        handle.remote().shared().check()?;
-        Readiness::on(io, handle.remote().runtime())
+        Readiness::on(io, &handle.remote().shared().runtime()?)
     }
 
     /// Puts `io` under the watch of `runtime`.

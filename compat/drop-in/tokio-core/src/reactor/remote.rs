@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use futures::future::{ExecuteError, Executor};
 use futures::{Future, IntoFuture};
-use tokio::runtime;
 
 use super::shared::{Job, Shared};
 use super::{CoreId, Handle};
@@ -31,10 +30,6 @@ impl Remote {
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-
-    pub(super) fn runtime(&self) -> &runtime::Handle {
-        &self.shared.runtime
     }
 
     /// Whether the Core of this id runs on this thread.

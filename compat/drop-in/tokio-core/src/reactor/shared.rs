@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use futures::Future;
 use tokio::runtime;
@@ -18,7 +18,8 @@ pub(super) type Job = Box<dyn FnOnce(&Handle) + Send>;
 
 pub(super) struct Shared {
     pub(super) id: usize,
-    pub(super) runtime: runtime::Handle,
+    /// `None` once the Core is gone: it holds descriptors.
+    runtime: RwLock<Option<runtime::Handle>>,
     pub(super) timers: Timers,
     pool: Mutex<Option<Pool>>,
     queue: &'static Queue,
@@ -27,11 +28,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(runtime: runtime::Handle, queue: &'static Queue) -> Shared {
+    pub(super) fn new(runtime: &runtime::Handle, queue: &'static Queue) -> Shared {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         Shared {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            runtime,
+            runtime: RwLock::new(Some(runtime.clone())),
             timers: Timers::default(),
             pool: Mutex::new(None),
             queue,
@@ -78,12 +79,14 @@ impl Shared {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Fails when the Core is gone.
-    pub(super) fn check(&self) -> io::Result<()> {
-        if self.is_closed() {
-            return Err(gone());
-        }
-        Ok(())
+    /// Returns the Core's runtime.
+    ///
+    /// # Errors
+    ///
+    /// When the Core is gone.
+    pub(super) fn runtime(&self) -> io::Result<runtime::Handle> {
+        let runtime = self.runtime.read().unwrap_or_else(PoisonError::into_inner);
+        runtime.clone().ok_or_else(gone)
     }
 
     /// Drops what is queued, and from here on what is sent.
@@ -94,6 +97,8 @@ impl Shared {
         drop(jobs);
         let pool = lock(&self.pool).take();
         drop(pool);
+        let mut runtime = self.runtime.write().unwrap_or_else(PoisonError::into_inner);
+        *runtime = None;
     }
 }
 

@@ -7,7 +7,7 @@ use futures::executor::{self, Spawn};
 use futures::{Async, Future};
 use slab::Slab;
 
-use super::queue::{Route, FIRST_TASK};
+use super::queue::{place, Route, FIRST_TASK};
 
 pub(super) type Task = Box<dyn Future<Item = (), Error = ()>>;
 
@@ -38,11 +38,11 @@ impl Tasks {
 
     /// Polls the task of `id`, if there is one. A task that ends or panics is dropped.
     pub(super) fn poll(&self, id: usize) {
-        let slot = id - FIRST_TASK;
+        let slot = place(id) - FIRST_TASK;
         let Some(mut task) = self.slots.borrow_mut().get_mut(slot).and_then(Option::take) else {
             return;
         };
-        let vacate = Vacate(self, slot);
+        let vacate = Vacate(self, id);
         if let Ok(Async::NotReady) = task.poll_future_notify(&self.route, id) {
             mem::forget(vacate);
             if let Some(home) = self.slots.borrow_mut().get_mut(slot) {
@@ -65,6 +65,8 @@ struct Vacate<'a>(&'a Tasks, usize);
 
 impl Drop for Vacate<'_> {
     fn drop(&mut self) {
-        self.0.slots.borrow_mut().try_remove(self.1);
+        let Vacate(tasks, id) = *self;
+        tasks.route.queue().retire(id);
+        tasks.slots.borrow_mut().try_remove(place(id) - FIRST_TASK);
     }
 }

@@ -13,11 +13,11 @@ use super::Handle;
 /// The clock runs from the call of [`new`](Timeout::new), whether or not the future is polled.
 /// Polled again after it resolved, it is ready again, until [`reset`](Timeout::reset). The
 /// resolution is a millisecond, rounded up. Dropping it cancels the timer. It may be polled on any
-/// thread, and fires while its `Core` runs.
+/// thread. The task that waits is notified while the `Core` runs; when that is gone, never.
 ///
 /// # Errors
 ///
-/// When the `Core` is dropped first. (tokio-core 0.1.12 never resolved; 0.1.18 failed, too.)
+/// Never, once it is made.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct Timeout {
@@ -60,6 +60,6 @@ impl Future for Timeout {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<(), io::Error> {
-        self.alarm.poll(Instant::now())
+        Ok(self.alarm.poll(Instant::now()))
     }
 }

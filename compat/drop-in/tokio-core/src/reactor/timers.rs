@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures::task::{self, Task};
-use futures::{Async, Poll};
+use futures::Async;
 
 use super::queue::lock;
-use super::shared::{gone, Shared};
+use super::shared::Shared;
 use super::{Handle, Remote};
 
 /// Tasks that wait for an instant, the earliest first.
@@ -51,12 +51,10 @@ impl Timers {
         }
     }
 
-    /// Notifies all tasks: the Core is gone, and they are to hear of it.
+    /// Drops the tasks that wait.
     pub(super) fn close(&self) {
         let waiting = mem::take(&mut lock(&self.0).waiting);
-        for task in waiting.into_values() {
-            task.notify();
-        }
+        drop(waiting);
     }
 
     /// Replaces the task that waits for `key`; returns whether that is now the earliest one.
@@ -89,7 +87,7 @@ pub(super) struct Alarm {
 impl Alarm {
     pub(super) fn new(at: Instant, handle: &Handle) -> io::Result<Alarm> {
         let core = handle.remote().shared();
-        core.check()?;
+        core.runtime()?;
         Ok(Alarm {
             id: core.timers.next_id(),
             core: core.clone(),
@@ -108,21 +106,19 @@ impl Alarm {
         self.at = at;
     }
 
-    pub(super) fn poll(&mut self, now: Instant) -> Poll<(), io::Error> {
+    /// Ready from its instant on. Before that, the current task waits for the Core to notify it.
+    pub(super) fn poll(&mut self, now: Instant) -> Async<()> {
         if self.at <= now {
             self.cancel();
-            return Ok(Async::Ready(()));
+            return Async::Ready(());
         }
         self.waiting = true;
-        let first = self.core.timers.wait((self.at, self.id));
-        if self.core.is_closed() {
-            return Err(gone());
-        }
+        let is_first = self.core.timers.wait((self.at, self.id));
         // On its own thread the Core looks at its timers before it sleeps.
-        if first && !Remote::is_current(self.core.id) {
+        if is_first && !Remote::is_current(self.core.id) {
             self.core.ring();
         }
-        Ok(Async::NotReady)
+        Async::NotReady
     }
 
     fn cancel(&mut self) {
