@@ -151,6 +151,39 @@ fn the_readme_counts_the_rows() {
     assert!(readme.contains(&count), "README.md does not say: {count}");
 }
 
+/// The block of dependencies that the guide prints is the one that its snippets are compiled with.
+#[test]
+fn the_guides_manifest_is_the_one_that_compiles() {
+    let dependencies = |text: &str| -> Vec<String> {
+        let block = text.split("[dependencies]\n").nth(1).unwrap();
+        let lines = block
+            .lines()
+            .take_while(|line| !line.starts_with(['`', '[', '#']));
+        let code = lines.map(|line| line.split("   #").next().unwrap().to_owned());
+        code.filter(|line| !line.is_empty()).collect()
+    };
+    let printed = dependencies(GUIDE.text);
+    let compiled = dependencies(include_str!("../Cargo.toml"));
+    let adapters = |line: &String| line.starts_with("tokio-core-compat = { path = ");
+    assert_eq!(printed.len(), compiled.len());
+    for (printed, compiled) in printed.iter().zip(&compiled) {
+        assert!(
+            printed == compiled || adapters(printed) && adapters(compiled),
+            "{printed} is not {compiled}"
+        );
+    }
+    // The traps may use more; the snippets of the guide may not.
+    let names = compiled.iter().map(|line| line.split(' ').next().unwrap());
+    let names: BTreeSet<String> = names.map(|name| name.replace('-', "_")).collect();
+    let snippets = GUIDE.text.split("\n```rust\n").skip(1);
+    for snippet in snippets.map(|text| text.split("\n```").next().unwrap()) {
+        for used in snippet.lines().filter_map(|line| line.strip_prefix("use ")) {
+            let used = used.split([':', ';']).next().unwrap();
+            assert!(used == "std" || names.contains(used), "{used} is not in it");
+        }
+    }
+}
+
 /// r5 passes the gate that the guide hands to its readers.
 #[test]
 fn the_gate_of_the_guide_is_ours() {

@@ -15,6 +15,7 @@ mod combinators;
 mod io;
 mod pools;
 mod races;
+mod reactors;
 mod relays;
 mod sinks;
 mod sockets;

@@ -1,4 +1,4 @@
-//! Rows 10, 34, 42 and 44: ports that the compiler refuses.
+//! Rows 10, 34, 42, 44, 74 and 75: ports that the compiler refuses.
 //!
 //! rustdoc compiles these, for `lib.rs` lists them among what is shown: what 0.1 let pass, the port
 //! that suggests itself, and the one that compiles. On a nightly toolchain rustdoc also compares
@@ -265,3 +265,109 @@ fn row_42_a_box_future_is_send() {}
 /// # }
 /// ```
 fn row_44_a_replaced_state_must_be_unpin() {}
+
+/// A trait with an `async fn` makes no `dyn` object.
+///
+/// futures 0.1, where the trait named the box:
+///
+/// ```
+/// use futures01::{future, Future};
+///
+/// trait Resolve {
+///     fn resolve(&self, name: &str) -> Box<dyn Future<Item = u16, Error = ()>>;
+/// }
+///
+/// struct Fixed;
+///
+/// impl Resolve for Fixed {
+///     fn resolve(&self, _: &str) -> Box<dyn Future<Item = u16, Error = ()>> {
+///         Box::new(future::ok(1))
+///     }
+/// }
+///
+/// let resolver: Box<dyn Resolve> = Box::new(Fixed);
+/// assert_eq!(resolver.resolve("a").wait(), Ok(1));
+/// ```
+///
+/// Naive:
+///
+/// ```compile_fail,E0038
+/// trait Resolve {
+///     async fn resolve(&self, name: &str) -> Result<u16, ()>;
+/// }
+///
+/// struct Fixed;
+///
+/// impl Resolve for Fixed {
+///     async fn resolve(&self, _: &str) -> Result<u16, ()> {
+///         Ok(1)
+///     }
+/// }
+///
+/// let resolver: Box<dyn Resolve> = Box::new(Fixed);
+/// ```
+///
+/// Right: the box stays in the signature, and the body becomes a block. Its lifetime is that of
+/// what it borrows.
+///
+/// ```
+/// use futures_util::future::LocalBoxFuture;
+///
+/// trait Resolve {
+///     fn resolve<'a>(&'a self, name: &'a str) -> LocalBoxFuture<'a, Result<u16, ()>>;
+/// }
+///
+/// struct Fixed;
+///
+/// impl Resolve for Fixed {
+///     fn resolve<'a>(&'a self, _: &'a str) -> LocalBoxFuture<'a, Result<u16, ()>> {
+///         Box::pin(async { Ok(1) })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let resolver: Box<dyn Resolve> = Box::new(Fixed);
+/// assert_eq!(resolver.resolve("a").await, Ok(1));
+/// # }
+/// ```
+fn row_74_an_async_fn_makes_no_trait_object() {}
+
+/// What a spawned task returns crosses threads, its error too.
+///
+/// futures 0.1 spawned what had reported its error already, so that any type of error would do:
+///
+/// ```
+/// use std::error::Error;
+/// use futures01::{future, Future};
+/// use tokio_core::reactor::Core;
+///
+/// let failed = future::err::<(), Box<dyn Error>>("refused".into());
+/// Core::new().unwrap().handle().spawn(failed.map_err(|error| eprintln!("{error}")));
+/// ```
+///
+/// Naive:
+///
+/// ```compile_fail,E0277
+/// use std::error::Error;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let task = tokio::spawn(async { Err::<(), Box<dyn Error>>("refused".into()) });
+/// assert!(task.await.unwrap().is_err());
+/// # }
+/// ```
+///
+/// Right: the error says that it may cross. This changes the signature of each function that it
+/// comes from.
+///
+/// ```
+/// use std::error::Error;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let task = tokio::spawn(async { Err::<(), Box<dyn Error + Send + Sync>>("refused".into()) });
+/// assert!(task.await.unwrap().is_err());
+/// # }
+/// ```
+fn row_75_an_error_has_to_be_send() {}
