@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Host, HostPort};
-use ptunnel::inbound::{HandshakeStep, InboundHandshake, InboundProtocol};
-use ptunnel::proto::{Decoded, ConnectHead, RequestBoundary, HEAD_LIMIT};
+use ptunnel::inbound::{InboundHandshake, InboundProtocol};
+use ptunnel::proto::{Decoded, ConnectHead, RequestBoundary, Step, HEAD_LIMIT};
 use ptunnel_fuzz::{chunked, elements, field};
 
 /// The longest greeting of SOCKS5, and the longest request.
@@ -65,24 +65,24 @@ fn hear(bytes: &[u8], size: fn(&[u8]) -> usize) -> Heard {
     let mut handshake = InboundHandshake::default();
     let mut left = bytes;
     let mut sent = Vec::new();
-    let mut step = HandshakeStep::Read;
+    let mut step = Ok(Step::Read);
     let end = loop {
         step = match step {
-            HandshakeStep::Read if left.is_empty() => break End::Unsaid,
-            HandshakeStep::Read => {
+            Ok(Step::Read) if left.is_empty() => break End::Unsaid,
+            Ok(Step::Read) => {
                 let (piece, behind) = left.split_at(size(left).min(left.len()));
                 left = behind;
                 handshake.feed(piece)
             }
-            HandshakeStep::Send(answer) => {
+            Ok(Step::Send(answer)) => {
                 sent.extend(answer);
                 handshake.feed(&[])
             }
-            HandshakeStep::ConnectRequest(asked) => {
+            Ok(Step::Done(asked)) => {
                 let rest = [&handshake.into_rest()[..], left].concat();
                 break End::Asked(asked.protocol, asked.destination, rest);
             }
-            HandshakeStep::Rejection(rejection) => break End::Rejection(rejection.reply, rejection.error.to_string()),
+            Err(rejection) => break End::Rejection(rejection.reply, rejection.error.to_string()),
         };
     };
     Heard { sent, end }

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ptunnel::inbound::{HandshakeStep, InboundHandshake};
-use ptunnel::proto::RequestBoundary;
+use ptunnel::inbound::InboundHandshake;
+use ptunnel::proto::{RequestBoundary, Step};
 use ptunnel_fuzz::{chunked, elements, field};
 
 /// The second request.
@@ -60,7 +60,7 @@ fn asked(is_head: bool, is_modern: bool) -> RequestBoundary {
     let first = format!("{method} http://a/ HTTP/{version}\r\nHost: a\r\n\r\n");
     let mut handshake = InboundHandshake::default();
     let boundary = match handshake.feed(&[first.as_bytes(), NEXT].concat()) {
-        HandshakeStep::ConnectRequest(asked) => asked
+        Ok(Step::Done(asked)) => asked
             .protocol
             .request_boundary()
             .expect("a request to forward"),

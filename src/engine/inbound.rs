@@ -19,9 +19,10 @@ use super::lingering_close::reject;
 use super::{abort_on_reset, forwarding, logged_as, poll_with, Engine, Opened};
 use crate::engine::io::{poll_io, Rewind, Socket};
 use crate::error::Error;
-use crate::inbound::{ConnectRequest, HandshakeStep, Inbound, InboundHandshake, Rejection};
+use crate::inbound::{ConnectRequest, Inbound, InboundHandshake, Rejection};
 use crate::observe::access_log::ClientSession;
 use crate::os::sys::ReservedFd;
+use crate::proto::Step;
 
 /// Bytes that one read asks for; most requests come in one.
 const CHUNK: usize = 2 * 1024;
@@ -146,15 +147,15 @@ impl<S: AsyncRead + AsyncWrite> Handshaking<S> {
                 self.handshake.feed(&[])
             };
             match step {
-                HandshakeStep::Read => {}
-                HandshakeStep::Send(answer) => self.answer = answer,
-                HandshakeStep::ConnectRequest(request) => return Ok(Async::Ready(Ok(request))),
-                HandshakeStep::Rejection(rejection) => return Ok(Async::Ready(Err(rejection))),
+                Ok(Step::Read) => {}
+                Ok(Step::Send(answer)) => self.answer = answer,
+                Ok(Step::Done(request)) => return Ok(Async::Ready(Ok(request))),
+                Err(rejection) => return Ok(Async::Ready(Err(rejection))),
             }
         }
     }
 
-    fn poll_read(&mut self) -> Poll<HandshakeStep, Error> {
+    fn poll_read(&mut self) -> Poll<Result<Step<ConnectRequest>, Rejection>, Error> {
         let mut chunk = [0; CHUNK];
         let read = poll_io(self.client.read(&mut chunk));
         match try_ready!(read.map_err(|e| Error::left(Some(e)))) {

@@ -1,13 +1,12 @@
 //! A client's request as it arrives: the first byte decides the protocol.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::http::HttpRequestReader;
-use super::{ConnectRequest, Rejection};
+use super::{ConnectRequest, InboundProtocol, Rejection};
 use crate::config::Credentials;
 use crate::error::Error;
-use crate::proto::{self, Socks4Server, Socks5Server};
+use crate::proto::{self, SocksServer, Step};
 
 /// A client's request as it arrives, in whichever protocol the listener speaks. The default is that
 /// of a `-D` listener without a user.
@@ -20,8 +19,9 @@ pub struct InboundHandshake {
 enum State {
     /// No byte has come yet. The client must present these credentials, if any.
     Silent(Option<Arc<Credentials>>),
-    /// The protocol is known.
-    Reading(Box<dyn RequestReader>),
+    /// The protocol is a version of SOCKS.
+    Socks(InboundProtocol, SocksServer),
+    Http(HttpRequestReader),
 }
 
 impl Default for State {
@@ -30,36 +30,16 @@ impl Default for State {
     }
 }
 
-/// Reads a client's request in one protocol.
-pub(super) trait RequestReader: fmt::Debug + Send {
-    /// Adds bytes that came.
-    fn feed(&mut self, piece: &[u8]) -> HandshakeStep;
-
-    /// Returns the bytes that came behind the request.
-    fn into_rest(self: Box<Self>) -> Vec<u8>;
-}
-
-/// Returns the reader of the protocol that begins with the byte `first`, for clients that must
-/// present `user`, if any.
-fn reader(first: u8, user: Option<Arc<Credentials>>) -> Box<dyn RequestReader> {
-    match first {
-        proto::VERSION_4 => Box::new(Socks4Server::new(user.is_some())),
-        proto::VERSION => Box::new(Socks5Server::new(user)),
-        _ => Box::new(HttpRequestReader::for_user(user)),
+impl State {
+    /// Returns the state of the protocol that begins with the byte `first`, for clients that must
+    /// present `user`, if any.
+    fn reading(first: u8, user: Option<Arc<Credentials>>) -> State {
+        match first {
+            proto::VERSION_4 => State::Socks(InboundProtocol::Socks4, SocksServer::new(user)),
+            proto::VERSION => State::Socks(InboundProtocol::Socks5, SocksServer::new(user)),
+            _ => State::Http(HttpRequestReader::for_user(user)),
+        }
     }
-}
-
-/// What the caller of a handshake does next.
-#[derive(Debug)]
-pub enum HandshakeStep {
-    /// Read more, and feed it.
-    Read,
-    /// Send these bytes, then feed nothing.
-    Send(Vec<u8>),
-    /// Connect the client.
-    ConnectRequest(ConnectRequest),
-    /// Send the reply and close.
-    Rejection(Rejection),
 }
 
 impl InboundHandshake {
@@ -70,21 +50,36 @@ impl InboundHandshake {
         }
     }
 
-    /// Returns a handshake in one protocol.
-    pub(super) fn reading(reader: impl RequestReader + 'static) -> InboundHandshake {
+    /// Returns a handshake in HTTP.
+    pub(super) fn http(reader: HttpRequestReader) -> InboundHandshake {
         InboundHandshake {
-            state: State::Reading(Box::new(reader)),
+            state: State::Http(reader),
         }
     }
 
-    /// Adds bytes that came.
-    pub fn feed(&mut self, piece: &[u8]) -> HandshakeStep {
+    /// Adds bytes that came; returns the client's request once it is complete.
+    ///
+    /// # Errors
+    ///
+    /// The rejection, if the client can't be served.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Step<ConnectRequest>, Rejection> {
         if let (State::Silent(user), Some(first)) = (&self.state, piece.first()) {
-            self.state = State::Reading(reader(*first, user.clone()));
+            self.state = State::reading(*first, user.clone());
         }
         match &mut self.state {
-            State::Silent(_) => HandshakeStep::Read,
-            State::Reading(reader) => reader.feed(piece),
+            State::Silent(_) => Ok(Step::Read),
+            State::Http(reader) => reader.feed(piece),
+            State::Socks(protocol, server) => match server.feed(piece) {
+                Ok(Step::Read) => Ok(Step::Read),
+                Ok(Step::Send(answer)) => Ok(Step::Send(answer)),
+                Ok(Step::Done(destination)) => {
+                    Ok(Step::Done(protocol.connect_request(destination)))
+                }
+                Err(rejection) => Err(Rejection {
+                    reply: rejection.reply(),
+                    error: Error::rejected(rejection.to_string()),
+                }),
+            },
         }
     }
 
@@ -93,14 +88,8 @@ impl InboundHandshake {
     pub fn into_rest(self) -> Vec<u8> {
         match self.state {
             State::Silent(_) => Vec::new(),
-            State::Reading(reader) => reader.into_rest(),
+            State::Socks(_, server) => server.into_rest(),
+            State::Http(reader) => reader.into_rest(),
         }
-    }
-}
-
-impl HandshakeStep {
-    pub(super) fn rejected(reply: Vec<u8>, why: impl fmt::Display) -> HandshakeStep {
-        let error = Error::rejected(why.to_string());
-        HandshakeStep::Rejection(Rejection { reply, error })
     }
 }

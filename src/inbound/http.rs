@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::handshake::RequestReader;
 use super::policy::{self, HttpRequest, Policy};
-use super::{HandshakeStep, InboundProtocol};
+use super::{ConnectRequest, InboundProtocol, Rejection};
 use crate::config::Credentials;
-use crate::proto::{with_bytes, ConnectHead, HeadReader, HEAD_LIMIT};
+use crate::proto::{with_bytes, ConnectHead, HeadReader, Step, HEAD_LIMIT};
 
 /// The head of a client's request, as far as it has come.
 #[derive(Debug)]
@@ -39,13 +38,12 @@ impl HttpRequestReader {
         let head = HeadReader::new(HEAD_LIMIT);
         HttpRequestReader { head, rules }
     }
-}
 
-impl RequestReader for HttpRequestReader {
-    fn feed(&mut self, piece: &[u8]) -> HandshakeStep {
+    /// Adds bytes that came.
+    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<Step<ConnectRequest>, Rejection> {
         let head = self.head.extend(piece, with_bytes(ConnectHead::decode));
         let head = match head.transpose() {
-            None => return HandshakeStep::Read,
+            None => return Ok(Step::Read),
             Some(head) => head,
         };
         let request = match &self.rules {
@@ -54,19 +52,16 @@ impl RequestReader for HttpRequestReader {
                 .judge(head.map(|(head, _)| head))
                 .map(HttpRequest::Connect),
         };
-        match request {
-            Ok(HttpRequest::Connect(destination)) => {
-                InboundProtocol::Http.connect_request(destination)
-            }
-            Ok(HttpRequest::Forward(forward)) => {
+        Ok(Step::Done(match request? {
+            HttpRequest::Connect(destination) => InboundProtocol::Http.connect_request(destination),
+            HttpRequest::Forward(forward) => {
                 self.head.put_back(&forward.head);
                 InboundProtocol::Forward(forward.boundary).connect_request(forward.destination)
             }
-            Err(rejection) => HandshakeStep::Rejection(rejection.into()),
-        }
+        }))
     }
 
-    fn into_rest(self: Box<Self>) -> Vec<u8> {
+    pub(super) fn into_rest(self) -> Vec<u8> {
         self.head.into_rest()
     }
 }

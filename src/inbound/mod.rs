@@ -12,18 +12,17 @@ mod dynamic;
 mod handshake;
 mod http;
 pub mod policy;
-mod socks4;
-mod socks5;
+mod socks;
 #[cfg(test)]
 mod tests;
 
 use crate::config::HostPort;
 use crate::error::Error;
-use crate::proto::RequestBoundary;
+use crate::proto::{RequestBoundary, SocksReply};
 use crate::upstream::Tunnel;
 
 pub use self::dynamic::DynamicConfig;
-pub use self::handshake::{HandshakeStep, InboundHandshake};
+pub use self::handshake::InboundHandshake;
 
 /// A listener's rules for clients that name their destination.
 pub trait Inbound: Clone + 'static {
@@ -70,11 +69,11 @@ pub enum InboundProtocol {
 }
 
 impl InboundProtocol {
-    fn connect_request(self, destination: HostPort) -> HandshakeStep {
-        HandshakeStep::ConnectRequest(ConnectRequest {
+    fn connect_request(self, destination: HostPort) -> ConnectRequest {
+        ConnectRequest {
             destination,
             protocol: self,
-        })
+        }
     }
 
     /// Returns where the client's bytes to its destination end, where that isn't the end of its
@@ -92,8 +91,8 @@ impl InboundProtocol {
         match self {
             InboundProtocol::Http => policy::GRANTED.to_vec(),
             InboundProtocol::Forward(_) => Vec::new(),
-            InboundProtocol::Socks4 => socks4::granted(),
-            InboundProtocol::Socks5 => socks5::granted(),
+            InboundProtocol::Socks4 => SocksReply::Succeeded.encode_4(),
+            InboundProtocol::Socks5 => SocksReply::Succeeded.encode(),
         }
     }
 
@@ -102,8 +101,8 @@ impl InboundProtocol {
         match self {
             InboundProtocol::Http => policy::HttpRejection::unreachable(error).reply(),
             InboundProtocol::Forward(_) => policy::HttpRejection::unforwarded(error).reply(),
-            InboundProtocol::Socks4 => socks4::failed(),
-            InboundProtocol::Socks5 => socks5::failed(error),
+            InboundProtocol::Socks4 => socks::reply(error).encode_4(),
+            InboundProtocol::Socks5 => socks::reply(error).encode(),
         }
     }
 }

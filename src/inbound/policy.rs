@@ -92,7 +92,7 @@ impl Policy {
 
 impl Inbound for Policy {
     fn handshake(&self) -> InboundHandshake {
-        InboundHandshake::reading(HttpRequestReader::for_policy(self.clone()))
+        InboundHandshake::http(HttpRequestReader::for_policy(self.clone()))
     }
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {

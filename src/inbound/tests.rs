@@ -3,12 +3,14 @@ use std::io;
 use super::*;
 use crate::config::{Credentials, Route, Secret};
 use crate::error::{Peer, Phase};
-use crate::proto::{Decoded, Forward, HttpRefusal, Refusal, Response, SocksRefusal, HEAD_LIMIT};
+use crate::proto::{
+    Decoded, Forward, HttpRefusal, Refusal, Response, SocksRefusal, Step, HEAD_LIMIT,
+};
 use crate::upstream::ProxySelector;
 
 fn rejected(bytes: &[u8]) -> Rejection {
     match InboundHandshake::default().feed(bytes) {
-        HandshakeStep::Rejection(rejection) => rejection,
+        Err(rejection) => rejection,
         other => panic!("{:?}", other),
     }
 }
@@ -16,13 +18,13 @@ fn rejected(bytes: &[u8]) -> Rejection {
 #[test]
 fn the_first_byte_decides_the_protocol() {
     let mut http = InboundHandshake::default();
-    assert!(matches!(http.feed(b""), HandshakeStep::Read));
+    assert!(matches!(http.feed(b""), Ok(Step::Read)));
     assert!(matches!(
         http.feed(b"CONNECT [::1]:22 HTTP/1.1\r\n"),
-        HandshakeStep::Read
+        Ok(Step::Read)
     ));
     match http.feed(b"\r\nSSH-") {
-        HandshakeStep::ConnectRequest(request) => {
+        Ok(Step::Done(request)) => {
             assert_eq!(request.protocol, InboundProtocol::Http);
             assert_eq!(request.destination.to_string(), "[::1]:22");
         }
@@ -31,10 +33,10 @@ fn the_first_byte_decides_the_protocol() {
     assert_eq!(http.into_rest(), b"SSH-");
 
     let mut socks = InboundHandshake::default();
-    assert!(matches!(socks.feed(&[5]), HandshakeStep::Read));
-    assert!(matches!(socks.feed(&[1, 0]), HandshakeStep::Send(_)));
+    assert!(matches!(socks.feed(&[5]), Ok(Step::Read)));
+    assert!(matches!(socks.feed(&[1, 0]), Ok(Step::Send(_))));
     match socks.feed(b"\x05\x01\x00\x03\x01a\x00\x16SSH-") {
-        HandshakeStep::ConnectRequest(request) => {
+        Ok(Step::Done(request)) => {
             assert_eq!(request.protocol, InboundProtocol::Socks5);
             assert_eq!(request.destination.to_string(), "a:22");
         }
@@ -43,9 +45,9 @@ fn the_first_byte_decides_the_protocol() {
     assert_eq!(socks.into_rest(), b"SSH-");
 
     let mut socks4 = InboundHandshake::default();
-    assert!(matches!(socks4.feed(&[4]), HandshakeStep::Read));
+    assert!(matches!(socks4.feed(&[4]), Ok(Step::Read)));
     match socks4.feed(b"\x01\x00\x16\x00\x00\x00\x01\x00a\x00SSH-") {
-        HandshakeStep::ConnectRequest(request) => {
+        Ok(Step::Done(request)) => {
             assert_eq!(request.protocol, InboundProtocol::Socks4);
             assert_eq!(request.destination.to_string(), "a:22");
         }
@@ -60,21 +62,21 @@ fn a_user_is_required_in_every_protocol() {
     let inbound = DynamicConfig::new(&ProxySelector::new(Route::default()), Some(&joe));
     let feed = |bytes: &[u8]| inbound.handshake().feed(bytes);
     match feed(b"CONNECT a:22 HTTP/1.1\r\nProxy-Authorization: Basic am9lOng=\r\n\r\n") {
-        HandshakeStep::ConnectRequest(request) => {
+        Ok(Step::Done(request)) => {
             assert_eq!(request.destination.to_string(), "a:22")
         }
         other => panic!("{:?}", other),
     }
     match feed(b"CONNECT a:22 HTTP/1.1\r\n\r\n") {
-        HandshakeStep::Rejection(rejection) => {
+        Err(rejection) => {
             assert!(rejection.reply.starts_with(b"HTTP/1.1 407 "))
         }
         other => panic!("{:?}", other),
     }
-    assert!(matches!(feed(&[5, 1, 2]), HandshakeStep::Send(answer) if answer == [5, 2]));
-    assert!(matches!(feed(&[5, 1, 0]), HandshakeStep::Rejection(_)));
+    assert!(matches!(feed(&[5, 1, 2]), Ok(Step::Send(answer)) if answer == [5, 2]));
+    assert!(matches!(feed(&[5, 1, 0]), Err(_)));
     match feed(b"\x04\x01\x00\x16\x7f\x00\x00\x01joe\x00") {
-        HandshakeStep::Rejection(rejection) => assert_eq!(rejection.reply[..2], [0, 91]),
+        Err(rejection) => assert_eq!(rejection.reply[..2], [0, 91]),
         other => panic!("{:?}", other),
     }
 }
@@ -84,9 +86,9 @@ fn a_forwarded_request_precedes_what_follows() {
     let bytes = b"PUT http://a:8/b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe";
     let mut http = InboundHandshake::default();
     let (request, last) = bytes.split_at(bytes.len() - 3);
-    assert!(matches!(http.feed(request), HandshakeStep::Read));
+    assert!(matches!(http.feed(request), Ok(Step::Read)));
     let protocol = match http.feed(last) {
-        HandshakeStep::ConnectRequest(request) => {
+        Ok(Step::Done(request)) => {
             assert_eq!(request.destination.to_string(), "a:8");
             request.protocol
         }

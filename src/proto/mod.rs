@@ -7,8 +7,7 @@
 //!
 //! - With a proxy: a [`Negotiation`] opens a tunnel, over HTTP from a [`Request`], over SOCKS from
 //!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
-//! - With a client: [`ConnectHead`], [`Socks5Server`] and [`Socks4Server`] decode its request. A
-//!   [`Forward`] is its request for an `http://` URL, and a [`Reply`] the server's reply.
+//! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its request for an `http://` URL, and a [`Reply`] the server's reply.
 //!
 //! An incomplete message is [`Decoded::Partial`], not an error. httparse tokenizes heads; their limits
 //! and their meaning are decided here.
@@ -49,7 +48,16 @@ pub use self::http::request::{ConnectHead, Request};
 pub use self::http::response::{encode_response, reason_phrase, Response, StatusClass};
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};
 pub use self::refusal::{Hint, HttpRefusal, Refusal, SocksRefusal};
-pub use self::socks::{Socks4, Socks5, SocksError};
-pub use self::socks::{Socks4Rejection, Socks4Reply, Socks4Server};
-pub use self::socks::{Socks5Rejection, Socks5Reply, Socks5Server, Socks5Step};
+pub use self::socks::{Socks4, Socks5, SocksError, SocksRejection, SocksReply, SocksServer};
 pub(crate) use self::socks::{VERSION, VERSION_4};
+
+/// The next step of the caller of a state machine that ends with a `T`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step<T> {
+    /// Read on, and feed what comes.
+    Read,
+    /// Send these bytes, and feed an empty piece.
+    Send(Vec<u8>),
+    /// The messages are complete, with this result.
+    Done(T),
+}

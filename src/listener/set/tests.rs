@@ -9,10 +9,11 @@ use super::*;
 use crate::cli::env::Environment;
 use crate::cli::{parse, Command};
 use crate::config::Keepalive;
-use crate::inbound::{HandshakeStep, Inbound};
+use crate::inbound::Inbound;
 use crate::listener::kind::ListenerKind;
 use crate::listener::socket_activation::InheritedSocket;
 use crate::observe::access_log::{LogContext, Origin};
+use crate::proto::Step;
 
 /// A socket that isn't bound. Port 9 is in use; for port 0 each gets a different one.
 #[derive(Debug)]
@@ -180,7 +181,7 @@ fn the_acl_and_the_required_user_change_at_once() {
         let client = Origin::Address("192.0.2.1:1".parse().unwrap());
         let client = LogContext::new(client, None);
         let step = dynamic.handshake().feed(b"CONNECT a:1 HTTP/1.1\r\n\r\n");
-        settings.acl.admits(&client) && matches!(step, HandshakeStep::ConnectRequest(_))
+        settings.acl.admits(&client) && matches!(step, Ok(Step::Done(_)))
     };
     let (handle, (sender, done)) = (handles[0].clone(), mpsc::channel::<()>());
     let watching = thread::spawn(move || {

@@ -20,16 +20,6 @@ pub enum Decoded<T> {
     Complete(T, usize),
 }
 
-impl<T> Decoded<T> {
-    /// Applies `f` to the value.
-    pub(in crate::proto) fn map<U>(self, f: impl FnOnce(T) -> U) -> Decoded<U> {
-        match self {
-            Decoded::Partial => Decoded::Partial,
-            Decoded::Complete(value, length) => Decoded::Complete(f(value), length),
-        }
-    }
-}
-
 type DecodeResult<T> = Result<Decoded<T>, Malformed>;
 
 /// Extends a decoder, so that it returns the bytes of the head as well.

@@ -13,8 +13,7 @@ mod server;
 use std::net::Ipv4Addr;
 
 pub use self::client::{Socks4, Socks5, SocksError};
-pub use self::server::{Socks4Rejection, Socks4Reply, Socks4Server};
-pub use self::server::{Socks5Rejection, Socks5Reply, Socks5Server, Socks5Step};
+pub use self::server::{SocksRejection, SocksReply, SocksServer};
 
 /// The first byte of every message of SOCKS5, except for a login's.
 pub(crate) const VERSION: u8 = 5;

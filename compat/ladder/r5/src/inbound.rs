@@ -10,8 +10,9 @@
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use ptunnel::inbound::{ConnectRequest, HandshakeStep, Inbound, InboundHandshake, Rejection};
+use ptunnel::inbound::{ConnectRequest, Inbound, InboundHandshake, Rejection};
 use ptunnel::observe::access_log::{ClientSession, SessionLog};
+use ptunnel::proto::Step;
 use ptunnel::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -104,14 +105,14 @@ async fn read_handshake<C: Transport>(
     let mut piece = Vec::new();
     let request = loop {
         match handshake.feed(&piece) {
-            HandshakeStep::Read => piece = read_piece(&mut client).await?,
-            HandshakeStep::Send(answer) => {
+            Ok(Step::Read) => piece = read_piece(&mut client).await?,
+            Ok(Step::Send(answer)) => {
                 let sent = client.write_all(&answer).await;
                 sent.map_err(|e| Error::other("cannot answer", e))?;
                 piece.clear();
             }
-            HandshakeStep::ConnectRequest(request) => break Ok(request),
-            HandshakeStep::Rejection(rejection) => break Err(rejection),
+            Ok(Step::Done(request)) => break Ok(request),
+            Err(rejection) => break Err(rejection),
         }
     };
     Ok((Rewind::new(client, handshake.into_rest()), request))

@@ -2,8 +2,11 @@ use proptest::prelude::*;
 
 use std::net::Ipv6Addr;
 
+use super::super::super::method;
+use super::super::{SocksReply, SocksServer};
 use super::*;
 use crate::config::Secret;
+use crate::proto::Step;
 
 const GREETING: &[u8] = &[5, 2, 2, 0];
 
@@ -20,14 +23,14 @@ fn named(name: &str, port: u16) -> Vec<u8> {
     asking(3, &address, port)
 }
 
-fn server() -> Socks5Server {
-    Socks5Server::new(None)
+fn server() -> SocksServer {
+    SocksServer::new(None)
 }
 
 /// Returns a server that requires joe's login.
-fn server_of_joe() -> Socks5Server {
+fn server_of_joe() -> SocksServer {
     let joe = Credentials::new("joe", Secret::new("p\u{e4}ss:x")).unwrap();
-    Socks5Server::new(Some(Arc::new(joe)))
+    SocksServer::new(Some(joe.into()))
 }
 
 fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
@@ -36,10 +39,10 @@ fn login_of(user: &[u8], password: &[u8]) -> Vec<u8> {
 }
 
 /// Feeds a request to a server after the greeting.
-fn after_greeting(request: &[u8]) -> Result<Socks5Step, Socks5Rejection> {
+fn after_greeting(request: &[u8]) -> Result<Step<HostPort>, SocksRejection> {
     let mut server = server();
     let greeted = server.feed(GREETING);
-    assert_eq!(greeted, Ok(Socks5Step::Send(vec![5, 0])));
+    assert_eq!(greeted, Ok(Step::Send(vec![5, 0])));
     server.feed(request)
 }
 
@@ -53,7 +56,7 @@ fn reads_each_kind_of_address() {
         (named("192.0.2.7", 1), "192.0.2.7:1"),
         (named("::1", 1), "[::1]:1"),
     ] {
-        let expected = Socks5Step::Connect(destination.parse().unwrap());
+        let expected = Step::Done(destination.parse().unwrap());
         assert_eq!(after_greeting(request), Ok(expected));
     }
 }
@@ -80,9 +83,9 @@ fn how_it_is_cut_makes_no_difference() {
             let mut sent = Vec::new();
             let destination = loop {
                 match server.feed(pieces.pop().unwrap()).unwrap() {
-                    Socks5Step::Read => {}
-                    Socks5Step::Send(bytes) => sent.extend(bytes),
-                    Socks5Step::Connect(destination) => break destination,
+                    Step::Read => {}
+                    Step::Send(bytes) => sent.extend(bytes),
+                    Step::Done(destination) => break destination,
                 }
             };
             assert_eq!(sent, *answers);
@@ -98,7 +101,7 @@ fn how_it_is_cut_makes_no_difference() {
 fn a_client_must_offer_no_authentication() {
     for greeting in &[&[5, 0][..], &[5, 1, 2], &[5, 2, 1, 2]] {
         let fault = server().feed(greeting).unwrap_err();
-        assert_eq!(fault, Socks5Rejection::Method(method::NO_AUTHENTICATION));
+        assert_eq!(fault, SocksRejection::Method(method::NO_AUTHENTICATION));
         assert_eq!(fault.reply(), [5, 0xff]);
     }
 }
@@ -107,7 +110,7 @@ fn a_client_must_offer_no_authentication() {
 fn a_client_must_offer_a_login_if_it_is_required() {
     for greeting in &[&[5, 0][..], &[5, 1, 0], &[5, 2, 1, 0]] {
         let fault = server_of_joe().feed(greeting).unwrap_err();
-        assert_eq!(fault, Socks5Rejection::Method(method::LOGIN));
+        assert_eq!(fault, SocksRejection::Method(method::LOGIN));
         assert_eq!(fault.reply(), [5, 0xff]);
     }
 }
@@ -117,11 +120,11 @@ fn only_the_right_login_is_accepted() {
     let logged_in = |login: &[u8]| {
         let mut server = server_of_joe();
         let greeted = server.feed(GREETING);
-        assert_eq!(greeted, Ok(Socks5Step::Send(vec![5, 2])));
+        assert_eq!(greeted, Ok(Step::Send(vec![5, 2])));
         server.feed(login)
     };
     let right = logged_in(&login_of(b"joe", PASSWORD));
-    assert_eq!(right, Ok(Socks5Step::Send(vec![1, 0])));
+    assert_eq!(right, Ok(Step::Send(vec![1, 0])));
     for (user, password) in &[
         (&b"joe"[..], &b"p\xc3\xa4ss:y"[..]),
         (b"joe", b"p\xe4ss:x"),
@@ -132,13 +135,13 @@ fn only_the_right_login_is_accepted() {
         (b"joe:p\xc3\xa4ss", b"x"),
     ] {
         let fault = logged_in(&login_of(user, password)).unwrap_err();
-        assert_eq!(fault, Socks5Rejection::Login);
+        assert_eq!(fault, SocksRejection::Login);
         assert_eq!(fault.reply(), [1, 1]);
     }
     let fault = logged_in(b"\x05").unwrap_err();
-    assert_eq!(fault, Socks5Rejection::LoginVersion(5));
+    assert_eq!(fault, SocksRejection::LoginVersion(5));
     assert_eq!(fault.reply(), [1, 1]);
-    assert_eq!(logged_in(b"\x01\x03joe"), Ok(Socks5Step::Read));
+    assert_eq!(logged_in(b"\x01\x03joe"), Ok(Step::Read));
 }
 
 #[test]
@@ -187,7 +190,7 @@ fn a_rejection_has_a_reply_and_a_reason() {
 #[test]
 fn a_reply_is_ten_bytes() {
     let expected = [5, 5, 0, 1, 0, 0, 0, 0, 0, 0];
-    assert_eq!(Socks5Reply::Refused.encode(), expected);
+    assert_eq!(SocksReply::Refused.encode(), expected);
 }
 
 proptest! {
