@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use log::info;
 
-use super::flags::{self, PasswordPart};
+use super::flags::PasswordPart;
 use super::options::Value;
 use crate::os::sys;
 
@@ -23,7 +23,7 @@ pub(super) struct SecretArgument<'a> {
 impl<'a> SecretArgument<'a> {
     /// Returns the password in the value of an option, if there is one.
     pub(super) fn of(value: &'a Value) -> Option<SecretArgument<'a>> {
-        let (part, _) = flags::find(value.name)?.password?;
+        let (part, _) = value.flag.password?;
         match part {
             PasswordPart::Whole => Some(SecretArgument::password(value.text())),
             PasswordPart::Login => SecretArgument::login(value.text()),

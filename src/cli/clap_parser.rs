@@ -2,7 +2,7 @@
 
 use clap::{App, AppSettings, Arg, ArgMatches};
 
-use super::flags::{self, Flag};
+use super::flags::{self, Flag, TUNNEL};
 
 pub(super) const ABOUT: &str = "\
 Carries local TCP connections through an HTTP proxy with the CONNECT method.
@@ -35,6 +35,7 @@ EXAMPLES:
 ///
 /// Also for `--help` and `--version`: the message is their text.
 pub(super) fn parse(words: &[String]) -> clap::Result<ArgMatches<'static>> {
+    let tunnel = TUNNEL.help();
     let helps: Vec<String> = flags::all().map(Flag::help).collect();
     let app = App::new("ptunnel")
         .version(env!("CARGO_PKG_VERSION"))
@@ -45,10 +46,10 @@ pub(super) fn parse(words: &[String]) -> clap::Result<ArgMatches<'static>> {
         .setting(AppSettings::ColorNever)
         .max_term_width(100)
         .arg(
-            Arg::with_name("tunnel")
+            Arg::with_name(TUNNEL.name)
                 .value_name("TUNNEL")
                 .multiple(true)
-                .help("[BIND:]PORT:[tls://]HOST:HOSTPORT, with a PATH or fd:NAME for the port"),
+                .help(&tunnel),
         );
     // clap adds its own --help and --version.
     let flags = flags::all().take_while(|flag| flag.name != "help");

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use clap::ArgMatches;
 
-use super::flags::{self, Flag};
+use super::flags::{self, Flag, TUNNEL};
 use crate::config::ParseError;
 use crate::error::Error;
 use crate::text::escape::Escaped;
@@ -29,8 +29,7 @@ pub(super) enum Position {
 /// One value of an option, or one occurrence of a switch.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
-    /// The option's name in the flag table.
-    pub(super) name: &'static str,
+    pub(super) flag: &'static Flag,
     /// `None` for a switch.
     pub(super) text: Option<String>,
     pub(super) position: Position,
@@ -57,32 +56,27 @@ impl Options {
     ///
     /// A usage error when an option at the end of the command line has no value.
     pub(super) fn typed(matches: &ArgMatches<'_>) -> Result<Options, Error> {
-        let names = flags::all().map(|flag| (flag.name, flag.value.is_some()));
         let mut values = Vec::new();
-        for (name, has_value) in names.chain(Some(("tunnel", true))) {
-            let count = matches.occurrences_of(name);
-            let places = matches.indices_of(name).into_iter().flatten();
-            if !has_value {
-                let places = places.take(count as usize);
-                values.extend(places.map(|index| Value {
-                    name,
-                    text: None,
-                    position: Position::Word(index),
-                }));
-                continue;
-            }
-            let texts = matches.values_of(name).into_iter().flatten();
-            let before = values.len();
-            values.extend(places.zip(texts).map(|(index, text)| Value {
-                name,
-                text: Some(text.to_string()),
+        for flag in flags::all().chain(Some(TUNNEL)) {
+            let count = matches.occurrences_of(flag.name) as usize;
+            let texts: Vec<Option<&str>> = match flag.value {
+                Some(_) => {
+                    let texts = matches.values_of(flag.name).into_iter().flatten();
+                    texts.map(Some).collect()
+                }
+                None => vec![None; count],
+            };
+            let places = matches.indices_of(flag.name).into_iter().flatten();
+            values.extend(places.zip(&texts).map(|(index, text)| Value {
+                flag,
+                text: text.map(str::to_string),
                 position: Position::Word(index),
             }));
             // clap ignores a last one without a value if others have one.
-            if count > (values.len() - before) as u64 {
+            if count > texts.len() {
                 return Err(Error::usage(format!(
                     "--{} at the end has no value; {}",
-                    name, EXAMPLE
+                    flag.name, EXAMPLE
                 )));
             }
         }
@@ -101,7 +95,8 @@ impl Options {
 
     /// Refuses a value that isn't among its option's choices.
     pub(super) fn check_choices(&self) -> Result<(), Error> {
-        for (value, flag) in self.with_flags() {
+        for value in &self.values {
+            let flag = value.flag;
             if flag.is_closed && !flag.choices.contains(&value.text()) {
                 let why = format!(
                     "--{}: '{}' isn't one of {}",
@@ -117,12 +112,9 @@ impl Options {
 
     /// Refuses options that can't be given together.
     pub(super) fn check_conflicts(&self) -> Result<(), Error> {
-        for (value, flag) in self.with_flags() {
-            let other = |name: &&str| {
-                self.first(name)
-                    .and_then(|it| Some((it, flags::find(name)?)))
-            };
-            if let Some((other, conflict)) = flag.conflicts.iter().find_map(other) {
+        for value in &self.values {
+            let mut conflicts = value.flag.conflicts.iter();
+            if let Some(other) = conflicts.find_map(|name| self.first(name)) {
                 let last = if value.position > other.position {
                     value
                 } else {
@@ -130,8 +122,8 @@ impl Options {
                 };
                 let why = format!(
                     "The argument '{}' cannot be used with '{}'; {}",
-                    Usage(conflict),
-                    Usage(flag),
+                    Usage(other.flag),
+                    Usage(value.flag),
                     EXAMPLE
                 );
                 return Err(self.at(last, Error::usage(why)));
@@ -142,9 +134,9 @@ impl Options {
 
     /// Refuses an option without the one that it requires.
     pub(super) fn check_requirements(&self) -> Result<(), Error> {
-        for (_, flag) in self.with_flags() {
-            let missing = flag.requires.filter(|name| !self.is_present(name));
-            if let Some(missing) = missing.and_then(flags::find) {
+        for value in &self.values {
+            let missing = value.flag.requires.and_then(flags::find);
+            if let Some(missing) = missing.filter(|flag| !self.is_present(flag.name)) {
                 return Err(self.whole(Error::usage(format!(
                     "missing beside what is given: {}; {}",
                     Usage(missing),
@@ -155,19 +147,15 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the values of flags, which tunnels aren't, with these.
-    fn with_flags(&self) -> impl Iterator<Item = (&Value, &'static Flag)> {
-        let values = self.values.iter();
-        values.filter_map(|value| flags::find(value.name).map(|flag| (value, flag)))
-    }
-
     /// Returns the values of an option.
     pub(super) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> + 'a {
-        self.values.iter().filter(move |value| value.name == name)
+        self.values
+            .iter()
+            .filter(move |value| value.flag.name == name)
     }
 
     pub(super) fn first(&self, name: &str) -> Option<&Value> {
-        self.values.iter().find(|value| value.name == name)
+        self.values.iter().find(|value| value.flag.name == name)
     }
 
     pub(super) fn is_present(&self, name: &str) -> bool {
@@ -234,9 +222,9 @@ impl Options {
         parse: impl Fn(&str) -> Result<T, ParseError>,
     ) -> Result<T, Error> {
         parse(value.text()).map_err(|e| {
-            let example = flags::find(value.name).and_then(|flag| flag.example);
-            let example = example.map_or(String::new(), |text| format!("; e.g. {}", text));
-            let why = format!("--{}: {}{}", value.name, e, example);
+            let flag = value.flag;
+            let example = flag.example.map(|text| format!("; e.g. {}", text));
+            let why = format!("--{}: {}{}", flag.name, e, example.unwrap_or_default());
             self.at(value, Error::usage(why))
         })
     }

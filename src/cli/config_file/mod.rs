@@ -58,7 +58,7 @@ impl ConfigFile {
 
     /// Returns the file without the values that the command line replaces or contradicts.
     pub(super) fn without(mut self, typed: &Options) -> ConfigFile {
-        self.values.retain(|value| !is_replaced(value.name, typed));
+        self.values.retain(|value| !is_replaced(value.flag, typed));
         self
     }
 
@@ -75,16 +75,14 @@ impl ConfigFile {
 }
 
 /// Returns whether typed options replace or contradict this option of a file.
-fn is_replaced(name: &str, typed: &Options) -> bool {
-    let (conflicts, replaced_by) = flags::find(name).map_or((&[][..], &[][..]), |flag| {
-        (flag.conflicts, flag.replaced_by)
+fn is_replaced(flag: &Flag, typed: &Options) -> bool {
+    let replaced = flag.replaced_by.iter().any(|given| typed.is_present(given));
+    let contradicted = flags::all().any(|other| {
+        let is_conflict =
+            other.conflicts.contains(&flag.name) || flag.conflicts.contains(&other.name);
+        is_conflict && typed.is_present(other.name)
     });
-    let replaced = replaced_by.iter().any(|given| typed.is_present(given));
-    let contradicted = flags::all().any(|flag| {
-        let is_conflict = flag.conflicts.contains(&name) || conflicts.contains(&flag.name);
-        is_conflict && typed.is_present(flag.name)
-    });
-    typed.is_present(name) || replaced || contradicted
+    typed.is_present(flag.name) || replaced || contradicted
 }
 
 /// Returns the values of a text as they would be typed, each with its line; for fuzz/ and tests.
@@ -94,8 +92,8 @@ pub fn words_of_text(text: &str) -> Result<Vec<(usize, String)>, (usize, String)
             Position::Line(index) | Position::Word(index) => index,
         };
         let word = match value.text {
-            Some(text) => format!("--{}={}", value.name, text),
-            None => format!("--{}", value.name),
+            Some(text) => format!("--{}={}", value.flag.name, text),
+            None => format!("--{}", value.flag.name),
         };
         (line, word)
     };
@@ -164,9 +162,14 @@ fn is_alike(name: &str, key: &str) -> bool {
 }
 
 /// Returns the values of one item; the error says what was found instead.
-fn of_item(flag: &Flag, line: usize, item: TomlValue, text: &str) -> Result<Vec<Value>, String> {
+fn of_item(
+    flag: &'static Flag,
+    line: usize,
+    item: TomlValue,
+    text: &str,
+) -> Result<Vec<Value>, String> {
     let value = |line, text| Value {
-        name: flag.name,
+        flag,
         text,
         position: Position::Line(line),
     };

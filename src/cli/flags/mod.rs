@@ -34,7 +34,10 @@ pub(super) struct Flag {
     pub(super) brings: &'static [&'static str],
     /// The options, beside itself and those in conflict, that replace the file's value when typed.
     pub(super) replaced_by: &'static [&'static str],
-    pub(super) key: TomlKey,
+    /// Whether the config file can have it, under its long name.
+    pub(super) is_in_file: bool,
+    /// The other key in the config file.
+    other_key: Option<&'static str>,
     /// The password in the value, and what to use instead where other users can see the value.
     pub(super) password: Option<(PasswordPart, &'static str)>,
     /// What holds without the option: a value, or words where no value means the same.
@@ -45,17 +48,6 @@ pub(super) struct Flag {
     pub(super) example: Option<&'static str>,
     /// The help, with `{}` for each default.
     help: &'static str,
-}
-
-/// The key of an option in the config file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TomlKey {
-    /// The long name.
-    Name,
-    /// The long name or this one.
-    NameOr(&'static str),
-    /// None: only the command line has the option.
-    Absent,
 }
 
 /// A default as it would be typed.
@@ -86,6 +78,18 @@ pub(super) enum PasswordPart {
     Url,
 }
 
+/// Defines methods that return the flag with other fields.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $kind:ty),*) {
+        $($field:ident: $value:expr),+
+    })*) => {$(
+        $(#[$doc])*
+        const fn $name(self, $($arg: $kind),*) -> Flag {
+            Flag { $($field: $value,)+ ..self }
+        }
+    )*};
+}
+
 impl Flag {
     /// A flag without a value.
     const fn switch(name: &'static str, help: &'static str) -> Flag {
@@ -101,7 +105,8 @@ impl Flag {
             conflicts: &[],
             brings: &[],
             replaced_by: &[],
-            key: TomlKey::Name,
+            is_in_file: true,
+            other_key: None,
             password: None,
             default: None,
             stdio_default: None,
@@ -118,101 +123,27 @@ impl Flag {
         }
     }
 
-    const fn short(self, short: &'static str) -> Flag {
-        Flag {
-            short: Some(short),
-            ..self
+    setters! {
+        short(short: &'static str) { short: Some(short) }
+        repeated() { is_repeated: true }
+        split() { is_split: true }
+        one_of(choices: &'static [&'static str]) { choices: choices, is_closed: true }
+        /// Names values that shells offer beside any others.
+        suggesting(choices: &'static [&'static str]) { choices: choices }
+        requires(name: &'static str) { requires: Some(name) }
+        conflicts(names: &'static [&'static str]) { conflicts: names }
+        brings(names: &'static [&'static str]) { brings: names }
+        replaced_by(names: &'static [&'static str]) { replaced_by: names }
+        typed_only() { is_in_file: false }
+        other_key(key: &'static str) { other_key: Some(key) }
+        password(part: PasswordPart, instead: &'static str) { password: Some((part, instead)) }
+        default(text: &'static str) { default: Some(DefaultValue::Text(text)) }
+        /// Sets the default of an option that takes seconds, and their example.
+        default_time(time: Option<Duration>) {
+            default: Some(DefaultValue::Time(time)), example: Some("2.5")
         }
-    }
-
-    const fn repeated(self) -> Flag {
-        Flag {
-            is_repeated: true,
-            ..self
-        }
-    }
-
-    const fn split(self) -> Flag {
-        Flag {
-            is_split: true,
-            ..self
-        }
-    }
-
-    const fn one_of(self, choices: &'static [&'static str]) -> Flag {
-        Flag {
-            choices,
-            is_closed: true,
-            ..self
-        }
-    }
-
-    /// Names values that shells offer beside any others.
-    const fn suggesting(self, choices: &'static [&'static str]) -> Flag {
-        Flag { choices, ..self }
-    }
-
-    const fn requires(self, name: &'static str) -> Flag {
-        Flag {
-            requires: Some(name),
-            ..self
-        }
-    }
-
-    const fn conflicts(self, conflicts: &'static [&'static str]) -> Flag {
-        Flag { conflicts, ..self }
-    }
-
-    const fn brings(self, brings: &'static [&'static str]) -> Flag {
-        Flag { brings, ..self }
-    }
-
-    const fn replaced_by(self, replaced_by: &'static [&'static str]) -> Flag {
-        Flag {
-            replaced_by,
-            ..self
-        }
-    }
-
-    const fn key(self, key: TomlKey) -> Flag {
-        Flag { key, ..self }
-    }
-
-    const fn password(self, part: PasswordPart, instead: &'static str) -> Flag {
-        Flag {
-            password: Some((part, instead)),
-            ..self
-        }
-    }
-
-    const fn default(self, text: &'static str) -> Flag {
-        Flag {
-            default: Some(DefaultValue::Text(text)),
-            ..self
-        }
-    }
-
-    /// Sets the default of an option that takes seconds, and their example.
-    const fn default_time(self, time: Option<Duration>) -> Flag {
-        Flag {
-            default: Some(DefaultValue::Time(time)),
-            example: Some("2.5"),
-            ..self
-        }
-    }
-
-    const fn default_with_stdio(self, time: Duration) -> Flag {
-        Flag {
-            stdio_default: Some(DefaultValue::Time(Some(time))),
-            ..self
-        }
-    }
-
-    const fn example(self, example: &'static str) -> Flag {
-        Flag {
-            example: Some(example),
-            ..self
-        }
+        default_with_stdio(time: Duration) { stdio_default: Some(DefaultValue::Time(Some(time))) }
+        example(example: &'static str) { example: Some(example) }
     }
 
     /// Returns the help with the defaults.
@@ -232,12 +163,8 @@ impl Flag {
 
     /// Returns the keys in the config file.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
-        let (name, other) = match self.key {
-            TomlKey::Name => (Some(self.name), None),
-            TomlKey::NameOr(other) => (Some(self.name), Some(other)),
-            TomlKey::Absent => (None, None),
-        };
-        name.into_iter().chain(other)
+        let name = Some(self.name).filter(|_| self.is_in_file);
+        name.into_iter().chain(self.other_key)
     }
 
     /// Returns the spellings, as `-p` and `--proxy`.
@@ -276,7 +203,15 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
     ("Information", program::INFORMATION),
 ];
 
-/// Returns the flags in the order of the help. `tunnel`, the positional argument, isn't one of them.
+/// The positional argument.
+pub(super) const TUNNEL: &Flag = &Flag::option(
+    "tunnel",
+    "TUNNEL",
+    "[BIND:]PORT:[tls://]HOST:HOSTPORT, with a PATH or fd:NAME for the port",
+)
+.repeated();
+
+/// Returns the flags in the order of the help; [`TUNNEL`] isn't one of them.
 pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
     GROUPS.iter().flat_map(|(_, flags)| flags.iter())
 }
@@ -300,7 +235,7 @@ mod tests {
         for flag in all() {
             let others = flag.requires.iter().chain(flag.conflicts);
             let others = others.chain(flag.brings).chain(flag.replaced_by);
-            for name in others.filter(|name| **name != "tunnel") {
+            for name in others.filter(|name| **name != TUNNEL.name) {
                 assert!(find(name).is_some(), "{} of {:?}", name, flag);
             }
         }

@@ -1,6 +1,6 @@
 //! Flags about the program: modes, config file, log.
 
-use super::{Flag, TomlKey, GENERATED};
+use super::{Flag, GENERATED};
 use crate::config::{LogFormat, LogTarget};
 
 pub(super) const MODES: &[Flag] = &[
@@ -17,26 +17,26 @@ pub(super) const MODES: &[Flag] = &[
         "test",
         "Walk to each destination step by step, say what fails, and exit",
     )
-    .key(TomlKey::Absent)
+    .typed_only()
     .conflicts(&["demo", "check-config"]),
     Flag::option(
         "config",
         "FILE",
         "Options by their long names, and tunnels = [...], in TOML; SIGHUP reads them again",
     )
-    .key(TomlKey::Absent),
+    .typed_only(),
     Flag::switch(
         "check-config",
         "Say what would be done, or what is wrong, and exit",
     )
-    .key(TomlKey::Absent),
+    .typed_only(),
     Flag::option(
         "generate",
         "KIND",
         "Print a manual page or a shell's completions: man, complete-bash, complete-zsh, \
          complete-fish",
     )
-    .key(TomlKey::Absent)
+    .typed_only()
     .one_of(GENERATED),
 ];
 
@@ -70,8 +70,8 @@ pub(super) const LOGGING: &[Flag] = &[
 pub(super) const INFORMATION: &[Flag] = &[
     Flag::switch("help", "Prints help information")
         .short("h")
-        .key(TomlKey::Absent),
+        .typed_only(),
     Flag::switch("version", "Prints version information")
         .short("V")
-        .key(TomlKey::Absent),
+        .typed_only(),
 ];

@@ -1,6 +1,6 @@
 //! Flags about tunnels, proxies and the requests to them.
 
-use super::{Flag, PasswordPart, TomlKey};
+use super::{Flag, PasswordPart};
 use crate::config::{FailoverOn, Schemes};
 
 /// Where a proxy's password isn't seen.
@@ -13,7 +13,7 @@ pub(super) const TUNNELS: &[Flag] = &[
     Flag::option("forward", "TUNNEL", "The same as the positional form")
         .short("L")
         .repeated()
-        .key(TomlKey::NameOr("tunnels"))
+        .other_key("tunnels")
         .replaced_by(&["tunnel", "stdio"]),
     Flag::option(
         "proxy",
