@@ -6,7 +6,9 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
+
+use super::source_address::source_address;
 
 /// Upper bound of the descriptors that a process has besides two for each client: pipes for splice
 /// (at most 128 a thread), the resolver's sockets, and others.
@@ -70,22 +72,12 @@ impl fmt::Display for Exhaustion {
 /// A machine without an IPv6 address fails every connection to one as if it were out of ports: that
 /// becomes `AddrNotAvailable` without an errno, which is no exhaustion.
 pub fn connect_error(address: &SocketAddr, error: io::Error) -> io::Error {
-    if address.is_ipv6() && is_address_lacking(&error) && !has_source(address) {
+    let is_lacking = error.raw_os_error() == Some(libc::EADDRNOTAVAIL);
+    if is_lacking && address.is_ipv6() && matches!(source_address(*address), Ok(None)) {
         let why = "this machine has no IPv6 address to reach it from";
         return io::Error::new(io::ErrorKind::AddrNotAvailable, why);
     }
     error
-}
-
-/// Returns whether this machine has an address for connections to `address`. Connecting a UDP socket
-/// looks for one, and sends nothing.
-fn has_source(address: &SocketAddr) -> bool {
-    let probe = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).and_then(|udp| udp.connect(address));
-    !matches!(probe, Err(ref e) if is_address_lacking(e))
-}
-
-fn is_address_lacking(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EADDRNOTAVAIL)
 }
 
 /// Returns whether this machine lacked a resource: such an error says nothing about the connection,
@@ -106,10 +98,8 @@ pub fn error_to_report(earlier: io::Error, later: io::Error) -> io::Error {
 /// Returns whether an error of accept(2) concerns one client, not this process or machine: accept(2)
 /// returns errors that the new connection already has.
 pub fn is_client_gone(error: &io::Error) -> bool {
-    match error.raw_os_error() {
-        Some(code) => CLIENT_GONE.contains(&code),
-        None => false,
-    }
+    let code = error.raw_os_error();
+    code.map_or(false, |code| CLIENT_GONE.contains(&code))
 }
 
 const CLIENT_GONE: [i32; 12] = [

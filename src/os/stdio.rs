@@ -5,8 +5,6 @@
 //! and one end of a socket pair, and the engine serves the other end as it does any client.
 //! The [`Pump`] reports that a copy failed, which a socket pair can't.
 
-use std::error;
-use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -76,35 +74,16 @@ impl Pump {
     ///
     /// # Errors
     ///
-    /// The first failure of stdin or stdout.
+    /// The first failure of stdin or stdout, of any kind.
     ///
     /// # Panics
     ///
     /// When the copy has panicked.
-    pub fn finish(self) -> Result<(), Failure> {
+    pub fn finish(self) -> io::Result<()> {
         self.output
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         lock(&self.failures.0).first.take().map_or(Ok(()), Err)
-    }
-}
-
-/// A failure of stdin or stdout.
-#[derive(Debug)]
-pub struct Failure {
-    what: &'static str,
-    error: io::Error,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.error)
-    }
-}
-
-impl error::Error for Failure {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.error)
     }
 }
 
@@ -113,14 +92,15 @@ impl error::Error for Failure {
 struct Failures(Arc<Mutex<FirstFailure>>);
 
 struct FirstFailure {
-    first: Option<Failure>,
+    first: Option<io::Error>,
     on_failure: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Failures {
     fn report(&self, what: &'static str, error: io::Error) {
+        let error = io::Error::new(error.kind(), format!("{}: {}", what, error));
         let mut shared = lock(&self.0);
-        shared.first.get_or_insert(Failure { what, error });
+        shared.first.get_or_insert(error);
         if let Some(on_failure) = shared.on_failure.take() {
             on_failure();
         }
