@@ -135,13 +135,11 @@ impl Error {
 
     /// Reports that `phase` took longer than `limit`; `advice` is a likely reason, with its remedy.
     pub(crate) fn late(phase: Phase, peer: Peer, limit: Duration, advice: Option<&str>) -> Error {
-        let error = Error::timed_out(phase, peer, limit);
-        match advice {
-            Some(advice) => {
-                let advice = Advised(advice.into());
-                error.because(io::Error::new(io::ErrorKind::TimedOut, advice))
-            }
-            None => error,
+        let advised =
+            |advice: &str| io::Error::new(io::ErrorKind::TimedOut, Advised(advice.into()));
+        Error {
+            cause: advice.map(advised).map(Into::into),
+            ..Error::timed_out(phase, peer, limit)
         }
     }
 
@@ -179,10 +177,9 @@ impl Error {
     /// Reports that the client left before its request was complete: it closed its connection, or
     /// the connection broke with `cause`.
     pub fn left(cause: Option<io::Error>) -> Error {
-        let error = Error::new(Kind::Left);
-        match cause {
-            Some(cause) => error.because(cause),
-            None => error,
+        Error {
+            cause: cause.map(Into::into),
+            ..Error::new(Kind::Left)
         }
     }
 
@@ -255,9 +252,8 @@ impl From<ParseError> for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match &self.cause {
-            Some(cause) => Some(&**cause),
-            None => None,
-        }
+        self.cause
+            .as_ref()
+            .map(|cause| &**cause as &(dyn error::Error + 'static))
     }
 }

@@ -84,7 +84,7 @@ impl ClientSession {
     /// Logs and counts that the client's connection failed before its tunnel was open.
     pub fn left(self, destination: &impl fmt::Display, error: io::Error) -> SessionSummary {
         if let Some(guard) = &self.guard {
-            guard.left();
+            guard.stats.left();
         }
         let summary = SessionSummary {
             end: Err(RelayError::failed(Traffic::default(), Side::Client, error)),
@@ -113,10 +113,7 @@ impl SessionLog {
     /// Returns the recorder for the session's relay; `None` without `--status`. Only one relay may use
     /// it.
     pub fn byte_recorder(&self) -> Option<TunnelBytes> {
-        self.session
-            .guard
-            .as_ref()
-            .and_then(|guard| guard.byte_recorder())
+        self.session.guard.as_ref()?.byte_recorder()
     }
 
     /// Logs and counts how the session's relay ended.

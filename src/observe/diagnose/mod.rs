@@ -67,15 +67,6 @@ impl TestStep {
             TestStep::FirstByte => "first byte",
         }
     }
-
-    /// Whether the following steps are in TLS.
-    fn starts_tls(self) -> bool {
-        match self {
-            #[cfg(feature = "tls")]
-            TestStep::Tls => true,
-            _ => false,
-        }
-    }
 }
 
 /// Opens a path to the tunnel's destination on the calling thread, as for a client, and closes it

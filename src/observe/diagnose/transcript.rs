@@ -74,7 +74,6 @@ impl Transcript {
 
     fn start_step(&mut self, step: TestStep) {
         self.step = Some((step, Instant::now()));
-        self.is_secure |= step.starts_tls();
         if self.is_terminal {
             self.start_line(format_args!("{}", margin(step)));
         }
@@ -255,7 +254,10 @@ impl Observer for Transcript {
             }
             PathEvent::HopStarted(hop) => self.start_hop(hop),
             #[cfg(feature = "tls")]
-            PathEvent::TlsStarted => self.start_step(TestStep::Tls),
+            PathEvent::TlsStarted => {
+                self.is_secure = true;
+                self.start_step(TestStep::Tls);
+            }
             #[cfg(feature = "tls")]
             PathEvent::TlsDone(ssl, peer, warning) => {
                 let cipher = ssl.current_cipher().map_or("", |cipher| cipher.name());

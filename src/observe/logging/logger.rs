@@ -52,44 +52,33 @@ pub fn init(level: LevelFilter, format: LogFormat, target: &LogTarget, is_timed:
             Sink::Syslog(Mutex::new(syslog))
         }
     };
-    let logging = Logging {
-        style,
-        queue: match &sink {
-            Sink::Stderr(queue) => Some(queue.clone()),
-            Sink::Syslog(_) => None,
-        },
-    };
-    let logger = Box::new(Logger { style, sink });
-    if log::set_logger(Box::leak(logger)).is_ok() {
+    let logger = Box::leak(Box::new(Logger { style, sink }));
+    if log::set_logger(logger).is_ok() {
         log::set_max_level(level);
         log_panics();
     }
-    logging
+    Logging(logger)
 }
 
 /// The log of this process. Dropping it flushes the lines that are still queued, within a bound on
 /// the time for each.
 #[must_use = "lines that are still queued are lost at the end of the process"]
-pub struct Logging {
-    style: Style,
-    /// Lines for stderr; `None` with syslog.
-    queue: Option<LogQueue>,
-}
+pub struct Logging(&'static Logger);
 
 impl Logging {
     /// Reports the error that ends the program.
     pub fn report_end(&self, error: &Error) {
         let text = format!("{}{}", Heading(None, error.path()), error);
         let log = || field::log(Level::Error, format_args!("{}", text), || error.fields());
-        match (&self.queue, self.style) {
+        match (&self.0.sink, self.0.style) {
             // In the form of an error in the command line.
-            (Some(queue), Style::Text { is_timed, .. }) => {
+            (Sink::Stderr(queue), Style::Text { is_timed, .. }) => {
                 queue.push(format!("{}ptunnel: {}\n", time(is_timed), text))
             }
             // In the form of the other lines, for the collector of the log.
-            (Some(_), Style::Json) => log(),
+            (Sink::Stderr(_), Style::Json) => log(),
             // On stderr too: syslog can be down, and isn't where a user looks first.
-            (None, _) => {
+            (Sink::Syslog(_), _) => {
                 log();
                 print_on_stderr(&format!("ptunnel: {}", text));
             }
@@ -107,9 +96,7 @@ fn print_on_stderr(line: &str) {
 
 impl Drop for Logging {
     fn drop(&mut self) {
-        if let Some(queue) = &self.queue {
-            queue.flush();
-        }
+        self.0.flush();
     }
 }
 

@@ -35,7 +35,7 @@ impl Syslog {
             socket: None,
             lost: 0,
         };
-        let result = syslog.connect();
+        let result = syslog.connected().map(drop);
         (syslog, result)
     }
 
@@ -58,33 +58,26 @@ impl Syslog {
         let priority = FACILITY * 8 + severity(level);
         let datagram = format!("<{}>ptunnel[{}]: {}", priority, process::id(), line);
         // The second attempt is for a daemon that was restarted.
-        (0..2).any(|_| self.connect().is_ok() && self.try_send(&datagram))
+        (0..2).any(|_| self.try_send(&datagram).is_ok())
     }
 
-    fn connect(&mut self) -> io::Result<()> {
+    /// Returns the socket, which is connected now if it wasn't.
+    fn connected(&mut self) -> io::Result<&UnixDatagram> {
         if self.socket.is_none() {
             let socket = UnixDatagram::unbound()?;
             socket.set_nonblocking(true)?;
             socket.connect(&self.path)?;
             self.socket = Some(socket);
         }
-        Ok(())
+        Ok(self.socket.as_ref().expect("it is connected"))
     }
 
-    fn try_send(&mut self, datagram: &str) -> bool {
-        let sent = match &self.socket {
-            Some(socket) => socket.send(datagram.as_bytes()),
-            None => return false,
-        };
-        match sent {
-            Ok(_) => true,
-            Err(e) => {
-                if e.kind() != io::ErrorKind::WouldBlock {
-                    self.socket = None;
-                }
-                false
-            }
+    fn try_send(&mut self, datagram: &str) -> io::Result<()> {
+        let sent = self.connected()?.send(datagram.as_bytes());
+        if matches!(&sent, Err(e) if e.kind() != io::ErrorKind::WouldBlock) {
+            self.socket = None;
         }
+        sent.map(drop)
     }
 }
 

@@ -151,7 +151,7 @@ impl Totals {
 /// Counts one client as connected until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnGuard {
-    stats: Stats,
+    pub(crate) stats: Stats,
     /// The open tunnel and its serial number.
     tunnel: Option<(u64, Arc<LiveTunnel>)>,
 }
@@ -180,11 +180,6 @@ impl ConnGuard {
         if let Some((_, tunnel)) = &self.tunnel {
             tunnel.write(traffic(end));
         }
-    }
-
-    /// Counts that the client left before its tunnel was open.
-    pub(crate) fn left(&self) {
-        self.stats.left();
     }
 }
 
