@@ -95,7 +95,7 @@ fn each_test_has_a_watchdog() {
 
 #[test]
 fn every_package_runs_every_file() {
-    for package in ["real"] {
+    for package in ["real", "drop-in"] {
         let manifest = text(&format!("{package}/Cargo.toml"));
         for file in files().iter().map(String::as_str).chain(["table"]) {
             let path = format!("path = \"../tests/{file}.rs\"");
