@@ -2,6 +2,7 @@
 //! of their own.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{future, Async};
@@ -31,7 +32,7 @@ pub fn open_path(
     let failed = |e| Error::other("cannot start a reactor", e);
     let mut core = Core::new().map_err(failed)?;
     let settings = Settings {
-        timeouts: timeouts.clone(),
+        timeouts: Arc::new(timeouts.clone()),
         ..Settings::default()
     };
     let engine = Engine::new(&core.handle(), settings).map_err(failed)?;

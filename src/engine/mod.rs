@@ -58,6 +58,7 @@ mod watchdog;
 
 use std::io as std_io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{future, Future, Poll};
@@ -72,7 +73,7 @@ pub use self::limits::{Permit, Permits};
 pub use self::listen::{Client, Listener};
 pub use self::negotiate::negotiate;
 pub use self::open::Opened;
-pub use self::relay::{IdleTimeouts, Relay};
+pub use self::relay::Relay;
 pub use self::resolve::Resolver;
 pub use self::ticker::ticker;
 pub use self::timer::TaskTimer;
@@ -109,7 +110,7 @@ pub fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
 #[derive(Clone, Default)]
 pub struct Settings {
     /// The limits of each phase.
-    pub timeouts: Timeouts,
+    pub timeouts: Arc<Timeouts>,
     /// Whether bulk is carried by splice(2).
     pub splice: Splice,
     /// Resolves the names in the configuration.
@@ -123,7 +124,7 @@ impl Settings {
     /// Returns the settings of a configuration, with new resolvers.
     pub fn of(config: &Config) -> Settings {
         Settings {
-            timeouts: config.timeouts.clone(),
+            timeouts: Arc::new(config.timeouts.clone()),
             splice: config.splice,
             resolver: Resolver::default(),
             untrusted_resolver: Resolver::default(),
@@ -150,7 +151,6 @@ struct EngineParts {
     handle: Handle,
     timer: TaskTimer,
     settings: Settings,
-    idle_timeouts: Rc<IdleTimeouts>,
 }
 
 impl Engine {
@@ -199,7 +199,6 @@ impl Engine {
             shared: Rc::new(EngineParts {
                 handle,
                 timer,
-                idle_timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
                 settings,
             }),
         }
@@ -223,7 +222,7 @@ impl Engine {
     {
         Relay::recorded(client, upstream, recorder)
             .splice(self.settings().splice)
-            .timeouts(&self.shared.idle_timeouts, &self.shared.timer)
+            .timeouts(&self.settings().timeouts, self.timer())
     }
 }
 

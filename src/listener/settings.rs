@@ -48,7 +48,7 @@ pub struct ListenerSettings {
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The time that each phase may take.
-    pub timeouts: Timeouts,
+    pub timeouts: Arc<Timeouts>,
     /// Whether bulk data is moved by splice(2).
     pub splice: Splice,
 }
@@ -69,7 +69,7 @@ impl Limits {
     /// Returns the limits of `config`.
     pub fn of(config: &Config) -> Limits {
         Limits {
-            timeouts: config.timeouts.clone(),
+            timeouts: Arc::new(config.timeouts.clone()),
             splice: config.splice,
         }
     }

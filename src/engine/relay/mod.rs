@@ -26,17 +26,15 @@ mod idle;
 mod splice;
 
 use std::io;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::{task, Async, Future, Poll};
 
-pub use self::idle::IdleTimeouts;
-
 use self::half::{CopyError, End, HalfDuplex};
 use self::idle::{IdleTimer, Over, RelayPhase};
 use super::timer::TaskTimer;
-use crate::config::Splice;
+use crate::config::{Splice, Timeouts};
 use crate::engine::io::Transport;
 use crate::observe::session::{breaks_request, Closed, RelayError, Side, Traffic};
 use crate::observe::stats::ByteRecorder;
@@ -99,9 +97,10 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
 
     /// Sets the limits of a silent tunnel, and whether the client's end is held back; `timer` must be
     /// ticking. The limits are shared to keep a tunnel small.
-    pub fn timeouts(mut self, timeouts: &Rc<IdleTimeouts>, timer: &TaskTimer) -> Relay<C, U, G> {
-        self.upload.set_holds(timeouts.holds_end());
-        self.idle_timer = Some(IdleTimer::new(timeouts, timer));
+    pub fn timeouts(mut self, timeouts: &Arc<Timeouts>, timer: &TaskTimer) -> Relay<C, U, G> {
+        let idle_timer = IdleTimer::new(timeouts, timer);
+        self.upload.set_holds(idle_timer.holds_end());
+        self.idle_timer = Some(idle_timer);
         self
     }
 

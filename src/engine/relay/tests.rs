@@ -168,10 +168,11 @@ fn a_stream_that_is_always_ready_yields() {
 
 const PERIOD: Duration = Duration::from_millis(100);
 
-fn held_for(delay: Option<Duration>) -> Rc<IdleTimeouts> {
-    Rc::new(IdleTimeouts {
+fn held_for(delay: Option<Duration>) -> Arc<Timeouts> {
+    Arc::new(Timeouts {
+        linger: None,
         half_close_delay: delay,
-        ..IdleTimeouts::default()
+        ..Timeouts::default()
     })
 }
 
@@ -254,10 +255,10 @@ fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
     let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
     let (timer, start) = (TaskTimer::new(PERIOD), Instant::now());
-    let timeouts = Rc::new(IdleTimeouts {
+    let timeouts = Arc::new(Timeouts {
         linger: Some(PERIOD * 5),
         half_close_delay: Some(PERIOD * 5),
-        ..IdleTimeouts::default()
+        ..Timeouts::default()
     });
     let mut relay = Relay::new(client, upstream).timeouts(&timeouts, &timer);
     let mut tick = 0;
@@ -279,10 +280,10 @@ fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
     let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
     let (timer, start) = (TaskTimer::new(PERIOD), Instant::now());
-    let timeouts = Rc::new(IdleTimeouts {
+    let timeouts = Arc::new(Timeouts {
         linger: Some(PERIOD * 5),
         half_close_delay: None,
-        ..IdleTimeouts::default()
+        ..Timeouts::default()
     });
     let mut relay = Relay::new(client, upstream).timeouts(&timeouts, &timer);
     let mut tick = 0;

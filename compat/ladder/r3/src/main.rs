@@ -12,12 +12,13 @@ mod chain;
 
 use std::process;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use futures01::Future as Future01;
 use log::error;
-use ptunnel::config::Splice;
+use ptunnel::config::{Splice, Timeouts};
 use ptunnel::engine::io::{Rewind, Transport as Transport01, Upstream};
-use ptunnel::engine::{forwarding, ticker, IdleTimeouts, Relay, TaskTimer};
+use ptunnel::engine::{forwarding, ticker, Relay, TaskTimer};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
@@ -42,7 +43,7 @@ fn main() {
 /// What the 0.1 links of a thread share: what the root's `Engine` held.
 struct Rung3 {
     splice: Splice,
-    timeouts: Rc<IdleTimeouts>,
+    timeouts: Arc<Timeouts>,
     timer: TaskTimer,
 }
 
@@ -50,7 +51,7 @@ impl Links for Rung3 {
     type Stream = chain::Stream;
 
     fn start(settings: &Settings, critical: &mut Critical) -> Rung3 {
-        let period = ptunnel_r5::relay::IdleTimeouts::of(&settings.timeouts).period();
+        let period = ptunnel_r5::relay::period(&settings.timeouts);
         let timer = TaskTimer::new(period);
         let ticker = ticker(timer.clone(), |period| Interval::new(period, &Current));
         critical.spawn(async {
@@ -60,7 +61,7 @@ impl Links for Rung3 {
         });
         Rung3 {
             splice: settings.splice,
-            timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
+            timeouts: settings.timeouts.clone(),
             timer,
         }
     }
@@ -68,7 +69,7 @@ impl Links for Rung3 {
     fn within(&self, settings: &Settings) -> Rung3 {
         Rung3 {
             splice: settings.splice,
-            timeouts: Rc::new(IdleTimeouts::from(&settings.timeouts)),
+            timeouts: settings.timeouts.clone(),
             timer: self.timer.clone(),
         }
     }

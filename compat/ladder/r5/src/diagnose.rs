@@ -1,6 +1,7 @@
 //! The paths of `--test` and `/healthz/probe` on this engine: opened as for a client, on a runtime
 //! of their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptunnel::config::Timeouts;
@@ -28,7 +29,7 @@ pub fn open_path<L: Connect>(
     wait: Option<Duration>,
 ) -> Result<(ProxyChain, Option<Greeting>), Error> {
     let settings = Settings {
-        timeouts: timeouts.clone(),
+        timeouts: Arc::new(timeouts.clone()),
         splice: Default::default(),
         resolver: Resolver::default(),
         untrusted_resolver: Resolver::default(),

@@ -42,6 +42,7 @@ mod tls;
 mod watchdog;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use ptunnel::config::{Config, Splice, Timeouts};
 use ptunnel::listener::reload::ConfigSource;
@@ -82,7 +83,7 @@ pub fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Result<()
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The limits of each phase.
-    pub timeouts: Timeouts,
+    pub timeouts: Arc<Timeouts>,
     /// Whether bulk is carried by splice(2).
     pub splice: Splice,
     /// Resolves the names in the configuration.
@@ -96,7 +97,7 @@ impl Settings {
     /// Returns the settings of a configuration, with new resolvers.
     pub fn of(config: &Config) -> Settings {
         Settings {
-            timeouts: config.timeouts.clone(),
+            timeouts: Arc::new(config.timeouts.clone()),
             splice: config.splice,
             resolver: Resolver::default(),
             untrusted_resolver: Resolver::default(),

@@ -5,8 +5,9 @@
 
 use std::future::Future;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use ptunnel::config::Splice;
+use ptunnel::config::{Splice, Timeouts};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
 use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
@@ -16,7 +17,7 @@ use ptunnel::Error;
 
 use crate::io::{Rewind, Transport, Upstream};
 use crate::open::{forwarding, relay_boxed};
-use crate::relay::{IdleTimeouts, Relay, TaskTimer};
+use crate::relay::{Relay, TaskTimer};
 use crate::{Critical, Engine, Opened, Settings};
 
 /// How a thread's clients are carried.
@@ -79,7 +80,7 @@ pub trait Connect: Links {
 /// The links of this rung.
 pub struct Native {
     splice: Splice,
-    timeouts: Rc<IdleTimeouts>,
+    timeouts: Arc<Timeouts>,
     timer: TaskTimer,
 }
 
@@ -87,12 +88,11 @@ impl Links for Native {
     type Stream = Rewind<Upstream>;
 
     fn start(settings: &Settings, critical: &mut Critical) -> Native {
-        let timeouts = IdleTimeouts::of(&settings.timeouts);
-        let timer = TaskTimer::new(timeouts);
+        let timer = TaskTimer::new(&settings.timeouts);
         critical.spawn(timer.clone().run());
         Native {
             splice: settings.splice,
-            timeouts: Rc::new(timeouts),
+            timeouts: settings.timeouts.clone(),
             timer,
         }
     }
@@ -100,7 +100,7 @@ impl Links for Native {
     fn within(&self, settings: &Settings) -> Native {
         Native {
             splice: settings.splice,
-            timeouts: Rc::new(IdleTimeouts::of(&settings.timeouts)),
+            timeouts: settings.timeouts.clone(),
             timer: self.timer.clone(),
         }
     }

@@ -5,7 +5,7 @@
 //! moves only notes its last tick, without a system call. While no limit runs nothing ticks.
 
 use std::future::poll_fn;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -13,63 +13,26 @@ use ptunnel::config::Timeouts;
 use ptunnel::timer::{self, Countdown};
 use tokio::time::{interval_at, MissedTickBehavior};
 
-/// How long a relay waits while nothing moves; `None` means without limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdleTimeouts {
-    /// With both directions open.
-    pub idle: Option<Duration>,
-    /// Once one direction has ended.
-    pub linger: Option<Duration>,
-    /// With the client's end held back, until it is passed on; 0 passes it on at once.
-    pub half_close_delay: Option<Duration>,
+/// Returns the time between two ticks: a small part of the shortest limit, but no more often than
+/// costs nothing.
+pub fn period(timeouts: &Timeouts) -> Duration {
+    let shortest = limits(timeouts).min().unwrap_or(Duration::from_secs(60));
+    (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
 }
 
-impl Default for IdleTimeouts {
-    /// Returns no limits; the client's end is passed on at once.
-    fn default() -> IdleTimeouts {
-        IdleTimeouts {
-            idle: None,
-            linger: None,
-            half_close_delay: Some(Duration::ZERO),
-        }
-    }
+/// Returns whether the client's end is held back.
+pub(super) fn holds_end(timeouts: &Timeouts) -> bool {
+    timeouts.half_close_delay != Some(Duration::ZERO)
 }
 
-impl IdleTimeouts {
-    /// As configured.
-    pub fn of(timeouts: &Timeouts) -> IdleTimeouts {
-        IdleTimeouts {
-            idle: timeouts.idle,
-            linger: timeouts.linger,
-            half_close_delay: timeouts.half_close_delay,
-        }
-    }
-
-    /// A small part of the shortest limit, but no more often than costs nothing.
-    pub fn period(&self) -> Duration {
-        let shortest = self.limits().min().unwrap_or(Duration::from_secs(60));
-        (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
-    }
-
-    /// Returns whether the client's end is held back.
-    pub(super) fn holds_end(&self) -> bool {
-        self.half_close_delay != Some(Duration::ZERO)
-    }
-
-    fn limits(&self) -> impl Iterator<Item = Duration> {
-        let delay = self.half_close_delay.filter(|delay| !delay.is_zero());
-        self.idle.into_iter().chain(self.linger).chain(delay)
-    }
-
-    /// Returns the limit in this phase.
-    fn limit(&self, phase: RelayPhase) -> Option<Duration> {
-        let once_ended = match phase {
-            RelayPhase::Open => return self.idle,
-            RelayPhase::Held => self.half_close_delay.or(self.linger),
-            RelayPhase::HalfClosed => self.linger,
-        };
-        self.idle.into_iter().chain(once_ended).min()
-    }
+/// Returns the limits that a relay can have.
+fn limits(timeouts: &Timeouts) -> impl Iterator<Item = Duration> {
+    let delay = timeouts.half_close_delay.filter(|delay| !delay.is_zero());
+    timeouts
+        .idle
+        .into_iter()
+        .chain(timeouts.linger)
+        .chain(delay)
 }
 
 /// Which directions of a tunnel are open.
@@ -99,8 +62,8 @@ pub struct TaskTimer(timer::Timer<Waker>);
 impl TaskTimer {
     /// A timer fine enough for `timeouts`: no limit is cut short, nor exceeded by more than two
     /// periods, or by as much as ticks are late. It ticks while [`run`](TaskTimer::run) is polled.
-    pub fn new(timeouts: IdleTimeouts) -> TaskTimer {
-        TaskTimer(timer::Timer::new(timeouts.period()))
+    pub fn new(timeouts: &Timeouts) -> TaskTimer {
+        TaskTimer(timer::Timer::new(period(timeouts)))
     }
 
     /// Ticks while a limit is running; never ends.
@@ -130,15 +93,15 @@ impl TaskTimer {
 /// The idle timer of one relay. It has a countdown only while the phase has a limit.
 #[derive(Debug)]
 pub(super) struct IdleTimer {
-    timeouts: Rc<IdleTimeouts>,
+    timeouts: Arc<Timeouts>,
     timer: TaskTimer,
     countdown: Option<Countdown<Waker>>,
 }
 
 impl IdleTimer {
     /// `None` when there is nothing to wait for.
-    pub(super) fn new(timeouts: &Rc<IdleTimeouts>, timer: &TaskTimer) -> Option<IdleTimer> {
-        timeouts.limits().next()?;
+    pub(super) fn new(timeouts: &Arc<Timeouts>, timer: &TaskTimer) -> Option<IdleTimer> {
+        limits(timeouts).next()?;
         Some(IdleTimer {
             timeouts: timeouts.clone(),
             timer: timer.clone(),
@@ -146,9 +109,20 @@ impl IdleTimer {
         })
     }
 
+    /// Returns the limit in this phase.
+    fn limit(&self, phase: RelayPhase) -> Option<Duration> {
+        let timeouts = &self.timeouts;
+        let once_ended = match phase {
+            RelayPhase::Open => return timeouts.idle,
+            RelayPhase::Held => timeouts.half_close_delay.or(timeouts.linger),
+            RelayPhase::HalfClosed => timeouts.linger,
+        };
+        timeouts.idle.into_iter().chain(once_ended).min()
+    }
+
     /// Returns how long the bytes of a failed side may wait to be delivered.
     pub(super) fn delivery_limit(&self) -> Option<Duration> {
-        self.timeouts.limit(RelayPhase::HalfClosed)
+        self.limit(RelayPhase::HalfClosed)
     }
 
     /// Has the task polled again at the next tick.
@@ -169,7 +143,7 @@ impl IdleTimer {
         moved: bool,
         phase: RelayPhase,
     ) -> Option<Over> {
-        let Some(limit) = self.timeouts.limit(phase) else {
+        let Some(limit) = self.limit(phase) else {
             self.countdown = None;
             return None;
         };
@@ -201,11 +175,12 @@ mod tests {
 
     fn timers() -> (TaskTimer, IdleTimer) {
         let idle = Some(LIMIT);
-        let timeouts = Rc::new(IdleTimeouts {
+        let timeouts = Arc::new(Timeouts {
             idle,
-            ..IdleTimeouts::default()
+            linger: None,
+            ..Timeouts::default()
         });
-        let timer = TaskTimer::new(*timeouts);
+        let timer = TaskTimer::new(&timeouts);
         let idle = IdleTimer::new(&timeouts, &timer).expect("it has a limit");
         (timer, idle)
     }

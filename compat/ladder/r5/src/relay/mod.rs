@@ -21,21 +21,21 @@ mod tests;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use ptunnel::config::Splice;
+use ptunnel::config::{Splice, Timeouts};
 use ptunnel::observe::session::{breaks_request, Closed, RelayError, Side, Traffic};
 use ptunnel::observe::stats::ByteRecorder;
 
 pub use self::checkup::Checkup;
-pub use self::idle::{IdleTimeouts, TaskTimer};
+pub use self::idle::{period, TaskTimer};
 pub use self::pipe::Pipe;
 pub use self::splice::is_urgent;
 
 use self::half::{CopyError, End, HalfDuplex};
-use self::idle::{IdleTimer, Over, RelayPhase};
+use self::idle::{holds_end, IdleTimer, Over, RelayPhase};
 use crate::io::Transport;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
@@ -74,13 +74,13 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         upstream: U,
         recorder: G,
         splice: Splice,
-        timeouts: &Rc<IdleTimeouts>,
+        timeouts: &Arc<Timeouts>,
         timer: &TaskTimer,
     ) -> Relay<C, U, G> {
         Relay {
             client,
             upstream,
-            upload: HalfDuplex::new(splice, timeouts.holds_end()),
+            upload: HalfDuplex::new(splice, holds_end(timeouts)),
             download: HalfDuplex::new(splice, false),
             idle_timer: IdleTimer::new(timeouts, timer),
             failure: None,

@@ -4,7 +4,6 @@
 use std::os::unix::net::UnixStream as StdStream;
 use std::time::Duration;
 
-use ptunnel::config::Splice;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::task::{spawn_local, JoinHandle, LocalSet};
@@ -16,7 +15,7 @@ use crate::io::UnixSocket;
 type Ended = JoinHandle<Result<Closed, RelayError>>;
 
 /// The far ends of a relay's two streams, and the relay.
-async fn start(splice: Splice, timeouts: IdleTimeouts) -> (UnixStream, UnixStream, Ended) {
+async fn start(splice: Splice, timeouts: Timeouts) -> (UnixStream, UnixStream, Ended) {
     let pair = || {
         let (near, far) = StdStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
@@ -27,10 +26,10 @@ async fn start(splice: Splice, timeouts: IdleTimeouts) -> (UnixStream, UnixStrea
         )
     };
     let ((client, far_client), (upstream, far_upstream)) = (pair(), pair());
-    let timer = TaskTimer::new(timeouts);
+    let timer = TaskTimer::new(&timeouts);
     spawn_local(timer.clone().run());
     let (client, upstream) = (UnixSocket::from(client), UnixSocket::from(upstream));
-    let timeouts = Rc::new(timeouts);
+    let timeouts = Arc::new(timeouts);
     let relay = Relay::new(client, upstream, (), splice, &timeouts, &timer);
     (far_client, far_upstream, spawn_local(relay))
 }
@@ -47,7 +46,7 @@ fn run(test: impl Future<Output = ()>) {
 #[test]
 fn one_direction_goes_on_after_the_other_has_ended() {
     run(async {
-        let (mut client, mut upstream, relay) = start(Splice::Auto, IdleTimeouts::default()).await;
+        let (mut client, mut upstream, relay) = start(Splice::Auto, Timeouts::default()).await;
         client.write_all(b"question").await.unwrap();
         client.shutdown().await.unwrap();
         let mut question = Vec::new();
@@ -69,7 +68,7 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
     for splice in [Splice::Auto, Splice::Never, Splice::Always] {
         close_kept();
         run(async {
-            let (mut client, mut upstream, relay) = start(splice, IdleTimeouts::default()).await;
+            let (mut client, mut upstream, relay) = start(splice, Timeouts::default()).await;
             let sent: Vec<u8> = (0..4_000_000_u32).map(|n| (n / 7) as u8).collect();
             let copy = sent.clone();
             spawn_local(async move {
@@ -91,9 +90,10 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
 fn a_tunnel_that_moves_is_not_cut_and_one_that_stands_still_is() {
     run(async {
         let idle = Some(Duration::from_millis(400));
-        let timeouts = IdleTimeouts {
+        let timeouts = Timeouts {
             idle,
-            ..IdleTimeouts::default()
+            linger: None,
+            ..Timeouts::default()
         };
         let (mut client, mut upstream, relay) = start(Splice::Auto, timeouts).await;
         let start = tokio::time::Instant::now();
