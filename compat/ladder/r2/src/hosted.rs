@@ -1,4 +1,4 @@
-//! The old engine on a Core of its own, as a future of today.
+//! The old engine on a Core of its own thread, as a std future.
 
 use futures01::sync::mpsc;
 use futures01::{Future as Future01, IntoFuture};
@@ -17,7 +17,7 @@ use tokio_core_compat::task::As01;
 ///
 /// # Errors
 ///
-/// When the system has no thread or no descriptor left.
+/// When there is no thread or no descriptor left.
 pub(crate) fn core(name: &str) -> Result<CoreThread, Error> {
     CoreThread::new(name).map_err(|e| Error::other("cannot start a thread", e))
 }
@@ -59,7 +59,7 @@ pub(crate) async fn serve(
     .await
 }
 
-/// Runs what `start` makes of an engine on a Core to its end, and ends the Core.
+/// Runs the future that `start` makes of an engine on a Core to its end, and ends the Core.
 ///
 /// # Errors
 ///

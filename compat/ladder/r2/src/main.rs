@@ -1,8 +1,9 @@
 //! Rung 2: tokio 1 owns `main`, signals and shutdown; the old engine runs on Cores of its own.
 //!
-//! The root runtime is swapped first, and nothing else: from here on new code may be async, and
-//! calls the old. The engine is the root's, unchanged and unaware: it is handed to a
-//! [`CoreThread`](tokio_core_compat::core_thread::CoreThread) and awaited like any future.
+//! The outermost runtime is swapped first, and nothing else: from here on new code can be async, and
+//! calls the old. The engine is the root's, unchanged: a
+//! [`CoreThread`](tokio_core_compat::core_thread::CoreThread) runs it, and it is awaited like any
+//! future.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! From a configuration to running tunnels, and to their end: all of it async, but the tunnels.
+//! The program with listeners, from its configuration to its end: all of it async, but the tunnels.
 
 use std::thread;
 
@@ -23,7 +23,7 @@ use crate::hosted;
 ///
 /// # Errors
 ///
-/// The first bind that fails: nothing was served by then. A Core that couldn't start.
+/// The first bind that fails, before any client is served; a Core that can't start.
 pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     raise_descriptor_limit();
     let service_manager = ServiceManager::of_process(monotonic);
@@ -47,7 +47,7 @@ pub(crate) async fn run(config: &Config, source: Option<ConfigSource>) -> Result
             },
         )?;
     }
-    // The last is this thread's.
+    // The last thread is this one.
     let mut heartbeats = service_manager.heartbeats(threads.len() + 1);
     tokio::spawn(beat(heartbeats.remove(threads.len())));
     let threads = threads.into_iter().zip(later).zip(heartbeats);
@@ -81,11 +81,11 @@ fn joined(outcome: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<
     outcome.unwrap_or_else(|e| std::panic::resume_unwind(e.into_panic()))
 }
 
-/// Shows every step with its time on stdout.
+/// Runs the demo, and prints each step with its time on stdout.
 ///
 /// # Errors
 ///
-/// The step that failed, and how.
+/// The error of the step that failed.
 pub(crate) fn demo(runtime: Runtime, config: &Config) -> Result<(), Error> {
     let settings = Settings::of(config);
     ptunnel::demo::run(|listeners| {

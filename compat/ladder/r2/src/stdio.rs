@@ -1,4 +1,4 @@
-//! Standard input and output as the client of one tunnel: for ssh's ProxyCommand and pipes.
+//! `-W`: standard input and output are the only client, for ssh's ProxyCommand and pipes.
 
 use std::os::unix::net::UnixStream;
 
@@ -21,8 +21,8 @@ use crate::hosted::{core, on_core};
 ///
 /// # Errors
 ///
-/// When the tunnel can't be opened or is cut, and when stdin or stdout fails: the upstream is reset
-/// then, and what came from it is still written.
+/// The error of opening the tunnel, or the one that cut it. If stdin or stdout fails, the upstream is
+/// reset, and what it has sent is still written.
 pub(crate) async fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     ignore_interrupt().map_err(failed)?;
@@ -39,13 +39,13 @@ pub(crate) async fn run(config: &Config, destination: &Destination) -> Result<()
     );
     let carried = on_core(core("reactor-1")?, Settings::of(config), move |engine| {
         let client = Socket::from_unix(client, engine.handle()).map_err(failed)?;
-        // The tunnel is dropped, and with that reset, when stdin or stdout fails first.
+        // If stdin or stdout fails first, the tunnel is dropped, which resets it.
         let carried = engine.carry(client, Origin::Stdio, &tunnel).map(Some);
         let first = carried.select(has_failed.then(|_| Ok(None)));
         Ok(first.map(|(end, _)| end).map_err(|(e, _)| e))
     })
     .await?;
-    // It blocks this thread, which has nothing else to do.
+    // This thread has nothing else to do, so that it can block.
     pump.finish()
         .map_err(|failure| Error::cut(destination, failure))?;
     match carried {

@@ -1,5 +1,5 @@
-//! A tokio 1 socket as the root's state machines want it: `Read`, `Write`, `AsyncWrite` from the
-//! bridge, and the root's own [`Transport`] on top.
+//! A tokio 1 socket for the root's state machines: `Read`, `Write`, `AsyncWrite` from the bridge, and
+//! the root's [`Transport`] on top.
 
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
@@ -19,12 +19,12 @@ use tokio_io::{AsyncRead, AsyncWrite};
 pub(crate) struct Bridged<S> {
     io: AsIo01<S>,
     checkup: Checkup,
-    /// The task is to be woken when there is something to read, and nothing has come since.
+    /// The task will be woken when there is something to read, and nothing has come since.
     waits: bool,
 }
 
 impl<S: Transport1> Bridged<S> {
-    /// `Relay` counts on `shutdown` to pass a half-close on.
+    /// `shutdown` passes a half-close on, as `Relay` requires.
     pub(crate) fn new(stream: S) -> Bridged<S> {
         Bridged {
             io: AsIo01::new(stream, ShutdownPolicy::Fin),
@@ -33,7 +33,7 @@ impl<S: Transport1> Bridged<S> {
         }
     }
 
-    /// Looks for no error any more until it is asked to again: an idle tunnel holds no timer.
+    /// Stops looking for errors until the next check: an idle tunnel holds no timer.
     pub(crate) fn unchecked(mut self) -> Bridged<S> {
         self.checkup.stop();
         self

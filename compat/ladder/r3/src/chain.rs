@@ -1,8 +1,8 @@
-//! One client from its arrival to its end, as the chain of combinators that it was.
+//! One client from its acceptance to its end, as the chain of combinators that it was.
 //!
-//! Beside `engine/carry.rs` and `engine/open.rs` of the root, three things have changed: r5's
-//! `async fn` in [`As01`] dials a socket, a limit is tokio 1's `sleep` in the same, and the streams
-//! are [`Bridged`]. The links, their order and what is owned when are untouched.
+//! Three things differ from `engine/carry.rs` and `engine/open.rs` of the root: r5's `async fn` in
+//! [`As01`] dials a socket, a limit is tokio 1's `sleep` in an [`As01`], and the streams are
+//! [`Bridged`]. The links, their order and their ownership are the same.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -94,7 +94,7 @@ pub(crate) fn open(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Opene
     })
 }
 
-/// Returns the paths to try: r5's, with its own limit where a PAC file has to be asked.
+/// Returns the candidates. r5 evaluates a PAC file, and limits that.
 fn failover(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
     match tunnel.failover() {
         Some(failover) => Either::A(future::ok(failover)),
@@ -105,8 +105,7 @@ fn failover(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Failover, Er
     }
 }
 
-/// Asks each proxy of a path for the next one, and the last of them for the destination; speaks TLS
-/// with that, where it is to be spoken to so.
+/// Opens one candidate, and TLS with the destination where the tunnel has that.
 fn open_by(
     engine: &Engine,
     path: &ProxyChain,
@@ -123,7 +122,7 @@ fn open_by(
     Either::B(reached.and_then(move |stream| secure_in_time(limit, stream, &tunnel)))
 }
 
-/// TLS with the destination itself, over the path that led there.
+/// Opens TLS with the destination, over the path to it.
 fn secure_in_time(
     limit: Duration,
     stream: Stream,
@@ -146,7 +145,7 @@ fn reach(engine: &Engine, hop: &Hop) -> Reach {
     }
 }
 
-/// Connects to the target of a hop, through its proxy. Boxed, since it is a part of itself.
+/// Connects to the target of a hop, through its proxy. Boxed, since it contains itself.
 fn connect(engine: &Engine, hop: Hop) -> Reach {
     let located = locate(engine, hop);
     let engine = engine.clone();
@@ -158,7 +157,7 @@ fn connect(engine: &Engine, hop: Hop) -> Reach {
     }))
 }
 
-/// Resolves once the proxy may get the password, at the latest after the hop's limit: r5's.
+/// Resolves once the proxy may get the password, at the latest after the hop's limit.
 fn until_clear(hop: &Hop) -> impl Future<Item = (), Error = Error> {
     if hop.auth_wait().is_none() {
         return Either::A(future::ok(()));
@@ -170,7 +169,7 @@ fn until_clear(hop: &Hop) -> impl Future<Item = (), Error = Error> {
     }))
 }
 
-/// Asks one proxy, over a stream that has come to it.
+/// Negotiates with one proxy, over a stream that has reached it.
 fn ask_in_time(
     engine: &Engine,
     stream: Rewind<Upstream>,
@@ -195,7 +194,7 @@ fn ask_in_time(
     unless(late, negotiate(stream, hop.negotiation(), hop, reach))
 }
 
-/// Looks the target up if the proxy takes addresses only: r5's lookup, with its own limit.
+/// Looks the hop's target up, if the proxy takes addresses only; r5 limits that.
 fn locate(engine: &Engine, hop: Hop) -> impl Future<Item = Hop, Error = Error> {
     let engine = engine.clone();
     As01::pin(async move { engine.locate(hop).await })
@@ -214,7 +213,7 @@ fn open_directly(engine: &Engine, tunnel: &Tunnel) -> impl Future<Item = Stream,
     .map(bare)
 }
 
-/// r5's, with its own limit; the socket is bridged as soon as there is one.
+/// Dials as r5 does, with its limit, and bridges the socket.
 fn dial(
     engine: &Engine,
     resolver: &Resolver,
@@ -231,7 +230,7 @@ fn bare(socket: Bridged<Tcp>) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())
 }
 
-/// The rarer ends of [`carry`], so that they take no room in every tunnel.
+/// Boxes the rarer parts of [`carry`], so that they take no room in every tunnel.
 fn boxed(
     end: impl Future<Item = SessionSummary, Error = Error> + 'static,
 ) -> Box<dyn Future<Item = SessionSummary, Error = Error>> {
@@ -251,7 +250,7 @@ fn in_time<T>(
     unless(late, future)
 }
 
-/// What `future` resolves to, unless `late` fails first.
+/// Resolves as `future` does, unless `late` fails first.
 fn unless<T>(
     late: impl Future<Item = T, Error = Error>,
     future: impl Future<Item = T, Error = Error>,

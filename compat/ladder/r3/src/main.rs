@@ -1,9 +1,9 @@
 //! Rung 3: the sockets are tokio 1's; the chain, `Connect` and `Relay` are still futures 0.1.
 //!
-//! What named tokio-core (listener, dial, sockets, timers) is async already, and used from r5.
-//! What only named futures stays as it was: the root's state machines without a change, and the
-//! chain with new words for sockets. Each client is one 0.1 future, and the bridge is crossed in
-//! two places: [`AsStd`] around it, [`Bridged`] around each socket inside.
+//! Code that named tokio-core (listener, dial, sockets, timers) is async already, and r5's. Code that
+//! named futures alone stays: the root's state machines without a change, and the chain with other
+//! types of sockets. Each client is one 0.1 future, and the bridge is crossed in two places:
+//! [`AsStd`] around it, [`Bridged`] around each socket inside.
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ fn main() {
     ));
 }
 
-/// What the 0.1 links of a thread share: what the root's `Engine` held.
+/// The part of the root's `Engine` that the 0.1 links of a thread share.
 struct Rung3 {
     splice: Splice,
     timeouts: Arc<Timeouts>,

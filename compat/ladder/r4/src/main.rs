@@ -1,9 +1,9 @@
 //! Rung 4: everything is `async fn` but one link of the chain, the root's `Connect`.
 //!
 //! It is a typical last part to migrate: a state machine that works, is tested, and is better left
-//! alone in the same change. It takes any stream and gives it back, so the
-//! bridge carries one across for as long as the negotiation lasts: a tokio 1 stream goes in, and
-//! comes out unwrapped. Once it stands, nothing of a tunnel crosses a bridge.
+//! alone in the same change. It takes any stream and returns it, so the bridge adapts one for as long
+//! as the negotiation lasts: a tokio 1 stream goes in, and comes out unwrapped. An open tunnel crosses
+//! no bridge.
 
 #![forbid(unsafe_code)]
 

@@ -11,16 +11,16 @@ use crate::io::{Rewind, Upstream};
 /// Bytes that one read asks for; most replies come in one.
 const CHUNK: usize = 2 * 1024;
 
-/// Asks a proxy for a tunnel; returns the stream with what came behind the head in front of it,
-/// or the negotiation when the proxy wants to be asked on another connection.
+/// Requests a tunnel from a proxy. Returns the stream, with the bytes that followed the head in front,
+/// or the negotiation when the proxy wants another connection.
 ///
-/// Nothing of the client's is sent before the 2xx (RFC 9931). After an error, when the proxy
-/// wants a new connection, or when it is dropped early, the connection is closed: no byte of it
-/// can be trusted any more. It has no limit in time of its own.
+/// No byte of the client is sent before the 2xx (RFC 9931). After an error, when the proxy wants a new
+/// connection, and when the future is dropped, the connection is closed: no byte of it can be trusted
+/// any more. It has no time limit.
 ///
 /// # Errors
 ///
-/// The proxy's refusal, or why it gave no answer.
+/// The proxy's refusal, or the reason for which there is no reply.
 pub async fn connect(
     mut stream: Rewind<Upstream>,
     mut negotiation: Negotiation,
@@ -52,13 +52,13 @@ pub async fn connect(
     }
 }
 
-/// Sends what is to be sent, and returns what comes next; see [`read_piece`].
+/// Sends the message, and returns the next bytes; see [`read_piece`].
 async fn turn(stream: &mut Rewind<Upstream>, request: &[u8]) -> std::io::Result<Vec<u8>> {
     stream.write_all(request).await?;
     read_piece(stream).await
 }
 
-/// What comes next, up to [`CHUNK`] bytes; empty at the end.
+/// Returns the next bytes, up to [`CHUNK`]; none at the end.
 ///
 /// In a `Vec`: an array that lives across an `.await` is a part of the future, and of every
 /// future around it.

@@ -1,7 +1,7 @@
 //! Panics of tasks, which tokio 1 keeps in a `JoinHandle` that may never be read.
 //!
-//! A panic of one tunnel ends that tunnel and is logged, as the root's reactor has it. A panic of a
-//! task that the others count on, such as a listener's, ends the program.
+//! A panic of one tunnel ends that tunnel and is logged, as in the root's reactor. A panic of a task
+//! without which nothing is served, such as a listener's, ends the program.
 
 use std::any::Any;
 use std::future::{pending, poll_fn, Future};
@@ -13,20 +13,20 @@ use log::error;
 use ptunnel::os::panics::message;
 use tokio::task::JoinSet;
 
-/// What a panic was called with, for [`resume_unwind`](std::panic::resume_unwind).
+/// The payload of a panic, for [`resume_unwind`](std::panic::resume_unwind).
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// The tasks of a thread without which it would only seem to serve.
+/// The tasks of a thread without which nothing is served.
 #[derive(Default)]
 pub struct Critical(JoinSet<()>);
 
 impl Critical {
-    /// Starts one of them, inside the thread's `LocalSet`. It may end; it is dropped with this.
+    /// Starts a task, inside the thread's `LocalSet`. It can end; it is dropped with this.
     pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
         self.0.spawn_local(task);
     }
 
-    /// Resolves to the first panic of one of them.
+    /// Resolves to the first panic of a task.
     pub(crate) async fn panicked(&mut self) -> Panic {
         while let Some(end) = self.0.join_next().await {
             if let Err(Ok(panic)) = end.map_err(|e| e.try_into_panic()) {
@@ -37,9 +37,9 @@ impl Critical {
     }
 }
 
-/// Runs one task of many: a panic of it is logged, and ends nothing else.
+/// Runs a task that isn't critical: its panic is logged, and ends nothing else.
 ///
-/// In a box: an argument of an `async fn` that is pinned inside has room twice.
+/// Boxed, since an argument of an `async fn` that is pinned inside takes its room twice.
 pub(crate) async fn contained(mut task: Pin<Box<dyn Future<Output = ()>>>) {
     let end = poll_fn(|cx| {
         let poll = || task.as_mut().poll(cx);

@@ -22,11 +22,12 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// Resolves a name and connects to one of its addresses; dropping it abandons every attempt. The
 /// connection has this `keepalive`.
 ///
-/// It has no limit of its own: see [`within`](crate::limits::within).
+/// It has no time limit: wrap it in [`within`](crate::limits::within).
 ///
 /// # Errors
 ///
-/// Those of the resolver; that of the last attempt, or of an earlier one for which this machine lacked something.
+/// Those of the resolver; if all attempts fail, that of the last one, or of an earlier one that failed
+/// for a lack of descriptors or memory.
 pub async fn dial(
     peer: Peer,
     address: &HostPort,
@@ -80,7 +81,7 @@ async fn attempt(address: SocketAddr, keepalive: Option<Keepalive>) -> io::Resul
     connected.map_err(|e| exhaustion::connect_error(&address, e))
 }
 
-/// What the first attempt to end came to; it is no longer among them then.
+/// Returns the result of the first attempt that ends, and removes it from them.
 async fn next_answer(attempts: &mut Vec<Attempt>) -> io::Result<Tcp> {
     poll_fn(|cx| {
         for index in 0..attempts.len() {

@@ -25,13 +25,13 @@ use crate::{Engine, Links, Opened};
 /// Bytes that one read asks for; most requests come in one.
 const CHUNK: usize = 2 * 1024;
 
-/// Serves a client that names its destination. The client belongs to the future. `reserved` is a
-/// descriptor that is reserved for the destination until the client has named it: clients that come
-/// meanwhile would take the last one.
+/// Serves a client that names its destination. The future owns the client. `reserved` is held for the
+/// destination until the client has named it: otherwise clients that are accepted meanwhile could take
+/// the last descriptor.
 ///
 /// # Errors
 ///
-/// What the client was rejected for, or why no reply could be sent.
+/// The reason for which the client was rejected, or no reply could be sent.
 pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     engine: &Rc<Engine<L>>,
     reserved: Option<OwnedFd>,
@@ -39,7 +39,7 @@ pub(crate) async fn serve<L: Links, C: Transport + 'static>(
     session: ClientSession,
     inbound: &impl Inbound,
 ) -> Result<(), Error> {
-    // Boxed, so that an idle tunnel doesn't take the room that opening it took.
+    // Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
     let opened = Box::pin(open(engine, reserved, client, session, inbound)).await?;
     if let Some((client, stream, log)) = opened {
         let end = engine
@@ -96,8 +96,8 @@ async fn open<L: Links, C: Transport>(
     Ok(Some((client, stream, log)))
 }
 
-/// Reads a client's request, and sends what the protocol asks for in between. Returns the client,
-/// with the bytes that came behind the request in front, and the request or its rejection.
+/// Reads a client's request, and sends the replies that its protocol wants before. Returns the client,
+/// with the bytes that followed the request put back in front, and the request or its rejection.
 async fn read_handshake<C: Transport>(
     mut client: C,
     mut handshake: InboundHandshake,

@@ -9,13 +9,13 @@
 //!   per thread            async fn (8305)   reply
 //! ```
 //!
-//! Code that waits for one thing after the other is an `async fn`: `listen`, `open`, `dial`,
-//! `tls`, `connect`, `inbound`. [`relay`] polls two directions at once, so it is still
-//! written by hand. Code that never polled ([`ptunnel::config`], [`ptunnel::proto`],
-//! [`ptunnel::upstream`], [`ptunnel::observe`] and others) is the root's.
+//! Code that waits for one event after the other is an `async fn`: `listen`, `open`, `dial`,
+//! `tls`, `connect`, `inbound`. [`relay`] polls two directions at once, so it is a future written by
+//! hand. Code that never polled ([`ptunnel::config`], [`ptunnel::proto`], [`ptunnel::upstream`],
+//! [`ptunnel::observe`] and more) is the root's.
 //!
-//! Lower rungs of the ladder (r2 to r4) take from here what they have already; [`Links`] is where
-//! r3 and r4 put in what they have not.
+//! The lower rungs (r2 to r4) use the parts that they have migrated; r3 and r4 implement [`Links`] for
+//! the parts that are still futures 0.1.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -9,11 +9,11 @@ use std::time::Duration;
 use ptunnel::Error;
 use tokio::time::timeout;
 
-/// Runs a phase that must end in time; what it owns is dropped when it didn't.
+/// Limits a phase to `limit`; what it owns is dropped when the limit is over.
 ///
 /// # Errors
 ///
-/// Its own, or what `late` makes.
+/// The phase's, or the one that `late` returns.
 pub async fn within<T>(
     limit: Duration,
     late: impl FnOnce() -> Error,
@@ -66,7 +66,7 @@ impl Permits {
         self.shared.held.load(Ordering::SeqCst)
     }
 
-    /// A permit, or a wake-up when to ask again.
+    /// Takes a permit, or has the current task woken when one is returned.
     pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Permit> {
         self.poll_until(cx, || self.take())
     }

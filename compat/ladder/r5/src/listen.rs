@@ -1,5 +1,5 @@
-//! Clients, one after the other: accepts them, one permit each, and outlives every error of
-//! accept(2).
+//! The clients of one socket, one after the other: each gets a permit, and no error of accept(2) ends
+//! the listener.
 
 use std::future::{poll_fn, Future};
 use std::io;
@@ -85,7 +85,7 @@ impl<A: Accept> Listener<A> {
         }
     }
 
-    /// The next client. Dropping the future loses none.
+    /// Returns the next client. Dropping the future loses none.
     pub async fn next(&mut self) -> Client<A::Stream> {
         poll_fn(|cx| self.poll_next(cx)).await
     }

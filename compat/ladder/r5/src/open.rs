@@ -1,9 +1,9 @@
 //! One client from its acceptance to its end: the chain of the root, as `async fn`.
 //!
-//! Beside `carry.rs`, `open.rs` and `negotiate.rs` in the root's `engine/`: `and_then` has become
+//! It is `carry.rs`, `open.rs` and `negotiate.rs` of the root's `engine/`: `and_then` has become
 //! `.await?`, `loop_fn` a `loop`, `or_else` a `match`, and `Either` and the clones for each closure
-//! are gone. What an `async fn` does *not* do by itself is to let go of what it is through with:
-//! where that is a socket or memory, a block ends or a `Box` does.
+//! are gone. An `async fn` keeps its locals to its end: where that is a socket or memory, a block or a
+//! `Box` ends earlier.
 
 use std::future::{poll_fn, Future};
 use std::io;
@@ -265,7 +265,7 @@ impl<L: Links> Engine<L> {
     ///
     /// # Errors
     ///
-    /// See [`dial`](crate::dial()); that time ran out.
+    /// Those of [`dial`](crate::dial()); that the time limit is over.
     pub async fn dial(
         &self,
         peer: &Peer,
@@ -280,7 +280,7 @@ impl<L: Links> Engine<L> {
     ///
     /// # Errors
     ///
-    /// As above.
+    /// Those of [`dial`](crate::dial()); that the time limit is over.
     pub async fn dial_by(
         &self,
         resolver: &Resolver,
@@ -327,7 +327,8 @@ impl<L: Links> Engine<L> {
     ///
     /// # Errors
     ///
-    /// Those of the resolver; that time ran out; that there is no address that it can be asked for.
+    /// Those of the resolver; that the time limit is over; that the proxy can't connect to any of the
+    /// addresses.
     pub async fn locate(&self, hop: Hop) -> Result<Hop, Error> {
         let Some(target) = hop.target_to_locate() else {
             return Ok(hop);

@@ -1,4 +1,4 @@
-//! Names to addresses: the system's own resolver, on the runtime's threads for what blocks.
+//! Name lookup and other blocking work, on the runtime's threads for it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use rustix::stdio::stderr;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// A share of the runtime's threads, which look-ups of others can't take.
+/// A share of the runtime's threads, which lookups of another resolver can't take.
 #[derive(Clone, Debug)]
 pub struct Resolver {
     threads: Arc<Semaphore>,
@@ -29,8 +29,8 @@ impl Default for Resolver {
 impl Resolver {
     /// Returns the addresses of a host in the order of attempts, at least one.
     ///
-    /// getaddrinfo is what the operator configured (hosts file, search list, DNS), and it blocks.
-    /// Dropping this abandons a look-up, which ends by itself, and holds its thread until then.
+    /// getaddrinfo(3) follows the system's configuration (hosts file, search list, DNS), and it blocks.
+    /// Dropping the future abandons the lookup, which runs to its end on its thread.
     ///
     /// # Errors
     ///
@@ -45,16 +45,16 @@ impl Resolver {
         upstream::in_order(found??, family)
     }
 
-    /// Does what blocks on the same threads.
+    /// Runs blocking `work` on the same threads.
     ///
     /// # Errors
     ///
-    /// When it panicked.
+    /// If `work` panics.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
-        // Reserved, lest clients that are accepted meanwhile take the last descriptor.
+        // Clients that are accepted meanwhile could take the last descriptor.
         let reserved = fcntl_dupfd_cloexec(stderr(), 0);
         let thread = self.threads.clone().acquire_owned().await;
         let done = spawn_blocking(move || {

@@ -45,7 +45,7 @@ const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
 ///
 /// # Errors
 ///
-/// The first bind that fails: nothing was served by then. A thread that couldn't start.
+/// The first bind that fails, before any client is served; the first thread that fails.
 pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Result<(), Error> {
     raise_descriptor_limit();
     // Before there are threads: this changes the environment.
@@ -72,7 +72,7 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
         let permits = Permits::new(config.max_connections);
         let (phase, phases) = ShutdownPhases::new();
         let (sender, mut ended) = mpsc::unbounded_channel();
-        // The last is this thread's.
+        // The last thread is this one.
         let mut heartbeats = service_manager.heartbeats(threads.len() + 1);
         tokio::spawn(beat(heartbeats.remove(threads.len())));
         let threads = threads.into_iter().zip(later).zip(heartbeats);
@@ -190,7 +190,7 @@ fn accept<L: Links>(
     })
 }
 
-/// Serves clients while the phase and the listener's handle allow it.
+/// Serves clients from the start of the listener until it is closed, in the phase `Serving` only.
 async fn serve_while<L: Links, A: Accept + 'static>(
     phases: ShutdownPhases,
     listener: Listener<A>,
@@ -204,7 +204,7 @@ async fn serve_while<L: Links, A: Accept + 'static>(
         begun.await;
         serve_each(listener, engine, handle).await
     };
-    // The first one closes the listening socket.
+    // Whichever ends first, the listening socket is closed.
     tokio::select! {
         () = serving => {}
         () = over => {}
@@ -283,30 +283,30 @@ async fn serve<L: Links, S: Transport + 'static>(
     }
 }
 
-/// Runs `future` on a runtime of its own, and drops what it has spawned with it.
+/// Runs `future` on a new runtime, and drops the tasks that it has spawned with it.
 ///
 /// # Errors
 ///
-/// When the system has no descriptors for a runtime.
+/// `Error::other` if there are no descriptors for a runtime.
 ///
 /// # Panics
 ///
-/// When `future` does.
+/// If `future` panics.
 pub(crate) fn on_this_thread<T>(future: impl Future<Output = T>) -> Result<T, Error> {
     let runtime = runtime()?;
     let tasks = LocalSet::new();
     let outcome = catch_unwind(AssertUnwindSafe(|| tasks.block_on(&runtime, future)));
     drop(tasks);
-    // Not by its drop, which waits for a look-up that hangs.
+    // Its drop would wait for a lookup that hangs.
     runtime.shutdown_background();
     Ok(outcome.unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
-/// A runtime for this thread alone.
+/// Returns a runtime for this thread alone.
 ///
 /// # Errors
 ///
-/// When the system has no descriptors for it.
+/// `Error::other` if there are no descriptors for it.
 pub fn runtime() -> Result<Runtime, Error> {
     Builder::new_current_thread()
         .enable_all()

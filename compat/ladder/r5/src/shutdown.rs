@@ -1,7 +1,7 @@
 //! Signals, and the phases from serving to the end that every thread follows.
 //!
-//! The thread of `main` does nothing else: it receives the signals and passes the phase on to the
-//! other threads.
+//! The thread of `main` receives the signals and passes the phase on to the other threads, and does
+//! nothing else.
 
 use std::future::Future;
 use std::io;
@@ -34,7 +34,7 @@ impl Signals {
         })
     }
 
-    /// Resolves when one has come.
+    /// Resolves at the next signal.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -48,7 +48,7 @@ impl Signals {
 ///
 /// # Errors
 ///
-/// When there is no descriptor for it.
+/// `EMFILE` or `ENFILE` if there is no descriptor.
 pub fn ignore_interrupt() -> io::Result<()> {
     signal(SignalKind::interrupt()).map(drop)
 }
@@ -56,11 +56,11 @@ pub fn ignore_interrupt() -> io::Result<()> {
 /// The phases of the program, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShutdownPhase {
-    /// Threads start; none accepts before all have started.
+    /// Threads start; none accepts a client before all have started.
     Starting,
     /// Clients are accepted.
     Serving,
-    /// No client is accepted; open tunnels may end.
+    /// No client is accepted; open tunnels go on to their end.
     Draining,
     /// Open tunnels are cut.
     Ending,

@@ -50,7 +50,7 @@ pub(crate) fn run<L: Links>(config: &Config, destination: &Destination) -> Resul
             Ok(()) = has_failed => None,
             panic = critical.panicked() => resume_unwind(panic),
         };
-        // It blocks this thread, which has nothing else to do.
+        // This thread has nothing else to do, so that it can block.
         pump.finish()
             .map_err(|failure| Error::cut(destination, failure))?;
         Ok(carried)

@@ -1,4 +1,4 @@
-//! What this process asks of the system for itself.
+//! System calls of the process as a whole: its limits, its clock, its stdout.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -10,7 +10,7 @@ use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use rustix::stdio::{dup2_stdout, stdout};
 use rustix::time::{clock_gettime, ClockId};
 
-/// Raises the limit on descriptors to its hard limit, and logs what it is now.
+/// Raises the limit on descriptors to its hard limit, and logs the result.
 pub fn raise_descriptor_limit() {
     let hard = getrlimit(Resource::Nofile).maximum;
     let raised = setrlimit(
@@ -27,16 +27,16 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// CLOCK_MONOTONIC, which `Instant` keeps to itself.
+/// Returns the time of CLOCK_MONOTONIC, which `Instant` doesn't give out.
 pub fn monotonic() -> Duration {
     let now = clock_gettime(ClockId::Monotonic);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Makes the reader of stdout see its end; what is written there afterwards is lost.
+/// Ends stdout for its reader; bytes that are written afterwards are lost.
 ///
 /// In one step, so that no descriptor opened meanwhile can become stdout. The end of a socket that
-/// others keep open has to be sent.
+/// other processes keep open must be sent.
 pub fn close_stdout(is_shared_socket: bool) {
     if is_shared_socket {
         let _ = shutdown(stdout(), Shutdown::Write);

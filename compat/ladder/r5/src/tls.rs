@@ -12,12 +12,12 @@ use tokio_openssl::SslStream;
 
 use crate::io::{Below, Rewind, Upstream};
 
-/// Returns `stream` itself for a peer that is spoken to in the clear, otherwise TLS over it, once
-/// the handshake is done. It has no limit in time of its own.
+/// Returns `stream` itself without `tls`, otherwise a TLS stream over it, once the handshake is done.
+/// It has no time limit.
 ///
 /// # Errors
 ///
-/// Why there is no TLS; the connection is closed then.
+/// Those of the handshake; the connection is closed then.
 pub async fn secure(
     stream: Rewind<Upstream>,
     peer: &Peer,

@@ -28,7 +28,7 @@ pub struct Forwarding<S> {
 }
 
 impl<S> Forwarding<S> {
-    /// Lets through to `stream` what the boundary does, and back the reply to it.
+    /// Returns a stream over `stream` for the request that ends at the boundary, and for its reply.
     pub fn new(stream: S, boundary: RequestBoundary) -> Forwarding<S> {
         Forwarding {
             stream,
@@ -43,7 +43,7 @@ impl<S> Forwarding<S> {
         &self.stream
     }
 
-    /// Whether all of the reply has come: how the server ends is of no interest.
+    /// Returns whether all of the reply has come; the server's end doesn't matter then.
     pub fn is_answered(&self) -> bool {
         self.reply.has_ended()
     }

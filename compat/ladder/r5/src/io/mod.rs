@@ -1,15 +1,15 @@
-//! Sockets, and what the relay asks of them.
+//! Sockets, and the streams over them.
 //!
-//! - [`BoundSocket`]: bound, not on any reactor yet; [`Accept`]: on one.
-//! - [`connect`]: one address, one socket; [`UnixSocket`]: a client on this machine.
-//! - [`Restarting`]: a socket whose calls a signal may interrupt.
-//! - [`Transport`]: splice and reset, besides reading and writing.
-//! - [`Rewind`]: a stream with bytes put back in front of it.
-//! - [`Forwarding`]: one to which a single request goes.
-//! - [`Upstream`]: a bare socket, or one of these or TLS over one.
+//! - [`BoundSocket`]: a listening socket, not on a reactor yet; [`Accept`]: one on a reactor.
+//! - [`connect`]: connects to one address; [`UnixSocket`]: a Unix stream.
+//! - [`Restarting`]: a socket whose calls are repeated when a signal interrupts them.
+//! - [`Transport`]: the methods that the relay calls on each of them.
+//! - [`Rewind`]: a stream with bytes put back in front.
+//! - [`Forwarding`]: a stream for one request and its reply.
+//! - [`Upstream`]: the stream to a proxy or a destination: a bare socket, or a stream over one.
 //!
-//! The root has a reactor of its own in the same place: mio 0.6 reports no half-close, so that
-//! a short read couldn't be trusted. tokio 1 does what it was written for, and it is gone.
+//! The root has a reactor in the same folder, since mio 0.6 doesn't report a half-close, so that a
+//! short read would not mean a drained socket. tokio 1 reports it.
 
 mod forwarding;
 mod restarting;

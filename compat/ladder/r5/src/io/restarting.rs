@@ -43,7 +43,7 @@ fn restarted<T>(mut call: impl FnMut() -> Poll<io::Result<T>>) -> Poll<io::Resul
     }
 }
 
-/// The same of a call that may not be tried.
+/// Calls likewise; `None` if the call wasn't tried.
 fn restarted_now<T>(mut call: impl FnMut() -> Option<io::Result<T>>) -> Option<io::Result<T>> {
     loop {
         match call() {

@@ -1,5 +1,5 @@
-//! Sockets as this program wants them. TCP: no delay, no inheritance, keepalive, a shared port for
-//! threads. Unix: for their owner alone.
+//! Sockets with their options. TCP: no delay, no inheritance, keepalive, a shared port for threads.
+//! Unix: for their owner alone.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -24,7 +24,7 @@ use super::{Restarting, Transport, UnixSocket};
 /// Number of clients that the kernel holds until they are accepted.
 const BACKLOG: i32 = 1024;
 
-/// Has the kernel ask a quiet peer whether it is still there.
+/// Switches TCP keepalive on, or leaves it off.
 fn set_keepalive(socket: SockRef<'_>, keepalive: Option<Keepalive>) -> io::Result<()> {
     let Some(keepalive) = keepalive else {
         return Ok(());
@@ -36,17 +36,17 @@ fn set_keepalive(socket: SockRef<'_>, keepalive: Option<Keepalive>) -> io::Resul
 /// A TCP connection.
 pub type Tcp = Restarting<TcpStream>;
 
-/// A listening socket, bound but not yet on any reactor, so that it may go to a thread.
+/// A listening socket, bound but not yet on a reactor, so that it can be moved to a thread.
 #[derive(Debug)]
 pub enum BoundSocket {
-    /// A port.
+    /// A TCP socket.
     Tcp(StdTcpListener),
     /// A Unix socket.
     Unix(StdUnixListener),
 }
 
 impl BoundSocket {
-    /// Where it listens, as logs call it.
+    /// Returns the address on which it listens, for logs.
     pub(crate) fn name(&self) -> String {
         match self {
             BoundSocket::Tcp(listener) => name_of_port(listener.local_addr()),
@@ -142,14 +142,14 @@ pub trait Accept: AsFd {
     /// A client's connection.
     type Stream: Transport + 'static;
 
-    /// The next client, and where it comes from.
+    /// Accepts the next client; returns its connection and its address.
     ///
     /// # Errors
     ///
     /// Those of accept(2).
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Self::Stream, Origin)>>;
 
-    /// Where it listens, as logs call it.
+    /// Returns the address on which it listens, for logs.
     fn name(&self) -> String;
 }
 

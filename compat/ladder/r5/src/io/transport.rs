@@ -16,15 +16,15 @@ use super::UnixSocket;
 
 /// A byte stream that can be relayed.
 ///
-/// The root's trait of this name also asks whether a short read has drained the stream. tokio
-/// answers by itself: after a short read it takes the readiness back, unless the peer's end was
-/// reported with it, so that one read more costs no system call.
+/// The root's trait of this name also says whether a short read has drained the stream. tokio knows
+/// that: after a short read it takes the readiness back, unless the peer's end was reported with it,
+/// so that one read more costs no system call.
 ///
 /// That is wrong for urgent data, and a known limit of the rungs from r3 on: recv(2) stops at the
-/// urgent mark once it has copied something, and these sockets don't ask for `EPOLLPRI`, as the
-/// root's do. So what is behind the mark may wait for the next event.
+/// urgent mark once it has copied something, and these sockets don't register for `EPOLLPRI`, as the
+/// root's do. So the bytes after the mark can wait for the next event.
 pub trait Transport: AsyncRead + AsyncWrite + Unpin {
-    /// Whether bytes may go round this process, by system calls on the descriptor.
+    /// Returns whether the stream can be spliced, by system calls on the descriptor.
     fn can_splice(&self) -> bool {
         false
     }
@@ -43,7 +43,7 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
-    /// The same, when it is writable.
+    /// Runs `call` likewise when the descriptor is writable.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
     fn reset(&self) {}
 }
 
-/// The two kinds of tokio's sockets have the same methods, but no trait that says so.
+/// The two kinds of tokio's sockets have the same methods, but no common trait.
 macro_rules! transport {
     ($($Stream:ty: $short_read_drains:literal, $unacknowledged:expr;)*) => {$(
         impl Transport for $Stream {

@@ -1,4 +1,4 @@
-//! A Unix socket whose short reads are none but short.
+//! A Unix socket whose short read doesn't mean that it is drained.
 
 use std::io;
 use std::ops::Deref;
@@ -14,8 +14,8 @@ use super::Transport;
 
 /// A Unix stream that is read until it would block.
 ///
-/// tokio's own takes a short read for the end of what is there. But a read ends before a message
-/// with other credentials or with descriptors (SCM_RIGHTS), and no event announces what is behind.
+/// tokio's takes a short read for a drained socket. But a read ends before a message with other
+/// credentials or with descriptors (SCM_RIGHTS), and no event reports the bytes after that.
 #[derive(Debug)]
 pub struct UnixSocket(UnixStream);
 

@@ -14,11 +14,11 @@ use tokio_openssl::SslStream;
 
 use super::{Forwarding, Rewind, Tcp, Transport};
 
-/// A bare socket, or TLS over one, or over TLS: each proxy of a chain may speak its own. And what
-/// lets one request through to any of these.
+/// A bare socket, TLS over one or over TLS, since each proxy of a chain can have its own, or a stream
+/// for one request over any of these.
 ///
-/// Good as it is for the few bytes of an opening. A tunnel's millions go over what
-/// [`bare`](Upstream::bare) makes of it, so that the usual case costs nothing for the other.
+/// Each call matches on the kind. The relay uses the socket that [`bare`](Upstream::bare) returns, so
+/// that the usual tunnel doesn't pay for that.
 ///
 /// The root drives OpenSSL itself; here tokio-openssl does.
 pub enum Upstream {
@@ -26,7 +26,7 @@ pub enum Upstream {
     Bare(Tcp),
     /// TLS over it, or over another such stream, after its handshake.
     Secure(Box<Secured>),
-    /// Any of these, for one request.
+    /// One of these, for one request.
     Forwarding(Box<Forwarding<Rewind<Upstream>>>),
 }
 
@@ -34,18 +34,19 @@ type Secured = SslStream<Below>;
 
 /// The stream below TLS, and the peer of the TLS connection.
 ///
-/// tokio-openssl ends it behind its own close_notify. But a destination isn't the next to see a FIN,
-/// and squid for one takes the answer away with it: to a destination close_notify alone is the end.
+/// tokio-openssl sends FIN after close_notify. But the next peer to see the FIN of a TLS connection to
+/// a destination is a proxy, and some, such as squid, drop the reply then: close_notify alone is the
+/// end for a destination.
 pub struct Below {
     stream: Rewind<Upstream>,
     peer: TlsPeer,
     ending: Ending,
-    /// The task is woken once what was tried last can go on.
+    /// The task is woken once the last call can go on.
     waits: bool,
 }
 
 impl Below {
-    /// This stream, for TLS with such a peer, whose end is judged so.
+    /// Returns this stream, for TLS with such a peer.
     pub fn new(stream: Rewind<Upstream>, peer: TlsPeer, ending: Ending) -> Below {
         Below {
             stream,
@@ -96,7 +97,7 @@ impl Upstream {
     ///
     /// # Errors
     ///
-    /// The stream itself if it is layered.
+    /// The stream itself, if it isn't a bare socket.
     pub fn bare(stream: Rewind<Upstream>) -> Result<Rewind<Tcp>, Rewind<Upstream>> {
         match stream.into_parts() {
             (Upstream::Bare(socket), front) => Ok(Rewind::new(socket, front)),
@@ -113,7 +114,7 @@ impl Upstream {
     }
 }
 
-/// OpenSSL's error inside an error of tokio-openssl's, in the words of the root.
+/// Returns OpenSSL's error inside an error of tokio-openssl, as the root reports it.
 fn explained(error: io::Error, peer: TlsPeer) -> io::Error {
     match error.downcast::<ssl::Error>() {
         Ok(error) => explain(error, peer),
@@ -121,11 +122,11 @@ fn explained(error: io::Error, peer: TlsPeer) -> io::Error {
     }
 }
 
-/// Ready once there is data to be read, or the end: whether it is that.
+/// Is ready once there is something to be read: `true` means data, `false` the end.
 ///
-/// tokio-openssl's `poll_read` takes the connection's end for TLS's own, and goes on for as long as
-/// records without data come, such as session tickets. A peek does neither; what it meets without
-/// data is the same as having to wait, but no task will be woken.
+/// tokio-openssl's `poll_read` takes the connection's end for the end of TLS, and goes on for as long
+/// as records without data come, such as session tickets. A peek does neither; for a record without
+/// data it returns like a call that would block, but no task will be woken.
 fn poll_data(stream: &mut Secured, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
     for _ in 0..ROUNDS {
         if stream.ssl().pending() > 0 {
@@ -218,7 +219,7 @@ impl AsyncWrite for Upstream {
     }
 }
 
-/// As far as it is true of both: the relay asks the bare one itself.
+/// The hints that are true of both; the relay uses the bare socket itself.
 impl Transport for Upstream {
     fn error(&self) -> Option<io::Error> {
         match self {

@@ -1,11 +1,10 @@
 //! Detects that a side that isn't read has been reset.
 //!
 //! While one side stalls, nothing is read from the other, and once a side has ended, nothing will
-//! be: its reset would go unnoticed until the next write. The root's own reactor wakes a tunnel
-//! for it. tokio wakes for an error alone only through `ready(Interest::ERROR)`, a future that
-//! borrows the socket, which cannot stand beside it in one struct; so a timer
-//! polls it instead. A stall has a timer, for as long as it lasts: a tunnel that flows or is idle
-//! has none.
+//! be: its reset would go unnoticed until the next write. The root's reactor wakes a tunnel for it.
+//! tokio wakes for an error alone only through `ready(Interest::ERROR)`, a future that borrows the
+//! socket, so that one struct can't hold both; a timer polls the socket instead. There is a timer for
+//! as long as a side stalls: a tunnel that flows or is idle has none.
 
 use std::fmt;
 use std::future::Future;
@@ -18,7 +17,7 @@ use tokio::time::{sleep, Instant, Sleep};
 
 use crate::io::Transport;
 
-/// Time that a reset may go unnoticed.
+/// Longest time for which a reset goes unnoticed.
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// The check of one direction's reader.
@@ -40,12 +39,12 @@ impl Checkup {
         }
     }
 
-    /// Ends the check, as the stall is over: wakes no task until it is polled again.
+    /// Ends the check, since the side no longer stalls: wakes no task until it is polled again.
     pub fn stop(&mut self) {
         self.timer = None;
     }
 
-    /// Returns whether it is going to wake a task.
+    /// Returns whether the check will wake a task.
     pub fn has_timer(&self) -> bool {
         self.timer.is_some()
     }

@@ -15,9 +15,9 @@ use crate::io::Transport;
 const SCRATCH: usize = 32 * 1024;
 
 thread_local! {
-    /// What every direction of this thread reads into. Empty between two polls: what stays
-    /// unwritten moves to the direction's [`WriteBuffer`]. An `async fn` could not share it so: no
-    /// borrow of it may live across an `.await`.
+    /// The scratch buffer, into which every direction of this thread reads. It is unused between two
+    /// polls: what stays unwritten moves to the direction's [`WriteBuffer`]. An `async fn` could not
+    /// share it, since no borrow of it can live across an `.await`.
     static SCRATCH_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into());
 }
 

@@ -1,8 +1,8 @@
-//! How long a tunnel may stand still, at no cost for one that moves.
+//! The time limits of a tunnel in which nothing moves.
 //!
-//! A `tokio::time::Sleep` per tunnel would have to be reset at each message. So there is one
-//! timer per thread, coarse and shared, and it is the root's, which never polled: a tunnel that
-//! moves only notes its last tick, without a system call. While no limit runs nothing ticks.
+//! A `tokio::time::Sleep` per tunnel would have to be reset at each message. So there is one coarse
+//! timer per thread, the root's, which never polled: a tunnel that moves only notes the last tick,
+//! without a system call. While no limit is running nothing ticks.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -55,13 +55,13 @@ pub(super) enum Over {
     Silent(Duration),
 }
 
-/// The root's timer for tasks of today. Cheap to clone.
+/// The root's timer for tasks of tokio 1. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct TaskTimer(timer::Timer<Waker>);
 
 impl TaskTimer {
-    /// A timer fine enough for `timeouts`: no limit is cut short, nor exceeded by more than two
-    /// periods, or by as much as ticks are late. It ticks while [`run`](TaskTimer::run) is polled.
+    /// Returns a timer with the [`period`] of `timeouts`. A limit never ends early; it ends up to two
+    /// periods late, plus the delay of the ticks. The timer ticks while [`run`](TaskTimer::run) is polled.
     pub fn new(timeouts: &Timeouts) -> TaskTimer {
         TaskTimer(timer::Timer::new(period(timeouts)))
     }
@@ -99,7 +99,7 @@ pub(super) struct IdleTimer {
 }
 
 impl IdleTimer {
-    /// `None` when there is nothing to wait for.
+    /// Returns the idle timer of a relay with `timeouts`; `None` if there is no limit.
     pub(super) fn new(timeouts: &Arc<Timeouts>, timer: &TaskTimer) -> Option<IdleTimer> {
         limits(timeouts).next()?;
         Some(IdleTimer {

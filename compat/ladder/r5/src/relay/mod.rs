@@ -1,13 +1,13 @@
-//! Two half-duplexes, one future: the bytes of a tunnel, both ways, to the end.
+//! The relay: the bytes of a tunnel in both directions, as two half-duplexes in one future.
 //!
 //! A hand-written future, as in the root, and not two copies under `join!`: both directions
 //! belong to one task and share its two sockets without a split, an idle tunnel holds a few
-//! hundred bytes, and the first error stops both. Line by line it differs from its ancestor in
-//! three things: a `Context` is handed down, `Poll` has its `Result` inside, and the state is
-//! `Unpin`, since nothing in here is an `async` block.
+//! hundred bytes, and the first error stops both. It differs from the root's in three ways: a
+//! `Context` is handed down, `Poll` has its `Result` inside, and the state is `Unpin`, since nothing
+//! in it is an `async` block.
 //!
-//! A reset destroys what its peer hasn't received: so when one side fails, all that came from it is
-//! delivered to the other one first.
+//! A reset destroys what the peer hasn't received: when one side fails, everything that it sent is
+//! first delivered to the other.
 
 mod checkup;
 mod copy;
@@ -113,7 +113,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         Poll::Pending
     }
 
-    /// Polls both directions: what has become of their ends.
+    /// Polls both directions.
     fn poll_both(&mut self, cx: &mut Context<'_>) -> Result<Ends, Box<FailedSide>> {
         let upload = match self.upload.poll(cx, &mut self.client, &mut self.upstream) {
             Poll::Ready(Err(e)) => return Err(FailedSide::of(e, Side::Client, Side::Upstream)),
@@ -170,7 +170,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
     }
 }
 
-/// Those of the upload and of the download, as far as there is one.
+/// The ends of the upload and of the download, if any.
 type Ends = (Option<End>, Option<End>);
 
 impl FailedSide {

@@ -14,12 +14,12 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe that holds `capacity` bytes.
+    /// Returns a pipe that holds `capacity` bytes.
     ///
     /// # Errors
     ///
-    /// When there are no descriptors for it, or no memory: past a user's share of that
-    /// (`pipe-user-pages-soft`) a pipe has two pages, and copying is quicker.
+    /// When there are no descriptors or no memory: past a user's share of memory (`pipe-user-pages-soft`)
+    /// a pipe has two pages, and copying is quicker.
     pub fn new(capacity: usize) -> io::Result<Pipe> {
         let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
         fcntl_setpipe_size(&writer, capacity)?;

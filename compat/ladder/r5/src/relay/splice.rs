@@ -21,7 +21,7 @@ use super::half::{CopyError, Progress};
 use super::Pipe;
 use crate::io::Transport;
 
-/// What a pipe is asked to hold, and the most that one fill is asked to move.
+/// Bytes that a pipe is asked to hold, and that one fill moves at most.
 const CAPACITY: usize = 256 * 1024;
 
 /// Pipes in use at once, per thread.
@@ -89,10 +89,10 @@ impl PooledPipe {
         self.carried >= WORTH
     }
 
-    /// One move into the empty pipe, and as much out of it as the writer takes.
+    /// Fills the pipe if it is empty, and drains as much of it as the writer takes.
     ///
-    /// The pipe is filled only when it is empty: so a fill that would block means that the
-    /// reader has nothing to splice, and an end is seen with nothing left in the pipe.
+    /// Since only an empty pipe is filled, a fill that would block means that the reader has nothing to
+    /// splice, and at the reader's end nothing is left in the pipe.
     pub(super) fn poll_round<R, W>(
         &mut self,
         cx: &mut Context<'_>,
@@ -149,14 +149,14 @@ impl PooledPipe {
     }
 }
 
-/// Closes the pipes that this thread keeps; how many there were.
+/// Closes the pipes that this thread keeps, and returns their number.
 #[cfg(test)]
 pub(super) fn close_kept() -> usize {
     POOL.with_borrow_mut(|pool| std::mem::take(&mut pool.idle).len())
 }
 
-/// splice(2) stops for ever before urgent data, recv(2) goes on behind it: is there something
-/// that only the latter sees?
+/// Returns whether there is something that recv(2) reads and splice(2) doesn't: before urgent data
+/// splice(2) stops for ever, and recv(2) goes on after it.
 ///
 /// # Errors
 ///
