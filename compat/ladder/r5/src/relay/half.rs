@@ -31,12 +31,12 @@ use super::copy::{self, WriteBuffer};
 use super::splice::{PooledPipe, Spliced};
 use crate::io::Transport;
 
-/// Rounds in one poll before other tunnels get their turn. tokio's own budget (128 operations a
+/// Rounds in one poll before the task yields to other tunnels. tokio's own budget (128 operations a
 /// poll) would end it too, but later, and not between two splices.
 const ROUNDS: usize = 16;
 
-/// Bytes in one poll after which others get theirs, however few rounds it took: a spliced round
-/// may be as long as eight copied ones, and a ping waits for every bulk tunnel before it.
+/// Bytes in one poll after which the task yields too: a spliced round can take as long as eight
+/// copied ones, and a small message waits for every bulk tunnel before it.
 const SHARE: u64 = 128 * 1024;
 
 /// Full scratch buffers in a row after which a direction is spliced.
@@ -82,7 +82,7 @@ pub(super) enum End {
     Passed,
 }
 
-/// What a round came to; that nothing was there is `Poll::Pending`.
+/// The result of a round; `Poll::Pending` means that there was nothing to read.
 pub(super) enum Progress {
     /// Bytes moved, and there may be more.
     Moved { filled: bool },
@@ -102,7 +102,7 @@ pub(super) enum CopyError {
 }
 
 impl HalfDuplex {
-    /// One that `holds` its reader's end until it is released, or passes it on at once.
+    /// Returns a direction that `holds` its reader's end until it is released, or passes it on at once.
     pub(super) fn new(splice: Splice, holds: bool) -> HalfDuplex {
         HalfDuplex {
             state: State::Copying,
@@ -150,7 +150,8 @@ impl HalfDuplex {
         }
     }
 
-    /// How many bytes the writer's peer hasn't acknowledged, while that is what it waits for.
+    /// Returns the bytes that the writer's peer hasn't acknowledged, while the direction waits for that
+    /// alone.
     pub(super) fn undelivered(&self) -> Option<usize> {
         match self.state {
             State::Delivering(count) => Some(count),
@@ -200,16 +201,12 @@ impl HalfDuplex {
         }
     }
 
-    fn advance<R, W>(
+    fn advance(
         &mut self,
         cx: &mut Context<'_>,
-        reader: &mut R,
-        writer: &mut W,
-    ) -> Poll<Result<End, CopyError>>
-    where
-        R: Transport,
-        W: Transport,
-    {
+        reader: &mut impl Transport,
+        writer: &mut impl Transport,
+    ) -> Poll<Result<End, CopyError>> {
         let enough = self.carried + SHARE;
         for _ in 0..ROUNDS {
             // What was read earlier goes first, in every state.
@@ -221,25 +218,25 @@ impl HalfDuplex {
             {
                 return self.poll_stalled(cx, reader);
             }
-            let round = match &mut self.state {
+            let spliced = match &mut self.state {
                 State::Copying => {
                     if let Some(pipe) = self.borrow_pipe(reader, writer) {
                         self.state = State::Splicing(pipe);
                         continue;
                     }
-                    self.poll_copy(cx, reader, writer)
+                    None
                 }
                 State::Splicing(pipe) => {
                     match pipe.poll_round(cx, reader, writer, &mut self.carried)? {
-                        Poll::Ready(Spliced::Progress(round)) => Poll::Ready(Ok(round)),
-                        Poll::Ready(Spliced::Copy) => self.poll_copy(cx, reader, writer),
+                        Poll::Ready(Spliced::Progress(round)) => Some(Poll::Ready(round)),
+                        Poll::Ready(Spliced::Copy) => None,
                         Poll::Ready(Spliced::Refused) => {
                             pipe.take(&mut self.buffered).map_err(CopyError::Write)?;
                             self.splice = Splice::Never;
                             self.state = State::Copying;
                             continue;
                         }
-                        Poll::Pending => Poll::Pending,
+                        Poll::Pending => Some(Poll::Pending),
                     }
                 }
                 State::Ending => {
@@ -263,7 +260,12 @@ impl HalfDuplex {
                     return failed.map(|error| Err(CopyError::Write(error)));
                 }
             };
-            match round? {
+            let (buffered, carried) = (&mut self.buffered, &mut self.carried);
+            let round = match spliced {
+                Some(round) => round,
+                None => copy::poll_round(cx, reader, writer, buffered, carried)?,
+            };
+            match round {
                 Poll::Ready(Progress::Moved { filled: true }) => {
                     self.full = FULL.min(self.full + 1)
                 }
@@ -292,25 +294,12 @@ impl HalfDuplex {
         Poll::Pending
     }
 
-    fn poll_copy<R, W>(
-        &mut self,
-        cx: &mut Context<'_>,
-        reader: &mut R,
-        writer: &mut W,
-    ) -> Poll<Result<Progress, CopyError>>
-    where
-        R: Transport,
-        W: Transport,
-    {
-        copy::poll_round(cx, reader, writer, &mut self.buffered, &mut self.carried)
-    }
-
     /// Returns a pipe if this direction should splice now, can, and the pool has one.
-    fn borrow_pipe<R, W>(&mut self, reader: &R, writer: &W) -> Option<PooledPipe>
-    where
-        R: Transport,
-        W: Transport,
-    {
+    fn borrow_pipe(
+        &mut self,
+        reader: &impl Transport,
+        writer: &impl Transport,
+    ) -> Option<PooledPipe> {
         let wanted = match self.splice {
             Splice::Auto => self.full == FULL,
             Splice::Never => false,
@@ -326,8 +315,8 @@ impl HalfDuplex {
         pipe
     }
 
-    /// An empty pipe isn't held while there is nothing to move; bytes in one stay where they are:
-    /// whether there are any.
+    /// Returns the pipe to the pool if it is empty, since there is nothing to move for now. Returns
+    /// whether there is one that isn't.
     fn give_back_pipe(&mut self) -> bool {
         match &self.state {
             State::Splicing(pipe) if pipe.is_empty() => {
@@ -341,10 +330,10 @@ impl HalfDuplex {
     }
 
     /// Checks a reader that isn't read from for now: otherwise its reset would go unnoticed.
-    fn poll_stalled<R: Transport>(
+    fn poll_stalled(
         &mut self,
         cx: &mut Context<'_>,
-        reader: &R,
+        reader: &impl Transport,
     ) -> Poll<Result<End, CopyError>> {
         self.checkup
             .poll(cx, reader)
@@ -352,10 +341,10 @@ impl HalfDuplex {
     }
 
     /// Checks a reader that has ended.
-    fn poll_ended<R: Transport>(
+    fn poll_ended(
         &mut self,
         cx: &mut Context<'_>,
-        reader: &R,
+        reader: &impl Transport,
         end: End,
     ) -> Poll<Result<End, CopyError>> {
         match self.poll_stalled(cx, reader) {
