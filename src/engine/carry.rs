@@ -12,7 +12,7 @@ use futures::{Async, Future};
 
 use super::{boxed, poll_with, BoxFuture, Engine, Opened, Tunnel};
 use crate::config::Destination;
-use crate::engine::io::{Rewind, Socket, Transport, Upstream};
+use crate::engine::io::{Socket, Transport, Upstream};
 use crate::error::Error;
 use crate::observe::access_log::{ClientSession, LogContext, LogScope};
 use crate::observe::session::SessionSummary;
@@ -56,20 +56,15 @@ impl Engine {
         destination: impl Into<Destination>,
     ) -> Either<BoxFuture<SessionSummary>, impl Future<Item = SessionSummary, Error = Error>> {
         let log = session.opened(destination, opened.path);
-        // The usual relay is of two sockets and records nothing. The others are of other types, lest
-        // its parts be shared with them and no longer inlined.
-        match (Upstream::bare(opened.stream), log.byte_recorder()) {
-            (Ok(stream), None) => {
-                let relay = self.relay(client, stream);
+        let recorder = log.byte_recorder();
+        // The usual relay is of two sockets. The others are boxed, to take no room in it.
+        match Upstream::bare(opened.stream) {
+            Ok(stream) => {
+                let relay = self.relay(client, stream, recorder);
                 Either::B(relay.then(|end| Ok(log.log(end))))
             }
-            (Ok(stream), recorder) => {
-                let client = Rewind::new(client, Vec::new());
-                let relay = self.recorded_relay(client, stream, recorder);
-                Either::A(boxed(relay.then(|end| Ok(log.log(end)))))
-            }
-            (Err(stream), recorder) => {
-                let relay = self.recorded_relay(client, stream, recorder);
+            Err(stream) => {
+                let relay = self.relay(client, stream, recorder);
                 Either::A(boxed(relay.then(|end| Ok(log.log(end)))))
             }
         }

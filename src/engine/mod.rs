@@ -88,7 +88,7 @@ use crate::engine::io::{Handle, Transport};
 use crate::error::Error;
 use crate::listener::reload::ConfigSource;
 use crate::listener::settings::Limits;
-use crate::observe::stats::ByteRecorder;
+use crate::observe::stats::TunnelBytes;
 
 /// Runs a configuration until a signal, the end of stdin or an error ends it. With a `source`,
 /// SIGHUP reloads the listeners from it; without one, SIGHUP ends the program.
@@ -204,25 +204,17 @@ impl Engine {
         }
     }
 
-    /// Carries bytes between two streams, with this engine's limits.
-    pub fn relay<C, U>(&self, client: C, upstream: U) -> Relay<C, U>
+    /// Carries bytes between two streams, with this engine's limits; `recorder`, if any, counts them
+    /// meanwhile.
+    pub fn relay<C, U>(&self, client: C, upstream: U, recorder: Option<TunnelBytes>) -> Relay<C, U>
     where
         C: Transport,
         U: Transport,
     {
-        self.recorded_relay(client, upstream, ())
-    }
-
-    /// Carries bytes likewise, and counts them in `recorder` meanwhile.
-    pub fn recorded_relay<C, U, G>(&self, client: C, upstream: U, recorder: G) -> Relay<C, U, G>
-    where
-        C: Transport,
-        U: Transport,
-        G: ByteRecorder,
-    {
-        Relay::recorded(client, upstream, recorder)
+        Relay::new(client, upstream)
             .splice(self.settings().splice)
             .timeouts(&self.settings().timeouts, self.timer())
+            .recorder(recorder)
     }
 }
 

@@ -37,7 +37,7 @@ use super::timer::TaskTimer;
 use crate::config::{Splice, Timeouts};
 use crate::engine::io::Transport;
 use crate::observe::session::{breaks_request, Closed, RelayError, Side, Traffic};
-use crate::observe::stats::ByteRecorder;
+use crate::observe::stats::TunnelBytes;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
@@ -45,7 +45,7 @@ use crate::observe::stats::ByteRecorder;
 /// The future owns both streams; dropping it before both directions have ended resets them.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
+pub struct Relay<C: Transport, U: Transport> {
     client: C,
     upstream: U,
     upload: HalfDuplex,
@@ -53,7 +53,7 @@ pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     idle_timer: Option<IdleTimer>,
     /// Boxed, since few tunnels need it.
     failure: Option<Box<FailedSide>>,
-    recorder: G,
+    recorder: Option<TunnelBytes>,
 }
 
 /// A side that has failed, while what it sent is delivered to the other.
@@ -70,13 +70,6 @@ struct FailedSide {
 impl<C: Transport, U: Transport> Relay<C, U> {
     /// Returns a relay without time limits.
     pub fn new(client: C, upstream: U) -> Relay<C, U> {
-        Relay::recorded(client, upstream, ())
-    }
-}
-
-impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
-    /// Returns a relay without time limits that notes its bytes in `recorder`, at each poll.
-    pub fn recorded(client: C, upstream: U, recorder: G) -> Relay<C, U, G> {
         Relay {
             client,
             upstream,
@@ -84,20 +77,26 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
             download: HalfDuplex::new(Splice::Auto),
             idle_timer: None,
             failure: None,
-            recorder,
+            recorder: None,
         }
     }
 
     /// Sets whether to splice; the default is [`Splice::Auto`].
-    pub fn splice(mut self, splice: Splice) -> Relay<C, U, G> {
+    pub fn splice(mut self, splice: Splice) -> Relay<C, U> {
         self.upload.set_splice(splice);
         self.download.set_splice(splice);
         self
     }
 
+    /// Sets what notes the bytes at each poll.
+    pub fn recorder(mut self, recorder: Option<TunnelBytes>) -> Relay<C, U> {
+        self.recorder = recorder;
+        self
+    }
+
     /// Sets the limits of a silent tunnel, and whether the client's end is held back; `timer` must be
     /// ticking. The limits are shared to keep a tunnel small.
-    pub fn timeouts(mut self, timeouts: &Arc<Timeouts>, timer: &TaskTimer) -> Relay<C, U, G> {
+    pub fn timeouts(mut self, timeouts: &Arc<Timeouts>, timer: &TaskTimer) -> Relay<C, U> {
         let idle_timer = IdleTimer::new(timeouts, timer);
         self.upload.set_holds(idle_timer.holds_end());
         self.idle_timer = Some(idle_timer);
@@ -120,6 +119,13 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         Closed {
             traffic,
             is_unanswered: !is_upstream_first && traffic.download == at_end,
+        }
+    }
+
+    /// Notes the bytes delivered so far.
+    fn record(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(self.traffic());
         }
     }
 
@@ -164,7 +170,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
             failure.since = Instant::now();
             failure.undelivered = undelivered;
         }
-        self.recorder.note(self.traffic());
+        self.record();
         let waits = match (delivered, &mut self.idle_timer) {
             (Ok(Async::NotReady), Some(timer)) => {
                 timer.tick();
@@ -203,7 +209,7 @@ impl FailedSide {
     }
 }
 
-impl<C: Transport, U: Transport, G: ByteRecorder> Future for Relay<C, U, G> {
+impl<C: Transport, U: Transport> Future for Relay<C, U> {
     type Item = Closed;
     type Error = RelayError;
 
@@ -242,7 +248,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Future for Relay<C, U, G> {
             }
         };
         let moved = self.traffic() != before;
-        self.recorder.note(self.traffic());
+        self.record();
         match &mut self.idle_timer {
             Some(timer) => match timer.look(moved, phase) {
                 None => Ok(Async::NotReady),
@@ -254,7 +260,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Future for Relay<C, U, G> {
     }
 }
 
-impl<C: Transport, U: Transport, G: ByteRecorder> Drop for Relay<C, U, G> {
+impl<C: Transport, U: Transport> Drop for Relay<C, U> {
     fn drop(&mut self) {
         if !(self.upload.has_ended() && self.download.has_ended()) {
             self.client.reset();

@@ -1,14 +1,15 @@
 //! Relays over scripted streams: short reads, short writes, waits, ends and errors in any order.
 
-use std::cell::Cell;
 use std::io;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::engine::io::tests::mock_io::{drive, Action, MockStream};
+use crate::observe::access_log::Origin;
+use crate::observe::stats::{LiveTunnel, Stats};
+use crate::upstream::ProxyChain;
 
 fn run(client: MockStream, upstream: MockStream) -> Result<Traffic, RelayError> {
     drive(Relay::new(client, upstream)).map(|closed| closed.traffic)
@@ -28,23 +29,21 @@ fn passes_on_an_end_while_the_other_direction_still_carries() {
     }
 }
 
-struct Noted(Rc<Cell<Traffic>>);
-
-impl ByteRecorder for Noted {
-    fn note(&self, carried: Traffic) {
-        self.0.set(carried);
-    }
-}
-
 #[test]
 fn a_recorder_sees_what_an_open_tunnel_has_carried() {
     let open =
         |bytes: &str| MockStream::new(vec![Action::Bytes(bytes.into()), Action::Wait], Vec::new());
-    let seen = Rc::new(Cell::new(Traffic::default()));
-    let mut relay = Relay::recorded(open("request"), open("long answer"), Noted(seen.clone()));
+    let stats = Stats::default();
+    let mut guard = stats.connected();
+    let destination = "a:1".parse().unwrap();
+    let tunnel = LiveTunnel::new(Origin::Unix, destination, ProxyChain::DIRECT);
+    guard.opened(Duration::default(), tunnel);
+    let relay = Relay::new(open("request"), open("long answer"));
+    let mut relay = relay.recorder(guard.byte_recorder());
     let first = futures::future::poll_fn(|| relay.poll().map(|end| Async::Ready(end.is_ready())));
     assert!(!drive(first).unwrap(), "it is open");
-    assert_eq!((seen.get().upload, seen.get().download), (7, 11));
+    let carried = stats.totals().carried;
+    assert_eq!((carried.upload, carried.download), (7, 11));
 }
 
 #[test]
@@ -192,18 +191,9 @@ fn asking(answers: &[&str]) -> (MockStream, MockStream) {
 }
 
 /// The relay is polled once; whether it has come to its end.
-fn poll_once<C: Transport, U: Transport, G: ByteRecorder>(relay: &mut Relay<C, U, G>) -> bool {
+fn poll_once<C: Transport, U: Transport>(relay: &mut Relay<C, U>) -> bool {
     let once = futures::future::poll_fn(|| relay.poll().map(|end| Async::Ready(end.is_ready())));
     drive(once).unwrap()
-}
-
-/// Fails when the upstream has seen an end before it sent all of its own.
-struct Unended(Rc<std::cell::RefCell<crate::engine::io::tests::mock_io::Seen>>);
-
-impl ByteRecorder for Unended {
-    fn note(&self, carried: Traffic) {
-        assert!(!self.0.borrow().ended, "after {} bytes", carried.download);
-    }
 }
 
 /// squid and most other proxies end both directions when one side half-closes: the reply was lost.
@@ -212,8 +202,14 @@ fn an_end_that_is_held_back_is_passed_on_after_the_upstreams() {
     let (client, upstream) = asking(&["an ", "answer"]);
     let (to_client, to_upstream) = (client.seen(), upstream.seen());
     let timer = TaskTimer::new(PERIOD);
-    let relay = Relay::recorded(client, upstream, Unended(to_upstream.clone()));
-    let closed = drive(relay.timeouts(&held_for(None), &timer)).unwrap();
+    let mut relay = Relay::new(client, upstream).timeouts(&held_for(None), &timer);
+    let relaying = futures::future::poll_fn(|| {
+        let polled = relay.poll()?;
+        let is_early = !polled.is_ready() && to_upstream.borrow().ended;
+        assert!(!is_early, "after {} bytes", relay.traffic().download);
+        Ok::<_, RelayError>(polled)
+    });
+    let closed = drive(relaying).unwrap();
     assert_eq!((closed.traffic.upload, closed.traffic.download), (7, 9));
     assert!(!closed.is_unanswered);
     assert_eq!(to_client.borrow().written, b"an answer");

@@ -48,36 +48,14 @@ impl LiveTunnel {
     }
 }
 
-/// Records the bytes that a relay delivers.
-///
-/// `()` records nothing: without `--status` a relay spends no instruction on it.
-pub trait ByteRecorder {
-    /// Records the totals so far. Called at the end of each poll.
-    fn note(&self, carried: Traffic);
-}
-
-impl ByteRecorder for () {
-    #[inline]
-    fn note(&self, _: Traffic) {}
-}
-
-/// Records into a `LiveTunnel`: two plain stores, no atomic addition.
+/// Records the bytes that a relay delivers: two plain stores, no atomic addition.
 #[derive(Debug)]
 pub struct TunnelBytes(pub(super) Arc<LiveTunnel>);
 
-impl ByteRecorder for TunnelBytes {
+impl TunnelBytes {
+    /// Records the totals so far. Called at the end of each poll.
     #[inline]
-    fn note(&self, carried: Traffic) {
+    pub fn note(&self, carried: Traffic) {
         self.0.write(carried);
-    }
-}
-
-/// For relays that are rare enough to check at run time.
-impl<R: ByteRecorder> ByteRecorder for Option<R> {
-    #[inline]
-    fn note(&self, carried: Traffic) {
-        if let Some(recorder) = self {
-            recorder.note(carried);
-        }
     }
 }

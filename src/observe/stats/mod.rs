@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use self::histogram::sum;
 pub(crate) use self::histogram::Histogram;
 pub(crate) use self::live_tunnel::LiveTunnel;
-pub use self::live_tunnel::{ByteRecorder, TunnelBytes};
+pub use self::live_tunnel::TunnelBytes;
 use crate::error::{Cause, Error};
 use crate::observe::session::{end_index, traffic, Closed, RelayError, Traffic, ENDS};
 use crate::os::mutex::lock;
@@ -220,7 +220,7 @@ mod tests {
         let mut guard = stats.connected();
         assert_eq!((stats.totals().clients, stats.totals().opened()), (1, 0));
         open(&mut guard);
-        let recorder = guard.byte_recorder();
+        let recorder = guard.byte_recorder().unwrap();
         recorder.note(traffic(5, 7));
         assert_eq!(stats.totals().carried, traffic(5, 7));
         recorder.note(traffic(6, 70));
@@ -243,6 +243,7 @@ mod tests {
             open(&mut guards[*index]);
             guards[*index]
                 .byte_recorder()
+                .unwrap()
                 .note(traffic(bytes as u64, 0));
         }
         let oldest = |most| {
@@ -264,7 +265,7 @@ mod tests {
         let stats = Stats::default();
         let mut guard = stats.connected();
         open(&mut guard);
-        guard.byte_recorder().note(traffic(5, 7));
+        guard.byte_recorder().unwrap().note(traffic(5, 7));
         drop(guard);
         let totals = stats.totals();
         assert_eq!((totals.carried, totals.clients), (traffic(5, 7), 0));

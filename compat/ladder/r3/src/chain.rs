@@ -52,20 +52,14 @@ pub(crate) fn carry<C: Transport + 'static>(
             }
         };
         let log = session.opened(destination, path);
-        // Kinds of relay, so that the usual one knows its socket and records nothing. No other is
-        // made of its types: its parts would be shared, and no longer inlined.
-        let client = client.unchecked();
-        match (Upstream::bare(stream), log.byte_recorder()) {
-            (Ok(stream), None) => {
-                let relay = engine.links.relay_01(client, stream, ());
+        // The usual relay is of two sockets. The others are boxed, to take no room in it.
+        let (client, recorder) = (client.unchecked(), log.byte_recorder());
+        match Upstream::bare(stream) {
+            Ok(stream) => {
+                let relay = engine.links.relay_01(client, stream, recorder);
                 Either::B(relay.then(|end| Ok(log.log(end))))
             }
-            (Ok(stream), recorder) => {
-                let client = Rewind::new(client, Vec::new());
-                let relay = engine.links.relay_01(client, stream, recorder);
-                Either::A(boxed(relay.then(|end| Ok(log.log(end)))))
-            }
-            (Err(stream), recorder) => {
+            Err(stream) => {
                 let relay = engine.links.relay_01(client, stream, recorder);
                 Either::A(boxed(relay.then(|end| Ok(log.log(end)))))
             }

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use futures01::Future as Future01;
 use log::error;
 use ptunnel::config::{Splice, Timeouts};
-use ptunnel::engine::io::{Rewind, Transport as Transport01, Upstream};
+use ptunnel::engine::io::{Transport as Transport01, Upstream};
 use ptunnel::engine::{forwarding, ticker, Relay, TaskTimer};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
-use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
+use ptunnel::observe::stats::TunnelBytes;
 use ptunnel::proto::RequestBoundary;
 use ptunnel::upstream::Tunnel;
 use ptunnel::{cli, Error};
@@ -102,24 +102,17 @@ impl Links for Rung3 {
         recorder: Option<TunnelBytes>,
     ) -> Result<Closed, RelayError> {
         let client = Bridged::new(client);
-        match (Upstream::bare(stream), recorder) {
-            (Ok(stream), None) => AsStd::new(self.relay_01(client, stream, ())).await,
-            (Ok(stream), recorder) => {
-                // Of other types, as in a tunnel.
-                let client = Rewind::new(client, Vec::new());
-                Box::pin(AsStd::new(self.relay_01(client, stream, recorder))).await
-            }
-            (Err(stream), recorder) => {
-                Box::pin(AsStd::new(self.relay_01(client, stream, recorder))).await
-            }
+        match Upstream::bare(stream) {
+            Ok(stream) => AsStd::new(self.relay_01(client, stream, recorder)).await,
+            Err(stream) => Box::pin(AsStd::new(self.relay_01(client, stream, recorder))).await,
         }
     }
 
-    async fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + 'static>(
+    async fn relay<C: Transport + 'static, U: Transport + 'static>(
         &self,
         client: C,
         upstream: U,
-        recorder: G,
+        recorder: Option<TunnelBytes>,
     ) -> Result<Closed, RelayError> {
         let (client, upstream) = (Bridged::new(client), Bridged::new(upstream));
         AsStd::new(self.relay_01(client, upstream, recorder)).await
@@ -127,20 +120,20 @@ impl Links for Rung3 {
 }
 
 impl Rung3 {
-    /// The root's own, as the root makes it.
-    fn relay_01<C, U, G>(
+    /// Returns the root's relay, as the root makes it.
+    fn relay_01<C, U>(
         &self,
         client: C,
         upstream: U,
-        recorder: G,
+        recorder: Option<TunnelBytes>,
     ) -> impl Future01<Item = Closed, Error = RelayError>
     where
         C: Transport01,
         U: Transport01,
-        G: ByteRecorder,
     {
-        Relay::recorded(client, upstream, recorder)
+        Relay::new(client, upstream)
             .splice(self.splice)
             .timeouts(&self.timeouts, &self.timer)
+            .recorder(recorder)
     }
 }

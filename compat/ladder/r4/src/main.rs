@@ -15,7 +15,7 @@ use ptunnel::cli;
 use ptunnel::engine::Connect as Connect01;
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
-use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
+use ptunnel::observe::stats::TunnelBytes;
 use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
 use ptunnel::upstream::{Hop, Tunnel};
 use ptunnel::Error;
@@ -94,11 +94,11 @@ impl Links for Rung4 {
         self.0.carry_opened(client, stream, recorder)
     }
 
-    fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + Unpin + 'static>(
+    fn relay<C: Transport + 'static, U: Transport + 'static>(
         &self,
         client: C,
         upstream: U,
-        recorder: G,
+        recorder: Option<TunnelBytes>,
     ) -> impl Future<Output = Result<Closed, RelayError>> {
         self.0.relay(client, upstream, recorder)
     }

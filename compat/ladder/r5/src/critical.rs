@@ -70,7 +70,7 @@ mod tests {
     use ptunnel::listener::set::ListenerSet;
     use ptunnel::observe::access_log::ClientSession;
     use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
-    use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
+    use ptunnel::observe::stats::TunnelBytes;
     use ptunnel::os::sd_notify::Heartbeat;
     use ptunnel::proto::RequestBoundary;
     use ptunnel::upstream::Tunnel;
@@ -112,30 +112,26 @@ mod tests {
             panic!("the path to {tunnel} panics on purpose");
         }
 
-        fn forwarding(_way: (), _: RequestBoundary) {
+        fn forwarding(_stream: (), _: RequestBoundary) {
             unreachable!("no path was opened")
         }
 
         async fn carry_opened<C: Transport + 'static>(
             &self,
             _client: C,
-            _way: (),
-            _meter: Option<TunnelBytes>,
+            _stream: (),
+            _recorder: Option<TunnelBytes>,
         ) -> Result<Closed, RelayError> {
             unreachable!("no path was opened")
         }
 
-        async fn relay<
-            C: Transport + 'static,
-            U: Transport + 'static,
-            G: ByteRecorder + 'static,
-        >(
+        async fn relay<C: Transport + 'static, U: Transport + 'static>(
             &self,
             _client: C,
             _upstream: U,
-            _gauge: G,
+            _recorder: Option<TunnelBytes>,
         ) -> Result<Closed, RelayError> {
-            unreachable!("no tunnel stands")
+            unreachable!("no path was opened")
         }
     }
 

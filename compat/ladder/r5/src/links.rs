@@ -10,13 +10,13 @@ use std::sync::Arc;
 use ptunnel::config::{Splice, Timeouts};
 use ptunnel::observe::access_log::ClientSession;
 use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
-use ptunnel::observe::stats::{ByteRecorder, TunnelBytes};
+use ptunnel::observe::stats::TunnelBytes;
 use ptunnel::proto::{Negotiation, Outcome, RequestBoundary};
 use ptunnel::upstream::{Hop, Tunnel};
 use ptunnel::Error;
 
 use crate::io::{Rewind, Transport, Upstream};
-use crate::open::{forwarding, relay_boxed};
+use crate::open::forwarding;
 use crate::relay::{Relay, TaskTimer};
 use crate::{Critical, Engine, Opened, Settings};
 
@@ -57,12 +57,12 @@ pub trait Links: Sized + 'static {
         recorder: Option<TunnelBytes>,
     ) -> impl Future<Output = Result<Closed, RelayError>>;
 
-    /// The same, over any stream: carries bytes until both directions have ended.
-    fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + Unpin + 'static>(
+    /// The same, over any stream.
+    fn relay<C: Transport + 'static, U: Transport + 'static>(
         &self,
         client: C,
         upstream: U,
-        recorder: G,
+        recorder: Option<TunnelBytes>,
     ) -> impl Future<Output = Result<Closed, RelayError>>;
 }
 
@@ -128,17 +128,17 @@ impl Links for Native {
         stream: Rewind<Upstream>,
         recorder: Option<TunnelBytes>,
     ) -> Result<Closed, RelayError> {
-        match (Upstream::bare(stream), recorder) {
-            (Ok(stream), None) => self.relay(client, stream, ()).await,
-            (stream, recorder) => relay_boxed(self, client, stream, recorder).await,
+        match Upstream::bare(stream) {
+            Ok(stream) => self.relay(client, stream, recorder).await,
+            Err(stream) => Box::pin(self.relay(client, stream, recorder)).await,
         }
     }
 
-    fn relay<C: Transport + 'static, U: Transport + 'static, G: ByteRecorder + Unpin + 'static>(
+    fn relay<C: Transport + 'static, U: Transport + 'static>(
         &self,
         client: C,
         upstream: U,
-        recorder: G,
+        recorder: Option<TunnelBytes>,
     ) -> impl Future<Output = Result<Closed, RelayError>> {
         let (splice, timeouts) = (self.splice, &self.timeouts);
         Relay::new(client, upstream, recorder, splice, timeouts, &self.timer)

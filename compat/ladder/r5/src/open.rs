@@ -15,8 +15,7 @@ use log::debug;
 use ptunnel::config::{Destination, Family, HostPort};
 use ptunnel::observe::access_log::{ClientSession, LogContext, LogScope};
 use ptunnel::observe::diagnose::{observe, PathEvent};
-use ptunnel::observe::session::{Closed, RelayError, SessionSummary};
-use ptunnel::observe::stats::TunnelBytes;
+use ptunnel::observe::session::SessionSummary;
 use ptunnel::proto::{Outcome, RequestBoundary};
 use ptunnel::upstream::{pac, Failover, Hop, ProxyChain, Tunnel};
 use ptunnel::{Error, Peer, Phase};
@@ -61,10 +60,11 @@ impl<L: Connect> Engine<L> {
             Err(error) => return Ok(session.left(&destination, error)),
         };
         let log = session.opened(destination, path);
-        // The usual relay knows its socket and records nothing.
-        let end = match (Upstream::bare(stream), log.byte_recorder()) {
-            (Ok(stream), None) => self.links.relay(client, stream, ()).await,
-            (stream, recorder) => relay_boxed(&self.links, client, stream, recorder).await,
+        let recorder = log.byte_recorder();
+        // The usual relay is of two sockets. The others are boxed, to take no room in it.
+        let end = match Upstream::bare(stream) {
+            Ok(stream) => self.links.relay(client, stream, recorder).await,
+            Err(stream) => Box::pin(self.links.relay(client, stream, recorder)).await,
         };
         Ok(log.log(end))
     }
@@ -180,20 +180,6 @@ impl<L: Connect> Engine<L> {
 
 /// See `connect`.
 type Connected<'a> = Pin<Box<dyn Future<Output = Result<Rewind<Upstream>, Error>> + 'a>>;
-
-/// The rarer relays. They are boxed, to take no room in every tunnel, and of other types than the usual
-/// one, lest its parts be shared with them and no longer inlined.
-pub(crate) fn relay_boxed<'a, L: Links, C: Transport + 'static>(
-    links: &'a L,
-    client: C,
-    stream: Result<Rewind<Tcp>, Rewind<Upstream>>,
-    recorder: Option<TunnelBytes>,
-) -> Pin<Box<dyn Future<Output = Result<Closed, RelayError>> + 'a>> {
-    match stream {
-        Ok(stream) => Box::pin(links.relay(Rewind::new(client, Vec::new()), stream, recorder)),
-        Err(stream) => Box::pin(links.relay(client, stream, recorder)),
-    }
-}
 
 fn bare(socket: Tcp) -> Rewind<Upstream> {
     Rewind::new(Upstream::Bare(socket), Vec::new())

@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use ptunnel::config::{Splice, Timeouts};
 use ptunnel::observe::session::{breaks_request, Closed, RelayError, Side, Traffic};
-use ptunnel::observe::stats::ByteRecorder;
+use ptunnel::observe::stats::TunnelBytes;
 
 pub use self::checkup::Checkup;
 pub use self::idle::{period, TaskTimer};
@@ -44,7 +44,7 @@ use crate::io::Transport;
 /// The future owns both streams; dropping it before both directions have ended resets them.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
+pub struct Relay<C: Transport, U: Transport> {
     client: C,
     upstream: U,
     upload: HalfDuplex,
@@ -52,7 +52,7 @@ pub struct Relay<C: Transport, U: Transport, G: ByteRecorder = ()> {
     idle_timer: Option<IdleTimer>,
     /// Boxed, since few tunnels need it.
     failure: Option<Box<FailedSide>>,
-    recorder: G,
+    recorder: Option<TunnelBytes>,
 }
 
 /// A side that has failed, while what it sent is delivered to the other.
@@ -66,17 +66,17 @@ struct FailedSide {
     since: Instant,
 }
 
-impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
-    /// A relay that gives up, and holds the client's end back, for as long as `timeouts` says, by
-    /// `timer`, which must be ticking; and lets others see what it has carried so far.
+impl<C: Transport, U: Transport> Relay<C, U> {
+    /// Returns a relay with these limits of a silent tunnel and of the client's end that is held back;
+    /// `timer` must be ticking. `recorder` notes the bytes at each poll.
     pub fn new(
         client: C,
         upstream: U,
-        recorder: G,
+        recorder: Option<TunnelBytes>,
         splice: Splice,
         timeouts: &Arc<Timeouts>,
         timer: &TaskTimer,
-    ) -> Relay<C, U, G> {
+    ) -> Relay<C, U> {
         Relay {
             client,
             upstream,
@@ -103,6 +103,13 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
         Closed {
             traffic,
             is_unanswered: !is_upstream_first && traffic.download == at_end,
+        }
+    }
+
+    /// Notes the bytes delivered so far.
+    fn record(&self, traffic: Traffic) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(traffic);
         }
     }
 
@@ -152,7 +159,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder> Relay<C, U, G> {
             failure.since = Instant::now();
             failure.undelivered = undelivered;
         }
-        self.recorder.note(traffic);
+        self.record(traffic);
         let limit = self.idle_timer.as_ref().and_then(IdleTimer::delivery_limit);
         let is_late = limit.is_some_and(|limit| failure.since.elapsed() >= limit);
         if polled.is_ready() || is_late || breaks_request(&failure.error) {
@@ -189,7 +196,7 @@ impl FailedSide {
     }
 }
 
-impl<C: Transport, U: Transport, G: ByteRecorder + Unpin> Future for Relay<C, U, G> {
+impl<C: Transport, U: Transport> Future for Relay<C, U> {
     type Output = Result<Closed, RelayError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -226,7 +233,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder + Unpin> Future for Relay<C, U,
             (Some(End::Passed), Some(_)) => return Poll::Ready(Ok(this.closed(before))),
         };
         let traffic = this.traffic();
-        this.recorder.note(traffic);
+        this.record(traffic);
         let timer = this.idle_timer.as_mut();
         match timer.and_then(|timer| timer.look(cx, traffic != before, phase)) {
             None => Poll::Pending,
@@ -236,7 +243,7 @@ impl<C: Transport, U: Transport, G: ByteRecorder + Unpin> Future for Relay<C, U,
     }
 }
 
-impl<C: Transport, U: Transport, G: ByteRecorder> Drop for Relay<C, U, G> {
+impl<C: Transport, U: Transport> Drop for Relay<C, U> {
     fn drop(&mut self) {
         if !(self.upload.has_ended() && self.download.has_ended()) {
             self.client.reset();

@@ -30,7 +30,7 @@ async fn start(splice: Splice, timeouts: Timeouts) -> (UnixStream, UnixStream, E
     spawn_local(timer.clone().run());
     let (client, upstream) = (UnixSocket::from(client), UnixSocket::from(upstream));
     let timeouts = Arc::new(timeouts);
-    let relay = Relay::new(client, upstream, (), splice, &timeouts, &timer);
+    let relay = Relay::new(client, upstream, None, splice, &timeouts, &timer);
     (far_client, far_upstream, spawn_local(relay))
 }
 
