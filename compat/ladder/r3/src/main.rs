@@ -49,6 +49,7 @@ struct Rung3 {
 
 impl Links for Rung3 {
     type Stream = chain::Stream;
+    type Probe = Native;
 
     fn start(settings: &Settings, critical: &mut Critical) -> Rung3 {
         let period = ptunnel_r5::relay::period(&settings.timeouts);

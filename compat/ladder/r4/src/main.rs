@@ -59,6 +59,7 @@ impl Connect for Rung4 {
 
 impl Links for Rung4 {
     type Stream = Rewind<Upstream>;
+    type Probe = Rung4;
 
     fn start(settings: &Settings, critical: &mut Critical) -> Rung4 {
         Rung4(Native::start(settings, critical))

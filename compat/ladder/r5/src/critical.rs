@@ -82,13 +82,14 @@ mod tests {
     use crate::io::{BoundSocket, Transport};
     use crate::server::{self, Worker};
     use crate::shutdown::{ShutdownPhase, ShutdownPhases};
-    use crate::{Engine, Links, Opened, Permits, Settings};
+    use crate::{Engine, Links, Native, Opened, Permits, Settings};
 
     /// Every client's tunnel panics; if `CLOCK`, so does a task that all of them share.
     struct Broken<const CLOCK: bool>;
 
     impl<const CLOCK: bool> Links for Broken<CLOCK> {
         type Stream = ();
+        type Probe = Native;
 
         fn start(_: &Settings, critical: &mut Critical) -> Self {
             critical.spawn(async { assert!(!CLOCK, "the clock panics on purpose") });

@@ -25,6 +25,9 @@ pub trait Links: Sized + 'static {
     /// A stream to a destination; bytes that came with the proxy's reply are read first.
     type Stream;
 
+    /// The links with which `/healthz/probe` opens its paths.
+    type Probe: Connect;
+
     /// Returns what this thread's tunnels share; called inside its `LocalSet`.
     fn start(settings: &Settings, critical: &mut Critical) -> Self;
 
@@ -86,6 +89,7 @@ pub struct Native {
 
 impl Links for Native {
     type Stream = Rewind<Upstream>;
+    type Probe = Native;
 
     fn start(settings: &Settings, critical: &mut Critical) -> Native {
         let timer = TaskTimer::new(&settings.timeouts);

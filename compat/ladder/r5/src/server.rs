@@ -34,7 +34,7 @@ use crate::critical::{contained, Critical};
 use crate::io::{Accept, BoundSocket, Transport};
 use crate::shutdown::{lead, DrainEnd, ShutdownPhase, ShutdownPhases, Signals};
 use crate::system::{monotonic, raise_descriptor_limit};
-use crate::{beat, inbound, open_path, Client, Engine, Links, Listener, Native, Permits, Settings};
+use crate::{beat, inbound, open_path, Client, Engine, Links, Listener, Permits, Settings};
 
 /// Threads of each runtime for blocking work: for the names in the configuration and for those that
 /// clients send.
@@ -55,7 +55,7 @@ pub(crate) fn run<L: Links>(config: &Config, source: Option<ConfigSource>) -> Re
         // Before the first line on stdout: its reader can send a signal right after.
         let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
         let reload = source.map(Reload::at_hangup).transpose()?;
-        let (listeners, threads) = ListenerSet::open(config, open_path::<Native>)?;
+        let (listeners, threads) = ListenerSet::open(config, open_path::<L::Probe>)?;
         let (senders, later): (Vec<_>, Vec<_>) =
             threads.iter().map(|_| mpsc::unbounded_channel()).unzip();
         if let Some(reload) = reload {
