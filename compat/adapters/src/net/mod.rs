@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `Rc<TcpStream>`, read and written as `&TcpStream` | `Rc<AsIo01<tokio::net::TcpStream>>`: [`io::AsIo01`](crate::io::AsIo01) of a [`SharedStream`] is read and written by reference |
 //! | `poll_read`, `need_read`, `poll_write`, `need_write` | the same, on the same wrapper |
+//! | `TcpListener`, `accept` and `incoming`, tokio-uds' too | [`AsListener01`] |
+//! | `UdpSocket`, `send_dgram` and `recv_dgram`; tokio-uds' `UnixDatagram` | [`AsDatagram01`] |
 //! | `try_nb!` around a system call of your own | [`read_with`](crate::io::AsIo01::read_with), [`write_with`](crate::io::AsIo01::write_with) |
 //!
 //! # Wake-ups
@@ -23,9 +25,13 @@
 //! Calls that would wait fail with tokio's `io::Error`, and [`poll_read`](crate::io::AsIo01::poll_read)
 //! says `Ready`, so that the call behind it shows the error.
 
+mod datagram;
+mod listener;
 mod ready;
 mod shared;
 
+pub use self::datagram::{AsDatagram01, Datagram, RecvDgram, SendDgram};
+pub use self::listener::{Accept, AsListener01, Incoming};
 pub(crate) use self::ready::Directions;
 pub use self::ready::Readiness;
 pub use self::shared::SharedStream;

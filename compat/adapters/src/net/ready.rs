@@ -7,13 +7,14 @@ use std::task::{ready, Context, Poll};
 use futures01::{task, Async};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use tokio::io::Interest;
+use tokio::net::{TcpStream, UdpSocket, UnixDatagram, UnixStream};
 
 use crate::io::would_block;
 use crate::task::SharedCrossing;
 
 /// A socket of tokio's that tells its readiness, and is used by reference.
 ///
-/// tokio's own sockets have all of these methods.
+/// tokio's own sockets have all of these methods, those for datagrams under other names.
 pub trait Readiness: AsFd {
     /// Waits until reading is worth a try.
     ///
@@ -38,14 +39,14 @@ pub trait Readiness: AsFd {
 }
 
 macro_rules! readiness {
-    ($($socket:ty),*) => {$(
+    ($($socket:ty: $read:ident, $write:ident;)*) => {$(
         impl Readiness for $socket {
             fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                self.poll_read_ready(cx)
+                self.$read(cx)
             }
 
             fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                self.poll_write_ready(cx)
+                self.$write(cx)
             }
 
             fn try_io<R>(
@@ -59,7 +60,12 @@ macro_rules! readiness {
     )*};
 }
 
-readiness!(tokio::net::TcpStream, tokio::net::UnixStream);
+readiness! {
+    TcpStream: poll_read_ready, poll_write_ready;
+    UnixStream: poll_read_ready, poll_write_ready;
+    UdpSocket: poll_recv_ready, poll_send_ready;
+    UnixDatagram: poll_recv_ready, poll_send_ready;
+}
 
 /// A socket with what it keeps for the task of each direction.
 pub(crate) struct Directions<'a, S> {
