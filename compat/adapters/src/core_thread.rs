@@ -7,11 +7,15 @@
 //! that the [`CoreThread`] was made in: it is entered on the Core's thread, and its own thread goes
 //! on sleeping for them.
 
+mod resident;
+
+pub use self::resident::Resident;
+
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::mpsc as blocking;
+use std::sync::{mpsc as blocking, Arc};
 use std::thread;
 
 use futures01::future;
@@ -119,7 +123,7 @@ impl CoreThread {
             .map_err(|_| io::Error::other("no Core on its thread"))??;
         Ok(CoreThread {
             remote,
-            lease,
+            lease: Arc::new(lease),
             stop,
             ended,
         })
@@ -158,6 +162,17 @@ impl CoreThread {
         R::Output: Send + 'static,
     {
         let f = move |handle: &Handle| budgeted(f(handle));
+        call(&self.remote, f, Some(self.lease.clone()))
+    }
+
+    /// Calls `f` on the Core's thread, and brings back what it returns. See
+    /// [`on_remote_call`](crate::spawn::on_remote_call).
+    pub fn call<F, T>(&self, f: F) -> Call<T>
+    where
+        F: FnOnce(&Handle) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let f = move |handle: &Handle| future::ok(f(handle));
         call(&self.remote, f, Some(self.lease.clone()))
     }
 

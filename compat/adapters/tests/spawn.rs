@@ -76,6 +76,40 @@ fn a_remote_spawns_from_another_thread_and_knows_its_own() {
 }
 
 #[test]
+fn a_handle_and_a_remote_spawn_std_futures() {
+    let runtime = runtime();
+    let local = Local::new(runtime.handle());
+    let (handle, remote) = (local.handle(), local.remote());
+    let seen = Rc::new(Cell::new(0));
+    let (tx, rx) = oneshot::channel();
+    handle.spawn_std({
+        let seen = seen.clone();
+        async move {
+            tokio::task::yield_now().await;
+            seen.set(seen.get() + 1);
+            let there = move |_: &_| async move {
+                let _ = tx.send(thread::current().id());
+            };
+            thread::spawn(move || remote.spawn_std(there))
+                .join()
+                .unwrap();
+        }
+    });
+    let home = thread::current().id();
+    assert_eq!(runtime.block_on(local.run_until(rx)), Ok(home));
+    assert_eq!(seen.get(), 1);
+
+    handle.spawn_std(async { panic!("a std task") });
+    let run = || runtime.block_on(local.run_until(tokio::task::yield_now()));
+    assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+
+    drop(local);
+    handle.spawn_std(async { unreachable!("nobody polls it") });
+    let Gone(back) = handle.try_spawn_std(async {}).unwrap_err();
+    runtime.block_on(back);
+}
+
+#[test]
 fn tasks_left_over_go_on_at_the_next_run() {
     let runtime = runtime();
     let local = Local::new(runtime.handle());

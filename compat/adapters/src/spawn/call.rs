@@ -7,10 +7,10 @@ use std::future::Future;
 use std::mem;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use futures01::{Async, Future as Future01, IntoFuture, Poll as Poll01};
+use futures01::{future, Async, Future as Future01, IntoFuture, Poll as Poll01};
 use tokio::sync::oneshot;
 use tokio_core::reactor::{Handle, Remote};
 
@@ -68,8 +68,20 @@ where
     call(remote, move |handle| budgeted(f(handle)), None)
 }
 
+/// Calls `f` on the thread of the Core of `remote`, and brings back what it returns.
+///
+/// *Cost*, *cancellation* and *ownership*: as with [`on_remote`]. `f` holds up the Core for as long
+/// as it runs.
+pub fn on_remote_call<F, T>(remote: &Remote, f: F) -> Call<T>
+where
+    F: FnOnce(&Handle) -> T + Send + 'static,
+    T: Send + 'static,
+{
+    call(remote, move |handle| future::ok(f(handle)), None)
+}
+
 /// Kept by a future for as long as it is on its way or running.
-pub(crate) type Lease = futures01::sync::mpsc::UnboundedSender<()>;
+pub(crate) type Lease = Arc<futures01::sync::mpsc::UnboundedSender<()>>;
 
 /// What [`on_remote`] does, for a future that never fails.
 pub(crate) fn call<F, A>(remote: &Remote, f: F, lease: Option<Lease>) -> Call<A::Item>
@@ -81,6 +93,26 @@ where
     let (answer, call) = answer();
     remote.spawn(move |handle| Answering::new(f, handle, answer, lease));
     call
+}
+
+/// What [`call`] does, in two halves: the first is for the Core's thread, and brings along what `f`
+/// needs there.
+pub(crate) fn halves<C, F, A>(
+    f: F,
+    lease: Option<Lease>,
+) -> (impl FnOnce(C, &Handle) + Send, Call<A::Item>)
+where
+    C: 'static,
+    F: FnOnce(C, &Handle) -> A + Send + 'static,
+    A: Future01<Error = ()> + 'static,
+    A::Item: Send + 'static,
+{
+    let (answer, call) = answer();
+    let start = move |context: C, handle: &Handle| {
+        let make = move |handle: &Handle| f(context, handle);
+        handle.spawn(Answering::new(make, handle, answer, lease));
+    };
+    (start, call)
 }
 
 /// A std future as 0.1 asks for it, with an error, which never comes; and with tokio's budget, which

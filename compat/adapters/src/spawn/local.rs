@@ -190,6 +190,37 @@ impl Handle {
         Ok(())
     }
 
+    /// Spawns a std future; when the [`Local`] is gone, drops it without a word.
+    ///
+    /// *Cost*: tokio's allocation alone.
+    pub fn spawn_std<F: Future<Output = ()> + 'static>(&self, future: F) {
+        let _ = self.try_spawn_std(future);
+    }
+
+    /// Spawns a std future.
+    ///
+    /// # Errors
+    ///
+    /// The future, when the [`Local`] is gone.
+    pub fn try_spawn_std<F: Future<Output = ()> + 'static>(
+        &self,
+        future: F,
+    ) -> Result<(), Gone<F>> {
+        let Some(shared) = self.shared.upgrade() else {
+            return Err(Gone(future));
+        };
+        let here = self.clone();
+        shared.tasks.spawn_local(async move {
+            let mut task = pin!(future);
+            poll_fn(|cx| {
+                here.guard(|| task.as_mut().poll(cx))
+                    .unwrap_or(Poll::Ready(()))
+            })
+            .await;
+        });
+        Ok(())
+    }
+
     /// The handle for other threads.
     pub fn remote(&self) -> &Remote {
         &self.remote
@@ -280,6 +311,17 @@ impl Remote {
     {
         let job: Job = Box::new(move |handle| handle.spawn(f(handle).into_future()));
         self.sent.send(job).map_err(|_| Gone(()))
+    }
+
+    /// Spawns the std future that `f` makes over there; when the [`Local`] is gone, drops `f` without
+    /// a word.
+    pub fn spawn_std<F, R>(&self, f: F)
+    where
+        F: FnOnce(&Handle) -> R + Send + 'static,
+        R: Future<Output = ()> + 'static,
+    {
+        let job: Job = Box::new(move |handle| handle.spawn_std(f(handle)));
+        let _ = self.sent.send(job);
     }
 
     /// The [`Handle`], if this is the thread of the [`Local`] and it is running.

@@ -4,8 +4,9 @@
 //! |---|---|---|
 //! | 0.1 code that takes a `Handle` or a `Remote` | a tokio 1 thread, `!Send` included | [`Local`], [`Handle`], [`Remote`] |
 //! | 0.1 code that takes an `Executor` of `Send` futures | a tokio 1 runtime | [`Spawner`] |
+//! | async code | a tokio 1 thread, `!Send` included | [`Handle::spawn_std`], [`Remote::spawn_std`] |
 //! | async code | a tokio-core `Core` on this thread, by its `Handle` | [`on_handle`] |
-//! | async code | a tokio-core `Core` anywhere, by its `Remote` | [`on_remote`], [`on_remote_std`] |
+//! | async code | a tokio-core `Core` anywhere, by its `Remote` | [`on_remote`], [`on_remote_std`], [`on_remote_call`] |
 //!
 //! An `async` block that makes timers or sockets of tokio 1 on a Core needs a runtime on that Core's
 //! thread. A [`CoreThread`](crate::core_thread::CoreThread) brings the one that it was made in; whoever
@@ -38,8 +39,8 @@ mod local;
 mod spawner;
 
 #[cfg(feature = "core")]
-pub(crate) use self::call::{budgeted, call, Lease};
+pub(crate) use self::call::{budgeted, call, halves, Lease};
 #[cfg(feature = "core")]
-pub use self::call::{on_handle, on_remote, on_remote_std, Call, Lost, Panic};
+pub use self::call::{on_handle, on_remote, on_remote_call, on_remote_std, Call, Lost, Panic};
 pub use self::local::{Gone, Handle, Local, Remote};
 pub use self::spawner::Spawner;
