@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::future::Future as StdFuture;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::net;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::thread;
@@ -224,7 +224,7 @@ fn a_socket_whose_core_is_gone_fails_once_it_has_to_wait() {
 
     // What arrives can still be had.
     let (peer, _) = listener.accept().unwrap();
-    std::io::Write::write_all(&mut &peer, b"late").unwrap();
+    (&peer).write_all(b"late").unwrap();
     let mut buf = [0; 4];
     let begun = Instant::now();
     loop {
@@ -247,6 +247,34 @@ fn a_timer_that_another_thread_polls_fires_while_the_core_runs() {
     });
     core.run(rx).unwrap();
     waiting.join().unwrap();
+}
+
+/// The next look at the socket asks the system, so that no read is made in vain.
+#[test]
+fn a_short_read_ends_the_readiness() {
+    let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut core = Core::new().unwrap();
+    let connect = TcpStream::connect(&listener.local_addr().unwrap(), &core.handle());
+    let mut stream = core.run(connect).unwrap();
+    let (mut peer, _) = listener.accept().unwrap();
+    let readable = |core: &mut Core, stream: &TcpStream| {
+        let look = future::poll_fn(|| Ok::<_, ()>(stream.poll_read()));
+        core.run(look).unwrap();
+    };
+    peer.write_all(b"ab").unwrap();
+    readable(&mut core, &stream);
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 1);
+    assert!(stream.poll_read().is_ready());
+    assert_eq!(stream.read(&mut [0; 2]).unwrap(), 1);
+    let look = future::lazy(|| Ok::<_, ()>(stream.poll_read()));
+    assert!(core.run(look).unwrap().is_not_ready());
+    // Neither what comes later nor the end is lost.
+    peer.write_all(b"c").unwrap();
+    readable(&mut core, &stream);
+    assert_eq!(stream.read(&mut [0; 2]).unwrap(), 1);
+    drop(peer);
+    readable(&mut core, &stream);
+    assert_eq!(stream.read(&mut [0; 2]).unwrap(), 0);
 }
 
 /// A queue of wake-ups outlives its Core and goes to the next one.

@@ -184,7 +184,8 @@ impl Core {
         let Core {
             reactor, runtime, ..
         } = self;
-        reactor.begin();
+        // The alarm was polled by a call that is over.
+        reactor.armed = None;
         let runtime = runtime.as_ref().expect("taken only by drop");
         // Tasks of 0.1 expect to be polled until they have nothing left to do.
         runtime.block_on(coop::unconstrained(poll_fn(|cx| poll(reactor, cx))))
@@ -243,12 +244,6 @@ impl Reactor {
             alarm: None,
             armed: None,
         }
-    }
-
-    /// Prepares for a new call of `block_on`.
-    fn begin(&mut self) {
-        self.armed = None;
-        self.route.queue().awake();
     }
 
     /// Notifies timers that are due, and polls what is ready; returns whether the future of

@@ -144,6 +144,7 @@ impl Queue {
     /// Moves all that is queued to the end of `pass`.
     pub(super) fn take(&self, pass: &mut VecDeque<usize>) {
         let mut state = lock(&self.0);
+        state.asleep = false;
         if pass.is_empty() {
             mem::swap(&mut state.ready, pass);
         } else {
@@ -174,11 +175,6 @@ impl Queue {
         }
         state.asleep = true;
         true
-    }
-
-    /// Forgets the waker, so that it keeps no runtime alive that isn't run.
-    pub(super) fn awake(&self) {
-        lock(&self.0).asleep = false;
     }
 }
 
