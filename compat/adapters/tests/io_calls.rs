@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes, IntoBuf};
 use common::Bell;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
+use tokio_core_compat::io::{AsIo01, AsTokio, HalfClose, ShutdownPolicy};
 use tokio_io::AsyncWrite as _;
 
 /// Remembers the sizes of the slices that it was given.
@@ -133,4 +133,56 @@ fn would_block_as_an_error_is_an_error() {
 #[should_panic(expected = "a read on io::AsIo01 was polled outside a futures 0.1 task")]
 fn reading_outside_a_task_says_what_to_do() {
     let _ = AsIo01::new(Scripted::default(), ShutdownPolicy::Fin).read(&mut [0; 4]);
+}
+
+/// A 0.1 stream whose half-close fails so many times.
+struct Stubborn {
+    refusals: u32,
+    closed: u32,
+}
+
+impl io::Write for Stubborn {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        Ok(buf.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl tokio_io::AsyncWrite for Stubborn {
+    fn shutdown(&mut self) -> futures01::Poll<(), io::Error> {
+        Ok(futures01::Async::Ready(()))
+    }
+}
+
+impl HalfClose for Stubborn {
+    fn half_close(&mut self) -> io::Result<()> {
+        if self.refusals > 0 {
+            self.refusals -= 1;
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        self.closed += 1;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_half_close_that_failed_is_done_at_the_next_shutdown_and_once() {
+    let stream = Stubborn {
+        refusals: 2,
+        closed: 0,
+    };
+    let mut io = AsTokio::new(stream, ShutdownPolicy::Fin);
+    let cx = &mut Context::from_waker(std::task::Waker::noop());
+    let mut shutdown = || match Pin::new(&mut io).poll_shutdown(cx) {
+        Poll::Ready(result) => result.map_err(|error| error.kind()),
+        Poll::Pending => unreachable!("the stream never is"),
+    };
+    assert_eq!(shutdown(), Err(io::ErrorKind::Interrupted));
+    assert_eq!(shutdown(), Err(io::ErrorKind::Interrupted));
+    assert_eq!(shutdown(), Ok(()));
+    assert_eq!(shutdown(), Ok(()));
+    assert_eq!(io.get_ref().closed, 1, "FIN was sent once");
 }

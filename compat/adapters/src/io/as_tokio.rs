@@ -75,7 +75,7 @@ pub trait HalfClose {
     /// # Errors
     ///
     /// What the system call says. That the socket is not connected any more is no error to
-    /// [`AsTokio`].
+    /// [`AsTokio`]; after any other, the next `poll_shutdown` calls this again.
     fn half_close(&mut self) -> io::Result<()>;
 }
 
@@ -193,12 +193,14 @@ impl<S: tokio_io::AsyncWrite> AsyncWrite for AsTokio<S> {
             ..
         } = self.get_mut();
         ready!(poll_tokio(writing.enter(cx, || io.shutdown())))?;
-        if let Some(close) = half_close.take() {
+        if let Some(close) = *half_close {
             match close(io) {
                 // The peer was quicker.
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
                 result => result?,
             }
+            // Not before: after an error, the next call tries again.
+            *half_close = None;
         }
         Poll::Ready(Ok(()))
     }
