@@ -6,7 +6,7 @@ use std::io::{self, IoSlice, Read as _, Write as _};
 
 use common::{watched, Bell};
 use futures01::Future as _;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_core_compat::core_thread::CoreThread;
 use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
@@ -166,6 +166,7 @@ async fn vectored_writes_reach_a_tokio_core_socket_whole() -> io::Result<()> {
     let core = CoreThread::new("core")?;
     let (near, mut far) = tcp_pair_01(&core).await?;
     let mut near = AsTokio::new(near, ShutdownPolicy::Fin);
+    assert!(near.is_write_vectored());
     let bufs = [&b"one "[..], b"system ", b"", b"call"].map(IoSlice::new);
     assert_eq!(near.write_vectored(&bufs).await?, 15);
     let mut got = [0; 15];

@@ -186,3 +186,25 @@ fn a_half_close_that_failed_is_done_at_the_next_shutdown_and_once() {
     assert_eq!(shutdown(), Ok(()));
     assert_eq!(io.get_ref().closed, 1, "FIN was sent once");
 }
+
+/// hyper 1 chooses by this between one write of all slices and a copy into one buffer.
+#[test]
+fn vectored_writes_are_announced_only_where_somebody_vouches_for_them() {
+    let stubborn = || Stubborn {
+        refusals: 0,
+        closed: 0,
+    };
+    // With the default `write_buf` the first slice is all that is written.
+    let mut io = AsTokio::new(stubborn(), ShutdownPolicy::Fin);
+    assert!(!io.is_write_vectored());
+    let bufs = [&b"ab"[..], b"cde"].map(IoSlice::new);
+    let polled = Bell::new().poll(&mut std::pin::pin!(io.write_vectored(&bufs)));
+    assert!(matches!(polled, Poll::Ready(Ok(2))));
+
+    let io = AsTokio::new(Box::new(stubborn()), ShutdownPolicy::Fin);
+    assert!(!io.is_write_vectored());
+    let vectored = AsIo01::new(Scripted::default(), ShutdownPolicy::Fin);
+    let io = AsTokio::with_half_close(vectored, |_| Ok(()));
+    assert!(!io.is_write_vectored());
+    assert!(io.with_vectored_writes().is_write_vectored());
+}

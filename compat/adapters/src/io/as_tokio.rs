@@ -26,7 +26,10 @@ use crate::task::Driver;
 /// and bytes move regardless.
 ///
 /// Vectored writes go through `write_buf`, which tokio-core's `TcpStream` does in one system call;
-/// a stream with the default `write_buf` writes the first slice only, so that nothing is lost.
+/// a stream with the default `write_buf` writes the first slice only, so that nothing is lost. No
+/// trait of tokio-io says which of the two a stream does. `is_write_vectored` is true where somebody
+/// has said so: for tokio-core's `TcpStream`, by [`HalfClose::is_write_vectored`], and after
+/// [`with_vectored_writes`](AsTokio::with_vectored_writes).
 ///
 /// ```
 /// use tokio_core_compat::core_thread::CoreThread;
@@ -59,6 +62,7 @@ pub struct AsTokio<S> {
     io: S,
     /// `None` when there is nothing to close, or it was done.
     half_close: Option<fn(&mut S) -> io::Result<()>>,
+    vectored: bool,
     // One each: tokio 1 may poll the directions from two tasks.
     reading: Driver,
     writing: Driver,
@@ -77,12 +81,24 @@ pub trait HalfClose {
     /// What the system call says. That the socket is not connected any more is no error to
     /// [`AsTokio`]; after any other, the next `poll_shutdown` calls this again.
     fn half_close(&mut self) -> io::Result<()>;
+
+    /// Whether `write_buf` writes all slices in one call: what [`AsTokio`] returns from
+    /// `is_write_vectored`. tokio-io's own `write_buf`, which `Box` has too, writes the first only,
+    /// so that `false` is the default.
+    fn is_write_vectored(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(feature = "core")]
 impl HalfClose for tokio_core::net::TcpStream {
     fn half_close(&mut self) -> io::Result<()> {
         tokio_core::net::TcpStream::shutdown(self, std::net::Shutdown::Write)
+    }
+
+    /// True: `write_buf` is one call of writev(2).
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 }
 
@@ -101,6 +117,7 @@ impl<S: HalfClose> AsTokio<S> {
             ShutdownPolicy::Ignore => None,
         };
         AsTokio {
+            vectored: io.is_write_vectored(),
             io,
             half_close,
             reading: Driver::new(),
@@ -115,9 +132,18 @@ impl<S> AsTokio<S> {
         AsTokio {
             io,
             half_close: Some(half_close),
+            vectored: false,
             reading: Driver::new(),
             writing: Driver::new(),
         }
+    }
+
+    /// Announces vectored writes, for a stream whose `write_buf` writes all slices in one call. For
+    /// another nothing is lost, but code that trusts `is_write_vectored` makes a call for each slice.
+    #[must_use]
+    pub fn with_vectored_writes(mut self) -> AsTokio<S> {
+        self.vectored = true;
+        self
     }
 
     /// The stream inside.
@@ -177,7 +203,7 @@ impl<S: tokio_io::AsyncWrite> AsyncWrite for AsTokio<S> {
     }
 
     fn is_write_vectored(&self) -> bool {
-        true
+        self.vectored
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
