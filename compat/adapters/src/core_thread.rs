@@ -137,7 +137,8 @@ impl CoreThread {
     /// # Panics
     ///
     /// Never: a panic of `f` or of its future is what the [`Call`] resolves to, and the Core goes
-    /// on.
+    /// on. When the [`Call`] was dropped, the panic's payload or the answer is dropped here; should
+    /// that panic in turn, nobody hears of it but the panic hook.
     pub fn run<F, R>(&self, f: F) -> Call<Result<R::Item, R::Error>>
     where
         F: FnOnce(&Handle) -> R + Send + 'static,

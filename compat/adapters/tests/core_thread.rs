@@ -240,6 +240,61 @@ fn a_panic_of_a_spawned_task_ends_the_core_and_is_told_at_shutdown() {
     });
 }
 
+/// Panics when it is dropped, as a payload or as a value.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            std::panic::panic_any(Bomb);
+        }
+    }
+}
+
+/// A caller who has left wants no answer, and what it would have been must harm nobody.
+#[test]
+fn an_answer_that_nobody_wants_and_that_panics_when_dropped_leaves_the_core_alone() {
+    for panics in [false, true] {
+        watched(move || {
+            let core = core();
+            let (started, start) = mpsc::channel();
+            let (left, gone) = mpsc::channel();
+            let call = core.run(move |_| {
+                future::lazy(move || {
+                    started.send(()).unwrap();
+                    gone.recv().unwrap();
+                    if panics {
+                        std::panic::panic_any(Bomb);
+                    }
+                    Ok::<_, ()>(Bomb)
+                })
+            });
+            start.recv().unwrap();
+            drop(call);
+            left.send(()).unwrap();
+            assert_eq!(block_on(core.run(|_| Ok::<_, ()>(1))).unwrap(), Ok(1));
+            block_on(core.shutdown()).unwrap();
+        });
+    }
+}
+
+#[test]
+fn so_does_a_destructor_whose_panic_panics() {
+    watched(|| {
+        let core = core();
+        let (started, start) = mpsc::channel();
+        let call = core.run(move |_| {
+            let bomb = Bomb;
+            started.send(()).unwrap();
+            future::empty::<(), ()>().map(move |()| drop(bomb))
+        });
+        start.recv().unwrap();
+        drop(call);
+        assert_eq!(block_on(core.run(|_| Ok::<_, ()>(1))).unwrap(), Ok(1));
+        block_on(core.shutdown()).unwrap();
+    });
+}
+
 #[test]
 fn dropping_a_call_drops_its_future_on_the_core_s_thread() {
     let (tx, dropped) = mpsc::channel();

@@ -306,8 +306,7 @@ where
             .enter("a spawn::Call", |cx| waiting.poll_closed(cx))
             .is_ready()
         {
-            // A destructor that panics is its caller's loss, not the other calls'.
-            let _ = catch_unwind(AssertUnwindSafe(|| *state = State::Ended));
+            discard(mem::replace(state, State::Ended));
             return Ok(Async::Ready(()));
         }
         // What a panic leaves behind is dropped unseen.
@@ -320,11 +319,29 @@ where
         };
         // First the future ends, then its caller hears of it.
         let dropped = catch_unwind(AssertUnwindSafe(|| *state = State::Ended));
-        let told = told.and_then(|value| dropped.map(|()| value).map_err(Panic::new));
+        let told = match (told, dropped) {
+            (told, Ok(())) => told,
+            (Ok(value), Err(panic)) => {
+                discard(value);
+                Err(Panic::new(panic))
+            }
+            (told, Err(panic)) => {
+                discard(panic);
+                told
+            }
+        };
         if let Some(answer) = answer.take() {
             // A caller who has left in this very moment wants no answer.
-            let _ = answer.send(told);
+            discard(answer.send(told));
         }
         Ok(Async::Ready(()))
+    }
+}
+
+/// Drops `value`. A destructor that panics is its caller's loss, not the other calls', and what it
+/// panics with may do so too when it is dropped: that is leaked.
+fn discard<T>(value: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        mem::forget(panic);
     }
 }

@@ -237,8 +237,13 @@ impl Handle {
             Ok(value) => Some(value),
             Err(panic) => {
                 let shared = self.shared.upgrade().expect("runs within the set");
-                let first = shared.panic.take().unwrap_or(panic);
+                // In this order: to drop the second may panic as well.
+                let (first, second) = match shared.panic.take() {
+                    Some(first) => (first, Some(panic)),
+                    None => (panic, None),
+                };
                 shared.panic.set(Some(first));
+                drop(second);
                 None
             }
         }
