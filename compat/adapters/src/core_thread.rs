@@ -12,11 +12,12 @@ mod resident;
 pub use self::resident::Resident;
 
 use std::fmt;
-use std::future::Future;
+use std::future::{poll_fn, Future};
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
 use std::sync::{mpsc as blocking, Arc};
-use std::thread;
+use std::thread::{self, ThreadId};
 
 use futures01::future;
 use futures01::sync::{mpsc, oneshot};
@@ -25,7 +26,7 @@ use tokio::runtime;
 use tokio::sync::oneshot as answer;
 use tokio_core::reactor::{Core, Handle, Remote};
 
-use crate::spawn::{budgeted, call, Call, Lease, Panic};
+use crate::spawn::{budgeted, call, leased, Call, Lease, Panic};
 
 /// A running Core.
 ///
@@ -66,6 +67,7 @@ pub struct CoreThread {
     /// Dropped, it stops the Core; sent, it leaves the Core to its calls.
     stop: oneshot::Sender<()>,
     ended: answer::Receiver<Result<(), Panic>>,
+    thread: ThreadId,
 }
 
 impl CoreThread {
@@ -103,7 +105,7 @@ impl CoreThread {
         let (ready, started) = blocking::channel();
         let (end, ended) = answer::channel();
         let runtime = runtime::Handle::try_current().ok();
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
                 // Left after the Core is dropped, whose futures may look for it as they go.
@@ -126,6 +128,7 @@ impl CoreThread {
             lease: Arc::new(lease),
             stop,
             ended,
+            thread: thread.thread().id(),
         })
     }
 
@@ -188,6 +191,12 @@ impl CoreThread {
     /// Resolves when the Core and all that was left on it are dropped. Dropping the future of this
     /// changes nothing about that: the Core still ends after its last call.
     ///
+    /// # Panics
+    ///
+    /// When it is awaited in a call of this very Core, which it would wait for. The call resolves to
+    /// that panic, and the Core ends after its last call. What cannot be told: a call that waits for
+    /// a task elsewhere that awaits this. Both then wait for ever.
+    ///
     /// # Errors
     ///
     /// The panic of a task that was spawned through a `Handle` or [`remote`](CoreThread::remote),
@@ -197,13 +206,23 @@ impl CoreThread {
             remote,
             lease,
             stop,
-            ended,
+            mut ended,
+            thread,
         } = self;
         // Now and not at the first poll, which may never come. An error means that the Core has
         // ended already.
         let _ = stop.send(());
         drop((remote, lease));
-        async move { ended.await.unwrap_or(Ok(())) }
+        poll_fn(move |cx| {
+            let polled = Pin::new(&mut ended).poll(cx);
+            assert!(
+                polled.is_ready() || !leased() || thread::current().id() != thread,
+                "CoreThread::shutdown was awaited in a call of the same Core, and waits for that \
+                 call: return from the call first, and await it outside (to end the Core from \
+                 within, call shutdown and drop what it returns)"
+            );
+            polled.map(|ended| ended.unwrap_or(Ok(())))
+        })
     }
 }
 

@@ -326,6 +326,65 @@ fn shutdown_waits_for_the_calls_under_way() {
     });
 }
 
+/// It would wait for the call, and the call for it.
+#[test]
+fn a_call_that_awaits_the_shutdown_of_its_own_core_says_what_to_do() {
+    watched(|| {
+        block_on(async {
+            let core = core();
+            let shared = std::sync::Arc::new(std::sync::Mutex::new(None));
+            let (go, gone) = oneshot::channel::<()>();
+            let taken = shared.clone();
+            let call = core.run_std(move |_| async move {
+                AsStd::new(gone).await.unwrap();
+                let core: CoreThread = taken.lock().unwrap().take().unwrap();
+                core.shutdown().await.unwrap();
+            });
+            let beside = core.run(|_| Ok::<_, ()>(1));
+            *shared.lock().unwrap() = Some(core);
+            go.send(()).unwrap();
+            let lost = call.await.unwrap_err();
+            assert!(
+                lost.to_string().contains("return from the call first"),
+                "{lost}"
+            );
+            assert_eq!(beside.await.unwrap(), Ok(1));
+        });
+    });
+}
+
+#[test]
+fn a_call_may_await_the_shutdown_of_another_core() {
+    watched(|| {
+        block_on(async {
+            let (one, other) = (core(), core());
+            let call = one.run_std(|_| other.shutdown());
+            call.await.unwrap().unwrap();
+            one.shutdown().await.unwrap();
+        });
+    });
+}
+
+/// Without awaiting it.
+#[test]
+fn a_call_may_ask_for_the_end_of_its_own_core() {
+    watched(|| {
+        block_on(async {
+            let core = core();
+            let (give, given) = mpsc::channel::<CoreThread>();
+            let call = core.run_std(move |_| async move {
+                drop(given.recv().unwrap().shutdown());
+                7
+            });
+            let remote = core.remote().clone();
+            give.send(core).unwrap();
+            assert_eq!(call.await.unwrap(), 7);
+            let late = tokio_core_compat::spawn::on_remote(&remote, |_| future::empty::<(), ()>());
+            assert!(matches!(late.await, Err(Lost::Gone)));
+        });
+    });
+}
+
 #[test]
 fn shutdown_drops_what_was_spawned_beside_the_calls() {
     let (tx, dropped) = mpsc::channel();

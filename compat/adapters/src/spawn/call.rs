@@ -1,6 +1,7 @@
 //! Futures sent to a tokio-core `Core` and awaited here.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -82,6 +83,35 @@ where
 
 /// Kept by a future for as long as it is on its way or running.
 pub(crate) type Lease = Arc<futures01::sync::mpsc::UnboundedSender<()>>;
+
+thread_local! {
+    /// Whether a future with a [`Lease`] is being polled on this thread.
+    static LEASED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this is called by a future with a [`Lease`], which the Core of this thread waits for.
+pub(crate) fn leased() -> bool {
+    LEASED.get()
+}
+
+/// For as long as it lives, [`leased`] says so.
+struct Leased {
+    outer: bool,
+}
+
+impl Leased {
+    fn enter(leased: bool) -> Leased {
+        Leased {
+            outer: LEASED.replace(leased),
+        }
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        LEASED.set(self.outer);
+    }
+}
 
 /// What [`on_remote`] does, for a future that never fails.
 pub(crate) fn call<F, A>(remote: &Remote, f: F, lease: Option<Lease>) -> Call<A::Item>
@@ -241,7 +271,7 @@ struct Answering<F, A: Future01> {
     /// `None` once the answer is on its way.
     answer: Option<Answer<A::Item>>,
     hung_up: Crossing,
-    _lease: Option<Lease>,
+    lease: Option<Lease>,
 }
 
 /// ```text
@@ -281,7 +311,7 @@ where
             state: State::Queued(f, handle.clone()),
             answer: Some(answer),
             hung_up: Crossing::default(),
-            _lease: lease,
+            lease,
         }
     }
 }
@@ -299,8 +329,9 @@ where
             state,
             answer,
             hung_up,
-            ..
+            lease,
         } = self;
+        let _leased = Leased::enter(lease.is_some());
         let waiting = answer.as_mut().expect("polled after its end");
         if hung_up
             .enter("a spawn::Call", |cx| waiting.poll_closed(cx))

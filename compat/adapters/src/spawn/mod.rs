@@ -39,7 +39,7 @@ mod local;
 mod spawner;
 
 #[cfg(feature = "core")]
-pub(crate) use self::call::{budgeted, call, halves, Lease};
+pub(crate) use self::call::{budgeted, call, halves, leased, Lease};
 #[cfg(feature = "core")]
 pub use self::call::{on_handle, on_remote, on_remote_call, on_remote_std, Call, Lost, Panic};
 pub use self::local::{Gone, Handle, Local, Remote};
