@@ -25,6 +25,9 @@
 //! nothing else tells, and a panic that is caught has been printed. (Under `panic = "abort"` that
 //! one ends the process.)
 //!
+//! tokio-core's own timers know nothing of a paused clock:
+//! `spawn::Call::in_real_time` is for calls that wait for one.
+//!
 //! The runtime's time driver has to be enabled (`enable_time`): otherwise tokio panics, when they are
 //! made, and says so.
 

@@ -461,3 +461,95 @@ fn a_core_thread_is_used_from_many_threads() {
         assert_eq!(sum, 10);
     });
 }
+
+// On a paused clock, which jumps to the next timer when all tasks wait.
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn paused_block_on<F: std::future::Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+/// What `Call` documents.
+#[test]
+fn on_a_paused_clock_a_timeout_around_a_call_elapses_at_once() {
+    watched(|| {
+        paused_block_on(async {
+            let core = core();
+            let call = core.run(|_| future::empty::<(), ()>());
+            assert!(tokio::time::timeout(HOUR, call).await.is_err());
+        });
+    });
+}
+
+#[test]
+fn a_call_in_real_time_holds_a_paused_clock_until_it_has_ended() {
+    watched(|| {
+        paused_block_on(async {
+            let core = core();
+            let timer = |handle: &_| {
+                Timeout::new(Duration::from_millis(50), handle)
+                    .unwrap()
+                    .map(|()| 7)
+            };
+            let start = tokio::time::Instant::now();
+            let call = core.run(timer).in_real_time();
+            assert_eq!(
+                tokio::time::timeout(HOUR, call)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .unwrap(),
+                7
+            );
+            assert_eq!(start.elapsed(), Duration::ZERO);
+            // It jumps again, and after a call that was dropped too.
+            tokio::time::sleep(HOUR).await;
+            drop(core.run(|_| future::empty::<(), ()>()).in_real_time());
+            tokio::time::sleep(HOUR).await;
+            assert_eq!(start.elapsed(), 2 * HOUR);
+        });
+    });
+}
+
+/// So a call can't hold the clock by default.
+#[test]
+fn a_call_that_waits_for_a_paused_clock_ends_when_that_jumps() {
+    watched(|| {
+        paused_block_on(async {
+            let core = core();
+            core.run_std(|_| tokio::time::sleep(HOUR)).await.unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_held_clock_does_not_hold_its_runtime() {
+    watched(|| {
+        let core = core();
+        let call = paused_block_on(async {
+            let call = core.run(|_| future::empty::<(), ()>()).in_real_time();
+            tokio::task::yield_now().await;
+            call
+        });
+        drop(core);
+        assert!(matches!(block_on(call), Err(Lost::Gone)));
+    });
+}
+
+#[test]
+fn a_clock_that_runs_is_not_held() {
+    watched(|| {
+        block_on(async {
+            let core = core();
+            let call = core.run(|_| future::empty::<(), ()>()).in_real_time();
+            let soon = Duration::from_millis(1);
+            assert!(tokio::time::timeout(soon, call).await.is_err());
+        });
+    });
+}

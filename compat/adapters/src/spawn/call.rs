@@ -9,13 +9,14 @@ use std::mem;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{ready, Context, Poll};
 
 use futures01::{future, Async, Future as Future01, IntoFuture, Poll as Poll01};
 use tokio::sync::oneshot;
 use tokio_core::reactor::{Handle, Remote};
 
 use super::budgeted::Budgeted;
+use super::clock::Hold;
 use crate::task::{As01, Crossing};
 
 /// Spawns a std future onto the Core of `handle`, on this thread; it need not be `Send`.
@@ -158,7 +159,8 @@ type Answer<T> = oneshot::Sender<Result<T, Panic>>;
 
 fn answer<T>() -> (Answer<T>, Call<T>) {
     let (answer, waiting) = oneshot::channel();
-    (answer, Call { waiting })
+    let hold = None;
+    (answer, Call { waiting, hold })
 }
 
 /// A future on a Core, seen from here: resolves to what it resolved to.
@@ -166,25 +168,58 @@ fn answer<T>() -> (Answer<T>, Call<T>) {
 /// Dropping this drops the future on the Core's side, at the next turn. To let it run on
 /// unobserved, spawn the `Call` in its place.
 ///
+/// tokio's paused clock (`start_paused`) knows nothing of a Core: while a task waits for a `Call` and
+/// nothing else is to be done, the clock jumps to the next timer, and a `timeout` around the call
+/// elapses at once. [`in_real_time`](Call::in_real_time) prevents that.
+///
 /// # Errors
 ///
 /// [`Lost`] when there will be no answer.
 #[must_use = "dropping a Call cancels what it waits for"]
 pub struct Call<T> {
     waiting: oneshot::Receiver<Result<T, Panic>>,
+    hold: Option<Hold>,
+}
+
+impl<T> Call<T> {
+    /// Holds the clock of the runtime that this is called in, if that clock is paused, until this
+    /// has resolved or is dropped. When it is not paused, does nothing.
+    ///
+    /// For calls that wait for a tokio-core timer or a peer, which take real time. Not for those
+    /// that wait for a timer of the held clock, [`time`](crate::time)'s among them: it never fires.
+    /// For the same reason, await this before any timer.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use futures01::Future as _;
+    /// use tokio_core::reactor::Timeout;
+    /// use tokio_core_compat::core_thread::CoreThread;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let core = CoreThread::new("legacy")?;
+    /// let call = core.run(|handle| Timeout::new(Duration::from_millis(5), handle).unwrap());
+    /// tokio::time::timeout(Duration::from_secs(3600), call.in_real_time()).await???;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_real_time(mut self) -> Call<T> {
+        self.hold = Hold::new();
+        self
+    }
 }
 
 impl<T> Future for Call<T> {
     type Output = Result<T, Lost>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.waiting)
-            .poll(cx)
-            .map(|answer| match answer {
-                Ok(Ok(value)) => Ok(value),
-                Ok(Err(panic)) => Err(Lost::Panicked(panic)),
-                Err(_) => Err(Lost::Gone),
-            })
+        let answer = ready!(Pin::new(&mut self.waiting).poll(cx));
+        self.hold = None;
+        Poll::Ready(match answer {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(panic)) => Err(Lost::Panicked(panic)),
+            Err(_) => Err(Lost::Gone),
+        })
     }
 }
 

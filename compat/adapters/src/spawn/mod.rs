@@ -35,6 +35,8 @@
 mod budgeted;
 #[cfg(feature = "core")]
 mod call;
+#[cfg(feature = "core")]
+mod clock;
 mod local;
 mod spawner;
 
