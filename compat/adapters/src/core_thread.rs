@@ -6,6 +6,11 @@
 //! The futures on it may use tokio 1's timers and sockets all the same, as those of the runtime
 //! that the [`CoreThread`] was made in: it is entered on the Core's thread, and its own thread goes
 //! on sleeping for them.
+//!
+//! That holds for the Core's thread alone. With tokio-core 0.1.18, what `Handle::spawn_send` or
+//! hyper 0.12 spawns runs on the threads of tokio 0.1's pool, which are in no runtime: "there is no
+//! reactor running". Wrap it, or the `Executor` that spawns it, in a
+//! [`task::InRuntime`](crate::task::InRuntime).
 
 mod resident;
 
@@ -73,8 +78,8 @@ pub struct CoreThread {
 impl CoreThread {
     /// Starts a thread of this name, and a Core on it. Blocks for as long as that takes.
     ///
-    /// Called inside a tokio 1 runtime (a task, `block_on`, the guard of `enter`), it lets what runs
-    /// on the Core make timers, sockets and tasks of that runtime. They fire for as long as it runs,
+    /// Called inside a tokio 1 runtime (a task, `block_on`, the guard of `enter`), it lets what its
+    /// thread runs make timers, sockets and tasks of that runtime. They fire for as long as it runs,
     /// so await [`shutdown`](CoreThread::shutdown) before it goes. A timer of [`time`](crate::time)
     /// that still waits then fails with an `io::Error`; one of tokio's own panics when it is polled
     /// again. Called outside of any, it is a Core and nothing more: a timer made there with

@@ -93,7 +93,8 @@ impl OnRuntime for Current {
             Err(_) => panic!(
                 "a timer was made with time::Current outside a tokio 1 runtime: give it a handle \
                  of the runtime instead, make it inside of one, or, if this is the thread of a \
-                 core::CoreThread, call CoreThread::new inside of one"
+                 core_thread::CoreThread, call CoreThread::new inside of one; on a thread of an \
+                 executor's pool, wrap what makes it in a task::InRuntime"
             ),
         }
     }

@@ -535,9 +535,10 @@ fn a_held_clock_does_not_hold_its_runtime() {
         let call = paused_block_on(async {
             let call = core.run(|_| future::empty::<(), ()>()).in_real_time();
             tokio::task::yield_now().await;
-            call
+            [call]
         });
         drop(core);
+        let [call] = call;
         assert!(matches!(block_on(call), Err(Lost::Gone)));
     });
 }

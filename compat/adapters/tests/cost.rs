@@ -22,7 +22,7 @@ use futures_util::task::AtomicWaker;
 use tokio_core::reactor::{Core, Handle};
 use tokio_core_compat::io;
 use tokio_core_compat::spawn::{on_handle, on_remote, on_remote_std, Local, Spawner};
-use tokio_core_compat::task::{As01, As01Sink, AsStd, AsStdSink};
+use tokio_core_compat::task::{As01, As01Sink, AsStd, AsStdSink, InRuntime};
 use tokio_core_compat::time::Timeout;
 
 /// Counts what each thread allocates, so that tests may run side by side.
@@ -233,6 +233,17 @@ fn making_a_bridge_costs_what_it_says() {
     assert_eq!(
         allocations(|| drop(As01Sink::new(drain))),
         promised("`task::As01Sink`")
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let handle = runtime.handle().clone();
+    let mut inside = None;
+    let make = || inside = Some(InRuntime::new(future::ok::<(), ()>(()), handle));
+    assert_eq!(allocations(make), promised("`task::InRuntime`"));
+    assert_eq!(
+        allocations(|| assert!(futures01::Future::poll(&mut inside).unwrap().is_ready())),
+        0
     );
     // Of some size: a box of nothing allocates nothing.
     let unit = black_box(Some(()));

@@ -104,7 +104,7 @@ impl<S: Stream01> Stream for AsStd<S> {
 /// what is not, such as an `async` block. A tokio 1 timer or socket inside must be made inside a
 /// tokio 1 runtime, and may be polled anywhere. An `async` block makes its own when it is polled, so
 /// it needs a thread that is inside of one: [`CoreThread`](crate::core_thread::CoreThread) sees to
-/// that.
+/// that for its own, [`InRuntime`](super::InRuntime) for any other.
 ///
 /// ```
 /// use futures01::Future as _;

@@ -6,6 +6,7 @@
 //! | a 0.1 `Sink` | use it where `futures_sink::Sink` is asked for | [`AsStdSink`] |
 //! | a std `Future` or `Stream` of `Result`s | hand it to 0.1 combinators, or a tokio-core `Core` | [`As01`] |
 //! | a std `Sink` | use it as a 0.1 one | [`As01Sink`] |
+//! | any of these, on a thread that is in no tokio 1 runtime | use tokio's timers and sockets in it | [`InRuntime`] |
 //!
 //! # Cost
 //!
@@ -43,6 +44,7 @@ mod budget;
 mod crossing;
 mod driver;
 mod future;
+mod in_runtime;
 #[allow(unsafe_code)] // here and nowhere else
 mod notify;
 #[cfg(feature = "io")]
@@ -50,6 +52,7 @@ mod shared;
 mod sink;
 
 pub use self::future::{As01, AsStd};
+pub use self::in_runtime::InRuntime;
 pub use self::sink::{As01Sink, AsStdSink};
 
 pub(crate) use self::crossing::Crossing;
