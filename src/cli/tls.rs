@@ -4,7 +4,7 @@ use std::fs;
 
 use super::file_permissions;
 use super::options::Options;
-use crate::config::{ParseError, TlsOptions, TlsPeer, TlsSpec};
+use crate::config::{ParseError, TlsFile, TlsOptions, TlsPeer, TlsSpec};
 use crate::error::Error;
 use crate::text::escape::Escaped;
 
@@ -53,14 +53,16 @@ pub(super) fn tls(
     Ok(Some(spec))
 }
 
-/// Returns the error with the position of the one of these options that was given. If several were,
-/// the error gets only the file, as it names the option itself.
+/// Returns the error with the position of the option that names its file.
 fn blame(options: &Options, names: &[&str], e: ParseError) -> Error {
-    let mut given = names.iter().filter(|name| options.is_present(name));
-    match (given.next(), given.next()) {
-        (Some(name), None) => options.blame(name, e),
-        _ => options.whole(e.into()),
-    }
+    let name = match e {
+        ParseError::TlsFile(TlsFile::Cas, _) => names[0],
+        ParseError::TlsFile(TlsFile::Key, _) if options.is_present(names[2]) => names[2],
+        // The certificate's file has the key, too.
+        ParseError::TlsFile(..) => names[1],
+        _ => return options.whole(e.into()),
+    };
+    options.blame(name, e)
 }
 
 /// Returns a warning about a key that other users can read.

@@ -52,7 +52,7 @@ pub use self::parse_error::ParseError;
 pub use self::proxy::{DnsMode, Protocol, ProxySpec};
 pub use self::proxy_defaults::ProxyDefaults;
 pub use self::proxy_url::ProxyUrl;
-pub use self::tls::{TlsOptions, TlsPeer, TlsSpec};
+pub use self::tls::{TlsFile, TlsOptions, TlsPeer, TlsSpec};
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
 
 /// The addresses of a proxy, or of a destination reached directly, that are tried.

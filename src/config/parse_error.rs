@@ -4,6 +4,7 @@ use std::error;
 use std::fmt;
 use std::io;
 
+use super::TlsFile;
 use crate::text::escape::Escaped;
 
 /// Why a text or a file can't be used as a value.
@@ -13,6 +14,8 @@ use crate::text::escape::Escaped;
 pub enum ParseError {
     /// The value, what is wrong with it, and an example.
     Invalid(String),
+    /// A file of the TLS options, which one it is, and what is wrong with it.
+    TlsFile(TlsFile, String),
     /// OpenSSL can't be set up, whatever the value is.
     Tls(io::Error),
 }
@@ -27,7 +30,7 @@ impl ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ParseError::Invalid(message) => f.write_str(message),
+            ParseError::Invalid(message) | ParseError::TlsFile(_, message) => f.write_str(message),
             ParseError::Tls(e) => write!(f, "cannot set up TLS: {}", e),
         }
     }

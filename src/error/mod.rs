@@ -244,7 +244,7 @@ impl Error {
 impl From<ParseError> for Error {
     fn from(e: ParseError) -> Error {
         match e {
-            ParseError::Invalid(message) => Error::usage(message),
+            ParseError::Invalid(message) | ParseError::TlsFile(_, message) => Error::usage(message),
             ParseError::Tls(e) => Error::other("cannot set up TLS", e),
         }
     }

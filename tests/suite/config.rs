@@ -337,6 +337,36 @@ fn what_is_wrong_is_told_with_its_line() {
     );
 }
 
+#[test]
+fn a_wrong_file_of_tls_is_told_with_the_line_of_its_option() {
+    let right = "tunnels = ['1:tls://x:1']\nproxy = 'a:1'\n";
+    let folder = TempDir::new();
+    let empty = folder.file("empty", "");
+    for (given, line, said) in &[
+        (["cacert", "cert", "key"], 3, "--cacert '"),
+        (["cert", "key", "cacert"], 5, "--cacert '"),
+    ] {
+        let given = given.iter().map(|name| format!("{} = '{}'\n", name, empty));
+        let said = format!("FILE:{}: {}", line, said);
+        assert_refused(
+            &(right.to_string() + &given.collect::<String>()),
+            &[],
+            &said,
+        );
+    }
+    let text = format!("{}key = '{1}'\ncert = '{1}'\n", right, empty);
+    assert_refused(&text, &[], "FILE:4: --cert '");
+    let finished = check(
+        &format!("{}cert = '{}'\n", right, empty),
+        &["--cacert", &empty],
+    );
+    assert!(
+        finished.stderr.starts_with("ptunnel: --cacert '"),
+        "{}",
+        finished.stderr
+    );
+}
+
 /// The typed word is wrong, not the file.
 #[test]
 fn the_file_is_not_blamed_for_what_was_typed() {

@@ -14,7 +14,7 @@ use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::X509;
 
 use super::messages::TlsMessages;
-use super::{TlsOptions, TlsPeer};
+use super::{TlsFile, TlsOptions, TlsPeer};
 use crate::config::{HostPort, ParseError};
 use crate::os::sys;
 use crate::text::escape::Escaped;
@@ -165,9 +165,9 @@ fn trust_only(
     files: &mut Files,
     messages: &TlsMessages,
 ) -> Result<(), ParseError> {
-    let fail = |why: String| complaint(messages.cacert, path, why);
+    let fail = |why: String| complaint(TlsFile::Cas, messages.cacert, path, why);
     let certificates = files.certificates(path).map_err(fail)?;
-    let fail = |e: ErrorStack| complaint(messages.cacert, path, e.to_string());
+    let fail = |e: ErrorStack| complaint(TlsFile::Cas, messages.cacert, path, e.to_string());
     let mut store = X509StoreBuilder::new().map_err(fail)?;
     for certificate in certificates {
         store.add_cert(certificate).map_err(fail)?;
@@ -187,9 +187,9 @@ fn identify(
     files: &mut Files,
     messages: &TlsMessages,
 ) -> Result<(), ParseError> {
-    let fail = |why: String| complaint(messages.cert, cert, why);
+    let fail = |why: String| complaint(TlsFile::Certificate, messages.cert, cert, why);
     let mut chain = files.certificates(cert).map_err(fail)?.into_iter();
-    let fail = |e: ErrorStack| complaint(messages.cert, cert, e.to_string());
+    let fail = |e: ErrorStack| complaint(TlsFile::Certificate, messages.cert, cert, e.to_string());
     if let Some(own) = chain.next() {
         builder.set_certificate(&own).map_err(fail)?;
     }
@@ -198,14 +198,14 @@ fn identify(
     }
     let private = files
         .private_key(key)
-        .map_err(|why| complaint(messages.key, key, why))?;
+        .map_err(|why| complaint(TlsFile::Key, messages.key, key, why))?;
     let fits = builder
         .set_private_key(&private)
         .and_then(|()| builder.check_private_key());
     fits.map_err(|_| {
         let cert = Escaped(cert.as_bytes());
         let why = format!("it isn't the key of the certificate in '{}'", cert);
-        complaint(messages.key, key, why)
+        complaint(TlsFile::Key, messages.key, key, why)
     })
 }
 
@@ -247,11 +247,7 @@ impl Files {
     }
 }
 
-fn complaint(option: &str, path: &str, why: String) -> ParseError {
-    ParseError::new(format!(
-        "{} '{}': {}",
-        option,
-        Escaped(path.as_bytes()),
-        why
-    ))
+fn complaint(file: TlsFile, option: &str, path: &str, why: String) -> ParseError {
+    let path = Escaped(path.as_bytes());
+    ParseError::TlsFile(file, format!("{} '{}': {}", option, path, why))
 }

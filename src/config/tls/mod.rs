@@ -30,6 +30,17 @@ pub enum TlsPeer {
     Destination,
 }
 
+/// A file that the TLS options name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsFile {
+    /// The CAs to trust.
+    Cas,
+    /// The client certificate.
+    Certificate,
+    /// The key of the client certificate.
+    Key,
+}
+
 /// The TLS options as given; [`load`](TlsOptions::load) makes a [`TlsSpec`] of them.
 #[derive(Clone, Debug)]
 pub struct TlsOptions {
