@@ -190,6 +190,19 @@ pub fn yields(mut times: usize) -> impl Future<Item = (), Error = ()> {
     })
 }
 
+/// An address of this machine that no other test uses, so that none takes a port that was closed.
+pub fn own_addr() -> SocketAddr {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    let [_, _, high, low] = process::id().to_be_bytes();
+    let n = NEXT.fetch_add(1, Ordering::SeqCst);
+    SocketAddr::from(([127, 128 + high % 64, low, u8::try_from(n).unwrap()], 0))
+}
+
+/// An address that refuses connections.
+pub fn closed_addr() -> SocketAddr {
+    StdListener::bind(own_addr()).unwrap().local_addr().unwrap()
+}
+
 /// A listener outside of tokio-core.
 pub fn std_listener() -> (StdListener, SocketAddr) {
     let listener = StdListener::bind("127.0.0.1:0").unwrap();

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream as StdStream};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use futures::{Async, Future};
-use semantics::{accept, connected, peer, std_listener, watchdog, Bell};
+use semantics::{accept, closed_addr, connected, peer, std_listener, watchdog, Bell};
 use socket2::{Domain, Socket, Type};
 use tokio_core::net::TcpStream;
 use tokio_core::reactor::Core;
@@ -54,8 +54,7 @@ fn connect_over_ipv6() {
 fn a_refused_connect_is_connection_refused() {
     watchdog!();
     let mut core = Core::new().unwrap();
-    let (listener, addr) = std_listener();
-    drop(listener);
+    let addr = closed_addr();
     let stream = TcpStream::connect(&addr, &core.handle());
     let error = core.run(stream).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
@@ -135,8 +134,7 @@ fn connect_stream_begins_at_the_call() {
 fn connect_stream_is_refused_as_connect_is() {
     watchdog!();
     let mut core = Core::new().unwrap();
-    let (listener, addr) = std_listener();
-    drop(listener);
+    let addr = closed_addr();
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     let stream = TcpStream::connect_stream(socket.into(), &addr, &core.handle());
     let error = core.run(stream).unwrap_err();

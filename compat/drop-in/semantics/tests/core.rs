@@ -208,7 +208,7 @@ fn sockets_close_after_their_core() {
     let mut core = Core::new().unwrap();
     let (stream, mut peer) = connected(&mut core);
     let any = "127.0.0.1:0".parse().unwrap();
-    let listener = TcpListener::bind(&any, &core.handle()).unwrap();
+    let listener = TcpListener::bind(&semantics::own_addr(), &core.handle()).unwrap();
     let addr = listener.local_addr().unwrap();
     let socket = UdpSocket::bind(&any, &core.handle()).unwrap();
     drop(core);

@@ -5,7 +5,8 @@ use std::net::TcpStream as StdStream;
 
 use futures::{Future, Stream};
 use semantics::{
-    accept, connected, descriptors, own_process, std_listener, watchdog, yields, Descriptor,
+    accept, closed_addr, connected, descriptors, own_process, std_listener, watchdog, yields,
+    Descriptor,
 };
 use tokio_core::net::{TcpListener, TcpStream, UdpSocket};
 use tokio_core::reactor::{Core, PollEvented, Timeout};
@@ -99,8 +100,7 @@ fn a_refused_connect_leaves_no_descriptor() {
     watchdog!();
     own_process!(|| {
         let mut core = Core::new().unwrap();
-        let (listener, addr) = std_listener();
-        drop(listener);
+        let addr = closed_addr();
         let before = descriptors();
         for _ in 0..100 {
             core.run(TcpStream::connect(&addr, &core.handle()))

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use futures::{future, Async, Future, Stream};
-use semantics::{own_process, peer, turn_until, watchdog, Bell};
+use semantics::{own_addr, own_process, peer, turn_until, watchdog, Bell};
 use tokio_core::net::{TcpListener, TcpStream};
 use tokio_core::reactor::Core;
 use tokio_core::try_nb;
@@ -246,7 +246,7 @@ fn bind_of_an_address_in_use_fails() {
 fn bind_takes_an_address_whose_last_connections_linger() {
     watchdog!();
     let mut core = Core::new().unwrap();
-    let mut listener = bind(&core);
+    let mut listener = TcpListener::bind(&own_addr(), &core.handle()).unwrap();
     let addr = listener.local_addr().unwrap();
     let mut peer = connect(&listener);
     let accept = future::poll_fn(|| Ok::<_, io::Error>(Async::Ready(try_nb!(listener.accept()))));
@@ -288,7 +288,7 @@ fn bind_listens_at_once() {
 fn dropping_a_listener_refuses_connections() {
     watchdog!();
     let core = Core::new().unwrap();
-    let listener = bind(&core);
+    let listener = TcpListener::bind(&own_addr(), &core.handle()).unwrap();
     let addr = listener.local_addr().unwrap();
     drop(listener.incoming());
     // At once: the core does not run.
