@@ -30,7 +30,7 @@ impl<L> BoundListener<L> {
     pub fn new(handle: ListenerHandle, listening: L) -> BoundListener<L> {
         BoundListener {
             handle,
-            open: Arc::new(SocketsGuard::new(None).0),
+            open: SocketsGuard::new(None).0,
             listening,
         }
     }
@@ -46,13 +46,13 @@ pub struct SocketsGuard {
 }
 
 impl SocketsGuard {
-    fn new(file: Option<SocketFile>) -> (SocketsGuard, SocketsClosed) {
+    pub(super) fn new(file: Option<SocketFile>) -> (Arc<SocketsGuard>, SocketsClosed) {
         let (closed, closing) = sync_channel(0);
         let open = SocketsGuard {
             file,
             _closed: closed,
         };
-        (open, SocketsClosed(closing))
+        (Arc::new(open), SocketsClosed(closing))
     }
 
     /// Whether `path` leads to the file of this Unix socket.
@@ -119,13 +119,9 @@ pub trait Listen: Sized {
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
-/// The sockets of a listener, one for each thread.
-pub(super) struct BoundSockets<L> {
-    pub(super) addr: BoundAddr,
-    pub(super) sockets: Vec<L>,
-    pub(super) open: Arc<SocketsGuard>,
-    pub(super) closed: SocketsClosed,
-}
+/// Where the sockets of a listener are bound, a socket for each thread, and the file that goes with a
+/// Unix socket.
+pub(super) type Sockets<L> = (BoundAddr, Vec<L>, Option<SocketFile>);
 
 /// Binds a listener once for each of `threads`; the connections of its clients get this `keepalive`.
 ///
@@ -136,7 +132,7 @@ pub(super) fn bind<L: Listen>(
     listener: &ConfiguredListener,
     threads: usize,
     keepalive: Option<Keepalive>,
-) -> Result<BoundSockets<L>, Error> {
+) -> Result<Sockets<L>, Error> {
     let bound = match &listener.addr {
         ListenAddr::Port(bind, port) => bind_on(bind, *port, |address| {
             bind_shared(&address, threads, keepalive)
@@ -148,18 +144,8 @@ pub(super) fn bind<L: Listen>(
             adopt(socket, threads, keepalive).map_err(|e| Error::listen(socket, e))
         }
     };
-    let (addr, sockets, file) = bound.map_err(|e| e.listening_for(listener.kind.label()))?;
-    let (open, closed) = SocketsGuard::new(file);
-    Ok(BoundSockets {
-        addr,
-        sockets,
-        open: Arc::new(open),
-        closed,
-    })
+    bound.map_err(|e| e.listening_for(listener.kind.label()))
 }
-
-/// Where the sockets of a listener are bound, and the file that goes with a Unix socket.
-type Sockets<L> = (BoundAddr, Vec<L>, Option<SocketFile>);
 
 fn adopt<L: Listen>(
     socket: &InheritedFd,

@@ -149,21 +149,22 @@ impl ListenerSet {
             let planned = if let Some(index) = kept {
                 Planned::Kept(index)
             } else {
-                let bound = bind(&configured, self.threads, keepalive)?;
+                let (bound, sockets, file) = bind(&configured, self.threads, keepalive)?;
+                let (open, closed) = SocketsGuard::new(file);
                 let handle = ListenerHandle::pending(configured.kind.clone());
-                for (listeners, listening) in threads.iter_mut().zip(bound.sockets) {
+                for (listeners, listening) in threads.iter_mut().zip(sockets) {
                     listeners.push(BoundListener {
                         handle: handle.clone(),
-                        open: bound.open.clone(),
+                        open: open.clone(),
                         listening,
                     });
                 }
                 Planned::New(OpenListener {
                     addr: configured.addr.clone(),
-                    bound: bound.addr,
+                    bound,
                     handle,
-                    open: Arc::downgrade(&bound.open),
-                    closed: bound.closed,
+                    open: Arc::downgrade(&open),
+                    closed,
                 })
             };
             listeners.push((configured, planned));
