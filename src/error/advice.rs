@@ -1,4 +1,4 @@
-//! What the user can do about an error.
+//! Advice for the user about an error.
 
 use std::error;
 use std::fmt;

@@ -1,11 +1,11 @@
-//! The causes that counters and logs tell apart.
+//! The causes of errors, as counters and logs distinguish them.
 
 use super::{Error, Kind, Phase};
 
 /// The cause that the log has where the client left, which isn't a failure.
 pub(crate) const LEFT: &str = "left";
 
-/// A cause of errors, as counters, logs and advice tell them apart.
+/// A cause of errors, as counters, logs and advice distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A name has no address.

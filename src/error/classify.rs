@@ -1,4 +1,4 @@
-//! What follows from an error: whether another proxy is tried, and the exit code.
+//! The consequences of an error: whether another proxy is tried, and the exit code.
 
 use std::io;
 

@@ -119,8 +119,7 @@ pub trait Listen: Sized {
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
-/// Where the sockets of a listener are bound, a socket for each thread, and the file that goes with a
-/// Unix socket.
+/// The address of a listener's sockets, the socket of each thread, and the file of a Unix socket.
 pub(super) type Sockets<L> = (BoundAddr, Vec<L>, Option<SocketFile>);
 
 /// Binds a listener once for each of `threads`; the connections of its clients get this `keepalive`.

@@ -1,4 +1,4 @@
-//! The listeners that a configuration asks for.
+//! The listeners of a configuration.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::inbound::policy::Policy;
 use crate::inbound::DynamicConfig;
 use crate::upstream::{ProxySelector, Tunnel};
 
-/// A listener that a configuration asks for.
+/// A listener of a configuration.
 #[derive(Debug)]
 pub(super) struct ConfiguredListener<S = InheritedFd> {
     pub(super) kind: ListenerKind,

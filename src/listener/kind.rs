@@ -1,12 +1,12 @@
-//! What a listener does for its clients.
+//! The kinds of listeners.
 
 use crate::inbound::policy::Policy;
 use crate::inbound::DynamicConfig;
 use crate::observe::status::ListenerInfo;
 use crate::upstream::Tunnel;
 
-/// What a listener does for its clients. Cheap to clone, and to send to another thread. Two are
-/// equal if they are configured alike.
+/// The kind of a listener: its service for its clients. Cheap to clone, and to send to another
+/// thread. Two are equal if they are configured alike.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListenerKind {
     /// Carries each to the tunnel's destination.

@@ -36,7 +36,7 @@ pub struct ListenerSettings {
     pub name: Option<Arc<str>>,
     /// The clients that may connect.
     pub acl: IpAcl,
-    /// What the listener does for them.
+    /// The listener's service for them.
     pub kind: ListenerKind,
     /// The limits; `None` for those that the engine was made with.
     pub limits: Option<Limits>,

@@ -1,4 +1,4 @@
-//! How a session ended: the plain types that the relay returns, the access log writes and the stats
+//! The end of a session: the plain types that the relay returns, the access log writes and the stats
 //! count.
 
 use std::error;
@@ -136,10 +136,10 @@ pub(crate) fn end_index(end: &Result<Closed, RelayError>) -> usize {
     }
 }
 
-/// How a session went. Displays as the second half of its line in the access log.
+/// The outcome of a session. Displays as the second half of its line in the access log.
 #[derive(Debug)]
 pub struct SessionSummary {
-    /// How the relay ended.
+    /// The end of the relay.
     pub end: Result<Closed, RelayError>,
     /// Time since the client connected.
     pub lasted: Duration,

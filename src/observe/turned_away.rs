@@ -64,14 +64,14 @@ impl TurnedAway {
     }
 }
 
-/// What to log about an excluded client.
+/// The log line about an excluded client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Note {
-    /// Its address.
+    /// A line with its address.
     New,
-    /// Nothing: its address was logged recently.
+    /// No line: its address was logged recently.
     Known,
-    /// That there are too many to name each.
+    /// A line that says that there are too many to name each.
     Crowd,
 }
 

@@ -1,4 +1,4 @@
-//! How values are printed.
+//! Text forms of values.
 //!
 //! Holds escaping and JSON quoting of text from outside, durations as text, and a `Debug` that hides
 //! what a type holds. It must not use any other folder, or know what a text is about. Every folder

@@ -44,7 +44,7 @@ pub struct ListenerSet {
     threads: usize,
     /// Counts the clients that `--allow-from` excludes, across reloads.
     turned_away: TurnedAway,
-    /// Where the status server finds the listeners.
+    /// The status server's list of the listeners, if there is a status server.
     registry: Option<Arc<Registry>>,
     listeners: Vec<OpenListener>,
 }

@@ -1,4 +1,4 @@
-//! What a change of the listeners did, as lines for stdout and for the log.
+//! The changes that a reload made to the listeners, as lines for stdout and for the log.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What to try after a step failed, where the error itself doesn't say it.
+//! Advice after a step that failed, where the error itself has none.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What an engine reports while it opens a path, and the observer that receives it.
+//! The events of a path that an engine opens, and the observer that receives them.
 //!
 //! An observer belongs to a thread, like the context of a log line, so that no state machine of an
 //! engine carries one. Without an observer in the process, [`observe`] is a load and a branch.

@@ -55,7 +55,7 @@ struct QueueState {
     written: u64,
 }
 
-/// What the thread writes next.
+/// The next item that the thread writes.
 enum Next {
     Line(String),
     Lost(u64),

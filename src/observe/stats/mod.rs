@@ -36,7 +36,7 @@ struct Counters {
     last_outcome: Option<LastOutcome>,
 }
 
-/// What became of the last client for which ptunnel tried to open a tunnel.
+/// The outcome for the last client for which ptunnel tried to open a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastOutcome {
     Opened,

@@ -1,4 +1,4 @@
-//! What happened in the last ten minutes, in steps of two seconds.
+//! The last ten minutes, in steps of two seconds.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -25,7 +25,7 @@ struct Samples {
     at: Instant,
 }
 
-/// What happened between two samples.
+/// The changes between two samples.
 #[derive(Clone, Debug)]
 pub(super) struct Interval {
     pub(super) lasted: Duration,

@@ -33,7 +33,7 @@ use crate::observe::diagnose::PathOpener;
 
 pub(crate) use self::registry::{ListenerInfo, Registry};
 
-/// What the threads of the server share.
+/// State that the threads of the server share.
 struct Status {
     registry: Arc<Registry>,
     history: History,

@@ -17,7 +17,7 @@ use crate::observe::turned_away::TurnedAway;
 use crate::os::mutex::lock;
 use crate::upstream::{ProxyHealth, ProxySelector, Tunnel};
 
-/// What the status server shows, across reloads.
+/// The state that the status server shows, across reloads.
 #[derive(Debug)]
 pub(crate) struct Registry {
     /// Name of this machine, if known.
@@ -40,7 +40,7 @@ pub(crate) struct Snapshot {
     earlier: HashMap<String, ProxyHealth>,
 }
 
-/// What a listener does for its clients.
+/// The service of a listener, as the status server shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct ListenerInfo {
     /// `tunnel`, `dynamic` or `proxy`.
