@@ -70,7 +70,8 @@ check-packaging: ## look at the package, the unit, the manifests and the example
 
 # The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
 test-compat: ## run the tests of the adapters and of the guide, on both generations of tokio-core, and the rungs' own
-	@set -e; for manifest in $(ADAPTERS) $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
+	@set -e; for manifest in $(ADAPTERS); do (set -x; $(CARGO) test --locked --all-features --manifest-path $$manifest); done
+	@set -e; for manifest in $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out r1,$(RUNGS)))
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
@@ -179,7 +180,7 @@ clippy: ## deny clippy's warnings
 doc: ## deny rustdoc's warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/Cargo.toml
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/adapters/Cargo.toml
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --all-features --manifest-path compat/adapters/Cargo.toml
 
 pure: ## check that the part without features tests well and needs no futures crate
 	$(CARGO) test --release --lib --no-default-features --locked

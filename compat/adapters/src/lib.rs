@@ -9,6 +9,7 @@
 //! | [`task`] | futures, streams and sinks: polled by a std `Waker`, or by a 0.1 task |
 //! | [`io`] | streams of bytes, in one hop, with vectored writes and a visible half-close |
 //! | [`net`] | sockets of tokio 1 that are shared, and readiness by hand |
+//! | `codec` | `Encoder` and `Decoder`, with the feature of that name |
 //! | [`time`] | tokio-core's `Timeout` and `Interval`, on tokio 1's clock |
 //! | [`spawn`] | `Handle` and `Remote`, `!Send` futures included, in both directions |
 //! | [`core_thread`] | a whole tokio-core `Core`, on a thread of its own |
@@ -62,6 +63,8 @@
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 #![warn(missing_docs)]
 
+#[cfg(feature = "codec")]
+pub mod codec;
 #[cfg(feature = "core")]
 pub mod core_thread;
 #[cfg(feature = "io")]
