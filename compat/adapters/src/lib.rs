@@ -10,6 +10,7 @@
 //! | [`io`] | streams of bytes, in one hop, with vectored writes and a visible half-close |
 //! | [`net`] | sockets of tokio 1 that are shared, and readiness by hand |
 //! | `codec` | `Encoder` and `Decoder`, with the feature of that name |
+//! | `service` | services of tokio-service and tower, with the feature of that name |
 //! | [`time`] | tokio-core's `Timeout` and `Interval`, on tokio 1's clock |
 //! | [`spawn`] | `Handle` and `Remote`, `!Send` futures included, in both directions |
 //! | [`core_thread`] | a whole tokio-core `Core`, on a thread of its own |
@@ -72,6 +73,8 @@ pub mod io;
 #[cfg(all(unix, feature = "net"))]
 pub mod net;
 pub mod prelude;
+#[cfg(feature = "service")]
+pub mod service;
 #[cfg(feature = "spawn")]
 pub mod spawn;
 pub mod task;

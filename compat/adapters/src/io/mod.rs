@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | a tokio 1 stream | hand it to code that asks for tokio-io 0.1's `AsyncRead + AsyncWrite` | [`AsIo01`] |
 //! | a tokio-io 0.1 stream | hand it to code that asks for tokio 1's | [`AsTokio`] |
+//! | either, and code over futures-io's traits | the same | `AsFuturesIo`, `AsIo01::from_futures_io` (feature `futures-io`) |
 //!
 //! Neither copies nor buffers: each call is one call of the stream inside, on the caller's buffer.
 //! Vectored writes stay vectored both ways.
@@ -17,12 +18,16 @@
 
 mod as_io_01;
 mod as_tokio;
+#[cfg(feature = "futures-io")]
+mod futures_io;
 
 #[cfg(all(unix, feature = "net"))]
 pub(crate) use self::as_io_01::{would_block, Slices};
 
 pub use self::as_io_01::AsIo01;
 pub use self::as_tokio::{AsTokio, HalfClose};
+#[cfg(feature = "futures-io")]
+pub use self::futures_io::{AsFuturesIo, FuturesIo};
 
 /// What `shutdown` does to the sending half of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

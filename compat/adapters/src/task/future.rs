@@ -46,6 +46,14 @@ impl<T> AsStd<T> {
         }
     }
 
+    /// Wraps what `make` returns, and calls it in the task that it will run in.
+    #[cfg(feature = "service")]
+    pub(crate) fn made_by(make: impl FnOnce() -> T) -> AsStd<T> {
+        let mut driver = Driver::new();
+        let inner = driver.enter_again(make);
+        AsStd { driver, inner }
+    }
+
     /// The future or stream inside.
     pub fn get_ref(&self) -> &T {
         &self.inner
