@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Host, HostPort};
 use ptunnel::inbound::{InboundHandshake, InboundProtocol};
-use ptunnel::proto::{Decoded, ConnectHead, RequestBoundary, Step, HEAD_LIMIT};
+use ptunnel::proto::{ConnectHead, RequestBoundary, Step, HEAD_LIMIT};
 use ptunnel_fuzz::{chunked, elements, field};
 
 /// The longest greeting of SOCKS5, and the longest request.
@@ -319,7 +319,7 @@ fn forwarded(bytes: &[u8], mut boundary: RequestBoundary, destination: &HostPort
     assert_eq!(sent_target, expected);
 
     let inbound = match ConnectHead::decode(sent, usize::MAX) {
-        Ok(Decoded::Complete(inbound, length)) if length == sent_length => inbound,
+        Ok(Some((inbound, length))) if length == sent_length => inbound,
         other => panic!("{other:?} of {:?}", String::from_utf8_lossy(sent)),
     };
     assert_eq!(led_to(&inbound.host.expect("a host")), *destination);

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use ptunnel::config::{Credentials, HostPort, Schemes, Secret};
 use ptunnel::proto::auth::AuthCache;
-use ptunnel::proto::{Decoded, Negotiation, ConnectHead, Socks4, Socks5, NegotiationStep};
+use ptunnel::proto::{Negotiation, ConnectHead, Socks4, Socks5, NegotiationStep};
 use ptunnel::proto::{HttpRefusal, Malformed, Request, Response, StatusClass, HEAD_LIMIT};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -154,7 +154,7 @@ fn joe() -> Credentials {
 
 fn ours(request: &[u8]) {
     match ConnectHead::decode(request, usize::MAX) {
-        Ok(Decoded::Complete(inbound, length)) if length == request.len() => {
+        Ok(Some((inbound, length))) if length == request.len() => {
             assert_eq!(inbound.target, destination().to_string());
         }
         other => panic!("{other:?} of {:?}", String::from_utf8_lossy(request)),

@@ -8,7 +8,7 @@
 use std::fmt::Debug;
 
 use ptunnel::config::HostPort;
-use ptunnel::proto::{Decoded, HeadReader, ConnectHead, Malformed, Request, Response, HEAD_LIMIT};
+use ptunnel::proto::{HeadReader, ConnectHead, Malformed, Request, Response, HEAD_LIMIT};
 
 /// A limit that inputs of a fuzzer reach.
 const NARROW: usize = 64;
@@ -17,7 +17,7 @@ const NARROW: usize = 64;
 const CUTS: usize = 256;
 
 /// The answer of a decoder that is given so many bytes at most.
-pub type Answer<T> = Result<Decoded<T>, Malformed>;
+pub type Answer<T> = Result<Option<(T, usize)>, Malformed>;
 
 /// Checks how `decode` takes these bytes whole, cut anywhere, in pieces and under other limits;
 /// returns the head and its length.
@@ -30,7 +30,7 @@ where
     limits_hold(bytes, decode, &whole);
     pieces_agree(bytes, decode, &whole);
     match whole {
-        Ok(Decoded::Complete(head, length)) => {
+        Ok(Some((head, length))) => {
             let end = &bytes[..length];
             assert!(
                 end.ends_with(b"\n\r\n") || end.ends_with(b"\n\n"),
@@ -50,10 +50,10 @@ where
     for end in (0..bytes.len()).step_by(1 + bytes.len() / CUTS) {
         let cut = decode(&bytes[..end], HEAD_LIMIT);
         match whole {
-            Ok(Decoded::Complete(_, length)) if *length <= end => assert_eq!(cut, *whole, "{end}"),
-            Ok(_) => assert_eq!(cut, Ok(Decoded::Partial), "{end}"),
+            Ok(Some((_, length))) if *length <= end => assert_eq!(cut, *whole, "{end}"),
+            Ok(_) => assert_eq!(cut, Ok(None), "{end}"),
             // A fault is found when it is reached, and stays one.
-            Err(_) => assert!(!matches!(cut, Ok(Decoded::Complete(..))), "{end}: {cut:?}"),
+            Err(_) => assert!(!matches!(cut, Ok(Some(_))), "{end}: {cut:?}"),
         }
     }
 }
@@ -65,17 +65,17 @@ where
     for limit in [1, NARROW, bytes.len(), bytes.len() + 1] {
         let limited = decode(bytes, limit);
         match &limited {
-            Ok(Decoded::Complete(_, length)) => {
+            Ok(Some((_, length))) => {
                 assert!(*length <= limit, "{length} bytes where {limit} are allowed");
                 assert_eq!(limited, *whole);
             }
-            Ok(Decoded::Partial) => {
+            Ok(None) => {
                 assert!(bytes.len() < limit, "it would wait for more");
                 assert_eq!(limited, *whole);
             }
             Err(_) => match whole {
-                Ok(Decoded::Complete(_, length)) => assert!(limit < *length),
-                Ok(Decoded::Partial) => assert!(limit <= bytes.len()),
+                Ok(Some((_, length))) => assert!(limit < *length),
+                Ok(None) => assert!(limit <= bytes.len()),
                 Err(_) => {}
             },
         }
@@ -99,12 +99,12 @@ where
         }
     }
     match (read, whole) {
-        (Ok(Some(head)), Ok(Decoded::Complete(expected, length))) => {
+        (Ok(Some(head)), Ok(Some((expected, length)))) => {
             assert_eq!(head, *expected);
             let rest = [&reader.into_rest()[..], &bytes[fed..]].concat();
             assert!(rest == bytes[*length..], "bytes behind the head were lost");
         }
-        (Ok(None), Ok(Decoded::Partial)) => {}
+        (Ok(None), Ok(None)) => {}
         // A fault in a line that hasn't ended is found with the line's end.
         (Err(_), Err(_)) | (Ok(None), Err(_)) => {}
         (read, whole) => panic!("{read:?} in pieces, {whole:?} at once"),
@@ -137,7 +137,7 @@ pub fn destination(destination: &HostPort) {
 pub fn asked(request: &Request) -> ConnectHead {
     let bytes = request.encode();
     match ConnectHead::decode(&bytes, usize::MAX) {
-        Ok(Decoded::Complete(inbound, length)) if length == bytes.len() => {
+        Ok(Some((inbound, length))) if length == bytes.len() => {
             assert_eq!(inbound.method, "CONNECT");
             inbound
         }
@@ -150,7 +150,7 @@ pub fn asked(request: &Request) -> ConnectHead {
 pub fn rejected(why: &str, reply: &[u8], statuses: &[u16]) {
     shown(why);
     let (response, length) = match Response::decode(reply, HEAD_LIMIT) {
-        Ok(Decoded::Complete(response, length)) => (response, length),
+        Ok(Some((response, length))) => (response, length),
         other => panic!("{other:?}"),
     };
     assert!(

@@ -3,9 +3,7 @@ use std::io;
 use super::*;
 use crate::config::{Credentials, Route, Secret};
 use crate::error::{Peer, Phase};
-use crate::proto::{
-    Decoded, Forward, HttpRefusal, Refusal, Response, SocksRefusal, Step, HEAD_LIMIT,
-};
+use crate::proto::{Forward, HttpRefusal, Refusal, Response, SocksRefusal, Step, HEAD_LIMIT};
 use crate::upstream::ProxySelector;
 
 fn rejected(bytes: &[u8]) -> Rejection {
@@ -134,7 +132,7 @@ fn everything_else_is_rejected_in_its_own_protocol() {
 fn refused(status: u16) -> Error {
     let head = format!("HTTP/1.1 {} Why\r\n\r\n", status);
     let response = match Response::decode(head.as_bytes(), HEAD_LIMIT) {
-        Ok(Decoded::Complete(response, _)) => response,
+        Ok(Some((response, _))) => response,
         other => panic!("{:?}", other),
     };
     let proxy = Peer::Proxy("10.0.0.1:3128".parse().unwrap());

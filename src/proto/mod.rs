@@ -9,11 +9,11 @@
 //!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its request for an `http://` URL, and a [`Reply`] the server's reply.
 //!
-//! An incomplete message is [`Decoded::Partial`], not an error. httparse tokenizes heads; their limits
-//! and their meaning are decided here.
+//! An incomplete message is `None`, not an error; a complete one comes with its length, behind which
+//! other bytes may follow. httparse tokenizes heads; their limits and their meaning are decided here.
 //!
 //! ```
-//! use ptunnel::proto::{Decoded, Request, Response, StatusClass};
+//! use ptunnel::proto::{Request, Response, StatusClass};
 //!
 //! let request = Request::connect(&"example.org:22".parse()?);
 //! assert_eq!(
@@ -22,13 +22,9 @@
 //! );
 //!
 //! let reply = b"HTTP/1.1 200 Connection established\r\n\r\nSSH-2.0-";
-//! match Response::decode(reply, 16 * 1024)? {
-//!     Decoded::Complete(response, length) => {
-//!         assert_eq!(response.status_class()?, StatusClass::Granted);
-//!         assert_eq!(&reply[length..], b"SSH-2.0-");
-//!     }
-//!     Decoded::Partial => unreachable!("it has a blank line"),
-//! }
+//! let (response, length) = Response::decode(reply, 16 * 1024)?.expect("a blank line");
+//! assert_eq!(response.status_class()?, StatusClass::Granted);
+//! assert_eq!(&reply[length..], b"SSH-2.0-");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -43,7 +39,7 @@ pub use self::http::forward::{
 };
 pub use self::http::framing::{Framing, FramingError};
 pub(crate) use self::http::head::{with_bytes, FIELD_LIMIT};
-pub use self::http::head::{Decoded, HeadReader, Malformed, HEAD_LIMIT};
+pub use self::http::head::{HeadReader, Malformed, HEAD_LIMIT};
 pub use self::http::request::{ConnectHead, Request};
 pub use self::http::response::{encode_response, reason_phrase, Response, StatusClass};
 pub use self::negotiation::{AuthMethod, Negotiation, NegotiationStep, Outcome};

@@ -11,28 +11,17 @@ pub const HEAD_LIMIT: usize = 16 * 1024;
 /// Maximum number of fields of a head.
 pub(crate) const FIELD_LIMIT: usize = 256;
 
-/// The result of decoding the bytes that have arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decoded<T> {
-    /// More bytes are needed.
-    Partial,
-    /// The value, and its length in bytes. What follows isn't part of it.
-    Complete(T, usize),
-}
-
-type DecodeResult<T> = Result<Decoded<T>, Malformed>;
+/// The value and its length in bytes, behind which other bytes may follow; `None` if more bytes are
+/// needed.
+type DecodeResult<T> = Result<Option<(T, usize)>, Malformed>;
 
 /// Extends a decoder, so that it returns the bytes of the head as well.
 pub(crate) fn with_bytes<T>(
     decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
 ) -> impl Fn(&[u8], usize) -> DecodeResult<(T, Vec<u8>)> {
     move |bytes: &[u8], limit| {
-        Ok(match decode(bytes, limit)? {
-            Decoded::Partial => Decoded::Partial,
-            Decoded::Complete(head, length) => {
-                Decoded::Complete((head, bytes[..length].to_vec()), length)
-            }
-        })
+        let decoded = decode(bytes, limit)?;
+        Ok(decoded.map(|(head, length)| ((head, bytes[..length].to_vec()), length)))
     }
 }
 
@@ -198,13 +187,11 @@ impl HeadReader {
         &mut self,
         decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
     ) -> Result<Option<T>, Malformed> {
-        match decode(&self.bytes, self.limit)? {
-            Decoded::Partial => Ok(None),
-            Decoded::Complete(head, length) => {
-                self.bytes.drain(..length);
-                Ok(Some(head))
-            }
-        }
+        let decoded = decode(&self.bytes, self.limit)?;
+        Ok(decoded.map(|(head, length)| {
+            self.bytes.drain(..length);
+            head
+        }))
     }
 
     /// Puts bytes back, in front of those that followed the last head.
@@ -231,10 +218,8 @@ pub(in crate::proto) fn within<T>(
     head: impl FnOnce() -> Result<T, Malformed>,
 ) -> DecodeResult<T> {
     match status {
-        httparse::Status::Complete(length) if length <= limit => {
-            Ok(Decoded::Complete(head()?, length))
-        }
-        httparse::Status::Partial if bytes.len() < limit => Ok(Decoded::Partial),
+        httparse::Status::Complete(length) if length <= limit => Ok(Some((head()?, length))),
+        httparse::Status::Partial if bytes.len() < limit => Ok(None),
         _ => Err(Malformed::TooLong(limit)),
     }
 }
@@ -279,10 +264,8 @@ mod tests {
         bytes: &[u8],
         decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
     ) -> Result<Option<(T, Vec<u8>)>, Malformed> {
-        Ok(match decode(bytes, HEAD_LIMIT)? {
-            Decoded::Partial => None,
-            Decoded::Complete(head, length) => Some((head, bytes[length..].to_vec())),
-        })
+        let decoded = decode(bytes, HEAD_LIMIT)?;
+        Ok(decoded.map(|(head, length)| (head, bytes[length..].to_vec())))
     }
 
     /// As [`at_once`], with one byte at a time.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::head::{is_handshake, values, within, Decoded, Malformed, FIELD_LIMIT};
+use super::head::{is_handshake, values, within, Malformed, FIELD_LIMIT};
 use crate::config::{Header, HostPort, Secret};
 
 /// A CONNECT request to a proxy: in authority form (RFC 9112 §3.2.3), `Host` equal to it, no content.
@@ -79,13 +79,14 @@ pub struct ConnectHead {
 }
 
 impl ConnectHead {
-    /// Decodes a head of at most `limit` bytes.
+    /// Decodes a head of at most `limit` bytes; returns its length, too, or `None` if more bytes are
+    /// needed.
     ///
     /// # Errors
     ///
     /// [`Malformed`] if the bytes can't become an HTTP/1 request within the limits, or if another
     /// proxy could read another request in them: CONNECT with content, or more than one `Host`.
-    pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<ConnectHead>, Malformed> {
+    pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<(ConnectHead, usize)>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
         let mut request = httparse::Request::new(&mut fields);
         let status = request
@@ -185,7 +186,7 @@ mod tests {
             .encode();
         for end in 0..bytes.len() {
             let decoded = ConnectHead::decode(&bytes[..end], HEAD_LIMIT);
-            assert_eq!(decoded, Ok(Decoded::Partial), "{}", end);
+            assert_eq!(decoded, Ok(None), "{}", end);
         }
         let expected = ConnectHead {
             method: "CONNECT".into(),
@@ -194,6 +195,6 @@ mod tests {
             authorization: Some(Secret::new("Basic YTpi")),
         };
         let decoded = ConnectHead::decode(&bytes, HEAD_LIMIT);
-        assert_eq!(decoded, Ok(Decoded::Complete(expected, bytes.len())));
+        assert_eq!(decoded, Ok(Some((expected, bytes.len()))));
     }
 }

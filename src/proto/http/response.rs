@@ -1,7 +1,7 @@
 //! The head of a response: its status, and the fields that matter to a tunnel.
 
 use super::framing::Framing;
-use super::head::{is_alert, is_http2, values, within, Decoded, Malformed, FIELD_LIMIT};
+use super::head::{is_alert, is_http2, values, within, Malformed, FIELD_LIMIT};
 use crate::proto::auth::{self, Challenge};
 
 /// Maximum number of interim replies (1xx) that are skipped.
@@ -39,14 +39,15 @@ pub enum StatusClass {
 }
 
 impl Response {
-    /// Decodes a head of at most `limit` bytes.
+    /// Decodes a head of at most `limit` bytes; returns its length, too, or `None` if more bytes are
+    /// needed.
     ///
     /// A lone LF may end a line, and a folded field value is one value (RFC 9112 §2.2, §5.2).
     ///
     /// # Errors
     ///
     /// [`Malformed`] if the bytes can't become an HTTP/1 response within the limits.
-    pub fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Response>, Malformed> {
+    pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<(Response, usize)>, Malformed> {
         let mut fields = [httparse::EMPTY_HEADER; FIELD_LIMIT];
         let mut response = httparse::Response::new(&mut fields);
         let status = httparse::ParserConfig::default()
@@ -142,13 +143,10 @@ mod tests {
     use crate::proto::{HeadReader, HEAD_LIMIT};
 
     fn decode(text: &str) -> Result<Response, Malformed> {
-        match Response::decode(text.as_bytes(), HEAD_LIMIT)? {
-            Decoded::Complete(response, length) => {
-                assert_eq!(length, text.len(), "{:?}", text);
-                Ok(response)
-            }
-            Decoded::Partial => panic!("{:?} should be whole", text),
-        }
+        let decoded = Response::decode(text.as_bytes(), HEAD_LIMIT)?;
+        let (response, length) = decoded.expect("a whole head");
+        assert_eq!(length, text.len(), "{:?}", text);
+        Ok(response)
     }
 
     fn schemes(response: &Response) -> Vec<&str> {
@@ -167,7 +165,7 @@ mod tests {
         let text = "HTTP/1.1 407 Auth\r\nProxy-Authenticate: Basic realm=\"a\"\r\nX: y\n\r\n";
         for end in 0..text.len() {
             let decoded = Response::decode(&text.as_bytes()[..end], HEAD_LIMIT);
-            assert_eq!(decoded, Ok(Decoded::Partial), "{:?}", &text[..end]);
+            assert_eq!(decoded, Ok(None), "{:?}", &text[..end]);
         }
         assert_eq!(schemes(&decode(text).unwrap()), ["Basic"]);
     }
@@ -175,10 +173,8 @@ mod tests {
     #[test]
     fn bytes_behind_the_head_are_left_alone() {
         let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n220 mail\r\n\r\n";
-        match Response::decode(bytes, HEAD_LIMIT).unwrap() {
-            Decoded::Complete(_, length) => assert_eq!(&bytes[length..], b"220 mail\r\n\r\n"),
-            Decoded::Partial => panic!("the blank line has come"),
-        }
+        let (_, length) = Response::decode(bytes, HEAD_LIMIT).unwrap().unwrap();
+        assert_eq!(&bytes[length..], b"220 mail\r\n\r\n");
     }
 
     /// Regression: the error was that the proxy closed the connection.
@@ -278,11 +274,11 @@ mod tests {
     fn a_head_has_a_limit_and_may_use_all_of_it() {
         let mut head = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
         head.resize(HEAD_LIMIT - 4, b'x');
-        assert_eq!(Response::decode(&head, HEAD_LIMIT), Ok(Decoded::Partial));
+        assert_eq!(Response::decode(&head, HEAD_LIMIT), Ok(None));
         head.extend_from_slice(b"\r\n\r\n");
         assert!(matches!(
             Response::decode(&head, HEAD_LIMIT),
-            Ok(Decoded::Complete(_, HEAD_LIMIT))
+            Ok(Some((_, HEAD_LIMIT)))
         ));
         head.insert(20, b'x');
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Negotiation with an HTTP proxy whose replies the tests write.
 
-use super::super::{ConnectHead, Decoded, HEAD_LIMIT};
+use super::super::{ConnectHead, HEAD_LIMIT};
 use super::*;
 use crate::config::{Credentials, Secret};
 
@@ -44,7 +44,7 @@ fn ntlm_challenge() -> String {
 /// Returns the credentials in a request, which must be exactly one head.
 fn credential(request: &[u8]) -> String {
     match ConnectHead::decode(request, HEAD_LIMIT) {
-        Ok(Decoded::Complete(inbound, length)) if length == request.len() => inbound
+        Ok(Some((inbound, length))) if length == request.len() => inbound
             .authorization
             .map_or_else(String::new, |value| value.reveal().to_string()),
         other => panic!("{:?}", other),

@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::proto::{with_bytes, ConnectHead, Decoded, FramingError, HEAD_LIMIT};
+    use crate::proto::{with_bytes, ConnectHead, FramingError, HEAD_LIMIT};
 
     /// Rewrites a request for this target with these fields, each of which ends in CRLF.
     fn rewritten(method: &str, target: &str, fields: &str) -> Result<Forward, ForwardError> {
@@ -295,7 +295,7 @@ mod tests {
             let bytes = (head.join(end) + end + end).into_bytes();
             let decoded = with_bytes(ConnectHead::decode)(&bytes, HEAD_LIMIT);
             let whole = match decoded {
-                Ok(Decoded::Complete((_, whole), length)) if length == bytes.len() => whole,
+                Ok(Some(((_, whole), length))) if length == bytes.len() => whole,
                 other => panic!("{:?} of {:?}", other, String::from_utf8_lossy(&bytes)),
             };
             let forward = Forward::rewrite(&whole).unwrap();
