@@ -1,6 +1,5 @@
 //! The authentication of one tunnel: what each of its requests carries.
 
-use std::fmt;
 use std::mem;
 
 use super::super::refusal::AuthFailure;
@@ -8,6 +7,7 @@ use super::cache::{CachedAuth, Clearance};
 use super::digest::{Offer, Session};
 use super::{basic, ntlm, AuthCache, Challenge};
 use crate::config::{HostPort, Scheme, Secret};
+use crate::text::debug::debug_by_name;
 
 /// Maximum number of challenges that are answered for one tunnel: one for what was sent before the
 /// proxy required it, two for NTLM.
@@ -49,14 +49,7 @@ pub(in crate::proto) struct Answer {
     pub(in crate::proto) is_bound: bool,
 }
 
-impl fmt::Debug for Authenticator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authenticator")
-            .field("answers", &self.answers)
-            .field("scheme", &self.scheme())
-            .finish()
-    }
-}
+debug_by_name!(Authenticator);
 
 impl Authenticator {
     pub(in crate::proto) fn new(cache: AuthCache) -> Authenticator {

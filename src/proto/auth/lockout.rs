@@ -1,7 +1,7 @@
 //! When a password may be sent to a proxy: by one tunnel first, and by one again some time after a
 //! refusal. Directories lock an account after a few wrong passwords.
 
-use std::fmt;
+use crate::text::debug::debug_by_name;
 use std::time::{Duration, Instant};
 
 /// The pause after the refusal of a password that the proxy never accepted. Each further refusal
@@ -29,14 +29,7 @@ pub(super) struct Lockout {
 /// Has a waiting tunnel request its permission again.
 pub(super) type WakeFn = Box<dyn FnOnce() + Send>;
 
-impl fmt::Debug for Lockout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lockout")
-            .field("was_accepted", &self.was_accepted)
-            .field("pause", &self.pause)
-            .finish()
-    }
-}
+debug_by_name!(Lockout);
 
 #[derive(Debug)]
 struct Pause {

@@ -4,6 +4,7 @@ use std::error;
 use std::fmt;
 
 use crate::proto::SocksError;
+use crate::text::debug::debug_by_name;
 
 /// Maximum size of a head, in bytes, including its blank line.
 pub const HEAD_LIMIT: usize = 16 * 1024;
@@ -139,15 +140,8 @@ pub struct HeadReader {
     limit: usize,
 }
 
-impl fmt::Debug for HeadReader {
-    /// Shows the number of bytes only: they may hold credentials.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HeadReader")
-            .field("bytes", &self.bytes.len())
-            .field("limit", &self.limit)
-            .finish()
-    }
-}
+// The bytes may hold credentials.
+debug_by_name!(HeadReader);
 
 impl HeadReader {
     /// Returns a reader for a head of at most `limit` bytes.

@@ -1,6 +1,5 @@
 //! Negotiation with an HTTP proxy: CONNECT requests, replies and challenges (RFC 9110 §9.3.6, §11.7).
 
-use std::fmt;
 use std::mem;
 
 use super::super::auth::{Answer, AuthCache, Authenticator};
@@ -11,6 +10,7 @@ use super::super::HEAD_LIMIT;
 use super::super::{HeadReader, HttpRefusal, Malformed, Refusal, Request, Response, StatusClass};
 use super::NegotiationStep;
 use crate::config::Scheme;
+use crate::text::debug::debug_by_name;
 
 /// Negotiation with an HTTP proxy, in as many requests as the authentication takes.
 ///
@@ -41,15 +41,8 @@ pub(super) struct Http {
     is_sent: bool,
 }
 
-impl fmt::Debug for Http {
-    /// Leaves out the request, which may hold credentials.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http")
-            .field("target", self.request.target())
-            .field("authenticator", &self.authenticator)
-            .finish()
-    }
-}
+// The request may hold credentials.
+debug_by_name!(Http);
 
 impl Http {
     /// As [`Negotiation::new`](super::Negotiation::new).

@@ -17,8 +17,6 @@ mod reply;
 mod request_boundary;
 mod url;
 
-use std::fmt;
-
 pub use self::error::{ForwardError, ReplyError};
 pub use self::reply::Reply;
 pub use self::request_boundary::{BrokenChunk, RequestBoundary};
@@ -27,6 +25,7 @@ use self::field::{end_to_end, split, values, Field};
 use self::url::Url;
 use super::framing::Framing;
 use crate::config::HostPort;
+use crate::text::debug::debug_by_name;
 
 /// Hop-by-hop fields of a request, even if `Connection` doesn't name them (RFC 9110 §7.6.1).
 /// `Transfer-Encoding` isn't among them, because the body is forwarded unchanged; `Host` is rewritten.
@@ -102,15 +101,8 @@ impl Forward {
     }
 }
 
-impl fmt::Debug for Forward {
-    /// Shows the size of the head only: it may hold credentials.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Forward")
-            .field("destination", &self.destination)
-            .field("head", &self.head.len())
-            .finish()
-    }
-}
+// The head may hold credentials.
+debug_by_name!(Forward);
 
 /// Returns the `Max-Forwards` of the forwarded request: one less.
 fn decremented(field: &Field) -> Result<u64, ForwardError> {

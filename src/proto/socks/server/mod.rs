@@ -15,7 +15,6 @@ mod reply;
 mod v4;
 mod v5;
 
-use std::fmt;
 use std::sync::Arc;
 
 pub use self::reply::{SocksRejection, SocksReply};
@@ -23,6 +22,7 @@ pub use self::reply::{SocksRejection, SocksReply};
 use super::{method, CONNECT, LOGIN_VERSION, VERSION, VERSION_4};
 use crate::config::{Credentials, Host, HostPort};
 use crate::proto::Step;
+use crate::text::debug::debug_by_name;
 use crate::text::escape::Escaped;
 
 /// `STATUS` of a reply to a login (RFC 1929 §2).
@@ -47,15 +47,8 @@ enum ClientMessage {
     Request,
 }
 
-impl fmt::Debug for SocksServer {
-    /// Shows the number of bytes only: they may hold a password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SocksServer")
-            .field("bytes", &self.bytes.len())
-            .field("next", &self.next)
-            .finish()
-    }
-}
+// The bytes may hold a password.
+debug_by_name!(SocksServer);
 
 impl SocksServer {
     /// Returns the state before the first message of a client that must authenticate as `user`, if
