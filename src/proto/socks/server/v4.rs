@@ -26,14 +26,14 @@ pub(super) fn request(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, SocksRe
         ),
         _ => return Ok(None),
     };
-    let rest = match terminated(rest, SocksRejection::UserId)? {
+    let rest = match text_length(rest, SocksRejection::UserId)? {
         None => return Ok(None),
-        Some((_, rest)) => rest,
+        Some(length) => &rest[length + 1..],
     };
     let (host, rest) = if is_sign_of_name(ip) {
-        match terminated(rest, SocksRejection::Name)? {
+        match text_length(rest, SocksRejection::Name)? {
             None => return Ok(None),
-            Some((name, rest)) => (named(name), rest),
+            Some(length) => (named(&rest[..length]), &rest[length + 1..]),
         }
     } else {
         (Ok(Host::Ip(ip.into())), rest)
@@ -42,17 +42,14 @@ pub(super) fn request(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, SocksRe
     Ok(Some((destination, bytes.len() - rest.len())))
 }
 
-/// Splits the bytes at the first NUL.
+/// Returns the length of the text before the first NUL.
 ///
 /// # Errors
 ///
-/// `too_long` if the text before it exceeds the limit.
-fn terminated(
-    bytes: &[u8],
-    too_long: SocksRejection,
-) -> Result<Option<(&[u8], &[u8])>, SocksRejection> {
+/// `too_long` if the text exceeds the limit.
+fn text_length(bytes: &[u8], too_long: SocksRejection) -> Result<Option<usize>, SocksRejection> {
     match bytes.iter().position(|byte| *byte == 0) {
-        Some(end) if end <= MAX_TEXT => Ok(Some((&bytes[..end], &bytes[end + 1..]))),
+        Some(length) if length <= MAX_TEXT => Ok(Some(length)),
         None if bytes.len() <= MAX_TEXT => Ok(None),
         _ => Err(too_long),
     }
