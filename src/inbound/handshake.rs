@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::http::HttpRequestReader;
+use super::http::{HttpRequestReader, HttpRules};
 use super::{ConnectRequest, InboundProtocol, Rejection};
 use crate::config::Credentials;
 use crate::error::Error;
@@ -37,7 +37,7 @@ impl State {
         match first {
             proto::VERSION_4 => State::Socks(InboundProtocol::Socks4, SocksServer::new(user)),
             proto::VERSION => State::Socks(InboundProtocol::Socks5, SocksServer::new(user)),
-            _ => State::Http(HttpRequestReader::for_user(user)),
+            _ => State::Http(HttpRequestReader::new(HttpRules::Any(user))),
         }
     }
 }
@@ -51,9 +51,9 @@ impl InboundHandshake {
     }
 
     /// Returns a handshake in HTTP.
-    pub(super) fn http(reader: HttpRequestReader) -> InboundHandshake {
+    pub(super) fn http(rules: HttpRules) -> InboundHandshake {
         InboundHandshake {
-            state: State::Http(reader),
+            state: State::Http(HttpRequestReader::new(rules)),
         }
     }
 

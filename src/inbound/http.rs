@@ -2,39 +2,29 @@
 
 use std::sync::Arc;
 
-use super::policy::{self, HttpRequest, Policy};
+use super::policy::{authenticate, parse_target, HttpRejection, Policy};
 use super::{ConnectRequest, InboundProtocol, Rejection};
 use crate::config::Credentials;
-use crate::proto::{with_bytes, ConnectHead, HeadReader, Step, HEAD_LIMIT};
+use crate::proto::{with_bytes, ConnectHead, Forward, HeadReader, Malformed, Step, HEAD_LIMIT};
 
 /// The head of a client's request, as far as it has come.
 #[derive(Debug)]
 pub(super) struct HttpRequestReader {
     head: HeadReader,
-    rules: Rules,
+    rules: HttpRules,
 }
 
 /// What a request may ask for.
 #[derive(Debug)]
-enum Rules {
-    /// Any destination, for this user or any client.
+pub(super) enum HttpRules {
+    /// Any destination, by CONNECT or with a URL, for this user or any client.
     Any(Option<Arc<Credentials>>),
-    /// A destination that the policy grants.
+    /// A destination that the policy grants, by CONNECT.
     Policy(Policy),
 }
 
 impl HttpRequestReader {
-    /// Returns a reader for `-D`, of clients that must present `user`, if any.
-    pub(super) fn for_user(user: Option<Arc<Credentials>>) -> HttpRequestReader {
-        HttpRequestReader::new(Rules::Any(user))
-    }
-
-    /// Returns a reader for `--serve-proxy`.
-    pub(super) fn for_policy(policy: Policy) -> HttpRequestReader {
-        HttpRequestReader::new(Rules::Policy(policy))
-    }
-
-    fn new(rules: Rules) -> HttpRequestReader {
+    pub(super) fn new(rules: HttpRules) -> HttpRequestReader {
         let head = HeadReader::new(HEAD_LIMIT);
         HttpRequestReader { head, rules }
     }
@@ -42,23 +32,36 @@ impl HttpRequestReader {
     /// Adds bytes that came.
     pub(super) fn feed(&mut self, piece: &[u8]) -> Result<Step<ConnectRequest>, Rejection> {
         let head = self.head.extend(piece, with_bytes(ConnectHead::decode));
-        let head = match head.transpose() {
-            None => return Ok(Step::Read),
-            Some(head) => head,
-        };
-        let request = match &self.rules {
-            Rules::Any(user) => policy::read_request(head, user.as_deref()),
-            Rules::Policy(policy) => policy
-                .judge(head.map(|(head, _)| head))
-                .map(HttpRequest::Connect),
-        };
-        Ok(Step::Done(match request? {
-            HttpRequest::Connect(destination) => InboundProtocol::Http.connect_request(destination),
-            HttpRequest::Forward(forward) => {
-                self.head.put_back(&forward.head);
-                InboundProtocol::Forward(forward.boundary).connect_request(forward.destination)
+        match head.transpose() {
+            None => Ok(Step::Read),
+            Some(head) => Ok(Step::Done(self.read(head)?)),
+        }
+    }
+
+    /// Returns what a request with this head asks for.
+    ///
+    /// # Errors
+    ///
+    /// 400 if the request is malformed, 407 without the right credentials; those of the policy.
+    fn read(
+        &mut self,
+        head: Result<(ConnectHead, Vec<u8>), Malformed>,
+    ) -> Result<ConnectRequest, HttpRejection> {
+        let target = match &self.rules {
+            HttpRules::Policy(policy) => policy.judge(head.map(|(head, _)| head))?,
+            HttpRules::Any(user) => {
+                let (request, head) = head?;
+                authenticate(&request, user.as_deref())?;
+                if request.method != "CONNECT" {
+                    let forward = Forward::rewrite(&head)?;
+                    self.head.put_back(&forward.head);
+                    let protocol = InboundProtocol::Forward(forward.boundary);
+                    return Ok(protocol.connect_request(forward.destination));
+                }
+                parse_target(&request.target)?
             }
-        }))
+        };
+        Ok(InboundProtocol::Http.connect_request(target))
     }
 
     pub(super) fn into_rest(self) -> Vec<u8> {

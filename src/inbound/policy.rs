@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::http::HttpRequestReader;
+use super::http::HttpRules;
 use super::{ConnectRequest, Inbound, InboundHandshake, Rejection};
 use crate::config::{Credentials, Host, HostPort, Route, ServeSpec};
 use crate::error::{Error, TunnelPath};
 use crate::proto::{
-    auth, encode_response, reason_phrase, ConnectHead, Forward, ForwardError, Malformed, Refusal,
+    auth, encode_response, reason_phrase, ConnectHead, ForwardError, Malformed, Refusal,
 };
 use crate::text::escape::{excerpt, Escaped};
 use crate::upstream::{ProxyChain, ProxySelector, Tunnel};
@@ -92,7 +92,7 @@ impl Policy {
 
 impl Inbound for Policy {
     fn handshake(&self) -> InboundHandshake {
-        InboundHandshake::http(HttpRequestReader::for_policy(self.clone()))
+        InboundHandshake::http(HttpRules::Policy(self.clone()))
     }
 
     fn tunnel(&self, destination: HostPort) -> Tunnel {
@@ -106,35 +106,11 @@ impl Inbound for Policy {
     }
 }
 
-/// What a client's HTTP request asks for.
-#[derive(Clone, Debug)]
-pub(super) enum HttpRequest {
-    /// A tunnel to this destination.
-    Connect(HostPort),
-    /// That ptunnel forwards it.
-    Forward(Forward),
-}
-
-/// Returns what a request with this head asks for, if the client presents `user` or none is
-/// required.
-///
-/// # Errors
-///
-/// 400 if the request is malformed, 407 without the right credentials.
-pub(super) fn read_request(
-    request: Result<(ConnectHead, Vec<u8>), Malformed>,
-    user: Option<&Credentials>,
-) -> Result<HttpRequest, HttpRejection> {
-    let (request, head) = request?;
-    authenticate(&request, user)?;
-    Ok(match request.method.as_str() {
-        "CONNECT" => HttpRequest::Connect(parse_target(&request.target)?),
-        _ => HttpRequest::Forward(Forward::rewrite(&head)?),
-    })
-}
-
 /// Checks that a request presents `user`, if one is required.
-fn authenticate(request: &ConnectHead, user: Option<&Credentials>) -> Result<(), HttpRejection> {
+pub(super) fn authenticate(
+    request: &ConnectHead,
+    user: Option<&Credentials>,
+) -> Result<(), HttpRejection> {
     let given = request.authorization.as_ref();
     let is_user = |user| given.map_or(false, |given| auth::is_basic(given, user));
     if user.map_or(true, is_user) {
@@ -146,7 +122,7 @@ fn authenticate(request: &ConnectHead, user: Option<&Credentials>) -> Result<(),
     ))
 }
 
-fn parse_target(target: &str) -> Result<HostPort, HttpRejection> {
+pub(super) fn parse_target(target: &str) -> Result<HostPort, HttpRejection> {
     let parsed = target.parse::<HostPort>();
     parsed.map_err(|e| HttpRejection::new(400, e.to_string()))
 }
