@@ -4,6 +4,7 @@ use std::any::Any;
 use std::future::Future as StdFuture;
 use std::io::{ErrorKind, Read, Write};
 use std::net;
+use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use futures::sync::oneshot;
 use futures::{future, Async, Future};
 use tokio::runtime::{self, Runtime};
 use tokio_core::net::{TcpListener, TcpStream};
-use tokio_core::reactor::{Core, Timeout};
+use tokio_core::reactor::{Core, PollEvented, Ready, Timeout};
 
 fn current_thread() -> Runtime {
     runtime::Builder::new_current_thread()
@@ -275,6 +276,30 @@ fn a_short_read_ends_the_readiness() {
     drop(peer);
     readable(&mut core, &stream);
     assert_eq!(stream.read(&mut [0; 2]).unwrap(), 0);
+}
+
+/// The mask has one of two events that the same task waits for.
+#[test]
+fn a_wait_for_the_end_alone_outlasts_what_comes_before_it() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let mut core = Core::new().unwrap();
+    let source = PollEvented::new(ours, &core.handle()).unwrap();
+    theirs.write_all(b"a").unwrap();
+    let peer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(30));
+        theirs.write_all(b"b").unwrap();
+        thread::sleep(Duration::from_millis(30));
+    });
+    let end = future::poll_fn(|| Ok::<_, ()>(source.poll_ready(Ready::hup())));
+    assert_eq!(core.run(end), Ok(Ready::hup()));
+    peer.join().unwrap();
+    let either = Ready::readable() | Ready::writable();
+    let both = future::poll_fn(|| Ok::<_, ()>(source.poll_ready(either)));
+    assert!(core.run(both).unwrap().is_readable());
+    assert_eq!(
+        source.poll_ready(Ready::empty()),
+        Async::Ready(Ready::empty())
+    );
 }
 
 /// A queue of wake-ups outlives its Core and goes to the next one.

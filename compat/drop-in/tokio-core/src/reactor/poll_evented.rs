@@ -70,11 +70,12 @@ impl<E> PollEvented<E> {
         self.readiness.poll_write()
     }
 
-    /// Returns the events of `mask` that are known, at least one. If there are none, the current
+    /// Returns the events of `mask` that are known. If there are none, the current
     /// task is notified when there may be: it takes the place of the task that writes if `mask` has
     /// `writable`, and of the one that reads if `mask` has anything else.
     ///
-    /// [`Ready`] takes the place of mio 0.6's; a mask of that doesn't compile.
+    /// With an empty mask it is ready at once. [`Ready`] takes the place of mio 0.6's; a mask of that
+    /// doesn't compile.
     ///
     /// # Panics
     ///

@@ -121,12 +121,12 @@ impl<E> Readiness<E> {
         Ok(self.wait(Ready::WRITE)?.map(drop))
     }
 
-    /// Ready with the events of `mask` that are known.
+    /// Ready with the events of `mask` that are known; with none for an empty mask.
     ///
     /// A runtime that is gone counts as ready: the operation then shows what is left to be had.
     pub(crate) fn poll(&self, mask: Ready) -> Async<Ready> {
         let known = self.known(mask);
-        if !known.is_empty() {
+        if !known.is_empty() || mask.is_empty() {
             return Async::Ready(known);
         }
         match self.wait(mask) {
@@ -205,33 +205,37 @@ impl<E> Readiness<E> {
         if mask.is_writable() {
             self.writer.waiting.0.register();
         }
-        if mask != Ready::WRITE {
+        if !(mask - Ready::WRITE).is_empty() {
             self.reader.waiting.0.register();
         }
         // It may have become ready before the task was registered.
         self.take(mask)
     }
 
-    /// Moves tokio's readiness here.
+    /// Moves tokio's readiness here, until an event of `mask` is among it or tokio has no more and
+    /// keeps the waker.
     fn take(&self, mask: Ready) -> io::Result<Async<Ready>> {
-        if mask.is_writable() {
+        let writes = mask & Ready::WRITE;
+        if !writes.is_empty() && self.known(writes).is_empty() {
             let mut cx = Context::from_waker(&self.writer.waker);
             if let Poll::Ready(polled) = self.fd.poll_write_ready(&mut cx) {
                 polled.map_err(|_| gone())?.clear_ready();
                 self.ready.fetch_or(Ready::WRITE.bits(), Ordering::AcqRel);
             }
         }
-        if mask != Ready::WRITE {
+        let reads = mask - Ready::WRITE;
+        while !reads.is_empty() && self.known(reads).is_empty() {
             let mut cx = Context::from_waker(&self.reader.waker);
-            if let Poll::Ready(polled) = self.fd.poll_read_ready(&mut cx) {
-                let mut event = polled.map_err(|_| gone())?;
-                let mut ready = Ready::READ;
-                if event.ready().is_read_closed() {
-                    ready |= Ready::HUP;
-                }
-                event.clear_ready();
-                self.ready.fetch_or(ready.bits(), Ordering::AcqRel);
+            let Poll::Ready(polled) = self.fd.poll_read_ready(&mut cx) else {
+                break;
+            };
+            let mut event = polled.map_err(|_| gone())?;
+            let mut ready = Ready::READ;
+            if event.ready().is_read_closed() {
+                ready |= Ready::HUP;
             }
+            event.clear_ready();
+            self.ready.fetch_or(ready.bits(), Ordering::AcqRel);
         }
         let known = self.known(mask);
         Ok(if known.is_empty() {
