@@ -3,15 +3,16 @@
 //! A client passes through these files:
 //!
 //! ```text
-//!   server ──▶ accept ──▶ carry ──▶ open ──▶ dial ──▶ connect ──▶ relay
-//!   binds,     a Stream   one       a path   names    CONNECT     bytes,
-//!   a reactor  of         client              raced    and its     both
-//!   per thread clients                         (8305)   reply       ways
+//!   server ──▶ accept ──▶ session ──▶ path ──▶ dial ──▶ connect ──▶ relay
+//!   binds,     a Stream   one         tried    names    CONNECT     bytes,
+//!   a reactor  of         client      hop by   raced    and its     both
+//!   per thread clients                hop      (8305)   reply       ways
 //! ```
 //!
 //! - `server` binds, starts the reactors and drains them; `shutdown` catches the signals.
-//! - `accept`, `carry`, `open`, `inbound`, `reload` and `watchdog` each add the method of [`Engine`]
-//!   that they are named after: `inbound` that for clients of `-D` and `--serve-proxy`.
+//! - `session` carries one client; `path` opens a path to its destination; `inbound` serves clients of
+//!   `-D` and `--serve-proxy`.
+//! - `accept`, `reload` and `watchdog` each add the method of [`Engine`] that they are named after.
 //! - `listen` is the stream of clients; `limits` bounds their number and the time of each phase.
 //! - `resolve`, `dial`, `tls`, `negotiate` and `connect` are the steps to a proxy or a destination,
 //!   each a future; `negotiate` runs `connect` again when the proxy wants another connection.
@@ -32,7 +33,6 @@
 //! everything else belongs to one thread.
 
 mod accept;
-mod carry;
 mod connect;
 mod demo;
 mod diagnose;
@@ -44,11 +44,12 @@ mod limits;
 mod lingering_close;
 mod listen;
 mod negotiate;
-mod open;
+mod path;
 mod relay;
 mod reload;
 mod resolve;
 mod server;
+mod session;
 mod shutdown;
 mod stdio;
 mod ticker;
@@ -65,16 +66,16 @@ use futures::{future, Future, Poll};
 use log::error;
 use tokio_core::reactor::{Handle as CoreHandle, Interval};
 
-pub use self::carry::{abort_on_reset, logged_as};
 pub use self::connect::{Connect, ConnectFailure};
 pub use self::diagnose::open_path;
 pub use self::forward::forwarding;
 pub use self::limits::{Permit, Permits};
 pub use self::listen::{Client, Listener};
 pub use self::negotiate::negotiate;
-pub use self::open::Opened;
+pub use self::path::Opened;
 pub use self::relay::Relay;
 pub use self::resolve::Resolver;
+pub use self::session::{abort_on_reset, logged_as};
 pub use self::ticker::ticker;
 pub use self::timer::TaskTimer;
 pub use self::tls::secure;

@@ -10,7 +10,7 @@
 //! [`half`], [`copy`], [`splice`]).
 //!
 //! Must not hold how a tunnel is opened, or the log: the caller logs the result. `Engine::relay` makes
-//! the future, which `carry` and r3 of `compat/` use.
+//! the future, which `session` and r3 of `compat/` use.
 //!
 //! Invariants:
 //! - The end of one direction is passed on while the other still carries data. The client's end can

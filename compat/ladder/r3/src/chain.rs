@@ -1,6 +1,6 @@
 //! One client from its acceptance to its end, as the chain of combinators that it was.
 //!
-//! Three things differ from `engine/carry.rs` and `engine/open.rs` of the root: r5's `async fn` in
+//! Three things differ from `engine/session.rs` and `engine/path.rs` of the root: r5's `async fn` in
 //! [`As01`] dials a socket, a limit is tokio 1's `sleep` in an [`As01`], and the streams are
 //! [`Bridged`]. The links, their order and their ownership are the same.
 

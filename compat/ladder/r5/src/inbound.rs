@@ -19,7 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::io::{Rewind, Transport};
 use crate::limits::within;
 use crate::lingering_close::reject;
-use crate::open::unless_left;
+use crate::session::unless_left;
 use crate::{Engine, Links, Opened};
 
 /// Bytes that one read asks for; most requests come in one.

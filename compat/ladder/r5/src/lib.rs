@@ -3,13 +3,13 @@
 //! The same program as the root, in the same order, from the same pure part:
 //!
 //! ```text
-//!   server ──▶ listen ──▶ open ──▶ dial ──▶ connect ──▶ relay
-//!   binds,     awaits     one      names    CONNECT     bytes, both ways,
-//!   a runtime  clients    client,  raced    and its     to both ends
-//!   per thread            async fn (8305)   reply
+//!   server ──▶ listen ──▶ session ──▶ dial ──▶ connect ──▶ relay
+//!   binds,     awaits     one         names    CONNECT     bytes, both ways,
+//!   a runtime  clients    client,     raced    and its     to both ends
+//!   per thread            async fn    (8305)   reply
 //! ```
 //!
-//! Code that waits for one event after the other is an `async fn`: `listen`, `open`, `dial`,
+//! Code that waits for one event after the other is an `async fn`: `listen`, `session`, `dial`,
 //! `tls`, `connect`, `inbound`. [`relay`] polls two directions at once, so it is a future written by
 //! hand. Code that never polled ([`ptunnel::config`], [`ptunnel::proto`], [`ptunnel::upstream`],
 //! [`ptunnel::observe`] and more) is the root's.
@@ -31,10 +31,10 @@ mod limits;
 mod lingering_close;
 mod links;
 mod listen;
-mod open;
 pub mod relay;
 mod resolve;
 mod server;
+mod session;
 pub mod shutdown;
 mod stdio;
 pub mod system;
@@ -57,9 +57,9 @@ pub use self::dial::dial;
 pub use self::limits::{within, Permit, Permits};
 pub use self::links::{Connect, Links, Native};
 pub use self::listen::{Client, Listener};
-pub use self::open::{until_clear, Opened};
 pub use self::resolve::Resolver;
 pub use self::server::runtime;
+pub use self::session::{until_clear, Opened};
 pub use self::tls::secure;
 pub use self::watchdog::beat;
 

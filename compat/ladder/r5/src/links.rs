@@ -16,8 +16,8 @@ use ptunnel::upstream::{Hop, Tunnel};
 use ptunnel::Error;
 
 use crate::io::{Rewind, Transport, Upstream};
-use crate::open::forwarding;
 use crate::relay::{Relay, TaskTimer};
+use crate::session::forwarding;
 use crate::{Critical, Engine, Opened, Settings};
 
 /// How a thread's clients are carried.

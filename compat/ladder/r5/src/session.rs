@@ -1,6 +1,6 @@
 //! One client from its acceptance to its end: the chain of the root, as `async fn`.
 //!
-//! It is `carry.rs`, `open.rs` and `negotiate.rs` of the root's `engine/`: `and_then` has become
+//! It is `session.rs`, `path.rs` and `negotiate.rs` of the root's `engine/`: `and_then` has become
 //! `.await?`, `loop_fn` a `loop`, `or_else` a `match`, and `Either` and the clones for each closure
 //! are gone. An `async fn` keeps its locals to its end: where that is a socket or memory, a block or a
 //! `Box` ends earlier.
