@@ -1,7 +1,7 @@
 //! The config file: the options of the command line by their long names, in TOML.
 //!
-//! Names and kinds of the values come from the flag table, their lines from the parser. What is
-//! typed replaces what is in the file: see `is_replaced`.
+//! Names and kinds of the values come from the flag table, their lines from the parser. Typed options
+//! replace those of the file: see `is_replaced`.
 //!
 //! Must not hold the definition of an option, which is in `flags`, or the syntax of its value, which
 //! is in `config`. `command_line` uses it.
@@ -188,12 +188,9 @@ fn of_item(
                 },
             )
             .collect(),
-        (false, TomlValue::Bool(truth)) => Ok(Some(value(line, None))
-            .filter(|_| truth)
-            .into_iter()
-            .collect()),
+        (false, TomlValue::Bool(truth)) => Ok(vec![value(line, None); truth.into()]),
         (false, TomlValue::Number(count)) if flag.is_repeated => match count.parse::<u8>() {
-            Ok(count) => Ok((0..count).map(|_| value(line, None)).collect()),
+            Ok(count) => Ok(vec![value(line, None); count.into()]),
             Err(_) => Err(count),
         },
         (_, other) => Err(other.kind().into()),
