@@ -38,11 +38,15 @@ mod call;
 #[cfg(feature = "core")]
 mod clock;
 mod local;
+#[cfg(feature = "core")]
+mod lost;
 mod spawner;
 
 #[cfg(feature = "core")]
 pub(crate) use self::call::{budgeted, call, halves, leased, Lease};
 #[cfg(feature = "core")]
-pub use self::call::{on_handle, on_remote, on_remote_call, on_remote_std, Call, Lost, Panic};
+pub use self::call::{on_handle, on_remote, on_remote_call, on_remote_std, Call};
 pub use self::local::{Gone, Handle, Local, Remote};
+#[cfg(feature = "core")]
+pub use self::lost::{Lost, Panic};
 pub use self::spawner::Spawner;
