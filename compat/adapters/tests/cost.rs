@@ -8,6 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
+use std::io::Read as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -307,6 +308,45 @@ fn in_a_task_of_0_1_the_waker_is_made_once() {
     let other = Bell::new();
     let poll = || assert!(other.poll_stream_01(&mut task).unwrap().is_not_ready());
     assert_eq!(allocations(poll), 1);
+}
+
+/// Reads that would block, by reference: below an `AsStd`, and in tasks of 0.1.
+#[tokio::test]
+async fn a_shared_stream_costs_what_an_owned_one_does() {
+    let (near, _far) = tokio::net::UnixStream::pair().unwrap();
+    let near = io::AsIo01::new(near, io::ShutdownPolicy::Fin);
+    let read = || match (&near).read(&mut [0]) {
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+        Ok(n) => unreachable!("{n} bytes were read"),
+    };
+    let mut task = AsStd::new(future::poll_fn(|| {
+        read();
+        near.need_read();
+        Ok::<Async<()>, ()>(near.poll_read())
+    }));
+    let bell = Bell::new();
+    let mut poll = || assert!(bell.poll(&mut task).is_pending());
+    poll();
+    assert_eq!(allocations(|| (0..100).for_each(|_| poll())), 0);
+
+    let (bell, mut task) = (Bell::new(), executor::spawn(()));
+    let mut poll = || task.poll_fn_notify(&bell, 0, |()| read());
+    assert_eq!(allocations(&mut poll), 1);
+    assert_eq!(allocations(|| (0..100).for_each(|_| poll())), 0);
+}
+
+#[test]
+fn a_std_task_of_a_local_costs_tokio_s_allocation_alone() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let (set, local) = (tokio::task::LocalSet::new(), Local::new(runtime.handle()));
+    let handle = local.handle();
+    let block = || async { black_box(()) };
+    set.spawn_local(block());
+    handle.spawn_std(block());
+    let plain = allocations(|| drop(set.spawn_local(block())));
+    assert_eq!(allocations(|| handle.spawn_std(block())), plain);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::spawn::{budgeted, call, halves, Call, Lease};
 ///
 /// Clones are of the same value.
 ///
-/// *Cost*: a task on the Core; a call costs what one of [`CoreThread::run`] does and one box more.
+/// *Cost*: a task on the Core, and a message each way for each call.
 /// *Cancellation*: as with [`CoreThread::run`]. *Ownership*: the value never leaves the Core's thread.
 /// It is dropped there when the last clone of this is gone and the calls that use it have ended, or
 /// with the Core.

@@ -93,6 +93,10 @@ impl<S: Readiness> AsIo01<S> {
     /// Calls `f`, which reads from the socket's descriptor, until it does something else than to
     /// block, or until the task has to wait.
     ///
+    /// `f` must return `WouldBlock` for this socket alone. If it does for another reason while there is
+    /// data (a pipe that is full, with splice(2)), tokio forgets the data, and the task sleeps until
+    /// more comes: return another value then, or use [`need_read`](AsIo01::need_read).
+    ///
     /// # Errors
     ///
     /// Those of `f`. `WouldBlock` when the current task has been registered for reading.
