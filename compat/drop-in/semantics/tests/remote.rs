@@ -113,6 +113,22 @@ fn remote_calls_the_closure_at_once_on_the_cores_thread() {
 }
 
 #[test]
+fn remote_calls_closures_that_wait_before_one_that_is_called_at_once() {
+    watchdog!();
+    let mut core = Core::new().unwrap();
+    let remote = core.remote();
+    let (sender, order) = std_mpsc::channel();
+    let first = sender.clone();
+    remote.spawn(move |_| first.send("queued").map_err(drop));
+    core.run(future::lazy(|| {
+        remote.spawn(move |_| sender.send("at once").map_err(drop));
+        assert_eq!(order.try_iter().collect::<Vec<_>>(), ["queued", "at once"]);
+        Ok::<_, ()>(())
+    }))
+    .unwrap();
+}
+
+#[test]
 fn remote_of_another_core_does_not_call_the_closure_at_once() {
     watchdog!();
     let (mut core, mut other) = (Core::new().unwrap(), Core::new().unwrap());

@@ -196,6 +196,46 @@ fn the_end_wakes_a_reader_and_reads_as_zero() {
 }
 
 #[test]
+fn the_end_that_came_with_the_last_bytes_is_read_after_them() {
+    watchdog!();
+    let mut core = Core::new().unwrap();
+    let (mut stream, mut peer) = connected(&mut core);
+    peer.write_all(b"last").unwrap();
+    drop(peer);
+    let bell = Bell::new();
+    let mut reads = Vec::new();
+    turn_until(&mut core, "the end is read", || {
+        // Longer than what is there, so that one read takes it all.
+        reads.extend(bell.enter(|| stream.read(&mut [0; 100])).ok());
+        reads.contains(&0)
+    });
+    assert_eq!(reads, [4, 0]);
+}
+
+#[test]
+fn a_task_that_waits_after_a_short_read_is_notified() {
+    watchdog!();
+    let mut core = Core::new().unwrap();
+    let (mut stream, mut peer) = connected(&mut core);
+    let bell = Bell::new();
+    for _ in 0..100 {
+        peer.write_all(b"abc").unwrap();
+        let mut read = Ok(0);
+        turn_until(&mut core, "the bytes are read", || {
+            read = bell.enter(|| stream.read(&mut [0; 100]));
+            read.is_ok()
+        });
+        assert_eq!(read.unwrap(), 3);
+        let rung = bell.rung();
+        let error = bell.enter(|| stream.read(&mut [0; 100])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        peer.write_all(b"d").unwrap();
+        turn_until(&mut core, "the reader is notified", || bell.rung() > rung);
+        assert_eq!(bell.enter(|| stream.read(&mut [0; 100])).unwrap(), 1);
+    }
+}
+
+#[test]
 fn a_reset_is_connection_reset() {
     watchdog!();
     let mut core = Core::new().unwrap();
