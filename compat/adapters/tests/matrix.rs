@@ -357,7 +357,7 @@ fn polled_after_the_end_they_ask_the_inner_one_again() {
 /// Each cell is a test, or says in words why there is none.
 #[test]
 fn the_readme_names_tests_that_exist() {
-    const SOURCES: [&str; 9] = [
+    const SOURCES: [&str; 11] = [
         include_str!("matrix.rs"),
         include_str!("budget.rs"),
         include_str!("contract_wakers.rs"),
@@ -366,7 +366,13 @@ fn the_readme_names_tests_that_exist() {
         include_str!("io_calls.rs"),
         include_str!("time.rs"),
         concat!(include_str!("spawn.rs"), include_str!("in_runtime.rs")),
-        include_str!("core_thread.rs"),
+        concat!(include_str!("core_thread.rs"), include_str!("resident.rs")),
+        concat!(include_str!("net.rs"), include_str!("net_listen.rs")),
+        concat!(
+            include_str!("codec.rs"),
+            include_str!("service.rs"),
+            include_str!("futures_io.rs")
+        ),
     ];
     let readme = include_str!("../README.md");
     let (_, table) = readme.split_once("## Which test shows what").unwrap();
