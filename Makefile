@@ -11,7 +11,7 @@ export RUST_TEST_THREADS ?= $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)")
 # its workspace each hold a lock file that differs.
 ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.toml
 GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
-DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/semantics/*/Cargo.toml)
+DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/semantics/*/Cargo.toml compat/drop-in/programs/[rd]*/Cargo.toml)
 MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
@@ -75,14 +75,18 @@ test-compat: ## run the tests of the adapters and of the guide, on both generati
 	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out r1,$(RUNGS)))
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
+# net2 is missing from the last line's list, since hyper 0.11 and tokio-proto use it by themselves.
 # Not with 0.1.18, whose lock file is there for the API: its README says which tests fail then.
-DROP_IN_TESTS := $(addprefix compat/drop-in/,semantics/real/Cargo.toml semantics/drop-in/Cargo.toml tokio-core/Cargo.toml api/Cargo.toml)
+DROP_IN_TESTS := $(addprefix compat/drop-in/,semantics/real/Cargo.toml semantics/drop-in/Cargo.toml programs/real/Cargo.toml programs/drop-in/Cargo.toml tokio-core/Cargo.toml api/Cargo.toml)
 
-test-drop-in: ## run the drop-in's tests, those that the real tokio-core passes too, and compare the public APIs
+test-drop-in: ## run the drop-in's tests, those that the real tokio-core passes too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, ptunnel
 	@set -e; for manifest in $(DROP_IN_TESTS); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	$(CARGO) run --locked --manifest-path compat/drop-in/api/Cargo.toml
-	@tree=$$($(CARGO) tree --locked --manifest-path compat/drop-in/semantics/drop-in/Cargo.toml --target all --prefix none) && \
-	if printf '%s\n' "$$tree" | grep -E '^(mio v0\.|mio-uds |miow |net2 |tokio v0\.|tokio-(codec|current-thread|executor|fs|reactor|sync|tcp|threadpool|timer|udp|uds) )'; then \
+	$(CARGO) build --locked --manifest-path compat/drop-in/programs/ptunnel/Cargo.toml
+	PTUNNEL_BIN=$(abspath $(or $(CARGO_TARGET_DIR),compat/drop-in/programs/ptunnel/target))/debug/ptunnel-drop-in \
+		$(CARGO) test --release --locked --test smoke
+	@tree=$$($(CARGO) tree --locked --manifest-path compat/drop-in/programs/drop-in/Cargo.toml --target all --prefix none) && \
+	if printf '%s\n' "$$tree" | grep -E '^(mio v0\.|mio-uds |miow |tokio v0\.|tokio-(codec|current-thread|executor|fs|reactor|sync|tcp|threadpool|timer|udp|uds) )'; then \
 		echo 'the drop-in brings these back' >&2; exit 1; fi
 
 # By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The root's

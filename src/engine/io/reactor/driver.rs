@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 use std::io;
-use std::os::unix::io::AsRawFd;
+use std::os::unix::io::{AsRawFd, RawFd};
 use std::rc::Rc;
 
 use futures::{task, Async, Future, Poll};
@@ -62,25 +62,23 @@ struct Nested(Rc<EventLoop>);
 
 impl Evented for Nested {
     fn register(&self, poll: &mio::Poll, token: Token, _: Ready, _: PollOpt) -> io::Result<()> {
-        EventedFd(&self.0.epoll.as_raw_fd()).register(
-            poll,
-            token,
-            Ready::readable(),
-            PollOpt::edge(),
-        )
+        EventedFd(&self.as_raw_fd()).register(poll, token, Ready::readable(), PollOpt::edge())
     }
 
     fn reregister(&self, poll: &mio::Poll, token: Token, _: Ready, _: PollOpt) -> io::Result<()> {
-        EventedFd(&self.0.epoll.as_raw_fd()).reregister(
-            poll,
-            token,
-            Ready::readable(),
-            PollOpt::edge(),
-        )
+        EventedFd(&self.as_raw_fd()).reregister(poll, token, Ready::readable(), PollOpt::edge())
     }
 
     fn deregister(&self, poll: &mio::Poll) -> io::Result<()> {
-        EventedFd(&self.0.epoll.as_raw_fd()).deregister(poll)
+        EventedFd(&self.as_raw_fd()).deregister(poll)
+    }
+}
+
+/// For a tokio-core that isn't built on mio, such as the drop-in of `compat/`, which watches the
+/// descriptor.
+impl AsRawFd for Nested {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.epoll.as_raw_fd()
     }
 }
 
