@@ -185,6 +185,7 @@ doc: ## deny rustdoc's warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/Cargo.toml
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --all-features --manifest-path compat/adapters/Cargo.toml
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/drop-in/tokio-core/Cargo.toml
 
 pure: ## check that the part without features tests well and needs no futures crate
 	$(CARGO) test --release --lib --no-default-features --locked

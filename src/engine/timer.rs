@@ -12,7 +12,7 @@ impl Wake for Task {
     }
 }
 
-/// A coarse timer, which a [`Ticker`](super::Ticker) ticks. Cheap to clone.
+/// A coarse timer, which [`ticker`](super::ticker()) drives. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct TaskTimer(timer::Timer<Task>);
 

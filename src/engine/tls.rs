@@ -11,7 +11,7 @@ use crate::error::{Error, Peer};
 /// done.
 ///
 /// Fails with `Error::secure`. The connection is closed then, and when the future is dropped. It has
-/// no time limit: wrap it in a [`deadline`](super::limits::deadline).
+/// no time limit: the caller sets one.
 pub fn secure<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
     peer: Peer,

@@ -35,8 +35,8 @@ const CHUNK: usize = 2 * 1024;
 /// Invariant: no byte of the client is sent before the 2xx (RFC 9931).
 ///
 /// After a failure, when the proxy wants a new connection, and when the future is dropped, the
-/// connection is closed: no byte of it can be trusted any more. The future has no time limit: wrap it
-/// in a [`deadline`](super::limits::deadline).
+/// connection is closed: no byte of it can be trusted any more. The future has no time limit: the
+/// caller sets one.
 #[must_use = "futures do nothing unless polled"]
 pub struct Connect<S> {
     /// `None` when it is done.
