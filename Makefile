@@ -222,7 +222,7 @@ bench-smoke: bench-peers ## run a little of each rig, to see that it works, that
 	rm -rf $(SMOKE)
 	$(rigs) relay --quick --strict --peers ptunnel,ptunnel-0.1.18,epoll,tokio,r3,r5 --figures cpu,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,r5,python-threads,socat,none --figures kept,ab
-	$(rigs) echo --quick --strict --peers tokio-core,ptunnel-reactor,may,epoll --figures c100,calls
+	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
 	$(rigs) plaintext-tls --quick --strict --peers tokio-core,tokio,go-fasthttp --figures rules,depth16
 	$(rigs) profile --quick --strict --peers ptunnel,chain,future,async --figures request,message

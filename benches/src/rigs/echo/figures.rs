@@ -73,6 +73,7 @@ pub const TARGETS: &[Target] = &[
     target("cpu-c100-t2", AtMost(1.00), Pair(REACTOR, "may")),
     shown("cpu-c100", REACTOR),
     shown("cpu-c100", "tokio-core-0.1.18"),
+    shown("cpu-c100", "tokio-core-drop-in"),
     shown("cpu-c100", "tokio"),
     shown("cpu-c100", "epoll"),
 ];
