@@ -1,7 +1,7 @@
 //! The command line and the configuration file: from arguments to a [`Config`].
 //!
 //! Holds the flag table, the config file, the environment variables, passwords, generated texts
-//! (man page, completions), and what `main` does around an engine. It is the only user of clap.
+//! (`--help`, man page, completions), and what `main` does around an engine. It is the only user of clap.
 //! It must not hold anything that polls or opens a network socket, or a value's own syntax, which
 //! is in `config`. `main` and the rungs of `compat/` use it; the library's other folders use it
 //! in tests only.
@@ -11,6 +11,7 @@ mod check_config;
 mod clap_parser;
 mod command_line;
 mod config_file;
+mod config_source;
 mod configure;
 pub mod env;
 mod file_permissions;
@@ -18,7 +19,6 @@ mod flags;
 mod generate;
 mod options;
 mod password;
-mod reload;
 mod route;
 mod run;
 mod timeouts;

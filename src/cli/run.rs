@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Write};
 
 use log::warn;
 
+use super::config_source::Answers;
 use super::env::Environment;
-use super::reload::Answers;
 use super::{argv_scrub, command_line, Command};
 use crate::config::{Config, Secret};
 use crate::error::Error;

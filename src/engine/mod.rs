@@ -1,4 +1,5 @@
-//! Everything that polls: the only folder that names futures, tokio-core, tokio-io and mio.
+//! Everything that polls: the only folder that names futures, tokio-core, tokio-io and mio, but for
+//! the task handle in `os/sys/task_handle.rs`.
 //!
 //! A client passes through these files:
 //!
@@ -12,8 +13,9 @@
 //! - `server` binds, starts the reactors and drains them; `shutdown` catches the signals.
 //! - `session` carries one client; `path` opens a path to its destination; `inbound` serves clients of
 //!   `-D` and `--serve-proxy`.
-//! - `accept`, `reload` and `watchdog` each add the method of [`Engine`] that they are named after.
-//! - `listen` is the stream of clients; `limits` bounds their number and the time of each phase.
+//! - `listen` is the stream of clients, which `accept` serves; `new_listeners` adds those of a reload;
+//!   `limits` bounds the number of clients and the time of each phase; `watchdog` reports to the service
+//!   manager.
 //! - `resolve`, `dial`, `tls`, `negotiate` and `connect` are the steps to a proxy or a destination,
 //!   each a future; `negotiate` runs `connect` again when the proxy wants another connection.
 //! - `relay` copies or splices; `forward` ends a stream after one request and its reply;
@@ -26,7 +28,7 @@
 //! Code that needs no polling belongs elsewhere: formats to [`proto`](crate::proto), the choice of a
 //! proxy to [`upstream`](crate::upstream), the clients' protocols and policies to
 //! [`inbound`](crate::inbound), texts to [`observe`](crate::observe). The engine may use all of them;
-//! only `cli`, `main.rs` and other programs use the engine.
+//! only `main.rs` and other programs use the engine.
 //!
 //! Each future documents what it resolves to, who owns the socket then, and what dropping it does.
 //! Threads share the health of proxies, the permits, the resolvers and the listeners' settings;
@@ -44,9 +46,9 @@ mod limits;
 mod lingering_close;
 mod listen;
 mod negotiate;
+mod new_listeners;
 mod path;
 mod relay;
-mod reload;
 mod resolve;
 mod server;
 mod session;

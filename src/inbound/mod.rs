@@ -3,7 +3,7 @@
 //! This folder holds the two kinds of [`Inbound`]: [`DynamicConfig`] (`-D`: SOCKS, HTTP CONNECT and
 //! requests for `http://` URLs on one port) and [`policy::Policy`] (`--serve-proxy`: CONNECT alone,
 //! to destinations that an allow list covers, reached directly). Each reads a client's request from
-//! its bytes and words the reply. Nothing here does I/O: `engine` drives both with the same code.
+//! its bytes and words the reply. It must not hold I/O: `engine` drives both with the same code.
 //!
 //! It uses `upstream`, `proto`, `config`, `error` and `text`. `listener`, `demo`, `cli`, `engine` and
 //! the rungs of `compat/` use it.

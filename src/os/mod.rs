@@ -1,8 +1,9 @@
 //! Access to the operating system: system calls, name lookups, resource exhaustion, the service
 //! manager, standard input and output.
 //!
-//! Must not hold a rule of a protocol, configuration or a future. Every other folder but `proto`,
-//! `text` and `timer` may use it, and the rungs of `compat/`; it uses `text` alone.
+//! Must not hold a rule of a protocol, configuration or a future. The folders that `.ci/layers`
+//! lists may use it (all but `proto`, `inbound`, `text`, `timer` and `demo`), and the rungs of
+//! `compat/`; it uses `text` alone.
 
 pub mod exhaustion;
 pub(crate) mod mutex;
@@ -12,7 +13,7 @@ pub mod resolver;
 pub mod sd_notify;
 pub(crate) mod semaphore;
 pub(crate) mod source_address;
-pub mod splice;
+pub mod splice_failure;
 pub mod stdio;
 #[allow(unsafe_code)] // here and nowhere else
 pub(crate) mod sys;

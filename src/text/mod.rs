@@ -2,7 +2,7 @@
 //!
 //! Holds escaping and JSON quoting of text from outside, durations as text, and a `Debug` that hides
 //! what a type holds. It must not use any other folder, or know what a text is about. Every folder
-//! may use it.
+//! but `demo` uses it.
 
 pub(crate) mod debug;
 pub(crate) mod escape;

@@ -4,7 +4,7 @@
 //! tick: neither makes a system call or a timer of the operating system. A tick looks only at
 //! entries whose time can be over, so ten thousand idle tunnels cost as much as one. The timer knows
 //! no runtime and no future: an engine calls [`tick`](Timer::tick) and supplies what is woken.
-//! `engine::timer` and the idle timer of r5 in `compat/` use it; it uses `text` alone.
+//! It must not hold a limit's meaning or length. `engine::timer` and the idle timer of r5 in `compat/` use it; it uses `text` alone.
 //!
 //! Invariant: each entry lies in the wheel from [`start`](Timer::start) until its [`Countdown`] is
 //! dropped, at or before the slot of its earliest end.

@@ -1,7 +1,7 @@
 //! Which proxy comes next: chooses the paths to a destination and remembers which proxies failed.
 //!
-//! Must not hold anything that connects, polls or names futures. `engine`, `inbound`, `listener` and
-//! `observe` use it, and the rungs of `compat/`; it uses `config`, `error`, `proto`, `text`, `os` and
+//! Must not hold anything that connects, polls or names futures. `engine`, `inbound`, `listener`,
+//! `observe`, `demo` and `cli` use it, and the rungs of `compat/`; it uses `config`, `error`, `proto`, `text`, `os` and
 //! the log's fields.
 //!
 //! A [`Tunnel`] is a destination and its [`ProxySelector`]. [`Tunnel::failover`] returns the order of

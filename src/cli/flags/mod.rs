@@ -1,7 +1,8 @@
-//! The flag table: one entry per flag and option, in the order of the help.
+//! The flag table: one entry per flag and option, in the order of the help, with the help's texts.
 //!
 //! clap's parser, the config file, the manual page and the completions are made from it, and the
-//! rules that compare options or hide passwords read it.
+//! rules that compare options or hide passwords read it. It must not hold a value's syntax (`config`) or
+//! what an option does. Only `cli` uses it.
 
 mod listeners;
 mod program;

@@ -15,7 +15,7 @@ use futures::Async;
 use super::copy::WriteBuffer;
 use super::half::{CopyError, Progress};
 use crate::engine::io::Transport;
-use crate::os::splice::is_splice_failure;
+use crate::os::splice_failure::is_splice_failure;
 use crate::os::sys::Pipe;
 
 /// Bytes that a pipe is asked to hold.

@@ -1,7 +1,7 @@
 //! Log lines: their text, their fields as values, and where they go.
 //!
-//! - `field`: logs a line with its fields; `context`: the connection that a line is about. Every part
-//!   of the crate uses these two.
+//! - `field`: logs a line with its fields; `context`: the connection that a line is about. The
+//!   folders above use these two.
 //! - `logger`, with `json`, `queue` and `syslog`: the program's logger, installed by
 //!   [`init`]; `cli` alone uses it, and builds without the feature `cli` leave it out.
 //!

@@ -2,7 +2,7 @@
 //! futures 0.1, as far as no crate for this toolchain covers them.
 //!
 //! A file holds one system call or a few that belong together. Policy is left to the callers: nothing
-//! here retries or logs. Any folder may use it.
+//! here retries or logs. The folders that may use `os` may use it.
 
 #[cfg(feature = "cli")]
 mod argv;

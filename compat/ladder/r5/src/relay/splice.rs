@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::task::{ready, Context, Poll};
 
-use ptunnel::os::splice::is_splice_failure;
+use ptunnel::os::splice_failure::is_splice_failure;
 use rustix::io::Errno;
 use rustix::net::{recv, RecvFlags};
 
