@@ -129,8 +129,8 @@ impl Settings {
         Settings {
             timeouts: Arc::new(config.timeouts.clone()),
             splice: config.splice,
-            resolver: Resolver::default(),
-            untrusted_resolver: Resolver::default(),
+            resolver: Resolver::new(),
+            untrusted_resolver: Resolver::new(),
         }
     }
 

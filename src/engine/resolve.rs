@@ -1,12 +1,11 @@
 //! Name lookup and other blocking work, on a pool of threads.
 //!
 //! getaddrinfo(3) follows the system's configuration (hosts file, search list, DNS), and it blocks: so
-//! it runs beside the reactors. A thread starts when all others are busy.
+//! it runs beside the reactors. The pool starts with the first name.
 
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -21,40 +20,20 @@ use crate::os::resolver::{look_up, THREADS};
 use crate::upstream;
 
 /// A resolver with a pool of threads of its own. Cheap to clone, for other threads too.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Resolver {
-    pool: Arc<Mutex<Pool>>,
-}
-
-/// Up to [`THREADS`] threads, each of which ends when the pool is dropped.
-struct Pool {
-    sender: Sender<Job>,
-    jobs: Arc<Mutex<Receiver<Job>>>,
-    threads: usize,
-    /// Jobs that are queued or running.
-    unfinished: Arc<AtomicUsize>,
+    jobs: Arc<Mutex<Option<Sender<Job>>>>,
 }
 
 /// Work for a thread of the pool.
 type Job = Box<dyn FnOnce() + Send>;
 
-impl Default for Resolver {
-    /// Returns a resolver that has not started a thread.
-    fn default() -> Resolver {
-        let (sender, jobs) = mpsc::channel();
-        let pool = Pool {
-            sender,
-            jobs: Arc::new(Mutex::new(jobs)),
-            threads: 0,
-            unfinished: Arc::default(),
-        };
-        Resolver {
-            pool: Arc::new(Mutex::new(pool)),
-        }
-    }
-}
-
 impl Resolver {
+    /// Returns a resolver that has not started its threads.
+    pub fn new() -> Resolver {
+        Resolver::default()
+    }
+
     /// Looks the host of `address` up; nothing is cached.
     ///
     /// Resolves to at least one address, in the order of attempts. Dropping the future abandons the
@@ -97,19 +76,22 @@ impl Resolver {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let mut pool = lock(&self.pool);
-        pool.expect_job()?;
-        let unfinished = pool.unfinished.clone();
         let (sender, receiver) = oneshot::channel();
         let job: Job = Box::new(move || {
-            // None if the future was dropped meanwhile.
-            let work = Some(work).filter(|_| !sender.is_canceled());
-            let result = work.map(|work| catch_unwind(AssertUnwindSafe(work)));
-            // First, so that a task that gets the result finds this thread free for its next job.
-            unfinished.fetch_sub(1, Ordering::SeqCst);
-            result.map(|result| sender.send(result));
+            if !sender.is_canceled() {
+                // Fails if the future was dropped meanwhile.
+                let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
+            }
         });
-        pool.sender.send(job).expect("the pool has the receiver");
+        let mut jobs = lock(&self.jobs);
+        let queue = match jobs.take() {
+            Some(queue) => queue,
+            None => start()?,
+        };
+        queue
+            .send(job)
+            .expect("the threads live as long as this sender");
+        *jobs = Some(queue);
         Ok(receiver.then(|done| match done {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => resume_unwind(panic),
@@ -118,23 +100,21 @@ impl Resolver {
     }
 }
 
-impl Pool {
-    /// Counts another job, and starts a thread for it if all are busy. One thread is enough.
-    fn expect_job(&mut self) -> io::Result<()> {
-        if self.threads < THREADS && self.threads <= self.unfinished.load(Ordering::SeqCst) {
-            let jobs = self.jobs.clone();
-            let started = thread::Builder::new()
-                .name(format!("resolver-{}", self.threads))
-                .spawn(move || while next(&jobs).map(|job| job()).is_some() {});
-            match started {
-                Ok(_) => self.threads += 1,
-                Err(e) if self.threads == 0 => return Err(e),
-                Err(_) => {}
-            }
+/// Starts the threads, each of which ends when the sender is dropped. One is enough.
+fn start() -> io::Result<Sender<Job>> {
+    let (sender, jobs) = mpsc::channel();
+    let jobs = Arc::new(Mutex::new(jobs));
+    for index in 0..THREADS {
+        let jobs = jobs.clone();
+        let started = thread::Builder::new()
+            .name(format!("resolver-{}", index))
+            .spawn(move || while next(&jobs).map(|job| job()).is_some() {});
+        match started {
+            Err(e) if index == 0 => return Err(e),
+            _ => {}
         }
-        self.unfinished.fetch_add(1, Ordering::SeqCst);
-        Ok(())
     }
+    Ok(sender)
 }
 
 /// Waits for a job; `None` once the sender is dropped.
@@ -148,29 +128,19 @@ mod tests {
 
     #[test]
     fn a_literal_needs_no_thread() {
-        let resolver = Resolver::default();
+        let resolver = Resolver::new();
         let address = HostPort {
             host: Host::Ip([127, 0, 0, 1].into()),
             port: 9,
         };
         let found = resolver.lookup(&address, Family::ANY).wait().unwrap();
         assert_eq!(found, ["127.0.0.1:9".parse().unwrap()]);
-        assert_eq!(lock(&resolver.pool).threads, 0);
-    }
-
-    /// `--test` started eight threads for one name after the other.
-    #[test]
-    fn a_thread_that_is_free_takes_the_next_job() {
-        let resolver = Resolver::default();
-        for _ in 0..THREADS {
-            resolver.run(|| Ok::<_, ()>(())).unwrap().wait().unwrap();
-        }
-        assert_eq!(lock(&resolver.pool).threads, 1);
+        assert!(resolver.jobs.lock().unwrap().is_none());
     }
 
     #[test]
     fn a_panic_of_the_work_is_the_callers_and_the_threads_go_on() {
-        let resolver = Resolver::default();
+        let resolver = Resolver::new();
         for _ in 0..=THREADS {
             let broken = resolver.run(|| -> Result<(), ()> { panic!("broken on purpose") });
             let panic = catch_unwind(AssertUnwindSafe(|| broken.unwrap().wait())).unwrap_err();
@@ -181,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_lookup_that_is_abandoned_is_not_begun() {
-        let resolver = Resolver::default();
+        let resolver = Resolver::new();
         let (hold, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
         let busy: Vec<_> = (0..THREADS)
