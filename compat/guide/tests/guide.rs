@@ -16,11 +16,15 @@ const GUIDE: Page = Page {
     text: include_str!("../../../MIGRATION.md"),
 };
 
-const PAGES: [Page; 4] = [
+const PAGES: [Page; 5] = [
     GUIDE,
     Page {
         path: "compat/README.md",
         text: include_str!("../../README.md"),
+    },
+    Page {
+        path: "compat/drop-in/tokio-core/README.md",
+        text: include_str!("../../drop-in/tokio-core/README.md"),
     },
     Page {
         path: "compat/adapters/README.md",

@@ -5,7 +5,7 @@
 //!
 //! ```toml
 //! [patch.crates-io]
-//! tokio-core = { path = "compat/drop-in/tokio-core" }
+//! tokio-core = { path = "../ptunnel/compat/drop-in/tokio-core" }
 //! ```
 //!
 //! | module | holds |
