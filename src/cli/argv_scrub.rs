@@ -73,10 +73,11 @@ pub(super) fn conceal(secrets: &[SecretArgument<'_>]) {
 /// Overwrites with stars the passwords in `words`, each of which ends in a NUL.
 fn mask(words: &mut [u8], secrets: &[SecretArgument<'_>]) {
     for word in words.split_mut(|byte| *byte == 0) {
-        for secret in secrets {
-            for byte in secret.position_in(word).into_iter().flatten() {
-                word[byte] = b'*';
-            }
+        // All are found before one is overwritten: two options can have the same value.
+        let found = secrets.iter().filter_map(|secret| secret.position_in(word));
+        let found: Vec<Range<usize>> = found.collect();
+        for byte in found.into_iter().flatten() {
+            word[byte] = b'*';
         }
     }
 }
@@ -143,6 +144,13 @@ mod tests {
         ] {
             assert_eq!(concealed(words, &secret), *shown);
         }
+    }
+
+    #[test]
+    fn a_password_that_is_a_login_too_is_overwritten_whole() {
+        let mut secrets: Vec<_> = SecretArgument::login("a:b").into_iter().collect();
+        secrets.push(SecretArgument::password("a:b"));
+        assert_eq!(concealed("x -U a:b -P a:b", &secrets), "x -U *** -P ***");
     }
 
     #[test]

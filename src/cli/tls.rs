@@ -60,7 +60,14 @@ fn blame(options: &Options, names: &[&str], e: ParseError) -> Error {
         ParseError::TlsFile(TlsFile::Key, _) if options.is_present(names[2]) => names[2],
         // The certificate's file has the key, too.
         ParseError::TlsFile(..) => names[1],
-        _ => return options.whole(e.into()),
+        // An error that no file has: the only option has its position.
+        _ => {
+            let mut given = names.iter().filter(|name| options.is_present(name));
+            match (given.next(), given.next()) {
+                (Some(name), None) => name,
+                _ => return options.whole(e.into()),
+            }
+        }
     };
     options.blame(name, e)
 }

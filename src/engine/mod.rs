@@ -236,6 +236,7 @@ fn poll_with<S, T, E>(
     const ENDED: &str = "polled after it ended";
     let mut state = Some(state);
     future::poll_fn(move || {
+        let state = &mut state; // captured, and so dropped, before what `poll` holds
         let polled = poll(state.as_mut().expect(ENDED))?;
         Ok(polled.map(|item| (state.take().expect(ENDED), item)))
     })

@@ -21,8 +21,8 @@ use crate::upstream::Hop;
 /// `hop` wants another connection; each in TLS if the proxy speaks that.
 ///
 /// Resolves to the stream that the proxy granted, which belongs to the caller; dropping the future
-/// closes the connection in use. It has no time limit: the caller
-/// sets one.
+/// closes the connection in use. It has no time limit: the caller sets
+/// one.
 pub fn negotiate<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
     negotiation: Negotiation,

@@ -49,8 +49,8 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
 ///
 /// # Errors
 ///
-/// A usage error when [`check_each`] refuses the configuration, or a socket's listener would be an open proxy, or when an inherited socket is missing
-/// or given twice; [`Error::listen`] when an inherited descriptor is no socket.
+/// A usage error when [`check_each`] refuses the configuration, when a socket's listener would be an
+/// open proxy, or when an inherited socket is missing or given twice; [`Error::listen`] when an inherited descriptor is no socket.
 pub(super) fn checked_listeners(
     config: &Config,
     selector: &Arc<ProxySelector>,

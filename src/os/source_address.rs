@@ -3,12 +3,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use super::exhaustion::Exhaustion;
+
 /// Returns the address that connections to `to` have here; `None` without a route or an address of
 /// that IP version. Connecting a UDP socket chooses the address, and sends nothing.
 ///
 /// # Errors
 ///
-/// Those of socket(2) and bind(2), as for want of a descriptor.
+/// Those of socket(2) and bind(2), and of connect(2) if this machine lacks a descriptor or memory.
 pub(crate) fn source_address(to: SocketAddr) -> io::Result<Option<IpAddr>> {
     let any: IpAddr = match to {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -20,6 +22,10 @@ pub(crate) fn source_address(to: SocketAddr) -> io::Result<Option<IpAddr>> {
     };
     match socket.connect(to) {
         Ok(()) => socket.local_addr().map(|local| Some(local.ip())),
-        Err(_) => Ok(None),
+        Err(e) => match Exhaustion::of(&e) {
+            // Of a UDP socket: there is no address, and not no port.
+            Some(Exhaustion::Ports) | None => Ok(None),
+            Some(_) => Err(e),
+        },
     }
 }

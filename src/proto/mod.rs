@@ -7,7 +7,8 @@
 //!
 //! - With a proxy: a [`Negotiation`] opens a tunnel, over HTTP from a [`Request`], over SOCKS from
 //!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
-//! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its request for an `http://` URL, and a [`Reply`] the server's reply.
+//! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
+//!   request for an `http://` URL, and a [`Reply`] the server's reply.
 //!
 //! An incomplete message is `None`, not an error; a complete one comes with its length, behind which
 //! other bytes may follow. httparse tokenizes heads; their limits and their meaning are decided here.

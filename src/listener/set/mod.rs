@@ -178,7 +178,7 @@ impl ListenerSet {
 
     /// Returns each configured listener with the index of the open one that continues as it, if any:
     /// first those of which nothing that is printed changes, then those at the same address. A port
-    /// that the system picks must not change its label: clients found the port by the label.
+    /// that the system picks keeps its destination: clients read both from the printed line.
     fn assign(
         &self,
         configured: Vec<ConfiguredListener>,

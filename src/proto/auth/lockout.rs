@@ -1,8 +1,9 @@
 //! When a password may be sent to a proxy: by one tunnel first, and by one again some time after a
 //! refusal. Directories lock an account after a few wrong passwords.
 
-use crate::text::debug::debug_by_name;
 use std::time::{Duration, Instant};
+
+use crate::text::debug::debug_by_name;
 
 /// The pause after the refusal of a password that the proxy never accepted. Each further refusal
 /// doubles it: a directory counts wrong passwords until none has come for a while, mostly half an
