@@ -1,7 +1,7 @@
 //! `Core`: `run`, `turn`, dropping, panics.
 
 use std::cell::{Cell, RefCell};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 use std::thread;
@@ -300,6 +300,54 @@ fn turn_of_none_waits_for_a_timer() {
     assert!(began.elapsed() >= 30 * MS);
     assert!(bell.enter(|| timeout.poll()).unwrap().is_ready());
     assert!(turns <= 10, "{turns} turns");
+}
+
+#[test]
+fn turn_of_none_returns_after_an_event_for_a_task_of_no_core() {
+    watchdog!();
+    let mut core = Core::new().unwrap();
+    let (mut stream, mut peer) = connected(&mut core);
+    let bell = Bell::new();
+    let mut turns = 0;
+    for rounds in 1..=10 {
+        let error = bell.enter(|| stream.read(&mut [0])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        let rung = bell.rung();
+        let writes = thread::spawn(move || {
+            thread::sleep(10 * MS);
+            peer.write_all(b"x").unwrap();
+            peer
+        });
+        while bell.rung() == rung {
+            core.turn(None);
+            turns += 1;
+        }
+        peer = writes.join().unwrap();
+        assert_eq!(bell.enter(|| stream.read(&mut [0])).unwrap(), 1);
+        assert!(turns <= 10 * rounds, "{turns} turns");
+    }
+}
+
+#[test]
+fn turn_of_none_ends_with_a_timer_that_nobody_polled() {
+    watchdog!();
+    let mut core = Core::new().unwrap();
+    let began = Instant::now();
+    let mut timeout = Timeout::new(30 * MS, &core.handle()).unwrap();
+    let mut turns = 0;
+    while began.elapsed() < 30 * MS {
+        core.turn(None);
+        turns += 1;
+    }
+    assert!(turns <= 10, "{turns} turns");
+    // Set again, it ends another turn.
+    let began = Instant::now();
+    timeout.reset(began + 30 * MS);
+    while began.elapsed() < 30 * MS {
+        core.turn(None);
+        turns += 1;
+    }
+    assert!(turns <= 20, "{turns} turns");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::future::{poll_fn, Future as _};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use tokio::runtime::{self, Runtime};
 use tokio::task::coop;
 use tokio::time::{self, Sleep};
 
-use super::queue::{Route, INBOX, MAIN};
+use super::queue::{lock, Route, INBOX, MAIN};
 use super::remote::Running;
 use super::shared::Shared;
 use super::tasks::Tasks;
@@ -47,6 +47,7 @@ pub struct Core {
     reactor: Reactor,
     /// `None` once it is being dropped.
     runtime: Option<Runtime>,
+    waits: Arc<Waits>,
 }
 
 /// An id of a [`Core`], unique within the process and never used again.
@@ -66,8 +67,11 @@ impl Core {
     ///
     /// When the system grants no more descriptors; the loop takes three.
     pub fn new() -> io::Result<Core> {
+        let waits = Arc::new(Waits::default());
+        let hook = waits.clone();
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
+            .on_thread_unpark(move || hook.end())
             .build()?;
         let route = Route::open();
         let shared = Arc::new(Shared::new(runtime.handle(), route.queue()));
@@ -79,6 +83,7 @@ impl Core {
             },
             reactor: Reactor::new(route, shared, tasks),
             runtime: Some(runtime),
+            waits,
         })
     }
 
@@ -130,28 +135,44 @@ impl Core {
         })
     }
 
-    /// Makes one pass of the loop: waits until a task is ready, for at most `max_wait` (without
-    /// limit if `None`), and polls each ready task once.
+    /// Makes one pass of the loop: waits for an event, for at most `max_wait` (without limit if
+    /// `None`), and polls each ready task once. An event is a task that is ready, a timer that is
+    /// due, or what the system reports of a socket, whether or not a task waits for it.
     ///
     /// # Panics
     ///
     /// As [`run`](Core::run).
     pub fn turn(&mut self, max_wait: Option<Duration>) {
         let mut limit = None;
-        let mut waited = false;
+        let mut begun = false;
+        let mut waiting = false;
+        let waits = self.waits.clone();
         self.block_on("Core::turn", |reactor, cx| {
-            if waited {
+            if waiting {
+                waiting = false;
+                if !waits.cancel() {
+                    // For some versions of tokio, the wake-up that ended the wait is an event by
+                    // itself, which would end the next wait. A look without waiting takes it.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+            }
+            if begun {
                 reactor.pass();
                 return Poll::Ready(());
             }
-            waited = true;
-            reactor.rest(cx);
+            begun = true;
+            waiting = reactor.rest(cx);
             if let Some(max_wait) = max_wait {
                 let limit = limit.insert(Box::pin(time::sleep(max_wait)));
                 // Also with a limit of zero, the system is asked first.
                 if max_wait.is_zero() || limit.as_mut().poll(cx).is_ready() {
                     cx.waker().wake_by_ref();
+                    waiting = false;
                 }
+            }
+            if waiting {
+                waits.begin(cx.waker());
             }
             Poll::Pending
         })
@@ -221,6 +242,30 @@ impl fmt::Debug for Core {
     }
 }
 
+/// The wait of `Core::turn`. The runtime polls its future only when that was woken, but a turn ends
+/// with any event, e.g. of a socket whose task is run by something else.
+#[derive(Default)]
+struct Waits(Mutex<Option<Waker>>);
+
+impl Waits {
+    fn begin(&self, waker: &Waker) {
+        *lock(&self.0) = Some(waker.clone());
+    }
+
+    /// Called by the runtime after it has waited for the system.
+    fn end(&self) {
+        let waker = lock(&self.0).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Returns whether the wait had not ended.
+    fn cancel(&self) -> bool {
+        lock(&self.0).take().is_some()
+    }
+}
+
 /// What a pass needs.
 struct Reactor {
     route: &'static Route,
@@ -278,11 +323,13 @@ impl Reactor {
     }
 
     /// Arranges for the next pass: at once if something is ready, or when something will be. The
-    /// runtime asks the system in either case.
-    fn rest(&mut self, cx: &mut Context<'_>) {
-        if !self.ready.is_empty() || !self.route.queue().sleep(cx.waker()) || !self.arm(cx) {
+    /// runtime asks the system in either case. Returns whether there is nothing ready.
+    fn rest(&mut self, cx: &mut Context<'_>) -> bool {
+        let rests = self.ready.is_empty() && self.route.queue().sleep(cx.waker()) && self.arm(cx);
+        if !rests {
             cx.waker().wake_by_ref();
         }
+        rests
     }
 
     /// Sets the alarm for the earliest timer; returns false if that is due.

@@ -14,14 +14,15 @@ use super::queue::lock;
 use super::shared::Shared;
 use super::{Handle, Remote};
 
-/// Tasks that wait for an instant, the earliest first.
+/// The instants that are set, the earliest first, and the tasks that wait for them.
 #[derive(Default)]
 pub(super) struct Timers(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     next_id: u64,
-    waiting: BTreeMap<(Instant, u64), Task>,
+    /// A timer that nobody has polled has no task; it ends `Core::turn` nevertheless.
+    waiting: BTreeMap<(Instant, u64), Option<Task>>,
 }
 
 impl Timers {
@@ -31,7 +32,7 @@ impl Timers {
         state.next_id
     }
 
-    /// Returns the earliest instant that a task waits for.
+    /// Returns the earliest instant that is set.
     pub(super) fn first(&self) -> Option<Instant> {
         let state = lock(&self.0);
         state.waiting.first_key_value().map(|((at, _), _)| *at)
@@ -45,7 +46,7 @@ impl Timers {
                 break;
             }
             let task = lock(&self.0).waiting.pop_first();
-            if let Some((_, task)) = task {
+            if let Some((_, Some(task))) = task {
                 task.notify();
             }
         }
@@ -57,9 +58,8 @@ impl Timers {
         drop(waiting);
     }
 
-    /// Replaces the task that waits for `key`; returns whether that is now the earliest one.
-    fn wait(&self, key: (Instant, u64)) -> bool {
-        let task = task::current();
+    /// Replaces the task that waits for `key`; returns whether that is new, and the earliest one.
+    fn set(&self, key: (Instant, u64), task: Option<Task>) -> bool {
         let mut state = lock(&self.0);
         let old = state.waiting.insert(key, task);
         let first = state.waiting.first_key_value().map(|(key, _)| *key) == Some(key);
@@ -77,23 +77,27 @@ impl Timers {
 }
 
 /// What `Timeout` and `Interval` have in common: an instant, and perhaps a task that waits for it.
+/// The Core knows the instant from the start.
 pub(super) struct Alarm {
     core: Arc<Shared>,
     id: u64,
     at: Instant,
-    waiting: bool,
+    /// Whether the Core may still have it.
+    is_set: bool,
 }
 
 impl Alarm {
     pub(super) fn new(at: Instant, handle: &Handle) -> io::Result<Alarm> {
         let core = handle.remote().shared();
         core.runtime()?;
-        Ok(Alarm {
+        let mut alarm = Alarm {
             id: core.timers.next_id(),
             core: core.clone(),
             at,
-            waiting: false,
-        })
+            is_set: false,
+        };
+        alarm.set(None);
+        Ok(alarm)
     }
 
     pub(super) fn at(&self) -> Instant {
@@ -104,6 +108,7 @@ impl Alarm {
     pub(super) fn reset(&mut self, at: Instant) {
         self.cancel();
         self.at = at;
+        self.set(None);
     }
 
     /// Ready from its instant on. Before that, the current task waits for the Core to notify it.
@@ -112,17 +117,20 @@ impl Alarm {
             self.cancel();
             return Async::Ready(());
         }
-        self.waiting = true;
-        let is_first = self.core.timers.wait((self.at, self.id));
-        // On its own thread the Core looks at its timers before it sleeps.
-        if is_first && !Remote::is_current(self.core.id) {
-            self.core.ring();
-        }
+        self.set(Some(task::current()));
         Async::NotReady
     }
 
+    fn set(&mut self, task: Option<Task>) {
+        self.is_set = true;
+        // On its own thread the Core looks at its timers before it sleeps.
+        if self.core.timers.set((self.at, self.id), task) && !Remote::is_current(self.core.id) {
+            self.core.ring();
+        }
+    }
+
     fn cancel(&mut self) {
-        if mem::take(&mut self.waiting) {
+        if mem::take(&mut self.is_set) {
             self.core.timers.remove((self.at, self.id));
         }
     }
