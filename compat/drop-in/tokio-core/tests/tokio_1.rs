@@ -114,31 +114,33 @@ fn a_busy_task_does_not_starve_tokio_1() {
     .unwrap();
 }
 
-#[test]
-fn a_socket_of_a_core_works_in_a_task_of_tokio_1() {
-    struct Std<F>(F);
-    impl<F: Future + Unpin> StdFuture for Std<F> {
-        type Output = Result<F::Item, F::Error>;
+/// A future of 0.1 as one of std.
+struct Std<F>(F);
+impl<F: Future + Unpin> StdFuture for Std<F> {
+    type Output = Result<F::Item, F::Error>;
 
-        fn poll(
-            mut self: std::pin::Pin<&mut Self>,
-            cx: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<Self::Output> {
-            struct Ring(std::task::Waker);
-            impl futures::executor::Notify for Ring {
-                fn notify(&self, _id: usize) {
-                    self.0.wake_by_ref();
-                }
-            }
-            let ring = std::sync::Arc::new(Ring(cx.waker().clone()));
-            let poll = future::poll_fn(|| self.0.poll());
-            match futures::executor::spawn(poll).poll_future_notify(&ring, 0) {
-                Ok(Async::Ready(item)) => std::task::Poll::Ready(Ok(item)),
-                Ok(Async::NotReady) => std::task::Poll::Pending,
-                Err(error) => std::task::Poll::Ready(Err(error)),
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Self::Output> {
+        struct Ring(std::task::Waker);
+        impl futures::executor::Notify for Ring {
+            fn notify(&self, _id: usize) {
+                self.0.wake_by_ref();
             }
         }
+        let ring = std::sync::Arc::new(Ring(cx.waker().clone()));
+        let poll = future::poll_fn(|| self.0.poll());
+        match futures::executor::spawn(poll).poll_future_notify(&ring, 0) {
+            Ok(Async::Ready(item)) => std::task::Poll::Ready(Ok(item)),
+            Ok(Async::NotReady) => std::task::Poll::Pending,
+            Err(error) => std::task::Poll::Ready(Err(error)),
+        }
     }
+}
+
+#[test]
+fn a_socket_of_a_core_works_in_a_task_of_tokio_1() {
     // Made without a Core, so the tokio 1 runtime around it watches it.
     current_thread().block_on(async {
         let listener = TcpListener::bind2(&"127.0.0.1:0".parse().unwrap()).unwrap();
@@ -248,6 +250,24 @@ fn a_timer_that_another_thread_polls_fires_while_the_core_runs() {
     });
     core.run(rx).unwrap();
     waiting.join().unwrap();
+}
+
+/// The Core waits without a deadline when the task arms the timer.
+#[test]
+fn a_timer_that_a_task_of_tokio_1_polls_fires_while_the_core_runs() {
+    let mut core = Core::new().unwrap();
+    let mut timeout = Timeout::new(Duration::from_secs(3600), &core.handle()).unwrap();
+    let (tx, rx) = oneshot::channel();
+    core.runtime().spawn(async move {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        timeout.reset(Instant::now() + Duration::from_millis(20));
+        Std(timeout).await.unwrap();
+        tx.send(()).unwrap();
+    });
+    let late = Timeout::new(Duration::from_secs(10), &core.handle()).unwrap();
+    let late = late.then(|_| Err("late"));
+    let first = rx.map_err(|_| "gone").select(late);
+    assert!(core.run(first).is_ok());
 }
 
 /// The next look at the socket asks the system, so that no read is made in vain.

@@ -9,7 +9,7 @@ use futures::executor::Notify;
 
 /// Id of the future that `Core::run` was called with.
 pub(super) const MAIN: usize = 0;
-/// Id of everything else that other threads bring: closures, and timers that are due earlier.
+/// Id of everything else: closures that other threads bring, and a new earliest timer.
 pub(super) const INBOX: usize = 1;
 /// Place of the first spawned task.
 pub(super) const FIRST_TASK: usize = 2;
@@ -104,7 +104,19 @@ impl Notify for Route {
 impl Queue {
     /// Queues `id`, unless it is queued already or the task has ended, and wakes the Core.
     pub(super) fn push(&self, id: usize) {
-        let mut state = lock(&self.0);
+        Queue::push_to(lock(&self.0), id);
+    }
+
+    /// Ends the Core's sleep. It looks at its timers after it has gone to sleep here and before its
+    /// thread waits: a timer that is set while it isn't asleep needs no more.
+    pub(super) fn rouse(&self) {
+        let state = lock(&self.0);
+        if state.asleep {
+            Queue::push_to(state, INBOX);
+        }
+    }
+
+    fn push_to(mut state: MutexGuard<'_, State>, id: usize) {
         match state.place(id) {
             Some(place) if !place.is_queued => place.is_queued = true,
             _ => return,

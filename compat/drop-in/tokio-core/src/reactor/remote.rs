@@ -32,15 +32,6 @@ impl Remote {
         &self.shared
     }
 
-    /// Whether the Core of this id runs on this thread.
-    pub(super) fn is_current(id: usize) -> bool {
-        CURRENT.with_borrow(|current| {
-            current
-                .as_ref()
-                .is_some_and(|handle| handle.remote.shared.id == id)
-        })
-    }
-
     /// Calls `f` on the `Core`'s thread and spawns the future that it returns. `f` must be `Send`,
     /// the future need not be.
     ///

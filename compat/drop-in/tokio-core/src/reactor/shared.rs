@@ -55,11 +55,18 @@ impl Shared {
         self.ring();
     }
 
-    /// Makes the Core look at its jobs and timers.
+    /// Makes the Core look at its jobs.
     pub(super) fn ring(&self) {
         // A closed Core's queue may be another's by now.
         if !self.is_closed() {
             self.queue.push(INBOX);
+        }
+    }
+
+    /// Makes the Core look at its timers.
+    pub(super) fn rouse(&self) {
+        if !self.is_closed() {
+            self.queue.rouse();
         }
     }
 

@@ -12,7 +12,7 @@ use futures::Async;
 
 use super::queue::lock;
 use super::shared::Shared;
-use super::{Handle, Remote};
+use super::Handle;
 
 /// The instants that are set, the earliest first, and the tasks that wait for them.
 #[derive(Default)]
@@ -123,9 +123,8 @@ impl Alarm {
 
     fn set(&mut self, task: Option<Task>) {
         self.is_set = true;
-        // On its own thread the Core looks at its timers before it sleeps.
-        if self.core.timers.set((self.at, self.id), task) && !Remote::is_current(self.core.id) {
-            self.core.ring();
+        if self.core.timers.set((self.at, self.id), task) {
+            self.core.rouse();
         }
     }
 
