@@ -228,6 +228,24 @@ fn a_panic_of_a_remotes_closure_unwinds_run() {
 }
 
 #[test]
+fn a_closure_that_is_dropped_with_its_core_may_spawn() {
+    watchdog!();
+    struct Spawns(Remote);
+    impl Drop for Spawns {
+        fn drop(&mut self) {
+            self.0.spawn(|_| Ok(()));
+        }
+    }
+    let core = Core::new().unwrap();
+    let captured = Spawns(core.remote());
+    core.remote().spawn(move |_| {
+        drop(captured);
+        Ok(())
+    });
+    drop(core);
+}
+
+#[test]
 fn a_remote_is_shared_between_threads() {
     watchdog!();
     fn shared<T: Send + Sync + Clone + 'static>(_: &T) {}

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -100,8 +101,10 @@ impl Shared {
     pub(super) fn close(&self) {
         let mut jobs = lock(&self.jobs);
         self.closed.store(true, Ordering::SeqCst);
-        let jobs = std::mem::take(&mut *jobs);
+        let dropped = mem::take(&mut *jobs);
         drop(jobs);
+        // Outside of the lock: what a closure holds may spawn while it is dropped.
+        drop(dropped);
         let pool = lock(&self.pool).take();
         drop(pool);
         let mut runtime = self.runtime.write().unwrap_or_else(PoisonError::into_inner);
