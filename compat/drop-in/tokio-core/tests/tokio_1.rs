@@ -178,6 +178,22 @@ fn a_panic_leaves_the_other_tasks_and_the_core_usable() {
 }
 
 #[test]
+fn a_panic_of_a_closure_leaves_those_behind_it() {
+    let mut core = Core::new().unwrap();
+    let (tx, rx) = oneshot::channel();
+    let remote = core.remote();
+    remote.spawn(|_| -> Result<(), ()> { panic!("a closure") });
+    remote.spawn(move |_| tx.send(7).map_err(drop));
+    let panic = catch_unwind(AssertUnwindSafe(|| core.run(future::empty::<(), ()>())));
+    let panic = panic.unwrap_err();
+    assert_eq!(*panic.downcast::<&str>().unwrap(), "a closure");
+    let late = Timeout::new(Duration::from_secs(10), &core.handle()).unwrap();
+    let late = late.then(|_| Err("late"));
+    let first = rx.map_err(|_| "gone").select(late);
+    assert_eq!(core.run(first).map(|(n, _)| n).ok(), Some(7));
+}
+
+#[test]
 fn spawn_send_runs_on_another_thread_until_the_core_is_dropped() {
     let mut core = Core::new().unwrap();
     let (tx, rx) = oneshot::channel();

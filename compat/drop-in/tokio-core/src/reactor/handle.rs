@@ -1,12 +1,14 @@
 //! A Core's handle for its own thread.
 
 use std::fmt;
+use std::mem;
 use std::rc::Weak;
 
 use futures::future::{self, ExecuteError, Executor};
 use futures::{Future, IntoFuture};
 use tokio::runtime;
 
+use super::shared::Shared;
 use super::tasks::Tasks;
 use super::{CoreId, Remote};
 
@@ -87,11 +89,23 @@ impl Handle {
         self.remote.id()
     }
 
-    /// Calls the closures that other threads have sent.
+    /// Calls the closures that other threads have sent. A panic leaves the rest to the next pass.
     pub(super) fn run_jobs(&self) {
-        while let Some(job) = self.remote.shared().next_job() {
+        let shared = self.remote.shared();
+        let ring = Ring(shared);
+        while let Some(job) = shared.next_job() {
             job(self);
         }
+        mem::forget(ring);
+    }
+}
+
+/// Makes the Core look at its jobs again, after one has panicked.
+struct Ring<'a>(&'a Shared);
+
+impl Drop for Ring<'_> {
+    fn drop(&mut self) {
+        self.0.ring();
     }
 }
 
