@@ -9,11 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, BytesMut};
-use futures::{future, Async, Future, Poll};
+use futures::{future, try_ready, Async, Future, Poll};
 use iovec::IoVec;
 use semantics::{
     accept, connected, fill, nothing_arrived, std_listener, turn_until, watchdog, Bell,
 };
+use socket2::SockRef;
 use tokio_core::net::TcpStream;
 use tokio_core::reactor::Core;
 use tokio_core::try_nb;
@@ -233,6 +234,54 @@ fn a_task_that_waits_after_a_short_read_is_notified() {
         turn_until(&mut core, "the reader is notified", || bell.rung() > rung);
         assert_eq!(bell.enter(|| stream.read(&mut [0; 100])).unwrap(), 1);
     }
+}
+
+#[test]
+fn what_comes_behind_an_urgent_byte_is_read() {
+    watchdog!();
+    let mut core = Core::new().unwrap();
+    let (mut stream, mut peer) = connected(&mut core);
+    peer.set_nodelay(true).unwrap();
+    let bell = Bell::new();
+    for _ in 0..10 {
+        // A read stops in front of the urgent byte, and all is there when it is made.
+        peer.write_all(b"abc").unwrap();
+        let sent = SockRef::from(&peer).send_out_of_band(b"!");
+        assert_eq!(sent.unwrap(), 1);
+        peer.write_all(b"de").unwrap();
+        thread::sleep(Duration::from_millis(5));
+        let mut bytes = Vec::new();
+        turn_until(&mut core, "the bytes are read", || {
+            let mut buf = [0; 100];
+            match bell.enter(|| stream.read(&mut buf)) {
+                Ok(n) => bytes.extend_from_slice(&buf[..n]),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+            bytes.len() == 5
+        });
+        assert_eq!(bytes, b"abcde");
+    }
+}
+
+#[test]
+fn what_comes_behind_an_urgent_byte_is_read_into_a_buf() {
+    watchdog!();
+    let mut core = Core::new().unwrap();
+    let (mut stream, mut peer) = connected(&mut core);
+    peer.write_all(b"abc").unwrap();
+    let sent = SockRef::from(&peer).send_out_of_band(b"!");
+    assert_eq!(sent.unwrap(), 1);
+    peer.write_all(b"de").unwrap();
+    thread::sleep(Duration::from_millis(5));
+    let mut bytes = BytesMut::with_capacity(100);
+    let read = future::poll_fn(|| {
+        while bytes.len() < 5 {
+            try_ready!(AsyncRead::read_buf(&mut stream, &mut bytes));
+        }
+        Ok::<_, std::io::Error>(Async::Ready(()))
+    });
+    core.run(read).unwrap();
+    assert_eq!(&bytes[..], b"abcde");
 }
 
 #[test]

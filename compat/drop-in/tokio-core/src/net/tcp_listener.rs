@@ -72,7 +72,7 @@ impl TcpListener {
     pub fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, addr) = self.accept_std()?;
         stream.set_nonblocking(true)?;
-        let io = Readiness::on(stream, self.io.runtime())?;
+        let io = Readiness::stream_on(stream, self.io.runtime())?;
         Ok((TcpStream::from(io), addr))
     }
 

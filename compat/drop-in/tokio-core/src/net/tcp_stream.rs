@@ -36,13 +36,14 @@ impl TcpStream {
     /// Opens a connection. The system starts to connect in this call, also if the future is never
     /// polled.
     pub fn connect(addr: &SocketAddr, handle: &Handle) -> TcpStreamNew {
-        TcpStreamNew::new(connect::begin(addr).and_then(|tcp| Readiness::new(tcp, handle)))
+        TcpStreamNew::new(connect::begin(addr).and_then(|tcp| Readiness::stream(tcp, handle)))
     }
 
     /// The same, for the runtime that this is called in: that of the running `Core`, or one of tokio
     /// 1. Elsewhere, a thread in the background watches the socket.
     pub fn connect2(addr: &SocketAddr) -> TcpStreamNew {
-        let begun = connect::begin(addr).and_then(|tcp| Readiness::on(tcp, &default_runtime()?));
+        let begun =
+            connect::begin(addr).and_then(|tcp| Readiness::stream_on(tcp, &default_runtime()?));
         TcpStreamNew::new(begun)
     }
 
@@ -54,7 +55,7 @@ impl TcpStream {
     pub fn from_stream(stream: net::TcpStream, handle: &Handle) -> io::Result<TcpStream> {
         stream.set_nonblocking(true)?;
         Ok(TcpStream {
-            io: Readiness::new(stream, handle)?,
+            io: Readiness::stream(stream, handle)?,
         })
     }
 
@@ -66,7 +67,7 @@ impl TcpStream {
         handle: &Handle,
     ) -> Box<dyn Future<Item = TcpStream, Error = io::Error> + Send> {
         let begun =
-            connect::begin_with(stream.into(), addr).and_then(|tcp| Readiness::new(tcp, handle));
+            connect::begin_with(stream.into(), addr).and_then(|tcp| Readiness::stream(tcp, handle));
         Box::new(TcpStreamNew::new(begun))
     }
 
@@ -209,11 +210,12 @@ impl TcpStream {
     }
 
     /// After a read or write that filled less than it could, the system's buffer is known to be
-    /// empty or full: epoll and kqueue report the next change. That saves the call that would block.
+    /// empty or full, but for urgent bytes: epoll and kqueue report the next change. That saves the
+    /// call that would block.
     fn read_some(&self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.io.read_with(|mut tcp| tcp.read(buf))?;
         if 0 < n && n < buf.len() {
-            self.io.clear_read();
+            self.io.clear_short_read();
         }
         Ok(n)
     }
@@ -232,7 +234,7 @@ impl TcpStream {
         }
         let (n, is_drained) = try_nb!(self.io.read_with(|tcp| read_buf::read_buf(tcp, buf)));
         if n > 0 && is_drained {
-            self.io.clear_read();
+            self.io.clear_short_read();
         }
         Ok(Async::Ready(n))
     }

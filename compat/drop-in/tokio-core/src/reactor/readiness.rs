@@ -1,6 +1,7 @@
 //! A descriptor under the watch of a runtime, as 0.1 tasks see it.
 
 use std::io;
+use std::net::TcpStream;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{mpsc, Arc, OnceLock};
@@ -69,14 +70,19 @@ impl<E: Evented> Readiness<E> {
     }
 
     /// Puts `io` under the watch of `runtime`.
+    pub(crate) fn on(io: E, runtime: &runtime::Handle) -> io::Result<Readiness<E>> {
+        Readiness::watch(io, runtime, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    /// Puts `io` under the watch of `runtime` for the events of `interest`.
     ///
     /// tokio 1.54 deprecates its safe constructor, because `io` might close its descriptor before
     /// the watch ends. This crate's own sockets don't: they live as long as the watch, and are only
     /// lent out by shared reference. `PollEvented` asks the same of its callers.
     #[allow(deprecated)]
-    pub(crate) fn on(io: E, runtime: &runtime::Handle) -> io::Result<Readiness<E>> {
+    fn watch(io: E, runtime: &runtime::Handle, interest: Interest) -> io::Result<Readiness<E>> {
         let inside = runtime.enter();
-        let fd = AsyncFd::with_interest(io.descriptor(), Interest::READABLE | Interest::WRITABLE)?;
+        let fd = AsyncFd::with_interest(io.descriptor(), interest)?;
         drop(inside);
         Ok(Readiness {
             fd,
@@ -86,6 +92,33 @@ impl<E: Evented> Readiness<E> {
             writer: Direction::new(),
             runtime: runtime.clone(),
         })
+    }
+}
+
+/// Streams are watched for urgent bytes, too, where that can be told apart.
+impl Readiness<TcpStream> {
+    pub(crate) fn stream(tcp: TcpStream, handle: &Handle) -> io::Result<Readiness<TcpStream>> {
+        Readiness::stream_on(tcp, &handle.remote().shared().runtime()?)
+    }
+
+    pub(crate) fn stream_on(
+        tcp: TcpStream,
+        runtime: &runtime::Handle,
+    ) -> io::Result<Readiness<TcpStream>> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let interest = interest | Interest::PRIORITY;
+        Readiness::watch(tcp, runtime, interest)
+    }
+
+    /// Forgets that reading is worth a try, after it took less than it could: the system reports
+    /// what arrives from here on. Not so once an urgent byte has come. A read stops in front of
+    /// that, and the system has reported what is behind it already.
+    pub(crate) fn clear_short_read(&self) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if self.fd.try_io(Interest::PRIORITY, |_| Ok(())).is_err() {
+            self.clear_read();
+        }
     }
 }
 
@@ -139,8 +172,8 @@ impl<E> Readiness<E> {
         Ready::from_bits(self.ready.load(Ordering::Acquire)) & mask
     }
 
-    /// Forgets that reading is worth a try, after it would block, or took less than it could.
-    pub(crate) fn clear_read(&self) {
+    /// Forgets that reading is worth a try, after it would block.
+    fn clear_read(&self) {
         self.clear(Ready::READ | Ready::HUP);
     }
 
