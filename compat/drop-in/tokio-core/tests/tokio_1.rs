@@ -314,6 +314,27 @@ fn a_short_read_ends_the_readiness() {
     assert_eq!(stream.read(&mut [0; 2]).unwrap(), 0);
 }
 
+/// tokio-core 0.1.12 would wait for the next event. tokio 1 keeps the end.
+#[test]
+fn need_read_after_the_end_notifies_at_once() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut core = Core::new().unwrap();
+    let source = PollEvented::new(ours, &core.handle()).unwrap();
+    drop(theirs);
+    let mut looks = 0;
+    let end = future::poll_fn(|| {
+        if source.poll_read().is_ready() {
+            looks += 1;
+            if looks == 3 {
+                return Ok::<_, ()>(Async::Ready(()));
+            }
+            source.need_read();
+        }
+        Ok(Async::NotReady)
+    });
+    core.run(end).unwrap();
+}
+
 /// The mask has one of two events that the same task waits for.
 #[test]
 fn a_wait_for_the_end_alone_outlasts_what_comes_before_it() {
