@@ -110,7 +110,6 @@ pub const TARGETS: &[Target] = &[
     target("tunnels", AtLeast(1.00), EachOfSameSteps),
     target("ping-p99", AtMost(1.00), Peer("tokio")),
     shown("cpu", "ptunnel-0.1.18"),
-    shown("cpu", "ptunnel-drop-in"),
     target("cpu", AtMost(1.00), Peer("r5")),
     target("cpu", AtMost(1.05), Pair("r3", "r5")),
 ];

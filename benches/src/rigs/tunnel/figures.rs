@@ -217,7 +217,6 @@ pub const TARGETS: &[Target] = &[
     target("tunnels-embedded", MORE, WITH_A_QUEUE),
     target("tunnels-embedded-c5", MORE, Peer("proxytunnel")),
     shown("cpu-kept-c50", "ptunnel-0.1.18"),
-    shown("cpu-kept-c50", "ptunnel-drop-in"),
 ];
 
 #[cfg(test)]
