@@ -42,8 +42,8 @@ use crate::spawn::{budgeted, call, leased, Call, Lease, Panic};
 /// wherever they are moved to: they are silent once it is gone ([`io::AsTokio`](crate::io::AsTokio)
 /// says more).
 ///
-/// With tokio-core 0.1.13 and later every Core starts further threads, and leaves behind, whoever
-/// drops it, its reactor's thread and descriptors: make one Core for the life of the program.
+/// With tokio-core 0.1.13 and later every Core starts further threads, and leaves its reactor's
+/// thread and descriptors behind when it is dropped: make one Core for the life of the program.
 ///
 /// ```
 /// use std::time::Duration;
@@ -119,10 +119,10 @@ impl CoreThread {
                     Ok(core) => core,
                     Err(error) => return drop(ready.send(Err(error))),
                 };
-                // The one who asked blocks on it.
+                // `new` blocks on it.
                 let _ = ready.send(Ok(core.remote()));
                 let outcome = catch_unwind(AssertUnwindSafe(|| turn(core, leases, stopped)));
-                // Nobody may be waiting for it.
+                // The receiver may be gone.
                 let _ = end.send(outcome.map_err(Panic::new));
             })?;
         let remote = started
@@ -145,8 +145,8 @@ impl CoreThread {
     /// # Panics
     ///
     /// Never: a panic of `f` or of its future is what the [`Call`] resolves to, and the Core goes
-    /// on. When the [`Call`] was dropped, the panic's payload or the answer is dropped here; should
-    /// that panic in turn, nobody hears of it but the panic hook.
+    /// on. When the [`Call`] was dropped, the panic's payload or the answer is dropped here; if
+    /// that panics in turn, only the panic hook reports it.
     pub fn run<F, R>(&self, f: F) -> Call<Result<R::Item, R::Error>>
     where
         F: FnOnce(&Handle) -> R + Send + 'static,

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | the clock starts | at the call of `new` | in an `async` block, at its first poll |
 //! | first tick of an interval | after one period | at once |
-//! | ticks that nobody took | are skipped, later ones keep their phase | come in a burst |
+//! | ticks that were not taken | are skipped, later ones keep their phase | come in a burst |
 //!
 //! tokio-core 0.1.13 and later have the burst already. Who wants to keep that takes
 //! `tokio::time::interval_at`, through [`task::As01`](crate::task::As01) where it has to be a 0.1

@@ -255,7 +255,7 @@ mod without_tokio {
         loop {
             let before = bell.rung();
             match bell.poll_01(&mut task) {
-                Ok(Async::NotReady) => assert!(bell.rung() > before, "nobody is notified"),
+                Ok(Async::NotReady) => assert!(bell.rung() > before, "no wake-up"),
                 _ => return,
             }
             meter.other();

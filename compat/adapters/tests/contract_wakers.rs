@@ -167,7 +167,7 @@ fn none_is_lost_between_two_threads() {
     assert_eq!(sum, Ok((0..ITEMS).sum()));
 }
 
-/// A thread that parks between polls: whoever loses a wake-up hangs it.
+/// A thread that parks between polls: a lost wake-up hangs it.
 fn futures_executor<F: Future>(future: F) -> F::Output {
     struct Unpark(thread::Thread);
     impl Wake for Unpark {

@@ -106,7 +106,7 @@ fn the_guard_of_a_runtime_is_inside_of_it() {
     });
 }
 
-/// The old engine has timers, and somebody forgot to await `shutdown`.
+/// The old engine has timers, and the program doesn't await `shutdown`.
 #[test]
 fn a_timer_on_a_core_fails_when_its_runtime_ends_and_the_core_goes_on() {
     watched(|| {
@@ -251,7 +251,7 @@ impl Drop for Bomb {
     }
 }
 
-/// A caller who has left wants no answer, and what it would have been must harm nobody.
+/// An answer without a caller is dropped; a panic in that drop must not end the Core.
 #[test]
 fn an_answer_that_nobody_wants_and_that_panics_when_dropped_leaves_the_core_alone() {
     for panics in [false, true] {

@@ -115,7 +115,7 @@ fn an_empty_buffer_is_not_written() {
     assert!(writes.lock().unwrap().is_empty());
 }
 
-/// To 0.1 it would mean "wait", and nobody has arranged a wake-up.
+/// To 0.1 it would mean "wait", and no wake-up would come.
 #[test]
 fn would_block_as_an_error_is_an_error() {
     let mut io = AsIo01::new(

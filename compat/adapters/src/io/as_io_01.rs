@@ -190,7 +190,7 @@ impl<'a> Slices<'a> {
 pub(crate) fn would_block<T>(polled: Poll<io::Result<T>>) -> io::Result<T> {
     match polled {
         Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
-        // 0.1 would take it for `Pending` and wait for a wake-up that nobody has arranged.
+        // 0.1 would take it for `Pending` and wait for a wake-up that never comes.
         Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(
             io::Error::other("the tokio 1 stream in io::AsIo01 returned WouldBlock as an error"),
         ),

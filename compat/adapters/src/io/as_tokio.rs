@@ -27,8 +27,8 @@ use crate::task::Driver;
 ///
 /// Vectored writes go through `write_buf`, which tokio-core's `TcpStream` does in one system call;
 /// a stream with the default `write_buf` writes the first slice only, so that nothing is lost. No
-/// trait of tokio-io says which of the two a stream does. `is_write_vectored` is true where somebody
-/// has said so: for tokio-core's `TcpStream`, by [`HalfClose::is_write_vectored`], and after
+/// trait of tokio-io says which of the two a stream does. `is_write_vectored` is true only
+/// where it is known: for tokio-core's `TcpStream`, by [`HalfClose::is_write_vectored`], and after
 /// [`with_vectored_writes`](AsTokio::with_vectored_writes).
 ///
 /// ```

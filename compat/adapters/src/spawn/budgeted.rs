@@ -58,12 +58,12 @@ impl<T> Future for Budgeted<T> {
         let Budgeted { set, task, gate } = self.get_mut();
         gate.open.set(true);
         gate.knocked.set(false);
-        // Whoever woke this may not have woken the task: 0.1 code in there registers the 0.1 task.
+        // What woke this may not have woken the task: 0.1 code in there registers the 0.1 task.
         if let Some(task) = gate.task.get() {
             task.wake_by_ref();
         }
         let _ = Pin::new(set).poll(cx);
-        // Asked beforehand, so that the end rings nobody.
+        // Checked first, so that the end causes no wake-up.
         if !task.is_finished() {
             if gate.knocked.get() {
                 cx.waker().wake_by_ref();

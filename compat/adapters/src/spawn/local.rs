@@ -50,7 +50,7 @@ pub struct Local {
 
 struct Shared {
     tasks: LocalSet,
-    /// The first panic of a task, on its way out of `run_until`. It wakes nobody: tasks run nowhere
+    /// The first panic of a task, on its way out of `run_until`. It needs no wake-up: tasks run nowhere
     /// else, so the poll that takes it is under way.
     panic: Cell<Option<Box<dyn Any + Send>>>,
 }

@@ -9,8 +9,8 @@
 //! | async code | a tokio-core `Core` anywhere, by its `Remote` | [`on_remote`], [`on_remote_std`], [`on_remote_call`] |
 //!
 //! An `async` block that makes timers or sockets of tokio 1 on a Core needs a runtime on that Core's
-//! thread. A [`CoreThread`](crate::core_thread::CoreThread) brings the one that it was made in; whoever
-//! turns a Core by hand holds the guard of `tokio::runtime::Handle::enter` meanwhile.
+//! thread. A [`CoreThread`](crate::core_thread::CoreThread) brings the one that it was made in; code
+//! that turns a Core by hand must hold the guard of `tokio::runtime::Handle::enter` meanwhile.
 //!
 //! # Budget
 //!
@@ -28,8 +28,8 @@
 //! # When a task panics
 //!
 //! A panic unwinds out of [`Local::run_until`], as it did out of `Core::run`: tokio 1's own answer,
-//! to put it into a `JoinHandle` that nobody holds, would lose it. A [`Call`] carries it to the one
-//! who awaits, and the Core goes on.
+//! to put it into a `JoinHandle` that was dropped, would lose it. A [`Call`] carries it to the code
+//! that awaits it, and the Core continues.
 
 #[cfg(feature = "core")]
 mod budgeted;

@@ -13,7 +13,7 @@ use crate::task::AsStd;
 /// *Cost*: a task is tokio's allocation and three of the bridge's. *Cancellation*: through the
 /// `JoinHandle` of [`spawn`](Spawner::spawn); when the runtime is gone, the future is dropped and
 /// the `JoinHandle` says that it was cancelled. *Panics* end in the `JoinHandle`; with
-/// [`execute`](Executor::execute) nobody holds it, so they end in the panic message alone.
+/// [`execute`](Executor::execute) it is dropped, so they end in the panic message alone.
 /// *Ownership*: sockets belong to the tasks that hold them, and what a task resolves to to the one
 /// who awaits its `JoinHandle`.
 ///

@@ -1,4 +1,4 @@
-//! A 0.1 task that runs whenever somebody brings a std `Context`.
+//! A 0.1 task that runs when it is polled with a std `Context`.
 //!
 //! futures 0.1 finds its current task in a thread-local variable; std passes it by argument. A
 //! [`Driver`] turns the argument into the variable. While it does, it also leaves a std `Waker`
@@ -7,7 +7,7 @@
 //!
 //! That `Waker` is the driver's own, the same one for life, and not the one of the `Context`: a 0.1
 //! future may register once and count on it, because its task never changed. So a changed `Waker`
-//! must reach registrations that nobody renews.
+//! must reach registrations that are not renewed.
 
 use std::cell::Cell;
 use std::mem;

@@ -140,7 +140,7 @@ fn normal_forms(items: impl Iterator<Item = String>) -> BTreeSet<String> {
 
 /// Whether programs can depend on the item.
 fn counts(item: &str) -> bool {
-    // A drop runs anyway, what derives define for themselves is called by nobody else, and code
+    // A drop runs anyway, only the derive calls what it defines for itself, and code
     // can't ask for the absence of a trait.
     !(item.starts_with("impl !")
         || item.contains(" core::ops::drop::Drop for ")

@@ -329,7 +329,7 @@ fn turn_of_none_returns_after_an_event_for_a_task_of_no_core() {
 }
 
 #[test]
-fn turn_of_none_ends_with_a_timer_that_nobody_polled() {
+fn turn_of_none_ends_with_a_timer_that_was_not_polled() {
     watchdog!();
     let mut core = Core::new().unwrap();
     let began = Instant::now();

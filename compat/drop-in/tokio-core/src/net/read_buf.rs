@@ -1,4 +1,4 @@
-//! Reading into memory that nobody has written yet.
+//! Reading into uninitialized memory.
 
 use std::io::{self, IoSliceMut, Read};
 use std::net::TcpStream;

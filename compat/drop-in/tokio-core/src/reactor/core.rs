@@ -27,7 +27,7 @@ use super::{Handle, Remote};
 ///
 /// It owns a current-thread runtime of tokio 1 and stays on the thread that made it. Nothing makes
 /// progress but within [`run`](Core::run) and [`turn`](Core::turn). Dropping it drops its tasks;
-/// sockets that somebody else holds stay open, and fail once they have to wait.
+/// sockets that other code holds stay open, and fail once they have to wait.
 ///
 /// # Order
 ///
@@ -357,7 +357,7 @@ impl Reactor {
 
 /// Whether this thread is in a poll of a tokio 1 runtime, where it must not block.
 ///
-/// tokio tells nobody, but gives each poll a budget, and none to threads that may block. The
+/// tokio has no function for it, but gives each poll a budget, and none to threads that may block. The
 /// budget that this uses up is that of a task that is about to panic. A poll under
 /// `tokio::task::unconstrained` isn't recognized; there, tokio panics with its own message.
 fn is_polled_by_tokio() -> bool {

@@ -15,7 +15,7 @@ pub(super) const INBOX: usize = 1;
 pub(super) const FIRST_TASK: usize = 2;
 
 /// An id is a place in its low bits, and in the others the number of tasks that had this place
-/// before, so that a late wake-up of one of those finds nobody.
+/// before, so that a late wake-up of one of those finds no task.
 const PLACE_BITS: u32 = if usize::BITS < 64 { 20 } else { 32 };
 const PLACE: usize = (1 << PLACE_BITS) - 1;
 

@@ -21,7 +21,7 @@ pub(super) struct Timers(Mutex<State>);
 #[derive(Default)]
 struct State {
     next_id: u64,
-    /// A timer that nobody has polled has no task; it ends `Core::turn` nevertheless.
+    /// A timer that was never polled has no task; it ends `Core::turn` nevertheless.
     waiting: BTreeMap<(Instant, u64), Option<Task>>,
 }
 
