@@ -235,7 +235,8 @@
       var place = /\binput:(\d+)/.exec(error && error.stack);
       return '!' + (place ? place[1] : 0) + ' ' + error;
     } catch (again) {
-      return '!0 an error without a text';
+      // There may be memory for an error, and none for its text.
+      return '!0 it threw an error without a text, as it does when it needs too much memory';
     }
   }
 
