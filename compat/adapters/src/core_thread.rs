@@ -7,10 +7,21 @@
 //! that the [`CoreThread`] was made in: it is entered on the Core's thread, and its own thread goes
 //! on sleeping for them.
 //!
-//! That holds for the Core's thread alone. With tokio-core 0.1.18, what `Handle::spawn_send` or
-//! hyper 0.12 spawns runs on the threads of tokio 0.1's pool, which are in no runtime: "there is no
-//! reactor running". Wrap it, or the `Executor` that spawns it, in a
-//! [`task::InRuntime`](crate::task::InRuntime).
+//! # tokio 0.1
+//!
+//! tokio-core 0.1.18 runs on tokio 0.1, so a [`CoreThread`] with that version also hosts tokio 0.1
+//! code: hyper 0.12, `tokio::spawn`, tokio-timer, tokio-tcp. What it runs finds their executor,
+//! reactor and timer on its thread.
+//!
+//! - `tokio::spawn`, `Handle::spawn_send` and hyper 0.12's own tasks run on the threads of tokio
+//!   0.1's pool, which are in no tokio 1 runtime: "there is no reactor running". Wrap the task, or
+//!   the `Executor` that hyper spawns with, in a [`task::InRuntime`](crate::task::InRuntime).
+//! - [`CoreThread::shutdown`] doesn't wait for those tasks; it drops them with the Core.
+//! - On other threads, `tokio::spawn` panics and a timer of tokio 0.1 fails. Its sockets work
+//!   there, through [`io::AsTokio::with_half_close`](crate::io::AsTokio::with_half_close).
+//! - `tokio::run` and the runtimes of tokio 0.1 panic on the Core's thread: run the future instead.
+//!
+//! `generations/0.1.18/tests/tokio_01.rs` in the repository tests each of these.
 
 mod resident;
 
