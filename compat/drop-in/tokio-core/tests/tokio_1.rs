@@ -6,11 +6,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net;
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use futures::sync::oneshot;
-use futures::{future, Async, Future};
+use futures::{future, Async, Future, Stream};
 use tokio::runtime::{self, Runtime};
 use tokio_core::net::{TcpListener, TcpStream};
 use tokio_core::reactor::{Core, PollEvented, Ready, Timeout};
@@ -112,6 +113,97 @@ fn a_busy_task_does_not_starve_tokio_1() {
         rx.poll()
     }))
     .unwrap();
+}
+
+/// Sockets, timers, tasks and other threads, all on a runtime that the test owns.
+#[test]
+fn a_core_on_a_runtime_runs_beside_its_tasks() {
+    current_thread().block_on(async {
+        let beside = tokio::spawn(tokio::time::sleep(Duration::from_millis(20)));
+        let mut core = Core::on(&runtime::Handle::current());
+        let handle = core.handle();
+        let listener = TcpListener::bind(&"127.0.0.1:0".parse().unwrap(), &handle).unwrap();
+        let connected = TcpStream::connect(&listener.local_addr().unwrap(), &handle);
+        let accepted = listener
+            .incoming()
+            .into_future()
+            .map_err(|(error, _)| error);
+        drop(core.run_async(accepted.join(connected)).await.unwrap());
+
+        let (tx, rx) = oneshot::channel();
+        let remote = core.remote();
+        let other = thread::spawn(move || {
+            remote.spawn(|handle| {
+                let timeout = Timeout::new(Duration::from_millis(20), handle).unwrap();
+                timeout.map_err(drop).and_then(|()| tx.send(()))
+            });
+        });
+        // Ready all the time: the task of tokio 1 and the timer have their turn nevertheless.
+        handle.spawn(future::poll_fn(|| {
+            futures::task::current().notify();
+            Ok(Async::NotReady)
+        }));
+        core.run_async(rx).await.unwrap();
+        other.join().unwrap();
+        beside.await.unwrap();
+    });
+}
+
+#[test]
+fn run_async_that_is_awaited_elsewhere_wakes_its_last_task() {
+    current_thread().block_on(async {
+        let mut core = Core::on(&runtime::Handle::current());
+        let timeout = Timeout::new(Duration::from_millis(20), &core.handle()).unwrap();
+        let mut running = Box::pin(core.run_async(timeout));
+        let mut noop = Context::from_waker(Waker::noop());
+        assert!(running.as_mut().poll(&mut noop).is_pending());
+        let start = Instant::now();
+        let limit = Duration::from_secs(20);
+        let end = tokio::time::timeout(limit, running).await;
+        end.expect("its timer fires").unwrap();
+        assert!(start.elapsed() < limit, "its timer has woken another task");
+    });
+}
+
+#[test]
+fn tasks_wait_for_the_next_run_async() {
+    current_thread().block_on(async {
+        let mut core = Core::on(&runtime::Handle::current());
+        let (tx, rx) = oneshot::channel();
+        core.handle().spawn_fn(move || tx.send(()));
+        let mut running = Box::pin(core.run_async(future::empty::<(), ()>()));
+        let mut noop = Context::from_waker(Waker::noop());
+        assert!(running.as_mut().poll(&mut noop).is_pending());
+        drop(running);
+        core.run_async(rx).await.unwrap();
+    });
+}
+
+#[test]
+fn a_core_on_a_runtime_does_not_block() {
+    let runtime = current_thread();
+    let mut core = Core::on(runtime.handle());
+    let run = || core.run(future::ok::<_, ()>(())).unwrap();
+    let message = message(catch_unwind(AssertUnwindSafe(run)).unwrap_err());
+    assert!(message.contains("await Core::run_async"), "{message}");
+}
+
+#[test]
+fn run_async_within_a_core_says_what_to_do() {
+    let runtime = current_thread();
+    let mut inner = Core::on(runtime.handle());
+    let nested = future::lazy(|| {
+        let mut running = Box::pin(inner.run_async(future::ok::<_, ()>(())));
+        let mut cx = Context::from_waker(Waker::noop());
+        let poll = || running.as_mut().poll(&mut cx).is_ready();
+        Ok::<_, ()>(catch_unwind(AssertUnwindSafe(poll)))
+    });
+    let panic = Core::new().unwrap().run(nested).unwrap().unwrap_err();
+    let message = panic.downcast_ref::<&str>().expect("a plain message");
+    assert!(
+        message.contains("await it in a task of tokio 1"),
+        "{message}"
+    );
 }
 
 /// A future of 0.1 as one of std.

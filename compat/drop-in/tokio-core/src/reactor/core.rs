@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use futures::executor;
+use futures::executor::{self, Spawn};
 use futures::future::{ExecuteError, Executor};
 use futures::{Async, Future};
 use tokio::runtime::{self, Runtime};
@@ -41,11 +41,12 @@ use super::{Handle, Remote};
 ///
 /// [`run`](Core::run) and [`turn`](Core::turn) block their thread, so they panic on a thread that
 /// is polling tasks of tokio 1, or of another `Core`. Libraries that own a `Core` go to
-/// `tokio::task::spawn_blocking` or a thread of their own.
+/// `tokio::task::spawn_blocking` or a thread of their own. Code that has the choice makes its `Core`
+/// [`on`](Core::on) the runtime, and awaits [`run_async`](Core::run_async) there.
 pub struct Core {
     handle: Handle,
     reactor: Reactor,
-    /// `None` once it is being dropped.
+    /// `None` when the runtime is the caller's, and once the loop is being dropped.
     runtime: Option<Runtime>,
     waits: Arc<Waits>,
 }
@@ -73,18 +74,46 @@ impl Core {
             .enable_all()
             .on_thread_unpark(move || hook.end())
             .build()?;
+        let mut core = Core::on(runtime.handle());
+        core.runtime = Some(runtime);
+        core.waits = waits;
+        Ok(core)
+    }
+
+    /// Creates an event loop on `runtime`, which watches its sockets and timers and belongs to the
+    /// caller.
+    ///
+    /// Such a loop goes on while its [`run_async`](Core::run_async) is awaited, and only then.
+    /// tokio-core had nothing like it: it is for programs whose `main` is already tokio 1's.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use futures::Future;
+    /// use tokio_core::reactor::{Core, Timeout};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// # runtime.block_on(async {
+    /// let mut core = Core::on(&tokio::runtime::Handle::current());
+    /// let timeout = Timeout::new(Duration::from_millis(10), &core.handle())?;
+    /// core.run_async(timeout.map(|()| println!("10 ms later"))).await
+    /// # })
+    /// # }
+    /// ```
+    pub fn on(runtime: &runtime::Handle) -> Core {
         let route = Route::open();
-        let shared = Arc::new(Shared::new(runtime.handle(), route.queue()));
+        let shared = Arc::new(Shared::new(runtime, route.queue()));
         let tasks = Rc::new(Tasks::new(route));
-        Ok(Core {
+        Core {
             handle: Handle {
                 remote: Remote::new(shared.clone()),
                 tasks: Rc::downgrade(&tasks),
             },
             reactor: Reactor::new(route, shared, tasks),
-            runtime: Some(runtime),
-            waits,
-        })
+            runtime: None,
+            waits: Arc::default(),
+        }
     }
 
     /// Returns a reference to this loop for use on its thread.
@@ -96,8 +125,13 @@ impl Core {
     ///
     /// It is tokio 1's, where tokio-core 0.1.18 returned tokio 0.1's: what is spawned onto it runs
     /// on this thread, within [`run`](Core::run) and [`turn`](Core::turn).
+    ///
+    /// # Panics
+    ///
+    /// If the loop was made [`on`](Core::on) a runtime of the caller's.
     pub fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("taken only by drop")
+        let runtime = self.runtime.as_ref();
+        runtime.expect("Core::runtime of a Core::on a runtime: the caller has that")
     }
 
     /// Returns a reference to this loop for any thread.
@@ -113,26 +147,53 @@ impl Core {
     /// With the panic of `f` or of a task. The loop and the other tasks stay usable; the task that
     /// panicked is dropped.
     ///
-    /// Also on a thread that is polling tasks of tokio 1 or of another `Core`.
+    /// Also on a thread that is polling tasks of tokio 1 or of another `Core`, and if the loop was
+    /// made [`on`](Core::on) a runtime of the caller's.
     pub fn run<F>(&mut self, f: F) -> Result<F::Item, F::Error>
     where
         F: Future,
     {
-        let mut main = executor::spawn(f);
-        let mut begun = false;
-        self.block_on("Core::run", |reactor, cx| {
-            // The future comes before the tasks that were spawned earlier, once.
-            if !begun || reactor.pass() {
-                begun = true;
-                match main.poll_future_notify(&reactor.route, MAIN) {
-                    Ok(Async::Ready(item)) => return Poll::Ready(Ok(item)),
-                    Ok(Async::NotReady) => {}
-                    Err(error) => return Poll::Ready(Err(error)),
-                }
+        let mut main = Main::new(f);
+        self.block_on("Core::run", |reactor, cx| reactor.poll(&mut main, cx))
+    }
+
+    /// Does what [`run`](Core::run) does without blocking the thread: for a loop that was made
+    /// [`on`](Core::on) a runtime, awaited there.
+    ///
+    /// Each poll is one pass of the loop, then other tasks of tokio 1 have their turn. Dropping the
+    /// future drops `f`, and pauses the tasks until the next call.
+    ///
+    /// # Panics
+    ///
+    /// With the panic of `f` or of a task; the loop and the other tasks stay usable.
+    ///
+    /// When it is polled while another `Core` runs on the thread.
+    pub async fn run_async<F>(&mut self, f: F) -> Result<F::Item, F::Error>
+    where
+        F: Future,
+    {
+        let Core {
+            handle, reactor, ..
+        } = self;
+        let mut main = Main::new(f);
+        let mut waker = None;
+        let running = poll_fn(|cx| {
+            let running = Running::enter(handle);
+            assert!(
+                running.is_some(),
+                "Core::run_async was polled inside of a running Core: await it in a task of tokio 1"
+            );
+            // The alarm wakes only the task that has polled it.
+            if !waker
+                .as_ref()
+                .is_some_and(|known| cx.waker().will_wake(known))
+            {
+                waker = Some(cx.waker().clone());
+                reactor.armed = None;
             }
-            reactor.rest(cx);
-            Poll::Pending
-        })
+            reactor.poll(&mut main, cx)
+        });
+        coop::unconstrained(running).await
     }
 
     /// Makes one pass of the loop: waits for an event, for at most `max_wait` (without limit if
@@ -194,8 +255,8 @@ impl Core {
         assert!(
             running.is_some() && !is_polled_by_tokio(),
             "{what} was called inside of a running {}, whose thread it would block: call it in \
-             tokio::task::spawn_blocking or on a thread of its own, or return the future to the \
-             caller instead of running it here",
+             tokio::task::spawn_blocking or on a thread of its own, return the future to the caller \
+             instead of running it here, or await Core::run_async",
             if running.is_some() {
                 "tokio 1 runtime"
             } else {
@@ -207,7 +268,9 @@ impl Core {
         } = self;
         // The alarm was polled by a call that is over.
         reactor.armed = None;
-        let runtime = runtime.as_ref().expect("taken only by drop");
+        let Some(runtime) = runtime else {
+            panic!("{what} was called on a Core that is on another runtime: await Core::run_async");
+        };
         // Tasks of 0.1 expect to be polled until they have nothing left to do.
         runtime.block_on(coop::unconstrained(poll_fn(|cx| poll(reactor, cx))))
     }
@@ -266,6 +329,21 @@ impl Waits {
     }
 }
 
+/// The future of `Core::run`.
+struct Main<F> {
+    future: Spawn<F>,
+    begun: bool,
+}
+
+impl<F> Main<F> {
+    fn new(future: F) -> Main<F> {
+        Main {
+            future: executor::spawn(future),
+            begun: false,
+        }
+    }
+}
+
 /// What a pass needs.
 struct Reactor {
     route: &'static Route,
@@ -289,6 +367,25 @@ impl Reactor {
             alarm: None,
             armed: None,
         }
+    }
+
+    /// Makes a pass, then polls `main` if that was notified. It comes before the tasks that were
+    /// spawned earlier, once.
+    fn poll<F: Future>(
+        &mut self,
+        main: &mut Main<F>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<F::Item, F::Error>> {
+        if !main.begun || self.pass() {
+            main.begun = true;
+            match main.future.poll_future_notify(&self.route, MAIN) {
+                Ok(Async::Ready(item)) => return Poll::Ready(Ok(item)),
+                Ok(Async::NotReady) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        self.rest(cx);
+        Poll::Pending
     }
 
     /// Notifies timers that are due, and polls what is ready; returns whether the future of
