@@ -6,7 +6,7 @@
 //! `compat/`; it uses `text` alone.
 
 pub mod exhaustion;
-pub(crate) mod mutex;
+pub mod mutex;
 pub mod panics;
 pub mod resolver;
 #[cfg(any(feature = "cli", feature = "legacy"))]
@@ -16,6 +16,6 @@ pub(crate) mod source_address;
 pub mod splice_failure;
 pub mod stdio;
 #[allow(unsafe_code)] // here and nowhere else
-pub(crate) mod sys;
+pub mod sys;
 
 pub use self::sys::unacknowledged;

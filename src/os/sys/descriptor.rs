@@ -1,8 +1,9 @@
-//! Calls on a descriptor that std lacks: poll(2), and the bytes that a socket's peer hasn't
-//! acknowledged.
+//! Calls on a descriptor that std lacks: poll(2), the bytes that a socket's peer hasn't
+//! acknowledged, and descriptors in reserve.
 
+use std::fs::File;
 use std::io;
-use std::os::unix::io::{AsRawFd, RawFd};
+use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
 
 use libc::{c_int, c_short};
 
@@ -30,6 +31,28 @@ pub fn unacknowledged(socket: &impl AsRawFd) -> io::Result<usize> {
     // points to one that lives through the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut count) })?;
     Ok(count.max(0) as usize)
+}
+
+/// A descriptor that is kept only to be closed when another one is needed.
+#[derive(Debug)]
+pub struct ReservedFd {
+    _reserved: File,
+}
+
+impl ReservedFd {
+    /// Duplicates `fd`.
+    ///
+    /// # Errors
+    ///
+    /// `EMFILE` or `ENFILE` if there is no descriptor.
+    pub fn of(fd: &impl AsRawFd) -> io::Result<ReservedFd> {
+        // SAFETY: no pointers; the result is checked, and the new descriptor has no other owner.
+        let _reserved = unsafe {
+            let fd = check(libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 0))?;
+            File::from_raw_fd(fd)
+        };
+        Ok(ReservedFd { _reserved })
+    }
 }
 
 /// Blocks until a read returns at once, also where another process has made the descriptor

@@ -6,17 +6,11 @@ use std::os::unix::io::{AsRawFd, FromRawFd, RawFd};
 
 use libc::c_int;
 
-use super::descriptor::check;
+use super::descriptor::{check, ReservedFd};
 
 /// An edge-triggered epoll set.
 #[derive(Debug)]
 pub(crate) struct Epoll(File);
-
-/// A descriptor that is kept only to be closed when another one is needed.
-#[derive(Debug)]
-pub(crate) struct ReservedFd {
-    _reserved: File,
-}
 
 /// The events of one call of [`Epoll::poll`], read by index. Created once and reused.
 pub(crate) struct Events {
@@ -48,8 +42,7 @@ impl Epoll {
 
     /// Duplicates the set's descriptor.
     pub(crate) fn reserve(&self) -> io::Result<ReservedFd> {
-        let _reserved = self.0.try_clone()?;
-        Ok(ReservedFd { _reserved })
+        ReservedFd::of(&self.0)
     }
 
     /// Adds `source`: each change of its readiness is one event, until it is

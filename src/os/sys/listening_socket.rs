@@ -8,13 +8,21 @@ use socket2::{SockAddr, Socket};
 use super::descriptor::check;
 
 /// Sets the permissions, before the umask, of the file that bind(2) creates for a Unix socket.
-pub(crate) fn set_mode(socket: &Socket, mode: libc::mode_t) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Those of fchmod(2).
+pub fn set_mode(socket: &Socket, mode: libc::mode_t) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::fchmod(socket.as_raw_fd(), mode) }).map(drop)
 }
 
 /// Accepts one client: its socket doesn't block, and is closed on exec.
-pub(crate) fn accept(listener: &Socket) -> io::Result<(Socket, SockAddr)> {
+///
+/// # Errors
+///
+/// All of accept4(2), among them those of clients that are gone.
+pub fn accept(listener: &Socket) -> io::Result<(Socket, SockAddr)> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: `init` passes storage and a length that fit each other, and the kernel fills in
     // both. The new descriptor is owned by the `Socket` before anything else can fail.

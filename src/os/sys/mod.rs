@@ -9,13 +9,11 @@ mod argv;
 mod descriptor;
 #[cfg(feature = "legacy")]
 mod epoll;
-#[cfg(feature = "legacy")]
+#[cfg(any(feature = "cli", feature = "legacy"))]
 mod listening_socket;
 #[cfg(feature = "tls")]
 mod openssl;
-#[cfg(feature = "legacy")]
 mod pipe;
-#[cfg(feature = "legacy")]
 mod process;
 #[cfg(feature = "pac")]
 mod quickjs;
@@ -27,18 +25,16 @@ mod task_handle;
 
 #[cfg(feature = "cli")]
 pub use self::argv::{effective_user, rewrite_arguments};
-pub use self::descriptor::unacknowledged;
+pub use self::descriptor::{unacknowledged, ReservedFd};
 pub(crate) use self::descriptor::{wait_readable, wait_writable};
 #[cfg(feature = "legacy")]
-pub(crate) use self::epoll::{Epoll, Event, Events, ReservedFd};
-#[cfg(feature = "legacy")]
-pub(crate) use self::listening_socket::{accept, set_mode};
+pub(crate) use self::epoll::{Epoll, Event, Events};
+#[cfg(any(feature = "cli", feature = "legacy"))]
+pub use self::listening_socket::{accept, set_mode};
 #[cfg(feature = "tls")]
 pub(crate) use self::openssl::clear_auto_retry;
-#[cfg(feature = "legacy")]
 pub use self::pipe::Pipe;
-#[cfg(feature = "legacy")]
-pub(crate) use self::process::{close_stdout, descriptor_limit, monotonic, raise_descriptor_limit};
+pub use self::process::{close_stdout, descriptor_limit, monotonic, raise_descriptor_limit};
 #[cfg(feature = "pac")]
 pub(crate) use self::quickjs::QuickJs;
 #[cfg(feature = "pac")]

@@ -17,12 +17,20 @@ fn descriptor_limits() -> io::Result<libc::rlimit> {
 }
 
 /// Returns the number of descriptors that this process can have now.
-pub(crate) fn descriptor_limit() -> io::Result<u64> {
+///
+/// # Errors
+///
+/// Those of getrlimit(2): none in practice.
+pub fn descriptor_limit() -> io::Result<u64> {
     descriptor_limits().map(|limit| limit.rlim_cur)
 }
 
 /// Raises the limit on descriptors to the hard limit, and returns it.
-pub(crate) fn raise_descriptor_limit() -> io::Result<u64> {
+///
+/// # Errors
+///
+/// Those of setrlimit(2), such as `EPERM` in a sandbox.
+pub fn raise_descriptor_limit() -> io::Result<u64> {
     let mut limit = descriptor_limits()?;
     limit.rlim_cur = limit.rlim_max;
     // SAFETY: the kernel reads the struct that it is passed.
@@ -31,7 +39,7 @@ pub(crate) fn raise_descriptor_limit() -> io::Result<u64> {
 }
 
 /// Returns CLOCK_MONOTONIC, which `Instant` doesn't expose, for sd_notify(3).
-pub(crate) fn monotonic() -> Duration {
+pub fn monotonic() -> Duration {
     // SAFETY: all zeroes are a valid `timespec`, and the kernel fills in the one that it is passed. It
     // fails only for clocks that don't exist.
     unsafe {
@@ -43,7 +51,7 @@ pub(crate) fn monotonic() -> Duration {
 
 /// Closes stdout, so that its reader sees the end; later writes are lost. The end of a socket that
 /// another descriptor keeps open (`is_shared_socket`) is sent with shutdown(2).
-pub(crate) fn close_stdout(is_shared_socket: bool) {
+pub fn close_stdout(is_shared_socket: bool) {
     if is_shared_socket {
         // SAFETY: no pointers. It fails only for a socket that is no longer connected.
         unsafe { libc::shutdown(libc::STDOUT_FILENO, libc::SHUT_WR) };
@@ -62,7 +70,7 @@ pub(crate) fn close_stdout(is_shared_socket: bool) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))] // Miri has none of these calls
 mod tests {
     use std::thread;
     use std::time::Instant;
