@@ -36,14 +36,14 @@ use std::future::Future;
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
-use std::task::Context;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures01::{Async, Future as Future01, Poll, Stream as Stream01};
+use futures01::{Async, Future as Future01, Poll as Poll01, Stream as Stream01};
 use tokio::runtime;
 use tokio::time::{self, Sleep};
 
-use crate::task::Crossing;
+use crate::task::{poll_01, Crossing};
 
 /// Something that knows the tokio 1 runtime whose clock a timer is to run on.
 pub trait OnRuntime {
@@ -102,7 +102,8 @@ impl OnRuntime for Current {
 
 /// A 0.1 future that resolves once an instant has passed.
 ///
-/// Polled again after that, it is ready again, until [`reset`](Timeout::reset).
+/// Polled again after that, it is ready again, until [`reset`](Timeout::reset). *Budget*: it spends
+/// none, and is ready though none is left, so that it ends a task that is always ready.
 ///
 /// ```
 /// use std::time::Duration;
@@ -122,6 +123,7 @@ impl OnRuntime for Current {
 #[must_use = "futures do nothing unless polled"]
 pub struct Timeout {
     timer: Timer,
+    crossing: Crossing,
 }
 
 impl Timeout {
@@ -133,9 +135,7 @@ impl Timeout {
     pub fn new(duration: Duration, handle: &impl OnRuntime) -> io::Result<Timeout> {
         let runtime = handle.runtime();
         let at = after(now(&runtime), duration)?;
-        Ok(Timeout {
-            timer: Timer::new(at, runtime),
-        })
+        Ok(Timeout::at(at, runtime))
     }
 
     /// Resolves at `at`, or at once when that has passed.
@@ -144,9 +144,14 @@ impl Timeout {
     ///
     /// Never: the `Result` is tokio-core's, which needed its Core.
     pub fn new_at(at: Instant, handle: &impl OnRuntime) -> io::Result<Timeout> {
-        Ok(Timeout {
-            timer: Timer::new(at.into(), handle.runtime()),
-        })
+        Ok(Timeout::at(at.into(), handle.runtime()))
+    }
+
+    fn at(at: time::Instant, runtime: runtime::Handle) -> Timeout {
+        Timeout {
+            timer: Timer::new(at, runtime),
+            crossing: Crossing::default(),
+        }
     }
 
     /// Sets a new instant, whether or not the old one has passed. A task that waits for this must
@@ -160,8 +165,13 @@ impl Future01 for Timeout {
     type Item = ();
     type Error = io::Error;
 
-    fn poll(&mut self) -> Poll<(), io::Error> {
-        self.timer.poll("a time::Timeout")
+    fn poll(&mut self) -> Poll01<(), io::Error> {
+        if self.timer.is_due() {
+            return Ok(Async::Ready(()));
+        }
+        let timer = &mut self.timer;
+        let what = "a time::Timeout";
+        poll_01(self.crossing.enter(what, |cx| timer.poll(what, cx)))
     }
 }
 
@@ -173,7 +183,8 @@ impl fmt::Debug for Timeout {
     }
 }
 
-/// A 0.1 stream that yields `()` once a period and never ends.
+/// A 0.1 stream that yields `()` once a period and never ends. *Budget*: that of a stream in
+/// [`task::As01`](crate::task#budget).
 ///
 /// ```
 /// use std::time::Duration;
@@ -194,6 +205,7 @@ impl fmt::Debug for Timeout {
 pub struct Interval {
     timer: Timer,
     period: Duration,
+    crossing: Crossing,
 }
 
 impl Interval {
@@ -225,6 +237,7 @@ impl Interval {
         Ok(Interval {
             timer: Timer::new(at, runtime),
             period,
+            crossing: Crossing::default(),
         })
     }
 }
@@ -233,8 +246,10 @@ impl Stream01 for Interval {
     type Item = ();
     type Error = io::Error;
 
-    fn poll(&mut self) -> Poll<Option<()>, io::Error> {
-        let polled = self.timer.poll("a time::Interval")?;
+    fn poll(&mut self) -> Poll01<Option<()>, io::Error> {
+        let timer = &mut self.timer;
+        let what = "a time::Interval";
+        let polled = poll_01(self.crossing.poll(what, |cx| timer.poll(what, cx)))?;
         if polled.is_ready() {
             let due = self.timer.sleep.deadline();
             let now = now(&self.timer.runtime);
@@ -298,11 +313,10 @@ fn outlived(what: &str) -> io::Error {
     ))
 }
 
-/// A tokio 1 timer that 0.1 code polls, and may poll again once it has fired.
+/// A tokio 1 timer that may be polled again once it has fired.
 struct Timer {
     runtime: runtime::Handle,
     sleep: Pin<Box<Sleep>>,
-    crossing: Crossing,
 }
 
 impl Timer {
@@ -310,35 +324,33 @@ impl Timer {
         let inside = runtime.enter();
         let sleep = Box::pin(time::sleep_until(at));
         drop(inside);
-        Timer {
-            runtime,
-            sleep,
-            crossing: Crossing::default(),
-        }
+        Timer { runtime, sleep }
     }
 
     fn reset(&mut self, at: time::Instant) {
         self.sleep.as_mut().reset(at);
     }
 
-    fn poll(&mut self, what: &str) -> Poll<(), io::Error> {
+    fn is_due(&self) -> bool {
+        self.sleep.deadline() <= now(&self.runtime)
+    }
+
+    fn poll(&mut self, what: &str, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // In this order: it may fire in between.
         let fired = self.sleep.is_elapsed();
-        if self.sleep.deadline() <= now(&self.runtime) {
-            return Ok(Async::Ready(()));
+        if self.is_due() {
+            return Poll::Ready(Ok(()));
         }
         // The end of a runtime fires what is left; to poll that would panic.
         if fired {
-            return Err(outlived(what));
+            return Poll::Ready(Err(outlived(what)));
         }
         let sleep = self.sleep.as_mut();
-        let poll = |cx: &mut Context<'_>| catch_unwind(AssertUnwindSafe(|| sleep.poll(cx)));
-        match self.crossing.enter(what, poll) {
-            Ok(std::task::Poll::Ready(())) => Ok(Async::Ready(())),
-            Ok(std::task::Poll::Pending) => Ok(Async::NotReady),
-            // It had ended before the first poll, or did so since the look above; nothing else in
-            // there panics, for the waker is the crossing's.
-            Err(_) => Err(outlived(what)),
-        }
+        // After a panic, it had ended before the first poll, or did so since the look above; nothing
+        // else in there panics, for the waker is the crossing's.
+        catch_unwind(AssertUnwindSafe(|| sleep.poll(cx))).map_or_else(
+            |_| Poll::Ready(Err(outlived(what))),
+            |polled| polled.map(Ok),
+        )
     }
 }

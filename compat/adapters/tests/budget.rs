@@ -2,68 +2,23 @@
 
 mod common;
 
-use std::cell::Cell;
-use std::future::Future;
+use std::future::{poll_fn, Future};
 use std::io;
-use std::pin::pin;
-use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use common::watched;
+use common::meter::{Meter, BOUND};
 use futures01::{stream, Async, AsyncSink, Future as Future01, Poll as Poll01, Sink as Sink01};
 use futures01::{StartSend, Stream as Stream01};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::runtime::{Builder, Runtime};
 use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
-use tokio_core_compat::spawn::Local;
-use tokio_core_compat::task::{As01, As01Sink, AsStd, AsStdSink};
-
-/// What one task gets done between two polls of another: tokio's number, and the poll that ends it.
-const BOUND: usize = 129;
-
-/// What a task without a budget does in one poll.
-const ALL: usize = 10_000;
-
-/// Counts what a busy task does, and how much of it the other had to wait for at most.
-#[derive(Clone, Default)]
-struct Meter {
-    since: Rc<Cell<usize>>,
-    most: Rc<Cell<usize>>,
-    total: Rc<Cell<usize>>,
-}
-
-impl Meter {
-    /// Counts one step of the busy task; false when it is to end.
-    fn step(&self) -> bool {
-        self.since.set(self.since.get() + 1);
-        self.total.set(self.total.get() + 1);
-        self.total.get() < ALL
-    }
-
-    /// The other task was polled.
-    fn other(&self) {
-        self.most.set(self.most.get().max(self.since.take()));
-    }
-
-    /// The most that was done at a stretch, once all is done.
-    fn most(&self) -> usize {
-        self.other();
-        assert_eq!(self.total.get(), ALL, "the busy task ended too early");
-        self.most.get()
-    }
-
-    /// A 0.1 stream that is always ready.
-    fn stream(&self) -> impl Stream01<Item = (), Error = io::Error> {
-        let meter = self.clone();
-        stream::poll_fn(move || Ok(Async::Ready(meter.step().then_some(()))))
-    }
-
-    /// Its like of std.
-    fn std_stream(&self) -> impl futures_core::Stream<Item = io::Result<()>> + Unpin {
-        let meter = self.clone();
-        futures_util::stream::poll_fn(move |_| Poll::Ready(meter.step().then_some(Ok(()))))
-    }
-}
+use tokio_core_compat::spawn::{Local, Spawner};
+use tokio_core_compat::task::{As01, As01Sink, AsStd, AsStdSink, InRuntime};
+use tokio_core_compat::time::{Current, Interval, Timeout};
 
 /// A peer that is always faster: reads and writes never block.
 struct Bulk(Meter);
@@ -119,16 +74,30 @@ impl Sink01 for Drain {
     }
 }
 
-/// Runs `busy` in one task of tokio, and counts the polls of that task.
-fn beside<F: Future>(meter: &Meter, busy: F) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let mut busy = pin!(busy);
-    runtime.block_on(std::future::poll_fn(|cx| {
-        meter.other();
-        busy.as_mut().poll(cx).map(drop)
-    }));
+/// A runtime of each kind, with a clock.
+fn runtimes() -> [Runtime; 2] {
+    [Builder::new_current_thread(), Builder::new_multi_thread()]
+        .map(|mut builder| builder.worker_threads(1).enable_time().build().unwrap())
+}
+
+/// Runs what `busy` makes as a task of a runtime of each kind. Between two polls of that task the
+/// others have their turn.
+fn beside<F>(busy: impl Fn(Meter) -> F)
+where
+    F: Future + Send + 'static,
+{
+    for runtime in runtimes() {
+        let meter = Meter::default();
+        let others = meter.clone();
+        let _inside = runtime.enter();
+        let mut busy = Box::pin(busy(meter.clone()));
+        let task = poll_fn(move |cx| {
+            others.other();
+            busy.as_mut().poll(cx).map(drop)
+        });
+        runtime.block_on(runtime.spawn(task)).unwrap();
+        at_most(&meter);
+    }
 }
 
 fn at_most(meter: &Meter) {
@@ -138,110 +107,176 @@ fn at_most(meter: &Meter) {
 
 #[test]
 fn a_stream_in_as_std_leaves_the_others_their_turn() {
-    let meter = Meter::default();
-    beside(&meter, AsStd::new(meter.stream()).for_each(|_| async {}));
-    at_most(&meter);
+    beside(|meter| AsStd::new(meter.stream()).for_each(|_| async {}));
 }
 
 #[test]
 fn so_do_futures_in_as_std_that_are_ready_at_once() {
-    let meter = Meter::default();
-    beside(&meter, async {
+    beside(|meter| async move {
         while AsStd::new(futures01::future::ok::<_, ()>(meter.step()))
             .await
             .unwrap()
         {}
     });
-    at_most(&meter);
 }
 
 #[test]
 fn so_does_a_sink_in_as_std_sink() {
-    let meter = Meter::default();
-    let mut sink = AsStdSink::new(Drain(meter.clone()));
-    beside(&meter, async { while sink.send(()).await.is_ok() {} });
-    at_most(&meter);
+    beside(|meter| async move {
+        let mut sink = AsStdSink::new(Drain(meter));
+        while sink.send(()).await.is_ok() {}
+    });
 }
 
 #[test]
 fn so_do_reads_and_writes_of_as_tokio() {
-    let meter = Meter::default();
-    let mut io = bulk(&meter);
-    beside(&meter, async {
+    beside(|meter| async move {
+        let mut io = bulk(&meter);
         while io.read(&mut [0; 8]).await.unwrap() > 0 {}
     });
-    at_most(&meter);
-
-    let meter = Meter::default();
-    let mut io = bulk(&meter);
-    beside(&meter, async { while io.write(b"bulk").await.is_ok() {} });
-    at_most(&meter);
-
-    let meter = Meter::default();
-    let mut io = bulk(&meter);
-    let bufs = [io::IoSlice::new(b"bulk")];
-    beside(&meter, async {
+    beside(|meter| async move {
+        let mut io = bulk(&meter);
+        while io.write(b"bulk").await.is_ok() {}
+    });
+    beside(|meter| async move {
+        let mut io = bulk(&meter);
+        let bufs = [io::IoSlice::new(b"bulk")];
         while io.write_vectored(&bufs).await.is_ok() {}
     });
-    at_most(&meter);
 }
 
 /// 0.1's loops never return by themselves; what they loop over does.
 #[test]
 fn so_does_a_loop_of_0_1_over_a_std_stream() {
-    let meter = Meter::default();
-    let items = As01::new(meter.std_stream());
-    beside(&meter, AsStd::new(items.for_each(|()| Ok(()))));
-    at_most(&meter);
+    beside(|meter| AsStd::new(As01::new(meter.std_stream()).for_each(|()| Ok(()))));
 }
 
 #[test]
-fn only_progress_spends_the_budget() {
-    let meter = Meter::default();
+fn so_does_a_loop_of_0_1_over_a_std_sink() {
+    beside(|meter| {
+        let sink = futures_util::sink::drain::<()>();
+        let sink = As01Sink::new(sink).sink_map_err::<_, io::Error>(|never| match never {});
+        AsStd::new(sink.send_all(meter.stream()))
+    });
+}
+
+#[test]
+fn so_does_a_copy_over_as_io_01() {
+    beside(|meter| {
+        let io = AsIo01::new(bulk(&meter), ShutdownPolicy::Fin);
+        AsStd::new(tokio_io::io::copy(io, io::sink()))
+    });
+}
+
+/// It adds none, and takes none away.
+#[test]
+fn so_does_what_is_in_runtime() {
+    beside(|meter| {
+        let runtime = tokio::runtime::Handle::current();
+        InRuntime::new(AsStd::new(meter.stream()), runtime).for_each(|_| async {})
+    });
+    beside(|meter| {
+        let runtime = tokio::runtime::Handle::current();
+        let items = InRuntime::new(As01::new(meter.std_stream()), runtime);
+        AsStd::new(items.for_each(|()| Ok(())))
+    });
+}
+
+/// Its period is over whenever it is looked at.
+#[test]
+fn so_does_a_loop_of_0_1_over_an_interval() {
+    beside(|meter| {
+        let ticks = Interval::new(Duration::from_nanos(1), &Current).unwrap();
+        AsStd::new(
+            ticks
+                .take_while(move |()| Ok(meter.step()))
+                .for_each(|()| Ok(())),
+        )
+    });
+}
+
+/// It ends what has used up the budget, and is polled after it.
+#[test]
+fn a_timeout_needs_no_budget() {
+    for runtime in runtimes() {
+        let (polls, seen) = (Arc::new(AtomicUsize::new(0)), Meter::default());
+        let counted = polls.clone();
+        runtime
+            .block_on(runtime.spawn(async move {
+                let timeout = Timeout::new(Duration::ZERO, &Current).unwrap();
+                let forever = stream::poll_fn(|| Ok::<_, io::Error>(Async::Ready(Some(()))));
+                let mut items = AsStd::new(forever);
+                let busy = As01::pin(async move {
+                    while seen.step() {
+                        items.next().await;
+                        counted.fetch_add(1, Relaxed);
+                    }
+                    Ok(())
+                });
+                AsStd::new(busy.select(timeout)).await.map(drop).ok()
+            }))
+            .unwrap();
+        assert!(polls.load(Relaxed) < BOUND, "{polls:?} items");
+    }
+}
+
+#[tokio::test]
+async fn only_progress_spends_the_budget() {
     let mut idle = AsStd::new(stream::poll_fn(|| {
         Ok::<_, ()>(Async::<Option<()>>::NotReady)
     }));
-    beside(&meter, async {
-        std::future::poll_fn(|cx| {
-            for _ in 0..1_000 {
-                assert!(idle.poll_next_unpin(cx).is_pending());
-            }
-            assert!(
-                tokio::task::coop::has_budget_remaining(),
-                "a poll that was not ready has spent some"
-            );
-            Poll::Ready(())
-        })
-        .await;
-        while meter.step() {}
-    });
+    poll_fn(|cx| {
+        for _ in 0..1_000 {
+            assert!(idle.poll_next_unpin(cx).is_pending());
+        }
+        Poll::Ready(())
+    })
+    .await;
+    assert!(
+        tokio::task::coop::has_budget_remaining(),
+        "a poll that was not ready has spent some"
+    );
 }
 
 #[test]
 fn tasks_of_a_local_have_a_budget() {
-    let meter = Meter::default();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let local = Local::new(runtime.handle());
-    let (tx, rx) = futures01::unsync::oneshot::channel();
-    let mut busy = AsStd::new(meter.stream());
-    let busy = async move { while busy.next().await.is_some() {} };
-    let busy = As01::pin(async {
-        busy.await;
-        Ok(())
-    });
-    local
-        .handle()
-        .spawn(busy.then(|_: Result<(), ()>| tx.send(())));
-    let other = meter.clone();
-    local.handle().spawn(futures01::future::poll_fn(move || {
-        other.other();
-        futures01::task::current().notify();
-        Ok(Async::NotReady)
-    }));
-    runtime.block_on(local.run_until(AsStd::new(rx))).unwrap();
-    at_most(&meter);
+    for runtime in runtimes() {
+        let meter = Meter::default();
+        let local = Local::new(runtime.handle());
+        let (tx, rx) = futures01::unsync::oneshot::channel();
+        let mut busy = AsStd::new(meter.stream());
+        let busy = As01::pin(async move {
+            while busy.next().await.is_some() {}
+            Ok(())
+        });
+        local
+            .handle()
+            .spawn(busy.then(|_: Result<(), ()>| tx.send(())));
+        let other = meter.clone();
+        local.handle().spawn(futures01::future::poll_fn(move || {
+            other.other();
+            futures01::task::current().notify();
+            Ok(Async::NotReady)
+        }));
+        runtime.block_on(local.run_until(AsStd::new(rx))).unwrap();
+        at_most(&meter);
+    }
+}
+
+#[test]
+fn tasks_of_a_spawner_have_a_budget() {
+    for runtime in runtimes() {
+        let meter = Meter::default();
+        let mut busy = As01::new(meter.std_stream()).for_each(|()| Ok(()));
+        let others = meter.clone();
+        let task = futures01::future::poll_fn(move || {
+            others.other();
+            busy.poll()
+        });
+        let spawned = Spawner::new(runtime.handle().clone()).spawn(task);
+        runtime.block_on(spawned).unwrap().unwrap();
+        at_most(&meter);
+    }
 }
 
 /// Without any executor of tokio's: no budget but this crate's, of a 0.1 task.
@@ -295,10 +330,8 @@ mod without_tokio {
     fn a_std_sink_that_always_has_room_yields() {
         let meter = Meter::default();
         let sink = futures_util::sink::drain::<()>();
-        let sink = As01Sink::new(sink).sink_map_err::<_, ()>(|never| match never {});
-        let count = meter.clone();
-        let items = stream::poll_fn(move || Ok::<_, ()>(Async::Ready(count.step().then_some(()))));
-        beside_01(&meter, sink.send_all(items));
+        let sink = As01Sink::new(sink).sink_map_err::<_, io::Error>(|never| match never {});
+        beside_01(&meter, sink.send_all(meter.stream()));
         at_most(&meter);
     }
 
@@ -307,106 +340,5 @@ mod without_tokio {
         let mut items = AsStd::new(stream::repeat::<_, ()>(1));
         let cx = &mut Context::from_waker(Waker::noop());
         assert!((0..1_000).all(|_| items.poll_next_unpin(cx).is_ready()));
-    }
-}
-
-#[cfg(feature = "core")]
-mod on_a_core {
-    use super::*;
-    use tokio_core::reactor::{Core, Handle};
-    use tokio_core_compat::core_thread::CoreThread;
-    use tokio_core_compat::spawn::{on_handle, on_remote_std};
-
-    /// A Core may poll one task twice before it comes to the next.
-    const ON_A_CORE: usize = 2 * BOUND;
-
-    /// Spawns a task that only counts its polls.
-    fn other(meter: &Meter, handle: &Handle) {
-        let meter = meter.clone();
-        handle.spawn(futures01::future::poll_fn(move || {
-            meter.other();
-            futures01::task::current().notify();
-            Ok(Async::NotReady)
-        }));
-    }
-
-    /// Async code that is always ready, of this crate and of tokio's own.
-    async fn busy(meter: Meter, tokio_s: bool) -> usize {
-        if tokio_s {
-            let (tx, mut rx) = tokio::sync::mpsc::unbounded_channel();
-            tx.send(()).unwrap();
-            while meter.step() {
-                rx.recv().await.unwrap();
-                tx.send(()).unwrap();
-            }
-        } else {
-            AsStd::new(meter.stream()).for_each(|_| async {}).await;
-        }
-        meter.most()
-    }
-
-    #[test]
-    fn run_std_leaves_the_others_their_turn() {
-        for (tokio_s, inside) in [(false, false), (false, true), (true, false), (true, true)] {
-            let most = watched(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .build()
-                    .unwrap();
-                let inside = inside.then(|| runtime.enter());
-                let core = CoreThread::new("a core").unwrap();
-                drop(inside);
-                let call = core.run_std(move |handle| {
-                    let meter = Meter::default();
-                    other(&meter, handle);
-                    busy(meter, tokio_s)
-                });
-                runtime.block_on(call).unwrap()
-            });
-            assert!(most <= ON_A_CORE, "{most} ready polls at a stretch");
-        }
-    }
-
-    #[test]
-    fn so_do_on_handle_and_on_remote_std() {
-        for tokio_s in [false, true] {
-            watched(move || {
-                let mut core = Core::new().unwrap();
-                let handle = core.handle();
-                let meter = Meter::default();
-                other(&meter, &handle);
-                let call = on_handle(&handle, busy(meter, tokio_s));
-                let most = core.run(As01::new(call)).unwrap();
-                assert!(most <= ON_A_CORE, "{most} ready polls at a stretch");
-
-                let call = on_remote_std(&core.remote(), move |handle| {
-                    let meter = Meter::default();
-                    other(&meter, handle);
-                    busy(meter, tokio_s)
-                });
-                let most = core.run(As01::new(call)).unwrap();
-                assert!(most <= ON_A_CORE, "{most} ready polls at a stretch");
-            });
-        }
-    }
-
-    /// Code that knows no `Context`, in a future that was woken through the 0.1 task.
-    #[test]
-    fn a_notified_0_1_task_polls_the_async_code_in_it() {
-        watched(|| {
-            let mut core = Core::new().unwrap();
-            let mut polls = 0;
-            let call = on_handle(
-                &core.handle(),
-                std::future::poll_fn(move |_| {
-                    polls += 1;
-                    if polls == 3 {
-                        return Poll::Ready(polls);
-                    }
-                    futures01::task::current().notify();
-                    Poll::Pending
-                }),
-            );
-            assert_eq!(core.run(As01::new(call)).unwrap(), 3);
-        });
     }
 }

@@ -97,6 +97,17 @@ fn what_is_dropped_is_inside_too() {
     assert_eq!(found.recv(), Ok(false), "not its own any more");
 }
 
+/// Of the runtime itself, which has to outlive what it is lent to.
+#[test]
+fn once_the_runtime_is_gone_what_is_made_in_it_says_so() {
+    let gone = runtime();
+    let inside = InRuntime::new(As01::pin(sleep()), gone.handle().clone());
+    drop(gone);
+    let panic = thread::spawn(move || inside.wait()).join().unwrap_err();
+    let message = panic.downcast_ref::<String>().unwrap();
+    assert!(message.contains("shutdown"), "{message}");
+}
+
 #[test]
 fn a_panic_leaves_the_runtime() {
     let runtime = runtime();

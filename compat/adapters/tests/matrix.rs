@@ -3,31 +3,22 @@
 
 mod common;
 
-use std::io;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use common::{watched, Bell};
-use futures01::{executor, Async, Future as _, Poll as Poll01, Sink as Sink01, StartSend};
+use common::{on_each_runtime, Bell};
+use futures01::{executor, Async, Future as _, Sink as _};
 use futures01::{sync::oneshot, Stream as Stream01};
 use futures_sink::Sink;
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
 use tokio_core_compat::spawn::{Local, Spawner};
 use tokio_core_compat::task::{As01, As01Sink, AsStd, AsStdSink, InRuntime};
-
-/// Runs `f` on a current-thread and on a multi-thread runtime.
-fn on_each_runtime(f: fn(&Runtime)) {
-    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
-        watched(move || f(&builder.worker_threads(2).build().unwrap()));
-    }
-}
 
 /// Runs `f` on another thread, after the one that waits has most likely gone to sleep.
 fn later(f: impl FnOnce() + Send + 'static) {
@@ -206,88 +197,6 @@ fn dropping_a_wrapper_drops_what_is_inside_at_once() {
     assert_eq!(rx.poll_next_unpin(&mut noop()), Poll::Ready(None));
 }
 
-/// Panics whatever is asked of it.
-struct Panics;
-
-impl Sink01 for Panics {
-    type SinkItem = ();
-    type SinkError = ();
-
-    fn start_send(&mut self, (): ()) -> StartSend<(), ()> {
-        panic!("in there")
-    }
-
-    fn poll_complete(&mut self) -> Poll01<(), ()> {
-        panic!("in there")
-    }
-}
-
-impl Sink<()> for Panics {
-    type Error = ();
-
-    fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
-        panic!("in there")
-    }
-
-    fn start_send(self: Pin<&mut Self>, (): ()) -> Result<(), ()> {
-        panic!("in there")
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
-        panic!("in there")
-    }
-
-    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
-        panic!("in there")
-    }
-}
-
-impl io::Read for Panics {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        panic!("in there")
-    }
-}
-
-impl tokio_io::AsyncRead for Panics {}
-
-impl tokio::io::AsyncRead for Panics {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        _: &mut tokio::io::ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        panic!("in there")
-    }
-}
-
-/// Both variables are as they were: of the 0.1 task, and of the adapters.
-#[test]
-fn a_panic_of_a_sink_or_socket_leaves_the_next_poll_alone() {
-    fn check(poll: impl FnOnce()) {
-        assert!(catch_unwind(AssertUnwindSafe(poll)).is_err());
-        assert!(!futures01::task::is_in_task());
-        let mut crossing = AsStd::new(As01::new(std::future::ready(Ok::<_, ()>(1))));
-        assert_eq!(Bell::new().poll(&mut crossing), Poll::Ready(Ok(1)));
-    }
-    check(|| {
-        let mut sink = AsStdSink::new(Panics);
-        assert!(Pin::new(&mut sink).poll_ready(&mut noop()).is_ready());
-        let _ = Sink::start_send(Pin::new(&mut sink), ());
-    });
-    check(|| {
-        let mut sink = As01Sink::<_, ()>::new(Panics);
-        let _ = Bell::new().enter_01(|| Sink01::start_send(&mut sink, ()));
-    });
-    check(|| {
-        let mut io = AsTokio::with_half_close(Panics, |_| Ok(()));
-        let _ = Bell::new().poll(&mut std::pin::pin!(io.read(&mut [0])));
-    });
-    check(|| {
-        let mut io = AsIo01::new(Panics, ShutdownPolicy::Fin);
-        let _ = Bell::new().enter_01(|| io::Read::read(&mut io, &mut [0]));
-    });
-}
-
 #[test]
 fn the_other_side_being_gone_is_what_the_inner_one_says() {
     on_each_runtime(|runtime| {
@@ -352,14 +261,28 @@ fn polled_after_the_end_they_ask_the_inner_one_again() {
         assert!(Pin::new(&mut tx).poll_ready(&mut noop()).is_ready());
         assert!(Sink::start_send(Pin::new(&mut tx), ()).is_err());
     }
+
+    let (tx, rx) = futures_channel::mpsc::channel(1);
+    drop(rx);
+    let mut tx = As01Sink::new(tx);
+    for _ in 0..2 {
+        assert!(bell.enter_01(|| tx.start_send(())).is_err());
+    }
+
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let ended = futures_util::stream::empty::<()>();
+    let mut ended = InRuntime::new(ended, runtime.handle().clone());
+    for _ in 0..2 {
+        assert_eq!(bell.poll_next(&mut ended), Poll::Ready(None));
+    }
 }
 
 /// Each cell is a test, or says in words why there is none.
 #[test]
 fn the_readme_names_tests_that_exist() {
     const SOURCES: [&str; 11] = [
-        include_str!("matrix.rs"),
-        include_str!("budget.rs"),
+        concat!(include_str!("matrix.rs"), include_str!("panic.rs")),
+        concat!(include_str!("budget.rs"), include_str!("budget_core.rs")),
         include_str!("contract_wakers.rs"),
         include_str!("sink.rs"),
         include_str!("io.rs"),

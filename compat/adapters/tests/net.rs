@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 
 use bytes::{Buf, Bytes, IntoBuf};
-use common::{watched, Bell};
+use common::{on_each_runtime, watched, Bell};
 use futures01::{future, Async, Future as _, Poll as Poll01, Stream as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -226,20 +226,25 @@ async fn calls_of_ones_own_register_the_task() {
 }
 
 /// A peer that always has more must not hold up the other tasks.
-#[tokio::test]
-async fn a_stream_that_is_always_ready_spends_the_budget() {
-    let (near, mut far) = unix_pair();
-    far.write_all(&[0; 4096]).await.unwrap();
-    let mut reads = 0;
-    let once = future::poll_fn(|| loop {
-        match (&near).read(&mut [0]) {
-            Ok(n) => reads += n,
-            Err(error) => return Ok::<_, ()>(Async::Ready(error.kind())),
-        }
+#[test]
+fn a_stream_that_is_always_ready_spends_the_budget() {
+    on_each_runtime(|runtime| {
+        let task = async {
+            let (near, mut far) = unix_pair();
+            far.write_all(&[0; 4096]).await.unwrap();
+            let mut reads = 0;
+            let once = future::poll_fn(move || loop {
+                match (&near).read(&mut [0]) {
+                    Ok(n) => reads += n,
+                    Err(error) => return Ok::<_, ()>(Async::Ready((error.kind(), reads))),
+                }
+            });
+            once.into_std().await.unwrap()
+        };
+        let (stopped, reads) = runtime.block_on(runtime.spawn(task)).unwrap();
+        assert_eq!(stopped, io::ErrorKind::WouldBlock);
+        assert!(reads < 4096, "{reads}");
     });
-    let stopped = once.into_std().await.unwrap();
-    assert_eq!(stopped, io::ErrorKind::WouldBlock);
-    assert!(reads < 4096, "{reads}");
 }
 
 #[tokio::test]

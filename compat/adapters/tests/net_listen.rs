@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use common::{watched, Bell};
+use common::{on_each_runtime, watched, Bell};
 use futures01::{Async, Future as _, Stream as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
@@ -77,6 +77,60 @@ async fn accept_registers_the_task_and_takes_all_that_wait() {
         assert_eq!(from, client.local_addr().unwrap());
     }
     assert!(would_block(bell.enter_01(|| listener.accept())));
+}
+
+#[tokio::test]
+async fn connections_that_were_not_accepted_stay_with_the_listener() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let incoming = AsListener01::new(listener, ShutdownPolicy::Fin).incoming();
+    let _first = TcpStream::connect(addr).await.unwrap();
+    let second = TcpStream::connect(addr).await.unwrap();
+    let (_, incoming) = incoming.into_future().into_std().await.ok().unwrap();
+    let listener = incoming.into_inner().into_inner();
+    let (_, from) = listener.accept().await.unwrap();
+    assert_eq!(from, second.local_addr().unwrap());
+}
+
+/// Peers that are always faster must not hold up the other tasks.
+#[test]
+fn listeners_and_datagrams_that_are_always_ready_spend_the_budget() {
+    /// More than a task may do in one poll, and as many datagrams as the system keeps.
+    const WAITING: usize = 140;
+    struct Busy;
+    impl Accept for Busy {
+        type Stream = ();
+        type Addr = ();
+
+        fn poll_accept(&self, _: &mut Context<'_>) -> Poll<io::Result<((), ())>> {
+            Poll::Ready(Ok(((), ())))
+        }
+    }
+    on_each_runtime(|runtime| {
+        let task = async {
+            let listener = AsListener01::new(Busy, ShutdownPolicy::Fin);
+            let (near, far) = (udp().await, udp().await);
+            let near_addr = near.get_ref().local_addr().unwrap();
+            for _ in 0..WAITING {
+                far.get_ref().send_to(b"x", near_addr).await.unwrap();
+            }
+            let accepted = in_one_poll(move || listener.accept().map(drop)).await;
+            let received = in_one_poll(move || near.recv_from(&mut [0]).map(drop)).await;
+            [accepted, received]
+        };
+        for ready in runtime.block_on(runtime.spawn(task)).unwrap() {
+            assert!((1..WAITING).contains(&ready), "{ready}");
+        }
+    });
+
+    /// How often `call` succeeds until it would block, in one poll of a task of its own.
+    async fn in_one_poll(mut call: impl FnMut() -> io::Result<()> + Send + 'static) -> usize {
+        let counted = futures01::future::poll_fn(move || {
+            let ready = (0..WAITING).take_while(|_| !would_block(call())).count();
+            Ok::<_, ()>(Async::Ready(ready))
+        });
+        tokio::spawn(counted.into_std()).await.unwrap().unwrap()
+    }
 }
 
 /// A server as it was written for tokio-core, on a Core, with tokio 1's sockets.

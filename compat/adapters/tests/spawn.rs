@@ -3,9 +3,12 @@
 mod common;
 
 use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::mpsc;
+use std::task::{Context, Waker};
 use std::thread;
 
 use common::watched;
@@ -243,6 +246,16 @@ fn a_core_runs_std_futures_that_are_not_send() {
 
 #[test]
 #[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
+#[should_panic(expected = "a spawn::Call was polled after its end: await it once")]
+fn a_call_that_has_ended_says_so() {
+    let mut core = Core::new().unwrap();
+    let mut call = on_handle(&core.handle(), async {});
+    core.run(As01::new(async_ok(&mut call))).unwrap().unwrap();
+    let _ = Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop()));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "a Core sleeps in the kernel")]
 fn dropping_a_call_drops_its_future() {
     let mut core = Core::new().unwrap();
     let (guard, guarded): (Guard, _) = mpsc::channel();
@@ -332,8 +345,6 @@ fn a_panic_reaches_the_one_who_awaits_and_the_core_goes_on() {
     assert_eq!(core.run(As01::new(call)).unwrap(), 5);
 }
 
-fn async_ok<F: std::future::Future>(
-    future: F,
-) -> std::pin::Pin<Box<impl std::future::Future<Output = Result<F::Output, ()>>>> {
+fn async_ok<F: Future>(future: F) -> Pin<Box<impl Future<Output = Result<F::Output, ()>>>> {
     Box::pin(async { Ok(future.await) })
 }

@@ -158,8 +158,11 @@ type Answer<T> = oneshot::Sender<Result<T, Panic>>;
 
 fn answer<T>() -> (Answer<T>, Call<T>) {
     let (answer, waiting) = oneshot::channel();
-    let hold = None;
-    (answer, Call { waiting, hold })
+    let call = Call {
+        waiting: Some(waiting),
+        hold: None,
+    };
+    (answer, call)
 }
 
 /// A future on a Core, seen from here: resolves to what it resolved to.
@@ -174,9 +177,14 @@ fn answer<T>() -> (Answer<T>, Call<T>) {
 /// # Errors
 ///
 /// [`Lost`] when there will be no answer.
+///
+/// # Panics
+///
+/// When it is polled again after its end.
 #[must_use = "dropping a Call cancels what it waits for"]
 pub struct Call<T> {
-    waiting: oneshot::Receiver<Result<T, Panic>>,
+    /// `None` after the end.
+    waiting: Option<oneshot::Receiver<Result<T, Panic>>>,
     hold: Option<Hold>,
 }
 
@@ -212,7 +220,11 @@ impl<T> Future for Call<T> {
     type Output = Result<T, Lost>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = ready!(Pin::new(&mut self.waiting).poll(cx));
+        let Some(waiting) = &mut self.waiting else {
+            panic!("a spawn::Call was polled after its end: await it once and keep what it returns")
+        };
+        let answer = ready!(Pin::new(waiting).poll(cx));
+        self.waiting = None;
         self.hold = None;
         Poll::Ready(match answer {
             Ok(Ok(value)) => Ok(value),

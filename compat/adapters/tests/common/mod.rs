@@ -1,6 +1,8 @@
 //! What several tests need to look at tasks from the outside.
 #![allow(dead_code, reason = "each test crate uses its part of this")]
 
+pub mod meter;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +14,7 @@ use std::time::Duration;
 use futures01::executor::{self, Notify, Spawn};
 use futures01::{Future as Future01, Poll as Poll01, Stream as Stream01};
 use futures_core::Stream;
+use tokio::runtime::{Builder, Runtime};
 
 /// A bell that counts how often it was rung, for either generation.
 #[derive(Default)]
@@ -93,6 +96,13 @@ pub fn watched<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
         Err(mpsc::RecvTimeoutError::Disconnected) => {
             std::panic::resume_unwind(thread.join().unwrap_err())
         }
+    }
+}
+
+/// Runs `f` on a current-thread and on a multi-thread runtime; a hang fails the test.
+pub fn on_each_runtime(f: impl Fn(&Runtime) + Copy + Send + 'static) {
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        watched(move || f(&builder.worker_threads(2).enable_all().build().unwrap()));
     }
 }
 
