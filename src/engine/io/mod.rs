@@ -10,7 +10,8 @@
 //!
 //! Must not hold what the bytes mean. The rest of the engine uses it, and r2, r3 and the examples.
 
-mod listening;
+mod acceptor;
+mod bound_socket;
 mod reactor;
 mod rewind;
 mod socket;
@@ -21,8 +22,8 @@ mod tls;
 mod transport;
 mod upstream;
 
-pub(crate) use self::listening::Acceptor;
-pub use self::listening::BoundSocket;
+pub(crate) use self::acceptor::Acceptor;
+pub use self::bound_socket::BoundSocket;
 pub use self::reactor::Handle;
 pub use self::rewind::Rewind;
 pub use self::socket::{Connecting, Socket};

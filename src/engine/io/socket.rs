@@ -12,25 +12,16 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use futures::{Async, Future, Poll};
-use socket2::{Domain, Protocol, SockAddr, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, SockAddr, Type};
 use tokio_io::{AsyncRead, AsyncWrite};
 
+use super::bound_socket::set_keepalive;
 use super::reactor::{Readiness, Registration};
 use super::transport::poll_io;
 use super::{Handle, Transport};
 use crate::config::Keepalive;
 use crate::os::sys::Pipe;
 use crate::os::unacknowledged;
-
-/// Has the kernel probe a peer that has been silent for the time of `keepalive`.
-pub(super) fn set_keepalive(io: &socket2::Socket, keepalive: Option<Keepalive>) -> io::Result<()> {
-    let keepalive = match keepalive {
-        Some(keepalive) => keepalive,
-        None => return Ok(()),
-    };
-    let options = TcpKeepalive::new().with_time(keepalive.time);
-    io.set_tcp_keepalive(&options.with_interval(keepalive.interval()))
-}
 
 /// A connected TCP or Unix stream.
 ///

@@ -1,20 +1,13 @@
-//! Listening sockets: bound before there are threads, then registered with one thread's reactor.
-//!
-//! ```text
-//!   BoundSocket (any thread) ──register──▶ Acceptor (its reactor's thread) ──▶ Sockets
-//! ```
+//! Listening sockets before they are registered with a reactor, so that they can be bound before there
+//! are threads.
 
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use futures::{Async, Poll};
-use socket2::{Domain, Protocol, SockAddr, Type};
+use socket2::{Domain, Protocol, SockAddr, TcpKeepalive, Type};
 
-use super::reactor::{Readiness, Registration};
-use super::socket::set_keepalive;
-use super::{Handle, Socket};
 use crate::config::Keepalive;
 use crate::listener::bind::Listen;
 use crate::listener::socket_activation::{self, InheritedSocket};
@@ -24,13 +17,23 @@ use crate::text::escape::Escaped;
 /// A listening TCP or Unix socket that is bound, and not yet registered: it can go to any thread.
 #[derive(Debug)]
 pub struct BoundSocket {
-    io: socket2::Socket,
+    pub(super) io: socket2::Socket,
     /// `Some` for a Unix socket; empty if it is inherited and has no path.
-    path: Option<PathBuf>,
+    pub(super) path: Option<PathBuf>,
 }
 
 /// Clients that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 1024;
+
+/// Has the kernel probe a peer that has been silent for the time of `keepalive`.
+pub(super) fn set_keepalive(io: &socket2::Socket, keepalive: Option<Keepalive>) -> io::Result<()> {
+    let keepalive = match keepalive {
+        Some(keepalive) => keepalive,
+        None => return Ok(()),
+    };
+    let options = TcpKeepalive::new().with_time(keepalive.time);
+    io.set_tcp_keepalive(&options.with_interval(keepalive.interval()))
+}
 
 impl BoundSocket {
     /// Binds a TCP socket and listens. With `shared`, other sockets of this user can listen on the
@@ -80,15 +83,6 @@ impl BoundSocket {
             (None, Ok(address)) => address.to_string(),
             (None, Err(e)) => e.to_string(),
         }
-    }
-
-    pub(crate) fn register(self, handle: &Handle) -> io::Result<Acceptor> {
-        let registration = handle.register(&self.io, Readiness::READ)?;
-        Ok(Acceptor {
-            registration,
-            listening: self,
-            handle: handle.clone(),
-        })
     }
 }
 
@@ -145,44 +139,5 @@ impl Listen for BoundSocket {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.local_addr()
-    }
-}
-
-/// A listening socket that is registered with a reactor.
-#[derive(Debug)]
-pub(crate) struct Acceptor {
-    // Dropped first: the descriptor is deregistered before it is closed.
-    registration: Registration,
-    listening: BoundSocket,
-    handle: Handle,
-}
-
-impl Acceptor {
-    /// Accepts the next client; its address is `None` on a Unix socket.
-    ///
-    /// # Errors
-    ///
-    /// All of accept(2), among them those of clients that are gone.
-    pub(crate) fn poll_accept(&mut self) -> Poll<(Socket, Option<SocketAddr>), io::Error> {
-        if let Async::NotReady = self.registration.poll_ready(Readiness::READ) {
-            return Ok(Async::NotReady);
-        }
-        match sys::accept(&self.listening.io) {
-            Ok((io, address)) => {
-                let is_unix = self.listening.path.is_some();
-                let socket = Socket::new(io, is_unix, &self.handle)?;
-                Ok(Async::Ready((socket, address.as_socket())))
-            }
-            Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => {
-                self.registration.would_block(Readiness::READ);
-                Ok(Async::NotReady)
-            }
-            Err(e) => Err(e),
-        }
-    }
-
-    /// Returns the address or path for log lines.
-    pub(crate) fn name(&self) -> String {
-        self.listening.name()
     }
 }
