@@ -6,15 +6,23 @@ use futures::task::{self, Task};
 
 use crate::timer::{self, Wake};
 
-impl Wake for Task {
+/// A task that waits for the end of a limit.
+#[derive(Debug)]
+struct Waiting(Task);
+
+impl Wake for Waiting {
     fn wake(&self) {
-        self.notify();
+        self.0.notify();
     }
+}
+
+fn current() -> Waiting {
+    Waiting(task::current())
 }
 
 /// A coarse timer, which [`ticker`](super::ticker()) drives. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct TaskTimer(timer::Timer<Task>);
+pub struct TaskTimer(timer::Timer<Waiting>);
 
 impl TaskTimer {
     /// Returns a timer without limits, which is ticked every `period`; not zero.
@@ -36,25 +44,25 @@ impl TaskTimer {
 
     /// Returns whether no limit is running. If so, the current task is notified when one starts.
     pub fn is_idle(&self) -> bool {
-        self.0.is_idle(task::current)
+        self.0.is_idle(current)
     }
 
     /// Starts a limit of the current task.
     pub(super) fn start(&self, limit: Duration) -> TaskCountdown {
-        TaskCountdown(self.0.start(limit, task::current()))
+        TaskCountdown(self.0.start(limit, current()))
     }
 }
 
 /// A running limit; dropping it cancels the limit.
 #[derive(Debug)]
-pub(super) struct TaskCountdown(timer::Countdown<Task>);
+pub(super) struct TaskCountdown(timer::Countdown<Waiting>);
 
 impl TaskCountdown {
     /// Returns whether the limit is over; if not, the current task is notified when it is.
     pub(super) fn is_over(&self) -> bool {
         self.0.update(|task| {
-            if !task.will_notify_current() {
-                *task = task::current();
+            if !task.0.will_notify_current() {
+                *task = current();
             }
         });
         self.0.is_over()
