@@ -1,0 +1,195 @@
+//! Connected stream sockets: tokio-core's `TcpStream`, with an end and errors of its own.
+//!
+//! `TcpStream` hides its readiness, and its `AsyncWrite::shutdown` does nothing. [`Socket`] sends FIN at
+//! `shutdown`, and is neither spliced nor known to be drained: the relay reads until that would block.
+//!
+//! Invariant: a call that returns `WouldBlock` has arranged for the current task to be notified.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use futures::{Async, Future, Poll};
+use socket2::{Domain, Protocol, SockRef, Type};
+use tokio_core::net::TcpStream;
+use tokio_core::reactor::Timeout;
+use tokio_io::{AsyncRead, AsyncWrite};
+
+use super::bound_socket::set_keepalive;
+use super::{Handle, Transport};
+use crate::config::Keepalive;
+use crate::os::exhaustion::connect_error;
+use crate::os::unacknowledged;
+use crate::text::debug::debug_by_name;
+
+/// Time between two checks of a socket that has bytes to be read: see [`Transport::check`].
+const RECHECK: Duration = Duration::from_millis(100);
+
+/// A connected TCP or Unix stream.
+///
+/// tokio-core has no Unix sockets, but what its `TcpStream` calls (recv, send, shutdown) is the same for
+/// any stream socket. Dropping the socket closes the connection.
+pub struct Socket {
+    io: TcpStream,
+    handle: Handle,
+    recheck: Option<Box<Timeout>>,
+    is_unix: bool,
+}
+
+impl Socket {
+    /// Begins to connect to `address`, before the returned future is polled.
+    ///
+    /// # Errors
+    ///
+    /// Those of socket(2), such as `EMFILE`.
+    pub fn connect(
+        address: &SocketAddr,
+        keepalive: Option<Keepalive>,
+        handle: &Handle,
+    ) -> io::Result<Connecting> {
+        let kind = Type::STREAM.cloexec();
+        let io = socket2::Socket::new(Domain::for_address(*address), kind, Some(Protocol::TCP))?;
+        io.set_nodelay(true)?;
+        set_keepalive(&io, keepalive)?;
+        Ok(Connecting {
+            stream: TcpStream::connect_stream(io.into(), address, handle.core()),
+            address: *address,
+            handle: handle.clone(),
+        })
+    }
+
+    /// Registers a Unix stream that ptunnel has made, such as one end of a pair.
+    ///
+    /// # Errors
+    ///
+    /// Those of fcntl(2) and epoll_ctl(2).
+    pub fn from_unix(stream: UnixStream, handle: &Handle) -> io::Result<Socket> {
+        Socket::of_unix(stream.into(), handle)
+    }
+
+    pub(super) fn of_unix(io: socket2::Socket, handle: &Handle) -> io::Result<Socket> {
+        let io = TcpStream::from_stream(io.into(), handle.core())?;
+        Ok(Socket::new(io, true, handle))
+    }
+
+    pub(super) fn of_tcp(io: TcpStream, handle: &Handle) -> Socket {
+        Socket::new(io, false, handle)
+    }
+
+    fn new(io: TcpStream, is_unix: bool, handle: &Handle) -> Socket {
+        Socket {
+            io,
+            handle: handle.clone(),
+            recheck: None,
+            is_unix,
+        }
+    }
+
+    /// Returns the peer's address and this side's; `None` for a Unix socket, and after a reset.
+    pub(crate) fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
+        Some((self.io.peer_addr().ok()?, self.io.local_addr().ok()?))
+    }
+
+    /// Has the current task notified when it is time for another check.
+    fn poll_recheck(&mut self) -> io::Result<()> {
+        let recheck = match &mut self.recheck {
+            Some(recheck) => recheck,
+            None => {
+                let timeout = Timeout::new(RECHECK, self.handle.core())?;
+                self.recheck.get_or_insert(Box::new(timeout))
+            }
+        };
+        while recheck.poll()?.is_ready() {
+            recheck.reset(Instant::now() + RECHECK);
+        }
+        Ok(())
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.io.read(buffer)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.io.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsyncRead for Socket {}
+
+impl AsyncWrite for Socket {
+    /// Sends FIN: the peer reads the end of the stream, and can go on sending.
+    fn shutdown(&mut self) -> Poll<(), io::Error> {
+        match self.io.shutdown(Shutdown::Write) {
+            // The peer has reset the connection, which the next read reports.
+            Err(ref e) if e.kind() == io::ErrorKind::NotConnected => Ok(Async::Ready(())),
+            answer => answer.map(Async::Ready),
+        }
+    }
+}
+
+impl Transport for Socket {
+    fn is_blocked(&mut self) -> bool {
+        !self.io.poll_read().is_ready()
+    }
+
+    /// tokio-core reports an error as readable, and a socket that is readable already reports nothing
+    /// more until a read would block. With bytes to be read, or behind the end, the socket is therefore
+    /// looked at again each [`RECHECK`].
+    fn check(&mut self) -> io::Result<()> {
+        if !self.io.poll_read().is_ready() {
+            self.recheck = None;
+            return Ok(());
+        }
+        match SockRef::from(&self.io).take_error()? {
+            Some(e) => Err(e),
+            None => self.poll_recheck(),
+        }
+    }
+
+    /// 0 on a Unix socket: what is written there is in the peer's buffer, and a reset leaves it.
+    fn unacknowledged(&self) -> usize {
+        if self.is_unix {
+            return 0;
+        }
+        unacknowledged(&self.io).unwrap_or(0)
+    }
+
+    fn reset(&mut self) {
+        // Fails on a Unix stream, which has no RST: its peer reads an end.
+        let _ = self.io.set_linger(Some(Duration::from_secs(0)));
+    }
+}
+
+debug_by_name!(Socket, Connecting);
+
+/// A TCP connection that is being opened.
+///
+/// Resolves to the connected [`Socket`], or fails with the error of connect(2). Dropping it abandons
+/// the attempt.
+#[must_use = "futures do nothing unless polled"]
+pub struct Connecting {
+    stream: Box<dyn Future<Item = TcpStream, Error = io::Error> + Send>,
+    address: SocketAddr,
+    handle: Handle,
+}
+
+impl Future for Connecting {
+    type Item = Socket;
+    type Error = io::Error;
+
+    fn poll(&mut self) -> Poll<Socket, io::Error> {
+        match self.stream.poll() {
+            Ok(polled) => Ok(polled.map(|tcp| Socket::of_tcp(tcp, &self.handle))),
+            Err(e) => Err(connect_error(&self.address, e)),
+        }
+    }
+}

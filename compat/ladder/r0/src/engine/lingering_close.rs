@@ -1,0 +1,1 @@
+../../../../../src/engine/lingering_close.rs

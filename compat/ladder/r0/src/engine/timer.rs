@@ -1,0 +1,1 @@
+../../../../../src/engine/timer.rs

@@ -1,0 +1,11 @@
+//! This engine under the command line; `cli` has all the rest.
+
+#![forbid(unsafe_code)]
+
+use std::process;
+
+use rung::{cli, engine};
+
+fn main() {
+    process::exit(cli::run(engine::run, engine::open_path));
+}
