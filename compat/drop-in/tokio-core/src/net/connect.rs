@@ -2,13 +2,13 @@
 
 use std::io;
 use std::mem;
-use std::net::{self, SocketAddr};
+use std::net;
 
+use drop_in_io::Ready;
 use futures::{Async, Future, Poll};
-use socket2::{Domain, Protocol, Socket, Type};
 
 use super::TcpStream;
-use crate::reactor::Readiness;
+use crate::reactor::Source;
 
 /// A TCP connection that is being opened; made by [`TcpStream::connect`].
 ///
@@ -27,13 +27,13 @@ pub struct TcpStreamNew {
 }
 
 enum State {
-    Connecting(Readiness<net::TcpStream>),
+    Connecting(Source<net::TcpStream>),
     Failed(io::Error),
     Done,
 }
 
 impl TcpStreamNew {
-    pub(super) fn new(begun: io::Result<Readiness<net::TcpStream>>) -> TcpStreamNew {
+    pub(super) fn new(begun: io::Result<Source<net::TcpStream>>) -> TcpStreamNew {
         TcpStreamNew {
             state: match begun {
                 Ok(io) => State::Connecting(io),
@@ -49,7 +49,7 @@ impl Future for TcpStreamNew {
 
     fn poll(&mut self) -> Poll<TcpStream, io::Error> {
         if let State::Connecting(io) = &self.state {
-            if !io.poll_connected()?.is_ready() {
+            if !io.poll_events(Ready::WRITE)?.is_ready() {
                 return Ok(Async::NotReady);
             }
         }
@@ -62,30 +62,4 @@ impl Future for TcpStreamNew {
             State::Done => panic!("TcpStreamNew was polled after it had resolved"),
         }
     }
-}
-
-/// Starts to connect a new socket.
-pub(super) fn begin(addr: &SocketAddr) -> io::Result<net::TcpStream> {
-    let socket = Socket::new(
-        Domain::for_address(*addr),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
-    begin_with(socket, addr)
-}
-
-/// Starts to connect `socket`.
-pub(super) fn begin_with(socket: Socket, addr: &SocketAddr) -> io::Result<net::TcpStream> {
-    socket.set_nonblocking(true)?;
-    match socket.connect(&(*addr).into()) {
-        Ok(()) => {}
-        Err(error) if is_in_progress(&error) => {}
-        Err(error) => return Err(error),
-    }
-    Ok(socket.into())
-}
-
-fn is_in_progress(error: &io::Error) -> bool {
-    // std has no stable `ErrorKind` for it.
-    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::EINPROGRESS)
 }

@@ -1,9 +1,6 @@
 //! TCP and UDP sockets.
 
 mod connect;
-mod options;
-#[allow(unsafe_code)] // here and nowhere else
-mod read_buf;
 mod tcp_listener;
 mod tcp_stream;
 mod udp;

@@ -5,19 +5,19 @@ use std::io;
 use std::net::{self, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
+use drop_in_io::{options, socket};
 use futures::{Async, Poll, Stream};
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime;
 
-use super::{options, TcpStream};
-use crate::reactor::{default_runtime, Handle, Readiness};
+use super::TcpStream;
+use crate::reactor::{default_runtime, Handle, Source};
 
 /// Connections that the system lets wait for `accept`.
 const BACKLOG: i32 = 1024;
 
 /// A TCP socket that accepts connections. Dropping it closes the socket.
 pub struct TcpListener {
-    io: Readiness<net::TcpListener>,
+    io: Source<net::TcpListener>,
 }
 
 /// A stream of accepted connections that never ends; made by [`TcpListener::incoming`].
@@ -37,7 +37,7 @@ impl TcpListener {
     /// With the system's error, e.g. `AddrInUse`, or when the `Core` is gone.
     pub fn bind(addr: &SocketAddr, handle: &Handle) -> io::Result<TcpListener> {
         Ok(TcpListener {
-            io: Readiness::new(listen(addr)?, handle)?,
+            io: Source::new(socket::listen(addr, BACKLOG)?, handle)?,
         })
     }
 
@@ -48,12 +48,12 @@ impl TcpListener {
     ///
     /// With the system's error.
     pub fn bind2(addr: &SocketAddr) -> io::Result<TcpListener> {
-        TcpListener::on(listen(addr)?, &default_runtime()?)
+        TcpListener::on(socket::listen(addr, BACKLOG)?, &default_runtime()?)
     }
 
     fn on(listener: net::TcpListener, runtime: &runtime::Handle) -> io::Result<TcpListener> {
         Ok(TcpListener {
-            io: Readiness::on(listener, runtime)?,
+            io: Source::on(listener, runtime)?,
         })
     }
 
@@ -72,7 +72,7 @@ impl TcpListener {
     pub fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, addr) = self.accept_std()?;
         stream.set_nonblocking(true)?;
-        let io = Readiness::stream_on(stream, self.io.runtime())?;
+        let io = Source::stream_on(stream, self.io.runtime())?;
         Ok((TcpStream::from(io), addr))
     }
 
@@ -101,7 +101,7 @@ impl TcpListener {
     ) -> io::Result<TcpListener> {
         listener.set_nonblocking(true)?;
         Ok(TcpListener {
-            io: Readiness::new(listener, handle)?,
+            io: Source::new(listener, handle)?,
         })
     }
 
@@ -145,19 +145,6 @@ impl TcpListener {
     pub fn only_v6(&self) -> io::Result<bool> {
         options::only_v6(self.io.get_ref())
     }
-}
-
-fn listen(addr: &SocketAddr) -> io::Result<net::TcpListener> {
-    let socket = Socket::new(
-        Domain::for_address(*addr),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&(*addr).into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
 }
 
 impl Stream for Incoming {

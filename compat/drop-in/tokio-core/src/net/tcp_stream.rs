@@ -1,23 +1,21 @@
 //! TCP connections.
 
 use std::fmt;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSliceMut, Read, Write};
 use std::net::{self, Shutdown, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use bytes::{Buf, BufMut};
+use drop_in_io::stream::SLICES;
+use drop_in_io::{options, socket, stream};
 use futures::{Async, Future, Poll};
 use iovec::IoVec;
 use socket2::SockRef;
 use tokio_io::AsyncWrite;
 
-use super::connect::{self, TcpStreamNew};
-use super::{options, read_buf};
-use crate::reactor::{default_runtime, Handle, Readiness};
-
-/// Pieces of a buffer that one write passes to the system.
-const SLICES: usize = 64;
+use super::connect::TcpStreamNew;
+use crate::reactor::{default_runtime, Handle, Source};
 
 /// A TCP connection.
 ///
@@ -29,21 +27,21 @@ const SLICES: usize = 64;
 /// Dropping it closes the socket. There is no buffer here to flush; the system sends what it has
 /// taken.
 pub struct TcpStream {
-    io: Readiness<net::TcpStream>,
+    io: Source<net::TcpStream>,
 }
 
 impl TcpStream {
     /// Opens a connection. The system starts to connect in this call, also if the future is never
     /// polled.
     pub fn connect(addr: &SocketAddr, handle: &Handle) -> TcpStreamNew {
-        TcpStreamNew::new(connect::begin(addr).and_then(|tcp| Readiness::stream(tcp, handle)))
+        TcpStreamNew::new(socket::connect(addr).and_then(|tcp| Source::stream(tcp, handle)))
     }
 
     /// The same, for the runtime that this is called in: that of the running `Core`, or one of tokio
     /// 1. Elsewhere, a thread in the background watches the socket.
     pub fn connect2(addr: &SocketAddr) -> TcpStreamNew {
         let begun =
-            connect::begin(addr).and_then(|tcp| Readiness::stream_on(tcp, &default_runtime()?));
+            socket::connect(addr).and_then(|tcp| Source::stream_on(tcp, &default_runtime()?));
         TcpStreamNew::new(begun)
     }
 
@@ -55,7 +53,7 @@ impl TcpStream {
     pub fn from_stream(stream: net::TcpStream, handle: &Handle) -> io::Result<TcpStream> {
         stream.set_nonblocking(true)?;
         Ok(TcpStream {
-            io: Readiness::stream(stream, handle)?,
+            io: Source::stream(stream, handle)?,
         })
     }
 
@@ -67,7 +65,7 @@ impl TcpStream {
         handle: &Handle,
     ) -> Box<dyn Future<Item = TcpStream, Error = io::Error> + Send> {
         let begun =
-            connect::begin_with(stream.into(), addr).and_then(|tcp| Readiness::stream(tcp, handle));
+            socket::connect_with(stream.into(), addr).and_then(|tcp| Source::stream(tcp, handle));
         Box::new(TcpStreamNew::new(begun))
     }
 
@@ -209,61 +207,12 @@ impl TcpStream {
         Ok(idle.map(|idle| u32::try_from(idle.as_millis()).unwrap_or(u32::MAX)))
     }
 
-    /// After a read or write that filled less than it could, the system's buffer is known to be
-    /// empty or full, but for urgent bytes: epoll and kqueue report the next change. That saves the
-    /// call that would block.
-    fn read_some(&self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.io.read_with(|mut tcp| tcp.read(buf))?;
-        if 0 < n && n < buf.len() {
-            self.io.clear_short_read();
-        }
-        Ok(n)
-    }
-
-    fn write_some(&self, buf: &[u8]) -> io::Result<usize> {
-        let n = self.io.write_with(|mut tcp| tcp.write(buf))?;
-        if 0 < n && n < buf.len() {
-            self.io.clear_write();
-        }
-        Ok(n)
-    }
-
-    pub(super) fn poll_read_buf<B: BufMut>(&self, buf: &mut B) -> Poll<usize, io::Error> {
-        if !buf.has_remaining_mut() {
-            return Ok(Async::Ready(0));
-        }
-        let (n, is_drained) = try_nb!(self.io.read_with(|tcp| read_buf::read_buf(tcp, buf)));
-        if n > 0 && is_drained {
-            self.io.clear_short_read();
-        }
-        Ok(Async::Ready(n))
+    fn poll_read_buf<B: BufMut>(&self, buf: &mut B) -> Poll<usize, io::Error> {
+        stream::poll_read_buf(&self.io, self.io.get_ref(), buf)
     }
 
     fn poll_write_buf<B: Buf>(&self, buf: &mut B) -> Poll<usize, io::Error> {
-        if !buf.has_remaining() {
-            return Ok(Async::Ready(0));
-        }
-        let n = {
-            // An `IoVec` can't be empty.
-            let mut pieces: [&IoVec; SLICES] = [<&IoVec>::from(&[0][..]); SLICES];
-            let filled = buf.bytes_vec(&mut pieces);
-            try_nb!(self.write_pieces(&pieces[..filled]))
-        };
-        buf.advance(n);
-        Ok(Async::Ready(n))
-    }
-
-    fn write_pieces(&self, pieces: &[&IoVec]) -> io::Result<usize> {
-        let pieces = &pieces[..pieces.len().min(SLICES)];
-        if let [piece] = pieces {
-            return self.write_some(piece);
-        }
-        let mut slices = [IoSlice::new(&[]); SLICES];
-        for (slice, piece) in slices.iter_mut().zip(pieces) {
-            *slice = IoSlice::new(piece);
-        }
-        let slices = &slices[..pieces.len()];
-        self.io.write_with(|mut tcp| tcp.write_vectored(slices))
+        stream::poll_write_buf(&self.io, self.io.get_ref(), buf)
     }
 
     fn read_pieces(&self, pieces: &mut [&mut IoVec]) -> io::Result<usize> {
@@ -276,8 +225,8 @@ impl TcpStream {
     }
 }
 
-impl From<Readiness<net::TcpStream>> for TcpStream {
-    fn from(io: Readiness<net::TcpStream>) -> TcpStream {
+impl From<Source<net::TcpStream>> for TcpStream {
+    fn from(io: Source<net::TcpStream>) -> TcpStream {
         TcpStream { io }
     }
 }
@@ -285,21 +234,21 @@ impl From<Readiness<net::TcpStream>> for TcpStream {
 impl Read for TcpStream {
     #[inline]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.read_some(buf)
+        stream::read(&self.io, self.io.get_ref(), buf)
     }
 }
 
 impl Read for &TcpStream {
     #[inline]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.read_some(buf)
+        stream::read(&self.io, self.io.get_ref(), buf)
     }
 }
 
 impl Write for TcpStream {
     #[inline]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.write_some(buf)
+        stream::write(&self.io, self.io.get_ref(), buf)
     }
 
     /// Does nothing.
@@ -311,7 +260,7 @@ impl Write for TcpStream {
 impl Write for &TcpStream {
     #[inline]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.write_some(buf)
+        stream::write(&self.io, self.io.get_ref(), buf)
     }
 
     /// Does nothing.
@@ -319,6 +268,9 @@ impl Write for &TcpStream {
         Ok(())
     }
 }
+
+drop_in_io::async_read!(TcpStream);
+drop_in_io::async_read!(&TcpStream);
 
 impl AsyncWrite for TcpStream {
     /// Does nothing: [`TcpStream::shutdown`] sends FIN, and so does dropping the stream.
@@ -359,7 +311,7 @@ impl crate::io::Io for TcpStream {
     }
 
     fn write_vec(&mut self, bufs: &[&IoVec]) -> io::Result<usize> {
-        self.write_pieces(bufs)
+        stream::write_pieces(&self.io, self.io.get_ref(), bufs)
     }
 }
 

@@ -5,11 +5,11 @@ use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
+use drop_in_io::options;
 use futures::{Async, Future, Poll};
 
-use super::options;
 use super::udp_framed::{UdpCodec, UdpFramed};
-use crate::reactor::{Handle, Readiness};
+use crate::reactor::{Handle, Source};
 
 /// A UDP socket.
 ///
@@ -17,7 +17,7 @@ use crate::reactor::{Handle, Readiness};
 /// worth another try; outside of a task it panics. At most one task can wait in each direction: the
 /// last one. Dropping it closes the socket.
 pub struct UdpSocket {
-    io: Readiness<net::UdpSocket>,
+    io: Source<net::UdpSocket>,
 }
 
 impl UdpSocket {
@@ -38,7 +38,7 @@ impl UdpSocket {
     pub fn from_socket(socket: net::UdpSocket, handle: &Handle) -> io::Result<UdpSocket> {
         socket.set_nonblocking(true)?;
         Ok(UdpSocket {
-            io: Readiness::new(socket, handle)?,
+            io: Source::new(socket, handle)?,
         })
     }
 

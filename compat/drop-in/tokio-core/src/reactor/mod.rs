@@ -15,21 +15,21 @@ mod interval;
 mod poll_evented;
 mod pool;
 mod queue;
-mod readiness;
-mod ready;
 mod remote;
 mod shared;
+mod source;
 mod tasks;
 mod timeout;
 mod timers;
+
+pub use drop_in_io::Ready;
 
 pub use self::core::{Core, CoreId};
 pub use self::evented::Evented;
 pub use self::handle::Handle;
 pub use self::interval::Interval;
 pub use self::poll_evented::PollEvented;
-pub use self::ready::Ready;
 pub use self::remote::Remote;
 pub use self::timeout::Timeout;
 
-pub(crate) use self::readiness::{default_runtime, Readiness};
+pub(crate) use self::source::{default_runtime, Source};

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use futures::{Async, Poll};
 use tokio_io::{AsyncRead, AsyncWrite};
 
-use super::{Evented, Handle, Readiness, Ready, Remote};
+use super::{Evented, Handle, Ready, Remote, Source};
 
 /// A source of events under the watch of a `Core`, for I/O of kinds that this crate doesn't know.
 ///
@@ -22,7 +22,7 @@ use super::{Evented, Handle, Readiness, Ready, Remote};
 /// Dropping it ends the watch and drops the source. `get_mut` must not put another descriptor in
 /// the place of the source's.
 pub struct PollEvented<E> {
-    readiness: Readiness<E>,
+    source: Source<E>,
     remote: Remote,
 }
 
@@ -35,7 +35,7 @@ impl<E: Evented> PollEvented<E> {
     /// regular file).
     pub fn new(io: E, handle: &Handle) -> io::Result<PollEvented<E>> {
         Ok(PollEvented {
-            readiness: Readiness::new(io, handle)?,
+            source: Source::new(io, handle)?,
             remote: handle.remote().clone(),
         })
     }
@@ -58,7 +58,7 @@ impl<E> PollEvented<E> {
     ///
     /// Outside of a task, when the source is not readable.
     pub fn poll_read(&self) -> Async<()> {
-        self.readiness.poll_read()
+        self.source.poll_read()
     }
 
     /// Returns whether the source may be writable. If not, the current task is notified when it is.
@@ -67,7 +67,7 @@ impl<E> PollEvented<E> {
     ///
     /// Outside of a task, when the source is not writable.
     pub fn poll_write(&self) -> Async<()> {
-        self.readiness.poll_write()
+        self.source.poll_write()
     }
 
     /// Returns the events of `mask` that are known. If there are none, the current
@@ -81,7 +81,7 @@ impl<E> PollEvented<E> {
     ///
     /// Outside of a task, when no event is known.
     pub fn poll_ready(&self, mask: Ready) -> Async<Ready> {
-        self.readiness.poll(mask)
+        self.source.poll(mask)
     }
 
     /// Forgets that the source is readable, after an operation that would have blocked, and notifies
@@ -91,7 +91,7 @@ impl<E> PollEvented<E> {
     ///
     /// Outside of a task.
     pub fn need_read(&self) {
-        if self.readiness.need_read().is_err() {
+        if self.source.need_read().is_err() {
             // The Core is gone. The task is polled again, and the operation shows it.
             futures::task::current().notify();
         }
@@ -104,7 +104,7 @@ impl<E> PollEvented<E> {
     ///
     /// Outside of a task.
     pub fn need_write(&self) {
-        if self.readiness.need_write().is_err() {
+        if self.source.need_write().is_err() {
             futures::task::current().notify();
         }
     }
@@ -116,24 +116,24 @@ impl<E> PollEvented<E> {
 
     /// Returns the source.
     pub fn get_ref(&self) -> &E {
-        self.readiness.get_ref()
+        self.source.get_ref()
     }
 
     /// Returns the source.
     pub fn get_mut(&mut self) -> &mut E {
-        self.readiness.get_mut()
+        self.source.get_mut()
     }
 
     fn reading<R>(&self, result: io::Result<R>) -> io::Result<R> {
         if is_would_block(&result) {
-            self.readiness.need_read()?;
+            self.source.need_read()?;
         }
         result
     }
 
     fn writing<R>(&self, result: io::Result<R>) -> io::Result<R> {
         if is_would_block(&result) {
-            self.readiness.need_write()?;
+            self.source.need_write()?;
         }
         result
     }
@@ -201,7 +201,7 @@ where
 {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let this = *self;
-        this.readiness.read_with(|_| this.get_ref().read(buf))
+        this.source.read_with(|_| this.get_ref().read(buf))
     }
 }
 
@@ -211,12 +211,12 @@ where
 {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let this = *self;
-        this.readiness.write_with(|_| this.get_ref().write(buf))
+        this.source.write_with(|_| this.get_ref().write(buf))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let this = *self;
-        this.readiness.write_with(|_| this.get_ref().flush())
+        this.source.write_with(|_| this.get_ref().flush())
     }
 }
 

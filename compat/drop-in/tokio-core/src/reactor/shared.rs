@@ -6,6 +6,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use drop_in_io::gone;
 use futures::Future;
 use tokio::runtime;
 
@@ -110,12 +111,4 @@ impl Shared {
         let mut runtime = self.runtime.write().unwrap_or_else(PoisonError::into_inner);
         *runtime = None;
     }
-}
-
-/// The error of a socket or timer whose Core was dropped.
-pub(super) fn gone() -> io::Error {
-    io::Error::other(
-        "event loop gone: the Core of this socket, timer or handle was dropped; keep it for as \
-         long as they are in use",
-    )
 }

@@ -1,12 +1,10 @@
-//! A descriptor under the watch of a runtime, as 0.1 tasks see it.
+//! What is known of a descriptor's readiness.
 
 use std::io;
-use std::net::TcpStream;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{mpsc, Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
 
 use futures::task::AtomicTask;
 use futures::Async;
@@ -14,25 +12,34 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::Interest;
 use tokio::runtime;
 
-use super::shared::gone;
-use super::{Evented, Handle, Ready};
+use crate::Ready;
 
-/// A source of events, and what is known of its readiness.
+/// What most descriptors are watched for.
+pub const READ_WRITE: Interest = Interest::READABLE.add(Interest::WRITABLE);
+
+/// What streams are watched for: urgent bytes, too, where those can be told apart.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub const STREAM: Interest = READ_WRITE.add(Interest::PRIORITY);
+/// What streams are watched for.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub const STREAM: Interest = READ_WRITE;
+
+/// Called at each event that a task may wait for, before the task is notified.
+pub type OnEvent = Arc<dyn Fn() + Send + Sync>;
+
+/// What is known of a descriptor's readiness.
 ///
 /// The readiness that tokio reports is moved here, into `ready`, when a task looks at it, and stays
 /// until an operation would block. What the system reports between that look and the operation
-/// comes on top, so that no event is lost. This is what tokio-core 0.1.12 did.
+/// comes on top, so that no event is lost. This is what tokio-core 0.1.12 and tokio-reactor did.
 ///
 /// No call allocates: tokio gets one waker for each direction, for life, and each wakes the 0.1
 /// task that waited last.
-pub(crate) struct Readiness<E> {
-    // Dropped before `io` closes the descriptor.
+pub struct Readiness {
     fd: AsyncFd<RawFd>,
-    io: E,
     ready: AtomicU8,
     reader: Direction,
     writer: Direction,
-    runtime: runtime::Handle,
 }
 
 /// The task that waits for one direction.
@@ -41,21 +48,30 @@ struct Direction {
     waker: Waker,
 }
 
-struct Waiting(AtomicTask);
+struct Waiting {
+    task: AtomicTask,
+    on_event: Option<OnEvent>,
+}
 
 impl Wake for Waiting {
     fn wake(self: Arc<Self>) {
-        self.0.notify();
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.notify();
+        if let Some(on_event) = &self.on_event {
+            on_event();
+        }
+        self.task.notify();
     }
 }
 
 impl Direction {
-    fn new() -> Direction {
-        let waiting = Arc::new(Waiting(AtomicTask::new()));
+    fn new(on_event: Option<OnEvent>) -> Direction {
+        let waiting = Arc::new(Waiting {
+            task: AtomicTask::new(),
+            on_event,
+        });
         Direction {
             waker: Waker::from(waiting.clone()),
             waiting,
@@ -63,109 +79,80 @@ impl Direction {
     }
 }
 
-impl<E: Evented> Readiness<E> {
-    /// Puts `io` under the watch of the Core's runtime.
-    pub(crate) fn new(io: E, handle: &Handle) -> io::Result<Readiness<E>> {
-        Readiness::on(io, &handle.remote().shared().runtime()?)
-    }
-
-    /// Puts `io` under the watch of `runtime`.
-    pub(crate) fn on(io: E, runtime: &runtime::Handle) -> io::Result<Readiness<E>> {
-        Readiness::watch(io, runtime, Interest::READABLE | Interest::WRITABLE)
-    }
-
-    /// Puts `io` under the watch of `runtime` for the events of `interest`.
+impl Readiness {
+    /// Puts `fd` under the watch of `runtime` for the events of `interest`. It has to be dropped
+    /// before the descriptor is closed.
     ///
-    /// tokio 1.54 deprecates its safe constructor, because `io` might close its descriptor before
-    /// the watch ends. This crate's own sockets don't: they live as long as the watch, and are only
+    /// tokio 1.54 deprecates its safe constructor, because the owner might close the descriptor before
+    /// the watch ends. The drop-ins' own sockets don't: they live as long as the watch, and are only
     /// lent out by shared reference. `PollEvented` asks the same of its callers.
+    ///
+    /// # Errors
+    ///
+    /// When the system can't watch it (`PermissionDenied` for a regular file), or the runtime is gone.
+    ///
+    /// # Panics
+    ///
+    /// If the runtime was built without I/O.
     #[allow(deprecated)]
-    fn watch(io: E, runtime: &runtime::Handle, interest: Interest) -> io::Result<Readiness<E>> {
+    pub fn new(
+        fd: RawFd,
+        interest: Interest,
+        runtime: &runtime::Handle,
+        on_event: Option<OnEvent>,
+    ) -> io::Result<Readiness> {
         let inside = runtime.enter();
-        let fd = AsyncFd::with_interest(io.descriptor(), interest)?;
+        let fd = AsyncFd::with_interest(fd, interest)?;
         drop(inside);
         Ok(Readiness {
             fd,
-            io,
             ready: AtomicU8::new(0),
-            reader: Direction::new(),
-            writer: Direction::new(),
-            runtime: runtime.clone(),
+            reader: Direction::new(on_event.clone()),
+            writer: Direction::new(on_event),
         })
-    }
-}
-
-/// Streams are watched for urgent bytes, too, where that can be told apart.
-impl Readiness<TcpStream> {
-    pub(crate) fn stream(tcp: TcpStream, handle: &Handle) -> io::Result<Readiness<TcpStream>> {
-        Readiness::stream_on(tcp, &handle.remote().shared().runtime()?)
-    }
-
-    pub(crate) fn stream_on(
-        tcp: TcpStream,
-        runtime: &runtime::Handle,
-    ) -> io::Result<Readiness<TcpStream>> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        let interest = interest | Interest::PRIORITY;
-        Readiness::watch(tcp, runtime, interest)
-    }
-
-    /// Forgets that reading is worth a try, after it took less than it could: the system reports
-    /// what arrives from here on. Not so once an urgent byte has come. A read stops in front of
-    /// that, and the system has reported what is behind it already.
-    pub(crate) fn clear_short_read(&self) {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        if self.fd.try_io(Interest::PRIORITY, |_| Ok(())).is_err() {
-            self.clear_read();
-        }
-    }
-}
-
-impl<E> Readiness<E> {
-    pub(crate) fn get_ref(&self) -> &E {
-        &self.io
-    }
-
-    pub(crate) fn get_mut(&mut self) -> &mut E {
-        &mut self.io
-    }
-
-    /// The runtime that watches the descriptor.
-    pub(crate) fn runtime(&self) -> &runtime::Handle {
-        &self.runtime
     }
 
     /// Ready if reading is worth a try. Otherwise the current task is notified when it is.
-    pub(crate) fn poll_read(&self) -> Async<()> {
+    pub fn poll_read(&self) -> Async<()> {
         self.poll(Ready::READ | Ready::HUP).map(drop)
     }
 
     /// Ready if writing is worth a try. Otherwise the current task is notified when it is.
-    pub(crate) fn poll_write(&self) -> Async<()> {
+    pub fn poll_write(&self) -> Async<()> {
         self.poll(Ready::WRITE).map(drop)
-    }
-
-    /// Ready with the outcome of a connect. Fails when the runtime is gone.
-    pub(crate) fn poll_connected(&self) -> io::Result<Async<()>> {
-        if !self.known(Ready::WRITE).is_empty() {
-            return Ok(Async::Ready(()));
-        }
-        Ok(self.wait(Ready::WRITE)?.map(drop))
     }
 
     /// Ready with the events of `mask` that are known; with none for an empty mask.
     ///
     /// A runtime that is gone counts as ready: the operation then shows what is left to be had.
-    pub(crate) fn poll(&self, mask: Ready) -> Async<Ready> {
+    pub fn poll(&self, mask: Ready) -> Async<Ready> {
+        self.poll_events(mask).unwrap_or(Async::Ready(mask))
+    }
+
+    /// Ready with the events of `mask` that are known; with none for an empty mask. Otherwise the
+    /// current task is notified when there are some.
+    ///
+    /// # Errors
+    ///
+    /// When none is known and the runtime is gone.
+    pub fn poll_events(&self, mask: Ready) -> io::Result<Async<Ready>> {
         let known = self.known(mask);
         if !known.is_empty() || mask.is_empty() {
-            return Async::Ready(known);
+            return Ok(Async::Ready(known));
         }
-        match self.wait(mask) {
-            Ok(polled) => polled,
-            Err(_) => Async::Ready(mask),
-        }
+        self.wait(mask)
+    }
+
+    /// Returns the events of `mask` that are known, new ones included. No task is notified of others.
+    ///
+    /// # Errors
+    ///
+    /// When none is known and the runtime is gone.
+    pub fn look(&self, mask: Ready) -> io::Result<Ready> {
+        Ok(match self.take(mask)? {
+            Async::Ready(known) => known,
+            Async::NotReady => Ready::empty(),
+        })
     }
 
     fn known(&self, mask: Ready) -> Ready {
@@ -177,23 +164,44 @@ impl<E> Readiness<E> {
         self.clear(Ready::READ | Ready::HUP);
     }
 
+    /// Forgets that reading is worth a try, after it took less than it could: the system reports
+    /// what arrives from here on. Not so once an urgent byte has come. A read stops in front of
+    /// that, and the system has reported what is behind it already.
+    ///
+    /// For what is watched as a [`STREAM`].
+    pub fn clear_short_read(&self) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if self.fd.try_io(Interest::PRIORITY, |_| Ok(())).is_err() {
+            self.clear_read();
+        }
+    }
+
     /// Forgets that writing is worth a try, after it would block, or took less than it could.
-    pub(crate) fn clear_write(&self) {
+    pub fn clear_write(&self) {
         self.clear(Ready::WRITE);
     }
 
-    fn clear(&self, mask: Ready) {
+    /// Forgets the events of `mask`, until they come again.
+    pub fn clear(&self, mask: Ready) {
         self.ready.fetch_and(!mask.bits(), Ordering::AcqRel);
     }
 
     /// Notifies the current task when reading is worth a try again, now included.
-    pub(crate) fn need_read(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// When the runtime is gone.
+    pub fn need_read(&self) -> io::Result<()> {
         self.clear_read();
         self.need(Ready::READ | Ready::HUP)
     }
 
     /// Notifies the current task when writing is worth a try again, now included.
-    pub(crate) fn need_write(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// When the runtime is gone.
+    pub fn need_write(&self) -> io::Result<()> {
         self.clear_write();
         self.need(Ready::WRITE)
     }
@@ -208,9 +216,9 @@ impl<E> Readiness<E> {
     /// Tries to read with `f`. When that would block, the current task is notified when it is worth
     /// another try.
     #[inline]
-    pub(crate) fn read_with<R>(&self, f: impl FnOnce(&E) -> io::Result<R>) -> io::Result<R> {
+    pub fn try_read<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
         if self.poll_read().is_ready() {
-            match f(&self.io) {
+            match f() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.need_read()?,
                 done => return done,
             }
@@ -220,9 +228,9 @@ impl<E> Readiness<E> {
 
     /// The same, for writing.
     #[inline]
-    pub(crate) fn write_with<R>(&self, f: impl FnOnce(&E) -> io::Result<R>) -> io::Result<R> {
+    pub fn try_write<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
         if self.poll_write().is_ready() {
-            match f(&self.io) {
+            match f() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.need_write()?,
                 done => return done,
             }
@@ -236,10 +244,10 @@ impl<E> Readiness<E> {
             return Ok(Async::Ready(ready));
         }
         if mask.is_writable() {
-            self.writer.waiting.0.register();
+            self.writer.waiting.task.register();
         }
         if !(mask - Ready::WRITE).is_empty() {
-            self.reader.waiting.0.register();
+            self.reader.waiting.task.register();
         }
         // It may have become ready before the task was registered.
         self.take(mask)
@@ -279,27 +287,10 @@ impl<E> Readiness<E> {
     }
 }
 
-/// The runtime for sockets that are made without a handle: the one that this code runs in, else one
-/// in the background.
-pub(crate) fn default_runtime() -> io::Result<runtime::Handle> {
-    static BACKGROUND: OnceLock<runtime::Handle> = OnceLock::new();
-    if let Ok(current) = runtime::Handle::try_current() {
-        return Ok(current);
-    }
-    if let Some(background) = BACKGROUND.get() {
-        return Ok(background.clone());
-    }
-    let (started, handle) = mpsc::channel();
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    thread::Builder::new()
-        .name("tokio-core-reactor".into())
-        .spawn(move || {
-            let _ = started.send(runtime.handle().clone());
-            runtime.block_on(std::future::pending::<()>());
-        })?;
-    let handle = handle.recv().map_err(io::Error::other)?;
-    // A thread that came second is kept by its sockets' runtime, idle.
-    Ok(BACKGROUND.get_or_init(|| handle).clone())
+/// Returns the error of a socket, timer or handle whose `Core` or `Reactor` was dropped.
+pub fn gone() -> io::Error {
+    io::Error::other(
+        "event loop gone: the Core or Reactor of this socket, timer or handle was dropped; keep it \
+         for as long as they are in use",
+    )
 }

@@ -2,16 +2,18 @@
 
 use std::ops::{BitAnd, BitOr, BitOrAssign, Sub};
 
-/// A set of events, for [`PollEvented::poll_ready`](super::PollEvented::poll_ready).
-///
-/// It has the methods of mio 0.6's `Ready`, whose place it takes, and `hup` of its `UnixReady`.
+/// A set of events: the methods of mio 0.6's `Ready`, whose place it takes, and `hup` of its
+/// `UnixReady`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ready(u8);
 
 impl Ready {
-    pub(super) const READ: Ready = Ready(1);
-    pub(super) const WRITE: Ready = Ready(2);
-    pub(super) const HUP: Ready = Ready(4);
+    /// There is something to read, or the end of it.
+    pub const READ: Ready = Ready(1);
+    /// There is room to write, or an error to collect.
+    pub const WRITE: Ready = Ready(2);
+    /// The other side is closed.
+    pub const HUP: Ready = Ready(4);
 
     /// Returns the empty set.
     pub fn empty() -> Ready {
@@ -69,11 +71,11 @@ impl Ready {
         self.0 & other == other
     }
 
-    pub(super) fn bits(self) -> u8 {
+    pub(crate) fn bits(self) -> u8 {
         self.0
     }
 
-    pub(super) fn from_bits(bits: u8) -> Ready {
+    pub(crate) fn from_bits(bits: u8) -> Ready {
         Ready(bits)
     }
 }
