@@ -12,7 +12,7 @@ export RUST_TEST_THREADS ?= $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)")
 ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.toml
 GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
 # Of packages that share their source, one.
-DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo.toml)
+DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo.toml compat/drop-in/*/*/drop-in/Cargo.toml)
 MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
@@ -77,9 +77,10 @@ test-compat: ## run the tests of the adapters and of the guide, on both generati
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
 # Not with 0.1.18, whose lock file is there for the API: its README says which tests fail then.
-DROP_IN_TESTS := $(addprefix compat/drop-in/,semantics/real/Cargo.toml semantics/drop-in/Cargo.toml programs/real/Cargo.toml programs/drop-in/Cargo.toml tokio-core/Cargo.toml api/Cargo.toml)
+DROP_IN_TESTS := $(addprefix compat/drop-in/,semantics/real/Cargo.toml semantics/drop-in/Cargo.toml programs/real/Cargo.toml programs/drop-in/Cargo.toml tokio-core/Cargo.toml api/Cargo.toml \
+	tokio-0.1/programs/real/Cargo.toml tokio-0.1/programs/drop-in/Cargo.toml)
 
-test-drop-in: setup ## run the drop-in's tests, those that the real tokio-core passes too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, trust-dns, SOCKS, ptunnel
+test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, trust-dns, SOCKS, tokio::run, ptunnel
 	@set -e; for manifest in $(DROP_IN_TESTS); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	$(CARGO) run --locked --manifest-path compat/drop-in/api/Cargo.toml
 	$(CARGO) build --locked --manifest-path compat/drop-in/programs/ptunnel/Cargo.toml
