@@ -334,3 +334,15 @@ fn the_readme_names_tests_that_exist() {
         }
     }
 }
+
+/// What `comparison/` has observed; running it takes longer.
+#[test]
+fn the_readme_has_the_stored_comparison() {
+    let readme = include_str!("../README.md");
+    let (_, table) = readme.split_once("<!-- comparison -->\n").unwrap();
+    let (table, _) = table.split_once("<!-- end of comparison -->").unwrap();
+    assert!(
+        table == include_str!("comparison.md"),
+        "run `cargo run --locked -- --write` in comparison/"
+    );
+}
