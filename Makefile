@@ -13,10 +13,10 @@ ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.
 GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
 # Of packages that share their source, one.
 DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo.toml compat/drop-in/*/*/drop-in/Cargo.toml)
-MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
+MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in compare miri ladder test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-scan compare miri ladder test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -93,6 +93,9 @@ test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass 
 compare: ## probe what the adapters and crates like them do, and compare it with the table in their README; WRITE=1 writes it
 	$(CARGO) fmt --check --manifest-path compat/adapters/comparison/Cargo.toml
 	$(CARGO) run --locked --manifest-path compat/adapters/comparison/Cargo.toml -- $(if $(WRITE),--write)
+
+test-scan: ## scan the corpus of the scanner, and print precision and recall
+	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml -- --nocapture
 
 # By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The root's
 # tests ask for the folder they are in and for sockets, so that they need the system; the other flag

@@ -1,0 +1,247 @@
+//! Lets the compiler find the uses: `cargo check` of a project whose dependencies are marked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufReader, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{bail, Context, Result};
+use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
+use cargo_metadata::{Message, PackageId};
+
+use crate::mark::NOTE;
+use crate::project::{marked, mirror, Project};
+use crate::toolchain::{first_error, Toolchain};
+
+/// A use that the compiler reported.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Use {
+    /// In the copy.
+    pub file: PathBuf,
+    pub line: usize,
+    pub column: usize,
+    /// The path in the table.
+    pub path: String,
+}
+
+/// What the compiler found.
+#[derive(Default)]
+pub struct Checked {
+    pub uses: BTreeSet<Use>,
+    /// The first error of each local package that doesn't compile.
+    pub failed: BTreeMap<PackageId, String>,
+}
+
+/// What to check beside libraries and programs.
+#[derive(Clone, Copy, Default)]
+pub struct Targets {
+    pub tests: bool,
+    pub examples: bool,
+}
+
+/// The environment variable by which this program knows that it is to run the compiler.
+pub const WRAPPER: &str = "CARGO_LEGACY_SCAN_SCRATCH";
+/// Set where the compiler knows `--force-warn`.
+const FORCE: &str = "CARGO_LEGACY_SCAN_FORCE_WARN";
+
+/// Runs the compiler as cargo asks, for a scan in the folder that [`WRAPPER`] has. The marked crates
+/// are compiled as leniently as those of a registry; the project's report each use of what is
+/// deprecated, whatever the code allows or denies. Does not return.
+pub fn run_rustc(scratch: &Path) -> ! {
+    let mut arguments = std::env::args_os().skip(1);
+    let mut rustc = Command::new(arguments.next().unwrap_or_else(|| "rustc".into()));
+    rustc.args(arguments);
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    if package.starts_with(marked(scratch)) {
+        rustc.arg("--cap-lints=allow");
+    } else if package.starts_with(mirror(scratch)) && std::env::var_os(FORCE).is_some() {
+        rustc.arg("--force-warn=deprecated");
+    }
+    std::process::exit(
+        rustc
+            .status()
+            .ok()
+            .and_then(|status| status.code())
+            .unwrap_or(101),
+    )
+}
+
+/// Checks the marked project once with each list of feature flags.
+pub fn check(
+    project: &Project,
+    toolchain: &Toolchain,
+    features: &[Vec<String>],
+    targets: Targets,
+) -> Result<Checked> {
+    let mut checked = Checked::default();
+    for flags in features {
+        run(project, toolchain, flags, targets, &mut checked)?;
+    }
+    Ok(checked)
+}
+
+fn run(
+    project: &Project,
+    toolchain: &Toolchain,
+    flags: &[String],
+    targets: Targets,
+    checked: &mut Checked,
+) -> Result<()> {
+    let root = project.metadata.workspace_root.as_std_path();
+    // The first `cargo metadata` has fetched everything.
+    let offline = Toolchain {
+        offline: true,
+        ..toolchain.clone()
+    };
+    let mut command = offline.cargo(root, "check");
+    command
+        .args(["--workspace", "--message-format=json", "--target-dir"])
+        .arg(project.target())
+        .args(flags)
+        .env("RUSTC_WRAPPER", std::env::current_exe()?)
+        .env(WRAPPER, &project.scratch)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let (_, minor) = toolchain.version(root)?;
+    if minor >= 60 {
+        command.env(FORCE, "1");
+    }
+    if minor >= 74 {
+        command.arg("--keep-going");
+    }
+    if targets.tests || targets.examples {
+        command.args(["--lib", "--bins"]);
+    }
+    if targets.tests {
+        command.args(["--tests"]);
+    }
+    if targets.examples {
+        command.args(["--examples"]);
+    }
+    let mut child = command.spawn().context("cannot start cargo check")?;
+    let mut stderr = child.stderr.take().expect("piped");
+    let errors = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = stderr.read_to_string(&mut text);
+        text
+    });
+
+    let local: BTreeSet<&PackageId> = project
+        .local_packages()
+        .map(|package| &package.id)
+        .collect();
+    let mut progress = Progress::new(project.metadata.packages.len());
+    let mut foreign_error = None;
+    let mut built = BTreeSet::new();
+    for message in Message::parse_stream(BufReader::new(child.stdout.take().expect("piped"))) {
+        match message.context("cannot read what cargo check printed")? {
+            Message::CompilerArtifact(artifact) => {
+                progress.step(&artifact.target.name);
+                built.insert(artifact.package_id);
+            }
+            Message::CompilerMessage(message) => {
+                let is_local = local.contains(&message.package_id);
+                if message.message.level == DiagnosticLevel::Error {
+                    let text = message.message.message.clone();
+                    if is_local {
+                        checked.failed.entry(message.package_id).or_insert(text);
+                    } else {
+                        foreign_error.get_or_insert((message.target.name.clone(), text));
+                    }
+                } else if is_local {
+                    checked.uses.extend(use_of(&message.message, root, project));
+                }
+            }
+            _ => {}
+        }
+    }
+    progress.end();
+    let status = child.wait()?;
+    let errors = errors.join().unwrap_or_default();
+    if status.success() {
+        return Ok(());
+    }
+    if let Some((name, error)) = foreign_error {
+        bail!("the dependency '{name}' does not compile: {error}");
+    }
+    if checked.failed.is_empty() {
+        bail!("cargo check failed: {}", first_error(&errors));
+    }
+    // What depends on a package that fails isn't compiled either.
+    for package in project.metadata.workspace_packages() {
+        if !built.contains(&package.id) {
+            checked
+                .failed
+                .entry(package.id.clone())
+                .or_insert_with(|| "a package that it needs does not compile".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// The use that a diagnostic reports, if it is about a mark.
+fn use_of(diagnostic: &Diagnostic, root: &Path, project: &Project) -> Option<Use> {
+    let code = diagnostic.code.as_ref()?;
+    if code.code != "deprecated" {
+        return None;
+    }
+    let (what, note) = diagnostic.message.split_once(&format!(": {NOTE}"))?;
+    // A variant passes its mark on to its fields.
+    if what.contains("deprecated field") {
+        return None;
+    }
+    let path = note.split_whitespace().next()?;
+    let span = diagnostic.spans.iter().find(|span| span.is_primary)?;
+    // What another crate's macro uses is not the project's to port; that it calls the macro is.
+    let file = root.join(&span.file_name);
+    project.original(&file)?;
+    Some(Use {
+        file,
+        line: span.line_start,
+        column: span.column_start,
+        path: path.to_owned(),
+    })
+}
+
+/// Says on stderr how far the build has come.
+struct Progress {
+    done: usize,
+    all: usize,
+    terminal: bool,
+}
+
+impl Progress {
+    fn new(all: usize) -> Self {
+        Self {
+            done: 0,
+            all,
+            terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn step(&mut self, name: &str) {
+        self.done += 1;
+        if self.terminal {
+            eprint!(
+                "\r\x1b[Kchecking: {} of about {}, {name}",
+                self.done,
+                self.all.max(self.done)
+            );
+            let _ = std::io::stderr().flush();
+        } else if self.done % 25 == 0 {
+            eprintln!(
+                "checking: {} of about {}",
+                self.done,
+                self.all.max(self.done)
+            );
+        }
+    }
+
+    fn end(&self) {
+        if self.terminal {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The command line.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{ensure, Context, Result};
+use clap::Parser;
+
+use crate::check::{self, Targets};
+use crate::explain::explain;
+use crate::project::Project;
+use crate::report::{terminal, write, Failed, Report};
+use crate::scan::{self, Sources};
+use crate::table::Table;
+use crate::toolchain::Toolchain;
+
+/// Finds what a program still uses of futures 0.1, tokio-core and tokio 0.1, and what that means
+///
+/// The compiler looks: the scan checks a copy of the project against copies of those crates whose
+/// items are marked as deprecated. The project itself is only read.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo legacy-scan", version)]
+struct Arguments {
+    /// Scan the project of this Cargo.toml
+    #[arg(long, value_name = "FILE", default_value = "Cargo.toml")]
+    manifest_path: PathBuf,
+    /// Scan with this toolchain of rustup, where the project needs an older one
+    #[arg(long, value_name = "NAME")]
+    toolchain: Option<String>,
+    /// Use no network: every crate has to be in cargo's cache or in the vendor folder
+    #[arg(long)]
+    offline: bool,
+    /// Take the crates from this folder of `cargo vendor`
+    #[arg(long, value_name = "DIR")]
+    vendor: Option<PathBuf>,
+    /// Scan the default features, then all of them
+    #[arg(long)]
+    all_features: bool,
+    /// Scan tests, too
+    #[arg(long)]
+    tests: bool,
+    /// Scan examples, too
+    #[arg(long)]
+    examples: bool,
+    /// Keep copies and builds here [default: cargo-legacy-scan in the user's cache]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// Write the report as JSON to this file; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Explain a row of MIGRATION.md, and scan nothing
+    #[arg(long, value_name = "ROW")]
+    explain: Option<u32>,
+}
+
+/// Does what the command line asks for.
+pub fn run() -> Result<ExitCode> {
+    // cargo passes the name of the subcommand first.
+    let own = std::env::args_os().enumerate();
+    let words = own
+        .filter(|(at, word)| !(*at == 1 && word == "legacy-scan"))
+        .map(|(_, word)| word);
+    let arguments = Arguments::parse_from(words);
+    if let Some(row) = arguments.explain {
+        let text = explain(row, &Table::load())
+            .with_context(|| format!("MIGRATION.md has no row {row}"))?;
+        print!("{text}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let report = scan(&arguments)?;
+    if let Some(file) = &arguments.json {
+        write(file, &report.json()?)?;
+    }
+    if arguments.json.as_deref() != Some(Path::new("-")) {
+        print!("{}", terminal::render(&report));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn scan(arguments: &Arguments) -> Result<Report> {
+    let table = Table::load();
+    let toolchain = Toolchain {
+        name: arguments.toolchain.clone(),
+        offline: arguments.offline,
+    };
+    let folder = std::env::current_dir()?;
+    toolchain.version(&folder)?;
+    eprintln!("copying the project");
+    let scratch = arguments.scratch.clone().map_or_else(default_scratch, Ok)?;
+    let project = Project::copy(
+        &arguments.manifest_path,
+        &scratch,
+        arguments.vendor.as_deref(),
+        &toolchain,
+    )?;
+    let has_futures = project
+        .legacy_packages(&table)
+        .any(|package| *package.name == "futures");
+    ensure!(
+        has_futures,
+        "{} does not depend on futures 0.1",
+        project.root().display()
+    );
+    project.mark(&table)?;
+    let mut features = vec![vec![]];
+    if arguments.all_features {
+        features.push(vec!["--all-features".to_owned()]);
+    }
+    let targets = Targets {
+        tests: arguments.tests,
+        examples: arguments.examples,
+    };
+    let checked = check::check(&project, &toolchain, &features, targets)?;
+    let mut sources = Sources::default();
+    let findings = scan::findings(&table, &project, &checked, &mut sources)?;
+    let failed = checked.failed.iter().map(|(id, error)| Failed {
+        package: project.metadata[id].name.to_string(),
+        error: error.clone(),
+    });
+    Ok(Report {
+        project: project.root().display().to_string(),
+        failed: failed.collect(),
+        findings,
+    })
+}
+
+fn default_scratch() -> Result<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    Ok(cache
+        .context("there is no home folder: give a folder with --scratch")?
+        .join("cargo-legacy-scan"))
+}

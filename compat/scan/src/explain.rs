@@ -1,0 +1,117 @@
+//! The rows of MIGRATION.md, section 4.
+
+use std::fmt::Write;
+
+use crate::shape::Shape;
+use crate::table::Table;
+
+/// The guide, as it was when this program was built.
+pub const GUIDE: &str = include_str!("../../../MIGRATION.md");
+
+/// A row of the table of idioms.
+pub struct Row<'a> {
+    pub number: u32,
+    /// How futures 0.1 wrote it.
+    pub before: &'a str,
+    /// What takes its place.
+    pub after: &'a str,
+    /// What goes wrong in a port word for word.
+    pub trap: &'a str,
+    /// The tests that show it, in `compat/guide/`; empty where there is none.
+    pub tests: Vec<&'a str>,
+}
+
+/// The rows of a text of the guide, in their order.
+pub fn rows(guide: &str) -> impl Iterator<Item = Row<'_>> {
+    let section = guide
+        .split("\n## ")
+        .find(|section| section.starts_with("4. "))
+        .unwrap_or_default();
+    section.lines().filter_map(row)
+}
+
+fn row(line: &str) -> Option<Row<'_>> {
+    // A `\|` belongs to the text of its cell.
+    let mut cells = Vec::new();
+    let mut from = 0;
+    for (at, _) in line.match_indices('|') {
+        if !line[..at].ends_with('\\') {
+            cells.push(line[from..at].trim());
+            from = at + 1;
+        }
+    }
+    let [_, number, before, after, trap, tests] = cells[..] else {
+        return None;
+    };
+    Some(Row {
+        number: number.parse().ok()?,
+        before,
+        after,
+        trap,
+        tests: tests
+            .split('`')
+            .filter(|name| name.starts_with("row_"))
+            .collect(),
+    })
+}
+
+/// The names of the tests that show the trap of a row.
+pub fn tests(number: u32) -> Vec<&'static str> {
+    rows(GUIDE)
+        .find(|row| row.number == number)
+        .map_or_else(Vec::new, |row| row.tests)
+}
+
+/// A row as text: the idiom before and after, its trap, the test that shows it, and what the scan
+/// looks for. `None` for a row that the guide doesn't have.
+pub fn explain(number: u32, table: &Table) -> Option<String> {
+    let row = rows(GUIDE).find(|row| row.number == number)?;
+    let plain = |text: &str| text.replace("\\|", "|").replace('`', "");
+    let mut text = format!(
+        "row {number}\n  futures 0.1   {}\n  today         {}\n  trap          {}\n",
+        plain(row.before),
+        plain(row.after),
+        plain(row.trap)
+    );
+    for test in row.tests {
+        let _ = writeln!(text, "  test          {test}, in {TRAPS}");
+    }
+    let mut entries: Vec<_> = table
+        .entries()
+        .filter(|(_, rule)| rule.row == number)
+        .collect();
+    entries.sort_by_key(|(_, rule)| (rule.severity, &rule.advice));
+    for entry in entries.chunk_by(|(_, a), (_, b)| a.advice == b.advice) {
+        let (_, rule) = entry[0];
+        let _ = writeln!(text, "\n  {}: {}", rule.severity.title(), rule.advice);
+        for (path, rule) in entry {
+            let shape = rule.shape.map_or("", Shape::description);
+            let _ = writeln!(text, "    {path}{shape}");
+        }
+    }
+    Some(text)
+}
+
+/// The package of the tests.
+const TRAPS: &str = "compat/guide/";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_explained_from_the_guide() {
+        let text = explain(20, &Table::load()).unwrap();
+        for part in [
+            "Future::wait\n",
+            "block_on\n",
+            "row_20_to_wait_inside",
+            "hangs: ",
+            "    futures::Stream::wait\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(explain(3, &Table::load()).unwrap().contains("map(|_| ())"));
+        assert_eq!(explain(0, &Table::load()), None);
+    }
+}

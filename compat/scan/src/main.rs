@@ -1,0 +1,35 @@
+//! `cargo legacy-scan`: what a program still uses of futures 0.1, and what that means.
+
+mod check;
+mod cli;
+mod explain;
+mod files;
+mod finding;
+mod mark;
+mod parse;
+mod project;
+mod report;
+mod scan;
+mod shape;
+mod syntax;
+mod table;
+mod toolchain;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(scratch) = std::env::var_os(check::WRAPPER) {
+        check::run_rustc(scratch.as_ref());
+    }
+    match cli::run() {
+        Ok(code) => code,
+        Err(error) => {
+            let line = format!("{error:#}")
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            eprintln!("cargo legacy-scan: {line}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The project to scan, and its copy in the scratch folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, ensure, Context, Result};
+use cargo_metadata::{Metadata, MetadataCommand, Package};
+use toml_edit::{value, DocumentMut, InlineTable};
+
+use crate::files;
+use crate::mark;
+use crate::table::Table;
+use crate::toolchain::{first_error, Toolchain};
+
+/// A copy of a project, with its dependencies.
+pub struct Project {
+    /// What cargo says of the copy.
+    pub metadata: Metadata,
+    /// The folder for all that the scan writes.
+    pub scratch: PathBuf,
+}
+
+impl Project {
+    /// Copies the project of a manifest, with the local packages that it depends on, to a folder of
+    /// its own in `scratch`. The original is only read.
+    pub fn copy(
+        manifest: &Path,
+        scratch: &Path,
+        vendor: Option<&Path>,
+        toolchain: &Toolchain,
+    ) -> Result<Self> {
+        ensure!(manifest.is_file(), "there is no {}", manifest.display());
+        let manifest = manifest.canonicalize()?;
+        let roots = roots(&manifest, toolchain)?;
+        let scratch = scratch.join(name_of(&manifest));
+        let mirror = mirror(&scratch);
+        for root in &roots {
+            files::copy_tree(root, &mirrored(&mirror, root))?;
+            copy_settings(root, &mirror)?;
+        }
+        if let Some(vendor) = vendor {
+            use_vendored(vendor, &scratch)?;
+        }
+        let copy = mirrored(&mirror, &manifest);
+        let metadata = read_metadata(&copy, toolchain, &["--all-features"])?;
+        Ok(Self { metadata, scratch })
+    }
+
+    /// The packages that are the user's own: the workspace's, and what it takes from folders.
+    pub fn local_packages(&self) -> impl Iterator<Item = &Package> {
+        self.metadata
+            .packages
+            .iter()
+            .filter(|package| package.source.is_none())
+    }
+
+    /// The packages of futures 0.1's generation that come from a registry.
+    pub fn legacy_packages<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Package> {
+        self.metadata.packages.iter().filter(|package| {
+            package.source.is_some() && table.covers(&package.name, &package.version)
+        })
+    }
+
+    /// Marks copies of those packages and puts them in the place of the real ones.
+    pub fn mark(&self, table: &Table) -> Result<()> {
+        let root = self
+            .metadata
+            .workspace_root
+            .as_std_path()
+            .join("Cargo.toml");
+        let mut manifest: DocumentMut = files::read(&root)?
+            .parse()
+            .with_context(|| format!("cannot read {}", root.display()))?;
+        for package in self.legacy_packages(table) {
+            let source = package.source.as_ref().expect("a registry").to_string();
+            ensure!(
+                source.starts_with("registry+") || source.starts_with("sparse+"),
+                "{} comes from {source}, and only crates of a registry can be marked",
+                package.name
+            );
+            let folder = self.marked_folder(table, package)?;
+            let mut patch = InlineTable::new();
+            patch.insert("package", package.name.to_string().into());
+            patch.insert("path", folder.to_string_lossy().into_owned().into());
+            let key = format!(
+                "legacy-scan-{}-{}",
+                package.name,
+                package.version.to_string().replace('.', "-")
+            );
+            let registry = match source.trim_start_matches("registry+") {
+                "https://github.com/rust-lang/crates.io-index" => "crates-io",
+                url => url,
+            };
+            let patches = manifest.entry("patch").or_insert(toml_edit::table());
+            patches[registry].or_insert(toml_edit::table())[&key] = value(patch);
+        }
+        fs::write(&root, manifest.to_string())
+            .with_context(|| format!("cannot write {}", root.display()))
+    }
+
+    /// The marked copy of a package, which a scan before may have made.
+    fn marked_folder(&self, table: &Table, package: &Package) -> Result<PathBuf> {
+        let mut hasher = DefaultHasher::new();
+        (include_str!("../rows.toml"), include_str!("mark.rs")).hash(&mut hasher);
+        let folder = marked(&self.scratch).join(format!("{}-{}", package.name, package.version));
+        let stamp = folder.join(".legacy-scan");
+        let version = format!("{:x}", hasher.finish());
+        if fs::read_to_string(&stamp).ok().as_ref() != Some(&version) {
+            let from = package
+                .manifest_path
+                .parent()
+                .context("a package has no folder")?;
+            mark::copy_marked(table, &package.name, from.as_std_path(), &folder)?;
+            fs::write(&stamp, version)?;
+        }
+        Ok(folder)
+    }
+
+    /// Where cargo puts what it builds for the scan.
+    pub fn target(&self) -> PathBuf {
+        self.scratch.join("target")
+    }
+
+    /// The original of a file of the copy; `None` for a file from elsewhere.
+    pub fn original(&self, copy: &Path) -> Option<PathBuf> {
+        copy.strip_prefix(mirror(&self.scratch))
+            .ok()
+            .map(|path| Path::new("/").join(path))
+    }
+
+    /// A file of the copy as reports name it: relative to the workspace, or absolute outside of it.
+    pub fn shown(&self, copy: &Path) -> String {
+        let relative = copy
+            .strip_prefix(self.metadata.workspace_root.as_std_path())
+            .map(Path::to_owned);
+        relative
+            .ok()
+            .or_else(|| self.original(copy))
+            .unwrap_or_else(|| copy.to_owned())
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// The root of the original workspace.
+    pub fn root(&self) -> PathBuf {
+        let root = self.metadata.workspace_root.as_std_path();
+        self.original(root).unwrap_or_else(|| root.to_owned())
+    }
+}
+
+/// The folder of the marked crates.
+pub fn marked(scratch: &Path) -> PathBuf {
+    scratch.join("marked")
+}
+
+/// The folder below which the copy of the project has the absolute path of the original.
+pub fn mirror(scratch: &Path) -> PathBuf {
+    scratch.join("tree")
+}
+
+/// The path of a file in the mirror.
+fn mirrored(mirror: &Path, path: &Path) -> PathBuf {
+    mirror.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// A name for the project's folder in the scratch folder.
+fn name_of(manifest: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    manifest.hash(&mut hasher);
+    let folder = manifest
+        .parent()
+        .and_then(Path::file_name)
+        .unwrap_or_default();
+    format!("{}-{:016x}", folder.to_string_lossy(), hasher.finish())
+}
+
+fn read_metadata(manifest: &Path, toolchain: &Toolchain, arguments: &[&str]) -> Result<Metadata> {
+    let folder = manifest.parent().context("the manifest has no folder")?;
+    let output = toolchain
+        .cargo(folder, "metadata")
+        .args(["--format-version", "1", "--manifest-path"])
+        .arg(manifest)
+        .args(arguments)
+        .output()
+        .context("cannot start cargo")?;
+    if !output.status.success() {
+        bail!(
+            "cargo cannot read the project: {}",
+            first_error(&String::from_utf8_lossy(&output.stderr))
+        );
+    }
+    MetadataCommand::parse(String::from_utf8_lossy(&output.stdout))
+        .context("cannot read what cargo metadata printed")
+}
+
+/// The folders to copy: the workspace and each local package, or the repository around them, since
+/// sources may name files above their package.
+fn roots(manifest: &Path, toolchain: &Toolchain) -> Result<Vec<PathBuf>> {
+    let mut to_read = vec![manifest.to_owned()];
+    let (mut seen, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(manifest) = to_read.pop() {
+        if !seen.insert(manifest.clone()) {
+            continue;
+        }
+        let metadata = read_metadata(&manifest, toolchain, &["--no-deps"])?;
+        folders.insert(repository_of(metadata.workspace_root.as_std_path()));
+        for package in &metadata.packages {
+            seen.insert(package.manifest_path.clone().into_std_path_buf());
+            folders.insert(repository_of(
+                package
+                    .manifest_path
+                    .parent()
+                    .context("a package has no folder")?
+                    .as_std_path(),
+            ));
+            to_read.extend(
+                package
+                    .dependencies
+                    .iter()
+                    .filter_map(|d| Some(d.path.as_ref()?.join("Cargo.toml").into_std_path_buf())),
+            );
+        }
+    }
+    Ok(folders
+        .iter()
+        .filter(|folder| {
+            !folders
+                .iter()
+                .any(|f| f != *folder && folder.starts_with(f))
+        })
+        .cloned()
+        .collect())
+}
+
+/// The repository that a folder belongs to, or the folder. A repository of the home folder holds
+/// settings and no project.
+fn repository_of(folder: &Path) -> PathBuf {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let repository = folder
+        .ancestors()
+        .find(|folder| folder.join(".git").exists());
+    repository
+        .filter(|found| home.as_deref().is_none_or(|home| !home.starts_with(found)))
+        .unwrap_or(folder)
+        .to_owned()
+}
+
+/// Copies cargo's settings from the folders above, but for the user's own, which cargo finds anyway.
+fn copy_settings(root: &Path, mirror: &Path) -> Result<()> {
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    for folder in root.ancestors().skip(1).map(|folder| folder.join(".cargo")) {
+        if Some(&folder) != home.as_ref()
+            && (folder.join("config").is_file() || folder.join("config.toml").is_file())
+        {
+            files::copy_tree(&folder, &mirrored(mirror, &folder))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes cargo take crates from a folder of `cargo vendor`.
+fn use_vendored(vendor: &Path, scratch: &Path) -> Result<()> {
+    ensure!(
+        vendor.is_dir(),
+        "there is no vendor folder {}",
+        vendor.display()
+    );
+    let mut settings = DocumentMut::new();
+    settings["source"]["crates-io"]["replace-with"] = value("legacy-scan-vendor");
+    settings["source"]["legacy-scan-vendor"]["directory"] =
+        value(vendor.canonicalize()?.to_string_lossy().into_owned());
+    let folder = scratch.join(".cargo");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("config.toml"), settings.to_string())?;
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! What a scan found, in the forms that it is written in.
+
+pub mod terminal;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::finding::Finding;
+
+/// The result of a scan.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The folder of the workspace.
+    pub project: String,
+    /// Packages whose findings are unsure.
+    pub failed: Vec<Failed>,
+    pub findings: Vec<Finding>,
+}
+
+/// A package that doesn't compile, whose findings are those of its syntax.
+#[derive(Debug, Serialize)]
+pub struct Failed {
+    pub package: String,
+    /// The compiler's first error.
+    pub error: String,
+}
+
+impl Report {
+    pub fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+/// Writes a report to a file; `-` is stdout.
+pub fn write(file: &Path, text: &str) -> Result<()> {
+    if file.as_os_str() == "-" {
+        print!("{text}");
+        return Ok(());
+    }
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}

@@ -1,0 +1,320 @@
+//! The form of the place where an item is used: what the compiler's diagnostic does not say.
+
+use std::collections::HashMap;
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use syn::visit::{self, Visit};
+
+use crate::parse;
+
+/// A form that the table can ask for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// The trait of an `impl … for …`.
+    Impl,
+    /// A trait object within `Box<…>`.
+    Box,
+    /// The same in the signature of a trait's method.
+    TraitBox,
+    /// A trait whose `Error` is a `Box` of an error that is not `Send`.
+    BoxError,
+    /// The first bound of an `impl …` that a function returns.
+    Return,
+    /// Within `Rc<…>` or `Arc<…>`.
+    Rc,
+    /// In a function with `#[test]`.
+    Test,
+    /// The method of a call whose receiver is `….current()` or `….park()`.
+    Yield,
+    /// A call that is not the receiver of a [`Yield`](Self::Yield).
+    Kept,
+    /// Used at least twice in one function.
+    Pair,
+}
+
+impl Shape {
+    /// The shape that rows.toml calls by this name.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "impl" => Self::Impl,
+            "box" => Self::Box,
+            "trait-box" => Self::TraitBox,
+            "box-error" => Self::BoxError,
+            "return" => Self::Return,
+            "rc" => Self::Rc,
+            "test" => Self::Test,
+            "yield" => Self::Yield,
+            "kept" => Self::Kept,
+            "pair" => Self::Pair,
+            _ => panic!("rows.toml: no shape is called {name}"),
+        }
+    }
+}
+
+impl Shape {
+    /// The shape as a limit of what is looked for.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Impl => ", where it is implemented",
+            Self::Box => ", in a Box",
+            Self::TraitBox => ", in a Box that a trait's method returns",
+            Self::BoxError => ", with an Error that is a Box without Send",
+            Self::Return => ", where a function returns an impl of it",
+            Self::Rc => ", in an Rc or Arc",
+            Self::Test => ", in a test",
+            Self::Yield => ", called on the current task",
+            Self::Kept => ", kept for later",
+            Self::Pair => ", twice in a function",
+        }
+    }
+}
+
+/// Line from 1, column from 1 in characters, as the compiler counts them.
+pub type Position = (usize, usize);
+
+/// The shapes of a source file, by position.
+#[derive(Default)]
+pub struct Shapes {
+    at: HashMap<Position, Vec<Shape>>,
+    imports: Vec<(Position, Position)>,
+    functions: Vec<Function>,
+}
+
+struct Function {
+    from: Position,
+    to: Position,
+    is_test: bool,
+}
+
+impl Shapes {
+    /// Reads a file. A file that doesn't parse has no shapes.
+    pub fn of(source: &str) -> Self {
+        let mut shapes = Self { ..Self::default() };
+        if let Ok((_, file)) = parse::file(source) {
+            Finder {
+                shapes: &mut shapes,
+                box_depth: 0,
+                rc_depth: 0,
+                in_signature_of_trait: false,
+                returned: false,
+            }
+            .visit_file(&file);
+        }
+        shapes
+    }
+
+    /// Whether the position belongs to a `use`.
+    pub fn is_import(&self, at: Position) -> bool {
+        self.imports.iter().any(|&(from, to)| from <= at && at < to)
+    }
+
+    /// Whether what stands there has the shape. [`Shape::Pair`] is not a matter of one place.
+    pub fn has(&self, at: Position, shape: Shape) -> bool {
+        let found = self.at.get(&at).map_or(&[][..], Vec::as_slice);
+        match shape {
+            Shape::Test => self.function(at).is_some_and(|f| self.functions[f].is_test),
+            Shape::Kept => !found.contains(&Shape::Yield),
+            _ => found.contains(&shape),
+        }
+    }
+
+    /// The innermost function around the position.
+    pub fn function(&self, at: Position) -> Option<usize> {
+        (0..self.functions.len())
+            .filter(|&f| self.functions[f].from <= at && at < self.functions[f].to)
+            .max_by_key(|&f| self.functions[f].from)
+    }
+}
+
+pub fn start(span: Span) -> Position {
+    (span.start().line, span.start().column + 1)
+}
+
+fn end(span: Span) -> Position {
+    (span.end().line, span.end().column + 1)
+}
+
+struct Finder<'a> {
+    shapes: &'a mut Shapes,
+    box_depth: usize,
+    rc_depth: usize,
+    in_signature_of_trait: bool,
+    returned: bool,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, span: Span, shape: Shape) {
+        self.shapes.at.entry(start(span)).or_default().push(shape);
+    }
+
+    fn add_function(&mut self, span: Span, attributes: &[syn::Attribute]) {
+        let is_test = attributes.iter().any(|a| {
+            a.path()
+                .segments
+                .last()
+                .is_some_and(|segment| segment.ident == "test")
+        });
+        self.shapes.functions.push(Function {
+            from: start(span),
+            to: end(span),
+            is_test,
+        });
+    }
+
+    fn add_path(&mut self, path: &syn::Path) {
+        let Some(last) = path.segments.last() else {
+            return;
+        };
+        let span = last.ident.span();
+        if self.rc_depth > 0 {
+            self.add(span, Shape::Rc);
+        }
+        if self.box_depth > 0 {
+            let shape = if self.in_signature_of_trait {
+                Shape::TraitBox
+            } else {
+                Shape::Box
+            };
+            self.add(span, shape);
+        }
+        if error_is_boxed(last) {
+            self.add(span, Shape::BoxError);
+        }
+    }
+}
+
+/// Whether the trait's argument `Error = …` is a `Box` of an error without `Send`.
+fn error_is_boxed(segment: &syn::PathSegment) -> bool {
+    let syn::PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+        return false;
+    };
+    arguments.args.iter().any(|argument| match argument {
+        syn::GenericArgument::AssocType(of) if of.ident == "Error" => {
+            let mut words = Words::default();
+            words.visit_type(&of.ty);
+            words.has("Box") && words.has("Error") && !words.has("Send")
+        }
+        _ => false,
+    })
+}
+
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl Words {
+    fn has(&self, word: &str) -> bool {
+        self.0.iter().any(|w| w == word)
+    }
+}
+
+impl<'ast> Visit<'ast> for Words {
+    fn visit_ident(&mut self, ident: &'ast proc_macro2::Ident) {
+        self.0.push(ident.to_string());
+    }
+}
+
+impl<'ast> Visit<'ast> for Finder<'_> {
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.shapes
+            .imports
+            .push((start(item.span()), end(item.span())));
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.add_function(item.span(), &item.attrs);
+        visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.add_function(item.span(), &item.attrs);
+        visit::visit_impl_item_fn(self, item);
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
+        self.add_function(item.span(), &item.attrs);
+        self.in_signature_of_trait = true;
+        self.visit_signature(&item.sig);
+        self.in_signature_of_trait = false;
+        if let Some(block) = &item.default {
+            self.visit_block(block);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        if let Some(last) = item
+            .trait_
+            .as_ref()
+            .and_then(|(_, path, _)| path.segments.last())
+        {
+            self.add(last.ident.span(), Shape::Impl);
+        }
+        visit::visit_item_impl(self, item);
+    }
+
+    fn visit_return_type(&mut self, output: &'ast syn::ReturnType) {
+        self.returned = true;
+        visit::visit_return_type(self, output);
+        self.returned = false;
+    }
+
+    fn visit_type_impl_trait(&mut self, item: &'ast syn::TypeImplTrait) {
+        if self.returned {
+            let bounds = item.bounds.iter().filter_map(|bound| match bound {
+                syn::TypeParamBound::Trait(bound) => bound.path.segments.last(),
+                _ => None,
+            });
+            for segment in bounds {
+                self.add(segment.ident.span(), Shape::Return);
+            }
+        }
+        visit::visit_type_impl_trait(self, item);
+    }
+
+    fn visit_trait_bound(&mut self, bound: &'ast syn::TraitBound) {
+        self.add_path(&bound.path);
+        // What is in the trait's arguments is not what the outer `Box` holds.
+        let (boxed, rc) = (
+            std::mem::take(&mut self.box_depth),
+            std::mem::take(&mut self.rc_depth),
+        );
+        visit::visit_trait_bound(self, bound);
+        (self.box_depth, self.rc_depth) = (boxed, rc);
+    }
+
+    fn visit_type_path(&mut self, ty: &'ast syn::TypePath) {
+        self.add_path(&ty.path);
+        let last = ty
+            .path
+            .segments
+            .last()
+            .map(|segment| segment.ident.to_string());
+        let outer = (self.box_depth, self.rc_depth);
+        (self.box_depth, self.rc_depth) = match last.as_deref() {
+            Some("Box") => (1, 0),
+            Some("Rc" | "Arc") => (0, 1),
+            // `Rc<RefCell<TcpStream>>` shares the stream as well.
+            Some("RefCell" | "Mutex") => outer,
+            _ => (0, 0),
+        };
+        visit::visit_type_path(self, ty);
+        (self.box_depth, self.rc_depth) = outer;
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        if let syn::Expr::Call(receiver) = &*call.receiver {
+            if let syn::Expr::Path(function) = &*receiver.func {
+                let last =
+                    function.path.segments.last().filter(|segment| {
+                        ["current", "park"].iter().any(|name| segment.ident == name)
+                    });
+                if let Some(last) = last {
+                    self.add(last.ident.span(), Shape::Yield);
+                    self.add(call.method.span(), Shape::Yield);
+                }
+            }
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+}

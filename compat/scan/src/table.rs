@@ -1,0 +1,204 @@
+//! The table of rows.toml: which item belongs to which row of MIGRATION.md.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::Shape;
+
+/// What a port word for word meets, the worst first.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Hangs,
+    Compile,
+    Silent,
+    Mechanical,
+}
+
+impl Severity {
+    pub const ALL: [Self; 4] = [Self::Hangs, Self::Compile, Self::Silent, Self::Mechanical];
+
+    /// The severity as a heading of the report.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Hangs => "hangs",
+            Self::Compile => "does not compile",
+            Self::Silent => "changes silently",
+            Self::Mechanical => "mechanical",
+        }
+    }
+}
+
+/// What the table says of a use.
+#[derive(Debug)]
+pub struct Rule {
+    pub row: u32,
+    pub severity: Severity,
+    /// What to do, one line.
+    pub advice: String,
+    /// The form that the place must have; `None` for any.
+    pub shape: Option<Shape>,
+}
+
+/// The rules, by the path of the item that they are for.
+#[derive(Debug)]
+pub struct Table {
+    rules: BTreeMap<String, Vec<Rule>>,
+    crates: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    crates: BTreeMap<String, String>,
+    entry: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    row: u32,
+    severity: Severity,
+    #[serde(rename = "do")]
+    advice: String,
+    items: Vec<String>,
+}
+
+impl Table {
+    /// Reads the table that is compiled in.
+    pub fn load() -> Self {
+        let file: File =
+            toml_edit::de::from_str(include_str!("../rows.toml")).expect("rows.toml is valid");
+        let mut rules = BTreeMap::<_, Vec<_>>::new();
+        for entry in file.entry {
+            for item in entry.items.iter().flat_map(|items| expand(items)) {
+                let (path, shape) = match item.split_once('@') {
+                    Some((path, shape)) => (path.to_owned(), Some(Shape::named(shape))),
+                    None => (item, None),
+                };
+                rules.entry(path).or_default().push(Rule {
+                    row: entry.row,
+                    severity: entry.severity,
+                    advice: entry.advice.clone(),
+                    shape,
+                });
+            }
+        }
+        Self {
+            rules,
+            crates: file.crates,
+        }
+    }
+
+    /// Whether a crate belongs to the generation of futures 0.1.
+    pub fn covers(&self, name: &str, version: &cargo_metadata::semver::Version) -> bool {
+        let series = format!("{}.{}", version.major, version.minor);
+        self.crates
+            .get(name)
+            .is_some_and(|all| all.split(' ').any(|one| one == series))
+    }
+
+    /// The rules of a path of the table.
+    pub fn rules(&self, path: &str) -> &[Rule] {
+        self.rules.get(path).map_or(&[], Vec::as_slice)
+    }
+
+    /// All paths of the table.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.rules.keys().map(String::as_str)
+    }
+
+    /// All rules of the table, each with the path of its item.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &Rule)> {
+        self.rules
+            .iter()
+            .flat_map(|(path, rules)| rules.iter().map(|rule| (path.as_str(), rule)))
+    }
+
+    /// The path of the table that names the item defined at `definition`: the same crate and item,
+    /// and the modules that the path has, in their order.
+    pub fn path_of(&self, definition: &[String]) -> Option<&str> {
+        self.paths().find(|path| {
+            let mut wanted = path.split("::").peekable();
+            let mut last = "";
+            for segment in definition {
+                if wanted.peek() == Some(&segment.as_str()) {
+                    last = wanted.next().unwrap();
+                } else if last.is_empty() || starts_upper(last) || starts_upper(segment) {
+                    // The crate comes first, a method follows its type, and only modules are left out.
+                    return false;
+                }
+            }
+            wanted.peek().is_none() && definition.last().is_some_and(|item| item == last)
+        })
+    }
+}
+
+fn starts_upper(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// `A: b c` as `A::b` and `A::c`.
+fn expand(items: &str) -> Vec<String> {
+    match items.split_once(": ") {
+        Some((prefix, names)) => names
+            .split_whitespace()
+            .map(|name| format!("{prefix}::{name}"))
+            .collect(),
+        None => vec![items.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::explain::GUIDE;
+
+    #[test]
+    fn every_row_is_one_of_the_guides() {
+        let rows: Vec<u32> = crate::explain::rows(GUIDE).map(|row| row.number).collect();
+        for (_, rule) in Table::load().entries() {
+            assert!(
+                rows.contains(&rule.row),
+                "MIGRATION.md has no row {}",
+                rule.row
+            );
+        }
+    }
+
+    /// Of these the old program shows no sign: 71 is about two futures of one hand-written poll,
+    /// 72 about a new feature, 76 about who depends on the library.
+    #[test]
+    fn every_row_of_the_guide_with_a_sign_has_a_rule() {
+        let table = Table::load();
+        let silent: Vec<u32> = crate::explain::rows(GUIDE)
+            .map(|row| row.number)
+            .filter(|row| !table.entries().any(|(_, rule)| rule.row == *row))
+            .collect();
+        assert_eq!(silent, [71, 72, 76]);
+    }
+
+    #[test]
+    fn a_path_leaves_modules_out_but_no_type() {
+        let table = Table::load();
+        let of =
+            |path: &str| table.path_of(&path.split("::").map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(
+            of("futures::future::Future::map"),
+            Some("futures::Future::map")
+        );
+        assert_eq!(
+            of("futures::future::loop_fn::loop_fn"),
+            Some("futures::future::loop_fn")
+        );
+        assert_eq!(
+            of("futures::future::loop_fn"),
+            Some("futures::future::loop_fn")
+        );
+        assert_eq!(of("futures::stream::empty::empty"), None);
+        assert_eq!(of("futures::future::Future::map::x"), None);
+        assert_eq!(of("futures::future::map"), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! What can't be scanned ends with one line and the exit code 2.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::{command, package, stderr};
+
+/// The last line of stderr of a scan that fails.
+fn failure(folder: &Path, arguments: &[&str]) -> String {
+    let output = command(folder, arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let stderr = stderr(&output);
+    let errors: Vec<&str> = stderr
+        .lines()
+        .filter(|line| line.starts_with("cargo legacy-scan: "))
+        .collect();
+    assert_eq!(errors.len(), 1, "{stderr}");
+    assert_eq!(stderr.lines().last(), errors.first().copied(), "{stderr}");
+    errors[0].to_owned()
+}
+
+#[test]
+fn there_is_no_manifest() {
+    let folder = package("without-a-manifest", "", "");
+    fs::remove_file(folder.join("Cargo.toml")).unwrap();
+    assert_eq!(
+        failure(&folder, &[]),
+        "cargo legacy-scan: there is no Cargo.toml"
+    );
+}
+
+#[test]
+fn there_is_no_futures_0_1() {
+    let error = failure(&package("without-futures", "", ""), &[]);
+    assert!(error.ends_with("does not depend on futures 0.1"), "{error}");
+}
+
+#[test]
+fn the_manifest_is_broken() {
+    let folder = package("broken", "futures = [", "");
+    let error = failure(&folder, &[]);
+    assert!(error.contains("cargo cannot read the project"), "{error}");
+}
+
+#[test]
+fn the_toolchain_is_missing() {
+    let folder = package("without-toolchain", "futures = \"0.1.31\"", "");
+    let error = failure(&folder, &["--toolchain", "1.0.0"]);
+    assert!(
+        error.contains("the toolchain '1.0.0' does not work"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_vendor_folder_is_missing() {
+    let folder = package("without-vendor", "futures = \"0.1.31\"", "");
+    let error = failure(&folder, &["--vendor", "missing"]);
+    assert_eq!(
+        error,
+        "cargo legacy-scan: there is no vendor folder missing"
+    );
+}
+
+#[test]
+fn the_cache_is_empty_and_the_network_is_off() {
+    let folder = package("without-cache", "futures = \"0.1.31\"", "");
+    let home = folder.join("home");
+    fs::create_dir(&home).unwrap();
+    let output = command(&folder, &["--offline"])
+        .env("CARGO_HOME", &home)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = stderr(&output);
+    assert!(
+        stderr
+            .lines()
+            .last()
+            .unwrap()
+            .starts_with("cargo legacy-scan: cargo cannot read the project: "),
+        "{stderr}"
+    );
+}

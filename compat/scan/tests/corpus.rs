@@ -1,0 +1,85 @@
+//! Scans tests/corpus, whose lines say behind `//~` which rows the scan has to report there.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use support::{scan, snapshot};
+
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
+
+/// A use: file, line and row, and how often.
+type Uses = BTreeMap<(String, u64, u64), usize>;
+
+fn expected() -> Uses {
+    let mut uses = Uses::new();
+    for entry in fs::read_dir(Path::new(CORPUS).join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = format!("src/{}", path.file_name().unwrap().to_str().unwrap());
+        for (number, line) in (1..).zip(fs::read_to_string(&path).unwrap().lines()) {
+            let rows = line.split_once("//~").map_or("", |(_, rows)| rows);
+            for row in rows.split_whitespace() {
+                *uses
+                    .entry((name.clone(), number, row.parse().unwrap()))
+                    .or_default() += 1;
+            }
+        }
+    }
+    uses
+}
+
+/// The uses of `a` that `b` lacks.
+fn without<'a>(a: &'a Uses, b: &'a Uses) -> Vec<&'a (String, u64, u64)> {
+    let missing = |(key, count): (&'a _, &usize)| {
+        let other = b.get(key).copied().unwrap_or_default();
+        std::iter::repeat_n(key, count.saturating_sub(other))
+    };
+    a.iter().flat_map(missing).collect()
+}
+
+#[test]
+fn the_scan_finds_what_the_corpus_says_and_touches_nothing() {
+    let before = snapshot(Path::new(CORPUS));
+    let report = scan(Path::new(CORPUS), &["--tests"]);
+    assert_eq!(snapshot(Path::new(CORPUS)), before);
+
+    let mut found = Uses::new();
+    for finding in report["findings"].as_array().unwrap() {
+        assert_eq!(finding["sure"], true);
+        let file = finding["file"].as_str().unwrap().to_owned();
+        let key = (
+            file,
+            finding["line"].as_u64().unwrap(),
+            finding["row"].as_u64().unwrap(),
+        );
+        *found.entry(key).or_default() += 1;
+    }
+    let expected = expected();
+    let (missed, wrong) = (without(&expected, &found), without(&found, &expected));
+    let (all, reported): (usize, usize) = (expected.values().sum(), found.values().sum());
+    println!(
+        "{all} uses of {} rows: precision {:.3}, recall {:.3}",
+        expected
+            .keys()
+            .map(|(_, _, row)| row)
+            .collect::<BTreeSet<_>>()
+            .len(),
+        1.0 - wrong.len() as f64 / reported as f64,
+        1.0 - missed.len() as f64 / all as f64,
+    );
+    assert!(
+        missed.is_empty() && wrong.is_empty(),
+        "missed: {missed:#?}\nwrong: {wrong:#?}"
+    );
+}
+
+#[test]
+fn the_corpus_has_each_row_of_the_table() {
+    let table = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/rows.toml")).unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("row = "));
+    let rows: BTreeSet<u64> = rows.map(|row| row.parse().unwrap()).collect();
+    let shown: BTreeSet<u64> = expected().into_keys().map(|(_, _, row)| row).collect();
+    assert_eq!(rows, shown);
+}
