@@ -80,9 +80,8 @@ test-compat: ## run the tests of the adapters and of the guide, on both generati
 DROP_IN_TESTS := $(addprefix compat/drop-in/,semantics/real/Cargo.toml semantics/drop-in/Cargo.toml programs/real/Cargo.toml programs/drop-in/Cargo.toml tokio-core/Cargo.toml api/Cargo.toml \
 	tokio-0.1/programs/real/Cargo.toml tokio-0.1/programs/drop-in/Cargo.toml)
 
-test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, trust-dns, SOCKS, tokio::run, ptunnel
+test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, trust-dns, SOCKS, tokio::run, hyper 0.12, ptunnel
 	@set -e; for manifest in $(DROP_IN_TESTS); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
-	RUSTFLAGS='--cfg feature="with-deprecated"' $(CARGO) test --locked --manifest-path compat/drop-in/semantics/real/Cargo.toml --test channel
 	$(CARGO) run --locked --manifest-path compat/drop-in/api/Cargo.toml
 	$(CARGO) build --locked --manifest-path compat/drop-in/programs/ptunnel/Cargo.toml
 	PTUNNEL_BIN=$(abspath $(or $(CARGO_TARGET_DIR),compat/drop-in/programs/ptunnel/target))/debug/ptunnel-drop-in \
@@ -194,6 +193,7 @@ doc: ## deny rustdoc's warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/Cargo.toml
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --all-features --manifest-path compat/adapters/Cargo.toml
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --manifest-path compat/drop-in/tokio-core/Cargo.toml
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --locked --workspace --manifest-path compat/drop-in/tokio-0.1/Cargo.toml
 
 pure: ## check that the part without features tests well and needs no futures crate
 	$(CARGO) test --release --lib --no-default-features --locked

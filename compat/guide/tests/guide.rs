@@ -16,7 +16,12 @@ const GUIDE: Page = Page {
     text: include_str!("../../../MIGRATION.md"),
 };
 
-const PAGES: [Page; 5] = [
+const TOKIO_0_1: Page = Page {
+    path: "compat/drop-in/tokio-0.1/README.md",
+    text: include_str!("../../drop-in/tokio-0.1/README.md"),
+};
+
+const PAGES: [Page; 6] = [
     GUIDE,
     Page {
         path: "compat/README.md",
@@ -26,6 +31,7 @@ const PAGES: [Page; 5] = [
         path: "compat/drop-in/tokio-core/README.md",
         text: include_str!("../../drop-in/tokio-core/README.md"),
     },
+    TOKIO_0_1,
     Page {
         path: "compat/adapters/README.md",
         text: include_str!("../../adapters/README.md"),
@@ -185,6 +191,32 @@ fn the_guides_manifest_is_the_one_that_compiles() {
             let used = used.split([':', ';']).next().unwrap();
             assert!(used == "std" || names.contains(used), "{used} is not in it");
         }
+    }
+}
+
+/// The lines for tokio 0.1 that the pages print are those of the manifest whose tests pass.
+#[test]
+fn the_lines_for_tokio_0_1_are_those_of_its_programs() {
+    let patches = |text: &str| -> Vec<(String, String)> {
+        let block = text.split("[patch.crates-io]\nmio = ").nth(1).unwrap();
+        let block = format!("mio = {block}");
+        let lines = block.lines().take_while(|line| line.contains(" = { path"));
+        lines
+            .map(|line| {
+                let path = line.split('"').nth(1).unwrap();
+                let folder = path.rsplit('/').next().unwrap();
+                (
+                    line.split(' ').next().unwrap().to_owned(),
+                    folder.to_owned(),
+                )
+            })
+            .collect()
+    };
+    let manifest = include_str!("../../drop-in/tokio-0.1/programs/drop-in/Cargo.toml");
+    let tested = patches(manifest);
+    assert!(tested.iter().all(|(name, folder)| name == folder));
+    for page in [GUIDE, TOKIO_0_1] {
+        assert_eq!(patches(page.text), tested, "{}", page.path);
     }
 }
 

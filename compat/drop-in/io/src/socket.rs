@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Starts to connect a new TCP socket.
 ///
@@ -20,18 +22,27 @@ pub fn connect(addr: &SocketAddr) -> io::Result<TcpStream> {
 ///
 /// As [`connect`].
 pub fn connect_with(socket: Socket, addr: &SocketAddr) -> io::Result<TcpStream> {
-    socket.set_nonblocking(true)?;
-    match socket.connect(&(*addr).into()) {
-        Ok(()) => {}
-        Err(error) if is_in_progress(&error) => {}
-        Err(error) => return Err(error),
-    }
-    Ok(socket.into())
+    Ok(begin(socket, &(*addr).into())?.into())
 }
 
-fn is_in_progress(error: &io::Error) -> bool {
-    // std has no stable `ErrorKind` for it.
-    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::EINPROGRESS)
+/// Connects a new Unix socket to that at `path`.
+///
+/// # Errors
+///
+/// As [`connect`]; `WouldBlock` when the listener has no room for another connection.
+pub fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    Ok(begin(socket, &SockAddr::unix(path)?)?.into())
+}
+
+fn begin(socket: Socket, addr: &SockAddr) -> io::Result<Socket> {
+    socket.set_nonblocking(true)?;
+    match socket.connect(addr) {
+        Ok(()) => Ok(socket),
+        // std has no stable `ErrorKind` for it.
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
+        Err(error) => Err(error),
+    }
 }
 
 /// Binds a TCP socket to `addr`, with `SO_REUSEADDR`, and lets `backlog` connections wait.

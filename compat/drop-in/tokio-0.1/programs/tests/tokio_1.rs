@@ -173,3 +173,45 @@ fn a_task_of_tokio_0_1_has_no_budget() {
         assert_eq!(ThreadPool::new().spawn_handle(takes).wait(), Ok(()));
     });
 }
+
+#[test]
+fn tokio_1_works_in_a_task_of_a_current_thread_runtime() {
+    within_a_minute(|| {
+        let mut runtime = tokio::runtime::current_thread::Runtime::new().unwrap();
+        assert_eq!(runtime.block_on(old(everything())), Ok("all of it"));
+    });
+}
+
+/// hyper 0.12, server and client, without a runtime of 0.1.
+#[test]
+fn hyper_0_12_works_in_tasks_of_tokio_1() {
+    use hyper::service::service_fn_ok;
+    use hyper::{Body, Client, Response, Server};
+
+    within_a_minute(|| {
+        for flavor in ["current", "multi"] {
+            on_tokio_1(flavor, async {
+                let (stop, stopped) = oneshot::channel::<()>();
+                let hello = || service_fn_ok(|_| Response::new(Body::from("hello")));
+                let server = Server::bind(&"127.0.0.1:0".parse().unwrap()).serve(hello);
+                let url = format!("http://{}/", server.local_addr());
+                let server = server.with_graceful_shutdown(stopped);
+                let server = tokio1::spawn(AsStd::new(server));
+                let answer = Client::new().get(url.parse().unwrap());
+                let body = answer.and_then(|answer| answer.into_body().concat2());
+                assert_eq!(&*AsStd::new(body).await.unwrap(), b"hello");
+                stop.send(()).unwrap();
+                server.await.unwrap().unwrap();
+            });
+        }
+    });
+}
+
+#[test]
+#[should_panic = "Cannot start a runtime from within a runtime"]
+fn a_current_thread_runtime_does_not_wait_in_a_task_of_tokio_1() {
+    on_tokio_1("current", async {
+        let mut runtime = tokio::runtime::current_thread::Runtime::new().unwrap();
+        let _ = runtime.block_on(future::empty::<(), ()>());
+    });
+}

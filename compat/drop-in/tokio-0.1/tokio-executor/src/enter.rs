@@ -20,9 +20,7 @@ pub struct Enter {
 }
 
 /// The error of [`enter`] on a thread that runs an executor already.
-pub struct EnterError {
-    _a: (),
-}
+pub struct EnterError(());
 
 /// Marks the thread as one that runs an executor.
 ///
@@ -31,7 +29,7 @@ pub struct EnterError {
 /// If it is marked already.
 pub fn enter() -> Result<Enter, EnterError> {
     if ENTERED.replace(true) {
-        return Err(EnterError { _a: () });
+        return Err(EnterError(()));
     }
     Ok(Enter {
         on_exit: Vec::new(),

@@ -3,7 +3,6 @@
 
 #![warn(missing_docs, missing_debug_implementations)]
 
-#[doc(hidden)]
 pub mod blocking;
 mod builder;
 pub mod park;

@@ -2,33 +2,29 @@ use std::{error, fmt};
 
 /// The reason why a timer can't be waited for.
 #[derive(Debug)]
-pub struct Error(Kind);
-
-#[derive(Debug, PartialEq)]
-enum Kind {
-    Shutdown,
-    AtCapacity,
+pub struct Error {
+    is_shutdown: bool,
 }
 
 impl Error {
     /// Returns the error of a timer that has ended, or that there is none.
     pub fn shutdown() -> Error {
-        Error(Kind::Shutdown)
+        Error { is_shutdown: true }
     }
 
     /// Returns whether the timer has ended, or whether there is none.
     pub fn is_shutdown(&self) -> bool {
-        self.0 == Kind::Shutdown
+        self.is_shutdown
     }
 
     /// Returns the error of a timer that has no room. The timers of this crate always have.
     pub fn at_capacity() -> Error {
-        Error(Kind::AtCapacity)
+        Error { is_shutdown: false }
     }
 
     /// Returns whether the timer has no room.
     pub fn is_at_capacity(&self) -> bool {
-        self.0 == Kind::AtCapacity
+        !self.is_shutdown
     }
 }
 
@@ -41,9 +37,10 @@ impl fmt::Display for Error {
 
 impl error::Error for Error {
     fn description(&self) -> &str {
-        match self.0 {
-            Kind::Shutdown => "timer is shutdown, or the thread is in no runtime",
-            Kind::AtCapacity => "timer is at capacity and cannot create a new entry",
+        if self.is_shutdown {
+            "timer is shutdown, or the thread is in no runtime"
+        } else {
+            "timer is at capacity and cannot create a new entry"
         }
     }
 }

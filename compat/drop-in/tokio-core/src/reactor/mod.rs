@@ -21,7 +21,6 @@ mod source;
 mod tasks;
 mod timeout;
 mod timers;
-mod wait;
 
 pub use drop_in_io::Ready;
 
