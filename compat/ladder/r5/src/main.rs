@@ -1,15 +1,11 @@
-//! This engine under the root's command line.
+//! This engine under the command line; `cli` has all the rest.
 
 #![forbid(unsafe_code)]
 
 use std::process;
 
-use ptunnel::cli;
-use ptunnel_r5::Native;
+use ptunnel_r5::{cli, engine};
 
 fn main() {
-    process::exit(cli::run(
-        ptunnel_r5::run::<Native>,
-        ptunnel_r5::open_path::<Native>,
-    ));
+    process::exit(cli::run(engine::run, engine::open_path));
 }

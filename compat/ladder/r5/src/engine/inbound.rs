@@ -1,0 +1,138 @@
+//! Clients that name their destination (`-D`, `--serve-proxy`): a handshake in front of the tunnel.
+//!
+//! ```text
+//!   handshake ──▶ opening, as for a tunnel ──▶ reply, if any ──▶ relay
+//!       └───────────────┴──▶ rejection, in the client's protocol ──▶ lingering close
+//! ```
+//!
+//! [`Inbound`] says what differs: the protocols, the policy, the replies.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::limits::within;
+use super::lingering_close::reject;
+use super::{abort_on_reset, forwarding, logged_as, Engine, Opened};
+use crate::engine::io::{Rewind, Socket, Transport};
+use crate::error::Error;
+use crate::inbound::{ConnectRequest, Inbound, InboundHandshake, Rejection};
+use crate::observe::access_log::ClientSession;
+use crate::os::sys::ReservedFd;
+use crate::proto::Step;
+
+/// Bytes that one read asks for; most requests come in one.
+const CHUNK: usize = 2 * 1024;
+
+impl Engine {
+    /// Serves a client that names its destination. The future owns the client.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the client was rejected, or no reply could be sent.
+    pub async fn serve_inbound(
+        &self,
+        client: Socket,
+        session: impl Into<ClientSession>,
+        inbound: &impl Inbound,
+    ) -> Result<(), Error> {
+        serve_inbound(self, None, client, session.into(), inbound).await
+    }
+}
+
+/// Serves a client with a descriptor that is reserved for its destination until it has named it:
+/// otherwise clients that are accepted meanwhile could take the last one.
+pub(super) async fn serve_inbound(
+    engine: &Engine,
+    reserved: Option<ReservedFd>,
+    client: Socket,
+    session: ClientSession,
+    inbound: &impl Inbound,
+) -> Result<(), Error> {
+    // Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
+    let opening = Box::pin(async {
+        let limit = engine.settings().timeouts.handshake;
+        let handshake = read_handshake(client, inbound.handshake());
+        let late = || Error::rejected("no request within the handshake timeout");
+        let (client, request) = within(handshake, limit, late).await?;
+        drop(reserved);
+        match request {
+            Ok(request) => open(client, request, inbound, session, engine).await,
+            Err(rejection) => Err(reject(client, rejection).await),
+        }
+    });
+    if let Some((client, opened, session, request)) = opening.await? {
+        engine
+            .carry_opened(client, opened, session, request.destination)
+            .await;
+    }
+    Ok(())
+}
+
+/// Opens the tunnel and replies, or rejects the client. If the client resets its connection before,
+/// the opening is dropped, and there is nothing to be relayed; that is no error.
+async fn open(
+    mut client: Rewind<Socket>,
+    request: ConnectRequest,
+    inbound: &impl Inbound,
+    session: ClientSession,
+    engine: &Engine,
+) -> Result<Option<(Rewind<Socket>, Opened, ClientSession, ConnectRequest)>, Error> {
+    let tunnel = inbound.tunnel(request.destination.clone());
+    let open = logged_as(session.context(), engine.open(&tunnel));
+    match abort_on_reset(&mut client, open).await {
+        Ok(Ok(opened)) => match client.write_all(&request.protocol.granted()).await {
+            Ok(()) => {
+                let opened = match request.protocol.request_boundary() {
+                    Some(boundary) => Opened {
+                        stream: forwarding(opened.stream, boundary),
+                        ..opened
+                    },
+                    None => opened,
+                };
+                Ok(Some((client, opened, session, request)))
+            }
+            Err(e) => Err(Error::other("cannot answer", e).to(request.destination)),
+        },
+        Ok(Err(error)) => {
+            let rejection = inbound.failed(&request, error);
+            Err(reject(client, rejection).await)
+        }
+        Err(e) => {
+            session.left(&request.destination, e);
+            Ok(None)
+        }
+    }
+}
+
+/// Reads a client's request, and sends the replies that its protocol wants before.
+///
+/// Returns the client, with the bytes that followed the request put back in front, and the request or
+/// its rejection.
+async fn read_handshake<S: Transport>(
+    mut client: S,
+    mut handshake: InboundHandshake,
+) -> Result<(Rewind<S>, Result<ConnectRequest, Rejection>), Error> {
+    let mut chunk = Vec::new();
+    let request = loop {
+        match handshake.feed(&chunk) {
+            Ok(Step::Read) => chunk = read(&mut client).await?,
+            Ok(Step::Send(answer)) => {
+                let sent = client.write_all(&answer).await;
+                sent.map_err(|e| Error::other("cannot answer", e))?;
+                chunk.clear();
+            }
+            Ok(Step::Done(request)) => break Ok(request),
+            Err(rejection) => break Err(rejection),
+        }
+    };
+    Ok((Rewind::new(client, handshake.into_rest()), request))
+}
+
+/// Reads the next bytes of a request, at least one.
+async fn read(client: &mut impl Transport) -> Result<Vec<u8>, Error> {
+    let mut chunk = Vec::with_capacity(CHUNK);
+    match client.read_buf(&mut chunk).await {
+        Ok(0) => Err(Error::left(None)),
+        Ok(_) => Ok(chunk),
+        Err(e) => Err(Error::left(Some(e))),
+    }
+}

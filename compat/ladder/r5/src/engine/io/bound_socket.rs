@@ -1,0 +1,1 @@
+../../../../../../src/engine/io/bound_socket.rs

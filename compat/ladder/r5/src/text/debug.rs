@@ -1,0 +1,1 @@
+../../../../../src/text/debug.rs
