@@ -1,7 +1,7 @@
 //! The CONNECT exchange on one connection: a [`Negotiation`], driven over a stream.
 //!
 //! Must not hold what a reply means, which is in `proto::negotiation`, or another connection, which
-//! `engine::negotiate` makes. That and r4 of `compat/` use it.
+//! `engine::negotiate` makes. That uses it.
 
 use std::error;
 use std::fmt;

@@ -281,7 +281,7 @@ mod tests {
                 "ptunnel::engine::relay::half::HalfDuplex::poll",
                 Share::Program,
             ),
-            ("ptunnel_r5::engine::accept::serve::{{closure}}", Share::Program),
+            ("ptunnel_rung::engine::accept::serve::{{closure}}", Share::Program),
             (
                 "ptunnel::proto::http::response::Response::decode",
                 Share::Parsing,
