@@ -82,6 +82,7 @@ DROP_IN_TESTS := $(addprefix compat/drop-in/,semantics/real/Cargo.toml semantics
 
 test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, trust-dns, SOCKS, tokio::run, hyper 0.12, ptunnel
 	@set -e; for manifest in $(DROP_IN_TESTS); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
+	RUSTFLAGS='--cfg feature="with-deprecated"' $(CARGO) test --locked --manifest-path compat/drop-in/semantics/real/Cargo.toml --test channel
 	$(CARGO) run --locked --manifest-path compat/drop-in/api/Cargo.toml
 	$(CARGO) build --locked --manifest-path compat/drop-in/programs/ptunnel/Cargo.toml
 	PTUNNEL_BIN=$(abspath $(or $(CARGO_TARGET_DIR),compat/drop-in/programs/ptunnel/target))/debug/ptunnel-drop-in \

@@ -12,6 +12,9 @@
 //! before you read the stream by other means (after an upgrade, say): the read buffer of
 //! `Framed::into_parts` is empty.
 //!
+//! For streams of bytes. tokio-util's `UdpFramed` forgets what a codec leaves of a datagram, and
+//! [`AsTokioCodec`] keeps it for the next one: use `net::UdpFramed`.
+//!
 //! An encoder gets an empty buffer for each item. What it writes before it fails is sent, as without
 //! the wrapper.
 #![allow(

@@ -1,4 +1,4 @@
-//! Extension traits: each constructor of a wrapper, as a method of what it wraps.
+//! Extension traits: constructors of wrappers, as methods of what they wrap.
 //!
 //! | you have | method | makes |
 //! |---|---|---|
@@ -10,6 +10,11 @@
 //! | a std sink | [`into_01_sink`](StdSinkExt::into_01_sink) | [`As01Sink`] |
 //! | a tokio-io 0.1 stream | [`into_tokio`](Io01Ext::into_tokio) | [`io::AsTokio`](crate::io::AsTokio) |
 //! | a tokio 1 stream | [`into_io_01`](TokioIoExt::into_io_01) | [`io::AsIo01`](crate::io::AsIo01) |
+//! | a tokio 1 listener | `into_listener_01` | `net::AsListener01` (feature `net`) |
+//! | a tokio 1 socket for datagrams | `into_datagram_01` | `net::AsDatagram01` (feature `net`) |
+//! | a service of tokio-service | `into_tower` | `service::AsTower` (feature `service`) |
+//! | a `NewService` of tokio-service | `into_tower_make` | `service::AsTowerMake` (feature `service`) |
+//! | a service of tower | `into_service_01` | `service::As01Service` (feature `service`) |
 //!
 //! Cost, cancellation and ownership are those of the wrapper. No method and no trait has a name that
 //! futures-util or futures 0.1 uses, so all of them can be imported together. A type that is both a
@@ -35,6 +40,10 @@ use futures_sink::Sink;
 
 #[cfg(feature = "io")]
 use crate::io::{AsIo01, AsTokio, HalfClose, ShutdownPolicy};
+#[cfg(all(unix, feature = "net"))]
+use crate::net::{Accept, AsDatagram01, AsListener01, Datagram};
+#[cfg(feature = "service")]
+use crate::service::{As01Service, AsTower, AsTowerMake};
 use crate::task::{As01, As01Sink, AsStd, AsStdSink};
 
 /// [`AsStd::new`] as a method of 0.1 futures.
@@ -128,3 +137,63 @@ pub trait TokioIoExt: tokio::io::AsyncRead + tokio::io::AsyncWrite + Sized {
 
 #[cfg(feature = "io")]
 impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite> TokioIoExt for S {}
+
+/// [`AsListener01::new`] as a method of tokio 1 listeners.
+#[cfg(all(unix, feature = "net"))]
+pub trait ListenerExt: Accept + Sized {
+    /// Makes a 0.1 listener of this one, whose connections have this policy.
+    fn into_listener_01(self, policy: ShutdownPolicy) -> AsListener01<Self> {
+        AsListener01::new(self, policy)
+    }
+}
+
+#[cfg(all(unix, feature = "net"))]
+impl<L: Accept> ListenerExt for L {}
+
+/// [`AsDatagram01::new`] as a method of tokio 1 sockets for datagrams.
+#[cfg(all(unix, feature = "net"))]
+pub trait DatagramExt: Datagram + Sized {
+    /// Makes a 0.1 socket of this one.
+    fn into_datagram_01(self) -> AsDatagram01<Self> {
+        AsDatagram01::new(self)
+    }
+}
+
+#[cfg(all(unix, feature = "net"))]
+impl<S: Datagram> DatagramExt for S {}
+
+/// [`AsTower::new`] as a method of services of tokio-service.
+#[cfg(feature = "service")]
+pub trait Service01Ext: tokio_service::Service + Sized {
+    /// Makes a service of tower of this one.
+    fn into_tower(self) -> AsTower<Self> {
+        AsTower::new(self)
+    }
+}
+
+#[cfg(feature = "service")]
+impl<S: tokio_service::Service> Service01Ext for S {}
+
+/// [`AsTowerMake::new`] as a method of tokio-service's `NewService`.
+#[cfg(feature = "service")]
+pub trait NewService01Ext: tokio_service::NewService + Sized {
+    /// Makes a `MakeService` of tower of this one.
+    fn into_tower_make(self) -> AsTowerMake<Self> {
+        AsTowerMake::new(self)
+    }
+}
+
+#[cfg(feature = "service")]
+impl<N: tokio_service::NewService> NewService01Ext for N {}
+
+/// [`As01Service::new`] as a method of services of tower.
+#[cfg(feature = "service")]
+pub trait TowerExt<Request>: tower_service::Service<Request> + Clone {
+    /// Makes a service of tokio-service of this one.
+    fn into_service_01(self) -> As01Service<Self, Request> {
+        As01Service::new(self)
+    }
+}
+
+#[cfg(feature = "service")]
+impl<S: tower_service::Service<Request> + Clone, Request> TowerExt<Request> for S {}

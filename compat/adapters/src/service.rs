@@ -4,13 +4,20 @@
 //! |---|---|---|
 //! | a service of tokio-service (hyper 0.11, tokio-proto) | use it as tower's | [`AsTower`] |
 //! | a service of tower | use it as tokio-service's | [`As01Service`] |
+//! | a `NewService` of tokio-service | use it where tower asks for a `MakeService` | [`AsTowerMake`] |
+//! | a service of tower | use it where tokio-service asks for a `NewService` | a closure: `move \|\| Ok(As01Service::new(service.clone()))` |
+//!
+//! For tower a `MakeService` is a service whose response is a service; hyper 0.14 and axum take one.
+//! Any closure of that kind is a `NewService`. A `MakeService` of tower is not, in general:
+//! `new_service` returns its service at once, and a `MakeService` may have to wait.
 
-use std::future::Future;
+use std::future::{ready, Future, Ready};
+use std::io;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::task::{ready, Context, Poll};
+use std::task::{Context, Poll};
 
-use tokio_service::Service as Service01;
+use tokio_service::{NewService as NewService01, Service as Service01};
 use tower_service::Service;
 
 use crate::task::{As01, AsStd};
@@ -80,6 +87,79 @@ impl<S: Service01> Service<S::Request> for AsTower<S> {
 
     fn call(&mut self, request: S::Request) -> AsStd<S::Future> {
         AsStd::made_by(|| self.service.call(request))
+    }
+}
+
+/// A `NewService` of tokio-service, as a `MakeService` of tower: a service whose response is an
+/// [`AsTower`], for each request a new one.
+///
+/// It is always ready, and does not look at the request, which is the connection for most servers.
+///
+/// *Cost*: none beside that of `new_service`. *Cancellation*: `new_service` is called at once, and has
+/// returned before its future can be dropped. *Ownership*: this owns the `NewService`;
+/// [`into_inner`](AsTowerMake::into_inner) gives it back.
+///
+/// ```
+/// use futures01::future::{ok, FutureResult};
+/// use tokio_core_compat::service::AsTowerMake;
+/// use tower_service::Service as _;
+/// # struct Double;
+/// #
+/// # impl tokio_service::Service for Double {
+/// #     type Request = u32;
+/// #     type Response = u32;
+/// #     type Error = ();
+/// #     type Future = FutureResult<u32, ()>;
+/// #
+/// #     fn call(&self, n: u32) -> Self::Future {
+/// #         ok(2 * n)
+/// #     }
+/// # }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// // `Double` is a service of tokio-service.
+/// let mut make = AsTowerMake::new(|| Ok(Double));
+/// let mut service = make.call("a connection").await?;
+/// assert_eq!(service.call(21).await, Ok(42));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct AsTowerMake<N> {
+    new_service: N,
+}
+
+impl<N: NewService01> AsTowerMake<N> {
+    /// Wraps a `NewService` of tokio-service: a closure, for example.
+    pub fn new(new_service: N) -> AsTowerMake<N> {
+        AsTowerMake { new_service }
+    }
+}
+
+impl<N> AsTowerMake<N> {
+    /// The `NewService` inside.
+    pub fn get_ref(&self) -> &N {
+        &self.new_service
+    }
+
+    /// Gives the `NewService` back.
+    pub fn into_inner(self) -> N {
+        self.new_service
+    }
+}
+
+impl<N: NewService01, Target> Service<Target> for AsTowerMake<N> {
+    type Response = AsTower<N::Instance>;
+    type Error = io::Error;
+    type Future = Ready<io::Result<AsTower<N::Instance>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Target) -> Self::Future {
+        ready(self.new_service.new_service().map(AsTower::new))
     }
 }
 
@@ -186,7 +266,7 @@ impl<S: Service<Request>, Request> Future for Calling<S, Request> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let state = &mut self.get_mut().0;
         if let State::Waiting(service, request) = state {
-            ready!(service.poll_ready(cx))?;
+            std::task::ready!(service.poll_ready(cx))?;
             let request = request
                 .take()
                 .expect("service::Calling was polled after a panic of its service");

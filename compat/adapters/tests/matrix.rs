@@ -290,7 +290,11 @@ fn the_readme_names_tests_that_exist() {
         include_str!("time.rs"),
         concat!(include_str!("spawn.rs"), include_str!("in_runtime.rs")),
         concat!(include_str!("core_thread.rs"), include_str!("resident.rs")),
-        concat!(include_str!("net.rs"), include_str!("net_listen.rs")),
+        concat!(
+            include_str!("net.rs"),
+            include_str!("net_listen.rs"),
+            include_str!("framed.rs")
+        ),
         concat!(
             include_str!("codec.rs"),
             include_str!("service.rs"),

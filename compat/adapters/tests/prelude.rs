@@ -48,6 +48,25 @@ async fn streams_of_bytes_go_both_ways() {
     assert_eq!(read, "over");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn listeners_and_datagrams_go_to_0_1_code() {
+    use tokio::net::{TcpListener, TcpStream, UdpSocket};
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let incoming = listener.into_listener_01(ShutdownPolicy::Fin).incoming();
+    let near = TcpStream::connect(addr).await.unwrap();
+    let (accepted, _) = incoming.into_future().into_std().await.ok().unwrap();
+    assert_eq!(accepted.unwrap().1, near.local_addr().unwrap());
+
+    let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let far_addr = far.local_addr().unwrap();
+    let sent = near.into_datagram_01().send_dgram("x", far_addr);
+    sent.into_std().await.unwrap();
+    assert_eq!(far.recv(&mut [0; 2]).await.unwrap(), 1);
+}
+
 /// What is in a box of this crate may still go to another thread.
 #[test]
 fn a_boxed_future_stays_send() {

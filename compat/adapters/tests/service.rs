@@ -4,11 +4,14 @@ mod common;
 
 use std::cell::Cell;
 use std::future::{ready, Ready};
+use std::io;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use common::Bell;
 use futures01::{executor, future, task, Async, Future as _};
+use tokio_core_compat::prelude::*;
 use tokio_core_compat::service::{As01Service, AsTower};
 use tokio_service::Service as _;
 use tower_service::Service as _;
@@ -114,7 +117,60 @@ fn what_a_call_registers_wakes_its_future() {
 async fn both_wrappers_make_no_difference() {
     let gate = Gate::default();
     gate.open.set(true);
-    let mut service = AsTower::new(As01Service::new(gate));
+    let mut service = gate.into_service_01().into_tower();
     assert_eq!(service.call(21).await, Ok(42));
     assert_eq!(service.call(u32::MAX).await, Err("too large"));
+}
+
+/// A server makes a service for each connection, and goes on when that fails.
+#[tokio::test]
+async fn a_new_service_makes_a_service_for_each_connection() {
+    let gate = Gate::default();
+    gate.open.set(true);
+    let made = Rc::new(Cell::new(0));
+    let count = made.clone();
+    let mut make = (move || {
+        count.set(count.get() + 1);
+        match count.get() {
+            2 => Err(io::ErrorKind::OutOfMemory.into()),
+            _ => Ok(gate.clone().into_service_01()),
+        }
+    })
+    .into_tower_make();
+    let mut first = make.call("a connection").await.unwrap();
+    let error = make.call("another").await.err().unwrap();
+    assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+    let mut third = make.call("and another").await.unwrap();
+    assert_eq!(first.call(1).await, Ok(2));
+    assert_eq!(third.call(2).await, Ok(4));
+    assert_eq!(made.get(), 3);
+}
+
+/// The service of a call that panicked is in a state that only it knows.
+#[test]
+#[should_panic(expected = "service::Calling was polled after a panic of its service")]
+fn a_call_whose_service_panicked_says_so() {
+    let gate = Gate::default();
+    let mut call = executor::spawn(As01Service::new(Unready(gate)).call(21));
+    let poll = AssertUnwindSafe(|| Bell::new().poll_01(&mut call));
+    assert!(catch_unwind(poll).is_err());
+    let _ = Bell::new().poll_01(&mut call);
+}
+
+/// Says that it is ready, and panics when it is called.
+#[derive(Clone)]
+struct Unready(Gate);
+
+impl tower_service::Service<u32> for Unready {
+    type Response = u32;
+    type Error = &'static str;
+    type Future = Ready<Result<u32, &'static str>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, n: u32) -> Self::Future {
+        self.0.call(n)
+    }
 }

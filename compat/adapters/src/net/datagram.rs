@@ -8,7 +8,7 @@ use std::path::Path;
 use futures01::{Async, Future as Future01, Poll as Poll01};
 use tokio::net::{UdpSocket, UnixDatagram};
 
-use super::{Directions, Readiness};
+use super::{not_ready, Directions, Readiness};
 use crate::task::SharedCrossing;
 
 /// A socket of tokio's for datagrams: `UdpSocket` and `UnixDatagram`.
@@ -240,17 +240,19 @@ where
 
     fn poll(&mut self) -> Poll01<Self::Item, io::Error> {
         let (socket, buf, target) = self.0.as_ref().expect("SendDgram polled after its end");
-        match socket.send_to(buf.as_ref(), target.borrow()) {
-            Ok(n) if n < buf.as_ref().len() => {
-                return Err(io::Error::other("a datagram was sent in part"));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Async::NotReady),
-            Err(error) => return Err(error),
+        let Async::Ready(sent) = not_ready(socket.send_to(buf.as_ref(), target.borrow()))? else {
+            return Ok(Async::NotReady);
+        };
+        if sent < buf.as_ref().len() {
+            return Err(sent_in_part());
         }
         let (socket, buf, _) = self.0.take().expect("seen above");
         Ok(Async::Ready((socket, buf)))
     }
+}
+
+pub(super) fn sent_in_part() -> io::Error {
+    io::Error::other("a datagram was sent in part")
 }
 
 /// Receives a datagram, made by [`AsDatagram01::recv_dgram`].
@@ -272,9 +274,8 @@ where
 
     fn poll(&mut self) -> Poll01<Self::Item, io::Error> {
         let (socket, buf) = self.0.as_mut().expect("RecvDgram polled after its end");
-        let (n, from) = match socket.recv_from(buf.as_mut()) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Async::NotReady),
-            received => received?,
+        let Async::Ready((n, from)) = not_ready(socket.recv_from(buf.as_mut()))? else {
+            return Ok(Async::NotReady);
         };
         let (socket, buf) = self.0.take().expect("seen above");
         Ok(Async::Ready((socket, buf, n, from)))

@@ -4,9 +4,10 @@ use std::fmt;
 use std::io;
 use std::task::{Context, Poll};
 
-use futures01::{Async, Poll as Poll01, Stream as Stream01};
+use futures01::{Poll as Poll01, Stream as Stream01};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
+use super::not_ready;
 use crate::io::{would_block, AsIo01, ShutdownPolicy};
 use crate::task::SharedCrossing;
 
@@ -161,10 +162,6 @@ impl<L: Accept> Stream01 for Incoming<L> {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll01<Option<Self::Item>, io::Error> {
-        match self.listener.accept() {
-            Ok(accepted) => Ok(Async::Ready(Some(accepted))),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Async::NotReady),
-            Err(error) => Err(error),
-        }
+        Ok(not_ready(self.listener.accept())?.map(Some))
     }
 }

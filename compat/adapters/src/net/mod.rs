@@ -26,12 +26,27 @@
 //! says `Ready`, so that the call behind it shows the error.
 
 mod datagram;
+mod framed;
 mod listener;
 mod ready;
 mod shared;
 
 pub use self::datagram::{AsDatagram01, Datagram, RecvDgram, SendDgram};
+pub use self::framed::{UdpCodec, UdpFramed};
 pub use self::listener::{Accept, AsListener01, Incoming};
 pub(crate) use self::ready::Directions;
 pub use self::ready::Readiness;
 pub use self::shared::SharedStream;
+
+use std::io;
+
+use futures01::{Async, Poll as Poll01};
+
+/// `WouldBlock`, as a 0.1 poll says it.
+fn not_ready<T>(result: io::Result<T>) -> Poll01<T, io::Error> {
+    match result {
+        Ok(value) => Ok(Async::Ready(value)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Async::NotReady),
+        Err(error) => Err(error),
+    }
+}

@@ -8,7 +8,7 @@ use rustix::net::{shutdown, Shutdown};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-use super::{Directions, Readiness};
+use super::{not_ready, Directions, Readiness};
 use crate::io::{AsIo01, ShutdownPolicy, Slices};
 
 /// A stream of tokio's that is read and written by reference: `TcpStream` and `UnixStream`.
@@ -203,13 +203,10 @@ impl<S: SharedStream> tokio_io::AsyncWrite for &AsIo01<S> {
         let wrote = self
             .directions()
             .write(|io| io.try_write_vectored(slices.as_slice()));
-        match wrote {
-            Ok(n) => {
-                buf.advance(n);
-                Ok(Async::Ready(n))
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Async::NotReady),
-            Err(error) => Err(error),
+        let wrote = not_ready(wrote)?;
+        if let Async::Ready(n) = wrote {
+            buf.advance(n);
         }
+        Ok(wrote)
     }
 }

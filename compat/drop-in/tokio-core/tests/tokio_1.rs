@@ -6,10 +6,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::net;
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::task::{Context, Waker};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{mpsc, Arc};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use futures::executor::{self, Notify};
 use futures::sync::oneshot;
 use futures::{future, Async, Future, Stream};
 use tokio::runtime::{self, Runtime};
@@ -204,6 +207,67 @@ fn run_async_within_a_core_says_what_to_do() {
         message.contains("await it in a task of tokio 1"),
         "{message}"
     );
+}
+
+/// Counts its notifications, and is run by no Core.
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Notify for Bell {
+    fn notify(&self, _id: usize) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Whether `Core::turn` returns after an event of a socket that a task of no Core waits for, while
+/// `busy` runs on the Core's runtime and keeps that from resting before it has seen the event.
+fn turn_ends_beside(busy: impl StdFuture<Output = ()> + Send + 'static) -> bool {
+    let (done, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let mut core = Core::new().unwrap();
+        let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(&listener.local_addr().unwrap(), &core.handle());
+        let mut stream = core.run(stream).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let bell = Arc::new(Bell::default());
+        let mut reading = executor::spawn(future::poll_fn(|| match stream.read(&mut [0]) {
+            Ok(n) => Ok(Async::Ready(n)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Async::NotReady),
+            Err(error) => Err(error),
+        }));
+        let polled = reading.poll_future_notify(&bell, 0).unwrap();
+        assert!(polled.is_not_ready());
+        // What came of the connection is an event, too.
+        for _ in 0..10 {
+            core.turn(Some(Duration::from_millis(1)));
+        }
+        core.runtime().spawn(busy);
+        peer.write_all(b"x").unwrap();
+        while bell.0.load(Ordering::SeqCst) == 0 {
+            core.turn(None);
+        }
+        done.send(()).unwrap();
+    });
+    ended.recv_timeout(Duration::from_secs(10)).is_ok()
+}
+
+#[test]
+fn turn_sees_an_event_beside_a_task_of_tokio_1_that_yields() {
+    assert!(turn_ends_beside(tokio::task::yield_now()));
+}
+
+/// More polls than the runtime makes before it asks the system.
+#[test]
+fn turn_sees_an_event_beside_many_polls_of_tokio_1() {
+    let mut polls = 0;
+    assert!(turn_ends_beside(std::future::poll_fn(move |cx| {
+        polls += 1;
+        if polls > 200 {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })));
 }
 
 /// A future of 0.1 as one of std.

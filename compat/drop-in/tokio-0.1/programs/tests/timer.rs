@@ -149,6 +149,34 @@ fn a_delay_queue_yields_by_instant() {
 }
 
 #[test]
+fn a_delay_queue_that_waits_takes_what_is_earlier() {
+    on_both(|| {
+        let mut queue = DelayQueue::new();
+        let start = Instant::now();
+        let moved = queue.insert_at("moved", start + 1000 * SOON);
+        let mut is_first = true;
+        let mut taken = Vec::new();
+        future::poll_fn(move || loop {
+            if is_first {
+                assert!(!queue.poll().unwrap().is_ready());
+                queue.insert_at("inserted", start + 2 * SOON);
+                assert!(!queue.poll().unwrap().is_ready());
+                queue.reset_at(&moved, start + SOON);
+                is_first = false;
+            }
+            match futures::try_ready!(queue.poll().map_err(fails)) {
+                Some(expired) => taken.push(expired.into_inner()),
+                None => {
+                    assert_eq!(taken, ["moved", "inserted"]);
+                    assert!(start.elapsed() < 500 * SOON);
+                    return Ok(Async::Ready(()));
+                }
+            }
+        })
+    });
+}
+
+#[test]
 fn an_empty_delay_queue_ends_and_takes_more() {
     on_both(|| {
         let mut queue = DelayQueue::with_capacity(4);

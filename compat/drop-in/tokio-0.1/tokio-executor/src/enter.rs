@@ -20,7 +20,9 @@ pub struct Enter {
 }
 
 /// The error of [`enter`] on a thread that runs an executor already.
-pub struct EnterError(());
+pub struct EnterError {
+    _a: (),
+}
 
 /// Marks the thread as one that runs an executor.
 ///
@@ -29,7 +31,7 @@ pub struct EnterError(());
 /// If it is marked already.
 pub fn enter() -> Result<Enter, EnterError> {
     if ENTERED.replace(true) {
-        return Err(EnterError(()));
+        return Err(EnterError { _a: () });
     }
     Ok(Enter {
         on_exit: Vec::new(),

@@ -15,8 +15,10 @@ mod executor;
 #[doc(hidden)]
 pub mod on_tokio_1;
 pub mod park;
+mod typed;
 
 pub use self::default::{set_default, spawn, with_default, DefaultExecutor, DefaultGuard};
 pub use self::enter::{enter, exit, Enter, EnterError};
 pub use self::error::SpawnError;
-pub use self::executor::{Executor, TypedExecutor};
+pub use self::executor::Executor;
+pub use self::typed::TypedExecutor;

@@ -19,11 +19,9 @@ pub struct BlockingError {
 }
 
 /// How a thread runs blocking code.
-#[doc(hidden)]
 pub type BlockingImpl = fn(&mut dyn FnMut()) -> Poll<(), BlockingError>;
 
 /// Puts back what [`set_default`] has replaced when it is dropped.
-#[doc(hidden)]
 pub struct DefaultGuard<'a> {
     prior: BlockingImpl,
     _lifetime: PhantomData<&'a ()>,
@@ -53,7 +51,6 @@ where
 }
 
 /// Runs the thread's blocking code in another way, until the guard is dropped.
-#[doc(hidden)]
 pub fn set_default<'a>(blocking: BlockingImpl) -> DefaultGuard<'a> {
     DefaultGuard {
         prior: CURRENT.replace(blocking),
@@ -62,7 +59,6 @@ pub fn set_default<'a>(blocking: BlockingImpl) -> DefaultGuard<'a> {
 }
 
 /// Runs the thread's blocking code in another way while `f` runs.
-#[doc(hidden)]
 pub fn with_default<F, R>(blocking: BlockingImpl, enter: &mut Enter, f: F) -> R
 where
     F: FnOnce(&mut Enter) -> R,

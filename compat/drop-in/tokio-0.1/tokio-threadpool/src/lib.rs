@@ -3,6 +3,7 @@
 
 #![warn(missing_docs, missing_debug_implementations)]
 
+#[doc(hidden)]
 pub mod blocking;
 mod builder;
 pub mod park;

@@ -11,7 +11,9 @@ use crate::{timeout, Delay, Timeout};
 /// A future that fails at an instant.
 #[deprecated(since = "0.2.6", note = "use Timeout instead")]
 #[derive(Debug)]
-pub struct Deadline<T>(Timeout<T>);
+pub struct Deadline<T> {
+    inner: Timeout<T>,
+}
 
 /// The error of a [`Deadline`].
 #[deprecated(since = "0.2.6", note = "use Timeout instead")]
@@ -25,22 +27,24 @@ impl<T> Deadline<T> {
     }
 
     pub(crate) fn new_with_delay(future: T, delay: Delay) -> Deadline<T> {
-        Deadline(Timeout::new_with_delay(future, delay))
+        Deadline {
+            inner: Timeout::new_with_delay(future, delay),
+        }
     }
 
     /// Returns what is inside.
     pub fn get_ref(&self) -> &T {
-        self.0.get_ref()
+        self.inner.get_ref()
     }
 
     /// Returns what is inside.
     pub fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut()
+        self.inner.get_mut()
     }
 
     /// Returns what is inside, without its bound.
     pub fn into_inner(self) -> T {
-        self.0.into_inner()
+        self.inner.into_inner()
     }
 }
 
@@ -52,7 +56,7 @@ where
     type Error = DeadlineError<T::Error>;
 
     fn poll(&mut self) -> Poll<T::Item, DeadlineError<T::Error>> {
-        Future::poll(&mut self.0).map_err(DeadlineError)
+        Future::poll(&mut self.inner).map_err(DeadlineError)
     }
 }
 

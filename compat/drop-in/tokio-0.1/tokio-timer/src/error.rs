@@ -2,29 +2,33 @@ use std::{error, fmt};
 
 /// The reason why a timer can't be waited for.
 #[derive(Debug)]
-pub struct Error {
-    is_shutdown: bool,
+pub struct Error(Kind);
+
+#[derive(Debug, PartialEq)]
+enum Kind {
+    Shutdown,
+    AtCapacity,
 }
 
 impl Error {
     /// Returns the error of a timer that has ended, or that there is none.
     pub fn shutdown() -> Error {
-        Error { is_shutdown: true }
+        Error(Kind::Shutdown)
     }
 
     /// Returns whether the timer has ended, or whether there is none.
     pub fn is_shutdown(&self) -> bool {
-        self.is_shutdown
+        self.0 == Kind::Shutdown
     }
 
     /// Returns the error of a timer that has no room. The timers of this crate always have.
     pub fn at_capacity() -> Error {
-        Error { is_shutdown: false }
+        Error(Kind::AtCapacity)
     }
 
     /// Returns whether the timer has no room.
     pub fn is_at_capacity(&self) -> bool {
-        !self.is_shutdown
+        self.0 == Kind::AtCapacity
     }
 }
 
@@ -37,10 +41,9 @@ impl fmt::Display for Error {
 
 impl error::Error for Error {
     fn description(&self) -> &str {
-        if self.is_shutdown {
-            "timer is shutdown, or the thread is in no runtime"
-        } else {
-            "timer is at capacity and cannot create a new entry"
+        match self.0 {
+            Kind::Shutdown => "timer is shutdown, or the thread is in no runtime",
+            Kind::AtCapacity => "timer is at capacity and cannot create a new entry",
         }
     }
 }

@@ -68,7 +68,7 @@ where
     type Item = T::Item;
     type Error = Error<T::Error>;
 
-    fn poll(&mut self) -> Poll<T::Item, Error<T::Error>> {
+    fn poll(&mut self) -> Poll<Self::Item, Self::Error> {
         if let Async::Ready(item) = self.value.poll().map_err(Error::inner)? {
             return Ok(Async::Ready(item));
         }
@@ -86,7 +86,7 @@ where
     type Item = T::Item;
     type Error = Error<T::Error>;
 
-    fn poll(&mut self) -> Poll<Option<T::Item>, Error<T::Error>> {
+    fn poll(&mut self) -> Poll<Option<Self::Item>, Self::Error> {
         if let Async::Ready(item) = self.value.poll().map_err(Error::inner)? {
             if item.is_some() {
                 self.delay.reset_timeout();

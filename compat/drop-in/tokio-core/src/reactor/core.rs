@@ -6,7 +6,7 @@ use std::future::{poll_fn, Future as _};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ use tokio::runtime::{self, Runtime};
 use tokio::task::coop;
 use tokio::time::{self, Sleep};
 
-use super::queue::{lock, Route, INBOX, MAIN};
+use super::queue::{Route, INBOX, MAIN};
 use super::remote::Running;
 use super::shared::Shared;
 use super::tasks::Tasks;
-use super::{Handle, Remote};
+use super::{wait, Handle, Remote};
 
 /// An event loop: runs futures, and watches sockets and timers for them.
 ///
@@ -48,7 +48,6 @@ pub struct Core {
     reactor: Reactor,
     /// `None` when the runtime is the caller's, and once the loop is being dropped.
     runtime: Option<Runtime>,
-    waits: Arc<Waits>,
 }
 
 /// An id of a [`Core`], unique within the process and never used again.
@@ -68,15 +67,12 @@ impl Core {
     ///
     /// When the system grants no more descriptors; the loop takes three.
     pub fn new() -> io::Result<Core> {
-        let waits = Arc::new(Waits::default());
-        let hook = waits.clone();
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
-            .on_thread_unpark(move || hook.end())
+            .on_thread_unpark(wait::end)
             .build()?;
         let mut core = Core::on(runtime.handle());
         core.runtime = Some(runtime);
-        core.waits = waits;
         Ok(core)
     }
 
@@ -112,7 +108,6 @@ impl Core {
             },
             reactor: Reactor::new(route, shared, tasks),
             runtime: None,
-            waits: Arc::default(),
         }
     }
 
@@ -198,7 +193,8 @@ impl Core {
 
     /// Makes one pass of the loop: waits for an event, for at most `max_wait` (without limit if
     /// `None`), and polls each ready task once. An event is a task that is ready, a timer that is
-    /// due, or what the system reports of a socket, whether or not a task waits for it.
+    /// due, or what the system reports of a socket, whether or not a task waits for it. Beside tasks
+    /// of tokio 1 that are ready, only what a task waits for is sure to count.
     ///
     /// # Panics
     ///
@@ -207,11 +203,10 @@ impl Core {
         let mut limit = None;
         let mut begun = false;
         let mut waiting = false;
-        let waits = self.waits.clone();
         self.block_on("Core::turn", |reactor, cx| {
             if waiting {
                 waiting = false;
-                if !waits.cancel() {
+                if !wait::cancel() {
                     // For some versions of tokio, the wake-up that ended the wait is an event by
                     // itself, which would end the next wait. A look without waiting takes it.
                     cx.waker().wake_by_ref();
@@ -233,7 +228,7 @@ impl Core {
                 }
             }
             if waiting {
-                waits.begin(cx.waker());
+                wait::begin(cx.waker());
             }
             Poll::Pending
         })
@@ -302,30 +297,6 @@ where
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core").field("id", &self.id()).finish()
-    }
-}
-
-/// The wait of `Core::turn`. The runtime polls its future only when that was woken, but a turn ends
-/// with any event, e.g. of a socket whose task is run by something else.
-#[derive(Default)]
-struct Waits(Mutex<Option<Waker>>);
-
-impl Waits {
-    fn begin(&self, waker: &Waker) {
-        *lock(&self.0) = Some(waker.clone());
-    }
-
-    /// Called by the runtime after it has waited for the system.
-    fn end(&self) {
-        let waker = lock(&self.0).take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Returns whether the wait had not ended.
-    fn cancel(&self) -> bool {
-        lock(&self.0).take().is_some()
     }
 }
 

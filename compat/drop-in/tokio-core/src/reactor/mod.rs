@@ -21,6 +21,7 @@ mod source;
 mod tasks;
 mod timeout;
 mod timers;
+mod wait;
 
 pub use drop_in_io::Ready;
 

@@ -10,7 +10,7 @@ use drop_in_io::{Readiness, READ_WRITE, STREAM};
 use tokio::io::Interest;
 use tokio::runtime;
 
-use super::{Evented, Handle};
+use super::{wait, Evented, Handle};
 
 /// A source of events, and what is known of its readiness.
 pub(crate) struct Source<E> {
@@ -32,8 +32,9 @@ impl<E: Evented> Source<E> {
     }
 
     fn watch(io: E, runtime: &runtime::Handle, interest: Interest) -> io::Result<Source<E>> {
+        let on_event = Some(wait::on_event());
         Ok(Source {
-            readiness: Readiness::new(io.descriptor(), interest, runtime, None)?,
+            readiness: Readiness::new(io.descriptor(), interest, runtime, on_event)?,
             io,
             runtime: runtime.clone(),
         })
