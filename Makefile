@@ -97,6 +97,15 @@ compare: ## probe what the adapters and crates like them do, and compare it with
 test-scan: ## scan the corpus of the scanner, and print precision and recall
 	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml -- --nocapture
 
+# By hand, and not in .ci/run, since it builds all of it once more. The copy has lock files of its own.
+OLDEST := $(TARGET)/oldest
+
+test-drop-in-oldest: ## run the drop-in's tests on rustc 1.85 and tokio 1.47, the oldest that it takes; needs rustup's 1.85.0
+	rm -rf $(OLDEST) && mkdir -p $(OLDEST)
+	git ls-files -z compat/drop-in | xargs -0 cp --parents -t $(OLDEST)
+	@set -e; for package in tokio-core semantics/drop-in; do (set -x; cd $(OLDEST)/compat/drop-in/$$package; \
+		$(CARGO) +1.85.0 update -p tokio --precise 1.47.0; $(CARGO) +1.85.0 test --locked); done
+
 # By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The root's
 # tests ask for the folder they are in and for sockets, so that they need the system; the other flag
 # is for futures 0.1's own task handles, which break today's aliasing rules; ours are held to them.
