@@ -4,7 +4,7 @@
 
 use std::process;
 
-use rung::{cli, engine};
+use ptunnel_rung::{cli, engine};
 
 fn main() {
     process::exit(cli::run(engine::run, engine::open_path));

@@ -1,42 +1,63 @@
-//! Listening sockets that are registered with one thread's `Core`.
+//! Listening sockets of one thread's `Core`.
 //!
 //! ```text
 //!   BoundSocket (any thread) ──register──▶ Acceptor (its Core's thread) ──▶ Sockets
 //! ```
 
 use std::io;
-use std::net::{self, SocketAddr};
+use std::net::SocketAddr;
+use std::time::Duration;
 
-use futures::{Async, Poll};
+use futures::{try_ready, Async, Poll};
 use tokio_core::net::TcpListener;
 
+use super::recheck::Recheck;
 use super::{poll_io, BoundSocket, Handle, Socket};
 use crate::os::sys;
+use crate::text::debug::debug_by_name;
+
+/// Time between two attempts to accept from a socket that isn't registered.
+const RETRY: Duration = Duration::from_millis(20);
 
 impl BoundSocket {
     pub(crate) fn register(self, handle: &Handle) -> io::Result<Acceptor> {
         Ok(Acceptor {
-            listener: self.watch(handle)?,
-            listening: self,
+            name: self.name(),
+            listening: Listening::new(self, handle)?,
             handle: handle.clone(),
         })
     }
-
-    /// Registers a duplicate of the socket.
-    fn watch(&self, handle: &Handle) -> io::Result<TcpListener> {
-        let listener = net::TcpListener::from(self.io.try_clone()?);
-        // tokio-core has no use for the address.
-        let address = SocketAddr::from(([0, 0, 0, 0], 0));
-        TcpListener::from_listener(listener, &address, handle.core())
-    }
 }
 
-/// A listening socket that is registered with a `Core`.
-#[derive(Debug)]
+/// A listening socket from which a `Core` accepts.
 pub(crate) struct Acceptor {
-    listener: TcpListener,
-    listening: BoundSocket,
+    listening: Listening,
+    name: String,
     handle: Handle,
+}
+
+enum Listening {
+    Registered(TcpListener),
+    /// Looked at each [`RETRY`].
+    Unregistered(socket2::Socket, Recheck),
+}
+
+impl Listening {
+    /// tokio-core has no Unix sockets, and its `accept` fails without an IP address.
+    fn new(socket: BoundSocket, handle: &Handle) -> io::Result<Listening> {
+        if socket.path.is_some() {
+            return Ok(Listening::Unregistered(socket.io, Recheck::default()));
+        }
+        let (address, again) = (socket.local_addr()?, socket.io.try_clone()?);
+        match TcpListener::from_listener(socket.io.into(), &address, handle.core()) {
+            // A TcpListener leaves the epoll set when its descriptor is closed, and an inherited socket
+            // has another one: after a reload it can be registered still, under the same number.
+            Err(ref e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                Ok(Listening::Unregistered(again, Recheck::default()))
+            }
+            registered => registered.map(Listening::Registered),
+        }
+    }
 }
 
 impl Acceptor {
@@ -46,32 +67,27 @@ impl Acceptor {
     ///
     /// All of accept(2), among them those of clients that are gone.
     pub(crate) fn poll_accept(&mut self) -> Poll<(Socket, Option<SocketAddr>), io::Error> {
-        if self.listening.path.is_some() {
-            return self.poll_accept_unix();
-        }
-        let accepted = poll_io(self.listener.accept())?;
-        Ok(accepted.map(|(tcp, address)| (Socket::of_tcp(tcp, &self.handle), Some(address))))
-    }
-
-    /// tokio-core has no Unix sockets, and its `accept` fails without an address of IP. It reports
-    /// when the socket is readable, once: only another registration reports that again.
-    fn poll_accept_unix(&mut self) -> Poll<(Socket, Option<SocketAddr>), io::Error> {
-        while self.listener.poll_read().is_ready() {
-            match sys::accept(&self.listening.io) {
-                Ok((unix, _)) => {
-                    return Ok(Async::Ready((Socket::of_unix(unix, &self.handle)?, None)));
-                }
-                Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    self.listener = self.listening.watch(&self.handle)?;
-                }
-                Err(e) => return Err(e),
+        let handle = &self.handle;
+        match &mut self.listening {
+            Listening::Registered(listener) => {
+                let accepted = poll_io(listener.accept())?;
+                Ok(accepted.map(|(tcp, address)| (Socket::of_tcp(tcp, handle), Some(address))))
             }
+            Listening::Unregistered(listener, recheck) => loop {
+                if let Async::Ready((io, address)) = poll_io(sys::accept(listener))? {
+                    let address = address.as_socket();
+                    let socket = Socket::from_accepted(io, address.is_none(), handle)?;
+                    return Ok(Async::Ready((socket, address)));
+                }
+                try_ready!(recheck.poll(RETRY, handle));
+            },
         }
-        Ok(Async::NotReady)
     }
 
     /// Returns the address or path for log lines.
     pub(crate) fn name(&self) -> String {
-        self.listening.name()
+        self.name.clone()
     }
 }
+
+debug_by_name!(Acceptor);

@@ -13,6 +13,7 @@
 mod acceptor;
 mod bound_socket;
 mod handle;
+mod recheck;
 mod rewind;
 mod socket;
 #[cfg(feature = "tls")]

@@ -8,22 +8,22 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::{Async, Future, Poll};
 use socket2::{Domain, Protocol, SockRef, Type};
 use tokio_core::net::TcpStream;
-use tokio_core::reactor::Timeout;
 use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::bound_socket::set_keepalive;
+use super::recheck::Recheck;
 use super::{Handle, Transport};
 use crate::config::Keepalive;
 use crate::os::exhaustion::connect_error;
 use crate::os::unacknowledged;
 use crate::text::debug::debug_by_name;
 
-/// Time between two checks of a socket that has bytes to be read: see [`Transport::check`].
+/// Time between two looks at a readable socket for its error.
 const RECHECK: Duration = Duration::from_millis(100);
 
 /// A connected TCP or Unix stream.
@@ -33,7 +33,7 @@ const RECHECK: Duration = Duration::from_millis(100);
 pub struct Socket {
     io: TcpStream,
     handle: Handle,
-    recheck: Option<Box<Timeout>>,
+    recheck: Recheck,
     is_unix: bool,
 }
 
@@ -65,12 +65,16 @@ impl Socket {
     ///
     /// Those of fcntl(2) and epoll_ctl(2).
     pub fn from_unix(stream: UnixStream, handle: &Handle) -> io::Result<Socket> {
-        Socket::of_unix(stream.into(), handle)
+        Socket::from_accepted(stream.into(), true, handle)
     }
 
-    pub(super) fn of_unix(io: socket2::Socket, handle: &Handle) -> io::Result<Socket> {
+    pub(super) fn from_accepted(
+        io: socket2::Socket,
+        is_unix: bool,
+        handle: &Handle,
+    ) -> io::Result<Socket> {
         let io = TcpStream::from_stream(io.into(), handle.core())?;
-        Ok(Socket::new(io, true, handle))
+        Ok(Socket::new(io, is_unix, handle))
     }
 
     pub(super) fn of_tcp(io: TcpStream, handle: &Handle) -> Socket {
@@ -81,7 +85,7 @@ impl Socket {
         Socket {
             io,
             handle: handle.clone(),
-            recheck: None,
+            recheck: Recheck::default(),
             is_unix,
         }
     }
@@ -89,21 +93,6 @@ impl Socket {
     /// Returns the peer's address and this side's; `None` for a Unix socket, and after a reset.
     pub(crate) fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
         Some((self.io.peer_addr().ok()?, self.io.local_addr().ok()?))
-    }
-
-    /// Has the current task notified when it is time for another check.
-    fn poll_recheck(&mut self) -> io::Result<()> {
-        let recheck = match &mut self.recheck {
-            Some(recheck) => recheck,
-            None => {
-                let timeout = Timeout::new(RECHECK, self.handle.core())?;
-                self.recheck.get_or_insert(Box::new(timeout))
-            }
-        };
-        while recheck.poll()?.is_ready() {
-            recheck.reset(Instant::now() + RECHECK);
-        }
-        Ok(())
     }
 }
 
@@ -141,18 +130,20 @@ impl Transport for Socket {
         !self.io.poll_read().is_ready()
     }
 
-    /// tokio-core reports an error as readable, and a socket that is readable already reports nothing
-    /// more until a read would block. With bytes to be read, or behind the end, the socket is therefore
-    /// looked at again each [`RECHECK`].
+    /// tokio-core reports an error as readable, and reports nothing of a socket that is readable until
+    /// a read would block. A socket with bytes to be read, or at its end, is therefore looked at each
+    /// [`RECHECK`].
     fn check(&mut self) -> io::Result<()> {
         if !self.io.poll_read().is_ready() {
-            self.recheck = None;
+            self.recheck.stop();
             return Ok(());
         }
-        match SockRef::from(&self.io).take_error()? {
-            Some(e) => Err(e),
-            None => self.poll_recheck(),
+        while self.recheck.poll(RECHECK, &self.handle)?.is_ready() {
+            if let Some(e) = SockRef::from(&self.io).take_error()? {
+                return Err(e);
+            }
         }
+        Ok(())
     }
 
     /// 0 on a Unix socket: what is written there is in the peer's buffer, and a reset leaves it.
