@@ -13,10 +13,10 @@ ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.
 GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
 # Of packages that share their source, one.
 DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo.toml compat/drop-in/*/*/drop-in/Cargo.toml)
-MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml compat/ladder/r1/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
+MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-scan compare miri ladder test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-scan compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -73,20 +73,17 @@ check-packaging: ## look at the package, the unit, the manifests and the example
 test-compat: ## run the tests of the adapters and of the guide, on both generations of tokio-core, and the rungs' own
 	@set -e; for manifest in $(ADAPTERS); do (set -x; $(CARGO) test --locked --all-features --manifest-path $$manifest); done
 	@set -e; for manifest in $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
-	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out r1,$(RUNGS)))
+	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out $(OWN_LOCK),$(RUNGS)))
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
 # Not with 0.1.18, whose lock file is there for the API: its README says which tests fail then.
 DROP_IN_TESTS := $(addprefix compat/drop-in/,semantics/real/Cargo.toml semantics/drop-in/Cargo.toml programs/real/Cargo.toml programs/drop-in/Cargo.toml tokio-core/Cargo.toml api/Cargo.toml \
 	tokio-0.1/programs/real/Cargo.toml tokio-0.1/programs/drop-in/Cargo.toml)
 
-test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, trust-dns, SOCKS, tokio::run, hyper 0.12, ptunnel
+test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass too, compare the public APIs, and run programs on both: hyper 0.11, tokio-proto, trust-dns, SOCKS, tokio::run, hyper 0.12
 	@set -e; for manifest in $(DROP_IN_TESTS); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	RUSTFLAGS='--cfg feature="with-deprecated"' $(CARGO) test --locked --manifest-path compat/drop-in/semantics/real/Cargo.toml --test channel
 	$(CARGO) run --locked --manifest-path compat/drop-in/api/Cargo.toml
-	$(CARGO) build --locked --manifest-path compat/drop-in/programs/ptunnel/Cargo.toml
-	PTUNNEL_BIN=$(abspath $(or $(CARGO_TARGET_DIR),compat/drop-in/programs/ptunnel/target))/debug/ptunnel-drop-in \
-		$(CARGO) test --release --locked --test smoke
 
 # By hand, and not in .ci/run, which compares the README with the stored result alone: tokio 0.1 and
 # 0.2 take a minute to build.
@@ -117,15 +114,20 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(CARGO) +nightly miri test --locked \
 		--manifest-path compat/adapters/Cargo.toml --test contract_wakers --test sink --test time --test spawn
 
-RUNGS := r1 r2 r3 r4 r5
+RUNGS := r0 r1 r2 r3 r4 r5
+# With a lock file, and so a target folder, of their own.
+OWN_LOCK := r0 r1
 
-ladder: ## build the rungs r1 to r5
+ladder: ## build the rungs r0 to r5
 	$(CARGO) build --release --locked
-	$(CARGO) build --release --locked --manifest-path compat/ladder/r1/Cargo.toml
+	@set -e; for rung in $(OWN_LOCK); do (set -x; $(CARGO) build --release --locked --manifest-path compat/ladder/$$rung/Cargo.toml); done
 	$(CARGO) build --release --locked --workspace --manifest-path compat/Cargo.toml
 
-# Each package has a target folder of its own, unless CARGO_TARGET_DIR gives them one for all.
-rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter r1,$(1)),compat/ladder/r1,compat)/target))/release/ptunnel-$(1)
+lesson: ## print the step to a rung, files and differences: make lesson RUNG=r1
+	@compat/ladder/lesson $(RUNG)
+
+# Each has a target folder of its own, unless CARGO_TARGET_DIR gives them one for all.
+rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter $(OWN_LOCK),$(1)),compat/ladder/$(1),compat)/target))/release/ptunnel-$(1)
 
 # What a rung between the first and the last can change: sockets, the chain, the relay, negotiation,
 # listening, shutdown, stdio, TLS. The rest of the suite tests the part that never polls, which all
@@ -133,6 +135,11 @@ rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter r1,$
 RUNG_MODULES := balancer bounds chains challenges connect demo denials diagnose dynamic forward keepalive linger listen logs \
 	mixture names real relay reload reply route sd_notify serve shutdown socket_activation socks socks4 stdio \
 	tls tls_behind unix
+# r1 is r0's source on another runtime, which can change when a task is woken, accepting, limits, and
+# what is left behind.
+R1_MODULES := bounds connect delivery demo half_close keepalive linger listen mixture relay reload sd_notify shutdown \
+	socket_activation stdio tls unix
+modules = $(patsubst %,%::,$(if $(filter r1,$(1)),$(R1_MODULES),$(RUNG_MODULES)))
 
 # $(call suite,RUNG,FILTERS...)
 suite = (set -x; PTUNNEL_BIN=$(call rung,$(1)) $(CARGO) test --release --locked --test suite -- $(2))
@@ -140,17 +147,19 @@ suite = (set -x; PTUNNEL_BIN=$(call rung,$(1)) $(CARGO) test --release --locked 
 # The torture tests and the soak are for r5 alone, the rung that shares no engine with the root.
 define last_rung_and_parity
 	PTUNNEL_BIN=$(call rung,r5) $(CARGO) test --release --locked --test torture --test soak
-	PTUNNEL_R0=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
+	PTUNNEL=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
 		$(CARGO) test --release --locked --manifest-path compat/Cargo.toml -p ptunnel-parity
+	@tree=$$($(CARGO) tree --locked --manifest-path compat/ladder/r1/Cargo.toml --target all -e normal --prefix none) && \
+	if printf '%s\n' "$$tree" | grep -E '^(tokio v0\.|mio v0\.|net2 )'; then \
+		echo 'these do not belong into r1' >&2; exit 1; fi
 	@tree=$$($(CARGO) tree --locked --manifest-path compat/Cargo.toml -p ptunnel-r5 --target all -e normal --prefix none) && \
 	if printf '%s\n' "$$tree" | grep -E '^(futures v0\.1|tokio v0\.|tokio-(core|io|proto|service|reactor|executor|timer|tcp|threadpool) |mio v0\.6|mio-uds |net2 |bytes v0\.4|tokio-core-compat )'; then \
 		echo 'these do not belong into r5' >&2; exit 1; fi
 endef
 
-test-ladder: setup ladder ## run what a rung can change of the root's suite against r1 to r4, all of it against r5, and all side by side
-	@ls $(RUNG_MODULES:%=tests/suite/%.rs) >/dev/null
-	@set -e; $(foreach r,$(filter-out r5,$(RUNGS)),$(call suite,$(r),$(RUNG_MODULES:%=%::));) :
-	@$(call suite,r5)
+test-ladder: setup ladder ## run the root's suite against r0 and r5, what a rung can change of it against r1 to r4, and all side by side
+	@ls $(patsubst %,tests/suite/%.rs,$(RUNG_MODULES) $(R1_MODULES)) >/dev/null
+	@set -e; $(foreach r,$(RUNGS),$(call suite,$(r),$(if $(filter r0 r5,$(r)),,$(call modules,$(r))));) :
 	$(last_rung_and_parity)
 
 test-ladder-full: setup ladder ## run the root's whole suite against each rung, and all of them side by side
@@ -187,14 +196,20 @@ gate-update: ## write tests/gate/counts anew: a change that moves them does so k
 
 lint: fmt layers clippy doc pure ## check the code without running it: fmt, layers, clippy, doc, pure
 
+# The rungs up to r4 link to files whose unit tests need the root: no tests of theirs are built.
+RUNG_0 := compat/ladder/r0/Cargo.toml compat/ladder/r0/0.1.18/Cargo.toml
+
 fmt: ## check the format
 	$(call each,$(CARGO) fmt --all,--check)
+	$(CARGO) fmt --manifest-path $(firstword $(RUNG_0)) --check
 
-layers: ## check which folder of src/ uses which, and that only src/engine/ names futures, tokio and mio
+layers: ## check which folder of src/ uses which, that only src/engine/ names futures, tokio and mio, and the rungs' links
 	.ci/layers
+	compat/ladder/lesson --check
 
 clippy: ## deny clippy's warnings
 	$(call each,$(CARGO) clippy --workspace --all-targets --locked,-- -D warnings)
+	@set -e; for manifest in $(RUNG_0); do (set -x; $(CARGO) clippy --locked --manifest-path $$manifest -- -D warnings); done
 	$(CARGO) clippy --lib --no-default-features --locked -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features --features cli,legacy --locked -- -D warnings
 
@@ -238,7 +253,7 @@ SMOKE := $(CURDIR)/benches/results/tmp
 
 bench-smoke: bench-peers ## run a little of each rig, to see that it works, that answers are right and reports are whole
 	rm -rf $(SMOKE)
-	$(rigs) relay --quick --strict --peers ptunnel,ptunnel-0.1.18,epoll,tokio,r3,r5 --figures cpu,bulk
+	$(rigs) relay --quick --strict --peers ptunnel,r0,r1,epoll,tokio,r3,r5 --figures cpu,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,r5,python-threads,socat,none --figures kept,ab
 	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16

@@ -109,7 +109,7 @@ pub const TARGETS: &[Target] = &[
     target("pipe-ends", AtMost(0.00), Itself),
     target("tunnels", AtLeast(1.00), EachOfSameSteps),
     target("ping-p99", AtMost(1.00), Peer("tokio")),
-    shown("cpu", "ptunnel-0.1.18"),
+    shown("cpu", "r0"),
     target("cpu", AtMost(1.00), Peer("r5")),
     target("cpu", AtMost(1.05), Pair("r3", "r5")),
 ];

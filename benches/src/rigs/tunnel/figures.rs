@@ -216,7 +216,7 @@ pub const TARGETS: &[Target] = &[
     target("cpu-close-c50", LESS, PACKAGES),
     target("tunnels-embedded", MORE, WITH_A_QUEUE),
     target("tunnels-embedded-c5", MORE, Peer("proxytunnel")),
-    shown("cpu-kept-c50", "ptunnel-0.1.18"),
+    shown("cpu-kept-c50", "r0-0.1.18"),
 ];
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod program;
 use std::time::{Duration, Instant};
 
 pub use self::peer::{Peer, Proxy};
-pub use self::program::{binary, run, Program};
+pub use self::program::{binary, run, Program, PROGRAMS};
 
 /// Nothing new for so long: the act before has had its effect.
 const QUIET: Duration = Duration::from_millis(250);

@@ -14,21 +14,26 @@ use rustix::process::{kill_process, Pid, Signal};
 
 use crate::TIMEOUT;
 
-/// Where rung `number` is: `PTUNNEL_R0` and so on, or a binary beside the test's own.
+/// The names of the programs: the product, and each rung.
+pub const PROGRAMS: [&str; 7] = ["ptunnel", "r0", "r1", "r2", "r3", "r4", "r5"];
+
+/// Returns the path of a program: `PTUNNEL` or `PTUNNEL_R0` and so on, or a binary beside the test's
+/// own.
 ///
 /// # Errors
 ///
 /// What to do when it isn't there.
-pub fn binary(number: u8) -> Result<PathBuf, String> {
-    let variable = format!("PTUNNEL_R{number}");
+pub fn binary(program: &str) -> Result<PathBuf, String> {
+    let (variable, name) = match program {
+        "ptunnel" => ("PTUNNEL".to_owned(), program.to_owned()),
+        rung => (
+            format!("PTUNNEL_{}", rung.to_uppercase()),
+            format!("ptunnel-{rung}"),
+        ),
+    };
     if let Some(path) = env::var_os(&variable) {
         return Ok(path.into());
     }
-    let name = if number == 0 {
-        "ptunnel".to_owned()
-    } else {
-        format!("ptunnel-r{number}")
-    };
     let test = env::current_exe().map_err(|e| e.to_string())?;
     let beside = test
         .parent()

@@ -1,20 +1,21 @@
-//! r0 beside every other rung: the same acts, the same transcript.
+//! The product beside each rung: the same acts, the same transcript.
 //!
 //! `cargo test -p ptunnel-parity`, after the programs were built into the same target folder, or
-//! with PTUNNEL_R0 … PTUNNEL_R5 naming them.
+//! with PTUNNEL and PTUNNEL_R0 … PTUNNEL_R5 naming them.
 
 use std::net::TcpListener;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use ptunnel_parity::{binary, run, Stage, Who};
+use ptunnel_parity::{binary, run, Stage, Who, PROGRAMS};
 use Who::{Client, Upstream};
 
 const SECOND: Duration = Duration::from_secs(1);
 const GRANTED: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
 
-/// Plays `script` with every rung, and compares each transcript with r0's, which is returned.
+/// Plays `script` with every program, and compares each transcript with the product's, which is
+/// returned.
 fn compare(arguments: &[&str], script: impl Fn(&mut Stage) + Sync) -> Vec<String> {
     compare_transcripts(|path| {
         let mut stage = Stage::new(path, arguments);
@@ -24,9 +25,7 @@ fn compare(arguments: &[&str], script: impl Fn(&mut Stage) + Sync) -> Vec<String
 }
 
 fn compare_transcripts(play: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
-    let paths: Vec<_> = (0..=5)
-        .map(|rung| binary(rung).expect("every rung is built"))
-        .collect();
+    let paths = PROGRAMS.map(|program| binary(program).expect("every program is built"));
     let mut transcripts: Vec<_> = thread::scope(|scope| {
         let plays: Vec<_> = paths
             .iter()
@@ -37,9 +36,9 @@ fn compare_transcripts(play: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String
             .map(|play| play.join().expect("the script is played"))
             .collect()
     });
-    for (rung, transcript) in transcripts.iter().enumerate().skip(1) {
+    for (rung, transcript) in PROGRAMS.iter().zip(&transcripts).skip(1) {
         let (was, is) = (transcripts[0].join("\n"), transcript.join("\n"));
-        assert!(was == is, "r0:\n{was}\n\nr{rung}:\n{is}");
+        assert!(was == is, "ptunnel:\n{was}\n\n{rung}:\n{is}");
     }
     transcripts.swap_remove(0)
 }
