@@ -45,7 +45,7 @@ pub const WRAPPER: &str = "CARGO_LEGACY_SCAN_SCRATCH";
 const FORCE: &str = "CARGO_LEGACY_SCAN_FORCE_WARN";
 
 /// Runs the compiler as cargo asks, for a scan in the folder that [`WRAPPER`] has. The marked crates
-/// are compiled as leniently as those of a registry; the project's report each use of what is
+/// are compiled as leniently as those of a registry; the project's fail by no lint and report each use of what is
 /// deprecated, whatever the code allows or denies. Does not return.
 pub fn run_rustc(scratch: &Path) -> ! {
     let mut arguments = std::env::args_os().skip(1);
@@ -56,8 +56,12 @@ pub fn run_rustc(scratch: &Path) -> ! {
         .unwrap_or_default();
     if package.starts_with(marked(scratch)) {
         rustc.arg("--cap-lints=allow");
-    } else if package.starts_with(mirror(scratch)) && std::env::var_os(FORCE).is_some() {
-        rustc.arg("--force-warn=deprecated");
+    } else if package.starts_with(mirror(scratch)) {
+        // A lint that the code denies would end the build.
+        rustc.arg("--cap-lints=warn");
+        if std::env::var_os(FORCE).is_some() {
+            rustc.arg("--force-warn=deprecated");
+        }
     }
     std::process::exit(
         rustc

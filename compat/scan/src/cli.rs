@@ -8,8 +8,9 @@ use clap::Parser;
 
 use crate::check::{self, Targets};
 use crate::explain::explain;
+use crate::lock::Lock;
 use crate::project::Project;
-use crate::report::{terminal, write, Failed, Report};
+use crate::report::{sarif, terminal, write, Failed, Report};
 use crate::scan::{self, Sources};
 use crate::table::Table;
 use crate::toolchain::Toolchain;
@@ -48,6 +49,9 @@ struct Arguments {
     /// Write the report as JSON to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the findings as SARIF 2.1.0, for code review, to this file; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
     /// Explain a row of MIGRATION.md, and scan nothing
     #[arg(long, value_name = "ROW")]
     explain: Option<u32>,
@@ -71,7 +75,11 @@ pub fn run() -> Result<ExitCode> {
     if let Some(file) = &arguments.json {
         write(file, &report.json()?)?;
     }
-    if arguments.json.as_deref() != Some(Path::new("-")) {
+    if let Some(file) = &arguments.sarif {
+        write(file, &sarif::render(&report)?)?;
+    }
+    let stdout = Some(Path::new("-"));
+    if arguments.json.as_deref() != stdout && arguments.sarif.as_deref() != stdout {
         print!("{}", terminal::render(&report));
     }
     Ok(ExitCode::SUCCESS)
@@ -119,6 +127,7 @@ fn scan(arguments: &Arguments) -> Result<Report> {
     });
     Ok(Report {
         project: project.root().display().to_string(),
+        lock: Lock::of(&project, &table)?,
         failed: failed.collect(),
         findings,
     })

@@ -5,6 +5,7 @@ mod cli;
 mod explain;
 mod files;
 mod finding;
+mod lock;
 mod mark;
 mod parse;
 mod project;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
 use support::{scan, snapshot};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
@@ -42,8 +43,15 @@ fn without<'a>(a: &'a Uses, b: &'a Uses) -> Vec<&'a (String, u64, u64)> {
 #[test]
 fn the_scan_finds_what_the_corpus_says_and_touches_nothing() {
     let before = snapshot(Path::new(CORPUS));
-    let report = scan(Path::new(CORPUS), &["--tests"]);
+    let sarif = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus.sarif");
+    let report = scan(
+        Path::new(CORPUS),
+        &["--tests", "--sarif", sarif.to_str().unwrap()],
+    );
     assert_eq!(snapshot(Path::new(CORPUS)), before);
+
+    check_sarif(&fs::read_to_string(sarif).unwrap(), &report);
+    check_lock(&report["lock"]);
 
     let mut found = Uses::new();
     for finding in report["findings"].as_array().unwrap() {
@@ -73,6 +81,56 @@ fn the_scan_finds_what_the_corpus_says_and_touches_nothing() {
         missed.is_empty() && wrong.is_empty(),
         "missed: {missed:#?}\nwrong: {wrong:#?}"
     );
+}
+
+/// Each finding is a result of a rule that the log declares.
+fn check_sarif(log: &str, report: &Value) {
+    let log: Value = serde_json::from_str(log).unwrap();
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), report["findings"].as_array().unwrap().len());
+    for (result, finding) in results.iter().zip(report["findings"].as_array().unwrap()) {
+        assert!(
+            rules.iter().any(|rule| rule["id"] == result["ruleId"]),
+            "{result}"
+        );
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], finding["file"]);
+        assert_eq!(place["region"]["startLine"], finding["line"]);
+        assert_eq!(result["level"] == "error", finding["severity"] == "hangs");
+    }
+}
+
+/// tokio-core 0.1.12 and what is built on it.
+fn check_lock(lock: &Value) {
+    assert_eq!(
+        lock["reactor"],
+        "tokio-core's own, on the thread of the Core"
+    );
+    let advisories = lock["advisories"].as_array().unwrap();
+    assert!(
+        advisories.contains(&Value::from("tokio-io 0.1.5: RUSTSEC-2026-0058")),
+        "{advisories:?}"
+    );
+    let libraries = lock["libraries"].as_array().unwrap();
+    let owns_core = |name: &str| {
+        let named = |l: &&Value| l["package"].as_str().unwrap().starts_with(name);
+        libraries
+            .iter()
+            .find(named)
+            .unwrap_or_else(|| panic!("{name} is missing"))["owns_core"]
+            .clone()
+    };
+    assert_eq!(owns_core("tokio-proto"), true);
+    assert_eq!(owns_core("tokio-signal"), false);
+    let packages = lock["packages"].as_array().unwrap();
+    let proto = packages
+        .iter()
+        .find(|old| old["package"] == "tokio-proto 0.1.1")
+        .unwrap();
+    assert_eq!(proto["used_by"], serde_json::json!(["corpus 0.0.0"]));
+    assert_eq!(proto["successor"], "tower");
 }
 
 #[test]

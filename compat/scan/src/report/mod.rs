@@ -1,5 +1,6 @@
 //! What a scan found, in the forms that it is written in.
 
+pub mod sarif;
 pub mod terminal;
 
 use std::path::Path;
@@ -8,12 +9,14 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::finding::Finding;
+use crate::lock::Lock;
 
 /// The result of a scan.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The folder of the workspace.
     pub project: String,
+    pub lock: Lock,
     /// Packages whose findings are unsure.
     pub failed: Vec<Failed>,
     pub findings: Vec<Finding>,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::Report;
 use crate::explain;
 use crate::finding::Finding;
+use crate::lock::Lock;
 use crate::table::Severity;
 
 /// How many places a row shows; the other formats have all.
@@ -13,6 +14,7 @@ const PLACES: usize = 8;
 /// The report as text, the worst findings first.
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
+    add_lock(&mut text, &report.lock);
     for severity in Severity::ALL {
         let mut findings: Vec<_> = report
             .findings
@@ -41,6 +43,40 @@ pub fn render(report: &Report) -> String {
         report.project
     );
     text
+}
+
+fn add_lock(text: &mut String, lock: &Lock) {
+    let _ = writeln!(text, "lock file\n  reactor: {}", lock.reactor);
+    for broken in &lock.broken {
+        let _ = writeln!(text, "  broken addresses since rustc 1.64, {broken}");
+    }
+    for advisory in &lock.advisories {
+        let _ = writeln!(text, "  advisory, {advisory}");
+    }
+    for old in &lock.packages {
+        let successor = old
+            .successor
+            .as_ref()
+            .map_or(String::new(), |name| format!(", then {name}"));
+        let _ = writeln!(
+            text,
+            "  {}{successor}: used by {}",
+            old.package,
+            old.used_by.join(", ")
+        );
+    }
+    for library in &lock.libraries {
+        let core = if library.owns_core {
+            "owns a Core (row 70)"
+        } else {
+            "uses its types"
+        };
+        let _ = writeln!(
+            text,
+            "  {} is built on tokio-core and {core}; the drop-in serves it unchanged",
+            library.package
+        );
+    }
 }
 
 fn add_row(text: &mut String, findings: &[&Finding]) {
