@@ -38,6 +38,8 @@ pub type OnEvent = Arc<dyn Fn() + Send + Sync>;
 pub struct Readiness {
     fd: AsyncFd<RawFd>,
     ready: AtomicU8,
+    /// Whether a read that took less than it could has emptied the system's buffer.
+    short_reads_drain: bool,
     reader: Direction,
     writer: Direction,
 }
@@ -107,9 +109,16 @@ impl Readiness {
         Ok(Readiness {
             fd,
             ready: AtomicU8::new(0),
+            short_reads_drain: true,
             reader: Direction::new(on_event.clone()),
             writer: Direction::new(on_event),
         })
+    }
+
+    /// Keeps the readiness after a short read: for Unix sockets, on which a read ends before a message
+    /// with other credentials or with descriptors, and no event announces what is behind.
+    pub fn keep_after_short_reads(&mut self) {
+        self.short_reads_drain = false;
     }
 
     /// Ready if reading is worth a try. Otherwise the current task is notified when it is.
@@ -170,6 +179,9 @@ impl Readiness {
     ///
     /// For what is watched as a [`STREAM`].
     pub fn clear_short_read(&self) {
+        if !self.short_reads_drain {
+            return;
+        }
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if self.fd.try_io(Interest::PRIORITY, |_| Ok(())).is_err() {
             self.clear_read();

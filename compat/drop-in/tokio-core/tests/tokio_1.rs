@@ -4,6 +4,7 @@ use std::any::Any;
 use std::future::Future as StdFuture;
 use std::io::{ErrorKind, Read, Write};
 use std::net;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -468,6 +469,22 @@ fn a_short_read_ends_the_readiness() {
     drop(peer);
     readable(&mut core, &stream);
     assert_eq!(stream.read(&mut [0; 2]).unwrap(), 0);
+}
+
+/// A read of a Unix socket ends before a message with a descriptor, which no event announces: it was
+/// never read.
+#[test]
+fn a_short_read_of_a_unix_stream_leaves_the_readiness() {
+    let (mut peer, unix) = UnixStream::pair().unwrap();
+    let mut core = Core::new().unwrap();
+    let tcp = net::TcpStream::from(OwnedFd::from(unix));
+    let mut stream = TcpStream::from_stream(tcp, &core.handle()).unwrap();
+    peer.write_all(b"a").unwrap();
+    core.run(future::poll_fn(|| Ok::<_, ()>(stream.poll_read())))
+        .unwrap();
+    assert_eq!(stream.read(&mut [0; 2]).unwrap(), 1);
+    let look = future::lazy(|| Ok::<_, ()>(stream.poll_read()));
+    assert!(core.run(look).unwrap().is_ready());
 }
 
 /// tokio-core 0.1.12 would wait for the next event. tokio 1 keeps the end.

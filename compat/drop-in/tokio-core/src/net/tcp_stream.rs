@@ -45,7 +45,7 @@ impl TcpStream {
         TcpStreamNew::new(begun)
     }
 
-    /// Takes over a connected std stream.
+    /// Takes over a connected std stream. As in tokio-core, a Unix stream that was converted works.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl TcpStream {
     pub fn from_stream(stream: net::TcpStream, handle: &Handle) -> io::Result<TcpStream> {
         stream.set_nonblocking(true)?;
         Ok(TcpStream {
-            io: Source::stream(stream, handle)?,
+            io: Source::any_stream(stream, handle)?,
         })
     }
 

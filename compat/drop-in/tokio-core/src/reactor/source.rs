@@ -43,6 +43,16 @@ impl<E: Evented> Source<E> {
 
 /// Streams are watched for urgent bytes, too, where that can be told apart.
 impl Source<TcpStream> {
+    /// Puts a stream under watch that the caller has made, which may be a Unix socket.
+    pub(crate) fn any_stream(tcp: TcpStream, handle: &Handle) -> io::Result<Source<TcpStream>> {
+        let is_unix = tcp.local_addr().is_err(); // std knows addresses of IP only
+        let mut source = Source::stream(tcp, handle)?;
+        if is_unix {
+            source.readiness.keep_after_short_reads();
+        }
+        Ok(source)
+    }
+
     pub(crate) fn stream(tcp: TcpStream, handle: &Handle) -> io::Result<Source<TcpStream>> {
         Source::stream_on(tcp, &handle.remote().shared().runtime()?)
     }
