@@ -21,8 +21,9 @@ fn is_replaced((name, version, is_registered): &(&str, &str, bool)) -> bool {
     let is_old = match *name {
         "mio" => version.starts_with("0.6."),
         "winapi" => version.starts_with("0.2."),
-        "tokio-executor" | "tokio-reactor" | "tokio-tcp" | "tokio-threadpool" => true,
-        "tokio-timer" | "tokio-udp" | "tokio-uds" | "mio-uds" | "miow" => true,
+        "tokio-current-thread" | "tokio-executor" | "tokio-reactor" | "tokio-tcp" => true,
+        "tokio-threadpool" | "tokio-timer" | "tokio-udp" | "tokio-uds" => true,
+        "mio-uds" | "miow" => true,
         "lock_api" | "memoffset" | "parking_lot" => true,
         name => name.starts_with("crossbeam-"),
     };
