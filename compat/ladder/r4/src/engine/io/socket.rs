@@ -272,3 +272,61 @@ async fn failed(io: &AsyncFd<socket2::Socket>) -> io::Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::net::TcpListener;
+
+    use tokio::io::AsyncReadExt;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::engine::io::runtime;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// Runs `test` with a socket and its peer's.
+    fn with_pair<F: Future<Output = ()>>(test: impl FnOnce(Socket, socket2::Socket) -> F) {
+        runtime().unwrap().block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let connecting = Socket::connect(&listener.local_addr().unwrap(), None);
+            let socket = connecting.unwrap().await.unwrap();
+            let peer = listener.accept().unwrap().0.into();
+            timeout(LIMIT, test(socket, peer)).await.expect("it hangs");
+        });
+    }
+
+    #[test]
+    fn what_comes_behind_an_urgent_byte_is_read() {
+        with_pair(|mut socket, peer| async move {
+            peer.send(b"before").unwrap();
+            peer.send_out_of_band(b"!").unwrap();
+            peer.send(b"behind").unwrap();
+            while unacknowledged(&peer).unwrap() > 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let mut read = Vec::new();
+            while read != b"beforebehind" {
+                socket.read_buf(&mut read).await.unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn a_reset_is_noticed_without_a_read() {
+        with_pair(|mut socket, peer| async move {
+            peer.send(b"unread").unwrap();
+            peer.set_linger(Some(Duration::ZERO)).unwrap();
+            let mut peer = Some(peer);
+            let error = poll_fn(|cx| match socket.check(cx) {
+                Ok(()) => {
+                    peer = None; // resets the connection, once the task waits
+                    Poll::Pending
+                }
+                Err(e) => Poll::Ready(e),
+            });
+            assert_eq!(error.await.kind(), io::ErrorKind::ConnectionReset);
+        });
+    }
+}
