@@ -1,7 +1,7 @@
-//! Compares the public API of the drop-in with that of the real tokio-core, 0.1.18 and 0.1.12.
+//! Compares the public API of each drop-in with that of the real crate.
 //!
-//! Prints each item that the drop-in misses, and exits with 1 if there is one that `accepted.txt`
-//! doesn't list. An argument names another folder to take the drop-in from.
+//! Prints each item that a drop-in misses, and exits with 1 if there is one that `accepted.txt`
+//! doesn't list. Arguments are the names of the crates to look at; without any, all are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,44 +10,96 @@ use std::{env, fs};
 
 use public_api::Builder;
 
-/// Folders of packages whose lock file holds a real tokio-core.
-const REAL: [(&str, &str); 2] = [
-    ("0.1.18", "../semantics/real-0.1.18"),
-    ("0.1.12", "../semantics/real"),
+/// A drop-in and what it stands for.
+struct Crate {
+    name: &'static str,
+    /// Folder of the drop-in's package or workspace.
+    drop_in: &'static str,
+    /// Versions, and folders of packages whose lock file holds the real crate.
+    real: &'static [(&'static str, &'static str)],
+}
+
+impl Crate {
+    const fn of_tokio_0_1(name: &'static str, real: &'static [(&str, &str)]) -> Crate {
+        Crate {
+            name,
+            drop_in: "../tokio-0.1",
+            real,
+        }
+    }
+}
+
+const TOKIO_0_1: &str = "../tokio-0.1/programs/real";
+
+const CRATES: [Crate; 8] = [
+    Crate {
+        name: "tokio-core",
+        drop_in: "../tokio-core",
+        real: &[
+            ("0.1.18", "../semantics/real-0.1.18"),
+            ("0.1.12", "../semantics/real"),
+        ],
+    },
+    Crate::of_tokio_0_1("tokio-executor", &[("0.1.10", TOKIO_0_1)]),
+    Crate::of_tokio_0_1("tokio-reactor", &[("0.1.12", TOKIO_0_1)]),
+    Crate::of_tokio_0_1("tokio-tcp", &[("0.1.4", TOKIO_0_1)]),
+    Crate::of_tokio_0_1("tokio-threadpool", &[("0.1.18", TOKIO_0_1)]),
+    Crate::of_tokio_0_1("tokio-timer", &[("0.2.13", TOKIO_0_1)]),
+    Crate::of_tokio_0_1("tokio-udp", &[("0.1.6", TOKIO_0_1)]),
+    Crate::of_tokio_0_1("tokio-uds", &[("0.2.7", TOKIO_0_1)]),
+];
+
+/// Private modules of what is re-exported: they differ by version, or between real crate and drop-in.
+const PRIVATE_MODULES: [&str; 8] = [
+    "mio::event",
+    "mio::event_imp",
+    "mio::ready",
+    "tokio_io::async_read",
+    "tokio_io::async_write",
+    "tokio_reactor::handle",
+    "tokio_udp::dgram",
+    "tokio_udp::recv_dgram",
 ];
 
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<ExitCode, Error> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let drop_in = env::args_os()
-        .nth(1)
-        .map_or_else(|| here.join("../tokio-core"), PathBuf::from);
-    let drop_in = items(&drop_in, "drop-in")?;
+    let wanted: Vec<_> = env::args().skip(1).collect();
     let accepted = accepted(&fs::read_to_string(here.join("accepted.txt"))?)?;
     let mut unused = accepted.clone();
     let mut failed = false;
-    for (version, folder) in REAL {
-        let real = items(&here.join(folder), version)?;
-        let missing: Vec<_> = real.difference(&drop_in).collect();
-        let unexplained: Vec<_> = missing
-            .iter()
-            .filter(|item| !accepted.contains(**item))
-            .collect();
-        unused.retain(|item| !missing.contains(&item));
-        println!(
-            "{version}: {} items, {} of them differ as accepted.txt says, {} are missing",
-            real.len(),
-            missing.len() - unexplained.len(),
-            unexplained.len()
-        );
-        for item in unexplained {
-            println!("  missing: {item}");
-            failed = true;
+    for subject in CRATES {
+        if !wanted.is_empty() && !wanted.iter().any(|name| name == subject.name) {
+            // Its entries may be used.
+            let path = format!("{}::", subject.name.replace('-', "_"));
+            unused.retain(|item| !item.contains(&path));
+            continue;
         }
-        for item in trait_items(&real, &drop_in) {
-            println!("  a trait that programs implement has one item more: {item}");
-            failed = true;
+        let drop_in = items(&here.join(subject.drop_in), subject.name)?;
+        for (version, folder) in subject.real {
+            let real = items(&here.join(folder), subject.name)?;
+            let missing: Vec<_> = real.difference(&drop_in).collect();
+            let unexplained: Vec<_> = missing
+                .iter()
+                .filter(|item| !accepted.contains(**item))
+                .collect();
+            unused.retain(|item| !missing.contains(&item));
+            println!(
+                "{} {version}: {} items, {} of them differ as accepted.txt says, {} are missing",
+                subject.name,
+                real.len(),
+                missing.len() - unexplained.len(),
+                unexplained.len()
+            );
+            for item in unexplained {
+                println!("  missing: {item}");
+                failed = true;
+            }
+            for item in trait_items(&real, &drop_in) {
+                println!("  a trait that programs implement has one item more: {item}");
+                failed = true;
+            }
         }
     }
     for item in unused {
@@ -61,24 +113,26 @@ fn main() -> Result<ExitCode, Error> {
     })
 }
 
-/// Returns the public items of the package tokio-core that `folder` is or depends on.
+/// Returns the public items of the package `name` that `folder` is, has or depends on.
 fn items(folder: &Path, name: &str) -> Result<BTreeSet<String>, Error> {
+    let parts = folder.components().rev().take(2);
+    let parts: Vec<_> = parts.map(|part| part.as_os_str().to_owned()).collect();
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(
             || Path::new(env!("CARGO_MANIFEST_DIR")).join("target"),
             PathBuf::from,
         )
         .join("api")
-        .join(name);
+        .join(parts.join("-".as_ref()));
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["rustdoc", "--quiet", "--locked", "--lib", "--package", "tokio-core"])
-        .arg("--manifest-path")
+        .args(["rustdoc", "--quiet", "--locked", "--lib"])
+        .args(["--package", name, "--manifest-path"])
         .arg(folder.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
         .args(["--", "-Z", "unstable-options", "--output-format", "json"])
-        // Such as the module `io`.
+        // Such as tokio-core's module `io`.
         .args(["--document-hidden-items", "--cap-lints", "allow"])
         // Stable rustdoc writes JSON when it takes itself for a nightly one.
         .env("RUSTC_BOOTSTRAP", "1")
@@ -86,7 +140,8 @@ fn items(folder: &Path, name: &str) -> Result<BTreeSet<String>, Error> {
     if !status.success() {
         return Err(format!("cargo rustdoc of {} failed: {status}", folder.display()).into());
     }
-    let api = Builder::from_rustdoc_json(target.join("doc/tokio_core.json"))
+    let json = format!("doc/{}.json", name.replace('-', "_"));
+    let api = Builder::from_rustdoc_json(target.join(json))
         .omit_blanket_impls(true)
         .build()?;
     Ok(normal_forms(api.items().map(|item| item.to_string())))
@@ -141,8 +196,9 @@ fn normal_forms(items: impl Iterator<Item = String>) -> BTreeSet<String> {
 /// Whether programs can depend on the item.
 fn counts(item: &str) -> bool {
     // A drop runs anyway, only the derive calls what it defines for itself, and code
-    // can't ask for the absence of a trait.
+    // can't ask for the absence of a trait, or for one that is the compiler's own.
     !(item.starts_with("impl !")
+        || item.contains("core::marker::Freeze for ")
         || item.contains(" core::ops::drop::Drop for ")
         || item.ends_with("::drop(&mut self)")
         || item.ends_with("::assert_fields_are_eq(&self)")
@@ -279,10 +335,12 @@ fn normal(item: &str, types: &BTreeMap<String, String>) -> String {
     } else {
         format!(" where {}", bounds.join(", "))
     };
-    // tokio-io has moved them into modules of their own.
-    format!("{head}{clause}")
-        .replace("tokio_io::async_read::", "tokio_io::")
-        .replace("tokio_io::async_write::", "tokio_io::")
+    PRIVATE_MODULES
+        .iter()
+        .fold(format!("{head}{clause}"), |item, module| {
+            let (parent, _) = module.rsplit_once("::").expect("it has a parent");
+            item.replace(&format!("{module}::"), &format!("{parent}::"))
+        })
 }
 
 /// Returns the path of the type or trait whose function this is.

@@ -120,11 +120,16 @@ pub struct SetFallbackError(());
 
 impl fmt::Display for SetFallbackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("attempted to set fallback reactor while already configured")
+        #[expect(deprecated, reason = "it has the text")]
+        f.write_str(self.description())
     }
 }
 
-impl Error for SetFallbackError {}
+impl Error for SetFallbackError {
+    fn description(&self) -> &str {
+        "attempted to set fallback reactor while already configured"
+    }
+}
 
 /// Makes `handle`'s reactor the default one of this thread within `f`, and its runtime the one of tokio
 /// 1 that the thread is in, so that `tokio::spawn`, sockets and timers of tokio 1 work there.

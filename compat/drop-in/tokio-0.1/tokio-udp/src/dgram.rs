@@ -14,11 +14,16 @@ use crate::UdpSocket;
 /// When it is polled after it has resolved.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct SendDgram<T>(Option<(UdpSocket, T, SocketAddr)>);
+pub struct SendDgram<T> {
+    /// `None` once it has resolved.
+    state: Option<(UdpSocket, T, SocketAddr)>,
+}
 
 impl<T> SendDgram<T> {
     pub(crate) fn new(socket: UdpSocket, buffer: T, addr: SocketAddr) -> SendDgram<T> {
-        SendDgram(Some((socket, buffer, addr)))
+        SendDgram {
+            state: Some((socket, buffer, addr)),
+        }
     }
 }
 
@@ -30,7 +35,7 @@ where
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<(UdpSocket, T), io::Error> {
-        let state = self.0.as_mut();
+        let state = self.state.as_mut();
         let (socket, buffer, addr) = state.expect("SendDgram polled after completion");
         let n = try_ready!(socket.poll_send_to(buffer.as_ref(), addr));
         if n != buffer.as_ref().len() {
@@ -38,7 +43,7 @@ where
                 "failed to send entire message in datagram",
             ));
         }
-        let (socket, buffer, _) = self.0.take().expect("looked at before");
+        let (socket, buffer, _) = self.state.take().expect("looked at before");
         Ok(Async::Ready((socket, buffer)))
     }
 }
@@ -51,7 +56,10 @@ where
 /// When it is polled after it has resolved.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct RecvDgram<T>(Option<(UdpSocket, T)>);
+pub struct RecvDgram<T> {
+    /// `None` once it has resolved.
+    state: Option<(UdpSocket, T)>,
+}
 
 /// What a [`RecvDgram`] is made of.
 #[derive(Debug)]
@@ -65,7 +73,9 @@ pub struct Parts<T> {
 
 impl<T> RecvDgram<T> {
     pub(crate) fn new(socket: UdpSocket, buffer: T) -> RecvDgram<T> {
-        RecvDgram(Some((socket, buffer)))
+        RecvDgram {
+            state: Some((socket, buffer)),
+        }
     }
 
     /// Gives socket and buffer back, without a datagram.
@@ -74,7 +84,10 @@ impl<T> RecvDgram<T> {
     ///
     /// After the future has resolved.
     pub fn into_parts(mut self) -> Parts<T> {
-        let (socket, buffer) = self.0.take().expect("into_parts called after completion");
+        let (socket, buffer) = self
+            .state
+            .take()
+            .expect("into_parts called after completion");
         Parts {
             socket,
             buffer,
@@ -91,10 +104,10 @@ where
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<Self::Item, io::Error> {
-        let state = self.0.as_mut();
+        let state = self.state.as_mut();
         let (socket, buffer) = state.expect("RecvDgram polled after completion");
         let (n, addr) = try_ready!(socket.poll_recv_from(buffer.as_mut()));
-        let (socket, buffer) = self.0.take().expect("looked at before");
+        let (socket, buffer) = self.state.take().expect("looked at before");
         Ok(Async::Ready((socket, buffer, n, addr)))
     }
 }

@@ -13,11 +13,16 @@ use crate::UnixDatagram;
 ///
 /// When it is polled after it has resolved.
 #[derive(Debug)]
-pub struct SendDgram<T, P>(Option<(UnixDatagram, T, P)>);
+pub struct SendDgram<T, P> {
+    /// `None` once it has resolved.
+    state: Option<(UnixDatagram, T, P)>,
+}
 
 impl<T, P> SendDgram<T, P> {
     pub(crate) fn new(socket: UnixDatagram, buffer: T, path: P) -> SendDgram<T, P> {
-        SendDgram(Some((socket, buffer, path)))
+        SendDgram {
+            state: Some((socket, buffer, path)),
+        }
     }
 }
 
@@ -30,13 +35,13 @@ where
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<(UnixDatagram, T), io::Error> {
-        let state = self.0.as_ref();
+        let state = self.state.as_ref();
         let (socket, buffer, path) = state.expect("SendDgram polled after completion");
         let n = try_ready!(socket.poll_send_to(buffer.as_ref(), path));
         if n < buffer.as_ref().len() {
             return Err(io::Error::other("couldn't send whole buffer"));
         }
-        let (socket, buffer, _) = self.0.take().expect("looked at before");
+        let (socket, buffer, _) = self.state.take().expect("looked at before");
         Ok(Async::Ready((socket, buffer)))
     }
 }
@@ -48,11 +53,16 @@ where
 ///
 /// When it is polled after it has resolved.
 #[derive(Debug)]
-pub struct RecvDgram<T>(Option<(UnixDatagram, T)>);
+pub struct RecvDgram<T> {
+    /// `None` once it has resolved.
+    state: Option<(UnixDatagram, T)>,
+}
 
 impl<T> RecvDgram<T> {
     pub(crate) fn new(socket: UnixDatagram, buffer: T) -> RecvDgram<T> {
-        RecvDgram(Some((socket, buffer)))
+        RecvDgram {
+            state: Some((socket, buffer)),
+        }
     }
 }
 
@@ -64,12 +74,12 @@ where
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<Self::Item, io::Error> {
-        let state = self.0.as_mut();
+        let state = self.state.as_mut();
         let (socket, buffer) = state.expect("RecvDgram polled after completion");
         let (n, addr) = try_ready!(socket.poll_recv_from(buffer.as_mut()));
         let path = addr.as_pathname().and_then(Path::to_str);
         let path = path.unwrap_or_default().to_owned();
-        let (socket, buffer) = self.0.take().expect("looked at before");
+        let (socket, buffer) = self.state.take().expect("looked at before");
         Ok(Async::Ready((socket, buffer, n, path)))
     }
 }
