@@ -48,8 +48,8 @@
 //!
 //! futures 0.1 finds its task in a thread-local variable, tokio-core its Core in a handle, tokio 1
 //! its runtime in another variable: what is polled in the wrong place panics or sleeps for ever.
-//! Where this crate can tell, it panics with a message that says what to do instead. Where it
-//! cannot, the documentation of the item says when it sleeps.
+//! Where this crate can tell, it panics with a message that says what to do instead. [`misuse`] lists
+//! all ways to misuse it.
 //!
 //! # Budget
 //!
@@ -70,6 +70,8 @@ pub mod codec;
 pub mod core_thread;
 #[cfg(feature = "io")]
 pub mod io;
+#[cfg(any(doc, doctest))]
+pub mod misuse;
 #[cfg(all(unix, feature = "net"))]
 pub mod net;
 pub mod prelude;

@@ -277,9 +277,8 @@ fn polled_after_the_end_they_ask_the_inner_one_again() {
     }
 }
 
-/// Each cell is a test, or says in words why there is none.
-#[test]
-fn the_readme_names_tests_that_exist() {
+/// Whether one of the tests has this name.
+fn is_test(name: &str) -> bool {
     const SOURCES: [&str; 11] = [
         concat!(include_str!("matrix.rs"), include_str!("panic.rs")),
         concat!(include_str!("budget.rs"), include_str!("budget_core.rs")),
@@ -301,6 +300,13 @@ fn the_readme_names_tests_that_exist() {
             include_str!("futures_io.rs")
         ),
     ];
+    let function = format!("fn {}(", name.rsplit("::").next().unwrap());
+    SOURCES.iter().any(|source| source.contains(&function))
+}
+
+/// Each cell is a test, or says in words why there is none.
+#[test]
+fn the_readme_names_tests_that_exist() {
     let readme = include_str!("../README.md");
     let (_, table) = readme.split_once("## Which test shows what").unwrap();
     let table = table.split("\n## ").next().unwrap();
@@ -316,11 +322,7 @@ fn the_readme_names_tests_that_exist() {
         };
         assert!(!shown.trim().is_empty(), "{adapter}, {property}: empty");
         for name in shown.split('`').skip(1).step_by(2) {
-            let function = format!("fn {}(", name.rsplit("::").next().unwrap());
-            assert!(
-                SOURCES.iter().any(|source| source.contains(&function)),
-                "{adapter}, {property}: no test {name}"
-            );
+            assert!(is_test(name), "{adapter}, {property}: no test {name}");
         }
     }
     let properties = [
@@ -336,6 +338,18 @@ fn the_readme_names_tests_that_exist() {
         for (row, property) in adapter.iter().zip(properties) {
             assert_eq!((row[0], row[1]), (adapter[0][0], property));
         }
+    }
+}
+
+/// What no compiler refuses is shown by a test, or no message tells it.
+#[test]
+fn the_list_of_misuse_names_tests_that_exist() {
+    let list = include_str!("../src/misuse.rs");
+    let named = |word: &&str| word.matches('_').count() > 3 && !word.contains([':', ' ']);
+    let tests: Vec<_> = list.split('`').filter(named).collect();
+    assert!(tests.len() > 15, "{tests:?}");
+    for test in tests {
+        assert!(is_test(test), "no test {test}");
     }
 }
 

@@ -307,7 +307,7 @@ async fn unix_datagrams_go_to_a_path() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "RecvDgram polled after its end")]
+#[should_panic(expected = "RecvDgram was polled after it had resolved: make another")]
 async fn a_future_that_has_ended_says_so() {
     let (near, far) = (udp().await, udp().await);
     let far_addr = far.get_ref().local_addr().unwrap();

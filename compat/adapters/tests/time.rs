@@ -67,6 +67,12 @@ fn made_outside_of_a_runtime_it_says_what_to_do() {
     let _ = Timeout::new(SECOND, &Current);
 }
 
+#[tokio::test]
+#[should_panic(expected = "a time::Timeout was polled outside a futures 0.1 task: await it")]
+async fn a_timer_outside_a_task_says_what_to_do() {
+    let _ = Timeout::new(SECOND, &handle()).unwrap().poll();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_timeout_wakes_its_task_once() {
     let bell = Bell::new();

@@ -239,7 +239,7 @@ where
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll01<Self::Item, io::Error> {
-        let (socket, buf, target) = self.0.as_ref().expect("SendDgram polled after its end");
+        let (socket, buf, target) = self.0.as_ref().expect(ENDED);
         let Async::Ready(sent) = not_ready(socket.send_to(buf.as_ref(), target.borrow()))? else {
             return Ok(Async::NotReady);
         };
@@ -250,6 +250,9 @@ where
         Ok(Async::Ready((socket, buf)))
     }
 }
+
+const ENDED: &str = "a net::SendDgram or RecvDgram was polled after it had resolved: make another \
+                     with the socket that it gave back";
 
 pub(super) fn sent_in_part() -> io::Error {
     io::Error::other("a datagram was sent in part")
@@ -273,7 +276,7 @@ where
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll01<Self::Item, io::Error> {
-        let (socket, buf) = self.0.as_mut().expect("RecvDgram polled after its end");
+        let (socket, buf) = self.0.as_mut().expect(ENDED);
         let Async::Ready((n, from)) = not_ready(socket.recv_from(buf.as_mut()))? else {
             return Ok(Async::NotReady);
         };
