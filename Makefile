@@ -72,6 +72,7 @@ check-packaging: ## look at the package, the unit, the manifests and the example
 # The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
 test-compat: ## run the tests of the adapters and of the guide, on both generations of tokio-core, and the rungs' own
 	@set -e; for manifest in $(ADAPTERS); do (set -x; $(CARGO) test --locked --all-features --manifest-path $$manifest); done
+	$(CARGO) test --locked --manifest-path compat/adapters/generations/drop-in/Cargo.toml --tests
 	@set -e; for manifest in $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out $(OWN_LOCK),$(RUNGS)))
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals

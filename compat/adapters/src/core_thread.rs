@@ -23,6 +23,10 @@
 //!
 //! `generations/0.1.18/tests/tokio_01.rs` in the repository tests each of these.
 
+//!
+//! When tokio-core is the drop-in of that name, which runs on tokio 1, a Core is a runtime of tokio 1
+//! itself: what it runs uses its timers and its clock, wherever the [`CoreThread`] was made.
+
 mod resident;
 
 pub use self::resident::Resident;

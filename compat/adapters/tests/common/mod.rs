@@ -108,6 +108,18 @@ pub fn on_each_runtime(f: impl Fn(&Runtime) + Copy + Send + 'static) {
 
 /// The patch level of the tokio-core that this was built with: 12 or 18.
 pub fn tokio_core_patch() -> u32 {
+    locked("version = \"0.1.")
+        .and_then(|patch| patch.parse().ok())
+        .expect("a number")
+}
+
+/// Whether that is the drop-in, which comes from no registry.
+pub fn on_the_drop_in() -> bool {
+    locked("source = \"").is_none()
+}
+
+/// The rest of the line that begins like this, of what the lock file says of tokio-core.
+fn locked(line: &str) -> Option<String> {
     let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let lock = manifest
         .ancestors()
@@ -115,12 +127,8 @@ pub fn tokio_core_patch() -> u32 {
         .find(|lock| lock.exists())
         .expect("the lock file of this manifest, or of its workspace");
     let lock = std::fs::read_to_string(lock).expect("it is readable");
-    let (_, after) = lock
-        .split_once("name = \"tokio-core\"\nversion = \"0.1.")
-        .expect("locked");
-    after
-        .split('"')
-        .next()
-        .and_then(|patch| patch.parse().ok())
-        .expect("a number")
+    let (_, after) = lock.split_once("name = \"tokio-core\"\n").expect("locked");
+    let entry = after.split("\n\n").next()?;
+    let rest = entry.lines().find_map(|l| l.strip_prefix(line))?;
+    Some(rest.trim_end_matches('"').to_owned())
 }
