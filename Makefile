@@ -113,7 +113,8 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test --locked --lib --no-default-features
 	$(CARGO) +nightly miri test --locked --lib --no-default-features --features legacy -- os::sys::task_handle
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(CARGO) +nightly miri test --locked \
-		--manifest-path compat/adapters/Cargo.toml --test contract_wakers --test sink --test time --test spawn
+		--manifest-path compat/adapters/Cargo.toml --all-features \
+		--test contract_wakers --test panic --test sink --test service --test time --test in_runtime --test spawn
 
 RUNGS := r0 r1 r2 r3 r4 r5
 # With a lock file, and so a target folder, of their own.
