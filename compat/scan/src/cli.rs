@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{ensure, Context, Result};
@@ -10,7 +10,8 @@ use crate::check::{self, Targets};
 use crate::explain::explain;
 use crate::lock::Lock;
 use crate::project::Project;
-use crate::report::{sarif, terminal, write, Failed, Report};
+use crate::ratchet;
+use crate::report::{html, sarif, terminal, write, Failed, Report};
 use crate::scan::{self, Sources};
 use crate::table::Table;
 use crate::toolchain::Toolchain;
@@ -52,6 +53,15 @@ struct Arguments {
     /// Write the findings as SARIF 2.1.0, for code review, to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
+    /// Write the report as one HTML page, which needs no network, to this file; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Save how often each file uses each row, for --check
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
+    save: Option<PathBuf>,
+    /// Exit with 1 if a file uses a row more often than when it was saved
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
+    check: Option<PathBuf>,
     /// Explain a row of MIGRATION.md, and scan nothing
     #[arg(long, value_name = "ROW")]
     explain: Option<u32>,
@@ -71,18 +81,34 @@ pub fn run() -> Result<ExitCode> {
         print!("{text}");
         return Ok(ExitCode::SUCCESS);
     }
+    // Before the build, which takes a while.
+    let saved = arguments.check.as_deref().map(ratchet::load).transpose()?;
     let report = scan(&arguments)?;
-    if let Some(file) = &arguments.json {
-        write(file, &report.json()?)?;
+    let mut to_stdout = false;
+    type Render = fn(&Report) -> Result<String>;
+    let forms: [(_, Render); 3] = [
+        (&arguments.json, Report::json),
+        (&arguments.sarif, sarif::render),
+        (&arguments.html, html::render),
+    ];
+    for (file, render) in forms {
+        if let Some(file) = file {
+            write(file, &render(&report)?)?;
+            to_stdout |= file.as_os_str() == "-";
+        }
     }
-    if let Some(file) = &arguments.sarif {
-        write(file, &sarif::render(&report)?)?;
-    }
-    let stdout = Some(Path::new("-"));
-    if arguments.json.as_deref() != stdout && arguments.sarif.as_deref() != stdout {
+    if !to_stdout {
         print!("{}", terminal::render(&report));
     }
-    Ok(ExitCode::SUCCESS)
+    let counts = ratchet::counts(&report.findings);
+    let grown = saved.map_or_else(Vec::new, |saved| ratchet::grown(&saved, &counts));
+    for line in &grown {
+        eprintln!("cargo legacy-scan: {line}");
+    }
+    if let Some(file) = &arguments.save {
+        ratchet::save(file, &counts)?;
+    }
+    Ok(ExitCode::from(u8::from(!grown.is_empty())))
 }
 
 fn scan(arguments: &Arguments) -> Result<Report> {

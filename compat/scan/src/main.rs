@@ -9,6 +9,7 @@ mod lock;
 mod mark;
 mod parse;
 mod project;
+mod ratchet;
 mod report;
 mod scan;
 mod shape;

@@ -65,6 +65,16 @@ fn the_vendor_folder_is_missing() {
 }
 
 #[test]
+fn the_saved_counts_are_missing() {
+    let folder = package("without-counts", "futures = \"0.1.31\"", "");
+    let error = failure(&folder, &["--check"]);
+    assert!(
+        error.starts_with("cargo legacy-scan: cannot read legacy-scan.json"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_cache_is_empty_and_the_network_is_off() {
     let folder = package("without-cache", "futures = \"0.1.31\"", "");
     let home = folder.join("home");

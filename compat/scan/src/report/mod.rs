@@ -1,5 +1,6 @@
 //! What a scan found, in the forms that it is written in.
 
+pub mod html;
 pub mod sarif;
 pub mod terminal;
 

@@ -1,0 +1,36 @@
+//! `--check` fails where a use was added since `--save`, and nowhere else.
+
+mod support;
+
+use std::fs;
+
+use support::{command, package, stderr};
+
+#[test]
+fn a_new_use_fails_and_one_less_does_not() {
+    let one =
+        "use futures::Future;\nfn f() {\n    let _ = futures::future::ok::<u8, ()>(1).wait();\n}\n";
+    let two = one.replace(
+        "{\n",
+        "{\n    let _ = futures::future::ok::<u8, ()>(1).wait();\n",
+    );
+    let folder = package("ratchet", "futures = \"0.1.31\"", one);
+    let source = folder.join("src/lib.rs");
+    let run = |arguments: &[&str]| {
+        let output = command(&folder, arguments).output().unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    assert_eq!(run(&["--save"]).0, Some(0));
+    assert_eq!(run(&["--check"]).0, Some(0));
+
+    fs::write(&source, two).unwrap();
+    let (code, stderr) = run(&["--check"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(
+        stderr.contains("src/lib.rs: row 20 has 2 uses, 1 before"),
+        "{stderr}"
+    );
+
+    fs::write(&source, "fn f() {}\n").unwrap();
+    assert_eq!(run(&["--check"]).0, Some(0));
+}
