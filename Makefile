@@ -118,7 +118,7 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 
 RUNGS := r0 r1 r2 r3 r4 r5
 # With a lock file, and so a target folder, of their own.
-OWN_LOCK := r0 r1
+OWN_LOCK := r0 r1 r2 r3
 
 ladder: ## build the rungs r0 to r5
 	$(CARGO) build --release --locked
@@ -211,7 +211,7 @@ layers: ## check which folder of src/ uses which, that only src/engine/ names fu
 
 clippy: ## deny clippy's warnings
 	$(call each,$(CARGO) clippy --workspace --all-targets --locked,-- -D warnings)
-	@set -e; for manifest in $(RUNG_0); do (set -x; $(CARGO) clippy --locked --manifest-path $$manifest -- -D warnings); done
+	@set -e; for manifest in $(RUNG_0) compat/ladder/r2/Cargo.toml compat/ladder/r3/Cargo.toml; do (set -x; $(CARGO) clippy --locked --manifest-path $$manifest -- -D warnings); done
 	$(CARGO) clippy --lib --no-default-features --locked -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features --features cli,legacy --locked -- -D warnings
 

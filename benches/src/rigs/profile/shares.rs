@@ -114,7 +114,6 @@ const TABLE: &[(&str, Share)] = &[
     ("ptunnel::engine::ticker::*", Share::Reactor),
     ("ptunnel::os::sys::*", Share::Calls),
     ("tokio_core_compat::*", Share::Bridge),
-    ("ptunnel_r3::bridged::*", Share::Bridge),
     ("profile_work::work::*", Share::Load),
     ("ptunnel_benches::peer::work::*", Share::Load),
     ("profile_async::Scripted", Share::Load),

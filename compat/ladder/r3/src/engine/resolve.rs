@@ -1,0 +1,81 @@
+//! Name lookup and other blocking work, on the runtime's threads for it.
+//!
+//! getaddrinfo(3) follows the system's configuration (hosts file, search list, DNS), and it blocks: so
+//! it runs beside the tunnels.
+
+use std::io;
+use std::net::SocketAddr;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::config::{Family, Host, HostPort};
+use crate::os::resolver::{look_up, THREADS};
+use crate::upstream;
+
+/// A resolver with a share of the runtime's threads, which another resolver can't take. Cheap to
+/// clone, for other threads too.
+#[derive(Clone)]
+pub struct Resolver {
+    threads: Arc<Semaphore>,
+}
+
+impl Default for Resolver {
+    fn default() -> Resolver {
+        Resolver::new()
+    }
+}
+
+impl Resolver {
+    /// Returns a resolver.
+    pub fn new() -> Resolver {
+        Resolver {
+            threads: Arc::new(Semaphore::new(THREADS)),
+        }
+    }
+
+    /// Looks the host of `address` up; nothing is cached.
+    ///
+    /// Returns at least one address, in the order of attempts. Dropping the future abandons the
+    /// lookup; if it has begun, it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// Those of getaddrinfo(3).
+    pub async fn lookup(&self, address: &HostPort, family: Family) -> io::Result<Vec<SocketAddr>> {
+        let port = address.port;
+        match &address.host {
+            Host::Ip(ip) => upstream::in_order(vec![SocketAddr::new(*ip, port)], family),
+            Host::Name(name) => {
+                let name = name.clone();
+                self.run(move || upstream::in_order(look_up(&name, port)?, family))
+                    .await
+            }
+        }
+    }
+
+    /// Runs blocking `work` on a thread.
+    ///
+    /// Returns its result, and panics if it does. Dropping the future abandons the work; if it
+    /// has begun, it runs to its end.
+    pub async fn run<T, E>(
+        &self,
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let thread = self.threads.clone().acquire_owned().await;
+        let done = spawn_blocking(move || {
+            let _thread = thread;
+            work()
+        });
+        match done.await {
+            Ok(result) => result,
+            Err(e) => resume_unwind(e.into_panic()),
+        }
+    }
+}
