@@ -47,19 +47,21 @@ impl Daemon {
             let free = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = free.local_addr().unwrap();
             drop(free);
-            let mut command = Command::new(program);
+            // setpriv has it killed with the test's thread, too: nothing is dropped after a timeout.
+            let mut command = Command::new("setpriv");
+            command.args(["--pdeathsig", "KILL", program]);
             command.env("PATH", &path).args(args(address.port()));
             command.stdin(Stdio::null()).stdout(Stdio::null());
             // microsocks logs each connection there.
             let child = command.stderr(Stdio::null()).spawn();
-            let child = child.unwrap_or_else(|error| panic!("{program}: {error}; run tests/setup"));
+            let child = child.unwrap_or_else(|error| panic!("setpriv: {error}"));
             let mut daemon = Daemon { address, child };
             if daemon.listens() {
                 return daemon;
             }
             tried.push(command);
         }
-        panic!("this doesn't listen; run it by hand to see why: {tried:#?}");
+        panic!("this doesn't listen; run tests/setup, then it by hand to see why: {tried:#?}");
     }
 
     pub fn address(&self) -> SocketAddr {
