@@ -40,6 +40,11 @@ pub(crate) fn read_buf(
 /// A stream of std, whose reads hand the memory to the system unread.
 #[expect(missing_docs, reason = "each is std's of that name")]
 pub trait SystemStream: sealed::Sealed {
+    /// Whether a read that filled less than it could has taken all. One of a Unix socket also ends
+    /// before a message with other credentials or with descriptors, and no event announces what is
+    /// behind.
+    const SHORT_READS_DRAIN: bool;
+
     fn read(&self, buf: &mut [u8]) -> io::Result<usize>;
     fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
     fn write(&self, buf: &[u8]) -> io::Result<usize>;
@@ -51,10 +56,12 @@ mod sealed {
 }
 
 macro_rules! system_stream {
-    ($($stream:ty),*) => {$(
+    ($($stream:ty: $drained:literal),*) => {$(
         impl sealed::Sealed for $stream {}
 
         impl SystemStream for $stream {
+            const SHORT_READS_DRAIN: bool = $drained;
+
             fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
                 Read::read(&mut &*self, buf)
             }
@@ -74,7 +81,7 @@ macro_rules! system_stream {
     )*};
 }
 
-system_stream!(TcpStream, UnixStream);
+system_stream!(TcpStream: true, UnixStream: false);
 
 /// Implements `AsyncRead`, which has a function that is unsafe to implement, by way of the type's
 /// `poll_read_buf`.

@@ -20,14 +20,14 @@ use crate::{read_buf, Readiness};
 pub const SLICES: usize = 64;
 
 /// Reads into `buf`.
-pub fn read(
+pub fn read<S: SystemStream>(
     readiness: &Readiness,
-    stream: &impl SystemStream,
+    stream: &S,
     buf: &mut [u8],
 ) -> io::Result<usize> {
     let room = buf.len();
     let n = readiness.try_read(|| stream.read(buf))?;
-    if 0 < n && n < room {
+    if 0 < n && n < room && S::SHORT_READS_DRAIN {
         readiness.clear_short_read();
     }
     Ok(n)
@@ -43,9 +43,9 @@ pub fn write(readiness: &Readiness, stream: &impl SystemStream, buf: &[u8]) -> i
 }
 
 /// Reads into the room of `buf`.
-pub fn poll_read_buf(
+pub fn poll_read_buf<S: SystemStream>(
     readiness: &Readiness,
-    stream: &impl SystemStream,
+    stream: &S,
     buf: &mut impl BufMut,
 ) -> Poll<usize, io::Error> {
     if !buf.has_remaining_mut() {
@@ -53,7 +53,7 @@ pub fn poll_read_buf(
     }
     let read = ready(readiness.try_read(|| read_buf::read_buf(stream, buf)))?;
     if let Async::Ready((n, true)) = read {
-        if n > 0 {
+        if n > 0 && S::SHORT_READS_DRAIN {
             readiness.clear_short_read();
         }
     }

@@ -313,6 +313,26 @@ fn unix_streams_are_accepted_and_know_their_peer() {
     });
 }
 
+/// A read of a Unix socket ends before a message with a descriptor, which no event announces: it was
+/// never read.
+#[test]
+fn a_short_read_of_a_unix_stream_leaves_the_readiness() {
+    within_a_minute(|| {
+        let (mut peer, mine) = unix::UnixStream::pair().unwrap();
+        peer.write_all(b"a").unwrap();
+        let mut runtime = Runtime::new().unwrap();
+        let read = future::lazy(|| {
+            let mine = UnixStream::from_std(mine, &Handle::default()).unwrap();
+            tokio_io::read(mine, [0; 2])
+        });
+        let (stream, _, n) = runtime.block_on(read).unwrap();
+        assert_eq!(n, 1);
+        let readable = Ready::readable();
+        let look = future::lazy(move || stream.poll_read_ready(readable));
+        assert!(runtime.block_on(look).unwrap().is_ready());
+    });
+}
+
 #[test]
 fn unix_datagrams_come_with_the_path_of_their_sender() {
     within_a_minute(|| {
