@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 use tokio1::io::{AsyncReadExt, AsyncWriteExt};
 use tokio1::net::{TcpListener, TcpStream};
 use tokio_core_compat::task::{As01, AsStd};
+use tokio_reactor::Reactor;
 use tokio_threadpool::{blocking, ThreadPool};
 use tokio_timer::{Delay, DelayQueue, Interval, Timeout};
 
@@ -213,5 +214,21 @@ fn a_current_thread_runtime_does_not_wait_in_a_task_of_tokio_1() {
     on_tokio_1("current", async {
         let mut runtime = tokio::runtime::current_thread::Runtime::new().unwrap();
         let _ = runtime.block_on(future::empty::<(), ()>());
+    });
+}
+
+/// The real crate sleeps until another event.
+#[test]
+fn a_reactor_in_the_background_ends_with_its_last_source() {
+    within_a_minute(|| {
+        let background = Reactor::new().unwrap().background().unwrap();
+        let (stream, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let stream = tokio::net::UnixStream::from_std(stream, background.handle()).unwrap();
+        let ended = background.shutdown_on_idle();
+        let waits = std::thread::spawn(move || ended.wait());
+        std::thread::sleep(SOON);
+        assert!(!waits.is_finished());
+        drop(stream);
+        waits.join().unwrap().unwrap();
     });
 }

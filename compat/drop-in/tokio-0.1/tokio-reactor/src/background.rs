@@ -127,6 +127,8 @@ impl fmt::Debug for State {
 }
 
 fn run(mut reactor: Reactor, state: &State) {
+    // Also when a task that it notifies panics.
+    let _ended = Ended(state);
     loop {
         match state.phase.load(Ordering::SeqCst) {
             RUNS => {}
@@ -138,6 +140,14 @@ fn run(mut reactor: Reactor, state: &State) {
         }
     }
     drop(reactor);
-    state.phase.store(ENDED, Ordering::SeqCst);
-    state.task.notify();
+}
+
+/// Reports the end of the thread.
+struct Ended<'a>(&'a State);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.phase.store(ENDED, Ordering::SeqCst);
+        self.0.task.notify();
+    }
 }

@@ -90,9 +90,10 @@ impl Target {
         let target = Handle::target(&reactor.handle())
             .cloned()
             .ok_or_else(gone)?;
+        let background = reactor.background()?;
         // Another thread may have been faster.
         if FALLBACK.set(target).is_ok() {
-            reactor.background()?.forget();
+            background.forget();
         }
         FALLBACK.get().cloned().ok_or_else(gone)
     }

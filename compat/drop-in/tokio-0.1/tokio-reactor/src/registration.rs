@@ -41,7 +41,10 @@ struct Counted(Option<Weak<Shared>>);
 impl Drop for Counted {
     fn drop(&mut self) {
         if let Some(shared) = self.0.as_ref().and_then(Weak::upgrade) {
-            shared.sources.fetch_sub(1, Ordering::SeqCst);
+            if shared.sources.fetch_sub(1, Ordering::SeqCst) == 1 {
+                // A reactor in the background may wait until it is idle.
+                shared.notify();
+            }
         }
     }
 }

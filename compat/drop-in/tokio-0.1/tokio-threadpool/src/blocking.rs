@@ -113,7 +113,9 @@ impl Permits {
     fn take(&self) -> Option<Permit<'_>> {
         let mut state = self.lock();
         if state.free == 0 {
-            state.waiting.push(task::current());
+            if !state.waiting.iter().any(Task::will_notify_current) {
+                state.waiting.push(task::current());
+            }
             return None;
         }
         state.free -= 1;
