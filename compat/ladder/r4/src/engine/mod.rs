@@ -19,7 +19,7 @@
 //!   each an `async fn`; `negotiate` runs `connect` again when the proxy wants another connection.
 //! - `relay`, a future written by hand, copies or splices; `forward` ends a stream after one request and its reply;
 //!   `lingering_close` rejects a client.
-//! - `timer` is the time base of all limits, and `ticker` drives it.
+//! - `timer` counts idle time, and `ticker` drives it; the other limits are tokio's.
 //! - `stdio` and `demo` are the modes without listeners of the user; `diagnose` opens the paths of
 //!   `--test`.
 //! - [`io`] holds the sockets, the streams over them, and the handle that spawns tasks.

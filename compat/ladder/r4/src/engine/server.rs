@@ -55,6 +55,7 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
             };
             reload.start(config, listeners, &service_manager, deliver)?;
         }
+        let settings = Settings::of(config);
         let permits = Permits::new(config.max_connections);
         let (phase, phases) = ShutdownPhases::new();
         let (sender, mut ended) = mpsc::unbounded_channel();
@@ -63,11 +64,10 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
         tokio::spawn(beat(heartbeats.remove(threads.len())));
         let threads = threads.into_iter().zip(later).zip(heartbeats);
         for (index, ((listeners, later), heartbeat)) in threads.enumerate() {
-            let settings = Settings::of(config);
             let worker = Worker {
                 listeners,
                 later,
-                settings,
+                settings: settings.clone(),
                 heartbeat,
                 permits: permits.clone(),
                 phases: phases.clone(),
