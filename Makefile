@@ -203,7 +203,7 @@ RUNG_0 := compat/ladder/r0/Cargo.toml compat/ladder/r0/0.1.18/Cargo.toml
 
 fmt: ## check the format
 	$(call each,$(CARGO) fmt --all,--check)
-	$(CARGO) fmt --manifest-path $(firstword $(RUNG_0)) --check
+	@set -e; for rung in $(OWN_LOCK); do (set -x; $(CARGO) fmt --manifest-path compat/ladder/$$rung/Cargo.toml --check); done
 
 layers: ## check which folder of src/ uses which, that only src/engine/ names futures, tokio and mio, and the rungs' links
 	.ci/layers
