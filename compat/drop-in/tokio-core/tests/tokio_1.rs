@@ -193,6 +193,40 @@ fn a_core_on_a_runtime_does_not_block() {
 }
 
 #[test]
+fn run_async_of_a_core_with_a_runtime_of_its_own_says_what_to_do() {
+    let runtime = current_thread();
+    let wrong = || {
+        let mut core = Core::new().unwrap();
+        runtime
+            .block_on(core.run_async(future::ok::<_, ()>(())))
+            .unwrap();
+    };
+    let panic = catch_unwind(AssertUnwindSafe(wrong)).unwrap_err();
+    let message = panic.downcast_ref::<String>().cloned();
+    let message = message.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+    assert!(message.unwrap().contains("make the Core with Core::on"));
+}
+
+/// The runtime advances it where it would wait, so an hour takes no time.
+#[test]
+fn timers_follow_a_paused_clock() {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let began = Instant::now();
+    runtime.block_on(async {
+        let mut core = Core::on(&runtime::Handle::current());
+        for _ in 0..3 {
+            let hour = Timeout::new(Duration::from_secs(3600), &core.handle()).unwrap();
+            core.run_async(hour).await.unwrap();
+        }
+    });
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
 fn run_async_within_a_core_says_what_to_do() {
     let runtime = current_thread();
     let mut inner = Core::on(runtime.handle());

@@ -21,6 +21,7 @@ use super::queue::{Route, INBOX, MAIN};
 use super::remote::Running;
 use super::shared::Shared;
 use super::tasks::Tasks;
+use super::timers::now;
 use super::{wait, Handle, Remote};
 
 /// An event loop: runs futures, and watches sockets and timers for them.
@@ -162,14 +163,22 @@ impl Core {
     ///
     /// With the panic of `f` or of a task; the loop and the other tasks stay usable.
     ///
-    /// When it is polled while another `Core` runs on the thread.
+    /// When it is polled while another `Core` runs on the thread, and for a loop that wasn't made
+    /// [`on`](Core::on) a runtime: its sockets are on its own, which only `run` drives.
     pub async fn run_async<F>(&mut self, f: F) -> Result<F::Item, F::Error>
     where
         F: Future,
     {
         let Core {
-            handle, reactor, ..
+            handle,
+            reactor,
+            runtime,
         } = self;
+        assert!(
+            runtime.is_none(),
+            "Core::run_async was called on a Core with a runtime of its own: call Core::run, or make \
+             the Core with Core::on"
+        );
         let mut main = Main::new(f);
         let mut waker = None;
         let running = poll_fn(|cx| {
@@ -407,7 +416,7 @@ impl Reactor {
         };
         // A later instant is set when the earlier one has passed: timers that are reset all the
         // time, as those of connections, cost nothing here.
-        let now = Instant::now();
+        let now = now();
         if self.armed.is_some_and(|at| at > now && at <= first) {
             return true;
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::{Async, Poll, Stream};
 
-use super::timers::Alarm;
+use super::timers::{now, Alarm};
 use super::Handle;
 
 /// A stream that yields `()` once a period and never ends.
@@ -36,7 +36,7 @@ impl Interval {
     ///
     /// When `dur` is zero, or the clock ends before the first tick.
     pub fn new(dur: Duration, handle: &Handle) -> io::Result<Interval> {
-        Interval::new_at(Instant::now() + dur, dur, handle)
+        Interval::new_at(now() + dur, dur, handle)
     }
 
     /// Creates a timer that fires at `at`, and once a `dur` after that.
@@ -60,7 +60,7 @@ impl Stream for Interval {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<Option<()>, io::Error> {
-        let now = Instant::now();
+        let now = now();
         if self.alarm.poll(now).is_ready() {
             let next = next_tick(self.alarm.at(), now, self.period);
             self.alarm.reset(next);

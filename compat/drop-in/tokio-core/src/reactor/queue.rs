@@ -123,9 +123,11 @@ impl Queue {
         }
         state.ready.push_back(id);
         if mem::take(&mut state.asleep) {
-            // Under the lock: it is tokio's waker, which doesn't come back here.
-            if let Some(waker) = &state.waker {
-                waker.wake_by_ref();
+            let waker = state.waker.clone();
+            // Under `run_async` it is that of any executor, which may come back here.
+            drop(state);
+            if let Some(waker) = waker {
+                waker.wake();
             }
         }
     }
@@ -182,10 +184,12 @@ impl Queue {
         if !state.ready.is_empty() {
             return false;
         }
-        if !state.waker.as_ref().is_some_and(|old| old.will_wake(waker)) {
-            state.waker = Some(waker.clone());
-        }
         state.asleep = true;
+        if !state.waker.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            let old = state.waker.replace(waker.clone());
+            drop(state);
+            drop(old);
+        }
         true
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::{Future, Poll};
 
-use super::timers::Alarm;
+use super::timers::{now, Alarm};
 use super::Handle;
 
 /// A future that resolves once an instant has passed.
@@ -35,7 +35,7 @@ impl Timeout {
     ///
     /// When the clock ends before that instant.
     pub fn new(dur: Duration, handle: &Handle) -> io::Result<Timeout> {
-        Timeout::new_at(Instant::now() + dur, handle)
+        Timeout::new_at(now() + dur, handle)
     }
 
     /// Creates a timer that fires at `at`, or at once if that has passed.
@@ -60,6 +60,6 @@ impl Future for Timeout {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<(), io::Error> {
-        Ok(self.alarm.poll(Instant::now()))
+        Ok(self.alarm.poll(now()))
     }
 }

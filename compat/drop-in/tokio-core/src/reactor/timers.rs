@@ -9,10 +9,16 @@ use std::time::Instant;
 
 use futures::task::{self, Task};
 use futures::Async;
+use tokio::time;
 
 use super::queue::lock;
 use super::shared::Shared;
 use super::Handle;
+
+/// Returns the current instant: that of tokio's clock, which a test can pause.
+pub(super) fn now() -> Instant {
+    time::Instant::now().into_std()
+}
 
 /// The instants that are set, the earliest first, and the tasks that wait for them.
 #[derive(Default)]
@@ -40,9 +46,9 @@ impl Timers {
 
     /// Notifies the tasks whose instant has come.
     pub(super) fn fire(&self) {
-        let mut now = None;
+        let mut known = None;
         while let Some(at) = self.first() {
-            if at > *now.get_or_insert_with(Instant::now) {
+            if at > *known.get_or_insert_with(now) {
                 break;
             }
             let task = lock(&self.0).waiting.pop_first();
