@@ -1,5 +1,4 @@
-//! Everything that polls: the only folder that names futures, tokio-core, tokio-io and mio, but for
-//! the task handle in `os/sys/task_handle.rs`.
+//! Everything that polls. What doesn't is the root's library.
 //!
 //! A client passes through these files:
 //!
@@ -23,7 +22,7 @@
 //! - `timer` is the time base of all limits, and `ticker` drives it.
 //! - `stdio` and `demo` are the modes without listeners of the user; `diagnose` opens the paths of
 //!   `--test`.
-//! - [`io`] holds the sockets, the streams over them, and the reactor.
+//! - [`io`] holds the sockets, the streams over them, and the handle of the `Core`.
 //!
 //! Code that needs no polling belongs elsewhere: formats to [`proto`](crate::proto), the choice of a
 //! proxy to [`upstream`](crate::upstream), the clients' protocols and policies to
