@@ -63,7 +63,7 @@ fn copy_file(from: &Path, to: &Path, metadata: &fs::Metadata) -> std::io::Result
 }
 
 /// Whether a folder is build output or version control.
-fn is_left_out(folder: &Path) -> bool {
+pub fn is_left_out(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     name == ".git" || name == "target" || folder.join("CACHEDIR.TAG").exists()
 }

@@ -240,6 +240,8 @@ fn repository_of(folder: &Path) -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let repository = folder
         .ancestors()
+        // What lies below these isn't copied with the repository.
+        .take_while(|folder| !files::is_left_out(folder))
         .find(|folder| folder.join(".git").exists());
     repository
         .filter(|found| home.as_deref().is_none_or(|home| !home.starts_with(found)))
