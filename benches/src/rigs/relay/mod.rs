@@ -24,7 +24,7 @@ pub const RIG: Rig = Rig {
             figures: &["cpu", "cpu-user", "cpu-system", "requests"],
             sample: cpu::sample,
             quick: Plan::quick(3, 900, 20),
-            full: Plan::full(12, 1_400, 255),
+            full: Plan::full(12, 1_400, 272),
         },
         Group {
             name: "instructions",
