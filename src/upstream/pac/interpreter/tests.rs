@@ -313,7 +313,7 @@ fn no_error_runs_code_of_the_file_unguarded() {
 fn a_file_that_wants_too_much_memory_is_stopped() {
     let source = "function FindProxyForURL() { \
                   var all = []; for (;;) all.push(new Array(1000).join('x' + all.length)) }";
-    let limits = (0..300).map(|step| (1 << 20) + step * 80);
+    let limits = (0..60).map(|step| (1 << 20) + step * 400);
     for limit in limits.chain(Some(MEMORY)) {
         let engine = QuickJs::new(PRELUDE, limit, |_| String::new()).unwrap();
         let mut interpreter = Interpreter { engine };
