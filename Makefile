@@ -70,11 +70,13 @@ check-packaging: ## look at the package, the unit, the manifests and the example
 	packaging/check $(SHIPPED)
 
 # The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
-test-compat: ## run the tests of the adapters and of the guide, on both generations of tokio-core, and the rungs' own
+test-compat: ## run the tests of the adapters and of the guide, on both generations of tokio-core, the rungs' own, and the half-steps' demos
 	@set -e; for manifest in $(ADAPTERS); do (set -x; $(CARGO) test --locked --all-features --manifest-path $$manifest); done
 	$(CARGO) test --locked --manifest-path compat/adapters/generations/drop-in/Cargo.toml --tests
 	@set -e; for manifest in $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out $(OWN_LOCK),$(RUNGS)))
+	@set -e; for step in $(subst /,-,$(filter r4/%,$(HALF_STEPS))); do (set -x; \
+		$(CARGO) run --locked --manifest-path compat/Cargo.toml -p ptunnel-$$step -- --demo); done
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
 # Not with 0.1.18, whose lock file is there for the API: its README says which tests fail then.
@@ -132,6 +134,8 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(MIRI_ADAPTERS) -- $(MIRI_ARC)
 
 RUNGS := r0 r1 r2 r3 r4 r5
+# On the way to a rung: programs that run, to which no test of the suite is put.
+HALF_STEPS := r4/sockets
 # With a lock file, and so a target folder, of their own.
 OWN_LOCK := r0 r1 r2 r3
 
@@ -140,7 +144,7 @@ ladder: ## build the rungs r0 to r5
 	@set -e; for rung in $(OWN_LOCK); do (set -x; $(CARGO) build --release --locked --manifest-path compat/ladder/$$rung/Cargo.toml); done
 	$(CARGO) build --release --locked --workspace --manifest-path compat/Cargo.toml
 
-lesson: ## print the step to a rung, files and differences: make lesson RUNG=r1
+lesson: ## print the step to a rung or half-step, files and differences: make lesson RUNG=r4/sockets
 	@compat/ladder/lesson $(RUNG)
 
 # Each has a target folder of its own, unless CARGO_TARGET_DIR gives them one for all.

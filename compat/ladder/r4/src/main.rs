@@ -1,1 +1,1 @@
-../../r3/src/main.rs
+../sockets/src/main.rs

@@ -1,1 +1,1 @@
-../../../r3/src/engine/path.rs
+../../sockets/src/engine/path.rs

@@ -1,1 +1,1 @@
-../../../r3/src/engine/shutdown.rs
+../../sockets/src/engine/shutdown.rs

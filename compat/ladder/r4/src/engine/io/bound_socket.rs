@@ -1,1 +1,1 @@
-../../../../r3/src/engine/io/bound_socket.rs
+../../../sockets/src/engine/io/bound_socket.rs

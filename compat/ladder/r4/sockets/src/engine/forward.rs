@@ -1,0 +1,1 @@
+../../../../r3/src/engine/forward.rs

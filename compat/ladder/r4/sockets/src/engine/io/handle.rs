@@ -1,0 +1,123 @@
+//! The tasks of one thread, on a runtime of its own.
+//!
+//! tokio 1 keeps a task's panic in a `JoinHandle` that may never be read. Here the panic of a tunnel
+//! ends that tunnel and is logged; that of a critical task, without which nothing is served, ends the
+//! program.
+
+use std::any::Any;
+use std::future::{poll_fn, Future};
+use std::io;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::task::Poll;
+
+use log::error;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio::task::{spawn_local, LocalSet};
+
+use crate::error::Error;
+use crate::os::panics::message;
+use crate::os::resolver;
+use crate::os::sys::ReservedFd;
+
+/// Threads of each runtime for blocking work: for the names in the configuration and for those that
+/// clients send.
+const BLOCKING_THREADS: usize = 2 * resolver::THREADS;
+
+/// Returns a runtime for this thread alone.
+///
+/// # Errors
+///
+/// `Error::other` if there are no descriptors for it.
+pub(crate) fn runtime() -> Result<Runtime, Error> {
+    Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("resolver")
+        .build()
+        .map_err(|e| Error::other("cannot start a reactor", e))
+}
+
+/// Spawns the tasks of one thread. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    critical_panics: mpsc::UnboundedSender<Panic>,
+}
+
+/// The payload of a panic.
+type Panic = Box<dyn Any + Send>;
+
+impl Handle {
+    /// Runs the future that `start` makes on a new runtime, and drops the tasks that it has spawned
+    /// with it.
+    ///
+    /// # Errors
+    ///
+    /// `Error::other` if there are no descriptors for a runtime.
+    ///
+    /// # Panics
+    ///
+    /// If the future panics, or a critical task does.
+    pub fn run<F: Future>(start: impl FnOnce(Handle) -> F) -> Result<F::Output, Error> {
+        let runtime = runtime()?;
+        let tasks = LocalSet::new();
+        let (critical_panics, mut panics) = mpsc::unbounded_channel();
+        let work = async {
+            let work = start(Handle { critical_panics });
+            tokio::select! {
+                biased;
+                Some(panic) = panics.recv() => resume_unwind(panic),
+                end = work => end,
+            }
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| tasks.block_on(&runtime, work)));
+        drop(tasks);
+        // Its drop would wait for a lookup that hangs.
+        runtime.shutdown_background();
+        Ok(outcome.unwrap_or_else(|panic| resume_unwind(panic)))
+    }
+
+    /// Spawns a task, inside of [`run`](Handle::run). Its panic is logged, and ends nothing else.
+    pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        let caught = caught(Box::pin(task));
+        spawn_local(async {
+            if let Err(panic) = caught.await {
+                error!("a task panicked and was ended: {}", message(&*panic));
+            }
+        });
+    }
+
+    /// Spawns a task without which nothing is served: its panic goes on in [`run`](Handle::run).
+    pub fn spawn_critical(&self, task: impl Future<Output = ()> + 'static) {
+        let (caught, panics) = (caught(Box::pin(task)), self.critical_panics.clone());
+        spawn_local(async move {
+            if let Err(panic) = caught.await {
+                let _ = panics.send(panic); // fails if `run` has ended
+            }
+        });
+    }
+
+    /// Reserves a descriptor, to be dropped when one is needed.
+    ///
+    /// # Errors
+    ///
+    /// `EMFILE` or `ENFILE` if there is none.
+    pub(crate) fn reserve_fd(&self) -> io::Result<ReservedFd> {
+        ReservedFd::of(&io::stderr())
+    }
+}
+
+/// Runs a task up to its end or its panic.
+///
+/// Boxed, since an argument of an `async fn` that is pinned inside takes its room twice.
+async fn caught(mut task: Pin<Box<dyn Future<Output = ()>>>) -> Result<(), Panic> {
+    poll_fn(|cx| {
+        let poll = || task.as_mut().poll(cx);
+        match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}

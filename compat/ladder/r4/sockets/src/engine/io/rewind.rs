@@ -1,0 +1,1 @@
+../../../../../r3/src/engine/io/rewind.rs
