@@ -6,6 +6,7 @@
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 #![warn(missing_docs)]
 
+mod connecting;
 pub mod options;
 #[allow(unsafe_code)] // here and nowhere else
 mod read_buf;
@@ -14,7 +15,8 @@ mod ready;
 pub mod socket;
 pub mod stream;
 
-pub use self::readiness::{gone, OnEvent, Readiness, READ_WRITE, STREAM};
+pub use self::connecting::Connecting;
+pub use self::readiness::{block, gone, OnEvent, Readiness, READ_WRITE, STREAM};
 pub use self::ready::Ready;
 
 /// What the macros need from the crates that they name.

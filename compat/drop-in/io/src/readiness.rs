@@ -24,6 +24,18 @@ pub const STREAM: Interest = READ_WRITE.add(Interest::PRIORITY);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub const STREAM: Interest = READ_WRITE;
 
+/// Returns `WouldBlock` for `NotReady`.
+///
+/// # Errors
+///
+/// That of `polled`, or `WouldBlock`.
+pub fn block<T>(polled: futures::Poll<T, io::Error>) -> io::Result<T> {
+    match polled? {
+        Async::Ready(value) => Ok(value),
+        Async::NotReady => Err(io::ErrorKind::WouldBlock.into()),
+    }
+}
+
 /// Called at each event that a task may wait for, before the task is notified.
 pub type OnEvent = Arc<dyn Fn() + Send + Sync>;
 

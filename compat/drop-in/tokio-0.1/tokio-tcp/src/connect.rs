@@ -1,10 +1,10 @@
 //! Connecting.
 
 use std::io;
-use std::mem;
 use std::net;
 
-use futures::{try_ready, Async, Future, Poll};
+use drop_in_io::Connecting;
+use futures::{Future, Poll};
 use tokio_reactor::Watched;
 
 use crate::TcpStream;
@@ -23,23 +23,13 @@ use crate::TcpStream;
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct ConnectFuture {
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    Connecting(Watched<net::TcpStream>),
-    Failed(io::Error),
-    Done,
+    state: Connecting<Watched<net::TcpStream>>,
 }
 
 impl ConnectFuture {
     pub(crate) fn new(begun: io::Result<Watched<net::TcpStream>>) -> ConnectFuture {
         ConnectFuture {
-            state: match begun {
-                Ok(io) => State::Connecting(io),
-                Err(error) => State::Failed(error),
-            },
+            state: begun.into(),
         }
     }
 }
@@ -49,16 +39,11 @@ impl Future for ConnectFuture {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<TcpStream, io::Error> {
-        if let State::Connecting(io) = &self.state {
-            try_ready!(io.poll_write_ready());
-        }
-        match mem::replace(&mut self.state, State::Done) {
-            State::Connecting(io) => match io.get_ref().take_error()? {
-                Some(error) => Err(error),
-                None => Ok(Async::Ready(TcpStream::from(io))),
-            },
-            State::Failed(error) => Err(error),
-            State::Done => panic!("can't poll TCP stream twice"),
-        }
+        let connected = self.state.poll(
+            Watched::poll_write_ready,
+            |io| io.get_ref().take_error(),
+            "can't poll TCP stream twice",
+        )?;
+        Ok(connected.map(TcpStream::from))
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{self, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
-use drop_in_io::{socket, READ_WRITE, STREAM};
+use drop_in_io::{block, socket, READ_WRITE, STREAM};
 use futures::{try_ready, Async, Poll, Stream};
 use tokio_reactor::{Handle, Watched};
 
@@ -117,14 +117,6 @@ impl TcpListener {
     /// Sets `IP_TTL`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.io.get_ref().set_ttl(ttl)
-    }
-}
-
-/// Returns `WouldBlock` for `NotReady`.
-pub(crate) fn block<T>(polled: Poll<T, io::Error>) -> io::Result<T> {
-    match polled? {
-        Async::Ready(value) => Ok(value),
-        Async::NotReady => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 

@@ -7,13 +7,12 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use bytes::{Buf, BufMut};
-use drop_in_io::{options, socket, stream, STREAM};
+use drop_in_io::{block, options, socket, stream, STREAM};
 use futures::{Async, Poll};
 use socket2::SockRef;
 use tokio_io::AsyncWrite;
 use tokio_reactor::{Handle, Watched};
 
-use crate::listener::block;
 use crate::ConnectFuture;
 
 /// A TCP connection.

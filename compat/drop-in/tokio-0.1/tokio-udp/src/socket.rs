@@ -5,8 +5,8 @@ use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
-use drop_in_io::READ_WRITE;
-use futures::{Async, Poll};
+use drop_in_io::{block, READ_WRITE};
+use futures::Poll;
 use tokio_reactor::{Handle, Watched};
 
 use crate::{RecvDgram, SendDgram};
@@ -185,14 +185,6 @@ impl UdpSocket {
     /// Leaves a multicast group.
     pub fn leave_multicast_v6(&self, multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()> {
         self.io.get_ref().leave_multicast_v6(multiaddr, interface)
-    }
-}
-
-/// Returns `WouldBlock` for `NotReady`.
-fn block<T>(polled: Poll<T, io::Error>) -> io::Result<T> {
-    match polled? {
-        Async::Ready(value) => Ok(value),
-        Async::NotReady => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 

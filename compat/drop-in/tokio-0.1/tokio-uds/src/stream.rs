@@ -2,15 +2,14 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::mem;
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 
 use bytes::{Buf, BufMut};
-use drop_in_io::{socket, stream, STREAM};
-use futures::{try_ready, Async, Future, Poll};
+use drop_in_io::{socket, stream, Connecting, STREAM};
+use futures::{Async, Future, Poll};
 use tokio_io::AsyncWrite;
 use tokio_reactor::{Handle, Watched};
 
@@ -35,14 +34,7 @@ pub struct UnixStream {
 /// When it is polled after it has resolved.
 #[derive(Debug)]
 pub struct ConnectFuture {
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    Connecting(Watched<net::UnixStream>),
-    Failed(io::Error),
-    Done,
+    state: Connecting<Watched<net::UnixStream>>,
 }
 
 impl UnixStream {
@@ -51,11 +43,9 @@ impl UnixStream {
     where
         P: AsRef<Path>,
     {
+        let begun = socket::connect_unix(path.as_ref());
         ConnectFuture {
-            state: match socket::connect_unix(path.as_ref()) {
-                Ok(stream) => State::Connecting(Watched::new(stream, STREAM)),
-                Err(error) => State::Failed(error),
-            },
+            state: begun.map(|stream| Watched::new(stream, STREAM)).into(),
         }
     }
 
@@ -136,17 +126,12 @@ impl Future for ConnectFuture {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<UnixStream, io::Error> {
-        if let State::Connecting(io) = &self.state {
-            try_ready!(io.poll_write_ready());
-        }
-        match mem::replace(&mut self.state, State::Done) {
-            State::Connecting(io) => match io.get_ref().take_error()? {
-                Some(error) => Err(error),
-                None => Ok(Async::Ready(UnixStream::from(io))),
-            },
-            State::Failed(error) => Err(error),
-            State::Done => panic!("can't poll stream twice"),
-        }
+        let connected = self.state.poll(
+            Watched::poll_write_ready,
+            |io| io.get_ref().take_error(),
+            "can't poll stream twice",
+        )?;
+        Ok(connected.map(UnixStream::from))
     }
 }
 

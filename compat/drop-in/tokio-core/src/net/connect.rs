@@ -1,11 +1,10 @@
 //! Connecting.
 
 use std::io;
-use std::mem;
 use std::net;
 
-use drop_in_io::Ready;
-use futures::{Async, Future, Poll};
+use drop_in_io::{Connecting, Ready};
+use futures::{Future, Poll};
 
 use super::TcpStream;
 use crate::reactor::Source;
@@ -23,22 +22,13 @@ use crate::reactor::Source;
 /// When it is polled after it has resolved.
 #[must_use = "futures do nothing unless polled"]
 pub struct TcpStreamNew {
-    state: State,
-}
-
-enum State {
-    Connecting(Source<net::TcpStream>),
-    Failed(io::Error),
-    Done,
+    state: Connecting<Source<net::TcpStream>>,
 }
 
 impl TcpStreamNew {
     pub(super) fn new(begun: io::Result<Source<net::TcpStream>>) -> TcpStreamNew {
         TcpStreamNew {
-            state: match begun {
-                Ok(io) => State::Connecting(io),
-                Err(error) => State::Failed(error),
-            },
+            state: begun.into(),
         }
     }
 }
@@ -48,18 +38,11 @@ impl Future for TcpStreamNew {
     type Error = io::Error;
 
     fn poll(&mut self) -> Poll<TcpStream, io::Error> {
-        if let State::Connecting(io) = &self.state {
-            if !io.poll_events(Ready::WRITE)?.is_ready() {
-                return Ok(Async::NotReady);
-            }
-        }
-        match mem::replace(&mut self.state, State::Done) {
-            State::Connecting(io) => match io.get_ref().take_error()? {
-                Some(error) => Err(error),
-                None => Ok(Async::Ready(TcpStream::from(io))),
-            },
-            State::Failed(error) => Err(error),
-            State::Done => panic!("TcpStreamNew was polled after it had resolved"),
-        }
+        let connected = self.state.poll(
+            |io| io.poll_events(Ready::WRITE),
+            |io| io.get_ref().take_error(),
+            "TcpStreamNew was polled after it had resolved",
+        )?;
+        Ok(connected.map(TcpStream::from))
     }
 }
