@@ -41,7 +41,7 @@ pub struct Targets {
 
 /// The environment variable by which this program knows that it is to run the compiler.
 pub const WRAPPER: &str = "CARGO_LEGACY_SCAN_SCRATCH";
-/// Set where the compiler knows `--force-warn`.
+/// The lints to force, where the compiler knows `--force-warn`.
 const FORCE: &str = "CARGO_LEGACY_SCAN_FORCE_WARN";
 
 /// Runs the compiler as cargo asks, for a scan in the folder that [`WRAPPER`] has. The marked crates
@@ -59,8 +59,8 @@ pub fn run_rustc(scratch: &Path) -> ! {
     } else if package.starts_with(mirror(scratch)) {
         // A lint that the code denies would end the build.
         rustc.arg("--cap-lints=warn");
-        if std::env::var_os(FORCE).is_some() {
-            rustc.arg("--force-warn=deprecated");
+        if let Ok(lints) = std::env::var(FORCE) {
+            rustc.arg(format!("--force-warn={lints}"));
         }
     }
     std::process::exit(
@@ -94,6 +94,37 @@ fn run(
     checked: &mut Checked,
 ) -> Result<()> {
     let root = project.metadata.workspace_root.as_std_path();
+    let uses = &mut checked.uses;
+    let failed = build(
+        project,
+        toolchain,
+        flags,
+        targets,
+        &["deprecated"],
+        |seen| {
+            if seen.level != DiagnosticLevel::Error {
+                uses.extend(use_of(seen, root, project));
+            }
+        },
+    )?;
+    for (package, error) in failed {
+        checked.failed.entry(package).or_insert(error);
+    }
+    Ok(())
+}
+
+/// Checks the copy of a project with some feature flags, and passes on what the compiler says of the
+/// local packages; `lints` warn whatever the code allows. Returns the first error of each local
+/// package that doesn't compile. A dependency that doesn't is an error.
+pub fn build(
+    project: &Project,
+    toolchain: &Toolchain,
+    flags: &[String],
+    targets: Targets,
+    lints: &[&str],
+    mut said: impl FnMut(&Diagnostic),
+) -> Result<BTreeMap<PackageId, String>> {
+    let root = project.metadata.workspace_root.as_std_path();
     // The first `cargo metadata` has fetched everything.
     let offline = Toolchain {
         offline: true,
@@ -110,7 +141,7 @@ fn run(
         .stderr(Stdio::piped());
     let (_, minor) = toolchain.version(root)?;
     if minor >= 60 {
-        command.env(FORCE, "1");
+        command.env(FORCE, lints.join(","));
     }
     if minor >= 74 {
         command.arg("--keep-going");
@@ -137,6 +168,7 @@ fn run(
         .map(|package| &package.id)
         .collect();
     let mut progress = Progress::new(project.metadata.packages.len());
+    let mut failed = BTreeMap::new();
     let mut foreign_error = None;
     let mut built = BTreeSet::new();
     for message in Message::parse_stream(BufReader::new(child.stdout.take().expect("piped"))) {
@@ -146,16 +178,16 @@ fn run(
                 built.insert(artifact.package_id);
             }
             Message::CompilerMessage(message) => {
-                let is_local = local.contains(&message.package_id);
-                if message.message.level == DiagnosticLevel::Error {
-                    let text = message.message.message.clone();
-                    if is_local {
-                        checked.failed.entry(message.package_id).or_insert(text);
-                    } else {
-                        foreign_error.get_or_insert((message.target.name.clone(), text));
+                let is_error = message.message.level == DiagnosticLevel::Error;
+                if local.contains(&message.package_id) {
+                    said(&message.message);
+                    if is_error {
+                        let text = message.message.message;
+                        failed.entry(message.package_id).or_insert(text);
                     }
-                } else if is_local {
-                    checked.uses.extend(use_of(&message.message, root, project));
+                } else if is_error {
+                    let name = message.target.name;
+                    foreign_error.get_or_insert((name, message.message.message));
                 }
             }
             _ => {}
@@ -165,24 +197,23 @@ fn run(
     let status = child.wait()?;
     let errors = errors.join().unwrap_or_default();
     if status.success() {
-        return Ok(());
+        return Ok(failed);
     }
     if let Some((name, error)) = foreign_error {
         bail!("the dependency '{name}' does not compile: {error}");
     }
-    if checked.failed.is_empty() {
+    if failed.is_empty() {
         bail!("cargo check failed: {}", first_error(&errors));
     }
     // What depends on a package that fails isn't compiled either.
     for package in project.metadata.workspace_packages() {
         if !built.contains(&package.id) {
-            checked
-                .failed
+            failed
                 .entry(package.id.clone())
                 .or_insert_with(|| "a package that it needs does not compile".to_owned());
         }
     }
-    Ok(())
+    Ok(failed)
 }
 
 /// The use that a diagnostic reports, if it is about a mark.

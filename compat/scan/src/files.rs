@@ -36,12 +36,24 @@ pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         };
         if metadata.is_dir() {
             // A link to a folder could lead back to where it is.
-            if !is_left_out(&path) && !entry.file_type().with_context(context)?.is_symlink() {
+            if entry.file_type().with_context(context)?.is_symlink() {
+                copy_link(&path, &target).with_context(context)?;
+            } else if !is_left_out(&path) {
                 copy_tree(&path, &target)?;
             }
         } else if metadata.is_file() {
             copy_file(&path, &target, &metadata).with_context(context)?;
         }
+    }
+    Ok(())
+}
+
+/// Copies a link within the tree, which leads to the copy of what it led to.
+fn copy_link(from: &Path, to: &Path) -> std::io::Result<()> {
+    let leads_to = fs::read_link(from)?;
+    if leads_to.is_relative() && fs::read_link(to).ok().as_ref() != Some(&leads_to) {
+        let _ = fs::remove_file(to);
+        std::os::unix::fs::symlink(leads_to, to)?;
     }
     Ok(())
 }
@@ -76,7 +88,10 @@ pub fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {
-            if !is_left_out(&path) {
+            // A link may lead back to where it is.
+            let leads_up =
+                path.is_symlink() && folder.canonicalize()?.starts_with(path.canonicalize()?);
+            if !is_left_out(&path) && !leads_up {
                 files.extend(rust_files(&path)?);
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
