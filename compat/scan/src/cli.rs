@@ -3,18 +3,22 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{Context, Result};
 use clap::Parser;
 
 use crate::check::{self, Targets};
-use crate::explain::explain;
+use crate::explain;
+use crate::files;
+use crate::harden;
 use crate::lock::Lock;
 use crate::project::Project;
 use crate::ratchet;
 use crate::report::{html, sarif, terminal, write, Failed, Report};
 use crate::scan::{self, Sources};
+use crate::soundness::Soundness;
 use crate::table::Table;
 use crate::toolchain::Toolchain;
+use crate::tree::{self, Change};
 
 /// Finds what a program still uses of futures 0.1, tokio-core and tokio 0.1, and what that means
 ///
@@ -62,9 +66,15 @@ struct Arguments {
     /// Exit with 1 if a file uses a row more often than when it was saved
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
     check: Option<PathBuf>,
-    /// Explain a row of MIGRATION.md, and scan nothing
+    /// Explain a row of MIGRATION.md, or `harden`, and scan nothing
     #[arg(long, value_name = "ROW")]
-    explain: Option<u32>,
+    explain: Option<String>,
+    /// Print a copy of futures 0.1 whose task handles are sound, as a diff, and prove it; scan nothing
+    #[arg(long)]
+    harden: bool,
+    /// Make the changes, in a git repository without uncommitted ones
+    #[arg(long, requires = "harden")]
+    write: bool,
 }
 
 /// Does what the command line asks for.
@@ -75,10 +85,17 @@ pub fn run() -> Result<ExitCode> {
         .filter(|(at, word)| !(*at == 1 && word == "legacy-scan"))
         .map(|(_, word)| word);
     let arguments = Arguments::parse_from(words);
-    if let Some(row) = arguments.explain {
-        let text = explain(row, &Table::load())
-            .with_context(|| format!("MIGRATION.md has no row {row}"))?;
+    if let Some(what) = &arguments.explain {
+        let text = match what.parse() {
+            Ok(row) => explain::explain(row, &Table::load()),
+            Err(_) => explain::option(what).map(str::to_owned),
+        };
+        let text = text.with_context(|| format!("MIGRATION.md has no row {what}"))?;
         print!("{text}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.harden {
+        print!("{}", harden(&arguments)?);
         return Ok(ExitCode::SUCCESS);
     }
     // Before the build, which takes a while.
@@ -111,30 +128,54 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!grown.is_empty())))
 }
 
-fn scan(arguments: &Arguments) -> Result<Report> {
-    let table = Table::load();
+/// The project's copy, in a folder of its own in the scratch folder.
+fn copy(arguments: &Arguments, folder: &str) -> Result<(Project, Toolchain)> {
     let toolchain = Toolchain {
         name: arguments.toolchain.clone(),
         offline: arguments.offline,
     };
-    let folder = std::env::current_dir()?;
-    toolchain.version(&folder)?;
+    toolchain.version(&std::env::current_dir()?)?;
     eprintln!("copying the project");
     let scratch = arguments.scratch.clone().map_or_else(default_scratch, Ok)?;
     let project = Project::copy(
         &arguments.manifest_path,
-        &scratch,
+        &scratch.join(folder),
         arguments.vendor.as_deref(),
         &toolchain,
     )?;
-    let has_futures = project
-        .legacy_packages(&table)
-        .any(|package| *package.name == "futures");
-    ensure!(
-        has_futures,
-        "{} does not depend on futures 0.1",
-        project.root().display()
-    );
+    harden::futures(&project)?;
+    Ok((project, toolchain))
+}
+
+/// Hardens the project's futures 0.1, in its copy or for good, and says what that changes.
+fn harden(arguments: &Arguments) -> Result<String> {
+    let manifest = &arguments.manifest_path;
+    if arguments.write && manifest.is_file() {
+        tree::ensure_clean(&manifest.canonicalize()?.with_file_name(""))?;
+    }
+    let (project, toolchain) = copy(arguments, "changed")?;
+    let root = project.root();
+    let hardened = harden::harden(&project, &toolchain)?;
+    let mut text: String = hardened.changes.iter().map(Change::diff).collect();
+    text += &hardened.proof;
+    if arguments.write {
+        files::copy_tree(&hardened.copy, &root.join(&hardened.folder))?;
+        for change in &hardened.changes[1..] {
+            change.write(&root)?;
+        }
+        text += &format!("wrote {} and [patch] in Cargo.toml\n", hardened.folder);
+    } else {
+        text += &format!(
+            "--write copies futures to {}, with the first change, and makes the others\n",
+            hardened.folder
+        );
+    }
+    Ok(text)
+}
+
+fn scan(arguments: &Arguments) -> Result<Report> {
+    let table = Table::load();
+    let (project, toolchain) = copy(arguments, "")?;
     project.mark(&table)?;
     let mut features = vec![vec![]];
     if arguments.all_features {
@@ -153,6 +194,7 @@ fn scan(arguments: &Arguments) -> Result<Report> {
     });
     Ok(Report {
         project: project.root().display().to_string(),
+        soundness: Soundness::of(&project, &toolchain)?,
         lock: Lock::of(&project, &table)?,
         failed: failed.collect(),
         findings,

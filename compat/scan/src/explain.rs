@@ -92,6 +92,25 @@ pub fn explain(number: u32, table: &Table) -> Option<String> {
     Some(text)
 }
 
+/// An option that changes the tree, as text.
+pub fn option(name: &str) -> Option<&'static str> {
+    match name {
+        "harden" => Some(HARDEN),
+        _ => None,
+    }
+}
+
+const HARDEN: &str = "\
+--harden
+  fault   futures 0.1 casts the Arc of a task handle to a reference without content; the compiler takes
+          what lies behind it for read-only, and may drop what Notify::notify writes: lost wake-ups
+          (MIGRATION.md, section 7)
+  change  one field without size, of a type whose content may change behind a reference
+  where   a copy of futures 0.1 from cargo's cache in patched/, [patch] in Cargo.toml, Cargo.lock
+  proof   an executor of forty lines, built with and without the change by the project's compiler
+  limits  futures 0.1.14 to 0.1.31; Miri accepts the change under Tree Borrows, not under Stacked Borrows
+";
+
 /// The package of the tests.
 const TRAPS: &str = "compat/guide/";
 

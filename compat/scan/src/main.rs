@@ -5,6 +5,7 @@ mod cli;
 mod explain;
 mod files;
 mod finding;
+mod harden;
 mod lock;
 mod mark;
 mod parse;
@@ -13,9 +14,11 @@ mod ratchet;
 mod report;
 mod scan;
 mod shape;
+mod soundness;
 mod syntax;
 mod table;
 mod toolchain;
+mod tree;
 
 use std::process::ExitCode;
 

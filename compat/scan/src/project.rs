@@ -48,19 +48,40 @@ impl Project {
         Ok(Self { metadata, scratch })
     }
 
-    /// The packages that are the user's own: the workspace's, and what it takes from folders.
-    pub fn local_packages(&self) -> impl Iterator<Item = &Package> {
-        self.metadata
-            .packages
-            .iter()
-            .filter(|package| package.source.is_none())
+    /// The copy, after its manifest or lock file was changed.
+    pub fn read_again(&self, toolchain: &Toolchain) -> Result<Self> {
+        let offline = Toolchain {
+            offline: true,
+            ..toolchain.clone()
+        };
+        let manifest = self.metadata.workspace_root.join("Cargo.toml");
+        Ok(Self {
+            metadata: read_metadata(manifest.as_std_path(), &offline, &["--all-features"])?,
+            scratch: self.scratch.clone(),
+        })
     }
 
-    /// The packages of futures 0.1's generation that come from a registry.
+    /// The packages that are the user's own: the workspace's, and what it takes from folders.
+    pub fn local_packages(&self) -> impl Iterator<Item = &Package> {
+        let is_own = |package: &&Package| package.source.is_none() && !self.is_hardened(package);
+        self.metadata.packages.iter().filter(is_own)
+    }
+
+    /// The packages of futures 0.1's generation that come from a registry, or did before `--harden`.
     pub fn legacy_packages<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Package> {
         self.metadata.packages.iter().filter(|package| {
-            package.source.is_some() && table.covers(&package.name, &package.version)
+            table.covers(&package.name, &package.version)
+                && (package.source.is_some() || self.is_hardened(package))
         })
+    }
+
+    /// Whether a package is a futures 0.1 that was put into a folder of the tree.
+    fn is_hardened(&self, package: &Package) -> bool {
+        package.source.is_none()
+            && *package.name == "futures"
+            && package.version.major == 0
+            && package.version.minor == 1
+            && !self.metadata.workspace_members.contains(&package.id)
     }
 
     /// Marks copies of those packages and puts them in the place of the real ones.
@@ -74,12 +95,19 @@ impl Project {
             .parse()
             .with_context(|| format!("cannot read {}", root.display()))?;
         for package in self.legacy_packages(table) {
-            let source = package.source.as_ref().expect("a registry").to_string();
-            ensure!(
-                source.starts_with("registry+") || source.starts_with("sparse+"),
-                "{} comes from {source}, and only crates of a registry can be marked",
-                package.name
-            );
+            let source = package.source.as_ref().map(ToString::to_string);
+            let registry = match &source {
+                Some(source) => registry(source).with_context(|| {
+                    format!(
+                        "{} comes from {source}, and only crates of a registry can be marked",
+                        package.name
+                    )
+                })?,
+                None => {
+                    unpatch(&mut manifest, &package.name);
+                    "crates-io"
+                }
+            };
             let folder = self.marked_folder(table, package)?;
             let mut patch = InlineTable::new();
             patch.insert("package", package.name.to_string().into());
@@ -89,10 +117,6 @@ impl Project {
                 package.name,
                 package.version.to_string().replace('.', "-")
             );
-            let registry = match source.trim_start_matches("registry+") {
-                "https://github.com/rust-lang/crates.io-index" => "crates-io",
-                url => url,
-            };
             let patches = manifest.entry("patch").or_insert(toml_edit::table());
             patches[registry].or_insert(toml_edit::table())[&key] = value(patch);
         }
@@ -147,6 +171,27 @@ impl Project {
     pub fn root(&self) -> PathBuf {
         let root = self.metadata.workspace_root.as_std_path();
         self.original(root).unwrap_or_else(|| root.to_owned())
+    }
+}
+
+/// A registry as `[patch]` names it, from the source of a package that comes from one.
+pub fn registry(source: &str) -> Option<&str> {
+    let url = source.strip_prefix("registry+");
+    match url.or_else(|| source.starts_with("sparse+").then_some(source))? {
+        "https://github.com/rust-lang/crates.io-index" => Some("crates-io"),
+        url => Some(url),
+    }
+}
+
+/// Takes a crate out of each `[patch]`.
+fn unpatch(manifest: &mut DocumentMut, name: &str) {
+    let tables = manifest
+        .get_mut("patch")
+        .and_then(|p| p.as_table_like_mut());
+    for (_, table) in tables.into_iter().flat_map(|tables| tables.iter_mut()) {
+        if let Some(table) = table.as_table_like_mut() {
+            table.remove(name);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use support::{command, package, stderr};
+use support::{command, git, package, stderr};
 
 /// The last line of stderr of a scan that fails.
 fn failure(folder: &Path, arguments: &[&str]) -> String {
@@ -92,5 +92,62 @@ fn the_cache_is_empty_and_the_network_is_off() {
             .unwrap()
             .starts_with("cargo legacy-scan: cargo cannot read the project: "),
         "{stderr}"
+    );
+}
+
+#[test]
+fn what_is_written_needs_a_clean_repository() {
+    let folder = package("dirty", "futures = \"0.1.31\"", "");
+    let write = ["--harden", "--write"];
+    // Tests run below the build folder, which lies in a repository of its own.
+    fs::write(folder.join(".git"), "gitdir: nowhere").unwrap();
+    let error = failure(&folder, &write);
+    assert!(error.contains("is in no git repository"), "{error}");
+
+    fs::remove_file(folder.join(".git")).unwrap();
+    git(&folder, &["init", "-q"]);
+    let error = failure(&folder, &write);
+    assert!(
+        error.contains("has changes that are not committed"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_futures_that_is_not_hardened() {
+    let error = failure(
+        &package("early", "futures = \"=0.1.13\"", ""),
+        &["--harden"],
+    );
+    assert!(
+        error.contains("futures 0.1.13 makes no task handle of an Arc"),
+        "{error}"
+    );
+
+    let folder = package(
+        "own-copy",
+        "futures = \"0.1.31\"\n[patch.crates-io]\nfutures = { path = \"futures\" }",
+        "",
+    );
+    let source = folder.join("futures/src/task_impl/std");
+    fs::create_dir_all(&source).unwrap();
+    let manifest = "[package]\nname = \"futures\"\nversion = \"0.1.31\"\n";
+    fs::write(folder.join("futures/Cargo.toml"), manifest).unwrap();
+    fs::write(folder.join("futures/src/lib.rs"), "").unwrap();
+    fs::write(source.join("mod.rs"), "struct ArcWrapped<T>(T);").unwrap();
+    let error = failure(&folder, &["--harden"]);
+    assert!(
+        error.contains("has another ArcWrapped than futures 0.1.14"),
+        "{error}"
+    );
+    fs::write(
+        source.join("mod.rs"),
+        "struct ArcWrapped<T>(PhantomData<T>);",
+    )
+    .unwrap();
+    let error = failure(&folder, &["--harden"]);
+    assert!(
+        error.contains("only a crate of a registry is copied"),
+        "{error}"
     );
 }

@@ -64,6 +64,7 @@ fn section(report: &Report, severity: Severity) -> Section<'_> {
 mod tests {
     use super::*;
     use crate::lock::Lock;
+    use crate::soundness::Soundness;
 
     #[test]
     fn the_page_escapes_and_needs_no_network() {
@@ -87,6 +88,7 @@ mod tests {
         let report = Report {
             project: "a & b".into(),
             lock,
+            soundness: Soundness::default(),
             failed: vec![],
             findings: vec![finding],
         };

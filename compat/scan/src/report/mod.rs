@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::finding::Finding;
 use crate::lock::Lock;
+use crate::soundness::Soundness;
 
 /// The result of a scan.
 #[derive(Debug, Serialize)]
@@ -18,6 +19,7 @@ pub struct Report {
     /// The folder of the workspace.
     pub project: String,
     pub lock: Lock,
+    pub soundness: Soundness,
     /// Packages whose findings are unsure.
     pub failed: Vec<Failed>,
     pub findings: Vec<Finding>,

@@ -15,6 +15,7 @@ const PLACES: usize = 8;
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
     add_lock(&mut text, &report.lock);
+    text += &report.soundness.text();
     for severity in Severity::ALL {
         let mut findings: Vec<_> = report
             .findings

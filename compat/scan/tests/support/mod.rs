@@ -63,3 +63,14 @@ pub fn package(name: &str, dependencies: &str, source: &str) -> PathBuf {
     fs::write(folder.join("src/lib.rs"), source).unwrap();
     folder
 }
+
+/// Runs git in a folder.
+pub fn git(folder: &Path, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(arguments);
+    for (name, value) in [("AUTHOR", "test"), ("COMMITTER", "test")] {
+        command.env(format!("GIT_{name}_NAME"), value);
+        command.env(format!("GIT_{name}_EMAIL"), value);
+    }
+    assert!(command.status().unwrap().success());
+}
