@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use crate::shape::Shape;
 use crate::table::Table;
 
 /// The guide, as it was when this program was built.
@@ -76,6 +75,9 @@ pub fn explain(number: u32, table: &Table) -> Option<String> {
     for test in row.tests {
         let _ = writeln!(text, "  test          {test}, in {TRAPS}");
     }
+    if let Some(reason) = table.no_sign(number) {
+        let _ = writeln!(text, "\n  the scan can't find it: {reason}");
+    }
     let mut entries: Vec<_> = table
         .entries()
         .filter(|(_, rule)| rule.row == number)
@@ -85,7 +87,10 @@ pub fn explain(number: u32, table: &Table) -> Option<String> {
         let (_, rule) = entry[0];
         let _ = writeln!(text, "\n  {}: {}", rule.severity.title(), rule.advice);
         for (path, rule) in entry {
-            let shape = rule.shape.map_or("", Shape::description);
+            let but = if rule.wanted { "" } else { "but not " };
+            let shape = rule.shape.map_or_else(String::new, |shape| {
+                format!(", {but}{}", shape.description())
+            });
             let _ = writeln!(text, "    {path}{shape}");
         }
     }
@@ -126,11 +131,14 @@ mod tests {
             "block_on\n",
             "row_20_to_wait_inside",
             "hangs: ",
-            "    futures::Stream::wait\n",
+            "    futures::Stream::wait, but not in main or a test\n",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(explain(3, &Table::load()).unwrap().contains("map(|_| ())"));
+        assert!(explain(71, &Table::load())
+            .unwrap()
+            .contains("the scan can't find it: "));
         assert_eq!(explain(0, &Table::load()), None);
     }
 }

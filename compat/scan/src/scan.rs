@@ -82,7 +82,7 @@ fn add(
             let applies = match rule.shape {
                 None => true,
                 Some(Shape::Pair) => is_pair(used, uses, shapes),
-                Some(shape) => shapes.has((used.line, used.column), shape),
+                Some(shape) => shapes.has((used.line, used.column), shape) == rule.wanted,
             };
             if applies {
                 findings.push(Finding {

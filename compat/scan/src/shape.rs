@@ -28,8 +28,16 @@ pub enum Shape {
     Test,
     /// The method of a call whose receiver is `….current()` or `….park()`.
     Yield,
-    /// A call that is not the receiver of a [`Yield`](Self::Yield).
+    /// Assigned, and not only where nothing was assigned before.
+    Renewed,
+    /// A call that is neither the receiver of a [`Yield`](Self::Yield) nor [`Renewed`](Self::Renewed).
     Kept,
+    /// A call after which its function calls nothing else.
+    Last,
+    /// A macro around a `flush()`.
+    Flush,
+    /// In `main` or in a function with `#[test]`: outside of every task.
+    Root,
     /// Used at least twice in one function.
     Pair,
 }
@@ -46,7 +54,11 @@ impl Shape {
             "rc" => Self::Rc,
             "test" => Self::Test,
             "yield" => Self::Yield,
+            "renewed" => Self::Renewed,
             "kept" => Self::Kept,
+            "last" => Self::Last,
+            "flush" => Self::Flush,
+            "root" => Self::Root,
             "pair" => Self::Pair,
             _ => panic!("rows.toml: no shape is called {name}"),
         }
@@ -57,16 +69,20 @@ impl Shape {
     /// The shape as a limit of what is looked for.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Impl => ", where it is implemented",
-            Self::Box => ", in a Box",
-            Self::TraitBox => ", in a Box that a trait's method returns",
-            Self::BoxError => ", with an Error that is a Box without Send",
-            Self::Return => ", where a function returns an impl of it",
-            Self::Rc => ", in an Rc or Arc",
-            Self::Test => ", in a test",
-            Self::Yield => ", called on the current task",
-            Self::Kept => ", kept for later",
-            Self::Pair => ", twice in a function",
+            Self::Impl => "where it is implemented",
+            Self::Box => "in a Box",
+            Self::TraitBox => "in a Box that a trait's method returns",
+            Self::BoxError => "with an Error that is a Box without Send",
+            Self::Return => "where a function returns an impl of it",
+            Self::Rc => "in an Rc or Arc",
+            Self::Test => "in a test",
+            Self::Yield => "called on the current task",
+            Self::Renewed => "assigned anew each time",
+            Self::Kept => "kept for later",
+            Self::Last => "as the last call of its function",
+            Self::Flush => "around a flush",
+            Self::Root => "in main or a test",
+            Self::Pair => "twice in a function",
         }
     }
 }
@@ -86,6 +102,7 @@ struct Function {
     from: Position,
     to: Position,
     is_test: bool,
+    is_main: bool,
 }
 
 impl Shapes {
@@ -99,6 +116,8 @@ impl Shapes {
                 rc_depth: 0,
                 in_signature_of_trait: false,
                 returned: false,
+                unset: Vec::new(),
+                followed: false,
             }
             .visit_file(&file);
         }
@@ -115,7 +134,10 @@ impl Shapes {
         let found = self.at.get(&at).map_or(&[][..], Vec::as_slice);
         match shape {
             Shape::Test => self.function(at).is_some_and(|f| self.functions[f].is_test),
-            Shape::Kept => !found.contains(&Shape::Yield),
+            Shape::Root => self
+                .function(at)
+                .is_some_and(|f| self.functions[f].is_test || self.functions[f].is_main),
+            Shape::Kept => !found.contains(&Shape::Yield) && !found.contains(&Shape::Renewed),
             _ => found.contains(&shape),
         }
     }
@@ -142,6 +164,10 @@ struct Finder<'a> {
     rc_depth: usize,
     in_signature_of_trait: bool,
     returned: bool,
+    /// What the conditions around ask to be `None`.
+    unset: Vec<Words>,
+    /// Whether the function calls something after what is visited.
+    followed: bool,
 }
 
 impl Finder<'_> {
@@ -149,7 +175,12 @@ impl Finder<'_> {
         self.shapes.at.entry(start(span)).or_default().push(shape);
     }
 
-    fn add_function(&mut self, span: Span, attributes: &[syn::Attribute]) {
+    fn add_function(
+        &mut self,
+        item: &impl Spanned,
+        signature: &syn::Signature,
+        attributes: &[syn::Attribute],
+    ) {
         let is_test = attributes.iter().any(|a| {
             a.path()
                 .segments
@@ -157,10 +188,25 @@ impl Finder<'_> {
                 .is_some_and(|segment| segment.ident == "test")
         });
         self.shapes.functions.push(Function {
-            from: start(span),
-            to: end(span),
+            from: start(item.span()),
+            to: end(item.span()),
             is_test,
+            is_main: signature.ident == "main",
         });
+    }
+
+    /// Visits code that is not run with what stands around it.
+    fn alone(&mut self, visit: impl FnOnce(&mut Self)) {
+        let followed = std::mem::take(&mut self.followed);
+        visit(self);
+        self.followed = followed;
+    }
+
+    /// Visits what is run if the condition finds something to be `None`.
+    fn where_unset(&mut self, condition: Words, visit: impl FnOnce(&mut Self)) {
+        self.unset.push(condition);
+        visit(self);
+        self.unset.pop();
     }
 
     fn add_path(&mut self, path: &syn::Path) {
@@ -204,6 +250,12 @@ fn error_is_boxed(segment: &syn::PathSegment) -> bool {
 struct Words(Vec<String>);
 
 impl Words {
+    fn of(expression: &syn::Expr) -> Self {
+        let mut words = Self::default();
+        words.visit_expr(expression);
+        words
+    }
+
     fn has(&self, word: &str) -> bool {
         self.0.iter().any(|w| w == word)
     }
@@ -215,6 +267,40 @@ impl<'ast> Visit<'ast> for Words {
     }
 }
 
+/// Whether a statement calls something; to log is no call.
+#[derive(Default)]
+struct Calls(bool);
+
+impl Calls {
+    fn of(statement: &syn::Stmt) -> bool {
+        let mut calls = Self::default();
+        calls.visit_stmt(statement);
+        calls.0
+    }
+}
+
+impl<'ast> Visit<'ast> for Calls {
+    fn visit_expr_method_call(&mut self, _: &'ast syn::ExprMethodCall) {
+        self.0 = true;
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        let mut function = Words::default();
+        function.visit_expr(&call.func);
+        // `Ok(…)` and its like make a value.
+        self.0 |= function
+            .0
+            .last()
+            .is_some_and(|name| name.starts_with(char::is_lowercase));
+        visit::visit_expr_call(self, call);
+    }
+
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        let log = ["trace", "debug", "info", "warn", "error", "println"];
+        self.0 |= !log.iter().any(|name| mac.path.is_ident(name));
+    }
+}
+
 impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         self.shapes
@@ -223,17 +309,17 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.add_function(item.span(), &item.attrs);
-        visit::visit_item_fn(self, item);
+        self.add_function(item, &item.sig, &item.attrs);
+        self.alone(|finder| visit::visit_item_fn(finder, item));
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.add_function(item.span(), &item.attrs);
-        visit::visit_impl_item_fn(self, item);
+        self.add_function(item, &item.sig, &item.attrs);
+        self.alone(|finder| visit::visit_impl_item_fn(finder, item));
     }
 
     fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
-        self.add_function(item.span(), &item.attrs);
+        self.add_function(item, &item.sig, &item.attrs);
         self.in_signature_of_trait = true;
         self.visit_signature(&item.sig);
         self.in_signature_of_trait = false;
@@ -302,7 +388,76 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         (self.box_depth, self.rc_depth) = outer;
     }
 
+    fn visit_block(&mut self, block: &'ast syn::Block) {
+        let after = self.followed;
+        for (at, statement) in block.stmts.iter().enumerate() {
+            let rest = &block.stmts[at + 1..];
+            let leaves = rest
+                .iter()
+                .any(|statement| matches!(statement, syn::Stmt::Expr(syn::Expr::Return(_), _)));
+            self.followed = rest.iter().any(Calls::of) || after && !leaves;
+            self.visit_stmt(statement);
+        }
+        self.followed = after;
+    }
+
+    fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
+        self.alone(|finder| visit::visit_expr_closure(finder, closure));
+    }
+
+    fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
+        self.visit_expr(&branch.cond);
+        let condition = Words::of(&branch.cond);
+        self.where_unset(condition, |finder| finder.visit_block(&branch.then_branch));
+        if let Some((_, otherwise)) = &branch.else_branch {
+            self.visit_expr(otherwise);
+        }
+    }
+
+    fn visit_expr_match(&mut self, choice: &'ast syn::ExprMatch) {
+        self.visit_expr(&choice.expr);
+        for arm in &choice.arms {
+            let mut condition = Words::of(&choice.expr);
+            condition.visit_pat(&arm.pat);
+            self.where_unset(condition, |finder| finder.visit_arm(arm));
+        }
+    }
+
+    fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+        let target = Words::of(&assign.left).0.pop();
+        let is_first = self.unset.iter().any(|condition| {
+            (condition.has("is_none") || condition.has("None"))
+                && target.as_ref().is_some_and(|target| condition.has(target))
+        });
+        if !is_first {
+            // `….task = Some(task::current())`, or without the `Some`.
+            let value = match &*assign.right {
+                syn::Expr::Call(some) if some.args.len() == 1 => &some.args[0],
+                value => value,
+            };
+            if let syn::Expr::Call(call) = value {
+                if let syn::Expr::Path(function) = &*call.func {
+                    if let Some(last) = function.path.segments.last() {
+                        self.add(last.ident.span(), Shape::Renewed);
+                    }
+                }
+            }
+        }
+        visit::visit_expr_assign(self, assign);
+    }
+
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        let tokens = mac.tokens.to_string().replace(' ', "");
+        if tokens.ends_with(".flush()") {
+            self.add(mac.path.span(), Shape::Flush);
+        }
+        visit::visit_macro(self, mac);
+    }
+
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        if !self.followed {
+            self.add(call.method.span(), Shape::Last);
+        }
         if let syn::Expr::Call(receiver) = &*call.receiver {
             if let syn::Expr::Path(function) = &*receiver.func {
                 let last =

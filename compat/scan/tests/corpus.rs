@@ -1,4 +1,5 @@
-//! Scans tests/corpus, whose lines say behind `//~` which rows the scan has to report there.
+//! Scans tests/corpus, whose lines say behind `//~` which rows the scan has to report there, and
+//! by a `!` which of them hang.
 
 mod support;
 
@@ -11,8 +12,8 @@ use support::{scan, snapshot};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 
-/// A use: file, line and row, and how often.
-type Uses = BTreeMap<(String, u64, u64), usize>;
+/// A use: file, line, row and whether it hangs, and how often.
+type Uses = BTreeMap<(String, u64, u64, bool), usize>;
 
 fn expected() -> Uses {
     let mut uses = Uses::new();
@@ -22,9 +23,11 @@ fn expected() -> Uses {
         for (number, line) in (1..).zip(fs::read_to_string(&path).unwrap().lines()) {
             let rows = line.split_once("//~").map_or("", |(_, rows)| rows);
             for row in rows.split_whitespace() {
-                *uses
-                    .entry((name.clone(), number, row.parse().unwrap()))
-                    .or_default() += 1;
+                let (row, hangs) = row
+                    .strip_suffix('!')
+                    .map_or((row, false), |row| (row, true));
+                let key = (name.clone(), number, row.parse().unwrap(), hangs);
+                *uses.entry(key).or_default() += 1;
             }
         }
     }
@@ -32,7 +35,7 @@ fn expected() -> Uses {
 }
 
 /// The uses of `a` that `b` lacks.
-fn without<'a>(a: &'a Uses, b: &'a Uses) -> Vec<&'a (String, u64, u64)> {
+fn without<'a>(a: &'a Uses, b: &'a Uses) -> Vec<&'a (String, u64, u64, bool)> {
     let missing = |(key, count): (&'a _, &usize)| {
         let other = b.get(key).copied().unwrap_or_default();
         std::iter::repeat_n(key, count.saturating_sub(other))
@@ -61,6 +64,7 @@ fn the_scan_finds_what_the_corpus_says_and_touches_nothing() {
             file,
             finding["line"].as_u64().unwrap(),
             finding["row"].as_u64().unwrap(),
+            finding["severity"] == "hangs",
         );
         *found.entry(key).or_default() += 1;
     }
@@ -71,7 +75,7 @@ fn the_scan_finds_what_the_corpus_says_and_touches_nothing() {
         "{all} uses of {} rows: precision {:.3}, recall {:.3}",
         expected
             .keys()
-            .map(|(_, _, row)| row)
+            .map(|(_, _, row, _)| row)
             .collect::<BTreeSet<_>>()
             .len(),
         1.0 - wrong.len() as f64 / reported as f64,
@@ -138,6 +142,6 @@ fn the_corpus_has_each_row_of_the_table() {
     let table = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/rows.toml")).unwrap();
     let rows = table.lines().filter_map(|line| line.strip_prefix("row = "));
     let rows: BTreeSet<u64> = rows.map(|row| row.parse().unwrap()).collect();
-    let shown: BTreeSet<u64> = expected().into_keys().map(|(_, _, row)| row).collect();
+    let shown: BTreeSet<u64> = expected().into_keys().map(|(_, _, row, _)| row).collect();
     assert_eq!(rows, shown);
 }

@@ -7,7 +7,7 @@ fn made() {
     unsync::mpsc::channel::<u8>(1); //~ 34
     unsync::oneshot::channel::<u8>(); //~ 34
     let (mut tx, _rx) = oneshot::channel::<u8>(); //~ 35
-    tx.poll_cancel(); //~ 35
+    tx.poll_cancel(); //~ 35!
     tx.is_canceled(); //~ 35
     BiLock::new(1); //~ 36
 }

@@ -15,18 +15,18 @@ fn chain(f: impl Future<Item = u8, Error = ()>) -> impl Future<Item = u8, Error 
 }
 
 fn by_path<F: Future<Item = u8>>(f: F) -> Result<u8, F::Error> {
-    Future::wait(Future::from_err::<F::Error>(f)) //~ 20 4
+    Future::wait(Future::from_err::<F::Error>(f)) //~ 20! 4
 }
 
 macro_rules! waited {
     ($future:expr) => {
-        $future.wait() //~ 20
+        $future.wait() //~ 20!
     };
 }
 
 fn by_macro() {
     waited!(future::ok::<u8, ()>(1)); //~ 19
-    assert_eq!(future::err::<(), u8>(1).wait(), Err(1)); //~ 19 20
+    assert_eq!(future::err::<(), u8>(1).wait(), Err(1)); //~ 19 20!
 }
 
 fn several(fs: Vec<future::FutureResult<u8, ()>>) {

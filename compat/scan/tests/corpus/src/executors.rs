@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use futures::{IntoFuture, Stream};
+use futures::{future, Future, IntoFuture, Stream};
 use futures_cpupool::CpuPool;
 use tokio_core::net::{TcpListener, TcpStream};
 use tokio_core::reactor::{Core, Handle, Interval, Remote, Timeout};
@@ -27,6 +27,7 @@ fn sockets(address: &SocketAddr, handle: &Handle) -> std::io::Result<()> {
 #[test]
 fn a_test_with_a_core() {
     Core::new().unwrap(); //~ 73
+    future::ok::<u8, ()>(1).wait().unwrap(); //~ 19 20
 }
 
 fn no_test_with_a_core() {

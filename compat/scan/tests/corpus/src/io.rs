@@ -51,15 +51,16 @@ impl AsyncRead for Wrapper {} //~ 54
 
 impl AsyncWrite for Wrapper { //~ 54
     fn shutdown(&mut self) -> Poll<(), io::Error> {
-        self.0.poll_write(); //~ 68
+        self.0.poll_write(); //~ 68!
         AsyncWrite::shutdown(&mut self.0) //~ 59
     }
 }
 
 fn by_hand<E: mio::Evented>(source: E, handle: &Handle, mut read: impl Read) -> Poll<usize, io::Error> {
-    let evented = PollEvented::new(source, handle)?; //~ 53
-    evented.need_read(); //~ 68
-    let n = try_nb!(read.read(&mut [0])); //~ 41 68
+    let evented = PollEvented::new(source, handle)?; //~ 53!
+    evented.need_read(); //~ 68!
+    let n = try_nb!(read.read(&mut [0])); //~ 41! 68!
+    try_nb!(io::sink().flush()); //~ 41
     Ok(n.into())
 }
 
@@ -94,5 +95,5 @@ where
     P: ServerProto<TcpStream, Request = u8, Response = u8> + Send + Sync + 'static,
 {
     let address = "127.0.0.1:0".parse().unwrap();
-    TcpServer::new(p, address).serve(|| Ok(Answers)); //~ 63 63 70
+    TcpServer::new(p, address).serve(|| Ok(Answers)); //~ 63 63 70!
 }

@@ -21,15 +21,31 @@ impl Future for Yields { //~ 44
 
     fn poll(&mut self) -> Poll<(), ()> {
         if self.task.is_none() {
-            self.task = Some(task::current()); //~ 13
+            self.task = Some(task::current()); //~ 13!
             self.waiter.register(); //~ 46
         }
         if self.task.as_ref().unwrap().will_notify_current() { //~ 45
-            task::current().notify(); //~ 37
+            task::current().notify(); //~ 37!
             return Ok(Async::NotReady); //~ 39
         }
         self.task.as_ref().unwrap().notify();
         Ok(().into())
+    }
+}
+
+impl Yields {
+    fn wait_for(&mut self, done: bool) -> Poll<(), ()> {
+        if done {
+            match self.task {
+                None => self.task = Some(task::current()), //~ 13!
+                Some(_) => self.task = Some(task::current()), //~ 13
+            }
+            return Ok(().into());
+        }
+        self.task.get_or_insert_with(task::current); //~ 13!
+        self.task = Some(task::current()); //~ 13
+        self.waiter.register(); //~ 46!
+        Ok(Async::NotReady) //~ 39
     }
 }
 
