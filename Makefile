@@ -135,7 +135,7 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 
 RUNGS := r0 r1 r2 r3 r4 r5
 # On the way to a rung: programs that run, to which no test of the suite is put.
-HALF_STEPS := r4/sockets
+HALF_STEPS := r4/sockets r4/shell r4/connect
 # With a lock file, and so a target folder, of their own.
 OWN_LOCK := r0 r1 r2 r3
 

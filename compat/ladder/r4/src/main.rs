@@ -1,1 +1,1 @@
-../sockets/src/main.rs
+../connect/src/main.rs

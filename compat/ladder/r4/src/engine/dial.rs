@@ -1,1 +1,1 @@
-../../sockets/src/engine/dial.rs
+../../connect/src/engine/dial.rs

@@ -1,1 +1,1 @@
-../../sockets/src/engine/path.rs
+../../connect/src/engine/path.rs

@@ -1,1 +1,1 @@
-../../sockets/src/engine/shutdown.rs
+../../connect/src/engine/shutdown.rs

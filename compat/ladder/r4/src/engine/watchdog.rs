@@ -1,1 +1,1 @@
-../../sockets/src/engine/watchdog.rs
+../../connect/src/engine/watchdog.rs

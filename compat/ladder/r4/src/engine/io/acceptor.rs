@@ -1,1 +1,1 @@
-../../../sockets/src/engine/io/acceptor.rs
+../../../connect/src/engine/io/acceptor.rs

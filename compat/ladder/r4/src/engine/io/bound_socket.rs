@@ -1,1 +1,1 @@
-../../../sockets/src/engine/io/bound_socket.rs
+../../../connect/src/engine/io/bound_socket.rs

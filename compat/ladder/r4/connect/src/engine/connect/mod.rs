@@ -1,0 +1,74 @@
+//! The CONNECT exchange on one connection: a [`Negotiation`], driven over a stream.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_core_compat::io::AsTokio;
+
+use crate::engine::io::{Rewind, Upstream};
+use crate::error::Error;
+use crate::observe::diagnose::{observe, PathEvent};
+use crate::proto::{Negotiation, NegotiationStep, Outcome};
+use crate::upstream::Hop;
+
+/// Bytes that one read asks for; most replies come in one.
+const CHUNK: usize = 2 * 1024;
+
+/// Requests a tunnel from a proxy. Returns the stream, with the bytes that followed the head in front,
+/// or the negotiation when the proxy wants another connection.
+///
+/// No byte of the client is sent before the 2xx (RFC 9931). After an error, when the proxy wants a new
+/// connection, and when the future is dropped, the connection is closed: no byte of it can be trusted
+/// any more. It has no time limit.
+///
+/// # Errors
+///
+/// The proxy's refusal, or the reason for which there is no reply.
+pub async fn connect(
+    stream: Rewind<Upstream>,
+    mut negotiation: Negotiation,
+    hop: &Hop,
+) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
+    // Of the old traits; it isn't shut down here.
+    let mut stream = AsTokio::with_half_close(stream, |_| Ok(()));
+    let mut request = negotiation.begin();
+    loop {
+        let piece = match turn(&mut stream, &request).await {
+            Ok(piece) if !piece.is_empty() => piece,
+            _ if negotiation.may_redial() => return Ok(Outcome::Redial(Box::new(negotiation))),
+            Ok(_) => return Err(Error::ended(hop.peer())),
+            Err(e) => return Err(Error::negotiation(hop.peer(), e)),
+        };
+        let step = negotiation.feed(&piece);
+        request = match step.map_err(|why| Error::malformed(hop.peer(), why))? {
+            NegotiationStep::Read => Vec::new(),
+            NegotiationStep::Send(request) => {
+                observe(|| PathEvent::RequestRepeated(&negotiation));
+                request
+            }
+            NegotiationStep::Redial => return Ok(Outcome::Redial(Box::new(negotiation))),
+            NegotiationStep::Granted(rest) => {
+                return Ok(Outcome::Granted(Rewind::new(stream.into_inner(), rest)))
+            }
+            NegotiationStep::Refused(refusal) => {
+                return Err(Error::refused(hop.peer(), hop.target().clone(), *refusal))
+            }
+        };
+    }
+}
+
+/// Sends the message, and returns the next bytes; see [`read_piece`].
+async fn turn(stream: &mut AsTokio<Rewind<Upstream>>, request: &[u8]) -> io::Result<Vec<u8>> {
+    stream.write_all(request).await?;
+    read_piece(stream).await
+}
+
+/// Returns the next bytes, up to [`CHUNK`]; none at the end.
+///
+/// In a `Vec`: an array that lives across an `.await` is a part of the future, and of every
+/// future around it.
+async fn read_piece(stream: &mut AsTokio<Rewind<Upstream>>) -> io::Result<Vec<u8>> {
+    let mut piece = Vec::with_capacity(CHUNK);
+    stream.read_buf(&mut piece).await?;
+    Ok(piece)
+}

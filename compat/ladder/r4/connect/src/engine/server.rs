@@ -1,0 +1,1 @@
+../../../shell/src/engine/server.rs

@@ -1,0 +1,1 @@
+../../../sockets/src/engine/forward.rs

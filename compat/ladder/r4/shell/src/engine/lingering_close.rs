@@ -1,0 +1,34 @@
+//! The close of a connection after a rejection, such that the client can read the reply.
+
+use std::io;
+use std::time::Duration;
+
+use futures::{future, Future};
+use tokio_io::io as aio;
+
+use super::limits::deadline;
+use crate::engine::io::{Rewind, Socket};
+use crate::error::Error;
+use crate::inbound::Rejection;
+
+/// Time for which ptunnel reads on after a rejection.
+const LINGER: Duration = Duration::from_secs(2);
+/// Bytes that ptunnel reads at most meanwhile.
+const LINGER_BYTES: u64 = 256 * 1024;
+
+/// Sends the reply, lingers, and fails with the rejection's error, whether or not the reply was sent.
+///
+/// Closing a connection on which the client still sends resets it, which can destroy the reply before
+/// the client has read it: so ptunnel reads and discards for a while.
+pub(super) fn reject(
+    client: Rewind<Socket>,
+    rejection: Rejection,
+) -> impl Future<Item = (), Error = Error> {
+    let Rejection { reply, error } = rejection;
+    let closed = aio::write_all(client, reply)
+        .and_then(|(client, _)| aio::shutdown(client))
+        .and_then(|client| aio::copy(io::Read::take(client, LINGER_BYTES), io::sink()))
+        .map_err(|e| Error::other("cannot answer", e));
+    let late = || Error::rejected("");
+    deadline(closed, LINGER, late).then(move |_| future::err(error))
+}

@@ -1,0 +1,1 @@
+../../../sockets/src/engine/negotiate.rs
