@@ -279,7 +279,7 @@ bench-smoke: bench-peers ## run a little of each rig, to see that it works, that
 	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
 	$(rigs) plaintext-tls --quick --strict --peers tokio-core,tokio,go-fasthttp --figures rules,depth16
-	$(rigs) profile --quick --strict --peers ptunnel,chain,future,async --figures request,message
+	$(rigs) profile --quick --strict --peers ptunnel,chain,future,async --figures handshake,message
 	$(rigs) check $(addprefix $(SMOKE)/,tunnel relay echo plaintext plaintext-tls profile)
 
 ci: ## everything that a change must pass

@@ -77,6 +77,9 @@ struct Options {
     /// Draws the order of turns from this number, as results.json records it [default: another one each run].
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// Builds each peer from nothing, which takes a minute or two each, and records how long that took.
+    #[arg(long)]
+    clean: bool,
 }
 
 impl From<Options> for rigs::Options {
@@ -89,6 +92,7 @@ impl From<Options> for rigs::Options {
             figures: options.figures,
             strict: options.strict,
             seed: options.seed,
+            clean: options.clean,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
@@ -16,6 +17,8 @@ pub struct Found {
     pub version: String,
     /// The executable that was built; empty for a peer from a package.
     pub binary: PathBuf,
+    /// How long its build from nothing took, where that was asked for.
+    pub built_in: Option<Duration>,
 }
 
 /// A peer that can't, and why.
@@ -26,23 +29,27 @@ pub struct Missing {
 }
 
 /// Looks for one peer. `project` is the folder above `benches/`; executables are copied to `folder`, since two builds
-/// may write to one path.
-pub fn find(spec: Spec, project: &Path, folder: &Path) -> Result<Found, Box<Missing>> {
-    match try_find(&spec, project, folder) {
-        Ok((binary, version)) => Ok(Found {
+/// may write to one path. With `clean`, cargo builds it into an empty folder.
+pub fn find(spec: Spec, project: &Path, folder: &Path, clean: bool) -> Result<Found, Box<Missing>> {
+    match try_find(&spec, project, folder, clean) {
+        Ok((binary, version, built_in)) => Ok(Found {
             spec,
             version,
             binary,
+            built_in,
         }),
         Err(reason) => Err(Box::new(Missing { spec, reason })),
     }
 }
 
-fn try_find(spec: &Spec, project: &Path, folder: &Path) -> Result<(PathBuf, String), String> {
+type Things = (PathBuf, String, Option<Duration>);
+
+fn try_find(spec: &Spec, project: &Path, folder: &Path, clean: bool) -> Result<Things, String> {
+    let mut built_in = None;
     let binary = match &spec.build {
         Some(command) => {
             let kept = folder.join(&spec.name);
-            build(command, project, &kept)?;
+            built_in = build(command, project, &kept, clean)?;
             kept
         }
         None => PathBuf::new(),
@@ -64,11 +71,17 @@ fn try_find(spec: &Spec, project: &Path, folder: &Path) -> Result<(PathBuf, Stri
         }
         (None, None) => "unknown".to_string(),
     };
-    Ok((binary, version))
+    Ok((binary, version, built_in))
 }
 
 /// Runs a build command whose executable becomes `kept`: cargo's one, or what another command writes to `{binary}`.
-fn build(command: &str, project: &Path, kept: &Path) -> Result<(), String> {
+/// With `clean`, returns how long cargo took to build it from nothing, downloads left out.
+fn build(
+    command: &str,
+    project: &Path,
+    kept: &Path,
+    clean: bool,
+) -> Result<Option<Duration>, String> {
     let words: Vec<String> = command
         .split_whitespace()
         .map(|word| word.replace("{binary}", &kept.to_string_lossy()))
@@ -87,21 +100,43 @@ fn build(command: &str, project: &Path, kept: &Path) -> Result<(), String> {
     if is_cargo {
         builder.arg("--message-format=json-render-diagnostics");
     }
+    // The programs of benches/ share a package: its time would say nothing about one of them.
+    let of_its_own = !manifest.is_some_and(|path| path.starts_with("benches/"));
+    let clean = clean && is_cargo && of_its_own;
+    let target = kept.with_extension("target");
+    if clean {
+        let mut fetch = Command::new(program);
+        fetch.args(["fetch", "--locked"]).current_dir(project);
+        if let Some(manifest) = manifest {
+            fetch.args(["--manifest-path", manifest]);
+        }
+        let output = fetch.output().map_err(|e| format!("{program}: {e}"))?;
+        if !output.status.success() {
+            return Err(format!("its packages: {}", first_error(&output)));
+        }
+        builder.env("CARGO_TARGET_DIR", &target);
+    }
+    let begun = Instant::now();
     let output = builder.output().map_err(|e| format!("{program}: {e}"))?;
+    let took = clean.then(|| begun.elapsed());
     if !output.status.success() {
         return Err(format!("its build failed: {}", first_error(&output)));
     }
     if !is_cargo {
-        return Ok(());
+        return Ok(None);
     }
     let made = executables(&String::from_utf8_lossy(&output.stdout));
     match &made[..] {
         [one] => fs::copy(one, kept)
             .map(drop)
-            .map_err(|e| format!("its executable can't be copied: {e}")),
-        [] => Err("its build made no executable".to_string()),
-        _ => Err("its build made several executables; name one with --bin".to_string()),
+            .map_err(|e| format!("its executable can't be copied: {e}"))?,
+        [] => return Err("its build made no executable".to_string()),
+        _ => return Err("its build made several executables; name one with --bin".to_string()),
     }
+    if clean {
+        fs::remove_dir_all(&target).map_err(|e| format!("{}: {e}", target.display()))?;
+    }
+    Ok(took)
 }
 
 fn first_error(output: &Output) -> String {
@@ -206,6 +241,7 @@ mod tests {
             "cargo build --manifest-path none/Cargo.toml",
             Path::new("/"),
             Path::new("/dev/null"),
+            false,
         )
         .unwrap_err();
         assert_eq!(reason, "none/Cargo.toml does not exist");

@@ -24,22 +24,18 @@ const CLOSES_WITHIN: Duration = Duration::from_secs(15);
 /// Nothing more is opened at a start when nothing was for so long.
 const SETTLES: Duration = Duration::from_millis(500);
 
-/// User instructions per unit as `figure`, and by function.
+/// User instructions per unit as the first figure, also by function, and allocations as the second.
 pub fn instructions(
     bench: &Bench,
-    figure: &'static str,
+    [figure, allocations]: [&'static str; 2],
     count: u64,
     life: Life,
 ) -> io::Result<Taken> {
-    let Each {
-        instructions,
-        mut functions,
-        ..
-    } = each(bench, count, life)?;
-    functions.truncate(KEPT);
+    let mut each = each(bench, count, life)?;
+    each.functions.truncate(KEPT);
     Ok(Taken {
-        values: vec![(figure, instructions)],
-        parts: Some((figure, functions)),
+        values: vec![(figure, each.instructions), (allocations, each.allocations)],
+        parts: Some((figure, each.functions)),
         notes: Vec::new(),
     })
 }

@@ -35,6 +35,8 @@ pub struct Options {
     pub strict: bool,
     /// What the order of turns is drawn from; none for a seed of the run's own.
     pub seed: Option<u64>,
+    /// Peers are built from nothing.
+    pub clean: bool,
 }
 
 impl Options {
@@ -43,6 +45,9 @@ impl Options {
         let mut text = format!("cargo run --release --manifest-path benches/Cargo.toml -- {rig}");
         if self.quick {
             text.push_str(" --quick");
+        }
+        if self.clean {
+            text.push_str(" --clean");
         }
         if self.peers_file.is_some() {
             text.push_str(" --peers-file FILE");
@@ -145,7 +150,7 @@ fn run_one(
     for spec in specs {
         stop.check()?;
         eprintln!("looking for {}", spec.name);
-        sides.push(find(spec, &project, &scratch.0));
+        sides.push(find(spec, &project, &scratch.0, options.clean));
     }
     for missing in sides.iter().filter_map(|side| side.as_ref().err()) {
         eprintln!(

@@ -33,6 +33,7 @@ pub const FIGURES: &[Figure] = &[
         false,
     ),
     figure("instructions", "Ir", "user instructions per message", true),
+    figure("allocations", "each", "allocations per message", true),
     figure(
         "calls-io",
         "calls",
@@ -56,7 +57,7 @@ pub const PLOTTED: &[&str] = &[
     "instructions",
 ];
 
-use Against::{Pair, Peer};
+use Against::{Itself, Pair, Peer};
 use Bound::AtMost;
 
 /// The same future on ptunnel's sockets and run queue, which no program of the time had.
@@ -71,6 +72,7 @@ pub const TARGETS: &[Target] = &[
     target("cpu-c100", AtMost(1.00), Pair(REACTOR, "may")),
     target("cpu-c10000", AtMost(1.00), Pair(REACTOR, "may")),
     target("cpu-c100-t2", AtMost(1.00), Pair(REACTOR, "may")),
+    target("allocations", AtMost(0.00), Itself),
     shown("cpu-c100", REACTOR),
     shown("cpu-c100", "tokio-core-0.1.18"),
     shown("cpu-c100", "tokio-core-drop-in"),

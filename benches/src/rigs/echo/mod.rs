@@ -46,7 +46,7 @@ pub const RIG: Rig = Rig {
         },
         Group {
             name: "instructions",
-            figures: &["instructions"],
+            figures: &["instructions", "allocations"],
             sample: tools::instructions,
             quick: Plan::quick(1, 3_000, 30),
             full: Plan::full(1, 6_000, 60),

@@ -11,9 +11,12 @@ const CONNECTIONS: usize = 100;
 
 pub fn instructions(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let count = bench.either(2_000, 10_000);
-    lives::instructions(bench, "instructions", count, &|under, count| {
-        live(bench, peer, under, count)
-    })
+    lives::instructions(
+        bench,
+        ["instructions", "allocations"],
+        count,
+        &|under, count| live(bench, peer, under, count),
+    )
 }
 
 pub fn calls(bench: &Bench, peer: &Found) -> io::Result<Taken> {

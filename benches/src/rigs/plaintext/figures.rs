@@ -36,6 +36,18 @@ pub const FIGURES: &[Figure] = &[
         "user instructions per request, 16 pipelined",
         true,
     ),
+    figure(
+        "allocations-d1",
+        "each",
+        "allocations per request, one at a time",
+        true,
+    ),
+    figure(
+        "allocations-d16",
+        "each",
+        "allocations per request, 16 pipelined",
+        true,
+    ),
 ];
 
 pub const PLOTTED: &[&str] = &[
@@ -72,6 +84,7 @@ pub const TARGETS: &[Target] = &[
     target("instructions-d1", SHALLOW, Peer("mio")),
     target("instructions-d1", SHALLOW, Pair(BUFFERED, "mio")),
     target("instructions-d1", SHALLOW, Pair(LITERAL, "mio")),
+    target("allocations-d1", AtMost(0.00), Itself),
     target("cpu-d1", LESS, OTHERS),
     target("cpu-d16", LESS, OTHERS),
     target("cpu-d32", LESS, OTHERS),

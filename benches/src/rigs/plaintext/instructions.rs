@@ -13,16 +13,22 @@ const CONNECTIONS: usize = 64;
 
 pub fn depth1(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let count = bench.either(3_000, 10_000);
-    lives::instructions(bench, "instructions-d1", count, &|under, count| {
-        live(bench, peer, under, count, 1)
-    })
+    lives::instructions(
+        bench,
+        ["instructions-d1", "allocations-d1"],
+        count,
+        &|under, count| live(bench, peer, under, count, 1),
+    )
 }
 
 pub fn depth16(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let count = bench.either(16_384, 65_536);
-    lives::instructions(bench, "instructions-d16", count, &|under, count| {
-        live(bench, peer, under, count, 16)
-    })
+    lives::instructions(
+        bench,
+        ["instructions-d16", "allocations-d16"],
+        count,
+        &|under, count| live(bench, peer, under, count, 16),
+    )
 }
 
 fn live(bench: &Bench, peer: &Found, under: &Under, count: u64, depth: usize) -> io::Result<()> {

@@ -54,14 +54,14 @@ pub const RIG: Rig = Rig {
         },
         Group {
             name: "instructions-d1",
-            figures: &["instructions-d1"],
+            figures: &["instructions-d1", "allocations-d1"],
             sample: instructions::depth1,
             quick: Plan::quick(1, 3_500, 35),
             full: Plan::full(1, 6_000, 70),
         },
         Group {
             name: "instructions-d16",
-            figures: &["instructions-d16"],
+            figures: &["instructions-d16", "allocations-d16"],
             sample: instructions::depth16,
             quick: Plan::quick(1, 3_500, 35),
             full: Plan::full(1, 6_000, 70),

@@ -4,13 +4,6 @@ use crate::report::results::{figure, Figure};
 use crate::report::targets::{target, Against, Bound, Target};
 
 pub const FIGURES: &[Figure] = &[
-    figure("request", "Ir", "instructions per small request", true),
-    figure(
-        "request-allocations",
-        "each",
-        "allocations per small request",
-        true,
-    ),
     figure("handshake", "Ir", "instructions per new tunnel", true),
     figure(
         "handshake-allocations",
@@ -30,37 +23,6 @@ pub const FIGURES: &[Figure] = &[
         "mib-upload-allocations",
         "each",
         "allocations per MiB up",
-        true,
-    ),
-    figure("echo", "Ir", "instructions per echoed message", true),
-    figure(
-        "echo-allocations",
-        "each",
-        "allocations per echoed message",
-        true,
-    ),
-    figure(
-        "plaintext",
-        "Ir",
-        "instructions per plaintext request",
-        true,
-    ),
-    figure(
-        "plaintext-allocations",
-        "each",
-        "allocations per plaintext request",
-        true,
-    ),
-    figure(
-        "plaintext-16",
-        "Ir",
-        "instructions per plaintext request of 16 in a batch",
-        true,
-    ),
-    figure(
-        "plaintext-16-allocations",
-        "each",
-        "allocations per plaintext request of 16 in a batch",
         true,
     ),
     figure(
@@ -104,17 +66,14 @@ pub const FIGURES: &[Figure] = &[
 ];
 
 pub const PLOTTED: &[&str] = &[
-    "request",
     "handshake",
     "mib-download",
-    "echo",
-    "plaintext",
     "message",
     "combinator",
     "task-allocations",
 ];
 
-use Against::{Itself, LimitOf};
+use Against::LimitOf;
 use Bound::AtMost;
 
 pub const TARGETS: &[Target] = &[
@@ -124,11 +83,4 @@ pub const TARGETS: &[Target] = &[
     target("task-allocations", AtMost(1.00), LimitOf("spawn-core")),
     target("message-allocations", AtMost(0.00), LimitOf("chain")),
     target("message-allocations", AtMost(0.00), LimitOf("future")),
-    target("request-allocations", AtMost(0.00), Itself),
-    target("echo-allocations", AtMost(0.00), LimitOf("echo-tokio-core")),
-    target(
-        "plaintext-allocations",
-        AtMost(0.00),
-        LimitOf("plaintext-tokio-core"),
-    ),
 ];

@@ -1,8 +1,7 @@
-//! Where instructions and allocations go: ptunnel and its rungs, the servers of the other rigs, and one piece of work
-//! as a chain of combinators, as a hand-written future and as an async fn.
+//! Where instructions and allocations go that no other rig counts: a new tunnel and a MiB of ptunnel and its rungs, and
+//! one piece of work as a chain of combinators, as a hand-written future and as an async fn.
 
 mod figures;
-mod servers;
 mod shares;
 mod tunnel;
 mod work;
@@ -14,19 +13,15 @@ use super::{Bench, Group, Plan, Rig, Taken};
 
 pub const RIG: Rig = Rig {
     name: "profile",
-    question: "Instructions and allocations: what a request, a handshake and a MiB cost each rung, what a message costs \
-               each server, and what a combinator costs beside a hand-written future and an async fn.",
+    question: "Instructions and allocations: what a handshake and a MiB cost each rung, and what a combinator costs beside \
+               a hand-written future and an async fn.",
     figures: figures::FIGURES,
     plotted: figures::PLOTTED,
     targets: figures::TARGETS,
     groups: &[
-        group(&["request", "request-allocations"], tunnel::request, 5_000, 25),
         group(&["handshake", "handshake-allocations"], tunnel::handshake, 5_000, 25),
         group(&["mib-download", "mib-download-allocations"], tunnel::download, 5_000, 25),
         group(&["mib-upload", "mib-upload-allocations"], tunnel::upload, 5_000, 25),
-        group(&["echo", "echo-allocations"], servers::echo, 4_000, 15),
-        group(&["plaintext", "plaintext-allocations"], servers::plaintext, 4_000, 21),
-        group(&["plaintext-16", "plaintext-16-allocations"], servers::plaintext_16, 4_000, 21),
         group(&["message", "message-allocations"], work::message, 1_500, 8),
         group(&["connection", "connection-allocations"], work::connection, 1_500, 8),
         group(&["combinator", "combinator-allocations"], work::combinator, 1_500, 8),

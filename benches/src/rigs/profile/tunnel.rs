@@ -3,7 +3,7 @@
 use std::io;
 
 use super::profile;
-use crate::load::requests::{Requests, Until};
+use crate::load::requests::Until;
 use crate::load::server::Server;
 use crate::load::sockets::client;
 use crate::load::transfer::transfer;
@@ -12,25 +12,8 @@ use crate::peers::{Found, Running, Setup, Under};
 use crate::rigs::{lives, Bench, Taken};
 use crate::tools::machine::Cores;
 
-/// Connections of small requests.
-const CONNECTIONS: usize = 50;
 /// New tunnels open at a time.
 const AT_ONCE: usize = 8;
-
-pub fn request(bench: &Bench, peer: &Found) -> io::Result<Taken> {
-    let figures = ["request", "request-allocations"];
-    profile(
-        bench,
-        figures,
-        bench.either(1_000, 5_000),
-        &|under, count| {
-            Side::live(bench, peer, under, |side| {
-                let mut requests = Requests::tunnelled(side.tunnel.listen, CONNECTIONS)?;
-                requests.run(Until::Sent(count), &bench.stop).map(drop)
-            })
-        },
-    )
-}
 
 /// A connection, CONNECT, its reply, one exchange and the end.
 pub fn handshake(bench: &Bench, peer: &Found) -> io::Result<Taken> {

@@ -14,6 +14,7 @@ pub const FIGURES: &[Figure] = &[
         "user instructions per small request",
         true,
     ),
+    figure("allocations", "each", "allocations per small request", true),
     figure("calls-io", "calls", "recv and send per message", true),
     figure(
         "calls-other",
@@ -69,6 +70,12 @@ pub const FIGURES: &[Figure] = &[
         "ping beside four bulk tunnels, p99.9",
         true,
     ),
+    figure("start", "ms", "cold start", true),
+    figure("size", "KiB", "program without symbols", true),
+    figure("lines", "each", "lines of the engine", true),
+    figure("changed", "each", "lines changed from the rung below", true),
+    figure("packages", "each", "packages in its tree", true),
+    figure("build", "s", "release build from nothing", true),
 ];
 
 pub const PLOTTED: &[&str] = &[
@@ -93,6 +100,7 @@ pub const TARGETS: &[Target] = &[
     target("cpu", AtMost(1.00), Peer("tokio")),
     target("cpu", AtMost(0.95), Peer("haproxy")),
     target("instructions", AtMost(1.00), Peer("tokio")),
+    target("allocations", AtMost(0.00), Itself),
     target("calls-io", AtMost(2.00), Itself),
     target("calls-other", AtMost(0.20), Itself),
     target("bulk-download", AtLeast(2.00), Peer("tokio")),

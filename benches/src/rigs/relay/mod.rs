@@ -7,7 +7,9 @@ mod figures;
 mod instructions;
 mod memory;
 mod ping;
+mod program;
 mod side;
+mod start;
 mod tunnels;
 
 use super::{Group, Plan, Rig};
@@ -28,7 +30,7 @@ pub const RIG: Rig = Rig {
         },
         Group {
             name: "instructions",
-            figures: &["instructions"],
+            figures: &["instructions", "allocations"],
             sample: instructions::sample,
             quick: Plan::quick(1, 5_000, 45),
             full: Plan::full(1, 7_000, 105),
@@ -77,6 +79,20 @@ pub const RIG: Rig = Rig {
             sample: memory::sample,
             quick: Plan::quick(1, 3_500, 35),
             full: Plan::full(1, 18_000, 270),
+        },
+        Group {
+            name: "start",
+            figures: &["start"],
+            sample: start::sample,
+            quick: Plan::quick(1, 100, 5),
+            full: Plan::full(12, 100, 45),
+        },
+        Group {
+            name: "program",
+            figures: &["size", "lines", "changed", "packages", "build"],
+            sample: program::sample,
+            quick: Plan::quick(1, 100, 5),
+            full: Plan::full(1, 100, 5),
         },
     ],
     quick_note: Some(memory::QUICK),

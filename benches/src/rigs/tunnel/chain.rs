@@ -188,9 +188,10 @@ fn part(bench: &Bench, name: &str) -> io::Result<Found> {
             spec,
             version: String::new(),
             binary,
+            built_in: None,
         });
     }
-    find(spec, &project()?, &bench.folder)
+    find(spec, &project()?, &bench.folder, false)
         .map_err(|missing| io::Error::other(format!("{name}: {}", missing.reason)))
 }
 

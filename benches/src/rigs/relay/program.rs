@@ -1,0 +1,199 @@
+//! What a program consists of: size, packages, lines, and how long its build from nothing takes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::peers::find::project;
+use crate::peers::Found;
+use crate::rigs::{Bench, Taken};
+
+pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let Some(build) = &peer.spec.build else {
+        return Err(io::Error::other("a package isn't built here"));
+    };
+    let project = project()?;
+    let mut values = vec![(
+        "size",
+        stripped(&peer.binary, &bench.folder)? as f64 / 1024.0,
+    )];
+    if let Some(time) = peer.built_in {
+        values.push(("build", time.as_secs_f64()));
+    }
+    if let Some(Sources { engine, whole }) = Sources::of(&project, &peer.spec.name) {
+        values.push(("packages", packages(&project, build)? as f64));
+        values.push(("lines", lines_below(&project.join(engine))? as f64));
+        if let Some([below, own]) = whole {
+            values.push((
+                "changed",
+                changed(&project.join(below), &project.join(own))? as f64,
+            ));
+        }
+    }
+    Ok(Taken::values(values))
+}
+
+/// Where ptunnel's engine is, and that of a rung.
+struct Sources {
+    engine: String,
+    /// The sources of the step below a rung, and its own.
+    whole: Option<[String; 2]>,
+}
+
+impl Sources {
+    /// Of the product or a rung by its name; none of another peer, whose lines do something else.
+    fn of(project: &Path, peer: &str) -> Option<Sources> {
+        const ROOT: &str = "src/engine";
+        let source = |rung: usize| format!("compat/ladder/r{rung}/src");
+        if peer == "ptunnel" {
+            let engine = ROOT.to_string();
+            return Some(Sources {
+                engine,
+                whole: None,
+            });
+        }
+        let rung: usize = peer.strip_prefix('r')?.parse().ok()?;
+        let engine = format!("{}/engine", source(rung));
+        let whole = match rung.checked_sub(1) {
+            Some(below) => [source(below), source(rung)],
+            None => [ROOT.to_string(), engine.clone()],
+        };
+        let whole = Some(whole);
+        project
+            .join(&engine)
+            .exists()
+            .then_some(Sources { engine, whole })
+    }
+}
+
+/// The size of a program without its symbols, in bytes.
+fn stripped(program: &Path, folder: &Path) -> io::Result<u64> {
+    let copy = folder.join("stripped");
+    let (from, to) = (program.to_string_lossy(), copy.to_string_lossy());
+    output(Command::new("strip").args(["-o", &to, &from]))?;
+    let size = fs::metadata(&copy)?.len();
+    fs::remove_file(&copy)?;
+    Ok(size)
+}
+
+/// Packages in the tree of what `build` builds, itself left out.
+fn packages(project: &Path, build: &str) -> io::Result<usize> {
+    let mut tree = Command::new("cargo");
+    tree.args(["tree", "--locked", "-e", "normal", "--prefix", "none"])
+        .current_dir(project);
+    let words: Vec<&str> = build.split_whitespace().collect();
+    let which = |pair: &&[&str]| ["--manifest-path", "-p"].contains(&pair[0]);
+    for pair in words.windows(2).filter(which) {
+        tree.args(pair);
+    }
+    Ok(named(&output(&mut tree)?) - 1)
+}
+
+/// Distinct packages in what `cargo tree` prints.
+fn named(tree: &str) -> usize {
+    let package = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some([words.next()?.to_string(), words.next()?.to_string()])
+    };
+    let all: BTreeSet<[String; 2]> = tree.lines().filter_map(package).collect();
+    all.len()
+}
+
+/// Lines that leave or join from one folder to another, links followed.
+fn changed(below: &Path, own: &Path) -> io::Result<usize> {
+    let diff = Command::new("diff")
+        .args(["-ruN".as_ref(), below, own])
+        .output()?;
+    // 2 is trouble; 1 says that they differ.
+    if diff.status.code().is_none_or(|code| code > 1) {
+        return Err(io::Error::other(String::from_utf8_lossy(&diff.stderr)));
+    }
+    Ok(marked(&String::from_utf8_lossy(&diff.stdout)))
+}
+
+/// Added and deleted lines of a difference, without its heads.
+fn marked(diff: &str) -> usize {
+    let is_head = |line: &str| line.starts_with("--- ") || line.starts_with("+++ ");
+    let is_marked = |line: &&str| line.starts_with(['+', '-']) && !is_head(line);
+    diff.lines().filter(is_marked).count()
+}
+
+/// Lines of Rust below a folder, links followed, without blanks, comments and the files of tests.
+fn lines_below(folder: &Path) -> io::Result<usize> {
+    let mut lines = 0;
+    for entry in fs::read_dir(folder)? {
+        let path: PathBuf = entry?.path();
+        if path.file_stem().is_some_and(|stem| stem == "tests") {
+            continue;
+        }
+        lines += match fs::metadata(&path)?.is_dir() {
+            true => lines_below(&path)?,
+            false => code(&fs::read_to_string(&path)?),
+        };
+    }
+    Ok(lines)
+}
+
+/// Lines up to the unit tests that are neither blank nor a comment.
+fn code(text: &str) -> usize {
+    let text = text
+        .split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or(text);
+    let lines = text.lines().map(str::trim);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+        .count()
+}
+
+fn output(command: &mut Command) -> io::Result<String> {
+    let done = command.output()?;
+    if !done.status.success() {
+        let why = String::from_utf8_lossy(&done.stderr);
+        return Err(io::Error::other(format!("{command:?}: {why}")));
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_code_and_neither_comments_nor_tests() {
+        let text = "//! Does it.\n\nfn it() {\n    // so\n    do_it()\n}\n\n#[cfg(test)]\nmod tests {\n    use it;\n}\n";
+        assert_eq!(code(text), 3);
+    }
+
+    #[test]
+    fn counts_changed_lines_and_packages() {
+        let diff = "--- a\t1\n+++ b\t2\n@@ -1 +1,2 @@\n-old\n+new\n+--more\n same\n";
+        assert_eq!(marked(diff), 3);
+        assert_eq!(
+            named("r5 v0.1.0 (/x)\nlog v0.4.1\nlibc v0.2.1\nlog v0.4.1 (*)\n\n"),
+            3
+        );
+    }
+
+    #[test]
+    fn rungs_are_compared_with_what_is_below_them() {
+        let project = project().unwrap();
+        let of = |peer| Sources::of(&project, peer);
+        let [below, own] = of("r0").unwrap().whole.unwrap();
+        assert_eq!(
+            [below.as_str(), own.as_str()],
+            ["src/engine", "compat/ladder/r0/src/engine"]
+        );
+        let [below, own] = of("r3").unwrap().whole.unwrap();
+        assert_eq!(
+            [below.as_str(), own.as_str()],
+            ["compat/ladder/r2/src", "compat/ladder/r3/src"]
+        );
+        assert!(of("ptunnel").unwrap().whole.is_none());
+        assert!(of("tokio").is_none() && of("r0-0.1.18").is_none() && of("r99").is_none());
+        let lines = |peer| lines_below(&project.join(of(peer).unwrap().engine)).unwrap();
+        assert!(lines("ptunnel") > lines("r0"));
+    }
+}
