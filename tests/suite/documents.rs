@@ -13,6 +13,7 @@ const DOCUMENTS: &[&str] = &[
     "compat/README.md",
     "compat/adapters/README.md",
     "compat/ladder/README.md",
+    "docs/comparison.md",
 ];
 
 #[test]
