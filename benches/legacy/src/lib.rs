@@ -1,5 +1,7 @@
 //! What the peers of futures 0.1's time share; each is a program in `src/bin/`.
 
+#[path = "../../src/peer/addresses.rs"]
+pub mod addresses;
 #[path = "../../src/peer/http.rs"]
 pub mod http;
 pub mod plaintext;
@@ -7,6 +9,7 @@ pub mod plaintext;
 pub mod serving;
 #[path = "../../src/peer/tls.rs"]
 pub mod tls;
+pub mod two_copies;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

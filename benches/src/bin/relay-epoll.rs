@@ -34,7 +34,7 @@ const ROUNDS: usize = 2;
 const LISTENER: u64 = u64::MAX;
 
 fn main() -> io::Result<()> {
-    let Addresses { listen, target } = Addresses::from_args();
+    let Addresses { listen, target, .. } = Addresses::from_args();
     Relay::new(listen, target)?.run()?;
     Ok(())
 }

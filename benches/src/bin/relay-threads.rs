@@ -1,6 +1,6 @@
-//! `relay-threads LISTEN TARGET`: two blocking threads a tunnel, as relays were written before readiness APIs.
+//! `relay-threads LISTEN TARGET [BYTES]`: two blocking threads a tunnel, as relays were written before readiness APIs.
 //!
-//! Does: a thread for each direction with a 16 KiB buffer on its stack, half-close in both directions, `TCP_NODELAY`.
+//! Does: a thread for each direction with a buffer of 16 KiB or of BYTES, half-close in both directions, `TCP_NODELAY`.
 //! Doesn't: timeouts, names, splice, a bound on its threads.
 
 use std::io::{self, Read, Write};
@@ -11,16 +11,23 @@ use std::thread;
 use ptunnel_benches::peer::Addresses;
 
 const BUFFER: usize = 16 * 1024;
-/// Enough for the buffer and the calls below it; the default of 2 MiB would only be address space.
+/// Enough for the calls; the default of 2 MiB would only be address space.
 const STACK: usize = 64 * 1024;
 
 fn main() -> io::Result<()> {
-    let Addresses { listen, target } = Addresses::from_args();
+    let Addresses {
+        listen,
+        target,
+        buffer,
+    } = Addresses::from_args();
+    let buffer = buffer.unwrap_or(BUFFER);
     let listener = TcpListener::bind(listen)?;
     loop {
         let (client, _) = listener.accept()?;
         let opened = thread::Builder::new().stack_size(STACK).spawn(move || {
-            if let Err(e) = TcpStream::connect(target).and_then(|server| tunnel(client, server)) {
+            if let Err(e) =
+                TcpStream::connect(target).and_then(|server| tunnel(client, server, buffer))
+            {
                 eprintln!("no tunnel to {target}: {e}");
             }
         });
@@ -30,7 +37,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-fn tunnel(client: TcpStream, server: TcpStream) -> io::Result<()> {
+fn tunnel(client: TcpStream, server: TcpStream, buffer: usize) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     // Shared and not cloned: a clone would be a third and a fourth descriptor.
@@ -38,14 +45,14 @@ fn tunnel(client: TcpStream, server: TcpStream) -> io::Result<()> {
     let (back_from, back_to) = (Arc::clone(&server), Arc::clone(&client));
     thread::Builder::new()
         .stack_size(STACK)
-        .spawn(move || half(&back_from, &back_to))?;
-    half(&client, &server);
+        .spawn(move || half(&back_from, &back_to, buffer))?;
+    half(&client, &server, buffer);
     Ok(())
 }
 
 /// One direction until its end; an error closes both, so that the other thread ends too.
-fn half(mut from: &TcpStream, mut to: &TcpStream) {
-    let mut buffer = [0; BUFFER];
+fn half(mut from: &TcpStream, mut to: &TcpStream, buffer: usize) {
+    let mut buffer = vec![0; buffer];
     let outcome = loop {
         match from.read(&mut buffer) {
             Ok(0) => break to.shutdown(Shutdown::Write),

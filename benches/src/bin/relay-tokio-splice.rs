@@ -34,7 +34,7 @@ thread_local! {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
-    let Addresses { listen, target } = Addresses::from_args();
+    let Addresses { listen, target, .. } = Addresses::from_args();
     let listener = TcpListener::bind(listen).await?;
     loop {
         let (mut client, _) = listener.accept().await?;

@@ -1,18 +1,22 @@
-//! `relay-tokio LISTEN TARGET`: the relay that most people write today.
+//! `relay-tokio LISTEN TARGET [BYTES]`: the relay that most people write today.
 //!
-//! Does: tokio 1 on its current-thread runtime, a task a tunnel, `copy_bidirectional`, half-close in both directions
-//! (it is part of `copy_bidirectional`), `TCP_NODELAY`.
+//! Does: tokio 1 on its current-thread runtime, a task a tunnel, `copy_bidirectional` with its buffers of 8 KiB or, with
+//! BYTES, `copy_bidirectional_with_sizes`, half-close in both directions (it is part of them), `TCP_NODELAY`.
 //! Doesn't: timeouts, names, splice, several threads.
 
 use std::io;
 
 use ptunnel_benches::peer::Addresses;
-use tokio::io::copy_bidirectional;
+use tokio::io::{copy_bidirectional, copy_bidirectional_with_sizes};
 use tokio::net::{TcpListener, TcpStream};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
-    let Addresses { listen, target } = Addresses::from_args();
+    let Addresses {
+        listen,
+        target,
+        buffer,
+    } = Addresses::from_args();
     let listener = TcpListener::bind(listen).await?;
     loop {
         let (mut client, _) = listener.accept().await?;
@@ -22,7 +26,12 @@ async fn main() -> io::Result<()> {
                 let mut server = TcpStream::connect(target).await?;
                 client.set_nodelay(true)?;
                 server.set_nodelay(true)?;
-                copy_bidirectional(&mut client, &mut server).await
+                match buffer {
+                    None => copy_bidirectional(&mut client, &mut server).await,
+                    Some(bytes) => {
+                        copy_bidirectional_with_sizes(&mut client, &mut server, bytes, bytes).await
+                    }
+                }
             }
             .await;
         });
