@@ -13,7 +13,7 @@ ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.
 GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
 # Of packages that share their source, one.
 DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo.toml compat/drop-in/*/*/drop-in/Cargo.toml)
-MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml)
+MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml benches/may/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
 .PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-drop-in-oldest test-scan compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
@@ -274,8 +274,8 @@ SMOKE := $(CURDIR)/benches/results/tmp
 
 bench-smoke: bench-peers ## run a little of each rig, to see that it works, that answers are right and reports are whole
 	rm -rf $(SMOKE)
-	$(rigs) relay --quick --strict --peers ptunnel,r0,r1,epoll,tokio,r3,r5 --figures cpu,bulk
-	$(rigs) tunnel --quick --strict --peers ptunnel,r5,python-threads,socat,none --figures kept,ab
+	$(rigs) relay --quick --strict --peers ptunnel,r0,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,splice,bulk
+	$(rigs) tunnel --quick --strict --peers ptunnel,ptunnel-tls,tunnel-core,r5,python-threads,stunnel,none --figures kept,ab
 	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
 	$(rigs) plaintext-tls --quick --strict --peers tokio-core,tokio,go-fasthttp --figures rules,depth16

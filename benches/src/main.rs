@@ -71,7 +71,7 @@ struct Options {
     /// Only these figures; an unknown name is answered with the list.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     figures: Vec<String>,
-    /// Fails when a peer is missing or a sample goes wrong, instead of reporting it: for CI.
+    /// Fails when a sample goes wrong, instead of reporting it: for CI. A missing peer always fails.
     #[arg(long)]
     strict: bool,
     /// Draws the order of turns from this number, as results.json records it [default: another one each run].

@@ -95,7 +95,8 @@ impl Running {
             descriptors: raise_descriptors().min(DESCRIPTORS),
         };
         if let Some(text) = &peer.spec.config {
-            fs::write(&config, places.fill(text))?;
+            let text = text.replace("{settings}", &peer.spec.settings);
+            fs::write(&config, places.fill(&text))?;
         }
         let words: Vec<String> = peer
             .spec

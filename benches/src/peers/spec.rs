@@ -26,6 +26,9 @@ pub struct Spec {
     pub about: String,
     pub build: Option<String>,
     pub config: Option<String>,
+    /// Lines that stand for `{settings}` in `config`.
+    #[serde(default)]
+    pub settings: String,
     pub start: Vec<String>,
     pub ready_line: Option<String>,
     pub version: Option<Vec<String>>,
@@ -47,8 +50,16 @@ pub struct Spec {
     pub most_tunnels: Option<usize>,
     pub warm_up: Option<u64>,
     pub reply_bytes: Option<usize>,
-    pub again: Option<String>,
+    /// The entry whose fields it shares.
+    #[serde(rename = "use")]
+    used: Option<String>,
 }
+
+/// An entry as it is written.
+type Entry = toml::Table;
+
+/// The entries of each rig.
+type File = BTreeMap<String, Vec<Entry>>;
 
 impl Spec {
     /// Whether it is asked for that group of figures.
@@ -58,6 +69,11 @@ impl Spec {
             true => !names(&self.without),
             false => names(&self.groups),
         }
+    }
+
+    /// Returns the peer that a control measures once more.
+    pub fn again(&self) -> Option<&String> {
+        self.used.as_ref().filter(|_| self.kind == Kind::Control)
     }
 
     /// The command that installs it, which is that of its build where nothing else is said.
@@ -77,7 +93,7 @@ pub fn shipped(rig: &str) -> io::Result<Vec<Spec>> {
 
 /// Reads the file and keeps the entries of one rig that are named in `only`, or all of them when it names none.
 pub fn parse(text: &str, rig: &str, only: &[String]) -> io::Result<Vec<Spec>> {
-    let mut file: BTreeMap<String, Vec<Spec>> = toml::from_str(text).map_err(io::Error::other)?;
+    let file: File = toml::from_str(text).map_err(io::Error::other)?;
     let known = |name: &&String| {
         *name == rig
             || crate::rigs::RIGS
@@ -91,10 +107,14 @@ pub fn parse(text: &str, rig: &str, only: &[String]) -> io::Result<Vec<Spec>> {
         );
         return Err(io::Error::other(text));
     }
-    let specs = file
-        .remove(rig)
+    let entries = file
+        .get(rig)
         .ok_or_else(|| io::Error::other(format!("peers.toml has no [[{rig}]]")))?;
     let mut names = BTreeSet::new();
+    let specs: Vec<Spec> = entries
+        .iter()
+        .map(|entry| spec(&file, rig, entry))
+        .collect::<io::Result<_>>()?;
     for spec in &specs {
         if !names.insert(spec.name.as_str()) {
             return Err(io::Error::other(format!(
@@ -125,6 +145,44 @@ pub fn parse(text: &str, rig: &str, only: &[String]) -> io::Result<Vec<Spec>> {
     }
     let wanted = |spec: &Spec| only.is_empty() || only.contains(&spec.name);
     Ok(specs.into_iter().filter(wanted).collect())
+}
+
+/// Reads one entry, with the fields that it takes from another.
+fn spec(file: &File, rig: &str, entry: &Entry) -> io::Result<Spec> {
+    let name = entry.get("name").and_then(toml::Value::as_str);
+    let wrong = |e: &dyn std::fmt::Display| {
+        let name = name.unwrap_or("an entry without a name");
+        io::Error::other(format!("peers.toml: {name} in [[{rig}]]: {e}"))
+    };
+    let mut whole = whole(file, rig, entry, MOST_USES).map_err(|e| wrong(&e))?;
+    let is_control = whole.get("kind").and_then(toml::Value::as_str) == Some("control");
+    if let (true, Some(used)) = (is_control, whole.get("use").and_then(toml::Value::as_str)) {
+        let about = format!("{used} once more: how far two equal sides differ in this run");
+        whole.insert("about".to_string(), about.into());
+    }
+    whole.try_into().map_err(|e: toml::de::Error| wrong(&e))
+}
+
+/// An entry that uses one that uses one, and so on: more is a circle.
+const MOST_USES: usize = 4;
+/// What an entry never takes from the one that it uses: groups of figures are another rig's, or another peer's.
+const OWN: [&str; 4] = ["name", "kind", "groups", "without"];
+
+/// The entry with each field that it doesn't set from the one that it uses: `NAME` of this rig or `RIG/NAME`.
+fn whole(file: &File, rig: &str, entry: &Entry, depth: usize) -> Result<Entry, String> {
+    let Some(used) = entry.get("use") else {
+        return Ok(entry.clone());
+    };
+    let used = used.as_str().unwrap_or_default();
+    let (rig, name) = used.split_once('/').unwrap_or((rig, used));
+    let is_it = |e: &&Entry| e.get("name").and_then(toml::Value::as_str) == Some(name);
+    let found = file.get(rig).and_then(|entries| entries.iter().find(is_it));
+    let found = found.filter(|_| depth > 0);
+    let found = found.ok_or_else(|| format!("it can't use {used:?}"))?;
+    let mut whole = whole(file, rig, found, depth - 1)?;
+    whole.retain(|field, _| !OWN.contains(&field));
+    whole.extend(entry.clone());
+    Ok(whole)
 }
 
 fn rigs() -> String {
@@ -271,6 +329,38 @@ mod tests {
     #[test]
     fn an_unknown_field_is_an_error() {
         assert!(parse("[[relay]]\nnames = 'x'\n", "relay", &[]).is_err());
+    }
+
+    #[test]
+    fn an_entry_takes_what_it_does_not_set_from_the_one_that_it_uses() {
+        let list = "[[relay]]\nname = 'a'\nkind = 'program'\nabout = 'it'\nstart = ['x']\nbuild = 'make x'\n\
+                    groups = ['cpu']\nsplice = true\n\
+                    [[relay]]\nname = 'again'\nkind = 'control'\nuse = 'a'\n\
+                    [[echo]]\nname = 'b'\nkind = 'variant'\nuse = 'relay/a'\nstart = ['y']\n\
+                    [[tunnel]]\nname = 'c'\nkind = 'variant'\nuse = 'echo/b'\nsplice = false\n";
+        let relays = parse(list, "relay", &[]).unwrap();
+        let (first, again) = (&relays[0], &relays[1]);
+        assert_eq!((first.again(), again.again()), (None, Some(&first.name)));
+        assert!(again.about.starts_with("a once more"));
+        assert!(again.splice && again.groups.is_empty());
+        let b = parse(list, "echo", &[]).unwrap().remove(0);
+        assert_eq!((b.name.as_str(), b.start[0].as_str()), ("b", "y"));
+        assert_eq!((b.kind, b.again()), (Kind::Variant, None));
+        let c = parse(list, "tunnel", &[]).unwrap().remove(0);
+        assert_eq!((c.about.as_str(), c.install()), ("it", "make x"));
+        assert!(b.splice && !c.splice);
+    }
+
+    #[test]
+    fn an_entry_that_uses_none_or_itself_is_an_error_that_names_it() {
+        for used in ["b", "echo/a", "a"] {
+            let list = format!("[[relay]]\nname = 'a'\nkind = 'program'\nuse = '{used}'\n");
+            let e = parse(&list, "relay", &[]).unwrap_err().to_string();
+            assert!(
+                e.contains("a in [[relay]]") && e.contains("can't use"),
+                "{e}"
+            );
+        }
     }
 
     #[test]

@@ -338,7 +338,7 @@ impl Peer {
             about: spec.about.clone(),
             splice: spec.splice,
             same_steps: spec.same_steps,
-            again: spec.again.clone(),
+            again: spec.again().cloned(),
             // With its placeholders: paths say something about a machine and nothing about a peer.
             start: spec.start.join(" "),
             version: None,

@@ -152,17 +152,20 @@ fn run_one(
         eprintln!("looking for {}", spec.name);
         sides.push(find(spec, &project, &scratch.0, options.clean));
     }
-    for missing in sides.iter().filter_map(|side| side.as_ref().err()) {
-        eprintln!(
-            "missing: {}: {}; {}",
-            missing.spec.name,
-            missing.reason,
-            missing.spec.install()
-        );
-        if options.strict {
-            let text = format!("{} is missing: {}", missing.spec.name, missing.reason);
-            return Err(io::Error::other(text));
-        }
+    // A comparison that lacks a peer looks whole.
+    let missing = sides.iter().filter_map(|side| side.as_ref().err());
+    let missing: Vec<String> = missing
+        .map(|m| {
+            format!(
+                "{} is missing: {}; {}",
+                m.spec.name,
+                m.reason,
+                m.spec.install()
+            )
+        })
+        .collect();
+    if !missing.is_empty() {
+        return Err(io::Error::other(missing.join("\n")));
     }
 
     let descriptors = raise_descriptors();

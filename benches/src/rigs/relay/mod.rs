@@ -9,6 +9,7 @@ mod memory;
 mod ping;
 mod program;
 mod side;
+mod splice;
 mod start;
 mod tunnels;
 
@@ -26,21 +27,28 @@ pub const RIG: Rig = Rig {
             figures: &["cpu", "cpu-user", "cpu-system", "requests"],
             sample: cpu::sample,
             quick: Plan::quick(3, 900, 20),
-            full: Plan::full(12, 1_400, 272),
+            full: Plan::full(12, 1_400, 360),
         },
         Group {
             name: "instructions",
             figures: &["instructions", "allocations"],
             sample: instructions::sample,
             quick: Plan::quick(1, 5_000, 45),
-            full: Plan::full(1, 7_000, 105),
+            full: Plan::full(1, 7_000, 120),
         },
         Group {
             name: "calls",
             figures: &["calls-io", "calls-other"],
             sample: calls::sample,
             quick: Plan::quick(1, 2_000, 25),
-            full: Plan::full(1, 3_500, 53),
+            full: Plan::full(1, 3_500, 60),
+        },
+        Group {
+            name: "splice",
+            figures: &["bulk-copies"],
+            sample: splice::sample,
+            quick: Plan::quick(1, 2_000, 10),
+            full: Plan::full(1, 3_000, 90),
         },
         Group {
             name: "bulk",
@@ -57,28 +65,28 @@ pub const RIG: Rig = Rig {
             ],
             sample: bulk::sample,
             quick: Plan::quick(3, 800, 20),
-            full: Plan::full(12, 1_900, 330),
+            full: Plan::full(12, 1_900, 510),
         },
         Group {
             name: "tunnels",
             figures: &["tunnels", "tunnels-cpu"],
             sample: tunnels::sample,
             quick: Plan::quick(3, 800, 15),
-            full: Plan::full(12, 1_100, 200),
+            full: Plan::full(12, 1_100, 230),
         },
         Group {
             name: "ping",
             figures: &["ping-p50", "ping-p99", "ping-p99.9"],
             sample: ping::sample,
             quick: Plan::quick(3, 1_000, 20),
-            full: Plan::full(12, 2_000, 340),
+            full: Plan::full(12, 2_000, 480),
         },
         Group {
             name: "memory",
             figures: &["memory-1000", "memory-10000", "descriptors", "pipe-ends"],
             sample: memory::sample,
             quick: Plan::quick(1, 3_500, 35),
-            full: Plan::full(1, 18_000, 270),
+            full: Plan::full(1, 18_000, 330),
         },
         Group {
             name: "start",

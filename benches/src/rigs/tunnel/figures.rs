@@ -187,10 +187,13 @@ use Bound::{AtLeast, AtMost};
 const PYTHON: Against = Pair("python-threads", "ptunnel");
 /// The same program on async/await.
 const AWAIT: Against = Peer("r5");
-/// proxytunnel, socat, stunnel and gost.
-const PACKAGES: Against = EachBut(&["none", "python-threads", "ncat"]);
+/// proxytunnel and socat, which encrypt no more than ptunnel does.
+const PACKAGES: Against = EachBut(&["none", "python-threads", "ncat", "stunnel"]);
+/// Both speak TLS to the server and check its certificate.
+const OVER_TLS: Against = Pair("ptunnel-tls", "stunnel");
 /// Those of them whose queue holds 50 clients: proxytunnel asks for one of eight, and the others wait for a second SYN.
-const WITH_A_QUEUE: Against = EachBut(&["none", "python-threads", "ncat", "proxytunnel"]);
+const WITH_A_QUEUE: Against =
+    EachBut(&["none", "python-threads", "ncat", "stunnel", "proxytunnel"]);
 /// Better, at the two decimals that targets are compared with.
 const LESS: Bound = AtMost(0.99);
 const MORE: Bound = AtLeast(1.01);
@@ -216,7 +219,11 @@ pub const TARGETS: &[Target] = &[
     target("cpu-close-c50", LESS, PACKAGES),
     target("tunnels-embedded", MORE, WITH_A_QUEUE),
     target("tunnels-embedded-c5", MORE, Peer("proxytunnel")),
+    target("cpu-kept-c50", LESS, OVER_TLS),
+    target("cpu-close-c50", LESS, OVER_TLS),
+    target("tunnels-embedded", MORE, OVER_TLS),
     shown("cpu-kept-c50", "r0-0.1.18"),
+    shown("cpu-kept-c50", "tunnel-core"),
 ];
 
 #[cfg(test)]
