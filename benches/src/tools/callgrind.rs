@@ -29,7 +29,7 @@ impl Counted {
         }
     }
 
-    /// Calls of the C library's allocator, which is Rust's too. An allocation that is made larger is another.
+    /// Calls of the allocator: the C library's, which is Rust's too, or mimalloc. An allocation that is made larger is another.
     pub fn allocations(&self) -> u64 {
         ALLOCATORS
             .iter()
@@ -38,13 +38,19 @@ impl Counted {
     }
 }
 
-const ALLOCATORS: [&str; 6] = [
+const ALLOCATORS: [&str; 12] = [
     "malloc",
     "calloc",
     "realloc",
     "posix_memalign",
     "aligned_alloc",
     "memalign",
+    "mi_malloc",
+    "mi_malloc_aligned",
+    "mi_zalloc",
+    "mi_zalloc_aligned",
+    "mi_realloc",
+    "mi_realloc_aligned",
 ];
 
 /// Reads one file.

@@ -28,7 +28,7 @@ pub const RIG: Rig = Rig {
             figures: &["cpu-c100", "messages-c100"],
             sample: cpu::hundred,
             quick: Plan::quick(3, 700, 20),
-            full: Plan::full(15, 1_400, 190),
+            full: Plan::full(15, 1_400, 215),
         },
         Group {
             name: "c10000",

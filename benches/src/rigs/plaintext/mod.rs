@@ -29,14 +29,14 @@ pub const RIG: Rig = Rig {
             figures: &["cpu-d1", "requests-d1"],
             sample: cpu::depth1,
             quick: Plan::quick(2, 900, 30),
-            full: Plan::full(12, 2_900, 490),
+            full: Plan::full(12, 2_900, 525),
         },
         Group {
             name: "depth16",
             figures: &["cpu-d16", "requests-d16"],
             sample: cpu::depth16,
             quick: Plan::quick(2, 900, 30),
-            full: Plan::full(12, 2_900, 490),
+            full: Plan::full(12, 2_900, 525),
         },
         Group {
             name: "depth32",

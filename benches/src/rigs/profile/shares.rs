@@ -71,6 +71,8 @@ const TABLE: &[(&str, Share)] = &[
     ("unlink_chunk*", Share::Allocation),
     ("sysmalloc", Share::Allocation),
     ("systrim*", Share::Allocation),
+    ("mi_*", Share::Allocation),
+    ("_mi_*", Share::Allocation),
     ("tcache_*", Share::Allocation),
     ("epoll_*", Share::Reactor),
     ("eventfd*", Share::Reactor),

@@ -5,7 +5,7 @@
 use std::io;
 
 use may_minihttp::{HttpService, HttpServiceFactory, Request, Response};
-use ptunnel_benches::peer::serving::Serving;
+use ptunnel_benches_may::serving::Serving;
 
 fn main() -> io::Result<()> {
     let serving = Serving::from_args();

@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 
 use may::net::{TcpListener, TcpStream};
-use ptunnel_benches::peer::serving::Serving;
+use ptunnel_benches_may::serving::Serving;
 
 const BUFFER: usize = 16 * 1024;
 
