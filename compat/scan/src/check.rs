@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{bail, Context, Result};
 use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
-use cargo_metadata::{Message, PackageId};
+use cargo_metadata::{Artifact, Message, PackageId, Target};
 
 use crate::mark::NOTE;
 use crate::project::{marked, mirror, Project};
@@ -22,14 +22,42 @@ pub struct Use {
     pub column: usize,
     /// The path in the table.
     pub path: String,
+    /// False where the package doesn't compile, and the name alone was seen.
+    pub sure: bool,
 }
 
 /// What the compiler found.
 #[derive(Default)]
 pub struct Checked {
     pub uses: BTreeSet<Use>,
+    /// The local source files that were compiled, in the copy, and whether they belong to a library,
+    /// to a program, or only to tests and examples.
+    pub files: BTreeMap<PathBuf, Role>,
     /// The first error of each local package that doesn't compile.
     pub failed: BTreeMap<PackageId, String>,
+}
+
+/// What a source file is a part of; of several, the first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Role {
+    Library,
+    Program,
+    Test,
+}
+
+impl Role {
+    /// The role of the files of a target, `None` for those of a build script.
+    pub fn of(target: &Target) -> Option<Self> {
+        if target.is_custom_build() {
+            None
+        } else if target.is_bin() {
+            Some(Self::Program)
+        } else if target.is_test() || target.is_example() || target.is_bench() {
+            Some(Self::Test)
+        } else {
+            Some(Self::Library)
+        }
+    }
 }
 
 /// What to check beside libraries and programs.
@@ -95,7 +123,7 @@ fn run(
 ) -> Result<()> {
     let root = project.metadata.workspace_root.as_std_path();
     let uses = &mut checked.uses;
-    let failed = build(
+    let built = build(
         project,
         toolchain,
         flags,
@@ -107,15 +135,27 @@ fn run(
             }
         },
     )?;
-    for (package, error) in failed {
+    for (package, error) in built.failed {
         checked.failed.entry(package).or_insert(error);
+    }
+    for (file, role) in built.files {
+        add_file(&mut checked.files, file, role);
     }
     Ok(())
 }
 
+/// What a build consisted of.
+#[derive(Default)]
+pub struct Built {
+    /// The first error of each local package that doesn't compile.
+    pub failed: BTreeMap<PackageId, String>,
+    /// As [`Checked::files`].
+    pub files: BTreeMap<PathBuf, Role>,
+}
+
 /// Checks the copy of a project with some feature flags, and passes on what the compiler says of the
-/// local packages; `lints` warn whatever the code allows. Returns the first error of each local
-/// package that doesn't compile. A dependency that doesn't is an error.
+/// local packages; `lints` warn whatever the code allows. A dependency that doesn't compile is an
+/// error.
 pub fn build(
     project: &Project,
     toolchain: &Toolchain,
@@ -123,7 +163,7 @@ pub fn build(
     targets: Targets,
     lints: &[&str],
     mut said: impl FnMut(&Diagnostic),
-) -> Result<BTreeMap<PackageId, String>> {
+) -> Result<Built> {
     let root = project.metadata.workspace_root.as_std_path();
     // The first `cargo metadata` has fetched everything.
     let offline = Toolchain {
@@ -168,14 +208,17 @@ pub fn build(
         .map(|package| &package.id)
         .collect();
     let mut progress = Progress::new(project.metadata.packages.len());
-    let mut failed = BTreeMap::new();
+    let mut built = Built::default();
     let mut foreign_error = None;
-    let mut built = BTreeSet::new();
+    let mut finished = BTreeSet::new();
     for message in Message::parse_stream(BufReader::new(child.stdout.take().expect("piped"))) {
         match message.context("cannot read what cargo check printed")? {
             Message::CompilerArtifact(artifact) => {
                 progress.step(&artifact.target.name);
-                built.insert(artifact.package_id);
+                if local.contains(&artifact.package_id) {
+                    add_files(&mut built.files, &artifact, root, project);
+                }
+                finished.insert(artifact.package_id);
             }
             Message::CompilerMessage(message) => {
                 let is_error = message.message.level == DiagnosticLevel::Error;
@@ -183,7 +226,7 @@ pub fn build(
                     said(&message.message);
                     if is_error {
                         let text = message.message.message;
-                        failed.entry(message.package_id).or_insert(text);
+                        built.failed.entry(message.package_id).or_insert(text);
                     }
                 } else if is_error {
                     let name = message.target.name;
@@ -197,23 +240,29 @@ pub fn build(
     let status = child.wait()?;
     let errors = errors.join().unwrap_or_default();
     if status.success() {
-        return Ok(failed);
+        return Ok(built);
     }
     if let Some((name, error)) = foreign_error {
         bail!("the dependency '{name}' does not compile: {error}");
     }
-    if failed.is_empty() {
+    if built.failed.is_empty() {
         bail!("cargo check failed: {}", first_error(&errors));
     }
     // What depends on a package that fails isn't compiled either.
     for package in project.metadata.workspace_packages() {
-        if !built.contains(&package.id) {
-            failed
+        if !finished.contains(&package.id) {
+            built
+                .failed
                 .entry(package.id.clone())
                 .or_insert_with(|| "a package that it needs does not compile".to_owned());
         }
     }
-    Ok(failed)
+    Ok(built)
+}
+
+fn add_file(files: &mut BTreeMap<PathBuf, Role>, file: PathBuf, role: Role) {
+    let old = files.entry(file).or_insert(role);
+    *old = role.min(*old);
 }
 
 /// The use that a diagnostic reports, if it is about a mark.
@@ -237,7 +286,40 @@ fn use_of(diagnostic: &Diagnostic, root: &Path, project: &Project) -> Option<Use
         line: span.line_start,
         column: span.column_start,
         path: path.to_owned(),
+        sure: true,
     })
+}
+
+/// Adds the source files that the compiler read for an artifact, which its dep-info lists.
+fn add_files(
+    files: &mut BTreeMap<PathBuf, Role>,
+    artifact: &Artifact,
+    root: &Path,
+    project: &Project,
+) {
+    let Some(role) = Role::of(&artifact.target) else {
+        return;
+    };
+    let package = artifact.manifest_path.with_file_name("");
+    for file in &artifact.filenames {
+        let name = file.file_stem().unwrap_or_default();
+        let name = name.strip_prefix("lib").unwrap_or(name);
+        let Ok(text) = std::fs::read_to_string(file.with_file_name(format!("{name}.d"))) else {
+            continue;
+        };
+        // Each file stands in a line of its own, too, before a colon.
+        let names = text.lines().filter_map(|line| line.strip_suffix(':'));
+        for name in names.filter(|name| name.ends_with(".rs")) {
+            let name = name.replace("\\ ", " ");
+            let folders = [root, package.as_std_path()];
+            let found = folders.map(|folder| folder.join(&name));
+            if let Some(file) = found.into_iter().find(|file| file.is_file()) {
+                if project.original(&file).is_some() {
+                    add_file(files, file, role);
+                }
+            }
+        }
+    }
 }
 
 /// Says on stderr how far the build has come.

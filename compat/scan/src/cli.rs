@@ -11,11 +11,15 @@ use crate::explain;
 use crate::files;
 use crate::harden;
 use crate::lock::Lock;
+use crate::plan::{Facts, Plan};
 use crate::project::Project;
 use crate::ratchet;
 use crate::report::{html, sarif, terminal, write, Failed, Report};
-use crate::scan::{self, Sources};
+use crate::scan;
+use crate::seams::Seams;
+use crate::size::Size;
 use crate::soundness::Soundness;
+use crate::sources::Sources;
 use crate::table::Table;
 use crate::toolchain::Toolchain;
 use crate::tree::{self, Change};
@@ -186,18 +190,33 @@ fn scan(arguments: &Arguments) -> Result<Report> {
         examples: arguments.examples,
     };
     let checked = check::check(&project, &toolchain, &features, targets)?;
-    let mut sources = Sources::default();
-    let findings = scan::findings(&table, &project, &checked, &mut sources)?;
+    let uses = scan::uses(&table, &project, &checked)?;
+    let sources = Sources::read(&project, &checked, &uses, targets)?;
+    let findings = scan::findings(&table, &uses, &sources);
     let failed = checked.failed.iter().map(|(id, error)| Failed {
         package: project.metadata[id].name.to_string(),
         error: error.clone(),
     });
+    let lock = Lock::of(&project, &table)?;
+    let seams = Seams::of(&table, &uses, &sources);
+    let plan = Plan::of(&Facts {
+        project: &project,
+        table: &table,
+        uses: &uses,
+        sources: &sources,
+        findings: &findings,
+        seams: &seams,
+        lock: &lock,
+    });
     Ok(Report {
         project: project.root().display().to_string(),
+        size: Size::of(&uses, &sources),
         soundness: Soundness::of(&project, &toolchain)?,
-        lock: Lock::of(&project, &table)?,
+        lock,
         failed: failed.collect(),
         findings,
+        seams,
+        plan,
     })
 }
 

@@ -19,11 +19,6 @@ pub struct Finding {
     pub advice: String,
     /// False where the package doesn't compile, and the name alone was seen.
     pub sure: bool,
-}
-
-impl Finding {
-    /// Where it is.
-    pub fn place(&self) -> (String, usize, usize) {
-        (self.file.clone(), self.line, self.column)
-    }
+    /// Whether it is in a test, or in what only tests use.
+    pub in_test: bool,
 }

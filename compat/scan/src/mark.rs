@@ -51,8 +51,8 @@ pub fn copy_marked(table: &Table, name: &str, from: &Path, to: &Path) -> Result<
     Ok(marked)
 }
 
-/// The modules that a file is, by its path below `src`.
-fn modules(file: &Path) -> Vec<String> {
+/// The modules that a file is, by its path below its crate's root file.
+pub fn modules(file: &Path) -> Vec<String> {
     let mut modules: Vec<String> = file
         .with_extension("")
         .iter()

@@ -1,43 +1,23 @@
 //! From what the compiler reports to findings.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 
 use crate::check::{Checked, Use};
-use crate::files;
 use crate::finding::Finding;
 use crate::project::Project;
 use crate::shape::{Shape, Shapes};
+use crate::sources::Sources;
 use crate::syntax;
 use crate::table::Table;
 
-/// The sources of the project, read once.
-#[derive(Default)]
-pub struct Sources(BTreeMap<PathBuf, Shapes>);
-
-impl Sources {
-    pub fn shapes(&mut self, file: &Path) -> Result<&Shapes> {
-        if !self.0.contains_key(file) {
-            self.0
-                .insert(file.to_owned(), Shapes::of(&files::read(file)?));
-        }
-        Ok(&self.0[file])
-    }
-}
-
-/// The findings of a scan, in the order of files and lines: what the compiler reported, and for
-/// packages that don't compile what their names suggest.
-pub fn findings(
-    table: &Table,
-    project: &Project,
-    checked: &Checked,
-    sources: &mut Sources,
-) -> Result<Vec<Finding>> {
-    let mut findings = Vec::new();
-    let reported: Vec<Use> = checked.uses.iter().cloned().collect();
-    add(&mut findings, &reported, true, table, project, sources)?;
+/// All uses: what the compiler reported, and of packages that don't compile what their names
+/// suggest.
+pub fn uses(table: &Table, project: &Project, checked: &Checked) -> Result<Vec<Use>> {
+    let mut uses: Vec<Use> = checked.uses.iter().cloned().collect();
+    let packages = project.legacy_packages(table);
+    let crates: BTreeSet<_> = packages.map(|p| p.name.replace('-', "_")).collect();
     for package in project
         .local_packages()
         .filter(|package| checked.failed.contains_key(&package.id))
@@ -46,59 +26,51 @@ pub fn findings(
             .manifest_path
             .parent()
             .context("a package has no folder")?;
-        let known: BTreeSet<_> = findings.iter().map(Finding::place).collect();
-        let mut guessed = Vec::new();
-        add(
-            &mut guessed,
-            &syntax::uses(table, folder.as_std_path())?,
-            false,
-            table,
-            project,
-            sources,
-        )?;
+        let place = |used: &Use| (used.file.clone(), used.line, used.column);
         // The compiler may have reported a part before it gave up.
-        guessed.retain(|finding| !known.contains(&finding.place()));
-        findings.extend(guessed);
+        let known: BTreeSet<_> = uses.iter().map(place).collect();
+        let mut guessed = syntax::uses(table, &crates, folder.as_std_path())?;
+        guessed.retain(|used| !known.contains(&place(used)));
+        uses.extend(guessed);
     }
-    findings.sort();
-    findings.dedup();
-    Ok(findings)
+    uses.sort();
+    uses.dedup();
+    Ok(uses)
 }
 
-fn add(
-    findings: &mut Vec<Finding>,
-    uses: &[Use],
-    sure: bool,
-    table: &Table,
-    project: &Project,
-    sources: &mut Sources,
-) -> Result<()> {
+/// What the table says of the uses, in the order of files and lines.
+pub fn findings(table: &Table, uses: &[Use], sources: &Sources) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for used in uses {
-        let shapes = sources.shapes(&used.file)?;
-        if shapes.is_import((used.line, used.column)) {
+        let source = sources.of(&used.file);
+        let at = (used.line, used.column);
+        if source.shapes.is_import(at) {
             continue;
         }
         for rule in table.rules(&used.path) {
             let applies = match rule.shape {
                 None => true,
-                Some(Shape::Pair) => is_pair(used, uses, shapes),
-                Some(shape) => shapes.has((used.line, used.column), shape) == rule.wanted,
+                Some(Shape::Pair) => is_pair(used, uses, &source.shapes),
+                Some(shape) => source.shapes.has(at, shape) == rule.wanted,
             };
             if applies {
                 findings.push(Finding {
-                    file: project.shown(&used.file),
+                    file: source.shown.clone(),
                     line: used.line,
                     column: used.column,
                     row: rule.row,
                     severity: rule.severity,
                     item: used.path.clone(),
                     advice: rule.advice.clone(),
-                    sure,
+                    sure: used.sure,
+                    in_test: source.is_test(used.line),
                 });
             }
         }
     }
-    Ok(())
+    findings.sort();
+    findings.dedup();
+    findings
 }
 
 /// Whether the same item is used elsewhere in the function, too.

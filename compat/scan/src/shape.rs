@@ -7,8 +7,6 @@ use syn::spanned::Spanned;
 
 use syn::visit::{self, Visit};
 
-use crate::parse;
-
 /// A form that the table can ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shape {
@@ -106,21 +104,19 @@ struct Function {
 }
 
 impl Shapes {
-    /// Reads a file. A file that doesn't parse has no shapes.
-    pub fn of(source: &str) -> Self {
-        let mut shapes = Self { ..Self::default() };
-        if let Ok((_, file)) = parse::file(source) {
-            Finder {
-                shapes: &mut shapes,
-                box_depth: 0,
-                rc_depth: 0,
-                in_signature_of_trait: false,
-                returned: false,
-                unset: Vec::new(),
-                followed: false,
-            }
-            .visit_file(&file);
+    /// The shapes of a parsed file.
+    pub fn of(file: &syn::File) -> Self {
+        let mut shapes = Self::default();
+        Finder {
+            shapes: &mut shapes,
+            box_depth: 0,
+            rc_depth: 0,
+            in_signature_of_trait: false,
+            returned: false,
+            unset: Vec::new(),
+            followed: false,
         }
+        .visit_file(file);
         shapes
     }
 

@@ -1,5 +1,6 @@
 //! Finds uses by their names, in packages that don't compile.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
@@ -10,9 +11,9 @@ use crate::check::Use;
 use crate::table::Table;
 use crate::{files, parse, shape};
 
-/// The uses in the files of a package that mention a crate of the table. A method is taken for that
+/// The uses of these crates in the files of a package that mention one of them. A method is taken for that
 /// of a future wherever its name fits.
-pub fn uses(table: &Table, package: &Path) -> Result<Vec<Use>> {
+pub fn uses(table: &Table, crates: &BTreeSet<String>, package: &Path) -> Result<Vec<Use>> {
     let mut uses = Vec::new();
     for file in files::rust_files(package)? {
         let source = files::read(&file)?;
@@ -23,13 +24,14 @@ pub fn uses(table: &Table, package: &Path) -> Result<Vec<Use>> {
         if nested
             .into_iter()
             .any(|folder| folder.join("Cargo.toml").exists())
-            || !table.paths().any(|path| source.contains(crate_of(path)))
+            || !crates.iter().any(|name| source.contains(name.as_str()))
         {
             continue;
         }
         if let Ok((_, syntax)) = parse::file(&source) {
             Finder {
                 table,
+                crates,
                 file: &file,
                 uses: &mut uses,
             }
@@ -45,6 +47,7 @@ fn crate_of(path: &str) -> &str {
 
 struct Finder<'a> {
     table: &'a Table,
+    crates: &'a BTreeSet<String>,
     file: &'a Path,
     uses: &'a mut Vec<Use>,
 }
@@ -55,7 +58,9 @@ impl Finder<'_> {
         let name_text = name.to_string();
         let path = self.table.paths().find(|path| {
             path.rsplit_once("::").is_some_and(|(parent, last)| {
-                last == name_text && fits(parent.rsplit("::").next().unwrap_or(parent))
+                last == name_text
+                    && self.crates.contains(crate_of(path))
+                    && fits(parent.rsplit("::").next().unwrap_or(parent))
             })
         });
         if let Some(path) = path {
@@ -70,6 +75,7 @@ impl Finder<'_> {
             line,
             column,
             path,
+            sure: false,
         });
     }
 }

@@ -28,6 +28,27 @@ impl Severity {
             Self::Mechanical => "mechanical",
         }
     }
+
+    /// What a port word for word does there.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Hangs => "a port word for word compiles and stops",
+            Self::Compile => "a port word for word does not compile",
+            Self::Silent => "a port word for word compiles and does something else",
+            Self::Mechanical => "rewritten without a surprise",
+        }
+    }
+}
+
+/// What kind of seam a place is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SeamKind {
+    Core,
+    Machine,
+    Spawn,
+    Socket,
+    Timer,
 }
 
 /// What the table says of a use.
@@ -47,6 +68,7 @@ pub struct Rule {
 #[derive(Debug)]
 pub struct Table {
     rules: BTreeMap<String, Vec<Rule>>,
+    seams: BTreeMap<String, (SeamKind, Option<Shape>)>,
     crates: BTreeMap<String, String>,
     no_sign: BTreeMap<u32, String>,
 }
@@ -56,6 +78,7 @@ pub struct Table {
 struct File {
     crates: BTreeMap<String, String>,
     no_sign: BTreeMap<String, String>,
+    seams: BTreeMap<SeamKind, Vec<String>>,
     entry: Vec<Entry>,
 }
 
@@ -76,20 +99,27 @@ impl Table {
             toml_edit::de::from_str(include_str!("../rows.toml")).expect("rows.toml is valid");
         let mut rules = BTreeMap::<_, Vec<_>>::new();
         for entry in file.entry {
-            for item in entry.items.iter().flat_map(|items| expand(items)) {
-                let (path, shape) = item.split_once('@').unwrap_or((&item, ""));
-                let name = shape.trim_start_matches('!');
-                rules.entry(path.to_owned()).or_default().push(Rule {
+            for (path, shape, wanted) in items(&entry.items) {
+                rules.entry(path).or_default().push(Rule {
                     row: entry.row,
                     severity: entry.severity,
                     advice: entry.advice.clone(),
-                    shape: (!name.is_empty()).then(|| Shape::named(name)),
-                    wanted: name == shape,
+                    shape,
+                    wanted,
                 });
+            }
+        }
+        let mut seams = BTreeMap::new();
+        for (kind, all) in file.seams {
+            for (path, shape, _) in items(&all) {
+                // Marked, too, where no row is about it.
+                rules.entry(path.clone()).or_default();
+                seams.insert(path, (kind, shape));
             }
         }
         Self {
             rules,
+            seams,
             crates: file.crates,
             no_sign: file
                 .no_sign
@@ -115,6 +145,11 @@ impl Table {
     /// The rules of a path of the table.
     pub fn rules(&self, path: &str) -> &[Rule] {
         self.rules.get(path).map_or(&[], Vec::as_slice)
+    }
+
+    /// The kind of seam that a use of a path is, and the form that the place must have.
+    pub fn seam(&self, path: &str) -> Option<(SeamKind, Option<Shape>)> {
+        self.seams.get(path).copied()
     }
 
     /// All paths of the table.
@@ -150,6 +185,18 @@ impl Table {
 
 fn starts_upper(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// The paths of a list of items, each with the shape that the place must have, and whether it must
+/// have it or must not.
+fn items(items: &[String]) -> impl Iterator<Item = (String, Option<Shape>, bool)> + '_ {
+    let expanded = items.iter().flat_map(|items| expand(items));
+    expanded.map(|item| {
+        let (path, shape) = item.split_once('@').unwrap_or((&item, ""));
+        let name = shape.trim_start_matches('!');
+        let named = (!name.is_empty()).then(|| Shape::named(name));
+        (path.to_owned(), named, name == shape)
+    })
 }
 
 /// `A: b c` as `A::b` and `A::c`.

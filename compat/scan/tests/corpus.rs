@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{scan, snapshot};
+use support::{scan, snapshot, terminal};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 
@@ -47,14 +47,22 @@ fn without<'a>(a: &'a Uses, b: &'a Uses) -> Vec<&'a (String, u64, u64, bool)> {
 fn the_scan_finds_what_the_corpus_says_and_touches_nothing() {
     let before = snapshot(Path::new(CORPUS));
     let sarif = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus.sarif");
+    let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus.html");
+    let (log, html) = (sarif.to_str().unwrap(), page.to_str().unwrap());
     let report = scan(
         Path::new(CORPUS),
-        &["--tests", "--sarif", sarif.to_str().unwrap()],
+        &["--tests", "--sarif", log, "--html", html],
     );
     assert_eq!(snapshot(Path::new(CORPUS)), before);
 
     check_sarif(&fs::read_to_string(sarif).unwrap(), &report);
     check_lock(&report["lock"]);
+    check_plan(&report);
+    let page = fs::read_to_string(page).unwrap();
+    let written = terminal(Path::new(CORPUS), &["--tests"]);
+    for form in [&page, &written] {
+        check_form(form, &report);
+    }
 
     let mut found = Uses::new();
     for finding in report["findings"].as_array().unwrap() {
@@ -106,6 +114,69 @@ fn check_sarif(log: &str, report: &Value) {
     }
 }
 
+/// The corpus as a project to port: its seams are in the files that are named for them.
+fn check_plan(report: &Value) {
+    let (size, seams) = (&report["size"], &report["seams"]);
+    let count = |value: &Value| value.as_u64().unwrap();
+    for share in ["files", "functions", "lines"] {
+        let (touch, all) = (count(&size[share]["touch"]), count(&size[share]["all"]));
+        assert!(0 < touch && touch < all, "{share}: {touch} of {all}");
+    }
+    let machines = seams["machines"].as_array().unwrap();
+    let sources = fs::read_to_string(Path::new(CORPUS).join("src/machines.rs")).unwrap();
+    let written = sources.lines().filter(|line| {
+        ["Future for", "Stream for", "Sink for"]
+            .iter()
+            .any(|of| line.starts_with("impl") && line.contains(of))
+    });
+    let here = machines
+        .iter()
+        .filter(|m| m["place"]["file"] == "src/machines.rs");
+    assert_eq!(here.count(), written.count());
+    let files = |kind: &str| -> BTreeSet<&str> {
+        let places = seams[kind].as_array().unwrap().iter();
+        places
+            .map(|place| place["file"].as_str().unwrap())
+            .collect()
+    };
+    assert!(files("cores").contains("src/executors.rs"));
+    assert!(files("spawns").contains("src/executors.rs"));
+    assert!(files("sockets").contains("src/io.rs"));
+    assert!(files("timers").contains("src/executors.rs"));
+
+    let steps = report["order"].as_array().unwrap();
+    let numbers: Vec<u64> = steps.iter().map(|step| count(&step["number"])).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+    let patch = steps[1]["tasks"].to_string();
+    assert!(
+        patch.contains("tokio-core = {") && patch.contains("tokio-io --precise 0.1.13"),
+        "{patch}"
+    );
+    let days = &report["effort"]["days_to_plan"];
+    let (low, high) = (days[0].as_f64().unwrap(), days[1].as_f64().unwrap());
+    assert!(0.0 < low && low * 3.0 <= high + 1e-9, "{low} to {high}");
+}
+
+/// A form of the report has the seams, steps and tests of the JSON.
+fn check_form(form: &str, report: &Value) {
+    let titles = report["order"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| &step["title"]);
+    let tests = report["harness"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|test| &test["what"]);
+    for text in titles.chain(tests) {
+        let text = text.as_str().unwrap().split(['`', '\'']).next().unwrap();
+        assert!(form.contains(text), "{text}");
+    }
+    let machine = report["seams"]["machines"][0]["name"].as_str().unwrap();
+    assert!(form.contains(&format!("for {machine}: ")), "{machine}");
+}
+
 /// tokio-core 0.1.12 and what is built on it.
 fn check_lock(lock: &Value) {
     assert_eq!(
@@ -117,24 +188,27 @@ fn check_lock(lock: &Value) {
         advisories.contains(&Value::from("tokio-io 0.1.5: RUSTSEC-2026-0058")),
         "{advisories:?}"
     );
-    let libraries = lock["libraries"].as_array().unwrap();
-    let owns_core = |name: &str| {
+    let holders = lock["holders"].as_array().unwrap();
+    let holder = |name: &str| {
         let named = |l: &&Value| l["package"].as_str().unwrap().starts_with(name);
-        libraries
-            .iter()
-            .find(named)
-            .unwrap_or_else(|| panic!("{name} is missing"))["owns_core"]
-            .clone()
+        let found = holders.iter().find(named);
+        found.unwrap_or_else(|| panic!("{name} is missing"))
     };
-    assert_eq!(owns_core("tokio-proto"), true);
-    assert_eq!(owns_core("tokio-signal"), false);
+    let proto = holder("tokio-proto");
+    assert_eq!(proto["reach"], "owns-core");
+    assert_eq!(
+        proto["through"],
+        serde_json::json!(["corpus 0.0.0", "tokio-proto 0.1.1"])
+    );
+    assert_eq!(proto["successor"]["name"], "tower");
+    assert_eq!(holder("tokio-signal")["reach"], "tokio-core");
+    assert_eq!(holder("futures-cpupool")["reach"], "futures");
     let packages = lock["packages"].as_array().unwrap();
     let proto = packages
         .iter()
         .find(|old| old["package"] == "tokio-proto 0.1.1")
         .unwrap();
     assert_eq!(proto["used_by"], serde_json::json!(["corpus 0.0.0"]));
-    assert_eq!(proto["successor"], "tower");
 }
 
 #[test]

@@ -7,11 +7,14 @@ use serde::Serialize;
 use super::Report;
 use crate::explain;
 use crate::finding::Finding;
+use crate::plan::Cost;
+use crate::size::Share;
 use crate::table::Severity;
 
 #[derive(Serialize)]
 struct Section<'a> {
     title: &'static str,
+    meaning: &'static str,
     count: usize,
     rows: Vec<Row<'a>>,
 }
@@ -33,9 +36,31 @@ pub fn render(report: &Report) -> Result<String> {
         .iter()
         .map(|severity| section(report, *severity))
         .collect();
-    Ok(environment
-        .get_template("page.html")?
-        .render(context! { report, sections })?)
+    let share = |name, share: &Share| {
+        context! { name, touch => share.touch, all => share.all, percent => share.percent() }
+    };
+    let size = &report.size;
+    let size = [
+        share("files", &size.files),
+        share("functions", &size.functions),
+        share("lines that name an item", &size.lines),
+        share("lines of those functions", &size.function_lines()),
+    ];
+    let holders = report.lock.holders.iter().map(|holder| {
+        let source = holder.successor.as_ref().map(|next| &next.source);
+        context! { summary => holder.summary(), source, reach => holder.reach.description() }
+    });
+    let holders: Vec<_> = holders.collect();
+    let lists = report.seams.described();
+    let seams = lists
+        .into_iter()
+        .map(|(title, places)| context! { title, places });
+    let seams: Vec<_> = seams.collect();
+    let costs = report.plan.effort.costs.iter();
+    let costs: Vec<_> = costs.map(Cost::summary).collect();
+    let effort = report.plan.effort.summary();
+    let page = environment.get_template("page.html")?;
+    Ok(page.render(context! { report, sections, size, holders, seams, effort, costs })?)
 }
 
 fn section(report: &Report, severity: Severity) -> Section<'_> {
@@ -55,6 +80,7 @@ fn section(report: &Report, severity: Severity) -> Section<'_> {
         });
     Section {
         title: severity.title(),
+        meaning: severity.meaning(),
         count: findings.len(),
         rows: rows.collect(),
     }
@@ -63,18 +89,9 @@ fn section(report: &Report, severity: Severity) -> Section<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::Lock;
-    use crate::soundness::Soundness;
 
     #[test]
     fn the_page_escapes_and_needs_no_network() {
-        let lock = Lock {
-            reactor: "none",
-            broken: vec![],
-            advisories: vec![],
-            packages: vec![],
-            libraries: vec![],
-        };
         let finding = Finding {
             file: "src/<b>.rs".into(),
             line: 7,
@@ -84,13 +101,12 @@ mod tests {
             item: "futures::Future::wait".into(),
             advice: "await it".into(),
             sure: false,
+            in_test: true,
         };
         let report = Report {
             project: "a & b".into(),
-            lock,
-            soundness: Soundness::default(),
-            failed: vec![],
             findings: vec![finding],
+            ..Report::default()
         };
         let page = render(&report).unwrap();
         for part in [

@@ -11,18 +11,25 @@ use serde::Serialize;
 
 use crate::finding::Finding;
 use crate::lock::Lock;
+use crate::plan::Plan;
+use crate::seams::Seams;
+use crate::size::Size;
 use crate::soundness::Soundness;
 
 /// The result of a scan.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Report {
     /// The folder of the workspace.
     pub project: String,
+    pub size: Size,
     pub lock: Lock,
     pub soundness: Soundness,
     /// Packages whose findings are unsure.
     pub failed: Vec<Failed>,
     pub findings: Vec<Finding>,
+    pub seams: Seams,
+    #[serde(flatten)]
+    pub plan: Plan,
 }
 
 /// A package that doesn't compile, whose findings are those of its syntax.

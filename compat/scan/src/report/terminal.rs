@@ -6,14 +6,18 @@ use super::Report;
 use crate::explain;
 use crate::finding::Finding;
 use crate::lock::Lock;
+use crate::plan::{Effort, Task};
+use crate::seams::Seams;
+use crate::size::Size;
 use crate::table::Severity;
 
-/// How many places a row shows; the other formats have all.
+/// How many places an entry shows; the other formats have all.
 const PLACES: usize = 8;
 
 /// The report as text, the worst findings first.
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
+    add_size(&mut text, &report.size);
     add_lock(&mut text, &report.lock);
     text += &report.soundness.text();
     for severity in Severity::ALL {
@@ -30,6 +34,18 @@ pub fn render(report: &Report) -> String {
             add_row(&mut text, row);
         }
     }
+    add_seams(&mut text, &report.seams);
+    add_tasks(&mut text, "tests that come first", &report.plan.harness);
+    for step in &report.plan.order {
+        let title = format!("step {}: {}", step.number, step.title);
+        match step.tasks[..] {
+            [] => {
+                let _ = writeln!(text, "{title}: nothing to do");
+            }
+            _ => add_tasks(&mut text, &format!("{title}\n  {}", step.why), &step.tasks),
+        }
+    }
+    add_effort(&mut text, &report.plan.effort);
     for failed in &report.failed {
         let _ = writeln!(
             text,
@@ -46,6 +62,29 @@ pub fn render(report: &Report) -> String {
     text
 }
 
+fn add_size(text: &mut String, size: &Size) {
+    text.push_str("size\n");
+    for (name, share) in [("files", &size.files), ("functions", &size.functions)] {
+        let _ = writeln!(
+            text,
+            "  {} of {} {name} touch futures 0.1 ({} %)",
+            share.touch,
+            share.all,
+            share.percent()
+        );
+    }
+    let functions = size.function_lines();
+    let _ = writeln!(
+        text,
+        "  {} of {} lines of code name an item of it ({} %); those functions have {} lines ({} %)",
+        size.lines.touch,
+        size.lines.all,
+        size.lines.percent(),
+        functions.touch,
+        functions.percent()
+    );
+}
+
 fn add_lock(text: &mut String, lock: &Lock) {
     let _ = writeln!(text, "lock file\n  reactor: {}", lock.reactor);
     for broken in &lock.broken {
@@ -54,29 +93,24 @@ fn add_lock(text: &mut String, lock: &Lock) {
     for advisory in &lock.advisories {
         let _ = writeln!(text, "  advisory, {advisory}");
     }
-    for old in &lock.packages {
-        let successor = old
-            .successor
-            .as_ref()
-            .map_or(String::new(), |name| format!(", then {name}"));
+    let (beneath, used): (Vec<_>, Vec<_>) = lock.packages.iter().partition(|old| old.is_beneath);
+    for old in used {
+        let successor = old.successor.as_ref();
+        let next = successor.map_or(String::new(), |next| format!(", then {}", next.summary()));
         let _ = writeln!(
             text,
-            "  {}{successor}: used by {}",
+            "  {}{next}: used by {}",
             old.package,
             old.used_by.join(", ")
         );
     }
-    for library in &lock.libraries {
-        let core = if library.owns_core {
-            "owns a Core (row 70)"
-        } else {
-            "uses its types"
-        };
-        let _ = writeln!(
-            text,
-            "  {} is built on tokio-core and {core}; the drop-in serves it unchanged",
-            library.package
-        );
+    if !beneath.is_empty() {
+        let names: Vec<_> = beneath.iter().map(|old| old.package.as_str()).collect();
+        let _ = writeln!(text, "  used by these alone: {}", names.join(", "));
+    }
+    for holder in &lock.holders {
+        let reach = holder.reach.description();
+        let _ = writeln!(text, "  {}\n    {reach}", holder.summary());
     }
 }
 
@@ -85,15 +119,45 @@ fn add_row(text: &mut String, findings: &[&Finding]) {
     for test in explain::tests(findings[0].row) {
         let _ = writeln!(text, "    test {test}");
     }
-    for f in findings.iter().take(PLACES) {
+    let places = findings.iter().map(|f| {
         let unsure = if f.sure { "" } else { " (unsure)" };
-        let _ = writeln!(
-            text,
-            "    {}:{}:{} {}{unsure}",
-            f.file, f.line, f.column, f.item
-        );
+        format!("{}:{}:{} {}{unsure}", f.file, f.line, f.column, f.item)
+    });
+    add_places(text, places);
+}
+
+fn add_seams(text: &mut String, seams: &Seams) {
+    for (title, places) in seams.described() {
+        if !places.is_empty() {
+            let _ = writeln!(text, "seams: {title} ({})", places.len());
+            add_places(text, places.into_iter());
+        }
     }
-    if findings.len() > PLACES {
-        let _ = writeln!(text, "    and {} more", findings.len() - PLACES);
+}
+
+fn add_tasks(text: &mut String, title: &str, tasks: &[Task]) {
+    let _ = writeln!(text, "{title}");
+    for task in tasks {
+        let _ = writeln!(text, "  {}", task.what);
+        add_places(text, task.places.iter().cloned());
+    }
+}
+
+fn add_effort(text: &mut String, effort: &Effort) {
+    let _ = writeln!(text, "effort: {}", effort.summary());
+    for cost in &effort.costs {
+        let _ = writeln!(text, "  {}", cost.summary());
+    }
+    for what in &effort.uncounted {
+        let _ = writeln!(text, "  not counted: {what}");
+    }
+}
+
+fn add_places(text: &mut String, mut places: impl ExactSizeIterator<Item = String>) {
+    for place in places.by_ref().take(PLACES) {
+        let _ = writeln!(text, "    {place}");
+    }
+    if places.len() > 0 {
+        let _ = writeln!(text, "    and {} more", places.len());
     }
 }
