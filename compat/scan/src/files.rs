@@ -18,9 +18,9 @@ pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(context)?;
     for old in fs::read_dir(to).with_context(context)? {
         let old = old.with_context(context)?;
-        if !from.join(old.file_name()).exists() {
-            let path = old.path();
-            let removed = if path.is_dir() {
+        let path = old.path();
+        if kind(&path) != kind(&from.join(old.file_name())) {
+            let removed = if path.is_dir() && !path.is_symlink() {
                 fs::remove_dir_all(&path)
             } else {
                 fs::remove_file(&path)
@@ -46,6 +46,13 @@ pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a path leads to a folder, and whether it is a link to one; `None` where it leads nowhere.
+/// A link to a file counts as a file, as which it is copied.
+fn kind(path: &Path) -> Option<(bool, bool)> {
+    let is_folder = fs::metadata(path).ok()?.is_dir();
+    Some((is_folder, is_folder && path.is_symlink()))
 }
 
 /// Copies a link within the tree, which leads to the copy of what it led to.
@@ -100,4 +107,28 @@ pub fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_follows_what_becomes_a_folder_or_a_link() {
+        let folder = std::env::temp_dir().join(format!("legacy-scan-{}", std::process::id()));
+        let (from, to) = (folder.join("from"), folder.join("to"));
+        let name = from.join("a");
+        fs::create_dir_all(name.join("b")).unwrap();
+        copy_tree(&from, &to).unwrap();
+        fs::remove_dir_all(&name).unwrap();
+        fs::create_dir(from.join("c")).unwrap();
+        std::os::unix::fs::symlink("c", &name).unwrap();
+        copy_tree(&from, &to).unwrap();
+        assert!(to.join("a").is_symlink() && to.join("a").is_dir());
+        fs::remove_file(&name).unwrap();
+        fs::write(&name, "text").unwrap();
+        copy_tree(&from, &to).unwrap();
+        assert_eq!(fs::read(to.join("a")).unwrap(), b"text");
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
