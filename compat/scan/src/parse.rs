@@ -7,10 +7,10 @@ use crate::shape;
 /// name get one, and trait objects `dyn`.
 pub fn file(source: &str) -> syn::Result<(String, syn::File)> {
     let mut text = source.to_owned();
-    let mut names_async = false;
+    let mut uses_keywords = false;
     loop {
-        let parsed = if names_async {
-            syn::parse_file(&without_async(&text))
+        let parsed = if uses_keywords {
+            syn::parse_file(&without_keywords(&text))
         } else {
             syn::parse_file(&text)
         };
@@ -21,10 +21,10 @@ pub fn file(source: &str) -> syn::Result<(String, syn::File)> {
         let at = offset(&text, shape::start(error.span()));
         if let Some((at, missing)) = missing(&text, at, &error.to_string()) {
             text.insert_str(at, missing);
-        } else if names_async || !text.contains("async") {
+        } else if uses_keywords || without_keywords(&text) == text {
             return Err(error);
         } else {
-            names_async = true;
+            uses_keywords = true;
         }
     }
 }
@@ -46,9 +46,36 @@ fn missing(text: &str, at: usize, error: &str) -> Option<(usize, &'static str)> 
     None
 }
 
-/// The text with another name of the same length for what edition 2015 calls `async`.
-fn without_async(text: &str) -> String {
-    text.replace("async", "a5ync")
+/// The text with other names of the same length for what edition 2015 calls `async` and `dyn`.
+fn without_keywords(text: &str) -> String {
+    text.replace("async", "a5ync").replace("dyn(", "d5n(")
+}
+
+/// The column in a line of the source of what stands at a column in the line that [`file`] made of
+/// it.
+pub fn original_column(source: &str, text: &str, column: usize) -> usize {
+    let (mut source, mut rest, mut inserted) = (source, text, 0);
+    let at = |rest: &str| text[..text.len() - rest.len()].chars().count() + 1;
+    while at(rest) < column {
+        let new = ["dyn ", "_: "]
+            .into_iter()
+            .find(|new| rest.starts_with(new) && !source.starts_with(new));
+        let mut chars = rest.chars();
+        match new {
+            Some(new) => {
+                inserted += new.len();
+                rest = &rest[new.len()..];
+            }
+            None if chars.next().is_some() => {
+                rest = chars.as_str();
+                let mut chars = source.chars();
+                chars.next();
+                source = chars.as_str();
+            }
+            None => break,
+        }
+    }
+    column - inserted
 }
 
 fn offset(text: &str, (line, column): shape::Position) -> usize {
@@ -84,9 +111,24 @@ mod tests {
     }
 
     #[test]
-    fn async_may_be_a_name() {
+    fn async_and_dyn_may_be_names() {
         let source = "fn f() { let async = 1; g(|async| async.h()); }";
         assert_eq!(text(source), source);
+        let source = "fn dyn() { P::dyn() }";
+        assert_eq!(text(source), source);
+    }
+
+    #[test]
+    fn a_column_is_that_of_the_source() {
+        let source = "type A = Arc<Fn(&u8) -> Box<Future<Item = u8>> + Send>;";
+        let text = text(source);
+        let future = |line: &str| line.find("Future").unwrap() + 1;
+        assert_eq!(future(&text), future(source) + "dyn ".len());
+        assert_eq!(
+            super::original_column(source, &text, future(&text)),
+            future(source)
+        );
+        assert_eq!(super::original_column(source, &text, 3), 3);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use syn::spanned::Spanned;
 
 use syn::visit::{self, Visit};
 
+use crate::parse;
+
 /// A form that the table can ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shape {
@@ -34,6 +36,8 @@ pub enum Shape {
     Last,
     /// A macro around a `flush()`.
     Flush,
+    /// Where a condition has found that a call would block.
+    WouldBlock,
     /// In `main` or in a function with `#[test]`: outside of every task.
     Root,
     /// Used at least twice in one function.
@@ -56,6 +60,7 @@ impl Shape {
             "kept" => Self::Kept,
             "last" => Self::Last,
             "flush" => Self::Flush,
+            "would-block" => Self::WouldBlock,
             "root" => Self::Root,
             "pair" => Self::Pair,
             _ => panic!("rows.toml: no shape is called {name}"),
@@ -79,6 +84,7 @@ impl Shape {
             Self::Kept => "kept for later",
             Self::Last => "as the last call of its function",
             Self::Flush => "around a flush",
+            Self::WouldBlock => "where a call would have blocked",
             Self::Root => "in main or a test",
             Self::Pair => "twice in a function",
         }
@@ -113,11 +119,26 @@ impl Shapes {
             rc_depth: 0,
             in_signature_of_trait: false,
             returned: false,
-            unset: Vec::new(),
+            conditions: Vec::new(),
             followed: false,
         }
         .visit_file(file);
         shapes
+    }
+
+    /// The shapes by their position in the source that the text was made of by [`parse::file`].
+    pub fn in_source(mut self, source: &str, text: &str) -> Self {
+        if text != source {
+            let lines: Vec<_> = source.lines().zip(text.lines()).collect();
+            self.at = std::mem::take(&mut self.at)
+                .into_iter()
+                .map(|((line, column), found)| {
+                    let (source, text) = lines[line - 1];
+                    ((line, parse::original_column(source, text, column)), found)
+                })
+                .collect();
+        }
+        self
     }
 
     /// Whether the position belongs to a `use`.
@@ -160,8 +181,8 @@ struct Finder<'a> {
     rc_depth: usize,
     in_signature_of_trait: bool,
     returned: bool,
-    /// What the conditions around ask to be `None`.
-    unset: Vec<Words>,
+    /// The conditions around, of `if` and of arms.
+    conditions: Vec<Words>,
     /// Whether the function calls something after what is visited.
     followed: bool,
 }
@@ -198,11 +219,11 @@ impl Finder<'_> {
         self.followed = followed;
     }
 
-    /// Visits what is run if the condition finds something to be `None`.
-    fn where_unset(&mut self, condition: Words, visit: impl FnOnce(&mut Self)) {
-        self.unset.push(condition);
+    /// Visits what is run if the condition holds.
+    fn under(&mut self, condition: Words, visit: impl FnOnce(&mut Self)) {
+        self.conditions.push(condition);
         visit(self);
-        self.unset.pop();
+        self.conditions.pop();
     }
 
     fn add_path(&mut self, path: &syn::Path) {
@@ -384,6 +405,17 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         (self.box_depth, self.rc_depth) = outer;
     }
 
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let last = path.segments.last().filter(|_| {
+            let mut around = self.conditions.iter();
+            around.any(|condition| condition.has("WouldBlock"))
+        });
+        if let Some(last) = last {
+            self.add(last.ident.span(), Shape::WouldBlock);
+        }
+        visit::visit_path(self, path);
+    }
+
     fn visit_block(&mut self, block: &'ast syn::Block) {
         let after = self.followed;
         for (at, statement) in block.stmts.iter().enumerate() {
@@ -404,7 +436,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
         self.visit_expr(&branch.cond);
         let condition = Words::of(&branch.cond);
-        self.where_unset(condition, |finder| finder.visit_block(&branch.then_branch));
+        self.under(condition, |finder| finder.visit_block(&branch.then_branch));
         if let Some((_, otherwise)) = &branch.else_branch {
             self.visit_expr(otherwise);
         }
@@ -415,13 +447,16 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         for arm in &choice.arms {
             let mut condition = Words::of(&choice.expr);
             condition.visit_pat(&arm.pat);
-            self.where_unset(condition, |finder| finder.visit_arm(arm));
+            if let Some((_, guard)) = &arm.guard {
+                condition.visit_expr(guard);
+            }
+            self.under(condition, |finder| finder.visit_arm(arm));
         }
     }
 
     fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
         let target = Words::of(&assign.left).0.pop();
-        let is_first = self.unset.iter().any(|condition| {
+        let is_first = self.conditions.iter().any(|condition| {
             (condition.has("is_none") || condition.has("None"))
                 && target.as_ref().is_some_and(|target| condition.has(target))
         });

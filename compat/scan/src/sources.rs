@@ -53,14 +53,20 @@ impl Sources {
             roles.entry(used.file.clone()).or_insert(Role::Program);
         }
         let read = |(file, role): (PathBuf, Role)| {
-            let (text, syntax) = match parse::file(&files::read(&file)?) {
+            let original = files::read(&file)?;
+            let (text, syntax) = match parse::file(&original) {
                 Ok((text, syntax)) => (text, Some(syntax)),
-                Err(_) => (files::read(&file)?, None),
+                Err(error) => {
+                    let file = file.display();
+                    eprintln!("uses in {file} that depend on their form are missed: {error}");
+                    (original.clone(), None)
+                }
             };
+            let shapes = syntax.as_ref().map(Shapes::of).unwrap_or_default();
             let source = Source {
                 shown: project.shown(&file),
                 role,
-                shapes: syntax.as_ref().map(Shapes::of).unwrap_or_default(),
+                shapes: shapes.in_source(&original, &text),
                 outline: Outline::of(&text, syntax.as_ref(), targets.tests),
             };
             Ok((file, source))

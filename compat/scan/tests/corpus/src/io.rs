@@ -2,7 +2,7 @@ use std::io::{self, BufReader, Read, Write};
 
 use bytes::{BufMut, BytesMut};
 use futures::future::{self, FutureResult};
-use futures::{Future, Poll};
+use futures::{Async, Future, Poll};
 use tokio_core::net::TcpStream;
 use tokio_core::reactor::{Handle, PollEvented};
 use tokio_io::codec::Decoder;
@@ -62,6 +62,14 @@ fn by_hand<E: mio::Evented>(source: E, handle: &Handle, mut read: impl Read) -> 
     let n = try_nb!(read.read(&mut [0])); //~ 41! 68!
     try_nb!(io::sink().flush()); //~ 41
     Ok(n.into())
+}
+
+fn without_macro(mut read: impl Read) -> Poll<usize, io::Error> {
+    match read.read(&mut [0]) {
+        Ok(n) => Ok(Async::Ready(n)), //~ 39
+        Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Async::NotReady), //~ 39 68!
+        Err(e) => Err(e),
+    }
 }
 
 struct Line;
