@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 use clap::Parser;
-use ptunnel_benches::load::requests::{Requests, Until};
+use ptunnel_benches::load::driver::Driver;
+use ptunnel_benches::load::echo::Echo;
+use ptunnel_benches::load::pace::{Pace, Until};
 use ptunnel_benches::stop::Stop;
 use ptunnel_benches::tools::machine::raise_descriptors;
 
@@ -51,22 +53,23 @@ fn main() -> ExitCode {
 
 fn measure(arguments: &Arguments) -> io::Result<Report> {
     let stop = Stop::on_signals()?;
-    let opened: io::Result<Vec<Requests>> = shares(arguments.connections, arguments.threads)
-        .map(|share| Requests::echoed(arguments.address, share, arguments.length as usize))
+    let echo = Echo::to_server(arguments.length as usize);
+    let opened: io::Result<Vec<Driver<Echo>>> = shares(arguments.connections, arguments.threads)
+        .map(|share| Driver::new(arguments.address, share, echo.clone())?.connect())
         .collect();
-    let time = Duration::from_secs(arguments.duration);
+    let time = Until::Elapsed(Duration::from_secs(arguments.duration));
     let begun = Instant::now();
     let count = thread::scope(|s| {
         let running: Vec<_> = opened?
             .into_iter()
-            .map(|mut requests| {
+            .map(|mut load| {
                 let stop = &stop;
-                s.spawn(move || requests.run(Until::Elapsed(time), stop))
+                s.spawn(move || load.run(Pace::Closed, time, stop))
             })
             .collect();
         let counts = running.into_iter().map(|thread| {
             let panicked = |_| Err(io::Error::other("a thread panicked"));
-            thread.join().unwrap_or_else(panicked)
+            Ok(thread.join().unwrap_or_else(panicked)?.count)
         });
         counts.sum::<io::Result<u64>>()
     })?;

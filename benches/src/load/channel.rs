@@ -1,16 +1,15 @@
-//! A connection to a server, in the clear or over TLS, that is read without waiting.
+//! A connection to a server, in the clear or over TLS, that never waits.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use openssl::ssl::{ErrorCode, SslConnector, SslMethod, SslStream, SslVerifyMode, SslVersion};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 
-use super::sockets::client;
+use super::sockets::{client, TIMEOUT};
 use crate::peer::tls::CIPHER;
 
 /// What lies between the load and a server.
@@ -36,136 +35,149 @@ impl Security {
 
 #[derive(Debug)]
 pub enum Channel {
-    Clear(TcpStream),
+    Clear(Socket),
     Tls(SslStream<Socket>),
 }
 
 impl Channel {
-    /// Connects and shakes hands; `nth` chooses the source address.
+    /// Over a socket that is connected or connects. TLS shakes hands when the first bytes are sent.
+    ///
+    /// # Errors
+    /// Those of OpenSSL.
+    pub fn new(socket: OwnedFd, security: &Security) -> io::Result<Channel> {
+        let socket = Socket(socket);
+        let Security::Tls(connector) = security else {
+            return Ok(Channel::Clear(socket));
+        };
+        let configured = connector.configure()?.verify_hostname(false);
+        let mut ssl = configured.into_ssl("localhost")?;
+        ssl.set_connect_state();
+        Ok(Channel::Tls(SslStream::new(ssl, socket)?))
+    }
+
+    /// Sends what the socket takes; none when that is nothing.
+    ///
+    /// # Errors
+    /// Those of the socket, of connect(2) and of TLS.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        match self {
+            Channel::Clear(socket) => unless_it_waits(socket.write(bytes)),
+            Channel::Tls(stream) => unless_tls_waits(stream.ssl_write(bytes)),
+        }
+    }
+
+    /// Takes what is there; none when that is nothing, 0 at the end of file.
     ///
     /// # Errors
     /// Those of the socket and of TLS.
-    pub fn open(to: SocketAddr, nth: usize, security: &Security) -> io::Result<Channel> {
-        let stream = client(to, nth)?;
-        let connector = match security {
-            Security::Clear => return Ok(Channel::Clear(stream)),
-            Security::Tls(connector) => connector,
-        };
-        let waiting = Socket {
-            stream,
-            waits: true,
-        };
-        let mut stream = connector
-            .configure()?
-            .verify_hostname(false)
-            .connect("localhost", waiting)
-            .map_err(|e| io::Error::other(format!("no TLS: {e}")))?;
-        stream.get_mut().waits = false;
-        Ok(Channel::Tls(stream))
-    }
-
-    /// Sends all of it.
-    ///
-    /// # Errors
-    /// When the socket doesn't take it at once.
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let sent = match self {
-            Channel::Clear(stream) => send(stream, bytes, SendFlags::NOSIGNAL)?,
-            Channel::Tls(stream) => stream.write(bytes)?,
-        };
-        match sent == bytes.len() {
-            true => Ok(()),
-            false => Err(io::Error::other("a batch did not fit the socket")),
-        }
-    }
-
-    /// Takes what is there; 0 when that is nothing.
-    ///
-    /// # Errors
-    /// Also at the end of file.
-    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let received = match self {
-            Channel::Clear(stream) => match recv(stream, buffer, RecvFlags::DONTWAIT) {
-                Ok((n, _)) => n,
-                Err(Errno::AGAIN | Errno::INTR) => return Ok(0),
-                Err(e) => return Err(e.into()),
-            },
-            Channel::Tls(stream) => match stream.ssl_read(buffer) {
-                Ok(n) => n,
-                Err(e) if e.code() == ErrorCode::WANT_READ => return Ok(0),
-                Err(e) if e.code() == ErrorCode::ZERO_RETURN => 0,
-                Err(e) => return Err(e.into_io_error().unwrap_or_else(io::Error::other)),
-            },
-        };
-        match received {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            n => Ok(n),
-        }
-    }
-
-    /// Takes what is there or comes within that time; 0 when nothing does.
-    ///
-    /// # Errors
-    /// Also at the end of file.
-    pub fn receive_within(&mut self, time: Duration, buffer: &mut [u8]) -> io::Result<usize> {
-        let begun = Instant::now();
-        loop {
-            // TLS has records that hold nothing for us.
-            let received = self.receive(buffer)?;
-            let left = time.saturating_sub(begun.elapsed());
-            if received > 0 || left.is_zero() {
-                return Ok(received);
-            }
-            let left = Timespec::try_from(left).map_err(io::Error::other)?;
-            match poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&left)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-    }
-
-    /// Whether bytes wait that no readiness of the socket tells of.
-    pub fn has_more(&self) -> bool {
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
-            Channel::Clear(_) => false,
-            Channel::Tls(stream) => stream.ssl().pending() > 0,
+            Channel::Clear(socket) => unless_it_waits(socket.read(buffer)),
+            Channel::Tls(stream) => unless_tls_waits(stream.ssl_read(buffer)),
         }
+    }
+}
+
+fn unless_it_waits(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(n) => Ok(Some(n)),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn unless_tls_waits(result: Result<usize, openssl::ssl::Error>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(n) => Ok(Some(n)),
+        Err(e) if e.code() == ErrorCode::ZERO_RETURN => Ok(Some(0)),
+        Err(e) if [ErrorCode::WANT_READ, ErrorCode::WANT_WRITE].contains(&e.code()) => Ok(None),
+        Err(e) => Err(e.into_io_error().unwrap_or_else(io::Error::other)),
     }
 }
 
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Channel::Clear(stream) => stream.as_fd(),
-            Channel::Tls(stream) => stream.get_ref().stream.as_fd(),
+            Channel::Clear(socket) => socket.0.as_fd(),
+            Channel::Tls(stream) => stream.get_ref().0.as_fd(),
         }
     }
 }
 
-/// What TLS reads from: waits for the handshake, and never again.
+/// A socket that never blocks, whatever its flags say.
 #[derive(Debug)]
-pub struct Socket {
-    stream: TcpStream,
-    waits: bool,
-}
+pub struct Socket(OwnedFd);
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let flags = match self.waits {
-            true => RecvFlags::empty(),
-            false => RecvFlags::DONTWAIT,
-        };
-        let (n, _) = recv(&self.stream, buffer, flags)?;
-        Ok(n)
+        Ok(recv(&self.0, buffer, RecvFlags::DONTWAIT)?.0)
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(&self.stream, bytes, SendFlags::NOSIGNAL)?)
+        Ok(send(
+            &self.0,
+            bytes,
+            SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+        )?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A channel that waits: for what is tried one step at a time.
+#[derive(Debug)]
+pub struct Patient(Channel);
+
+impl Patient {
+    /// Connects.
+    ///
+    /// # Errors
+    /// Those of the socket and of OpenSSL.
+    pub fn open(to: SocketAddr, security: &Security) -> io::Result<Patient> {
+        Ok(Patient(Channel::new(client(to, 0)?.into(), security)?))
+    }
+
+    /// Sends all of it.
+    ///
+    /// # Errors
+    /// Also when that takes longer than bytes may.
+    pub fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match within(TIMEOUT, &mut self.0, |c| c.send(bytes))? {
+                Some(n) => bytes = &bytes[n..],
+                None => return Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what is there or comes within that time; none when nothing does, 0 at the end of file.
+    ///
+    /// # Errors
+    /// Those of the socket and of TLS.
+    pub fn receive(&mut self, time: Duration, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        within(time, &mut self.0, |c| c.receive(buffer))
+    }
+}
+
+fn within(
+    time: Duration,
+    channel: &mut Channel,
+    mut act: impl FnMut(&mut Channel) -> io::Result<Option<usize>>,
+) -> io::Result<Option<usize>> {
+    let begun = Instant::now();
+    loop {
+        // TLS has records without data, and its handshake before the first bytes are sent.
+        let done = act(channel)?;
+        let left = time.saturating_sub(begun.elapsed());
+        if done.is_some() || left.is_zero() {
+            return Ok(done);
+        }
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        poll(&mut [PollFd::new(channel, PollFlags::IN)], Some(&left))?;
     }
 }

@@ -4,17 +4,25 @@
 //! several are the rig's.
 
 use std::fmt;
+use std::io;
+use std::mem::MaybeUninit;
 use std::time::SystemTime;
+
+use httparse::{Header, Response, Status};
+
+use super::driver::wrong;
 
 /// The body of every right reply.
 pub const BODY: &[u8] = b"Hello, World!";
 /// A reply's head is shorter, or it is none.
 const HEAD: usize = 4096;
+/// The most fields of a reply.
+const FIELDS: usize = 32;
 
 /// A reply that came whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
-    pub status: &'a str,
+    pub code: u16,
     pub fields: Vec<(&'a str, &'a str)>,
     pub body: &'a [u8],
     /// Bytes of head and body.
@@ -61,39 +69,64 @@ impl fmt::Display for Rule {
 
 /// Reads the reply at the front of `bytes`; none while it isn't whole.
 pub fn parse(bytes: &[u8]) -> Result<Option<Reply<'_>>, Rule> {
-    let window = &bytes[..bytes.len().min(HEAD)];
-    let Some(end) = window.windows(4).position(|w| w == b"\r\n\r\n") else {
-        return match bytes.len() {
-            n if n >= HEAD => Err(Rule::Head),
-            _ => Ok(None),
-        };
+    let mut fields = [const { MaybeUninit::uninit() }; FIELDS];
+    let Some((head, length)) = head(bytes, &mut fields)? else {
+        return Ok(None);
     };
-    let head = std::str::from_utf8(&bytes[..end]).map_err(|_| Rule::Head)?;
-    let mut lines = head.split("\r\n");
-    let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1.1 "));
-    let fields: Option<Vec<(&str, &str)>> = lines
-        .map(|line| {
-            line.split_once(':')
-                .map(|(name, value)| (name, value.trim()))
-        })
-        .collect();
+    if head.version != Some(1) {
+        return Err(Rule::Head);
+    }
+    let fields = head.headers.iter().map(|field| {
+        let value = std::str::from_utf8(field.value);
+        Ok((field.name, value.map_err(|_| Rule::Head)?))
+    });
     let mut reply = Reply {
-        status: status.ok_or(Rule::Head)?,
-        fields: fields.ok_or(Rule::Head)?,
+        code: head.code.ok_or(Rule::Head)?,
+        fields: fields.collect::<Result<_, _>>()?,
         body: b"",
-        length: end + 4,
+        length,
     };
     // Chunked bodies are allowed by TechEmpower and sent by none of the peers.
     let body: usize = reply
         .the("Content-Length")
         .and_then(|value| value.parse().ok())
         .ok_or(Rule::ContentLength)?;
-    match bytes[reply.length..].get(..body) {
+    match bytes[length..].get(..body) {
         Some(bytes) => reply.body = bytes,
         None => return Ok(None),
     }
     reply.length += body;
     Ok(Some(reply))
+}
+
+/// Reads a proxy's answer to CONNECT and returns its length; none while it isn't whole.
+///
+/// # Errors
+/// `InvalidData` for a refusal, with its code.
+pub fn granted(bytes: &[u8]) -> io::Result<Option<usize>> {
+    let mut fields = [const { MaybeUninit::uninit() }; FIELDS];
+    match head(bytes, &mut fields).map_err(|rule| wrong(&rule.to_string()))? {
+        None => Ok(None),
+        Some((head, length)) if matches!(head.code, Some(200..300)) => Ok(Some(length)),
+        Some((head, _)) => Err(wrong(&format!("a proxy says {}", head.code.unwrap_or(0)))),
+    }
+}
+
+/// The head at the front of `bytes` and its length.
+fn head<'h, 'b>(
+    bytes: &'b [u8],
+    fields: &'h mut [MaybeUninit<Header<'b>>; FIELDS],
+) -> Result<Option<(Response<'h, 'b>, usize)>, Rule> {
+    let mut head = Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let parsed = config.parse_response_with_uninit_headers(&mut head, bytes, fields);
+    match parsed.map_err(|_| Rule::Head)? {
+        // httparse skips lines that are empty.
+        _ if bytes.first().is_some_and(|&first| first != b'H') => Err(Rule::Head),
+        Status::Complete(length) => Ok(Some((head, length))),
+        Status::Partial if bytes.len() >= HEAD => Err(Rule::Head),
+        Status::Partial => Ok(None),
+    }
 }
 
 impl<'a> Reply<'a> {
@@ -113,7 +146,13 @@ impl<'a> Reply<'a> {
     }
 
     pub fn is_ok(&self) -> bool {
-        self.status.split(' ').next() == Some("200")
+        self.code == 200
+    }
+
+    /// Whether it announces the end of its connection.
+    pub fn closes(&self) -> bool {
+        self.the("Connection")
+            .is_some_and(|value| value.eq_ignore_ascii_case("close"))
     }
 }
 
@@ -219,6 +258,9 @@ mod tests {
             assert_eq!(parse(text.as_bytes()), Err(rule), "{to}");
         }
         assert_eq!(parse(&[b'x'; HEAD]), Err(Rule::Head));
+        assert_eq!(parse(b"\r\n"), Err(Rule::Head));
+        let endless = format!("HTTP/1.1 200 OK\r\nServer: {}", "M".repeat(HEAD));
+        assert_eq!(parse(endless.as_bytes()), Err(Rule::Head));
     }
 
     #[test]
@@ -226,5 +268,17 @@ mod tests {
         let text = RIGHT.replace("text/plain", "Text/Plain;charset=UTF-8");
         let reply = parse(text.as_bytes()).unwrap().unwrap();
         assert_eq!(broken(&reply, now()), None);
+    }
+
+    #[test]
+    fn a_proxy_grants_in_either_version_and_a_refusal_is_an_error_with_its_code() {
+        let grant = b"HTTP/1.0 200 Connection established\r\n\r\n";
+        for end in 0..grant.len() {
+            assert_eq!(granted(&grant[..end]).unwrap(), None, "{end}");
+        }
+        assert_eq!(granted(grant).unwrap(), Some(grant.len()));
+        let e = granted(b"HTTP/1.1 503 Service Unavailable\r\n\r\n").unwrap_err();
+        assert!(e.to_string().contains("503"), "{e}");
+        assert!(granted(b"SSH-2.0-x\r\n\r\n").is_err());
     }
 }

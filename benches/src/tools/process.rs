@@ -24,6 +24,21 @@ pub struct Cpu {
 /// Ticks a second that /proc counts in; fixed by the kernel's interface.
 pub const TICKS: f64 = 100.0;
 
+/// CPU time that was used.
+#[derive(Clone, Copy, Debug)]
+pub struct Used {
+    pub seconds: f64,
+    /// The part of it that was spent in user mode, by ticks.
+    pub user: f64,
+}
+
+impl Used {
+    /// Microseconds for each of `count` units of work.
+    pub fn each(self, count: u64) -> f64 {
+        self.seconds / count as f64 * 1e6
+    }
+}
+
 impl Cpu {
     /// Of a process and all its descendants.
     pub fn of(root: u32) -> io::Result<Cpu> {
@@ -44,6 +59,18 @@ impl Cpu {
             sum.system += system + awaited_system;
         }
         Ok(sum)
+    }
+
+    /// Does that work; returns what came of it, and the CPU time that the process and its descendants used meanwhile.
+    pub fn during<T>(root: u32, work: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Used)> {
+        let before = Cpu::of(root)?;
+        let done = work()?;
+        let after = Cpu::of(root)?;
+        let used = Used {
+            seconds: after.seconds_since(before),
+            user: after.user_share_since(before),
+        };
+        Ok((done, used))
     }
 
     /// Of one process alone, its children left out.

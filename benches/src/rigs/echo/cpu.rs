@@ -1,16 +1,19 @@
 //! CPU per message and messages per second in a closed loop, by connections and threads.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::SIZE;
-use crate::load::requests::{Requests, Until};
+use crate::load::driver::Driver;
+use crate::load::echo::Echo;
+use crate::load::pace::{Pace, Until};
 use crate::peers::{Found, Setup, Under};
 use crate::rigs::{Bench, Taken};
 use crate::tools::process::Cpu;
 
 /// Descriptors that a server needs beside those of its connections.
 const SPARE: usize = 200;
+const WARM_UP: Until = Until::Elapsed(Duration::from_millis(200));
 
 pub fn one(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     sample(bench, peer, ["cpu-c1", "messages-c1"], 1, 1)
@@ -47,18 +50,15 @@ fn sample(
     threads: usize,
 ) -> io::Result<Taken> {
     let server = bench.start(peer, Setup::serving(threads), &Under::Nothing)?;
-    let mut requests = Requests::echoed(server.listen, connections, SIZE)?;
-    requests.run(Until::Elapsed(Duration::from_millis(200)), &bench.stop)?;
-    let time = Duration::from_millis(bench.either(300, 1_000));
-    let (before, begun) = (Cpu::of(server.id)?, Instant::now());
-    let count = requests.run(Until::Elapsed(time), &bench.stop)? as f64;
-    let used = Cpu::of(server.id)?.seconds_since(before);
-    let elapsed = begun.elapsed();
+    let mut load = Driver::new(server.listen, connections, Echo::to_server(SIZE))?.connect()?;
+    load.run(Pace::Closed, WARM_UP, &bench.stop)?;
+    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 1_000)));
+    let (ran, used) = Cpu::during(server.id, || load.run(Pace::Closed, time, &bench.stop))?;
     // The server ends first: the closing states that linger are then its port's, which is new with each sample.
     drop(server);
     Ok(Taken::values(vec![
-        (cpu, used / count * 1e6),
-        (messages, count / elapsed.as_secs_f64()),
+        (cpu, used.each(ran.count)),
+        (messages, ran.rate()),
     ]))
 }
 

@@ -3,7 +3,9 @@
 use std::io;
 
 use super::SIZE;
-use crate::load::requests::{Requests, Until};
+use crate::load::driver::Driver;
+use crate::load::echo::Echo;
+use crate::load::pace::{Pace, Until};
 use crate::peers::{Found, Setup, Under};
 use crate::rigs::{lives, Bench, Taken};
 
@@ -29,8 +31,9 @@ pub fn calls(bench: &Bench, peer: &Found) -> io::Result<Taken> {
 fn live(bench: &Bench, peer: &Found, under: &Under, count: u64) -> io::Result<()> {
     let server = bench.start(peer, Setup::serving(1), under)?;
     lives::until_closed(server.id, bench, || {
-        let mut requests = Requests::echoed(server.listen, CONNECTIONS, SIZE)?;
-        requests.run(Until::Sent(count), &bench.stop).map(drop)
+        let mut load = Driver::new(server.listen, CONNECTIONS, Echo::to_server(SIZE))?.connect()?;
+        load.run(Pace::Closed, Until::Sent(count), &bench.stop)
+            .map(drop)
     })?;
     server.end()
 }

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::load::channel::{Channel, Security};
+use crate::load::channel::{Patient, Security};
+use crate::load::gets::plaintext as request;
 use crate::load::http::{broken, parse, Rule};
-use crate::load::pipelined::request;
 use crate::load::sockets::TIMEOUT;
 use crate::peers::{Found, Setup, Under};
 use crate::rigs::{certificate, Bench, Taken};
@@ -125,7 +125,7 @@ fn replies(
     pieces: &[&[u8]],
     count: usize,
 ) -> Result<Vec<Vec<u8>>, Option<Rule>> {
-    let mut channel = Channel::open(to, 0, security).map_err(|_| None)?;
+    let mut channel = Patient::open(to, security).map_err(|_| None)?;
     for (index, piece) in pieces.iter().enumerate() {
         if index > 0 {
             thread::sleep(MOMENT);
@@ -140,13 +140,13 @@ fn replies(
             replies.push(std::mem::replace(&mut bytes, rest));
             continue;
         }
-        match channel.receive_within(TIMEOUT, &mut buffer) {
-            Ok(n) if n > 0 => bytes.extend_from_slice(&buffer[..n]),
+        match channel.receive(TIMEOUT, &mut buffer) {
+            Ok(Some(n @ 1..)) => bytes.extend_from_slice(&buffer[..n]),
             _ => return Err(None),
         }
     }
-    match channel.receive_within(MOMENT, &mut buffer) {
-        Ok(n) if n > 0 => Err(None),
+    match channel.receive(MOMENT, &mut buffer) {
+        Ok(Some(1..)) => Err(None),
         _ if !bytes.is_empty() => Err(None),
         _ => Ok(replies),
     }

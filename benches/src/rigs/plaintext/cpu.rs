@@ -1,12 +1,13 @@
 //! CPU per request and requests per second in a closed loop, by depth and connections, in the clear and over TLS.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::CONNECTIONS;
 use crate::load::channel::Security;
-use crate::load::pipelined::Pipelined;
-use crate::load::requests::Until;
+use crate::load::driver::Driver;
+use crate::load::gets::Gets;
+use crate::load::pace::{Pace, Until};
 use crate::peers::{Found, Setup, Under};
 use crate::rigs::{certificate, Bench, Taken};
 use crate::tools::process::Cpu;
@@ -15,7 +16,7 @@ use crate::tools::process::Cpu;
 const WARM_UP: Duration = Duration::from_millis(200);
 
 /// What is asked of a server: the names of the figures, connections, requests at once on each.
-struct Load([&'static str; 2], usize, usize);
+struct Load([&'static str; 2], usize, u64);
 
 const DEPTH1: Load = Load(["cpu-d1", "requests-d1"], CONNECTIONS, 1);
 const DEPTH16: Load = Load(["cpu-d16", "requests-d16"], CONNECTIONS, 16);
@@ -55,19 +56,22 @@ fn sample(
     Load([cpu, requests], connections, depth): Load,
 ) -> io::Result<Taken> {
     let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
-    let mut load = Pipelined::open(server.listen, security, connections, depth)?;
-    load.run(Until::Elapsed(warm_up(bench, peer)), &bench.stop)?;
-    let time = Duration::from_millis(bench.either(300, 700));
-    let (before, begun) = (Cpu::of(server.id)?, Instant::now());
-    let count = load.run(Until::Elapsed(time), &bench.stop)? as f64;
-    let used = Cpu::of(server.id)?.seconds_since(before);
-    let elapsed = begun.elapsed();
+    let load = Driver::new(
+        server.listen,
+        connections,
+        Gets::plaintext(server.listen, depth),
+    )?;
+    let mut load = load.over(security).connect()?;
+    let warm_up = Until::Elapsed(warm_up(bench, peer));
+    load.run(Pace::Closed, warm_up, &bench.stop)?;
+    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 700)));
+    let (ran, used) = Cpu::during(server.id, || load.run(Pace::Closed, time, &bench.stop))?;
     // The server ends first: the closing states that linger are then its port's, which is new with each sample.
     drop(server);
-    let mut values = vec![(cpu, used / count * 1e6)];
+    let mut values = vec![(cpu, used.each(ran.count))];
     // Compilers and collectors of rubbish have threads of their own, which one core holds up.
     if peer.spec.warm_up.is_none() {
-        values.push((requests, count / elapsed.as_secs_f64()));
+        values.push((requests, ran.rate()));
     }
     Ok(Taken::values(values))
 }

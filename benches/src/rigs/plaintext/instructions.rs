@@ -2,9 +2,9 @@
 
 use std::io;
 
-use crate::load::channel::Security;
-use crate::load::pipelined::Pipelined;
-use crate::load::requests::Until;
+use crate::load::driver::Driver;
+use crate::load::gets::Gets;
+use crate::load::pace::{Pace, Until};
 use crate::peers::{Found, Setup, Under};
 use crate::rigs::{lives, Bench, Taken};
 
@@ -31,11 +31,13 @@ pub fn depth16(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     )
 }
 
-fn live(bench: &Bench, peer: &Found, under: &Under, count: u64, depth: usize) -> io::Result<()> {
+fn live(bench: &Bench, peer: &Found, under: &Under, count: u64, depth: u64) -> io::Result<()> {
     let server = bench.start(peer, Setup::serving(1), under)?;
     lives::until_closed(server.id, bench, || {
-        let mut load = Pipelined::open(server.listen, &Security::Clear, CONNECTIONS, depth)?;
-        load.run(Until::Sent(count), &bench.stop).map(drop)
+        let gets = Gets::plaintext(server.listen, depth);
+        let mut load = Driver::new(server.listen, CONNECTIONS, gets)?.connect()?;
+        load.run(Pace::Closed, Until::Sent(count), &bench.stop)
+            .map(drop)
     })?;
     server.end()
 }

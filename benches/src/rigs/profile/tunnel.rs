@@ -3,11 +3,12 @@
 use std::io;
 
 use super::profile;
-use crate::load::requests::Until;
+use crate::load::driver::Driver;
+use crate::load::echo::Echo;
+use crate::load::pace::{Pace, Until};
 use crate::load::server::Server;
 use crate::load::sockets::client;
 use crate::load::transfer::transfer;
-use crate::load::tunnels::Tunnels;
 use crate::peers::{Found, Running, Setup, Under};
 use crate::rigs::{lives, Bench, Taken};
 use crate::tools::machine::Cores;
@@ -20,8 +21,9 @@ pub fn handshake(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let figures = ["handshake", "handshake-allocations"];
     profile(bench, figures, bench.either(200, 1_000), &|under, count| {
         Side::live(bench, peer, under, |side| {
-            let mut tunnels = Tunnels::new(side.tunnel.listen, AT_ONCE)?;
-            tunnels.run_until(Until::Sent(count), &bench.stop).map(drop)
+            let mut load = Driver::new(side.tunnel.listen, AT_ONCE, Echo::once())?;
+            load.run(Pace::Closed, Until::Sent(count), &bench.stop)
+                .map(drop)
         })
     })
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use crate::load::requests::{Requests, Until};
+use crate::load::driver::Driver;
+use crate::load::echo::{Echo, THROUGH_RELAY};
+use crate::load::pace::{Pace, Until};
 use crate::load::server::Server;
 use crate::peers::{Found, Running, Setup, Under};
 use crate::rigs::{lives, Bench};
@@ -34,12 +36,19 @@ impl Side {
         Ok(Side { relay, server })
     }
 
+    /// The load of the figures for small requests.
+    pub fn load(&self) -> io::Result<Driver<Echo>> {
+        let echo = Echo::through_relay(THROUGH_RELAY);
+        Driver::new(self.relay.listen, CONNECTIONS, echo)?.connect()
+    }
+
     /// A whole life under a tool, with that many small requests.
     pub fn live(bench: &Bench, peer: &Found, under: &Under, count: u64) -> io::Result<()> {
         let side = Side::start_under(bench, peer, under, false)?;
         lives::until_closed(side.relay.id, bench, || {
-            let mut requests = Requests::tunnelled(side.relay.listen, CONNECTIONS)?;
-            requests.run(Until::Sent(count), &bench.stop).map(drop)
+            side.load()?
+                .run(Pace::Closed, Until::Sent(count), &bench.stop)
+                .map(drop)
         })?;
         side.relay.end()
     }

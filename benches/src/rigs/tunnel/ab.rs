@@ -1,11 +1,11 @@
 //! The articles' load, ApacheBench with five clients, as a second opinion on ours.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::chain::{Chain, Connections, Proxy};
 use crate::load::ab::Ab;
-use crate::load::requests::Until;
+use crate::load::pace::{Pace, Until};
 use crate::peers::{Found, Under};
 use crate::rigs::{Bench, Taken};
 
@@ -46,14 +46,13 @@ fn fitting(
     time: Duration,
 ) -> io::Result<u64> {
     let mut gets = chain.gets(CLIENTS, connections)?;
-    let begun = Instant::now();
     let trial = Until::Elapsed(Duration::from_millis(50));
-    let count = gets.run(trial, &bench.stop)?;
-    Ok(whole_rounds(count, begun.elapsed(), time))
+    let ran = gets.run(Pace::Closed, trial, &bench.stop)?;
+    Ok(whole_rounds(ran.rate(), time))
 }
 
-fn whole_rounds(count: u64, elapsed: Duration, time: Duration) -> u64 {
-    let fit = count as f64 / elapsed.as_secs_f64() * time.as_secs_f64();
+fn whole_rounds(rate: f64, time: Duration) -> u64 {
+    let fit = rate * time.as_secs_f64();
     (fit as u64).div_ceil(CLIENTS as u64) * CLIENTS as u64
 }
 
@@ -64,8 +63,8 @@ mod tests {
     #[test]
     fn a_slow_tunnel_gets_few_requests_and_every_client_as_many() {
         let s = Duration::from_secs;
-        assert_eq!(whole_rounds(5, s(1), s(1)), 5);
-        assert_eq!(whole_rounds(6, s(1), s(1)), 10);
-        assert_eq!(whole_rounds(1_000, s(1), s(2)), 2_000);
+        assert_eq!(whole_rounds(5.0, s(1)), 5);
+        assert_eq!(whole_rounds(6.0, s(1)), 10);
+        assert_eq!(whole_rounds(1_000.0, s(2)), 2_000);
     }
 }

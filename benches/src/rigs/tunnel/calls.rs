@@ -3,7 +3,7 @@
 use std::io;
 
 use super::chain::{Chain, Connections, Proxy};
-use crate::load::requests::Until;
+use crate::load::pace::{Pace, Until};
 use crate::peers::{Found, Under};
 use crate::rigs::{lives, Bench, Taken};
 
@@ -38,7 +38,8 @@ fn live(
         .ok_or_else(|| io::Error::other("there is no tunnel"))?;
     lives::until_closed(tunnel.id, bench, || {
         let mut gets = chain.gets(CLIENTS, connections)?;
-        gets.run(Until::Sent(count), &bench.stop).map(drop)
+        gets.run(Pace::Closed, Until::Sent(count), &bench.stop)
+            .map(drop)
     })?;
     chain.end()
 }

@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 
-use crate::load::gets::{Gets, Script};
+use crate::load::driver::Driver;
+use crate::load::gets::Gets;
 use crate::load::server::Server;
 use crate::peers::find::{find, project};
 use crate::peers::{spec, Found, Kind, Running, Setup, Under};
@@ -134,14 +135,14 @@ impl Chain {
     }
 
     /// So many clients that ask for the page.
-    pub fn gets(&self, clients: usize, connections: Connections) -> io::Result<Gets> {
+    pub fn gets(&self, clients: usize, connections: Connections) -> io::Result<Driver<Gets>> {
         let close = connections == Connections::Closed;
-        let script = Script::get(self.target, connections.path(), close, &page());
-        let script = match self.asked_directly() {
-            Some(_) => script.asking_for(self.target),
-            None => script,
+        let gets = Gets::page(self.target, connections.path(), close, &page());
+        let gets = match self.asked_directly() {
+            Some(_) => gets.asking_for(self.target),
+            None => gets,
         };
-        Gets::new(self.address(), clients, script)
+        Driver::new(self.address(), clients, gets)
     }
 
     /// Ends the tunnel first and awaits it, so that a tool above it writes its file.

@@ -1,11 +1,11 @@
 //! Time and CPU per request: pages of one kilobyte, on connections that are kept, limited and closed.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::chain::{versions, Chain, Connections, Proxy};
 use super::used::Used;
-use crate::load::requests::Until;
+use crate::load::pace::{Pace, Until};
 use crate::peers::{Found, Kind, Under};
 use crate::rigs::{Bench, Taken};
 
@@ -123,20 +123,18 @@ fn through(bench: &Bench, peer: &Found, loads: &Loads) -> io::Result<Taken> {
         if load.connections == Kept {
             // Opens the connections, too.
             let warm_up = Until::Elapsed(Duration::from_millis(100));
-            gets.run(warm_up, &bench.stop)?;
+            gets.run(Pace::Closed, warm_up, &bench.stop)?;
         }
         let used = chain.tunnel().map(|tunnel| Used::begin(bench, tunnel.id));
         let used = used.transpose()?;
-        let begun = Instant::now();
-        let count = gets.run(until, &bench.stop)? as f64;
-        let elapsed = begun.elapsed().as_secs_f64();
+        let ran = gets.run(Pace::Closed, until, &bench.stop)?;
         let [first, cpu] = load.figures;
         values.push(match load.as_rate {
-            true => (first, count / elapsed),
-            false => (first, elapsed * 1e3 * load.clients as f64 / count),
+            true => (first, ran.rate()),
+            false => (first, 1e3 * load.clients as f64 / ran.rate()),
         });
         if let Some(used) = used {
-            values.push((cpu, used.seconds()? / count * 1e6));
+            values.push((cpu, used.seconds()? / ran.count as f64 * 1e6));
         }
     }
     Ok(Taken::values(values))

@@ -1,0 +1,496 @@
+//! The one epoll loop of every load of small messages. A [`Driver`] owns connections, pace and clock; a [`Client`]
+//! owns the bytes: what it sends, how it recognises a whole reply, and that each byte of it is right.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::io::Errno;
+use rustix::thread::set_current_timer_slack;
+
+use super::channel::{Channel, Security};
+use super::pace::{Pace, Until};
+use super::sockets::{client, connecting, TIMEOUT};
+use crate::stop::Stop;
+
+/// What is received at once.
+const RECEIVE: usize = 64 * 1024;
+/// A client that keeps more bytes than this of a reply isn't going to recognise it.
+const LONGEST_REPLY: usize = 1 << 20;
+/// The most that a run may take.
+const LONGEST_RUN: Duration = Duration::from_secs(180);
+/// Latencies that the histogram tells apart, in nanoseconds; a longer one counts as the longest.
+const LONGEST_LATENCY: u64 = 100_000_000_000;
+
+/// One side of a connection.
+pub trait Client {
+    /// Returns the client of a new connection, the `nth` of its driver.
+    fn open(&self, nth: usize) -> Self;
+
+    /// Appends the next requests, `most` or fewer, to `out`, and returns how many they are.
+    fn ask(&mut self, most: u64, out: &mut Vec<u8>) -> u64;
+
+    /// Judges bytes that came; those that it doesn't use come again with more behind them. What it appends to `out` is
+    /// sent at once.
+    ///
+    /// # Errors
+    /// `InvalidData` for a byte that is not as it must be.
+    fn judge(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<Judged>;
+}
+
+/// What a client found in the bytes that came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Bytes that it is done with.
+    pub used: usize,
+    /// Replies that are whole now.
+    pub replies: u64,
+    /// The server ends the connection behind them: they count at the end of file.
+    pub last: bool,
+}
+
+/// What a run measured.
+#[derive(Debug)]
+pub struct Ran {
+    /// Requests whose replies were right.
+    pub count: u64,
+    /// From the first request to the last reply.
+    pub elapsed: Duration,
+    /// Nanoseconds from the time at which a request was to be sent to the end of its reply.
+    latencies: Histogram<u64>,
+}
+
+impl Ran {
+    /// Returns replies per second.
+    pub fn rate(&self) -> f64 {
+        self.count as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Returns the latency in microseconds that a share of `quantile` of the requests did not exceed.
+    pub fn latency(&self, quantile: f64) -> f64 {
+        self.latencies.value_at_quantile(quantile) as f64 / 1e3
+    }
+}
+
+pub struct Driver<C> {
+    epoll: OwnedFd,
+    to: SocketAddr,
+    security: Security,
+    client: C,
+    slots: Vec<Slot<C>>,
+    /// Connections so far.
+    opened: usize,
+    buffer: Vec<u8>,
+}
+
+/// A place for a connection, and for one batch of requests in flight.
+struct Slot<C> {
+    connection: Option<Connection<C>>,
+    /// When the batch was to be sent, and the number of its requests.
+    batch: (Instant, u64),
+}
+
+impl<C: Client> Driver<C> {
+    /// `count` connections to `to`, which speak as `client` does. Each opens when it has something to ask.
+    ///
+    /// # Errors
+    /// Those of epoll_create(2).
+    pub fn new(to: SocketAddr, count: usize, client: C) -> io::Result<Driver<C>> {
+        let empty = || Slot {
+            connection: None,
+            batch: (Instant::now(), 0),
+        };
+        Ok(Driver {
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            to,
+            security: Security::Clear,
+            client,
+            slots: (0..count).map(|_| empty()).collect(),
+            opened: 0,
+            buffer: vec![0; RECEIVE],
+        })
+    }
+
+    /// The same over what `security` says.
+    pub fn over(self, security: &Security) -> Driver<C> {
+        Driver {
+            security: security.clone(),
+            ..self
+        }
+    }
+
+    /// Opens all connections now, one after the other, so that no server's queue overflows.
+    ///
+    /// # Errors
+    /// Those of connect(2).
+    pub fn connect(mut self) -> io::Result<Driver<C>> {
+        for slot in 0..self.slots.len() {
+            let socket = client(self.to, self.opened + 1)?.into();
+            self.open(slot, socket)?;
+        }
+        Ok(self)
+    }
+
+    fn open(&mut self, slot: usize, socket: OwnedFd) -> io::Result<()> {
+        self.opened += 1;
+        let channel = Channel::new(socket, &self.security)?;
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(
+            &self.epoll,
+            &channel,
+            EventData::new_u64(slot as u64),
+            flags,
+        )?;
+        self.slots[slot].connection = Some(Connection {
+            channel,
+            client: self.client.open(self.opened),
+            unsent: Vec::new(),
+            kept: Vec::new(),
+            due: 0,
+            ends: false,
+        });
+        Ok(())
+    }
+
+    /// Sends requests at that pace, awaits the replies to all of them, and returns what it measured. In a closed loop
+    /// each connection sends its next batch when the last one is answered. In an open loop a request that is due while
+    /// no connection is free waits, and its latency counts from when it was due: what a stall holds up is in the
+    /// figures, which is what coordinated omission leaves out.
+    ///
+    /// # Errors
+    /// `InvalidData` for a wrong byte, `UnexpectedEof` for an early end, `TimedOut` after 20 s of silence or 180 s in
+    /// all, and those of the sockets.
+    pub fn run(&mut self, pace: Pace, until: Until, stop: &Stop) -> io::Result<Ran> {
+        // By default a sleep may be 50 µs too long, more than the time between two requests.
+        set_current_timer_slack(NonZeroU64::new(1))?;
+        let mut run = Run {
+            pace,
+            until,
+            begun: Instant::now(),
+            idle: (0..self.slots.len()).collect(),
+            sent: 0,
+            answered: 0,
+            latencies: Histogram::new_with_bounds(1, LONGEST_LATENCY, 3)
+                .map_err(io::Error::other)?,
+        };
+        let mut events: Vec<Event> = Vec::with_capacity(self.slots.len().max(1));
+        let mut next = self.ask(&mut run)?;
+        while next.is_some() || run.idle.len() < self.slots.len() {
+            let to_next = |at: Instant| at.saturating_duration_since(Instant::now());
+            let wait =
+                Timespec::try_from(next.map_or(TIMEOUT, to_next)).map_err(io::Error::other)?;
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&wait)) {
+                Ok(0) if next.is_none() => {
+                    return Err(late("a reply, or the end of its connection, did not come"))
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+            stop.check()?;
+            if run.begun.elapsed() > LONGEST_RUN {
+                return Err(late("the requests took too long"));
+            }
+            for event in &events {
+                self.advance(event, &mut run)?;
+            }
+            next = self.ask(&mut run)?;
+        }
+        Ok(Ran {
+            count: run.answered,
+            elapsed: run.begun.elapsed(),
+            latencies: run.latencies,
+        })
+    }
+
+    /// Sends what is due while there are idle connections; returns when the next request is, if one waits for its time.
+    fn ask(&mut self, run: &mut Run) -> io::Result<Option<Instant>> {
+        while let Some(&slot) = run.idle.front() {
+            let now = Instant::now();
+            match run.pace.next(run.until, run.begun, run.sent, now) {
+                Some((due, most)) if due <= now => {
+                    run.idle.pop_front();
+                    if self.slots[slot].connection.is_none() {
+                        let socket = connecting(self.to, self.opened + 1)?;
+                        self.open(slot, socket)?;
+                    }
+                    let Slot { connection, batch } = &mut self.slots[slot];
+                    let connection = connection.as_mut().expect("it was opened");
+                    connection.due = connection.client.ask(most, &mut connection.unsent);
+                    connection.flush()?;
+                    *batch = (due, connection.due);
+                    run.sent += connection.due;
+                }
+                next => return Ok(next.map(|(due, _)| due)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn advance(&mut self, event: &Event, run: &mut Run) -> io::Result<()> {
+        let slot = event.data.u64() as usize;
+        let Slot { connection, batch } = &mut self.slots[slot];
+        let Some(open) = connection else {
+            return Ok(());
+        };
+        let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if open.due == 0 && !open.ends {
+            let flags = event.flags;
+            return match flags.intersects(ended) {
+                true => Err(early("a connection ended between two requests")),
+                false => Ok(()),
+            };
+        }
+        if !open.advance(&mut self.buffer)? {
+            return Ok(());
+        }
+        if open.ends {
+            *connection = None;
+        }
+        let (due, count) = *batch;
+        run.answered += count;
+        run.latencies
+            .saturating_record_n(due.elapsed().as_nanos() as u64, count);
+        run.idle.push_back(slot);
+        self.ask(run).map(drop)
+    }
+}
+
+struct Run {
+    pace: Pace,
+    until: Until,
+    begun: Instant,
+    /// Slots without a batch in flight; the one that has rested longest comes first.
+    idle: VecDeque<usize>,
+    sent: u64,
+    answered: u64,
+    latencies: Histogram<u64>,
+}
+
+struct Connection<C> {
+    channel: Channel,
+    client: C,
+    /// What the socket did not take yet: all of it while it connects.
+    unsent: Vec<u8>,
+    /// What the client did not use yet.
+    kept: Vec<u8>,
+    /// Replies that are to come.
+    due: u64,
+    /// The last reply is there, and the end of file is to come.
+    ends: bool,
+}
+
+impl<C: Client> Connection<C> {
+    fn flush(&mut self) -> io::Result<()> {
+        while !self.unsent.is_empty() {
+            match self.channel.send(&self.unsent)? {
+                None => return Ok(()),
+                Some(n) if n == self.unsent.len() => self.unsent.clear(),
+                Some(n) => drop(self.unsent.drain(..n)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes as far as the socket allows; true when the batch is answered, and the connection over if that ends it.
+    fn advance(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        loop {
+            self.flush()?;
+            let new = match self.channel.receive(buffer)? {
+                None => return Ok(false),
+                Some(0) if self.ends => return Ok(true),
+                Some(0) => return Err(early("end of file before the end of a reply")),
+                Some(n) => &buffer[..n],
+            };
+            let is_first = self.kept.is_empty();
+            if !is_first {
+                self.kept.extend_from_slice(new);
+            }
+            let bytes = if is_first { new } else { &self.kept };
+            let judged = self.client.judge(bytes, &mut self.unsent)?;
+            let rest = bytes.len() - judged.used;
+            self.due = match self.due.checked_sub(judged.replies) {
+                Some(due) if !self.ends && (due > 0 || rest == 0) => due,
+                _ => return Err(wrong("bytes behind the last reply")),
+            };
+            match rest {
+                LONGEST_REPLY.. => return Err(wrong("a reply is too long")),
+                _ if is_first => self.kept.extend_from_slice(&new[judged.used..]),
+                _ => drop(self.kept.drain(..judged.used)),
+            }
+            self.ends = judged.last;
+            if self.due == 0 && !self.ends {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+pub(super) fn wrong(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+fn early(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, text)
+}
+
+fn late(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::super::echo::Echo;
+    use super::super::gets::Gets;
+    use super::*;
+
+    const CLOSING: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi";
+    const KEPT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+
+    /// A server of one connection at a time that answers the n-th piece on it with what `answer` says, and ends the
+    /// connection when that is nothing.
+    fn server(answer: impl Fn(usize, &[u8]) -> Vec<u8> + Send + 'static) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, mut buffer) = (stream.unwrap(), [0; 4096]);
+                for nth in 0.. {
+                    let Ok(n @ 1..) = stream.read(&mut buffer) else {
+                        break;
+                    };
+                    let reply = answer(nth, &buffer[..n]);
+                    if reply.is_empty() || stream.write_all(&reply).is_err() {
+                        break;
+                    }
+                }
+            }
+        });
+        address
+    }
+
+    /// A server whose connections bring these replies, and end `pause` after the last.
+    fn http(replies: &'static [&'static str], pause: Duration) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                for reply in replies {
+                    let _ = stream.read(&mut [0; 4096]);
+                    let _ = stream.write_all(reply.as_bytes());
+                }
+                thread::sleep(pause);
+            }
+        });
+        address
+    }
+
+    fn run(to: SocketAddr, client: impl Client, count: u64) -> io::Result<u64> {
+        let mut driver = Driver::new(to, 1, client)?;
+        let ran = driver.run(Pace::Closed, Until::Sent(count), &Stop::default())?;
+        Ok(ran.count)
+    }
+
+    fn page(to: SocketAddr, body: &str) -> Gets {
+        Gets::page(to, "/", false, body.as_bytes())
+    }
+
+    #[test]
+    fn counts_the_requests_that_came_back() {
+        for size in [1, 100, 10_000] {
+            let to = server(|_, piece| piece.to_vec());
+            assert_eq!(run(to, Echo::to_server(size), 20).unwrap(), 20);
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_and_a_byte_too_many_fail_the_run() {
+        let changed = |_: usize, piece: &[u8]| [&piece[..99], &[piece[99] ^ 1]].concat();
+        let longer = |_: usize, piece: &[u8]| [piece, b"."].concat();
+        for to in [server(changed), server(longer)] {
+            let e = run(to, Echo::to_server(100), 1).unwrap_err();
+            assert_eq!(e.kind(), io::ErrorKind::InvalidData, "{e}");
+        }
+        let to = http(&[KEPT], Duration::ZERO);
+        let e = run(to, page(to, "ho"), 1).unwrap_err();
+        assert_eq!(e.kind(), io::ErrorKind::InvalidData, "{e}");
+    }
+
+    #[test]
+    fn an_early_end_fails_the_run() {
+        let to = http(
+            &["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh"],
+            Duration::ZERO,
+        );
+        let e = run(to, page(to, "hi"), 1).unwrap_err();
+        assert_eq!(e.kind(), io::ErrorKind::UnexpectedEof, "{e}");
+    }
+
+    #[test]
+    fn a_last_reply_counts_at_the_end_of_file_and_the_next_request_has_a_new_connection() {
+        let pause = Duration::from_millis(50);
+        let to = http(&[KEPT, CLOSING], pause);
+        let begun = Instant::now();
+        assert_eq!(run(to, page(to, "hi"), 4).unwrap(), 4);
+        assert!(begun.elapsed() >= 2 * pause, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_proxy_is_asked_first() {
+        let to = http(&["HTTP/1.1 200 Fine\r\n\r\n", CLOSING], Duration::ZERO);
+        assert_eq!(run(to, page(to, "hi").asking_for(to), 2).unwrap(), 2);
+    }
+
+    /// A server that stalls for [`STALL`] before its tenth reply, and never again.
+    fn stalls_once() -> SocketAddr {
+        server(|nth, piece| {
+            if nth == 10 {
+                thread::sleep(STALL);
+            }
+            piece.to_vec()
+        })
+    }
+
+    const STALL: Duration = Duration::from_millis(100);
+
+    /// Of 1,000 requests in a second some 100 are due within the stall, and they wait 50 ms on average. A closed loop
+    /// holds them back, and the stall is one request of a thousand.
+    #[test]
+    fn a_stall_is_in_the_percentiles_of_an_open_loop_and_in_the_maximum_alone_of_a_closed_one() {
+        let stop = Stop::default();
+        let run = |pace| {
+            let mut driver = Driver::new(stalls_once(), 1, Echo::to_server(100)).unwrap();
+            let ran = driver.run(pace, Until::Sent(1_000), &stop).unwrap();
+            [0.5, 0.95, 0.99, 1.0]
+                .map(|quantile| Duration::from_secs_f64(ran.latency(quantile) / 1e6))
+        };
+        let [open, closed] = [Pace::Open { rate: 1_000.0 }, Pace::Closed].map(run);
+        assert!(open[1] > STALL / 4 && open[2] > STALL * 3 / 4, "{open:?}");
+        assert!(closed[2] < STALL / 2 && closed[3] >= STALL, "{closed:?}");
+    }
+
+    #[test]
+    fn an_open_loop_keeps_its_rate() {
+        let to = server(|_, piece| piece.to_vec());
+        let mut driver = Driver::new(to, 1, Echo::to_server(100)).unwrap();
+        let time = Duration::from_millis(200);
+        let pace = Pace::Open { rate: 500.0 };
+        let ran = driver
+            .run(pace, Until::Elapsed(time), &Stop::default())
+            .unwrap();
+        assert_eq!(ran.count, 100);
+        assert!(ran.elapsed >= time.mul_f64(0.98), "{:?}", ran.elapsed);
+    }
+}
