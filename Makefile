@@ -278,9 +278,9 @@ SMOKE := $(CURDIR)/benches/results/tmp
 
 bench-smoke: bench-peers ## run a little of each rig, to see that it works, that answers are right and reports are whole
 	rm -rf $(SMOKE)
-	$(rigs) relay --quick --strict --peers ptunnel,r0,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,splice,bulk
+	$(rigs) relay --quick --strict --peers ptunnel,r0,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,rates,splice,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,ptunnel-tls,tunnel-core,r5,python-threads,stunnel,none --figures kept,ab
-	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,calls
+	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,wrk,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
 	$(rigs) plaintext-tls --quick --strict --peers tokio-core,tokio,go-fasthttp --figures rules,depth16
 	$(rigs) profile --quick --strict --peers ptunnel,chain,future,async --figures handshake,message

@@ -16,45 +16,17 @@ use rustix::io::Errno;
 use rustix::thread::set_current_timer_slack;
 
 use super::channel::{Channel, Security};
+use super::client::{early, Client, Connection};
 use super::pace::{Pace, Until};
 use super::sockets::{client, connecting, TIMEOUT};
 use crate::stop::Stop;
 
 /// What is received at once.
 const RECEIVE: usize = 64 * 1024;
-/// A client that keeps more bytes than this of a reply isn't going to recognise it.
-const LONGEST_REPLY: usize = 1 << 20;
 /// The most that a run may take.
 const LONGEST_RUN: Duration = Duration::from_secs(180);
 /// Latencies that the histogram tells apart, in nanoseconds; a longer one counts as the longest.
 const LONGEST_LATENCY: u64 = 100_000_000_000;
-
-/// One side of a connection.
-pub trait Client {
-    /// Returns the client of a new connection, the `nth` of its driver.
-    fn open(&self, nth: usize) -> Self;
-
-    /// Appends the next requests, `most` or fewer, to `out`, and returns how many they are.
-    fn ask(&mut self, most: u64, out: &mut Vec<u8>) -> u64;
-
-    /// Judges bytes that came; those that it doesn't use come again with more behind them. What it appends to `out` is
-    /// sent at once.
-    ///
-    /// # Errors
-    /// `InvalidData` for a byte that is not as it must be.
-    fn judge(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<Judged>;
-}
-
-/// What a client found in the bytes that came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
-    /// Bytes that it is done with.
-    pub used: usize,
-    /// Replies that are whole now.
-    pub replies: u64,
-    /// The server ends the connection behind them: they count at the end of file.
-    pub last: bool,
-}
 
 /// What a run measured.
 #[derive(Debug)]
@@ -148,14 +120,8 @@ impl<C: Client> Driver<C> {
             EventData::new_u64(slot as u64),
             flags,
         )?;
-        self.slots[slot].connection = Some(Connection {
-            channel,
-            client: self.client.open(self.opened),
-            unsent: Vec::new(),
-            kept: Vec::new(),
-            due: 0,
-            ends: false,
-        });
+        let client = self.client.open(self.opened);
+        self.slots[slot].connection = Some(Connection::new(channel, client));
         Ok(())
     }
 
@@ -223,10 +189,9 @@ impl<C: Client> Driver<C> {
                     }
                     let Slot { connection, batch } = &mut self.slots[slot];
                     let connection = connection.as_mut().expect("it was opened");
-                    connection.due = connection.client.ask(most, &mut connection.unsent);
-                    connection.flush()?;
-                    *batch = (due, connection.due);
-                    run.sent += connection.due;
+                    let count = connection.ask(most)?;
+                    *batch = (due, count);
+                    run.sent += count;
                 }
                 next => return Ok(next.map(|(due, _)| due)),
             }
@@ -241,7 +206,7 @@ impl<C: Client> Driver<C> {
             return Ok(());
         };
         let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-        if open.due == 0 && !open.ends {
+        if open.is_idle() {
             let flags = event.flags;
             return match flags.intersects(ended) {
                 true => Err(early("a connection ended between two requests")),
@@ -251,7 +216,7 @@ impl<C: Client> Driver<C> {
         if !open.advance(&mut self.buffer)? {
             return Ok(());
         }
-        if open.ends {
+        if open.ends() {
             *connection = None;
         }
         let (due, count) = *batch;
@@ -272,73 +237,6 @@ struct Run {
     sent: u64,
     answered: u64,
     latencies: Histogram<u64>,
-}
-
-struct Connection<C> {
-    channel: Channel,
-    client: C,
-    /// What the socket did not take yet: all of it while it connects.
-    unsent: Vec<u8>,
-    /// What the client did not use yet.
-    kept: Vec<u8>,
-    /// Replies that are to come.
-    due: u64,
-    /// The last reply is there, and the end of file is to come.
-    ends: bool,
-}
-
-impl<C: Client> Connection<C> {
-    fn flush(&mut self) -> io::Result<()> {
-        while !self.unsent.is_empty() {
-            match self.channel.send(&self.unsent)? {
-                None => return Ok(()),
-                Some(n) if n == self.unsent.len() => self.unsent.clear(),
-                Some(n) => drop(self.unsent.drain(..n)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Goes as far as the socket allows; true when the batch is answered, and the connection over if that ends it.
-    fn advance(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        loop {
-            self.flush()?;
-            let new = match self.channel.receive(buffer)? {
-                None => return Ok(false),
-                Some(0) if self.ends => return Ok(true),
-                Some(0) => return Err(early("end of file before the end of a reply")),
-                Some(n) => &buffer[..n],
-            };
-            let is_first = self.kept.is_empty();
-            if !is_first {
-                self.kept.extend_from_slice(new);
-            }
-            let bytes = if is_first { new } else { &self.kept };
-            let judged = self.client.judge(bytes, &mut self.unsent)?;
-            let rest = bytes.len() - judged.used;
-            self.due = match self.due.checked_sub(judged.replies) {
-                Some(due) if !self.ends && (due > 0 || rest == 0) => due,
-                _ => return Err(wrong("bytes behind the last reply")),
-            };
-            match rest {
-                LONGEST_REPLY.. => return Err(wrong("a reply is too long")),
-                _ if is_first => self.kept.extend_from_slice(&new[judged.used..]),
-                _ => drop(self.kept.drain(..judged.used)),
-            }
-            self.ends = judged.last;
-            if self.due == 0 && !self.ends {
-                return Ok(true);
-            }
-        }
-    }
-}
-
-pub(super) fn wrong(text: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, text)
-}
-
-fn early(text: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, text)
 }
 
 fn late(text: &str) -> io::Error {

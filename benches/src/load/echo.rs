@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::driver::{wrong, Client, Judged};
+use super::client::{wrong, Client, Judged};
 use super::wire::Command;
 
 /// Bytes of a request through a relay and of its reply.

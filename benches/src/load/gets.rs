@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use super::driver::{wrong, Client, Judged};
+use super::client::{wrong, Client, Judged};
 use super::http::{broken, granted, parse, Reply, Rule};
 
 /// What a reply must be.

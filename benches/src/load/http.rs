@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use httparse::{Header, Response, Status};
 
-use super::driver::wrong;
+use super::client::wrong;
 
 /// The body of every right reply.
 pub const BODY: &[u8] = b"Hello, World!";

@@ -7,6 +7,7 @@
 
 pub mod ab;
 pub mod channel;
+pub mod client;
 pub mod driver;
 pub mod echo;
 pub mod gets;
@@ -19,3 +20,4 @@ pub mod server;
 pub mod sockets;
 pub mod transfer;
 pub mod wire;
+pub mod wrk;

@@ -20,13 +20,13 @@ const SIZE: usize = 64;
 /// Tunnels that take turns, so that a ping which waits holds up no other.
 const TUNNELS: usize = 16;
 /// Pings per second.
-const PACE: Pace = Pace::Open { rate: 1000.0 };
+const PACE: Pace = Pace::Open { rate: 500.0 };
 /// More than any run moves: the bulk lasts until it is cut off.
 const ENDLESS: u64 = 1 << 40;
 /// Time before the first ping that counts: the bulk tunnels find their pace.
 const WARM_UP: Until = Until::Elapsed(Duration::from_millis(150));
 
-/// A thousand pings a second for that long, while `bulk` tunnels download without a break.
+/// Five hundred pings a second for that long, while `bulk` tunnels download without a break.
 ///
 /// # Errors
 /// Those of the load, and a download that ends early or brings a wrong byte.

@@ -190,14 +190,10 @@ impl Loop {
 fn echo(connection: &mut Connection, buffer: &mut [u8]) -> Result<(), Errno> {
     let most = connection.echo.min(buffer.len() as u64) as usize;
     let (n, _) = recv(&connection.fd, &mut buffer[..most], RecvFlags::DONTWAIT)?;
-    let mut rest = &buffer[..n];
-    if rest.is_empty() {
+    if n == 0 {
         return Err(Errno::PIPE);
     }
-    while !rest.is_empty() {
-        let n = send(&connection.fd, rest, SendFlags::NOSIGNAL)?;
-        rest = &rest[n..];
-    }
+    send_all(&connection.fd, &buffer[..n])?;
     connection.echo -= n as u64;
     match connection.echo {
         0 => Err(Errno::PIPE),
@@ -226,6 +222,10 @@ fn command(
         Some(Command::Echo) => {
             connection.echo = u64::MAX;
             echo(connection, buffer)
+        }
+        Some(Command::EchoAll) => {
+            connection.echo = u64::MAX;
+            send_all(&connection.fd, &connection.head)
         }
         Some(Command::Reply { bytes }) => {
             connection.echo = bytes;
@@ -271,7 +271,10 @@ fn transfer(fd: &OwnedFd, down: u64, up: u64, pattern: &Pattern) -> io::Result<(
         received: up,
         all_right: taken.is_ok(),
     };
-    let mut rest = &verdict.encode()[..];
+    Ok(send_all(fd, &verdict.encode())?)
+}
+
+fn send_all(fd: &OwnedFd, mut rest: &[u8]) -> Result<(), Errno> {
     while !rest.is_empty() {
         let n = send(fd, rest, SendFlags::NOSIGNAL)?;
         rest = &rest[n..];

@@ -1,8 +1,10 @@
 //! What load and server say to each other, as bytes.
 //!
 //! A connection is a sequence of commands of [`COMMAND`] bytes. After `Echo` the server sends back whatever comes,
-//! until the end of file. After `Reply` it sends back that many bytes and closes. After `Transfer` it sends `down` bytes of the pattern while it takes `up` bytes of it, then
-//! a verdict of [`VERDICT`] bytes on what it took; then it awaits the next command.
+//! until the end of file. After `Reply` it sends back that many bytes and closes. After `Transfer` it sends `down` bytes
+//! of the pattern while it takes `up` bytes of it, then a verdict of [`VERDICT`] bytes on what it took; then it awaits
+//! the next command. What begins as a reply by HTTP is the first message of a generator that knows no commands: it is
+//! echoed too, and so is all that comes behind it.
 
 pub const COMMAND: usize = 24;
 pub const VERDICT: usize = 16;
@@ -10,14 +12,22 @@ pub const VERDICT: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     Echo,
-    Reply { bytes: u64 },
-    Transfer { down: u64, up: u64 },
+    /// The command itself is a part of the first message.
+    EchoAll,
+    Reply {
+        bytes: u64,
+    },
+    Transfer {
+        down: u64,
+        up: u64,
+    },
 }
 
 impl Command {
     pub fn encode(self) -> [u8; COMMAND] {
         let (name, down, up) = match self {
             Command::Echo => (*b"echo....", 0, 0),
+            Command::EchoAll => return *b"HTTP/1.1 200 OK\r\nContent",
             Command::Reply { bytes } => (*b"reply...", bytes, 0),
             Command::Transfer { down, up } => (*b"transfer", down, up),
         };
@@ -34,6 +44,7 @@ impl Command {
         let second = u64::from_le_bytes(*rest.last_chunk()?);
         match name {
             b"echo...." => Some(Command::Echo),
+            _ if *bytes == Command::EchoAll.encode() => Some(Command::EchoAll),
             b"reply..." => Some(Command::Reply { bytes: first }),
             b"transfer" => Some(Command::Transfer {
                 down: first,
@@ -77,6 +88,7 @@ mod tests {
     fn commands_and_verdicts_survive_the_wire() {
         for command in [
             Command::Echo,
+            Command::EchoAll,
             Command::Reply { bytes: 64 },
             Command::Transfer {
                 down: 1 << 30,

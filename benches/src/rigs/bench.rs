@@ -1,6 +1,6 @@
 //! What every sample needs, and what it gives.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use super::run::Options;
 use crate::load::pattern::Pattern;
 use crate::peers::{Found, Running, Setup, Under};
 use crate::report::results::Part;
+use crate::report::stats::median;
 use crate::stop::Stop;
 use crate::tools::machine::Cores;
 
@@ -23,6 +24,9 @@ pub struct Bench {
     /// A sample that fails ends the run.
     pub strict: bool,
     notes: RefCell<Vec<String>>,
+    /// Requests per second that each peer carried in closed loops.
+    capacities: RefCell<BTreeMap<String, Vec<f64>>>,
+    slowest: OnceCell<f64>,
 }
 
 impl Bench {
@@ -42,6 +46,8 @@ impl Bench {
             stop,
             strict: options.strict,
             notes: RefCell::default(),
+            capacities: RefCell::default(),
+            slowest: OnceCell::new(),
         })
     }
 
@@ -53,6 +59,36 @@ impl Bench {
     /// What was noted since the last time.
     pub fn noted(&self) -> Vec<String> {
         self.notes.take()
+    }
+
+    /// Keeps what a peer carried in a closed loop, in requests per second.
+    pub fn carried(&self, peer: &Found, rate: f64) {
+        let mut all = self.capacities.borrow_mut();
+        all.entry(peer.spec.name.clone()).or_default().push(rate);
+    }
+
+    /// Returns the capacity of the slowest peer in requests per second, by the medians of what was carried before the first
+    /// call, which notes it.
+    ///
+    /// # Errors
+    /// When no closed loop was run.
+    pub fn slowest(&self) -> io::Result<f64> {
+        if let Some(rate) = self.slowest.get() {
+            return Ok(*rate);
+        }
+        let all = self.capacities.borrow();
+        let medians = all
+            .iter()
+            .filter_map(|(name, rates)| Some((median(rates)?, name)));
+        let slowest = medians.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        let (rate, name) = slowest.ok_or_else(|| {
+            let text = "no capacity is known: measure the closed loop too, --figures cpu,rates";
+            io::Error::other(text)
+        })?;
+        self.note(format!(
+            "the slowest is {name}, which carried {rate:.0} requests per second in a closed loop: rates are shares of that"
+        ));
+        Ok(*self.slowest.get_or_init(|| rate))
     }
 
     /// Starts a fresh process of this peer on its core.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::bench::Bench;
 use super::progress::Progress;
+use super::repeats::disagreements;
 use super::rounds::Rounds;
 use super::turns::{seed, Turns};
 use super::{Group, Rig};
@@ -320,6 +321,9 @@ fn measure(
 fn finish(rig: &Rig, mut results: Results, out: &Path) -> io::Result<Outcome> {
     for zeros in results.zeros() {
         results.note(zeros);
+    }
+    for warning in disagreements(&results) {
+        results.note(warning);
     }
     let lines = judge(rig.targets, &results);
     let samples = serde_json::to_value(&results)?;

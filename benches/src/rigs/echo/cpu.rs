@@ -7,6 +7,7 @@ use super::SIZE;
 use crate::load::driver::Driver;
 use crate::load::echo::Echo;
 use crate::load::pace::{Pace, Until};
+use crate::load::wrk::{wrk, Ask};
 use crate::peers::{Found, Setup, Under};
 use crate::rigs::{Bench, Taken};
 use crate::tools::process::Cpu;
@@ -59,6 +60,17 @@ fn sample(
     Ok(Taken::values(vec![
         (cpu, used.each(ran.count)),
         (messages, ran.rate()),
+    ]))
+}
+
+/// The figure of a hundred connections, by a generator that is not ours.
+pub fn by_wrk(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
+    let ask = Ask::Echo(SIZE, &bench.folder);
+    let (said, used) = Cpu::during(server.id, || wrk(server.listen, 100, ask))?;
+    Ok(Taken::values(vec![
+        ("wrk-cpu-c100", used.each(said.count)),
+        ("wrk-messages-c100", said.rate),
     ]))
 }
 

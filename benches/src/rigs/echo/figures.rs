@@ -32,6 +32,18 @@ pub const FIGURES: &[Figure] = &[
         "messages, 100 connections, 2 threads",
         false,
     ),
+    figure(
+        "wrk-cpu-c100",
+        "µs",
+        "CPU per message, 100 connections, by wrk",
+        true,
+    ),
+    figure(
+        "wrk-messages-c100",
+        "1/s",
+        "messages, 100 connections, by wrk",
+        false,
+    ),
     figure("instructions", "Ir", "user instructions per message", true),
     figure("allocations", "each", "allocations per message", true),
     figure(

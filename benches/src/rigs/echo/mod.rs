@@ -27,8 +27,15 @@ pub const RIG: Rig = Rig {
             name: "c100",
             figures: &["cpu-c100", "messages-c100"],
             sample: cpu::hundred,
-            quick: Plan::quick(3, 700, 20),
+            quick: Plan::quick(2, 700, 20),
             full: Plan::full(15, 1_400, 215),
+        },
+        Group {
+            name: "wrk",
+            figures: &["wrk-cpu-c100", "wrk-messages-c100"],
+            sample: cpu::by_wrk,
+            quick: Plan::quick(1, 1_300, 20),
+            full: Plan::full(5, 1_300, 80),
         },
         Group {
             name: "c10000",

@@ -8,6 +8,7 @@ use crate::load::channel::Security;
 use crate::load::driver::Driver;
 use crate::load::gets::Gets;
 use crate::load::pace::{Pace, Until};
+use crate::load::wrk::{wrk, Ask};
 use crate::peers::{Found, Setup, Under};
 use crate::rigs::{certificate, Bench, Taken};
 use crate::tools::process::Cpu;
@@ -72,6 +73,26 @@ fn sample(
     // Compilers and collectors of rubbish have threads of their own, which one core holds up.
     if peer.spec.warm_up.is_none() {
         values.push((requests, ran.rate()));
+    }
+    Ok(Taken::values(values))
+}
+
+/// The figure of one request at a time, by a generator that is not ours.
+pub fn by_wrk(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    let server = bench.start(peer, Setup::serving(1), &Under::Nothing)?;
+    let run = || wrk(server.listen, CONNECTIONS, Ask::Get("http", "/plaintext"));
+    for _ in 0..peer
+        .spec
+        .warm_up
+        .map_or(0, |_| warm_up(bench, peer).as_secs())
+    {
+        bench.stop.check()?;
+        run()?;
+    }
+    let (said, used) = Cpu::during(server.id, run)?;
+    let mut values = vec![("wrk-cpu-d1", used.each(said.count))];
+    if peer.spec.warm_up.is_none() {
+        values.push(("wrk-requests-d1", said.rate));
     }
     Ok(Taken::values(values))
 }

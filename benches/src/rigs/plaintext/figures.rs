@@ -25,6 +25,18 @@ pub const FIGURES: &[Figure] = &[
         false,
     ),
     figure(
+        "wrk-cpu-d1",
+        "µs",
+        "CPU per request, one at a time, by wrk",
+        true,
+    ),
+    figure(
+        "wrk-requests-d1",
+        "1/s",
+        "requests, one at a time, by wrk",
+        false,
+    ),
+    figure(
         "instructions-d1",
         "Ir",
         "user instructions per request, one at a time",

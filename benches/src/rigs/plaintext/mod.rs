@@ -53,6 +53,13 @@ pub const RIG: Rig = Rig {
             full: Plan::full(12, 1_200, 175),
         },
         Group {
+            name: "wrk",
+            figures: &["wrk-cpu-d1", "wrk-requests-d1"],
+            sample: cpu::by_wrk,
+            quick: Plan::quick(1, 1_300, 25),
+            full: Plan::full(5, 2_300, 165),
+        },
+        Group {
             name: "instructions-d1",
             figures: &["instructions-d1", "allocations-d1"],
             sample: instructions::depth1,

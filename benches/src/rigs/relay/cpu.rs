@@ -17,6 +17,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     load.run(Pace::Closed, WARM_UP, &bench.stop)?;
     let time = Until::Elapsed(Duration::from_millis(bench.either(500, 1000)));
     let (ran, used) = Cpu::during(side.relay.id, || load.run(Pace::Closed, time, &bench.stop))?;
+    bench.carried(peer, ran.rate());
     let each = used.each(ran.count);
     Ok(Taken::values(vec![
         ("cpu", each),

@@ -8,10 +8,12 @@ mod instructions;
 mod memory;
 mod ping;
 mod program;
+mod rates;
 mod side;
 mod splice;
 mod start;
 mod tunnels;
+mod wrk;
 
 use super::{Group, Plan, Rig};
 
@@ -26,8 +28,41 @@ pub const RIG: Rig = Rig {
             name: "cpu",
             figures: &["cpu", "cpu-user", "cpu-system", "requests"],
             sample: cpu::sample,
-            quick: Plan::quick(3, 900, 20),
+            quick: Plan::quick(2, 900, 20),
             full: Plan::full(12, 1_400, 360),
+        },
+        Group {
+            name: "rates",
+            figures: &[
+                "cpu-30",
+                "p50-30",
+                "p90-30",
+                "p99-30",
+                "p99.9-30",
+                "p99.99-30",
+                "cpu-60",
+                "p50-60",
+                "p90-60",
+                "p99-60",
+                "p99.9-60",
+                "p99.99-60",
+                "cpu-90",
+                "p50-90",
+                "p90-90",
+                "p99-90",
+                "p99.9-90",
+                "p99.99-90",
+            ],
+            sample: rates::sample,
+            quick: Plan::quick(1, 1_100, 20),
+            full: Plan::full(12, 3_100, 950),
+        },
+        Group {
+            name: "wrk",
+            figures: &["wrk-cpu", "wrk-requests"],
+            sample: wrk::sample,
+            quick: Plan::quick(1, 1_300, 20),
+            full: Plan::full(5, 1_300, 160),
         },
         Group {
             name: "instructions",
@@ -64,7 +99,7 @@ pub const RIG: Rig = Rig {
                 "bulk-both-load",
             ],
             sample: bulk::sample,
-            quick: Plan::quick(3, 800, 20),
+            quick: Plan::quick(2, 800, 20),
             full: Plan::full(12, 1_900, 510),
         },
         Group {
