@@ -263,6 +263,10 @@ rigs = $(CARGO) run --release --locked --manifest-path benches/Cargo.toml --
 bench: ## measure everything beside its peers, about two hours; one rig: make bench RIG=relay
 	$(rigs) $(or $(RIG),all)
 
+ladder-figures: bench-peers ## measure the rungs, each built from nothing, and write the tables of compat/ladder/README.md: 20 minutes on a quiet machine
+	$(rigs) ladder --clean
+	$(rigs) ladder --write
+
 bench-peers: ## install the programs that the rigs measure beside ours
 	benches/setup
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use ptunnel_benches::load::server;
-use ptunnel_benches::rigs::{self, echo, plaintext, profile, relay, tunnel, RIGS};
+use ptunnel_benches::rigs::{self, echo, ladder, plaintext, profile, relay, tunnel, RIGS};
 
 /// Measures ptunnel and its world, before and after, each rig in one run on this machine.
 #[derive(Parser)]
@@ -39,6 +39,15 @@ enum Command {
         /// Where the page goes [default: report.html in the first folder].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+    },
+    /// Measures the rungs of the ladder with the relay rig and keeps the samples in results/ladder; with --write, fills
+    /// the tables of compat/ladder/README.md from those instead.
+    Ladder {
+        #[command(flatten)]
+        options: Options,
+        /// Measures nothing; --out is then the folder of another run.
+        #[arg(long)]
+        write: bool,
     },
     /// Looks whether runs have left all that they should: samples, reports, the page. Judges no figure.
     Check {
@@ -109,6 +118,11 @@ fn main() -> ExitCode {
         Command::Report { folders, out } => {
             rigs::again(&folders, out).map(|page| println!("{}", page.display()))
         }
+        Command::Ladder {
+            options,
+            write: true,
+        } => ladder::write(options.out),
+        Command::Ladder { options, .. } => ladder::measure(options.into()),
         Command::Check { folders } => rigs::check(&folders),
         Command::Server { first } => server::serve(first),
     };

@@ -6,6 +6,7 @@ pub mod difference;
 pub mod headline;
 pub mod html;
 pub mod markdown;
+pub mod markers;
 pub mod plot;
 pub mod results;
 pub mod stats;

@@ -5,6 +5,7 @@ pub mod bench;
 pub mod certificate;
 mod check;
 pub mod echo;
+pub mod ladder;
 pub mod lives;
 pub mod plaintext;
 mod plan;
