@@ -284,11 +284,12 @@ bench-smoke: bench-peers ## run a little of each rig, to see that it works, that
 	rm -rf $(SMOKE)
 	$(rigs) relay --quick --strict --peers ptunnel,r0,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,rates,splice,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,ptunnel-tls,tunnel-core,r5,python-threads,stunnel,none --figures kept,ab
+	$(rigs) growth --quick --strict --peers ptunnel --figures active,memory
 	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,wrk,calls
 	$(rigs) plaintext --quick --strict --peers tokio-core,mio,tokio,go-nethttp --figures rules,depth16
 	$(rigs) plaintext-tls --quick --strict --peers tokio-core,tokio,go-fasthttp --figures rules,depth16
 	$(rigs) profile --quick --strict --peers ptunnel,chain,future,async --figures handshake,message
-	$(rigs) check $(addprefix $(SMOKE)/,tunnel relay echo plaintext plaintext-tls profile)
+	$(rigs) check $(addprefix $(SMOKE)/,tunnel relay growth echo plaintext plaintext-tls profile)
 
 ci: ## everything that a change must pass
 	.ci/run

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use ptunnel_benches::load::server;
-use ptunnel_benches::rigs::{self, echo, ladder, plaintext, profile, relay, tunnel, RIGS};
+use ptunnel_benches::rigs::{self, echo, growth, ladder, plaintext, profile, relay, tunnel, RIGS};
 
 /// Measures ptunnel and its world, before and after, each rig in one run on this machine.
 #[derive(Parser)]
@@ -21,6 +21,8 @@ enum Command {
     Tunnel(Options),
     /// Plain relays side by side: CPU, instructions, system calls, bulk, memory, new tunnels, latency.
     Relay(Options),
+    /// The same with ten to ten thousand tunnels, all or few active: CPU, latency, memory of process and kernel, threads.
+    Growth(Options),
     /// Echo servers on futures 0.1, tokio 1, May, threads, raw epoll: CPU, instructions, system calls per message.
     Echo(Options),
     /// HTTP servers that say hello, pipelined and not, futures 0.1 beside ten others: CPU, instructions per request.
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Tunnel(options) => rigs::run(&[&tunnel::RIG], &options.into()),
         Command::Relay(options) => rigs::run(&[&relay::RIG], &options.into()),
+        Command::Growth(options) => rigs::run(&[&growth::RIG], &options.into()),
         Command::Echo(options) => rigs::run(&[&echo::RIG], &options.into()),
         Command::Plaintext(options) => rigs::run(&[&plaintext::RIG], &options.into()),
         Command::PlaintextTls(options) => rigs::run(&[&plaintext::OVER_TLS], &options.into()),

@@ -15,7 +15,7 @@ use rustix::process::{kill_process, kill_process_group, Pid, Signal};
 use super::find::{project, Found};
 use super::spec::{Places, Setup};
 use crate::sys::dies_with_us;
-use crate::tools::machine::{pin, raise_descriptors, Cores};
+use crate::tools::machine::{pin, pin_to, raise_descriptors, Cores};
 
 /// callgrind makes a start fifty times longer.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -115,7 +115,7 @@ impl Running {
         dies_with_us(&mut command);
         // A group of its own: Ctrl-C is for the rig, which then ends the peer itself.
         command.process_group(0);
-        let child = spawn_on(&mut command, cores).map_err(|e| {
+        let child = spawn_on(&mut command, cores, setup.threads).map_err(|e| {
             let program = command.get_program().to_string_lossy().into_owned();
             io::Error::new(
                 e.kind(),
@@ -233,11 +233,14 @@ pub fn command(under: &Under, words: &[String]) -> Command {
 }
 
 /// A child inherits the core of the thread that starts it.
-fn spawn_on(command: &mut Command, cores: Option<Cores>) -> io::Result<Child> {
+fn spawn_on(command: &mut Command, cores: Option<Cores>, threads: usize) -> io::Result<Child> {
     let Some(cores) = cores else {
         return command.spawn();
     };
-    pin(cores.peer)?;
+    match threads {
+        1 => pin(cores.peer)?,
+        _ => pin_to(&[cores.peer, cores.load])?,
+    }
     let child = command.spawn();
     pin(cores.load)?;
     child
@@ -261,6 +264,7 @@ fn why(said: &str) -> io::ErrorKind {
 mod tests {
     use super::*;
     use crate::peers::spec;
+    use rustix::thread::sched_getaffinity;
 
     /// Starts a peer whose first `failing` starts say `complaint`; returns its port, and those that it was given.
     fn start(name: &str, failing: usize, complaint: &str) -> (io::Result<u16>, Vec<u16>) {
@@ -290,6 +294,23 @@ mod tests {
             port,
             ports.lines().map(|port| port.parse().unwrap()).collect(),
         )
+    }
+
+    #[test]
+    fn one_thread_has_a_core_of_its_own_and_two_have_both() {
+        let Some(cores) = Cores::pick() else {
+            return; // one core
+        };
+        let allowed = |threads| {
+            let mut command = Command::new("sleep");
+            let mut child = spawn_on(command.arg("9"), Some(cores), threads).unwrap();
+            let set = sched_getaffinity(Some(pid(child.id()).unwrap())).unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            [cores.peer, cores.load].map(|core| set.is_set(core))
+        };
+        assert_eq!(allowed(1), [true, false]);
+        assert_eq!(allowed(2), [true, true]);
     }
 
     #[test]

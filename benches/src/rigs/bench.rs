@@ -91,10 +91,9 @@ impl Bench {
         Ok(*self.slowest.get_or_init(|| rate))
     }
 
-    /// Starts a fresh process of this peer on its core.
+    /// Starts a fresh process of this peer on its core, or on both where it has several threads.
     pub fn start(&self, peer: &Found, setup: Setup, under: &Under) -> io::Result<Running> {
-        let cores = self.cores.filter(|_| setup.threads == 1);
-        Running::start(peer, setup, under, &self.folder, cores)
+        Running::start(peer, setup, under, &self.folder, self.cores)
     }
 
     /// One of two values, by the kind of run.

@@ -5,6 +5,7 @@ pub mod bench;
 pub mod certificate;
 mod check;
 pub mod echo;
+pub mod growth;
 pub mod ladder;
 pub mod lives;
 pub mod plaintext;
@@ -62,6 +63,7 @@ pub struct Group {
 pub const RIGS: &[&Rig] = &[
     &tunnel::RIG,
     &relay::RIG,
+    &growth::RIG,
     &echo::RIG,
     &plaintext::RIG,
     &plaintext::OVER_TLS,

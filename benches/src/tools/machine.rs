@@ -31,8 +31,15 @@ impl Cores {
 
 /// Moves the calling thread to one core; what it starts inherits that.
 pub fn pin(core: usize) -> io::Result<()> {
+    pin_to(&[core])
+}
+
+/// Lets the calling thread and what it starts run on these cores.
+pub fn pin_to(cores: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
-    set.set(core);
+    for &core in cores {
+        set.set(core);
+    }
     Ok(sched_setaffinity(None, &set)?)
 }
 
