@@ -187,6 +187,18 @@ fn a_half_close_that_failed_is_done_at_the_next_shutdown_and_once() {
     assert_eq!(io.get_ref().closed, 1, "FIN was sent once");
 }
 
+#[test]
+fn a_method_of_the_stream_finds_the_task_and_wakes_it_later() {
+    let mut io = AsTokio::with_half_close(Vec::new(), |_| Ok(()));
+    let bell = Bell::new();
+    let waker = std::task::Waker::from(bell.clone());
+    let cx = &mut Context::from_waker(&waker);
+    io.poll_with(cx, |tasks| tasks.push(futures01::task::current()));
+    assert_eq!(bell.rung(), 0);
+    io.get_ref()[0].notify();
+    assert_eq!(bell.rung(), 1);
+}
+
 /// hyper 1 chooses by this between one write of all slices and a copy into one buffer.
 #[test]
 fn vectored_writes_are_announced_only_where_somebody_vouches_for_them() {

@@ -151,9 +151,15 @@ impl<S> AsTokio<S> {
         &self.io
     }
 
-    /// The stream inside. What is polled through this does not see the task.
+    /// The stream inside. What is polled through this does not see the task; see
+    /// [`poll_with`](AsTokio::poll_with).
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.io
+    }
+
+    /// Calls a method of the stream that polls, such as a handshake, as a 0.1 task that wakes `cx`.
+    pub fn poll_with<R>(&mut self, cx: &mut Context<'_>, call: impl FnOnce(&mut S) -> R) -> R {
+        self.reading.enter(cx, || call(&mut self.io))
     }
 
     /// Gives the stream back, still registered with its Core.
