@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use futures::Poll;
 use tokio_io::{AsyncRead, AsyncWrite};
 
-use super::Transport;
+use super::transport::Transport;
 use crate::os::sys::Pipe;
 
 /// A stream whose reads return `front` first. Everything else goes to the stream.

@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use futures::Poll;
 use tokio_io::{AsyncRead, AsyncWrite};
 
-use super::{Rewind, Socket, Transport};
+use super::transport::Transport;
+use super::{Rewind, Socket};
 use crate::os::sys::Pipe;
 use crate::text::debug::debug_by_name;
 

@@ -9,8 +9,7 @@ use futures::{task, try_ready, Async, Poll};
 use openssl::ssl::{self, ErrorCode, SslRef, SslStream};
 use tokio_io::{AsyncRead, AsyncWrite};
 
-use super::transport::poll_io;
-use super::Transport;
+use super::transport::{poll_io, Transport};
 use crate::config::TlsPeer;
 use crate::text::debug::debug_by_name;
 use crate::upstream::tls::{explain, is_alert, is_without_data, Ending, TlsSetup, ROUNDS};
