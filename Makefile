@@ -75,8 +75,7 @@ test-compat: ## run the tests of the adapters and of the guide, on both generati
 	$(CARGO) test --locked --manifest-path compat/adapters/generations/drop-in/Cargo.toml --tests
 	@set -e; for manifest in $(GUIDE); do (set -x; $(CARGO) test --locked --manifest-path $$manifest); done
 	$(CARGO) test --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,guide $(filter-out $(OWN_LOCK),$(RUNGS)))
-	@set -e; for step in $(subst /,-,$(filter r4/%,$(HALF_STEPS))); do (set -x; \
-		$(CARGO) run --locked --manifest-path compat/Cargo.toml -p ptunnel-$$step -- --demo); done
+	@set -e; $(foreach step,$(HALF_STEPS),(set -x; $(CARGO) run $(if $(filter r3/%,$(step)),--release) --locked --manifest-path compat/ladder/$(step)/Cargo.toml -- --demo);)
 	RUSTC_BOOTSTRAP=1 $(CARGO) test --locked --manifest-path compat/Cargo.toml -p ptunnel-guide --doc -- refusals
 
 # Not with 0.1.18, whose lock file is there for the API: its README says which tests fail then.
@@ -138,15 +137,16 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(MIRI_ADAPTERS) -- $(MIRI_ARC)
 
 RUNGS := r0 r1 r2 r3 r4 r5
-# On the way to a rung: programs that run, to which no test of the suite is put.
-HALF_STEPS := r4/sockets r4/shell r4/connect
+# On the way to a rung: programs that run, whose demo is their test. Those of a rung with a lock file of
+# its own are built as it is, so that they share its dependencies.
+HALF_STEPS := r3/trunk r4/sockets r4/shell r4/connect r4/tls r4/relay
 # With a lock file, and so a target folder, of their own.
 OWN_LOCK := r0 r1 r2 r3
 
 ladder: ## build the rungs r0 to r5
 	$(CARGO) build --release --locked
 	@set -e; for rung in $(OWN_LOCK); do (set -x; $(CARGO) build --release --locked --manifest-path compat/ladder/$$rung/Cargo.toml); done
-	$(CARGO) build --release --locked --workspace --manifest-path compat/Cargo.toml
+	$(CARGO) build --release --locked --manifest-path compat/Cargo.toml $(patsubst %,-p ptunnel-%,$(filter-out $(OWN_LOCK),$(RUNGS)))
 
 lesson: ## print the step to a rung or half-step, files and differences: make lesson RUNG=r4/sockets
 	@compat/ladder/lesson $(RUNG)
@@ -154,17 +154,8 @@ lesson: ## print the step to a rung or half-step, files and differences: make le
 # Each has a target folder of its own, unless CARGO_TARGET_DIR gives them one for all.
 rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter $(OWN_LOCK),$(1)),compat/ladder/$(1),compat)/target))/release/ptunnel-$(1)
 
-# What a rung between the first and the last can change: sockets, the chain, the relay, negotiation,
-# listening, shutdown, stdio, TLS. The rest of the suite tests the part that never polls, which all
-# rungs share.
-RUNG_MODULES := balancer bounds chains challenges connect demo denials diagnose dynamic forward keepalive linger listen logs \
-	mixture names real relay reload reply route sd_notify serve shutdown socket_activation socks socks4 stdio \
-	tls tls_behind unix
-# r1 is r0's source on another runtime, which can change when a task is woken, accepting, limits, and
-# what is left behind.
-R1_MODULES := bounds connect delivery demo half_close keepalive linger listen mixture relay reload sd_notify shutdown \
-	socket_activation stdio tls unix
-modules = $(patsubst %,%::,$(if $(filter r1,$(1)),$(R1_MODULES),$(RUNG_MODULES)))
+# The modules of the suite that a rung between the first and the last can change: by a table with reasons.
+modules = $(shell sed -nE 's/^\| `(\w+)` \| $(if $(filter r1,$(1)),r1( to r4)?,r[12] to r4) \| .*/\1::/p' compat/ladder/README.md)
 
 # $(call suite,RUNG,FILTERS...)
 suite = (set -x; PTUNNEL_BIN=$(call rung,$(1)) $(CARGO) test --release --locked --test suite -- $(2))
@@ -183,7 +174,7 @@ define last_rung_and_parity
 endef
 
 test-ladder: setup ladder ## run the root's suite against r0 and r5, what a rung can change of it against r1 to r4, and all side by side
-	@ls $(patsubst %,tests/suite/%.rs,$(RUNG_MODULES) $(R1_MODULES)) >/dev/null
+	@ls $(patsubst %::,tests/suite/%.rs,$(or $(call modules,r1),r1::) $(or $(call modules,r4),r4::)) >/dev/null
 	@set -e; $(foreach r,$(RUNGS),$(call suite,$(r),$(if $(filter r0 r5,$(r)),,$(call modules,$(r))));) :
 	$(last_rung_and_parity)
 
@@ -226,7 +217,7 @@ RUNG_0 := compat/ladder/r0/Cargo.toml compat/ladder/r0/0.1.18/Cargo.toml
 
 fmt: ## check the format
 	$(call each,$(CARGO) fmt --all,--check)
-	@set -e; for rung in $(OWN_LOCK); do (set -x; $(CARGO) fmt --manifest-path compat/ladder/$$rung/Cargo.toml --check); done
+	@set -e; for rung in $(OWN_LOCK) $(filter r3/%,$(HALF_STEPS)); do (set -x; $(CARGO) fmt --manifest-path compat/ladder/$$rung/Cargo.toml --check); done
 
 layers: ## check which folder of src/ uses which, that only src/engine/ names futures, tokio and mio, and the rungs' links
 	.ci/layers
@@ -234,7 +225,7 @@ layers: ## check which folder of src/ uses which, that only src/engine/ names fu
 
 clippy: ## deny clippy's warnings
 	$(call each,$(CARGO) clippy --workspace --all-targets --locked,-- -D warnings)
-	@set -e; for manifest in $(RUNG_0) compat/ladder/r2/Cargo.toml compat/ladder/r3/Cargo.toml; do (set -x; $(CARGO) clippy --locked --manifest-path $$manifest -- -D warnings); done
+	@set -e; for manifest in $(RUNG_0) $(patsubst %,compat/ladder/%/Cargo.toml,r2 r3 $(filter r3/%,$(HALF_STEPS))); do (set -x; $(CARGO) clippy --locked --manifest-path $$manifest -- -D warnings); done
 	$(CARGO) clippy --lib --no-default-features --locked -- -D warnings
 	$(CARGO) clippy --all-targets --no-default-features --features cli,legacy --locked -- -D warnings
 

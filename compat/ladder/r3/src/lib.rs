@@ -1,1 +1,1 @@
-../../r2/src/lib.rs
+../trunk/src/lib.rs

@@ -1,1 +1,1 @@
-../../r2/src/main.rs
+../trunk/src/main.rs

@@ -1,1 +1,1 @@
-../connect/src/main.rs
+../relay/src/main.rs

@@ -1,1 +1,1 @@
-../../../r2/src/engine/demo.rs
+../../trunk/src/engine/demo.rs

@@ -1,1 +1,1 @@
-../../../r2/src/engine/forward.rs
+../../trunk/src/engine/forward.rs

@@ -1,1 +1,1 @@
-../../../r2/src/engine/lingering_close.rs
+../../trunk/src/engine/lingering_close.rs

@@ -1,1 +1,1 @@
-../../../r2/src/engine/listen.rs
+../../trunk/src/engine/listen.rs

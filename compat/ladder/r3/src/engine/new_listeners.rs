@@ -1,1 +1,1 @@
-../../../r2/src/engine/new_listeners.rs
+../../trunk/src/engine/new_listeners.rs

@@ -1,1 +1,1 @@
-../../../r2/src/engine/server.rs
+../../trunk/src/engine/server.rs

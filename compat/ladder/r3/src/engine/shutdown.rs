@@ -1,1 +1,1 @@
-../../../r2/src/engine/shutdown.rs
+../../trunk/src/engine/shutdown.rs

@@ -1,1 +1,1 @@
-../../../r2/src/engine/ticker.rs
+../../trunk/src/engine/ticker.rs

@@ -1,1 +1,1 @@
-../../../r2/src/engine/timer.rs
+../../trunk/src/engine/timer.rs

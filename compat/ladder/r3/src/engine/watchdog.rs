@@ -1,1 +1,1 @@
-../../../r2/src/engine/watchdog.rs
+../../trunk/src/engine/watchdog.rs

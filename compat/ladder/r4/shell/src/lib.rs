@@ -1,1 +1,20 @@
-../../sockets/src/lib.rs
+//! A rung of ptunnel: [`engine`] is the root's `src/engine`, file by file. What never polls is the root's
+//! library, under the names that it has there.
+
+#![forbid(unsafe_code)]
+
+pub mod engine;
+
+pub use ptunnel::cli;
+use ptunnel::{config, demo, inbound, listener, observe, os, proto, timer, upstream};
+
+mod error {
+    pub use ptunnel::{Error, Peer, Phase};
+}
+
+mod text {
+    pub mod debug;
+    pub mod escape {
+        pub use ptunnel::Escaped;
+    }
+}

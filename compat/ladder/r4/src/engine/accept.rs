@@ -1,1 +1,1 @@
-../../connect/src/engine/accept.rs
+../../relay/src/engine/accept.rs

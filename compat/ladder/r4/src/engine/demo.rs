@@ -1,1 +1,1 @@
-../../connect/src/engine/demo.rs
+../../relay/src/engine/demo.rs

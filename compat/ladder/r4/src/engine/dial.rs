@@ -1,1 +1,1 @@
-../../connect/src/engine/dial.rs
+../../relay/src/engine/dial.rs

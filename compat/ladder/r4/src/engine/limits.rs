@@ -1,1 +1,1 @@
-../../connect/src/engine/limits.rs
+../../relay/src/engine/limits.rs

@@ -1,1 +1,1 @@
-../../connect/src/engine/listen.rs
+../../relay/src/engine/listen.rs

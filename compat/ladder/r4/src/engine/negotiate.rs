@@ -1,1 +1,1 @@
-../../connect/src/engine/negotiate.rs
+../../relay/src/engine/negotiate.rs

@@ -1,1 +1,1 @@
-../../connect/src/engine/path.rs
+../../relay/src/engine/path.rs

@@ -1,1 +1,1 @@
-../../connect/src/engine/server.rs
+../../relay/src/engine/server.rs

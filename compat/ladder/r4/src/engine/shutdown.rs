@@ -1,1 +1,1 @@
-../../connect/src/engine/shutdown.rs
+../../relay/src/engine/shutdown.rs

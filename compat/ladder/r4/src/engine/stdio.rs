@@ -1,1 +1,1 @@
-../../connect/src/engine/stdio.rs
+../../relay/src/engine/stdio.rs

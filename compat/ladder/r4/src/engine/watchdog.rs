@@ -1,1 +1,1 @@
-../../connect/src/engine/watchdog.rs
+../../relay/src/engine/watchdog.rs

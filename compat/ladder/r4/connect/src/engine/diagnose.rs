@@ -1,1 +1,49 @@
-../../../shell/src/engine/diagnose.rs
+//! The paths of `--test` and `/healthz/probe` on this engine: opened as for a client, on a runtime
+//! of their own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::connect::read_piece;
+use super::io::Handle;
+use super::{Engine, Opened, ProxyChain, Settings, Tunnel};
+use crate::config::Timeouts;
+use crate::error::Error;
+use crate::observe::diagnose::{observe, Greeting, PathEvent};
+
+/// Maximum number of bytes that are read of a greeting.
+const CHUNK: usize = 256;
+
+/// Opens a path to the tunnel's destination, waits for its first bytes for at most `wait`, if any,
+/// and closes the path. Blocks; this thread's observer receives the events.
+///
+/// # Errors
+///
+/// Those of [`Engine::open`]; when a runtime can't be made.
+pub fn open_path(
+    tunnel: &Tunnel,
+    timeouts: &Timeouts,
+    wait: Option<Duration>,
+) -> Result<(ProxyChain, Option<Greeting>), Error> {
+    let settings = Settings {
+        timeouts: Arc::new(timeouts.clone()),
+        ..Settings::default()
+    };
+    Handle::run(|handle| async move {
+        let engine = Engine::new(&handle, settings);
+        let Opened { mut stream, path } = engine.open(tunnel).await?;
+        let wait = match wait {
+            Some(wait) => wait,
+            None => return Ok((path, None)),
+        };
+        observe(|| PathEvent::Opened);
+        let is_early = !stream.front().is_empty();
+        let greeting = match timeout(wait, read_piece(&mut stream, CHUNK)).await {
+            Ok(bytes) => Some(Greeting { bytes, is_early }),
+            Err(_elapsed) => None,
+        };
+        Ok((path, greeting))
+    })?
+}

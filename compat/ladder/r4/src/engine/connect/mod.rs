@@ -57,15 +57,18 @@ pub async fn connect(
 /// Sends the message, and returns the next bytes; see [`read_piece`].
 async fn turn(stream: &mut Rewind<Upstream>, request: &[u8]) -> io::Result<Vec<u8>> {
     stream.write_all(request).await?;
-    read_piece(stream).await
+    read_piece(stream, CHUNK).await
 }
 
-/// Returns the next bytes, up to [`CHUNK`]; none at the end.
+/// Returns the next bytes, about `most` of them; none at the end.
 ///
 /// In a `Vec`: an array that lives across an `.await` is a part of the future, and of every
 /// future around it.
-async fn read_piece(stream: &mut Rewind<Upstream>) -> io::Result<Vec<u8>> {
-    let mut piece = Vec::with_capacity(CHUNK);
+pub(super) async fn read_piece(
+    stream: &mut Rewind<Upstream>,
+    most: usize,
+) -> io::Result<Vec<u8>> {
+    let mut piece = Vec::with_capacity(most);
     stream.read_buf(&mut piece).await?;
     Ok(piece)
 }

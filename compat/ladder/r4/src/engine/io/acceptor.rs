@@ -1,1 +1,1 @@
-../../../connect/src/engine/io/acceptor.rs
+../../../relay/src/engine/io/acceptor.rs

@@ -1,1 +1,1 @@
-../../../connect/src/engine/io/bound_socket.rs
+../../../relay/src/engine/io/bound_socket.rs

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::Transport;
+use super::transport::Transport;
 use crate::os::sys::Pipe;
 
 /// A stream whose reads return `front` first. Everything else goes to the stream.

@@ -20,7 +20,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
 use super::bound_socket::set_keepalive;
-use super::Transport;
+use super::transport::Transport;
 use crate::config::Keepalive;
 use crate::os::sys::Pipe;
 use crate::os::unacknowledged;

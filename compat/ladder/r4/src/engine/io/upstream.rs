@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Rewind, Socket, Transport};
+use super::transport::Transport;
+use super::{Rewind, Socket};
 use crate::os::sys::Pipe;
 use crate::text::debug::debug_by_name;
 

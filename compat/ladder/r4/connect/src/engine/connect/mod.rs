@@ -25,12 +25,10 @@ const CHUNK: usize = 2 * 1024;
 ///
 /// The proxy's refusal, or the reason for which there is no reply.
 pub async fn connect(
-    stream: Rewind<Upstream>,
+    mut stream: Rewind<Upstream>,
     mut negotiation: Negotiation,
     hop: &Hop,
 ) -> Result<Outcome<Rewind<Rewind<Upstream>>>, Error> {
-    // Of the old traits; it isn't shut down here.
-    let mut stream = AsTokio::with_half_close(stream, |_| Ok(()));
     let mut request = negotiation.begin();
     loop {
         let piece = match turn(&mut stream, &request).await {
@@ -48,7 +46,7 @@ pub async fn connect(
             }
             NegotiationStep::Redial => return Ok(Outcome::Redial(Box::new(negotiation))),
             NegotiationStep::Granted(rest) => {
-                return Ok(Outcome::Granted(Rewind::new(stream.into_inner(), rest)))
+                return Ok(Outcome::Granted(Rewind::new(stream, rest)))
             }
             NegotiationStep::Refused(refusal) => {
                 return Err(Error::refused(hop.peer(), hop.target().clone(), *refusal))
@@ -58,17 +56,25 @@ pub async fn connect(
 }
 
 /// Sends the message, and returns the next bytes; see [`read_piece`].
-async fn turn(stream: &mut AsTokio<Rewind<Upstream>>, request: &[u8]) -> io::Result<Vec<u8>> {
-    stream.write_all(request).await?;
-    read_piece(stream).await
+async fn turn(stream: &mut Rewind<Upstream>, request: &[u8]) -> io::Result<Vec<u8>> {
+    as_tokio(stream).write_all(request).await?;
+    read_piece(stream, CHUNK).await
 }
 
-/// Returns the next bytes, up to [`CHUNK`]; none at the end.
+/// Returns the next bytes, about `most` of them; none at the end.
 ///
 /// In a `Vec`: an array that lives across an `.await` is a part of the future, and of every
 /// future around it.
-async fn read_piece(stream: &mut AsTokio<Rewind<Upstream>>) -> io::Result<Vec<u8>> {
-    let mut piece = Vec::with_capacity(CHUNK);
-    stream.read_buf(&mut piece).await?;
+pub(super) async fn read_piece(
+    stream: &mut Rewind<Upstream>,
+    most: usize,
+) -> io::Result<Vec<u8>> {
+    let mut piece = Vec::with_capacity(most);
+    as_tokio(stream).read_buf(&mut piece).await?;
     Ok(piece)
+}
+
+/// Returns a stream of the old traits as one of tokio 1. It isn't shut down here.
+fn as_tokio(stream: &mut Rewind<Upstream>) -> AsTokio<&mut Rewind<Upstream>> {
+    AsTokio::with_half_close(stream, |_| Ok(()))
 }

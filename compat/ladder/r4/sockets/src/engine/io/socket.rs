@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio_core_compat::task::As01;
 
 use super::bound_socket::set_keepalive;
-use super::Transport;
+use super::transport::Transport;
 use crate::config::Keepalive;
 use crate::os::sys::Pipe;
 use crate::os::unacknowledged;

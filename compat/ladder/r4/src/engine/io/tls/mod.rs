@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::yield_now;
 use tokio_openssl::SslStream;
 
-use super::Transport;
+use super::transport::Transport;
 use crate::config::TlsPeer;
 use crate::text::debug::debug_by_name;
 use crate::upstream::tls::{explain, is_alert, Ending, TlsSetup, ROUNDS};

@@ -1,0 +1,1 @@
+../../../../../r2/src/engine/io/transport.rs

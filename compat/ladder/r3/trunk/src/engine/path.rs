@@ -1,0 +1,255 @@
+//! A path to a tunnel's destination: directly, through a proxy, or through a chain of proxies.
+//!
+//! ```text
+//!   candidates ──▶ each, until one works:
+//!   (a PAC file      dial ──▶ [TLS] ──▶ CONNECT ──▶ … a hop each … ──▶ [TLS to the destination]
+//!    is asked first)
+//! ```
+//!
+//! Each phase has a limit of its own, by [`within`].
+
+use std::future::{poll_fn, Future};
+use std::pin::{pin, Pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use log::debug;
+use tokio::time::timeout;
+use tokio_core_compat::task::{As01, AsStd};
+
+use super::limits::within;
+use super::negotiate::negotiate;
+use super::resolve::Resolver;
+use super::{boxed, dial, secure, Engine, Tunnel};
+use crate::config::{Destination, Family, HostPort};
+use crate::engine::io::{Rewind, Upstream};
+use crate::error::{Error, Peer, Phase};
+use crate::observe::diagnose::{observe, PathEvent};
+use crate::upstream::{pac, Failover, Hop, ProxyChain};
+
+/// A path to the destination, opened for one client.
+pub struct Opened {
+    /// The stream to the destination; bytes that came with the proxy's reply are read first.
+    pub stream: Rewind<Upstream>,
+    /// The proxies that it leads through.
+    pub path: ProxyChain,
+}
+
+impl Engine {
+    /// Opens a path to the tunnel's destination: the first candidate of its selector that works.
+    ///
+    /// Returns a connected stream, which belongs to the caller; dropping the future closes every
+    /// connection that it has opened.
+    ///
+    /// # Errors
+    ///
+    /// The error of the last candidate, or the first that forbids another attempt, such as a refusal.
+    pub async fn open(&self, tunnel: &Tunnel) -> Result<Opened, Error> {
+        let failover = match tunnel.failover() {
+            Some(failover) => failover,
+            None => self.evaluate_pac(tunnel).await?,
+        };
+        self.open_first(failover).await
+    }
+
+    /// Tries one candidate after the other.
+    async fn open_first(&self, mut failover: Failover) -> Result<Opened, Error> {
+        while let Some(path) = failover.next() {
+            observe(|| PathEvent::PathStarted(&path));
+            match self.open_via(&path, failover.tunnel()).await {
+                Ok(stream) => {
+                    failover.worked(&path);
+                    return Ok(Opened { stream, path });
+                }
+                Err(error) => {
+                    observe(|| PathEvent::PathFailed(&error));
+                    failover = failover.failed(&path, error)?;
+                }
+            }
+        }
+        Err(failover.give_up())
+    }
+
+    /// Evaluates the PAC file, on the resolver's threads: it may look names up.
+    async fn evaluate_pac(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
+        observe(|| PathEvent::PacStarted);
+        let limit = self.settings().timeouts.connect.min(pac::LONGEST);
+        // Reserved now, lest clients that are accepted meanwhile take the last descriptor.
+        let reserved = self.handle().reserve_fd().ok();
+        let resolver = self.settings().resolver_for(tunnel);
+        let evaluated = tunnel.clone();
+        let answer = resolver.run(move || evaluated.evaluate_pac(limit));
+        let answer = answer
+            .map_err(|e| Error::other("cannot start a thread to evaluate the PAC file", e))?;
+        let answer = within(AsStd::new(answer), limit, || tunnel.pac_late(limit)).await;
+        drop(reserved);
+        let (answer, failover) = answer?;
+        observe(|| PathEvent::PacAnswered(failover.tunnel(), &answer));
+        Ok(failover)
+    }
+
+    /// Opens one candidate, and TLS with the destination where the tunnel has that.
+    async fn open_via(
+        &self,
+        path: &ProxyChain,
+        tunnel: &Tunnel,
+    ) -> Result<Rewind<Upstream>, Error> {
+        let Destination { address, tls } = tunnel.destination();
+        let peer = Peer::Destination(address.clone());
+        let stream = match path.last_hop(tunnel) {
+            Some(hop) => self.connect(hop).await?,
+            None => {
+                let resolver = self.settings().resolver_for(tunnel);
+                self.dial(peer.clone(), address, tunnel.family(), resolver)
+                    .await?
+            }
+        };
+        if tls.is_none() {
+            return Ok(stream);
+        }
+        let limit = self.settings().timeouts.handshake;
+        let secured = AsStd::new(secure(stream, peer.clone(), tls));
+        within(secured, limit, || {
+            Error::timed_out(Phase::Handshaking, peer.clone(), limit)
+        })
+        .await
+    }
+
+    /// Reaches the proxy of a hop: through the hop before it, or by dialing it.
+    async fn reach(&self, hop: &Hop) -> Result<Rewind<Upstream>, Error> {
+        match hop.previous() {
+            Some(previous) => self.connect(previous).await,
+            None => {
+                let (address, resolver) = (&hop.spec().address, &self.settings().resolver);
+                self.dial(hop.peer(), address, hop.family(), resolver).await
+            }
+        }
+    }
+
+    /// Connects to the target of a hop, through its proxy. Looks the target up first, if the proxy
+    /// takes addresses only. Boxed, since it contains itself.
+    fn connect(&self, mut hop: Hop) -> BoxFuture<'_, Rewind<Upstream>> {
+        Box::pin(async move {
+            if hop.target_to_locate().is_some() {
+                hop = self.locate(hop).await?;
+            }
+            self.connect_located(hop).await
+        })
+    }
+
+    /// Reaches the proxy, waits while another tunnel tries the password, and negotiates.
+    async fn connect_located(&self, hop: Hop) -> Result<Rewind<Upstream>, Error> {
+        let stream = self.reach(&hop).await?;
+        if let Some(limit) = hop.auth_wait() {
+            until_clear(&hop, limit).await;
+        }
+        self.negotiate_in_time(stream, hop).await
+    }
+
+    /// Negotiates with one proxy within the handshake timeout, over a stream that has reached it.
+    async fn negotiate_in_time(
+        &self,
+        stream: Rewind<Upstream>,
+        hop: Hop,
+    ) -> Result<Rewind<Upstream>, Error> {
+        debug!("{}: connected, asking for {}", hop.peer(), hop.target());
+        let limit = self.settings().timeouts.handshake;
+        // A future of 0.1 has what it awaits.
+        let reach = {
+            let (engine, hop) = (self.clone(), hop.clone());
+            move || {
+                let (engine, hop) = (engine.clone(), hop.clone());
+                boxed(As01::pin(async move { engine.reach(&hop).await }))
+            }
+        };
+        let negotiated = negotiate(stream, hop.negotiation(), hop.clone(), reach);
+        let negotiated = AsStd::new(negotiated);
+        let negotiated = async {
+            match hop.suspicious_after() {
+                Some(time) => warning_after(time, &hop, negotiated).await,
+                None => negotiated.await,
+            }
+        };
+        within(negotiated, limit, || hop.late(limit)).await
+    }
+
+    /// Looks the hop's target up, within the connect timeout.
+    async fn locate(&self, hop: Hop) -> Result<Hop, Error> {
+        let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
+        observe(|| PathEvent::LookupStarted);
+        let located = async {
+            let found = self
+                .settings()
+                .resolver
+                .lookup(hop.target(), hop.target_family());
+            match AsStd::new(found).await {
+                Ok(addresses) => {
+                    let hop = hop.at(&addresses)?;
+                    observe(|| PathEvent::Located(&hop));
+                    Ok(hop)
+                }
+                Err(e) => Err(Error::locate(peer.clone(), e)),
+            }
+        };
+        within(located, limit, || {
+            Error::timed_out(Phase::Locating, peer.clone(), limit)
+        })
+        .await
+    }
+
+    /// Dials a proxy or the destination, within the connect timeout.
+    async fn dial(
+        &self,
+        peer: Peer,
+        address: &HostPort,
+        family: Family,
+        resolver: &Resolver,
+    ) -> Result<Rewind<Upstream>, Error> {
+        debug!("{}: connecting", peer);
+        let timeouts = &self.settings().timeouts;
+        let (limit, keepalive) = (timeouts.connect, timeouts.tcp_keepalive);
+        let dial = dial::dial(
+            peer.clone(),
+            address,
+            family,
+            resolver,
+            keepalive,
+            self.handle(),
+        );
+        let socket = within(AsStd::new(dial), limit, || {
+            Error::timed_out(Phase::Connecting, peer.clone(), limit)
+        })
+        .await?;
+        Ok(Rewind::new(Upstream::Bare(socket), Vec::new()))
+    }
+}
+
+/// A boxed future: one that contains itself.
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + 'a>>;
+
+/// Resolves once the proxy may get the password, at the latest after `limit`.
+async fn until_clear(hop: &Hop, limit: Duration) {
+    let clear = poll_fn(|cx| {
+        let notify = || {
+            let waker = cx.waker().clone();
+            Box::new(move || waker.wake()) as Box<dyn FnOnce() + Send>
+        };
+        match hop.is_clear(notify) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    });
+    let _elapsed = timeout(limit, clear).await;
+}
+
+/// Returns what the future resolves to; warns once if it isn't done after `time`.
+async fn warning_after<T>(time: Duration, hop: &Hop, future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    match timeout(time, &mut future).await {
+        Ok(item) => item,
+        Err(_elapsed) => {
+            hop.warn_of_silence();
+            future.await
+        }
+    }
+}

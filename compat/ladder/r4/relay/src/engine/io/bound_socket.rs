@@ -1,0 +1,1 @@
+../../../../tls/src/engine/io/bound_socket.rs

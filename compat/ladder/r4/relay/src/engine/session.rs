@@ -1,0 +1,99 @@
+//! One client of a tunnel: its destination is opened, its bytes are relayed, its end is logged.
+//!
+//! ```text
+//!   abort_on_reset(open) ──▶ relay ──▶ the session's record
+//!       └ the client resets: the opening is dropped, and the record says so
+//! ```
+
+use std::future::{poll_fn, Future};
+use std::io;
+use std::pin::pin;
+
+use futures::{future, Async};
+use tokio_core_compat::task::AsStd;
+
+use super::{Engine, Opened, Tunnel};
+use crate::config::Destination;
+use crate::engine::io::{as_tokio, Transport01 as Transport, Upstream};
+use crate::error::Error;
+use crate::observe::access_log::{ClientSession, LogContext, LogScope};
+use crate::observe::session::SessionSummary;
+
+impl Engine {
+    /// Opens the tunnel for one client, relays its bytes and logs its end.
+    ///
+    /// The future owns the client. It closes the connection if the tunnel can't be opened or has
+    /// ended, and resets it if the tunnel is cut. If the client resets its connection before, the
+    /// opening is dropped; that is no error.
+    ///
+    /// # Errors
+    ///
+    /// The tunnel wasn't opened: no byte was read from the client.
+    pub async fn carry<C: Transport + 'static>(
+        &self,
+        mut client: C,
+        session: impl Into<ClientSession>,
+        tunnel: &Tunnel,
+    ) -> Result<SessionSummary, Error> {
+        let destination = tunnel.destination().clone();
+        let session = session.into();
+        // Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
+        let opening = Box::pin(async {
+            let open = logged_as(session.context(), self.open(tunnel));
+            abort_on_reset(&mut client, open).await
+        });
+        let opened = match opening.await {
+            Ok(opened) => opened?,
+            Err(e) => return Ok(session.left(&destination, e)),
+        };
+        Ok(self
+            .carry_opened(client, opened, session, destination)
+            .await)
+    }
+
+    /// Relays the client's bytes over what was opened for it, and logs its end.
+    pub(super) async fn carry_opened<C: Transport + 'static>(
+        &self,
+        client: C,
+        opened: Opened,
+        session: ClientSession,
+        destination: impl Into<Destination>,
+    ) -> SessionSummary {
+        let log = session.opened(destination, opened.path);
+        let (client, recorder) = (as_tokio(client), log.byte_recorder());
+        // The usual relay is of two sockets. The others are boxed, to take no room in it.
+        let end = match Upstream::bare(opened.stream) {
+            Ok(stream) => self.relay(client, as_tokio(stream), recorder).await,
+            Err(stream) => Box::pin(self.relay(client, as_tokio(stream), recorder)).await,
+        };
+        log.log(end)
+    }
+}
+
+/// Returns what `open` resolves to, or the client's error if the client resets its connection before:
+/// a proxy that hangs must not hold resources that no client waits for.
+///
+/// Nothing is read from the client, and its FIN ends nothing: a client that has sent everything waits
+/// for the answer.
+///
+/// # Errors
+///
+/// The client's, such as a reset.
+pub async fn abort_on_reset<C: Transport, T>(
+    client: &mut C,
+    open: impl Future<Output = T>,
+) -> io::Result<T> {
+    let failed = future::poll_fn(|| client.check().map(|()| Async::<()>::NotReady));
+    tokio::select! {
+        biased;
+        opened = open => Ok(opened),
+        Err(e) = AsStd::new(failed) => Err(e),
+    }
+}
+
+/// Returns what `open` resolves to; what it logs carries the fields of `context`.
+pub async fn logged_as<F: Future>(context: &LogContext, open: F) -> F::Output {
+    let mut opening = pin!(open);
+    let mut scope = LogScope::of(context);
+    poll_fn(|cx| scope.enter(|| opening.as_mut().poll(cx))).await
+}

@@ -1,0 +1,1 @@
+../../../../connect/src/engine/io/acceptor.rs
