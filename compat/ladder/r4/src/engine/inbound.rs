@@ -54,9 +54,7 @@ pub(super) fn serve_inbound(
 ) -> impl Future<Item = (), Error = Error> {
     let (engine, inbound) = (engine.clone(), inbound.clone());
     let limit = engine.settings().timeouts.handshake;
-    // The protocol's replies end nothing: either policy would do.
-    let client = AsIo01::new(client, ShutdownPolicy::Fin);
-    let handshake = read_handshake(client, inbound.handshake());
+    let handshake = read_handshake(as_01(client), inbound.handshake());
     let late = || Error::rejected("no request within the handshake timeout");
     let request = deadline(handshake, limit, late);
     request.and_then(move |(client, rest, request)| {
@@ -64,7 +62,7 @@ pub(super) fn serve_inbound(
         let client = Rewind::new(client.into_inner(), rest);
         match request {
             Ok(request) => Either::A(open(client, request, inbound, session, engine)),
-            Err(rejection) => Either::B(reject(client, rejection)),
+            Err(rejection) => Either::B(reject(as_01(client), rejection)),
         }
     })
 }
@@ -72,7 +70,7 @@ pub(super) fn serve_inbound(
 /// Opens the tunnel and relays, or rejects the client. If the client resets its connection before,
 /// the opening is dropped; that is no error.
 fn open(
-    mut client: Rewind<Socket>,
+    client: Rewind<Socket>,
     request: ConnectRequest,
     inbound: impl Inbound,
     session: ClientSession,
@@ -82,48 +80,51 @@ fn open(
     // A failure is an item here: the client gets a reply first.
     let (context, opener) = (session.context().clone(), engine.clone());
     let opening = As01::pin(async move {
+        let mut client = client;
         let open = logged_as(&context, opener.open(&tunnel));
         let opened = abort_on_reset(&mut client, open).await;
         Ok(opened.map(|opened| (client, opened)))
     });
     opening.and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
-            aio::write_all(
-                AsIo01::new(client, ShutdownPolicy::Fin),
-                request.protocol.granted(),
-            )
-            .then(move |answered| match answered {
-                Ok((client, _)) => {
-                    let opened = match request.protocol.request_boundary() {
-                        Some(boundary) => Opened {
-                            stream: forwarding(opened.stream, boundary),
-                            ..opened
-                        },
-                        None => opened,
-                    };
-                    let client = client.into_inner();
-                    Either::A(As01::pin(async move {
-                        let destination = request.destination;
-                        let carried = engine.carry_opened(client, opened, session, destination);
-                        Ok(carried.await)
-                    }))
-                }
-                Err(e) => {
-                    let error = Error::other("cannot answer", e).to(request.destination);
-                    Either::B(future::err(error))
-                }
-            })
-            .map(drop),
+            aio::write_all(as_01(client), request.protocol.granted())
+                .then(move |answered| match answered {
+                    Ok((client, _)) => {
+                        let opened = match request.protocol.request_boundary() {
+                            Some(boundary) => Opened {
+                                stream: forwarding(opened.stream, boundary),
+                                ..opened
+                            },
+                            None => opened,
+                        };
+                        let client = client.into_inner();
+                        Either::A(As01::pin(async move {
+                            let destination = request.destination;
+                            let carried = engine.carry_opened(client, opened, session, destination);
+                            Ok(carried.await)
+                        }))
+                    }
+                    Err(e) => {
+                        let error = Error::other("cannot answer", e).to(request.destination);
+                        Either::B(future::err(error))
+                    }
+                })
+                .map(drop),
         ),
         Ok((client, Err(error))) => {
             let rejection = inbound.failed(&request, error);
-            Either::B(Either::A(reject(client, rejection)))
+            Either::B(Either::A(reject(as_01(client), rejection)))
         }
         Err(e) => {
             session.left(&request.destination, e);
             Either::B(Either::B(future::ok(())))
         }
     })
+}
+
+/// Returns a client under the old traits. What is sent to it here ends nothing but a rejection.
+fn as_01<S>(client: S) -> AsIo01<S> {
+    AsIo01::new(client, ShutdownPolicy::Fin)
 }
 
 /// Reads a client's request, and sends the replies that its protocol wants before.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures::{future, Future};
 use tokio_io::io as aio;
+use tokio_io::{AsyncRead, AsyncWrite};
 
 use super::limits::deadline;
-use crate::engine::io::{Rewind, Socket};
 use crate::error::Error;
 use crate::inbound::Rejection;
 
@@ -21,7 +21,7 @@ const LINGER_BYTES: u64 = 256 * 1024;
 /// Closing a connection on which the client still sends resets it, which can destroy the reply before
 /// the client has read it: so ptunnel reads and discards for a while.
 pub(super) fn reject(
-    client: Rewind<Socket>,
+    client: impl AsyncRead + AsyncWrite,
     rejection: Rejection,
 ) -> impl Future<Item = (), Error = Error> {
     let Rejection { reply, error } = rejection;

@@ -4,7 +4,7 @@ use log::{debug, warn};
 use tokio_core_compat::io::{AsIo01, AsTokio, ShutdownPolicy};
 
 use crate::config::TlsSpec;
-use crate::engine::io::{Rewind, TlsStream, Transport, Upstream};
+use crate::engine::io::{Rewind, TlsStream, Transport01 as Transport, Upstream};
 use crate::error::{Error, Peer};
 use crate::observe::diagnose::{observe, PathEvent};
 use crate::upstream::tls::{TlsSetup, VerifyReport};
