@@ -16,7 +16,7 @@ DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo
 MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml benches/may/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-drop-in-oldest test-scan scan-real compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-drop-in-oldest test-scan scan-real fix-real compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
@@ -99,6 +99,10 @@ test-scan: ## scan the corpus of the scanner, and print precision and recall
 # By hand, and not in .ci/run: it downloads crates and builds their dependencies.
 scan-real: ## scan six crates of the registry and r0, and compare with what was read by hand
 	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml --test real -- --ignored --nocapture
+
+# By hand, and not in .ci/run: minutes.
+fix-real: ## let the scanner's --fix edit tokio-proto, hyper 0.11 and rung r0, and see that what passed still does
+	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml --test fix_real -- --ignored --nocapture --test-threads 1
 
 # By hand, and not in .ci/run, since it builds all of it once more. The copy has lock files of its own.
 OLDEST := $(TARGET)/oldest

@@ -61,20 +61,31 @@ impl Role {
 }
 
 /// What to check beside libraries and programs.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
 pub struct Targets {
     pub tests: bool,
     pub examples: bool,
+}
+
+/// What the compiler warns of in local packages.
+#[derive(Clone, Copy)]
+pub struct Lints {
+    /// With commas between them; these warn whatever the code says.
+    pub forced: &'static str,
+    /// Whether the lints that the code denies only warn.
+    pub cap: bool,
 }
 
 /// The environment variable by which this program knows that it is to run the compiler.
 pub const WRAPPER: &str = "CARGO_LEGACY_SCAN_SCRATCH";
 /// The lints to force, where the compiler knows `--force-warn`.
 const FORCE: &str = "CARGO_LEGACY_SCAN_FORCE_WARN";
+/// Set where lints that the code denies only warn.
+const CAP: &str = "CARGO_LEGACY_SCAN_CAP_LINTS";
 
 /// Runs the compiler as cargo asks, for a scan in the folder that [`WRAPPER`] has. The marked crates
-/// are compiled as leniently as those of a registry; the project's fail by no lint and report each use of what is
-/// deprecated, whatever the code allows or denies. Does not return.
+/// are compiled as leniently as those of a registry; the project's have the lints of the [`Lints`].
+/// Does not return.
 pub fn run_rustc(scratch: &Path) -> ! {
     let mut arguments = std::env::args_os().skip(1);
     let mut rustc = Command::new(arguments.next().unwrap_or_else(|| "rustc".into()));
@@ -86,9 +97,13 @@ pub fn run_rustc(scratch: &Path) -> ! {
         rustc.arg("--cap-lints=allow");
     } else if package.starts_with(mirror(scratch)) {
         // A lint that the code denies would end the build.
-        rustc.arg("--cap-lints=warn");
+        if std::env::var_os(CAP).is_some() {
+            rustc.arg("--cap-lints=warn");
+        }
         if let Ok(lints) = std::env::var(FORCE) {
-            rustc.arg(format!("--force-warn={lints}"));
+            for lint in lints.split(',') {
+                rustc.arg(format!("--force-warn={lint}"));
+            }
         }
     }
     std::process::exit(
@@ -123,18 +138,15 @@ fn run(
 ) -> Result<()> {
     let root = project.metadata.workspace_root.as_std_path();
     let uses = &mut checked.uses;
-    let built = build(
-        project,
-        toolchain,
-        flags,
-        targets,
-        &["deprecated"],
-        |seen| {
-            if seen.level != DiagnosticLevel::Error {
-                uses.extend(use_of(seen, root, project));
-            }
-        },
-    )?;
+    let lints = Lints {
+        forced: "deprecated",
+        cap: true,
+    };
+    let built = build(project, toolchain, flags, targets, lints, |seen| {
+        if seen.level != DiagnosticLevel::Error {
+            uses.extend(use_of(seen, root, project));
+        }
+    })?;
     for (package, error) in built.failed {
         checked.failed.entry(package).or_insert(error);
     }
@@ -154,14 +166,13 @@ pub struct Built {
 }
 
 /// Checks the copy of a project with some feature flags, and passes on what the compiler says of the
-/// local packages; `lints` warn whatever the code allows. A dependency that doesn't compile is an
-/// error.
+/// local packages. A dependency that doesn't compile is an error.
 pub fn build(
     project: &Project,
     toolchain: &Toolchain,
     flags: &[String],
     targets: Targets,
-    lints: &[&str],
+    lints: Lints,
     mut said: impl FnMut(&Diagnostic),
 ) -> Result<Built> {
     let root = project.metadata.workspace_root.as_std_path();
@@ -181,7 +192,10 @@ pub fn build(
         .stderr(Stdio::piped());
     let (_, minor) = toolchain.version(root)?;
     if minor >= 60 {
-        command.env(FORCE, lints.join(","));
+        command.env(FORCE, lints.forced);
+    }
+    if lints.cap {
+        command.env(CAP, "1");
     }
     if minor >= 74 {
         command.arg("--keep-going");

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use clap::Parser;
 
 use crate::check::{self, Targets};
 use crate::explain;
 use crate::files;
-use crate::harden;
 use crate::lock::Lock;
 use crate::plan::{Facts, Plan};
 use crate::project::Project;
@@ -23,6 +22,7 @@ use crate::sources::Sources;
 use crate::table::Table;
 use crate::toolchain::Toolchain;
 use crate::tree::{self, Change};
+use crate::{fix, harden};
 
 /// Finds what a program still uses of futures 0.1, tokio-core and tokio 0.1, and what that means
 ///
@@ -70,14 +70,17 @@ struct Arguments {
     /// Exit with 1 if a file uses a row more often than when it was saved
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
     check: Option<PathBuf>,
-    /// Explain a row of MIGRATION.md, or `harden`, and scan nothing
+    /// Explain a row of MIGRATION.md, or `fix` or `harden`, and scan nothing
     #[arg(long, value_name = "ROW")]
     explain: Option<String>,
-    /// Print a copy of futures 0.1 whose task handles are sound, as a diff, and prove it; scan nothing
+    /// Print, as a diff, the edits that can't change what the program does, as far as it builds with them
     #[arg(long)]
+    fix: bool,
+    /// Print a copy of futures 0.1 whose task handles are sound, as a diff, and prove it; scan nothing
+    #[arg(long, conflicts_with = "fix")]
     harden: bool,
     /// Make the changes, in a git repository without uncommitted ones
-    #[arg(long, requires = "harden")]
+    #[arg(long)]
     write: bool,
 }
 
@@ -96,6 +99,14 @@ pub fn run() -> Result<ExitCode> {
         };
         let text = text.with_context(|| format!("MIGRATION.md has no row {what}"))?;
         print!("{text}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    ensure!(
+        !arguments.write || arguments.fix || arguments.harden,
+        "--write is for --fix and --harden"
+    );
+    if arguments.fix {
+        print!("{}", fix(&arguments)?);
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.harden {
@@ -151,12 +162,49 @@ fn copy(arguments: &Arguments, folder: &str) -> Result<(Project, Toolchain)> {
     Ok((project, toolchain))
 }
 
-/// Hardens the project's futures 0.1, in its copy or for good, and says what that changes.
-fn harden(arguments: &Arguments) -> Result<String> {
+/// Fails unless what the arguments ask to write can be undone by git.
+fn ensure_writable(arguments: &Arguments) -> Result<()> {
     let manifest = &arguments.manifest_path;
     if arguments.write && manifest.is_file() {
         tree::ensure_clean(&manifest.canonicalize()?.with_file_name(""))?;
     }
+    Ok(())
+}
+
+/// Fixes the project, in its copy or for good, and says what that changes.
+fn fix(arguments: &Arguments) -> Result<String> {
+    ensure_writable(arguments)?;
+    let (project, toolchain) = copy(arguments, "changed")?;
+    let fixed = fix::fix(&project, &toolchain, &features(arguments), &Table::load())?;
+    let root = project.root();
+    let mut text: String = fixed.changes.iter().map(Change::diff).collect();
+    for kept in &fixed.kept {
+        text += &format!("left alone: {kept}\n");
+    }
+    let count = fixed.changes.len();
+    if arguments.write {
+        for change in &fixed.changes {
+            change.write(&root)?;
+        }
+        text += &format!("{count} files written; the project builds as before\n");
+    } else {
+        text += &format!("{count} files to change; --write changes them\n");
+    }
+    Ok(text)
+}
+
+/// The flags of each build that a scan or a fix makes.
+fn features(arguments: &Arguments) -> Vec<Vec<String>> {
+    let mut features = vec![vec![]];
+    if arguments.all_features {
+        features.push(vec!["--all-features".to_owned()]);
+    }
+    features
+}
+
+/// Hardens the project's futures 0.1, in its copy or for good, and says what that changes.
+fn harden(arguments: &Arguments) -> Result<String> {
+    ensure_writable(arguments)?;
     let (project, toolchain) = copy(arguments, "changed")?;
     let root = project.root();
     let hardened = harden::harden(&project, &toolchain)?;
@@ -181,15 +229,11 @@ fn scan(arguments: &Arguments) -> Result<Report> {
     let table = Table::load();
     let (project, toolchain) = copy(arguments, "")?;
     project.mark(&table)?;
-    let mut features = vec![vec![]];
-    if arguments.all_features {
-        features.push(vec!["--all-features".to_owned()]);
-    }
     let targets = Targets {
         tests: arguments.tests,
         examples: arguments.examples,
     };
-    let checked = check::check(&project, &toolchain, &features, targets)?;
+    let checked = check::check(&project, &toolchain, &features(arguments), targets)?;
     let uses = scan::uses(&table, &project, &checked)?;
     let sources = Sources::read(&project, &checked, &uses, targets)?;
     let findings = scan::findings(&table, &uses, &sources);

@@ -100,10 +100,20 @@ pub fn explain(number: u32, table: &Table) -> Option<String> {
 /// An option that changes the tree, as text.
 pub fn option(name: &str) -> Option<&'static str> {
     match name {
+        "fix" => Some(FIX),
         "harden" => Some(HARDEN),
         _ => None,
     }
 }
+
+const FIX: &str = "\
+--fix
+  edits   dyn, where the compiler suggests it; try! to ?; extern crate, in edition 2018 and later;
+          futures01 = { package = \"futures\" } and its paths; AsStd::new(…) around what an async caller
+          awaits and the compiler finds to be no future
+  never   a chain into an async fn; macros, strings, comments, code that is not compiled here
+  checks  the project builds before and after; what does not build is undone, and named
+";
 
 const HARDEN: &str = "\
 --harden
@@ -140,5 +150,13 @@ mod tests {
             .unwrap()
             .contains("the scan can't find it: "));
         assert_eq!(explain(0, &Table::load()), None);
+    }
+
+    #[test]
+    fn the_options_that_change_the_tree_are_explained() {
+        for name in ["fix", "harden"] {
+            assert!(option(name).unwrap().starts_with(&format!("--{name}\n")));
+        }
+        assert_eq!(option("write"), None);
     }
 }

@@ -5,6 +5,7 @@ mod cli;
 mod explain;
 mod files;
 mod finding;
+mod fix;
 mod harden;
 mod lock;
 mod mark;

@@ -78,7 +78,8 @@ pub fn original_column(source: &str, text: &str, column: usize) -> usize {
     column - inserted
 }
 
-fn offset(text: &str, (line, column): shape::Position) -> usize {
+/// The offset in bytes of a place.
+pub fn offset(text: &str, (line, column): shape::Position) -> usize {
     let before: usize = text
         .split_inclusive('\n')
         .take(line - 1)

@@ -142,6 +142,11 @@ impl Table {
         self.no_sign.get(&row).map(String::as_str)
     }
 
+    /// The names of the crates of that generation.
+    pub fn crates(&self) -> impl Iterator<Item = &str> {
+        self.crates.keys().map(String::as_str)
+    }
+
     /// The rules of a path of the table.
     pub fn rules(&self, path: &str) -> &[Rule] {
         self.rules.get(path).map_or(&[], Vec::as_slice)

@@ -111,6 +111,36 @@ fn what_is_written_needs_a_clean_repository() {
         error.contains("has changes that are not committed"),
         "{error}"
     );
+    let error = failure(&folder, &["--fix", "--write"]);
+    assert!(
+        error.contains("has changes that are not committed"),
+        "{error}"
+    );
+    let error = failure(&folder, &["--write"]);
+    assert!(
+        error.contains("--write is for --fix and --harden"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_does_not_build_is_not_fixed() {
+    let source =
+        "use futures::Future;\nfn f(_: Box<Future<Item = (), Error = ()>>) -> Missing {}\n";
+    let folder = package("unfixable", "futures = \"0.1.31\"", source);
+    let error = failure(&folder, &["--fix"]);
+    assert!(
+        error.contains("the project does not build, so nothing is changed: "),
+        "{error}"
+    );
+
+    let source = "async fn f() {\n    let _ = futures::future::ok::<u8, u8>(1).await;\n}\n";
+    let folder = package("without-adapter", "futures = \"0.1.31\"", source);
+    let error = failure(&folder, &["--fix"]);
+    assert!(
+        error.ends_with("src/lib.rs awaits a 0.1 future, and without-adapter does not depend on tokio-core-compat"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,0 +1,183 @@
+//! `--fix` on real code: what built and passed before does so after. Takes minutes: `make fix-real`.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use support::{command, git, package, stderr};
+
+/// Runs a program in a folder, without this test's own settings for cargo.
+fn run(folder: &Path, program: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.current_dir(folder).args(arguments);
+    command
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("CARGO_MANIFEST_DIR");
+    // These crates deny warnings, and today's compiler has more of them.
+    command.env("RUSTFLAGS", "--cap-lints=warn");
+    command.output().unwrap()
+}
+
+fn succeed(folder: &Path, program: &str, arguments: &[&str]) -> String {
+    let output = run(folder, program, arguments);
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        stderr(&output)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Writes what `--fix` finds, commits it, and sees that it finds nothing more. Returns what it said.
+fn fix(repository: &Path, arguments: &[&str]) -> String {
+    let write = |what: &str| {
+        let output = command(repository, &[&["--fix", "--write"], arguments].concat())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{what}: {}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let said = write("the first time");
+    git(repository, &["add", "."]);
+    git(repository, &["commit", "-qm", "fix"]);
+    let again = write("the second time");
+    assert!(again.contains("0 files written"), "{again}");
+    said
+}
+
+/// The lines of what `--fix` printed that are no diff, and how much the diff adds and removes.
+fn summary(said: &str) -> String {
+    let count = |sign: char| {
+        let own =
+            |line: &&str| line.starts_with(sign) && !line.starts_with(&sign.to_string().repeat(3));
+        said.lines().filter(own).count()
+    };
+    let other = |line: &&str| !line.starts_with(['+', '-', ' ', '@', '\\']);
+    let other: Vec<_> = said.lines().filter(other).collect();
+    format!("+{} -{}\n{}", count('+'), count('-'), other.join("\n"))
+}
+
+/// A crate of the registry as a committed repository.
+fn repository_of(name: &str, version: &str) -> PathBuf {
+    let user = package(
+        &format!("user-of-{name}"),
+        &format!("{name} = \"={version}\""),
+        "",
+    );
+    let metadata = succeed(&user, env!("CARGO"), &["metadata", "--format-version", "1"]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let found = packages
+        .iter()
+        .find(|package| package["name"] == name)
+        .unwrap();
+    let source = Path::new(found["manifest_path"].as_str().unwrap())
+        .parent()
+        .unwrap();
+    let folder = user.with_file_name(format!("real-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    succeed(source, "cp", &["-r", ".", folder.to_str().unwrap()]);
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    // No version of spmc that hyper allows is there any more; what used it isn't in the package.
+    let manifest = manifest.replace("[dev-dependencies.spmc]\nversion = \"0.2\"\n", "");
+    fs::write(folder.join("Cargo.toml"), manifest + "\n[workspace]\n").unwrap();
+    fs::write(folder.join(".gitignore"), "target\nCargo.lock\n").unwrap();
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["add", "."]);
+    git(&folder, &["commit", "-qm", "all"]);
+    folder
+}
+
+/// The names of the tests that pass.
+fn passed(folder: &Path) -> BTreeSet<String> {
+    let output = run(folder, env!("CARGO"), &["test", "--no-fail-fast"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let passed = text
+        .lines()
+        .filter(|line| line.starts_with("test ") && line.ends_with("... ok"));
+    // A documentation test has its line in its name.
+    let name = |line: &str| line.split("(line").next().unwrap_or(line).to_owned();
+    passed.map(name).collect()
+}
+
+fn keeps_what_passes(name: &str, version: &str) {
+    let folder = repository_of(name, version);
+    let before = passed(&folder);
+    assert!(!before.is_empty(), "the tests don't build");
+    let said = fix(&folder, &[]);
+    let after = passed(&folder);
+    println!(
+        "{name} {version}: {} tests pass before, {} after\n{}",
+        before.len(),
+        after.len(),
+        summary(&said)
+    );
+    assert_eq!(
+        before.difference(&after).collect::<Vec<_>>(),
+        Vec::<&String>::new()
+    );
+}
+
+#[test]
+#[ignore = "builds tokio-proto five times"]
+fn tokio_proto_passes_what_it_passed() {
+    keeps_what_passes("tokio-proto", "0.1.1");
+}
+
+#[test]
+#[ignore = "builds hyper five times"]
+fn hyper_passes_what_it_passed() {
+    keeps_what_passes("hyper", "0.11.27");
+}
+
+/// Rung r0, whose files are links to the root's: as they are, and as copies.
+#[test]
+#[ignore = "builds ptunnel four times"]
+fn r0_runs_its_demo_as_before() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-r0");
+    let _ = fs::remove_dir_all(&folder);
+    succeed(
+        &root,
+        "git",
+        &["clone", "-q", ".", folder.to_str().unwrap()],
+    );
+    let manifest = ["--manifest-path", "compat/ladder/r0/Cargo.toml"];
+    let demo = || {
+        let run = [&["run", "-q", "--locked"], &manifest[..], &["--", "--demo"]].concat();
+        succeed(&folder, env!("CARGO"), &run);
+    };
+    demo();
+    println!("r0 as it is: {}", summary(&fix_nothing(&folder, &manifest)));
+
+    let rung = folder.join("compat/ladder");
+    succeed(&rung, "cp", &["-rL", "r0/src", "src"]);
+    fs::remove_dir_all(rung.join("r0/src")).unwrap();
+    fs::rename(rung.join("src"), rung.join("r0/src")).unwrap();
+    git(&folder, &["add", "."]);
+    git(&folder, &["commit", "-qm", "copies"]);
+    let said = fix(&folder, &manifest);
+    println!("r0 with copies: {}", summary(&said));
+    assert!(
+        said.contains("+futures01 = { package = \"futures\""),
+        "{said}"
+    );
+    demo();
+}
+
+/// What `--fix` says of a project in which it changes nothing.
+fn fix_nothing(repository: &Path, arguments: &[&str]) -> String {
+    let output = command(repository, &[&["--fix", "--write"], arguments].concat())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        said.contains("0 files written"),
+        "{said} {}",
+        stderr(&output)
+    );
+    said
+}
