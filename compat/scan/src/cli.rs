@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{ensure, Context, Result};
@@ -9,6 +9,7 @@ use clap::Parser;
 use crate::check::{self, Targets};
 use crate::explain;
 use crate::files;
+use crate::history::History;
 use crate::lock::Lock;
 use crate::plan::{Facts, Plan};
 use crate::project::Project;
@@ -70,6 +71,9 @@ struct Arguments {
     /// Exit with 1 if a file uses a row more often than when it was saved
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
     check: Option<PathBuf>,
+    /// Draw the saved counts by the git history of their file, with --html as a page, and scan nothing
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json", conflicts_with_all = ["save", "check", "sarif"])]
+    history: Option<PathBuf>,
     /// Explain a row of MIGRATION.md, or `fix` or `harden`, and scan nothing
     #[arg(long, value_name = "ROW")]
     explain: Option<String>,
@@ -105,6 +109,10 @@ pub fn run() -> Result<ExitCode> {
         !arguments.write || arguments.fix || arguments.harden,
         "--write is for --fix and --harden"
     );
+    if let Some(file) = &arguments.history {
+        draw(file, &arguments)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.fix {
         print!("{}", fix(&arguments)?);
         return Ok(ExitCode::SUCCESS);
@@ -141,6 +149,21 @@ pub fn run() -> Result<ExitCode> {
         ratchet::save(file, &counts)?;
     }
     Ok(ExitCode::from(u8::from(!grown.is_empty())))
+}
+
+/// Draws the history of a file of --save in the forms that are asked for.
+fn draw(file: &Path, arguments: &Arguments) -> Result<()> {
+    let history = History::of(file)?;
+    if arguments.html.is_none() && arguments.json.is_none() {
+        print!("{}", history.text());
+    }
+    if let Some(file) = &arguments.html {
+        write(file, &history.html()?)?;
+    }
+    if let Some(file) = &arguments.json {
+        write(file, &history.json()?)?;
+    }
+    Ok(())
 }
 
 /// The project's copy, in a folder of its own in the scratch folder.

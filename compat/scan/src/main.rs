@@ -7,6 +7,7 @@ mod files;
 mod finding;
 mod fix;
 mod harden;
+mod history;
 mod lock;
 mod mark;
 mod outline;

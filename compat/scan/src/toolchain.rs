@@ -89,8 +89,18 @@ pub fn first_error(stderr: &str) -> String {
         || stderr.trim(),
         |line| line.split_once(": ").map_or(line, |(_, text)| text),
     );
+    // Where it happened, and what a build script that failed printed before.
+    const AROUND: [&str; 6] = [
+        "Caused by",
+        "--> ",
+        "--- ",
+        "note: ",
+        "cargo:",
+        "process didn't exit",
+    ];
     let cause = lines.filter(|line| {
-        !line.is_empty() && !line.starts_with("Caused by") && !line.starts_with("--> ")
+        let is_place = line.contains(" panicked at ") && line.ends_with(':');
+        !line.is_empty() && !is_place && !AROUND.iter().any(|start| line.starts_with(start))
     });
     let mut text = first.replace('\n', " ");
     for line in cause.take(3) {

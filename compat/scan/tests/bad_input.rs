@@ -181,3 +181,48 @@ fn a_futures_that_is_not_hardened() {
         "{error}"
     );
 }
+
+#[test]
+fn a_build_script_misses_something() {
+    let folder = package("build-script", "futures = \"0.1.31\"", "");
+    let script = "fn main() {\n    panic!(\"libmissing is not installed\");\n}\n";
+    fs::write(folder.join("build.rs"), script).unwrap();
+    let error = failure(&folder, &[]);
+    assert!(
+        error.contains("build command for `build-script")
+            && error.contains("libmissing is not installed"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_dependency_is_missing() {
+    let folder = package(
+        "without-dependency",
+        "futures = \"0.1.31\"\nnowhere = { path = \"../nowhere-at-all\" }",
+        "",
+    );
+    let error = failure(&folder, &[]);
+    assert!(
+        error.contains("cargo cannot read the project") && error.contains("nowhere"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_saved_counts_are_something_else() {
+    let folder = package("with-other-counts", "futures = \"0.1.31\"", "");
+    fs::write(folder.join("legacy-scan.json"), "[1]").unwrap();
+    let error = failure(&folder, &["--check"]);
+    assert_eq!(error, "cargo legacy-scan: legacy-scan.json is not a file of --save: invalid type: sequence, expected a map at line 1 column 0");
+}
+
+#[test]
+fn the_report_has_nowhere_to_go() {
+    let folder = package("without-target", "futures = \"0.1.31\"", "");
+    let error = failure(&folder, &["--json", "missing/report.json"]);
+    assert!(
+        error.contains("cannot write missing/report.json"),
+        "{error}"
+    );
+}
