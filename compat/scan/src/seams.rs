@@ -240,3 +240,61 @@ fn machine(place: Place, column: usize, source: &Source, all: &All) -> Option<Ma
         place,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Role;
+    use crate::outline::Outline;
+    use crate::shape::Shapes;
+
+    #[test]
+    fn a_machine_has_the_polls_of_its_own_methods() {
+        let text = "\
+impl Future for Dispatcher {
+    fn poll(&mut self) -> Poll<(), ()> {
+        try_ready!(self.read_all());
+        self.read_all()
+    }
+}
+impl Dispatcher {
+    fn read_all(&mut self) -> Poll<(), ()> {
+        self.state = State::Body;
+        try_ready!(self.body.poll_ready());
+        self.conn.read_head()
+    }
+    fn close(&mut self) {
+        self.conn.poll_close();
+    }
+}
+struct Dispatcher { state: State, kind: Kind, conn: Conn }
+";
+        let file = syn::parse_file(text).unwrap();
+        let source = Source {
+            shown: "a.rs".into(),
+            role: Role::Library,
+            shapes: Shapes::of(&file),
+            outline: Outline::of(text, Some(&file), false),
+        };
+        let all = All {
+            enums: [("State", 5), ("Kind", 9)].into(),
+            pollers: ["read_head", "read_all"].into(),
+        };
+        let place = Place {
+            file: "a.rs".into(),
+            line: 1,
+            item: "futures::Future".into(),
+            sure: true,
+        };
+        let machine = machine(place, 6, &source, &all).unwrap();
+        // Of `Kind`, no method that is called has a word.
+        assert_eq!((machine.states, machine.polls, machine.lines), (5, 2, 9));
+        assert_eq!(
+            (machine.poll, machine.kind()),
+            (Some(2), MachineKind::Several)
+        );
+        assert!(machine
+            .summary()
+            .starts_with("Future for Dispatcher: 9 lines, 5 states"));
+    }
+}

@@ -12,17 +12,7 @@ type Module = (PathBuf, Vec<String>);
 /// The files as reports name them, callers first, by which file names the modules of which; in a
 /// circle, what is nearer to the root of its package comes first.
 pub fn first(project: &Project, sources: &Sources) -> Vec<String> {
-    let graph = Graph::of(project, sources);
-    // Programs come before the libraries that they name.
-    let mut roots: Vec<&Module> = graph.files.keys().collect();
-    roots.sort_by_key(|module| (!is_main(&module.1), module.1.len()));
-    let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
-    for root in roots {
-        let mut finished = Vec::new();
-        graph.visit(root, &mut seen, &mut finished);
-        order.extend(finished.into_iter().rev());
-    }
-    order
+    Graph::of(project, sources).order()
 }
 
 struct Graph<'a> {
@@ -59,6 +49,19 @@ impl<'a> Graph<'a> {
             files: files.collect(),
             crates,
         }
+    }
+
+    fn order(&self) -> Vec<String> {
+        // Programs come before the libraries that they name.
+        let mut roots: Vec<&Module> = self.files.keys().collect();
+        roots.sort_by_key(|module| (!is_main(&module.1), module.1.len()));
+        let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
+        for root in roots {
+            let mut finished = Vec::new();
+            self.visit(root, &mut seen, &mut finished);
+            order.extend(finished.into_iter().rev());
+        }
+        order
     }
 
     /// Adds a module behind all that it names.
@@ -118,4 +121,63 @@ impl<'a> Graph<'a> {
 /// Whether a module is the root of a program beside a library's.
 fn is_main(module: &[String]) -> bool {
     module == ["main"]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(paths: &[&str]) -> BTreeSet<Vec<String>> {
+        let path = |path: &&str| path.split("::").map(str::to_owned).collect();
+        paths.iter().map(path).collect()
+    }
+
+    #[test]
+    fn callers_come_before_what_they_call() {
+        let files = [
+            (
+                "main",
+                "main.rs",
+                names(&["cli", "the_lib::engine::Engine"]),
+            ),
+            ("", "lib.rs", names(&["engine", "wire"])),
+            // A circle, of which `engine` is nearer to the root.
+            (
+                "engine",
+                "engine.rs",
+                names(&["crate::wire::Frame", "self::timer::Timer"]),
+            ),
+            (
+                "engine::timer",
+                "timer.rs",
+                names(&["super::Engine", "wire::Frame"]),
+            ),
+            ("wire", "wire.rs", names(&["std::io"])),
+            ("cli", "cli.rs", names(&[])),
+        ];
+        let folder = PathBuf::from("src");
+        let module = |path: &str| {
+            path.split("::")
+                .filter(|p| !p.is_empty())
+                .map(str::to_owned)
+                .collect()
+        };
+        let graph = Graph {
+            files: files
+                .iter()
+                .map(|(path, file, names)| ((folder.clone(), module(path)), (*file, names)))
+                .collect(),
+            crates: [("the_lib".to_owned(), folder.clone())].into(),
+        };
+        let order = graph.order();
+        let at = |file: &str| order.iter().position(|f| f == file).unwrap();
+        assert_eq!((order.len(), at("main.rs")), (6, 0));
+        for (caller, called) in [
+            ("main.rs", "cli.rs"),
+            ("engine.rs", "timer.rs"),
+            ("timer.rs", "wire.rs"),
+        ] {
+            assert!(at(caller) < at(called), "{caller}, {called}: {order:?}");
+        }
+    }
 }

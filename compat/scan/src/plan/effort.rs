@@ -111,7 +111,7 @@ impl Effort {
         let days = (sum(|cost| cost.hours.0), sum(|cost| cost.hours.1));
         Self {
             days,
-            days_to_plan: (days.0, days.1.max(days.0 * SPREAD)),
+            days_to_plan: to_plan(days),
             uncounted: uncounted(facts),
             costs,
         }
@@ -152,6 +152,11 @@ impl Cost {
     }
 }
 
+/// A range whose ends differ at least by the factor.
+fn to_plan((low, high): (f64, f64)) -> (f64, f64) {
+    (low, high.max(low * SPREAD))
+}
+
 /// Whole numbers, and no false precision: at most two digits count.
 fn rounded(number: f64) -> String {
     let step = 10f64.powi((number.max(1.0).log10().floor() as i32 - 1).max(0));
@@ -175,8 +180,45 @@ fn uncounted(facts: &Facts) -> Vec<String> {
             counted(public, "public function", "public functions")
         ));
     }
-    reasons.push(
-        "blocking calls of the standard library (files, name lookups): the scan doesn't look for them".to_owned(),
-    );
     reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::GUIDE;
+
+    /// What the numbers are taken from.
+    #[test]
+    fn the_estimates_are_the_guides() {
+        for words in [
+            "a day each, most of it for shutdown and panics",
+            "hours to dissolve one whose states follow each other; one to three days to port one that polls several things",
+            "minutes to an hour each, after the first few",
+            "an hour each to move, days to find by load tests",
+            "a week if there are none",
+            "a range whose ends differ by a factor of three",
+        ] {
+            assert!(GUIDE.contains(words), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_range_is_widened_and_says_so() {
+        let of = |days: (f64, f64)| Effort {
+            days,
+            days_to_plan: to_plan(days),
+            ..Effort::default()
+        };
+        let wide = of((10.0, 123.0)).summary();
+        assert!(
+            wide.starts_with("10 to 120 days") && !wide.contains("the counts say"),
+            "{wide}"
+        );
+        let narrow = of((10.0, 15.0)).summary();
+        assert!(
+            narrow.starts_with("10 to 30 days") && narrow.contains("the counts say 10 to 15"),
+            "{narrow}"
+        );
+    }
 }

@@ -11,8 +11,12 @@ use crate::seams::Seams;
 use crate::size::Size;
 use crate::table::Severity;
 
-/// How many places an entry shows; the other formats have all.
+/// How many places an entry shows; the other forms have all.
 const PLACES: usize = 8;
+/// How many files, lines or machines a task of the order of work shows.
+const PLACES_OF_STEP: usize = 16;
+/// How many places of a test that comes first are shown.
+const PLACES_OF_TEST: usize = 3;
 
 /// The report as text, the worst findings first.
 pub fn render(report: &Report) -> String {
@@ -35,14 +39,22 @@ pub fn render(report: &Report) -> String {
         }
     }
     add_seams(&mut text, &report.seams);
-    add_tasks(&mut text, "tests that come first", &report.plan.harness);
+    add_tasks(
+        &mut text,
+        "tests that come first",
+        &report.plan.harness,
+        PLACES_OF_TEST,
+    );
     for step in &report.plan.order {
         let title = format!("step {}: {}", step.number, step.title);
         match step.tasks[..] {
             [] => {
                 let _ = writeln!(text, "{title}: nothing to do");
             }
-            _ => add_tasks(&mut text, &format!("{title}\n  {}", step.why), &step.tasks),
+            _ => {
+                let title = format!("{title}\n  {}", step.why);
+                add_tasks(&mut text, &title, &step.tasks, PLACES_OF_STEP);
+            }
         }
     }
     add_effort(&mut text, &report.plan.effort);
@@ -123,23 +135,23 @@ fn add_row(text: &mut String, findings: &[&Finding]) {
         let unsure = if f.sure { "" } else { " (unsure)" };
         format!("{}:{}:{} {}{unsure}", f.file, f.line, f.column, f.item)
     });
-    add_places(text, places);
+    add_places(text, places, PLACES);
 }
 
 fn add_seams(text: &mut String, seams: &Seams) {
     for (title, places) in seams.described() {
         if !places.is_empty() {
             let _ = writeln!(text, "seams: {title} ({})", places.len());
-            add_places(text, places.into_iter());
+            add_places(text, places.into_iter(), PLACES);
         }
     }
 }
 
-fn add_tasks(text: &mut String, title: &str, tasks: &[Task]) {
+fn add_tasks(text: &mut String, title: &str, tasks: &[Task], limit: usize) {
     let _ = writeln!(text, "{title}");
     for task in tasks {
         let _ = writeln!(text, "  {}", task.what);
-        add_places(text, task.places.iter().cloned());
+        add_places(text, task.places.iter().cloned(), limit);
     }
 }
 
@@ -153,8 +165,8 @@ fn add_effort(text: &mut String, effort: &Effort) {
     }
 }
 
-fn add_places(text: &mut String, mut places: impl ExactSizeIterator<Item = String>) {
-    for place in places.by_ref().take(PLACES) {
+fn add_places(text: &mut String, mut places: impl ExactSizeIterator<Item = String>, limit: usize) {
+    for place in places.by_ref().take(limit) {
         let _ = writeln!(text, "    {place}");
     }
     if places.len() > 0 {
