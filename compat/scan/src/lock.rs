@@ -96,10 +96,10 @@ impl Holder {
         let successor = self.successor.as_ref();
         let next = successor.map_or("no known successor".to_owned(), Successor::summary);
         let through = match &self.through[..] {
-            [] | [_] => String::new(),
-            [users @ .., _] => format!(", used through {}", users.join(", ")),
+            [_, users @ .., _] if !users.is_empty() => format!(", through {}", users.join(", ")),
+            _ => String::new(),
         };
-        format!("{}{through}; then {next}", self.package)
+        format!("{}{through}: {next}", self.package)
     }
 }
 

@@ -143,8 +143,9 @@ impl Machine {
 
     pub fn kind(&self) -> MachineKind {
         match (self.polls, self.states, self.lines) {
-            (0 | 1, 0, ..=WRAPPER_LINES) => MachineKind::Wrapper,
-            (0 | 1, ..) => MachineKind::Sequence,
+            (0, ..) => MachineKind::Alone,
+            (1, 0, ..=WRAPPER_LINES) => MachineKind::Wrapper,
+            (1, ..) => MachineKind::Sequence,
             _ => MachineKind::Several,
         }
     }
@@ -156,6 +157,8 @@ const WRAPPER_LINES: usize = 10;
 /// What a port of a machine will be like.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MachineKind {
+    /// Polls nothing: it is ready at once, or keeps the task that waits for it.
+    Alone,
     /// Passes the poll of one thing on, in a few lines.
     Wrapper,
     /// Polls at one place.
@@ -268,6 +271,12 @@ impl Dispatcher {
     }
 }
 struct Dispatcher { state: State, kind: Kind, conn: Conn }
+impl Future for Idle {
+    fn poll(&mut self) -> Poll<(), ()> {
+        self.task = Some(task::current());
+        Ok(Async::NotReady)
+    }
+}
 ";
         let file = syn::parse_file(text).unwrap();
         let source = Source {
@@ -280,13 +289,17 @@ struct Dispatcher { state: State, kind: Kind, conn: Conn }
             enums: [("State", 5), ("Kind", 9)].into(),
             pollers: ["read_head", "read_all"].into(),
         };
-        let place = Place {
-            file: "a.rs".into(),
-            line: 1,
-            item: "futures::Future".into(),
-            sure: true,
+        let at = |line| {
+            let place = Place {
+                file: "a.rs".into(),
+                line,
+                item: "futures::Future".into(),
+                sure: true,
+            };
+            machine(place, 6, &source, &all).unwrap()
         };
-        let machine = machine(place, 6, &source, &all).unwrap();
+        assert_eq!(at(18).kind(), MachineKind::Alone);
+        let machine = at(1);
         // Of `Kind`, no method that is called has a word.
         assert_eq!((machine.states, machine.polls, machine.lines), (5, 2, 9));
         assert_eq!(

@@ -55,6 +55,12 @@ impl Effort {
                 (1.0 / 6.0, 1.0),
             ),
             (
+                machines(MachineKind::Alone),
+                ("machine that polls nothing", "machines that poll nothing"),
+                "ten minutes if it is ready at once, up to a day if it keeps a task to wake",
+                (1.0 / 6.0, 8.0),
+            ),
+            (
                 machines(MachineKind::Sequence),
                 ("machine that polls at one place", "machines that poll at one place"),
                 "one to eight hours each to dissolve",

@@ -183,6 +183,10 @@ fn machines(facts: &Facts) -> Vec<Task> {
             lines(MachineKind::Wrapper),
         ),
         Task::new(
+            "Look how these are woken, which poll nothing: they are ready at once, or keep the task that waits (row 13)",
+            lines(MachineKind::Alone),
+        ),
+        Task::new(
             "Dissolve these, which poll at one place, the shortest first",
             lines(MachineKind::Sequence),
         ),
