@@ -13,7 +13,7 @@ use super::progress::Progress;
 use super::repeats::disagreements;
 use super::rounds::Rounds;
 use super::turns::{seed, Turns};
-use super::{Group, Rig};
+use super::{relay, Group, Rig};
 use crate::peers::find::{find, project};
 use crate::peers::{spec, Found, Missing, Spec};
 use crate::report::date::today;
@@ -151,7 +151,9 @@ fn run_one(
     for spec in specs {
         stop.check()?;
         eprintln!("looking for {}", spec.name);
-        sides.push(find(spec, &project, &scratch.0, options.clean));
+        // Of those alone whose build time is a figure.
+        let clean = options.clean && spec.takes_part(relay::PROGRAM);
+        sides.push(find(spec, &project, &scratch.0, clean));
     }
     // A comparison that lacks a peer looks whole.
     let missing = sides.iter().filter_map(|side| side.as_ref().err());
@@ -362,7 +364,6 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rigs::relay;
 
     #[test]
     fn the_command_repeats_what_decides_the_figures() {

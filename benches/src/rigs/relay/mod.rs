@@ -17,6 +17,9 @@ mod wrk;
 
 use super::{Group, Plan, Rig};
 
+/// The group of figures that say what a program consists of.
+pub const PROGRAM: &str = "program";
+
 pub const RIG: Rig = Rig {
     name: "relay",
     question: "Plain relays, ptunnel dialling directly among them: what carrying bytes costs.",
@@ -131,7 +134,7 @@ pub const RIG: Rig = Rig {
             full: Plan::full(12, 100, 45),
         },
         Group {
-            name: "program",
+            name: PROGRAM,
             figures: &["size", "lines", "changed", "packages", "build"],
             sample: program::sample,
             quick: Plan::quick(1, 100, 5),
