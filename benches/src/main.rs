@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use ptunnel_benches::load::server;
+use ptunnel_benches::report::documents;
 use ptunnel_benches::rigs::{self, echo, growth, ladder, plaintext, profile, relay, tunnel, RIGS};
 
 /// Measures ptunnel and its world, before and after, each rig in one run on this machine.
@@ -33,7 +34,7 @@ enum Command {
     Profile(Options),
     /// Every rig, one after the other, and one report for all.
     All(Options),
-    /// Judges earlier runs anew and writes their reports and the page anew, from the samples in their results.json.
+    /// Judges earlier runs anew and writes their page anew, from the samples in their results.json.
     Report {
         /// A rig's folder, or one with several of them.
         #[arg(required = true, value_name = "DIR")]
@@ -51,11 +52,17 @@ enum Command {
         #[arg(long)]
         write: bool,
     },
-    /// Looks whether runs have left all that they should: samples, reports, the page. Judges no figure.
+    /// Checks that runs have left all that they should: samples and the page. Judges no figure.
     Check {
         /// A rig's folder, or one with several of them.
         #[arg(required = true, value_name = "DIR")]
         folders: Vec<PathBuf>,
+    },
+    /// Fills the figures into the project's documents from the newest results.
+    Documents {
+        /// Only compares, and fails where a document differs.
+        #[arg(long)]
+        check: bool,
     },
     /// The server behind the relays; the rigs start it themselves.
     #[command(hide = true)]
@@ -67,7 +74,7 @@ enum Command {
 
 #[derive(Args)]
 struct Options {
-    /// Ends within five minutes a rig; its figures are a smoke test.
+    /// Ends within five minutes a rig, beside other work too; its figures are a smoke test.
     #[arg(long)]
     quick: bool,
     /// Where the results go [default: results/RIG-DATE, or results/tmp/RIG with --quick].
@@ -91,6 +98,9 @@ struct Options {
     /// Builds each peer from nothing, which takes a minute or two each, and records how long that took.
     #[arg(long)]
     clean: bool,
+    /// Why the run is taken, for its page.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 impl From<Options> for rigs::Options {
@@ -104,6 +114,7 @@ impl From<Options> for rigs::Options {
             strict: options.strict,
             seed: options.seed,
             clean: options.clean,
+            reason: options.reason,
         }
     }
 }
@@ -127,6 +138,7 @@ fn main() -> ExitCode {
         } => ladder::write(options.out),
         Command::Ladder { options, .. } => ladder::measure(options.into()),
         Command::Check { folders } => rigs::check(&folders),
+        Command::Documents { check } => documents::update(check),
         Command::Server { first } => server::serve(first),
     };
     match outcome {

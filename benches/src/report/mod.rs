@@ -1,15 +1,34 @@
-//! Samples, what they say, and the files that hold them.
+//! Samples, what they say, and the page and the documents that show it.
 
-pub mod articles;
-pub mod date;
-pub mod difference;
+pub mod documents;
+mod file;
 pub mod headline;
-pub mod html;
-pub mod markdown;
 pub mod markers;
-pub mod plot;
+pub mod page;
 pub mod results;
+pub mod standing;
 pub mod stats;
 pub mod targets;
 
 pub use results::{Figure, Results};
+
+/// Three significant digits, and thousands as they are.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        a if a >= 100.0 => format!("{value:.0}"),
+        a if a >= 10.0 => format!("{value:.1}"),
+        a if a >= 0.1 || a == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let found = [2553.4, 20.31, 1.256, 0.0123, 0.0].map(number);
+        assert_eq!(found, ["2553", "20.3", "1.26", "0.0123", "0.00"]);
+    }
+}

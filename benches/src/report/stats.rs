@@ -73,8 +73,24 @@ fn coverage(count: usize, outside: usize) -> f64 {
     1.0 - 2.0 * beyond
 }
 
-/// `ours / theirs` of the rounds that both took part in. A round where theirs is 0 has no ratio and is left out, which
-/// who calls this must tell: see `Results::zeros`.
+/// How many pairs the interval of a median needs to reach `resolution` to either side, such as 0.03 for 3 %, when ratios
+/// vary as these do. None of fewer than two, or of a ratio that is not positive.
+///
+/// A median of `n` normal values has a standard error of 1.2533 `s / sqrt(n)`; `s` is that of the logarithms.
+pub fn pairs_needed(ratios: &[f64], resolution: f64) -> Option<usize> {
+    if ratios.len() < 2 || ratios.iter().any(|&ratio| ratio <= 0.0) {
+        return None;
+    }
+    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let variance =
+        logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (logs.len() - 1) as f64;
+    let half = 1.96 * 1.2533 * variance.sqrt() / resolution.ln_1p();
+    Some((half * half).ceil() as usize)
+}
+
+/// `ours / theirs` of the rounds that both took part in. A round where theirs is 0 has no ratio and is left out, which the
+/// caller must report: see `Results::zeros`.
 pub fn paired_ratios(ours: &[(usize, f64)], theirs: &[(usize, f64)]) -> Vec<f64> {
     let mut ratios = Vec::new();
     for (round, value) in ours {
@@ -131,6 +147,24 @@ mod tests {
         let few = Spread::with_interval(&values[..3]).unwrap();
         assert_eq!((few.low, few.median, few.high), (0.9, 1.0, 3.0));
         assert_eq!(Spread::with_interval(&[]), None);
+    }
+
+    #[test]
+    fn a_tenth_of_noise_needs_about_seventy_pairs_for_three_percent() {
+        // Logarithms of 0.1 to both sides have a standard deviation of 0.1.
+        let noisy: Vec<f64> = (0..1000)
+            .map(|i| {
+                if i % 2 == 0 {
+                    0.1f64.exp()
+                } else {
+                    (-0.1f64).exp()
+                }
+            })
+            .collect();
+        assert_eq!(pairs_needed(&noisy, 0.03), Some(70));
+        assert_eq!(pairs_needed(&[1.0, 1.0, 1.0], 0.03), Some(0));
+        assert_eq!(pairs_needed(&[1.0], 0.03), None);
+        assert_eq!(pairs_needed(&[1.0, 0.0], 0.03), None);
     }
 
     #[test]

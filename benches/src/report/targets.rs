@@ -30,6 +30,8 @@ pub enum Against {
     OfEachBut(&'static str, &'static [&'static str]),
     /// Of each rival that does the same steps per tunnel.
     EachOfSameSteps,
+    /// Of each rival that splices.
+    EachThatSplices,
     /// The first one's figure is held against the second's, whoever the subject is.
     Pair(&'static str, &'static str),
     /// The figure of this peer is held against the subject's.
@@ -42,6 +44,14 @@ pub struct Target {
     /// None where nothing is promised.
     pub bound: Option<Bound>,
     pub against: Against,
+    /// Where it comes from: a promise, an article, what the system calls allow.
+    pub source: &'static str,
+}
+
+impl Target {
+    pub const fn from(self, source: &'static str) -> Target {
+        Target { source, ..self }
+    }
 }
 
 pub const fn target(figure: &'static str, bound: Bound, against: Against) -> Target {
@@ -49,6 +59,7 @@ pub const fn target(figure: &'static str, bound: Bound, against: Against) -> Tar
         figure,
         bound: Some(bound),
         against,
+        source: "",
     }
 }
 
@@ -58,14 +69,19 @@ pub const fn shown(figure: &'static str, peer: &'static str) -> Target {
         figure,
         bound: None,
         against: Against::OfTheSubject(peer),
+        source: "nothing is promised",
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
+    /// The whole interval keeps the bound.
     Met,
+    /// The whole interval breaks it.
     Missed,
+    /// The interval reaches across the bound: another run may say either.
+    Undecided,
     /// Nothing is promised: it is there to be seen.
     Shown,
     /// One side has no sample: missing, failed or interrupted.
@@ -74,17 +90,18 @@ pub enum Verdict {
     Skipped,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Line {
     pub verdict: Verdict,
-    pub figure: String,
+    pub figure: &'static str,
+    pub source: &'static str,
     /// The value itself where it is held against a limit.
     pub ratio: Option<Spread>,
     /// In words.
     pub target: String,
     /// Absent where being measured is the target.
     pub bound: Option<Bound>,
-    /// The side that isn't the subject though its figure comes first.
+    /// The peer whose figure comes first, where it isn't the subject.
     pub ours: Option<String>,
     /// Absent for a limit.
     pub theirs: Option<String>,
@@ -102,12 +119,12 @@ pub fn judge(targets: &[Target], results: &Results) -> Vec<Line> {
         .collect()
 }
 
-/// A line without a sample because nobody asked for one.
+/// Marks a line that has no sample because the command line left one of its sides out.
 fn skipped(line: Line, results: &Results) -> Line {
     let left = &results.left_out;
     let sides = line.ours.iter().chain(&line.theirs);
-    let is_left =
-        left.figures.contains(&line.figure) || sides.clone().any(|side| left.peers.contains(side));
+    let is_left = left.figures.iter().any(|f| f == line.figure)
+        || sides.clone().any(|side| left.peers.contains(side));
     match line.verdict {
         Verdict::Unmeasured if is_left => Line {
             verdict: Verdict::Skipped,
@@ -121,7 +138,7 @@ impl Against {
     /// The peers that it names.
     pub fn names(&self) -> Vec<&'static str> {
         match *self {
-            Against::Itself | Against::EachOfSameSteps => Vec::new(),
+            Against::Itself | Against::EachOfSameSteps | Against::EachThatSplices => Vec::new(),
             Against::LimitOf(name) | Against::Peer(name) | Against::OfTheSubject(name) => {
                 vec![name]
             }
@@ -155,11 +172,11 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
     };
     match target.against {
         Against::Itself => {
-            let value = results.spread(target.figure, subject);
+            let value = results.value(target.figure, subject);
             vec![line(target, value, None, None)]
         }
         Against::LimitOf(name) => {
-            let value = results.spread(target.figure, name);
+            let value = results.value(target.figure, name);
             vec![line(target, value, Some(name), None)]
         }
         Against::Pair(one, other) => vec![beside(one, other)],
@@ -168,6 +185,7 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
         Against::OfEachBut(one, names) => each(one, rivals(&|p| !names.contains(&p.name.as_str()))),
         Against::EachBut(names) => each(subject, rivals(&|p| !names.contains(&p.name.as_str()))),
         Against::EachOfSameSteps => each(subject, rivals(&|p| p.same_steps)),
+        Against::EachThatSplices => each(subject, rivals(&|p| p.splice)),
     }
 }
 
@@ -176,8 +194,11 @@ fn line(target: &Target, ratio: Option<Spread>, ours: Option<&str>, theirs: Opti
     let verdict = match (ratio, target.bound) {
         (None, _) => Verdict::Unmeasured,
         (Some(_), None) => Verdict::Shown,
-        (Some(spread), Some(bound)) if bound.holds(spread.median) => Verdict::Met,
-        (Some(_), Some(_)) => Verdict::Missed,
+        (Some(spread), Some(bound)) => match (bound.holds(spread.low), bound.holds(spread.high)) {
+            (true, true) => Verdict::Met,
+            (false, false) => Verdict::Missed,
+            _ => Verdict::Undecided,
+        },
     };
     let words = [
         ours.map(String::from),
@@ -186,7 +207,8 @@ fn line(target: &Target, ratio: Option<Spread>, ours: Option<&str>, theirs: Opti
     ];
     Line {
         verdict,
-        figure: target.figure.to_string(),
+        figure: target.figure,
+        source: target.source,
         ratio,
         target: words.into_iter().flatten().collect::<Vec<_>>().join(" "),
         bound: target.bound,
@@ -195,15 +217,16 @@ fn line(target: &Target, ratio: Option<Spread>, ours: Option<&str>, theirs: Opti
     }
 }
 
-/// As in "29 of 36 targets met, 7 missed". What is only shown is no target, and what was left out is none of this run.
+/// As in "22 of 36 targets met, 4 missed, 10 undecided". What is only shown is no target, and what was left out is none of this run.
 pub fn score(lines: &[Line]) -> String {
     let promised = lines.iter().filter(|line| line.bound.is_some());
     let count = |verdict| promised.clone().filter(|l| l.verdict == verdict).count();
     let (met, missed) = (count(Verdict::Met), count(Verdict::Missed));
+    let undecided = count(Verdict::Undecided);
     let (unmeasured, skipped) = (count(Verdict::Unmeasured), count(Verdict::Skipped));
-    let mut text = match met + missed + unmeasured {
+    let mut text = match met + missed + undecided + unmeasured {
         0 => "No targets: the figures are there to be seen".to_string(),
-        all => format!("{met} of {all} targets met, {missed} missed"),
+        all => format!("{met} of {all} targets met, {missed} missed, {undecided} undecided"),
     };
     for (count, what) in [(unmeasured, "not measured"), (skipped, "not asked for")] {
         if count > 0 {
@@ -239,6 +262,7 @@ impl fmt::Display for Verdict {
             Verdict::Met => "met",
             Verdict::Shown => "shown",
             Verdict::Missed => "missed",
+            Verdict::Undecided => "undecided",
             Verdict::Unmeasured => "unmeasured",
             Verdict::Skipped => "skipped",
         })
@@ -268,15 +292,8 @@ impl fmt::Display for Line {
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::{tests::example, Figure};
+    use super::super::results::tests::{example, CPU as F};
     use super::*;
-
-    const F: Figure = Figure {
-        name: "cpu",
-        unit: "µs",
-        title: "CPU",
-        less_is_better: true,
-    };
 
     fn target(bound: Bound, against: Against) -> Target {
         super::target("cpu", bound, against)
@@ -284,6 +301,28 @@ mod tests {
 
     fn shown(peer: &'static str) -> Target {
         super::shown("cpu", peer)
+    }
+
+    #[test]
+    fn an_interval_across_the_bound_is_undecided() {
+        let of = |low, high| {
+            let ratio = Spread {
+                median: 0.98,
+                low,
+                high,
+                count: 12,
+            };
+            line(
+                &target(Bound::AtMost(1.0), Against::Itself),
+                Some(ratio),
+                None,
+                None,
+            )
+            .verdict
+        };
+        assert_eq!(of(0.90, 1.004), Verdict::Met);
+        assert_eq!(of(0.90, 1.02), Verdict::Undecided);
+        assert_eq!(of(1.01, 1.02), Verdict::Missed);
     }
 
     fn verdicts(targets: &[Target]) -> Vec<(Verdict, String)> {
@@ -374,17 +413,17 @@ mod tests {
     #[test]
     fn a_limit_of_its_own_and_a_row_to_show() {
         let lines = verdicts(&[
-            target(Bound::AtMost(2.0), Against::Itself),
+            target(Bound::AtMost(3.0), Against::Itself),
             shown("old"),
             shown("none"),
-            target(Bound::AtMost(6.0), Against::LimitOf("old")),
-            target(Bound::AtMost(5.0), Against::LimitOf("old")),
+            target(Bound::AtMost(9.0), Against::LimitOf("old")),
+            target(Bound::AtMost(2.0), Against::LimitOf("old")),
             target(Bound::AtMost(5.0), Against::LimitOf("none")),
         ]);
-        assert_eq!(lines[0], (Verdict::Met, "<= 2.00".to_string()));
+        assert_eq!(lines[0], (Verdict::Met, "<= 3.00".to_string()));
         assert_eq!(lines[1], (Verdict::Shown, "old of us".to_string()));
         assert_eq!(lines[2].0, Verdict::Unmeasured);
-        assert_eq!(lines[3], (Verdict::Met, "old <= 6.00".to_string()));
+        assert_eq!(lines[3], (Verdict::Met, "old <= 9.00".to_string()));
         assert_eq!(lines[4].0, Verdict::Missed);
         assert_eq!(lines[5].0, Verdict::Unmeasured);
     }
@@ -407,7 +446,7 @@ mod tests {
         ];
         assert_eq!(
             told(&all, &results),
-            "0 of 2 targets met, 1 missed, 1 not measured, 1 not asked for"
+            "0 of 2 targets met, 1 missed, 0 undecided, 1 not measured, 1 not asked for"
         );
     }
 
@@ -421,7 +460,8 @@ mod tests {
         };
         let line = Line {
             verdict: Verdict::Met,
-            figure: "cpu".to_string(),
+            figure: "cpu",
+            source: "",
             ratio: Some(spread),
             target: "<= 1.00 of tokio".to_string(),
             bound: Some(Bound::AtMost(1.0)),

@@ -21,7 +21,7 @@ mod turns;
 
 use std::io;
 
-pub use again::again;
+pub use again::{again, outcomes_of};
 pub use bench::{Bench, Taken};
 pub use check::check;
 pub use plan::Plan;
@@ -79,6 +79,11 @@ mod tests {
         for rig in RIGS {
             let known = |name: &str| rig.figures.iter().any(|f| f.name == name);
             assert!(rig.targets.iter().all(|t| known(t.figure)), "{}", rig.name);
+            assert!(
+                rig.targets.iter().all(|t| !t.source.is_empty()),
+                "{}",
+                rig.name
+            );
             assert!(rig.plotted.iter().all(|name| known(name)), "{}", rig.name);
         }
     }

@@ -9,32 +9,55 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::turns::Turns;
 use super::Group;
-use crate::peers::Found;
-use crate::report::Results;
+use crate::peers::{Found, Kind};
+use crate::report::results::Foreign;
+use crate::report::{headline, Results};
+use crate::tools::foreign::Watch;
 
 /// A peer that failed so often is asked no more.
 const MOST_FAILURES: usize = 2;
+/// A sample beside which others worked is taken so often, and then given up.
+const TRIES: usize = 3;
+/// Pairs of rounds that the headline's comparisons are thought to need, and the time that they get.
+const PAIRS: usize = 65;
+const PAIRS_BUDGET: Duration = Duration::from_secs(15 * 60);
+/// Parts of a figure that are kept of each peer.
+const PARTS: usize = 12;
 
 pub struct Rounds<'a> {
     group: &'a Group,
     plan: Plan,
     peers: Vec<&'a Found>,
+    /// Those of the peers that have more rounds than the plan's, until the headline's comparisons are resolved.
+    paired: Vec<&'a Found>,
 }
 
 impl<'a> Rounds<'a> {
     /// Of those of `peers` that take part in `group`.
-    pub fn of(group: &'a Group, bench: &Bench, peers: &'a [Found]) -> Rounds<'a> {
+    pub fn of(
+        group: &'a Group,
+        bench: &Bench,
+        peers: &'a [Found],
+        results: &Results,
+    ) -> Rounds<'a> {
         let takes_part = |peer: &&Found| peer.spec.takes_part(group.name);
+        let peers: Vec<&Found> = peers.iter().filter(takes_part).collect();
+        let is_headline = headline::planned(results).is_some_and(|f| group.figures.contains(&f));
+        let mut paired = peers.clone();
+        paired.retain(|peer| is_headline && !bench.quick && is_paired(peer));
         Rounds {
             group,
             plan: bench.either(group.quick, group.full),
-            peers: peers.iter().filter(takes_part).collect(),
+            peers,
+            paired,
         }
     }
 
     /// How long all of it is going to take.
     pub fn expected(&self) -> Duration {
-        self.plan.expected(self.peers.len())
+        let more =
+            self.plan.sample * (PAIRS.saturating_sub(self.plan.rounds) * self.paired.len()) as u32;
+        self.plan.expected(self.peers.len()) + more.min(PAIRS_BUDGET)
     }
 
     /// Takes the samples into `results`.
@@ -51,7 +74,7 @@ impl<'a> Rounds<'a> {
     ) -> io::Result<()> {
         let (rounds, peers) = (self.plan.rounds, self.peers.len());
         // The budget may cut the group short: a step is a share of the time that it is expected to take.
-        let step = self.expected() / (rounds * peers).max(1) as u32;
+        let step = self.plan.expected(peers) / (rounds * peers).max(1) as u32;
         let begun = Instant::now();
         let mut failures = vec![0; peers];
         for round in 0..rounds {
@@ -61,32 +84,68 @@ impl<'a> Rounds<'a> {
                 if !is_over && failures[index] < MOST_FAILURES && !bench.stop.asked() {
                     let peer = self.peers[index];
                     let (group, name) = (self.group.name, &peer.spec.name);
-                    let what = format!("{} {group} {}/{rounds} {name}", results.rig, round + 1);
-                    progress.tell(&what);
-                    match self.sample(bench, peer, round, results) {
-                        Ok(()) => {}
-                        Err(_) if bench.stop.asked() => {}
-                        Err(e) if bench.strict => {
-                            return Err(io::Error::other(format!("{what}: {e}")));
-                        }
-                        Err(e) => {
-                            failures[index] += 1;
-                            results.note(format!("{what}: {e}"));
-                            if failures[index] == MOST_FAILURES && round + 1 < rounds {
-                                results.note(format!(
-                                    "{name} failed twice and was asked no more for {group}"
-                                ));
-                            }
+                    if !self.turn(bench, peer, (round, rounds), progress, results)? {
+                        failures[index] += 1;
+                        if failures[index] == MOST_FAILURES && round + 1 < rounds {
+                            results.note(format!(
+                                "{name} failed twice and was asked no more for {group}"
+                            ));
                         }
                     }
                 }
                 progress.step(step);
             }
         }
+        let begun = Instant::now();
+        let mut round = rounds;
+        while !self.paired.is_empty() && begun.elapsed() < PAIRS_BUDGET && !bench.stop.asked() {
+            let needed = headline::pairs(results)
+                .into_iter()
+                .map(|(_, _, needed)| needed)
+                .max();
+            let needed = needed.unwrap_or(0).min(headline::MOST_PAIRS);
+            if round >= needed {
+                break;
+            }
+            for index in turns.round(self.paired.len()) {
+                self.turn(
+                    bench,
+                    self.paired[index],
+                    (round, needed),
+                    progress,
+                    results,
+                )?;
+                progress.step(self.plan.sample);
+            }
+            round += 1;
+        }
         Ok(())
     }
 
-    /// One peer's turn, with what is to be said of it.
+    /// One peer's turn; false when it failed.
+    fn turn(
+        &self,
+        bench: &Bench,
+        peer: &Found,
+        (round, rounds): (usize, usize),
+        progress: &Progress,
+        results: &mut Results,
+    ) -> io::Result<bool> {
+        let (group, name) = (self.group.name, &peer.spec.name);
+        let what = format!("{} {group} {}/{rounds} {name}", results.rig, round + 1);
+        progress.tell(&what);
+        match self.sample(bench, peer, round, results) {
+            Ok(()) => Ok(true),
+            Err(_) if bench.stop.asked() => Ok(true),
+            Err(e) if bench.strict => Err(io::Error::other(format!("{what}: {e}"))),
+            Err(e) => {
+                results.note(format!("{what}: {e}"));
+                Ok(false)
+            }
+        }
+    }
+
+    /// A sample without foreign work beside it, or none, with what is to be said of it. A quick run keeps any.
     fn sample(
         &self,
         bench: &Bench,
@@ -94,14 +153,34 @@ impl<'a> Rounds<'a> {
         round: usize,
         results: &mut Results,
     ) -> io::Result<()> {
-        let name = &peer.spec.name;
-        let taken = (self.group.sample)(bench, peer);
-        for note in bench.noted() {
-            results.note(format!("{} {name}: {note}", self.group.name));
+        let (group, name) = (self.group.name, &peer.spec.name);
+        for _ in 0..TRIES {
+            let watch = Watch::begin()?;
+            let taken = (self.group.sample)(bench, peer);
+            let foreign = watch.end()?;
+            for note in bench.noted() {
+                results.note(format!("{group} {name}: {note}"));
+            }
+            let taken = of_its_group(self.group, taken?)?;
+            if bench.quick || !watch.is_dirty(foreign) {
+                keep(results, name, round, foreign, taken);
+                return Ok(());
+            }
+            bench.stop.check()?;
         }
-        keep(results, name, round, of_its_group(self.group, taken?)?);
+        results.note(format!(
+            "{group} {}: {name} has no sample, since others worked beside each of {TRIES}",
+            round + 1
+        ));
         Ok(())
     }
+}
+
+/// Whether the headline compares it, or it shows the noise.
+fn is_paired(peer: &Found) -> bool {
+    let spec = &peer.spec;
+    let is_rival = headline::RIVALS.contains(&&*spec.name);
+    is_rival || matches!(spec.kind, Kind::Subject | Kind::Control)
 }
 
 /// A figure that its group doesn't name would be missing where runs are narrowed and rounds are counted.
@@ -119,12 +198,14 @@ fn of_its_group(group: &Group, taken: Taken) -> io::Result<Taken> {
     }
 }
 
-fn keep(results: &mut Results, peer: &str, round: usize, taken: Taken) {
+fn keep(results: &mut Results, peer: &str, round: usize, foreign: Foreign, taken: Taken) {
     results.add(peer, round, &taken.values);
+    results.samples.last_mut().expect("one was added").foreign = foreign;
     for note in taken.notes {
         results.note(format!("{peer}: {note}"));
     }
-    if let Some((figure, parts)) = taken.parts {
+    if let Some((figure, mut parts)) = taken.parts {
+        parts.truncate(PARTS);
         results
             .parts
             .entry(figure)

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
 
-use serde_json::Value;
-
 use super::bench::Bench;
 use super::progress::Progress;
 use super::repeats::disagreements;
@@ -15,13 +13,13 @@ use super::rounds::Rounds;
 use super::turns::{seed, Turns};
 use super::{relay, Group, Rig};
 use crate::peers::find::{find, project};
-use crate::peers::{spec, Found, Missing, Spec};
-use crate::report::date::today;
-use crate::report::results::{LeftOut, LoadAverage, Peer};
+use crate::peers::{spec, Found, Spec};
+use crate::report::results::{LeftOut, Peer};
 use crate::report::targets::{judge, Line};
-use crate::report::{html, markdown, plot, Results};
+use crate::report::{headline, page, Results};
 use crate::stop::Stop;
-use crate::tools::machine::{load_average, raise_descriptors, Cores, Machine};
+use crate::tools::foreign;
+use crate::tools::machine::{raise_descriptors, Cores, Machine};
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -38,6 +36,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Peers are built from nothing.
     pub clean: bool,
+    /// Why the run is taken.
+    pub reason: Option<String>,
 }
 
 impl Options {
@@ -75,7 +75,11 @@ pub struct Outcome {
 /// Runs these rigs one after the other, writes a folder for each and one page for all, and prints their targets.
 pub fn run(rigs: &[&Rig], options: &Options) -> io::Result<()> {
     let stop = Stop::on_signals()?;
-    let date = today()?;
+    let date = said("date", &["-u", "+%F"], Path::new("/"))
+        .ok_or_else(|| io::Error::other("date failed"))?;
+    if !options.quick {
+        foreign::refuse()?;
+    }
     let name = match rigs {
         [one] => one.name,
         _ => "all",
@@ -95,7 +99,7 @@ pub fn run(rigs: &[&Rig], options: &Options) -> io::Result<()> {
         if !stop.asked() {
             outcomes.push(run_one(rig, options, &date, &stop, &folder)?);
             // Anew after each, so that no accident costs more than one.
-            fs::write(out.join("report.html"), html::render(&outcomes))?;
+            fs::write(out.join("report.html"), page::render(&outcomes))?;
         }
     }
     eprintln!("results in {}", out.display());
@@ -106,19 +110,19 @@ pub fn run(rigs: &[&Rig], options: &Options) -> io::Result<()> {
 }
 
 impl Outcome {
-    /// What is missing and what was met: the lines that end a run.
+    /// Prints what was met: the lines that end a run.
     fn tell(&self, several: bool) {
         if several {
             println!("{}", self.results.rig);
         }
-        for peer in self.results.peers.iter().filter(|p| p.missing.is_some()) {
-            println!("missing     {}  {}", peer.name, peer.install);
-        }
         for note in &self.results.notes {
             eprintln!("note: {note}");
         }
-        for (what, more) in self.results.warnings() {
-            eprintln!("warning: {what}{more}");
+        for warning in self.results.warnings() {
+            eprintln!("warning: {warning}");
+        }
+        for (rival, taken, needed) in headline::pairs(&self.results) {
+            println!("pairs       {taken} of {needed} that resolve 3 % beside {rival}");
         }
         for line in &self.lines {
             println!("{line}");
@@ -145,28 +149,24 @@ fn run_one(
     }
     let specs = spec::parse(&list, rig.name, &options.peers)?;
     let left_out = left_out(rig, &groups, &all, &specs);
-    let load_at_start = load_average();
     let scratch = Scratch::new()?;
-    let mut sides: Vec<Result<Found, Box<Missing>>> = Vec::new();
+    let (mut peers, mut missing) = (Vec::new(), Vec::new());
     for spec in specs {
         stop.check()?;
         eprintln!("looking for {}", spec.name);
         // Of those alone whose build time is a figure.
         let clean = options.clean && spec.takes_part(relay::PROGRAM);
-        sides.push(find(spec, &project, &scratch.0, clean));
-    }
-    // A comparison that lacks a peer looks whole.
-    let missing = sides.iter().filter_map(|side| side.as_ref().err());
-    let missing: Vec<String> = missing
-        .map(|m| {
-            format!(
+        match find(spec, &project, &scratch.0, clean) {
+            Ok(peer) => peers.push(peer),
+            Err(m) => missing.push(format!(
                 "{} is missing: {}; {}",
                 m.spec.name,
                 m.reason,
                 m.spec.install()
-            )
-        })
-        .collect();
+            )),
+        }
+    }
+    // A comparison that lacks a peer looks whole.
     if !missing.is_empty() {
         return Err(io::Error::other(missing.join("\n")));
     }
@@ -179,6 +179,7 @@ fn run_one(
         rig: rig.name,
         question: rig.question,
         command: options.command(rig.name),
+        reason: options.reason.clone(),
         date: date.to_string(),
         quick: options.quick,
         interrupted: false,
@@ -186,43 +187,28 @@ fn run_one(
         rustc: said("rustc", &["--version"], &project),
         commit: commit(&project),
         seed: Some(options.seed.unwrap_or_else(seed)),
-        load_average: None,
         left_out,
         figures: rig.figures.to_vec(),
         plotted: rig.plotted.to_vec(),
-        peers: sides.iter().map(|side| peer(rig, side)).collect(),
+        peers: peers.iter().map(|found| peer(rig, found)).collect(),
         samples: Vec::new(),
         parts: Default::default(),
         notes: Vec::new(),
-        folder: None,
-        note_of_folder: None,
     };
     if let Some(note) = rig.quick_note.filter(|_| options.quick) {
         results.note(note.to_string());
     }
-    let peers: Vec<Found> = sides.into_iter().flatten().collect();
     let folder = scratch.0.clone();
     let bench = Bench::new(options, pinned, descriptors, folder, stop.clone())?;
     measure(&bench, &peers, &groups, &mut results, out)?;
-    let loads = load_at_start.zip(load_average());
-    results.load_average = loads.map(|(start, end)| LoadAverage { start, end });
     results.interrupted = stop.asked();
     finish(rig, results, out)
 }
 
-fn peer(rig: &Rig, side: &Result<Found, Box<Missing>>) -> Peer {
-    let (spec, peer) = match side {
-        Ok(found) => (&found.spec, Peer::from(found)),
-        Err(missing) => (&missing.spec, Peer::from(missing)),
-    };
-    let others = rig.groups.iter().filter(|g| !spec.takes_part(g.name));
-    Peer {
-        without: others
-            .flat_map(|g| g.figures)
-            .map(|f| f.to_string())
-            .collect(),
-        ..peer
-    }
+fn peer(rig: &Rig, found: &Found) -> Peer {
+    let others = rig.groups.iter().filter(|g| !found.spec.takes_part(g.name));
+    let without = others.flat_map(|g| g.figures).map(|f| f.to_string());
+    Peer::new(found, without.collect())
 }
 
 /// What the rig has and the command line didn't ask for.
@@ -305,16 +291,13 @@ fn measure(
 ) -> io::Result<()> {
     let groups: Vec<Rounds> = groups
         .iter()
-        .map(|group| Rounds::of(group, bench, peers))
+        .map(|group| Rounds::of(group, bench, peers, results))
         .collect();
     let mut progress = Progress::new(groups.iter().map(Rounds::expected).sum());
     let mut turns = Turns::new(results.seed.unwrap_or_default());
     for group in &groups {
         group.take(bench, &mut turns, &mut progress, results)?;
-        fs::write(
-            out.join("results.json"),
-            serde_json::to_string_pretty(results)?,
-        )?;
+        results.write(out)?;
     }
     progress.finish();
     Ok(())
@@ -327,21 +310,9 @@ fn finish(rig: &Rig, mut results: Results, out: &Path) -> io::Result<Outcome> {
     for warning in disagreements(&results) {
         results.note(warning);
     }
+    results.write(out)?;
     let lines = judge(rig.targets, &results);
-    let samples = serde_json::to_value(&results)?;
-    let outcome = Outcome { results, lines };
-    write(&outcome, samples, out)?;
-    Ok(outcome)
-}
-
-/// Writes the files of a rig: what was measured, with today's verdicts, and what can be read of it.
-pub(super) fn write(outcome: &Outcome, mut samples: Value, out: &Path) -> io::Result<()> {
-    let Outcome { results, lines } = outcome;
-    samples["targets"] = serde_json::to_value(lines)?;
-    let text = serde_json::to_string_pretty(&samples)?;
-    fs::write(out.join("results.json"), text)?;
-    fs::write(out.join("report.md"), markdown::render(results, lines))?;
-    fs::write(out.join("plot.svg"), plot::render(results))
+    Ok(Outcome { results, lines })
 }
 
 /// A folder for executables, configurations and the tools' files, gone with the run.

@@ -43,32 +43,39 @@ pub fn pin_to(cores: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Clock ticks in which a core has run anything, the interrupts that this caused included.
-pub fn busy(core: usize) -> Option<u64> {
-    busy_ticks(&fs::read_to_string("/proc/stat").ok()?, core)
+/// Clock ticks of a core, or of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    /// It ran something, the interrupts that this caused included.
+    pub busy: u64,
+    /// It would have, but the hypervisor ran something else.
+    pub steal: u64,
 }
 
-/// A core's line of /proc/stat: user, nice, system, idle, waiting for a disk, interrupts, soft interrupts.
-fn busy_ticks(stat: &str, core: usize) -> Option<u64> {
-    let name = format!("cpu{core} ");
-    let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
-    let ticks: Option<Vec<u64>> = line.split(' ').map(|word| word.parse().ok()).collect();
+/// Those of one core.
+pub fn busy(core: usize) -> Option<Ticks> {
+    ticks(
+        &fs::read_to_string("/proc/stat").ok()?,
+        &format!("cpu{core}"),
+    )
+}
+
+/// A line of /proc/stat: user, nice, system, idle, waiting for a disk, interrupts, soft interrupts, steal.
+pub(super) fn ticks(stat: &str, name: &str) -> Option<Ticks> {
+    let line = stat
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    let ticks: Option<Vec<u64>> = line
+        .split_whitespace()
+        .map(|word| word.parse().ok())
+        .collect();
     match ticks?[..] {
-        [user, nice, system, _idle, _waiting, interrupts, soft, ..] => {
-            Some(user + nice + system + interrupts + soft)
-        }
+        [user, nice, system, _idle, _waiting, interrupts, soft, steal, ..] => Some(Ticks {
+            busy: user + nice + system + interrupts + soft,
+            steal,
+        }),
         _ => None,
     }
-}
-
-/// Processes that ran or waited for a core, over the last minute.
-pub fn load_average() -> Option<f64> {
-    last_minute(&fs::read_to_string("/proc/loadavg").ok()?)
-}
-
-/// The first field of /proc/loadavg.
-fn last_minute(loadavg: &str) -> Option<f64> {
-    loadavg.split(' ').next()?.parse().ok()
 }
 
 /// Raises the number of descriptors to what the kernel grants and returns it. Children inherit it.
@@ -98,6 +105,12 @@ pub struct Machine {
     pub kernel: String,
     pub pinned: Option<Cores>,
     pub descriptors: u64,
+    /// What runs the machine; absent on bare metal, and in older results.
+    #[serde(default)]
+    pub hypervisor: Option<String>,
+    /// Those of the processor's faults that cost time, as "name: mitigation".
+    #[serde(default)]
+    pub mitigations: Vec<String>,
 }
 
 impl Machine {
@@ -110,8 +123,48 @@ impl Machine {
             kernel: format!("Linux {}", numeric(&kernel)),
             pinned,
             descriptors,
+            hypervisor: is_virtual(&cpuinfo).then(hypervisor),
+            mitigations: mitigations(),
         }
     }
+}
+
+fn is_virtual(cpuinfo: &str) -> bool {
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
+    flags.is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// What the machine's maker calls itself and the product: no name of a host.
+fn hypervisor() -> String {
+    let read = |name: &str| fs::read_to_string(format!("/sys/class/dmi/id/{name}")).ok();
+    let parts: Vec<String> = ["sys_vendor", "product_name"]
+        .iter()
+        .filter_map(|name| read(name))
+        .collect();
+    match parts.is_empty() {
+        true => "a virtual machine of a kind that it hides".to_string(),
+        false => parts
+            .iter()
+            .map(|part| part.trim())
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+/// What the kernel says of each fault that this processor has.
+fn mitigations() -> Vec<String> {
+    let entries = fs::read_dir("/sys/devices/system/cpu/vulnerabilities")
+        .into_iter()
+        .flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let told = paths.filter_map(|path| {
+        let text = fs::read_to_string(&path).ok()?;
+        let name = path.file_name()?.to_str()?;
+        (text.trim() != "Not affected").then(|| format!("{name}: {}", text.trim()))
+    });
+    let mut all: Vec<String> = told.collect();
+    all.sort();
+    all
 }
 
 fn cpu_model(cpuinfo: &str) -> Option<&str> {
@@ -132,18 +185,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_how_busy_one_core_was() {
+    fn reads_how_busy_one_core_was_and_what_was_stolen() {
         let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu1 10 20 30 7 7 1 2 5 0 0\ncpu10 1 1 1 1 1 1 1 1 0 0\nintr 3\n";
-        assert_eq!(busy_ticks(text, 1), Some(63));
-        assert_eq!(busy_ticks(text, 10), Some(5));
-        assert_eq!(busy_ticks(text, 0), None);
+        let of = |name| ticks(text, name).map(|t| (t.busy, t.steal));
+        assert_eq!(of("cpu"), Some((45, 9)));
+        assert_eq!(of("cpu1"), Some((63, 5)));
+        assert_eq!(of("cpu10"), Some((5, 1)));
+        assert_eq!(of("cpu0"), None);
     }
 
     #[test]
-    fn reads_the_load_average() {
-        assert_eq!(last_minute("0.52 1.58 2.59 3/467 12345\n"), Some(0.52));
-        assert_eq!(last_minute("\n"), None);
-        assert!(load_average().is_some());
+    fn knows_a_virtual_machine_by_its_flag() {
+        assert!(is_virtual("model name : x\nflags\t\t: fpu hypervisor lm\n"));
+        assert!(!is_virtual("flags : fpu lm\n"));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::again::outcome_of;
 use super::{relay, run, Options};
 use crate::peers::find::project;
 use crate::report::markers::fill;
+use crate::report::Results;
 
 /// Of the relay rig, in the order of the columns.
 const PEERS: &[&str] = &["ptunnel", "r0", "r1", "r2", "r3", "r4", "r5", "tokio"];
@@ -75,7 +75,7 @@ pub fn write(folder: Option<PathBuf>) -> io::Result<()> {
 }
 
 fn with_tables(page: &str, folder: &Path) -> io::Result<String> {
-    let results = outcome_of(folder)?.results;
+    let results = Results::read(folder)?;
     let page = fill(page, "ladder", &tables::ladder(&results))?;
     fill(&page, "reactor", &tables::reactor(&results))
 }

@@ -104,9 +104,9 @@ fn provenance(results: &Results) -> String {
         machine.cpu
     );
     // What the command line left out is in no table.
-    for (what, more) in results.warnings() {
-        if what != "Narrowed" {
-            let _ = write!(text, " **{what}**{more}");
+    for warning in results.warnings() {
+        if !warning.starts_with("Narrowed") {
+            let _ = write!(text, " **{warning}**");
         }
     }
     text + "\n\n"

@@ -43,5 +43,6 @@ impl Used {
 }
 
 fn ticks(core: usize) -> io::Result<u64> {
-    busy(core).ok_or_else(|| io::Error::other("unreadable stat"))
+    let ticks = busy(core).map(|ticks| ticks.busy);
+    ticks.ok_or_else(|| io::Error::other("unreadable stat"))
 }

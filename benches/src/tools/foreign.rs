@@ -1,0 +1,248 @@
+//! Work on this machine that isn't the run's: what the hypervisor took, and what processes of others ran.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::machine::ticks;
+use super::process::{tree, TICKS};
+use crate::report::results::Foreign;
+
+/// The share of one core that foreign work may take of a sample, or of the machine before a run.
+const ALLOWED: f64 = 0.04;
+/// How long a machine is watched before a run.
+const WATCH: Duration = Duration::from_secs(3);
+/// Processes that a refusal names.
+const NAMED: usize = 4;
+
+/// A reading of all that others have used so far, to measure from.
+#[derive(Debug)]
+pub struct Watch {
+    begun: Instant,
+    steal: u64,
+    others: BTreeMap<u32, Process>,
+}
+
+/// A process of others: its name, and its ticks with those of children that it awaited.
+#[derive(Debug)]
+struct Process {
+    name: String,
+    parent: u32,
+    ticks: u64,
+}
+
+impl Watch {
+    pub fn begin() -> io::Result<Watch> {
+        Ok(Watch {
+            begun: Instant::now(),
+            steal: steal()?,
+            others: others()?,
+        })
+    }
+
+    /// Seconds that others had since.
+    pub fn end(&self) -> io::Result<Foreign> {
+        Ok(Foreign {
+            steal: Some((steal()?.saturating_sub(self.steal)) as f64 / TICKS),
+            others: Some(
+                self.used()?
+                    .iter()
+                    .map(|(_, ticks)| *ticks as f64 / TICKS)
+                    .sum(),
+            ),
+        })
+    }
+
+    /// Whether so much foreign work is more than a figure can bear. Ticks are coarse: fewer than three say nothing.
+    pub fn is_dirty(&self, foreign: Foreign) -> bool {
+        let seconds = foreign.steal.unwrap_or(0.0) + foreign.others.unwrap_or(0.0);
+        seconds > (self.begun.elapsed().as_secs_f64() * ALLOWED).max(2.5 / TICKS)
+    }
+
+    fn used(&self) -> io::Result<Vec<(String, u64)>> {
+        Ok(used(&self.others, others()?))
+    }
+}
+
+/// The processes that ran between two readings, with their ticks, the busiest first.
+///
+/// What a process had used when it was seen first, and what awaited it has now, is from before.
+fn used(before: &BTreeMap<u32, Process>, now: BTreeMap<u32, Process>) -> Vec<(String, u64)> {
+    let mut known: BTreeMap<u32, u64> = before.iter().map(|(id, p)| (*id, p.ticks)).collect();
+    for (id, ended) in before.iter().filter(|(id, _)| !now.contains_key(id)) {
+        let mut heir = ended.parent;
+        while let Some(process) = before.get(&heir).filter(|_| !now.contains_key(&heir)) {
+            heir = process.parent;
+        }
+        *known.entry(heir).or_default() += before[id].ticks;
+    }
+    let since = now.into_iter().map(|(id, process)| {
+        let before = known.get(&id).copied().unwrap_or(0);
+        (process.name, process.ticks.saturating_sub(before))
+    });
+    let mut used: Vec<(String, u64)> = since.filter(|(_, ticks)| *ticks > 0).collect();
+    used.sort_by_key(|(_, ticks)| std::cmp::Reverse(*ticks));
+    used
+}
+
+/// Refuses a machine on which others work: its figures would be theirs too.
+///
+/// # Errors
+/// Says how much, and which processes.
+pub fn refuse() -> io::Result<()> {
+    let watch = Watch::begin()?;
+    thread::sleep(WATCH);
+    let foreign = watch.end()?;
+    if !watch.is_dirty(foreign) {
+        return Ok(());
+    }
+    let percent = |seconds: Option<f64>| seconds.unwrap_or(0.0) / WATCH.as_secs_f64() * 100.0;
+    let names: Vec<String> = watch
+        .used()?
+        .into_iter()
+        .take(NAMED)
+        .map(|(name, _)| name)
+        .collect();
+    Err(io::Error::other(format!(
+        "other work takes {:.0} % of a core ({}) and the hypervisor {:.0} %, where {:.0} % together are allowed: stop it, \
+         or run with --quick, whose figures are a smoke test",
+        percent(foreign.others),
+        names.join(", "),
+        percent(foreign.steal),
+        ALLOWED * 100.0
+    )))
+}
+
+fn steal() -> io::Result<u64> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let all = ticks(&stat, "cpu").ok_or_else(|| io::Error::other("unreadable /proc/stat"))?;
+    Ok(all.steal)
+}
+
+/// All processes but this one and those that it started. What awaits this one gets the times of its descendants that lost
+/// their parent, so of its ancestors only their own time counts.
+fn others() -> io::Result<BTreeMap<u32, Process>> {
+    let ours = tree(std::process::id());
+    let stat = |id: u32| fs::read_to_string(format!("/proc/{id}/stat")).ok();
+    let mut ancestors = vec![1];
+    let mut next = stat(std::process::id())
+        .and_then(|stat| parse(&stat))
+        .map(|(_, parent, _)| parent);
+    while let Some(id) = next.filter(|id| *id > 1) {
+        ancestors.push(id);
+        next = stat(id)
+            .and_then(|stat| parse(&stat))
+            .map(|(_, parent, _)| parent);
+    }
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let Some(id) = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        // One that has ended meanwhile is counted by what awaits it.
+        if let Some((name, parent, [own, awaited])) = stat(id).and_then(|stat| parse(&stat)) {
+            let awaited = if ancestors.contains(&id) { 0 } else { awaited };
+            if !ours.contains(&id) {
+                all.insert(
+                    id,
+                    Process {
+                        name,
+                        parent,
+                        ticks: own + awaited,
+                    },
+                );
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Name, parent, and ticks of /proc/PID/stat: its own and those of awaited children.
+fn parse(stat: &str) -> Option<(String, u32, [u64; 2])> {
+    let (head, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
+    let name = head.split_once('(')?.1.to_string();
+    Some((
+        name,
+        fields.get(1)?.parse().ok()?,
+        [field(11)? + field(12)?, field(13)? + field(14)?],
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_name_parent_and_ticks() {
+        let stat = "7 (a (b) c) S 5 7 7 0 -1 4194560 100 0 0 0 11 22 3 4 20 0 1 0 99 1 2";
+        assert_eq!(parse(stat), Some(("a (b) c".to_string(), 5, [33, 7])));
+        assert_eq!(parse("7 (cut) S 1"), None);
+    }
+
+    #[test]
+    fn what_an_ended_process_had_used_before_goes_to_nobody() {
+        let all = |list: &[(u32, u32, u64)]| {
+            let process = |&(id, parent, ticks): &(u32, u32, u64)| {
+                (
+                    id,
+                    Process {
+                        name: id.to_string(),
+                        parent,
+                        ticks,
+                    },
+                )
+            };
+            list.iter().map(process).collect::<BTreeMap<_, _>>()
+        };
+        // 4, a child of 3, and 3, a child of 2, end with 4 and 7 ticks more than they had; 5 is new.
+        let before = all(&[(2, 1, 10), (3, 2, 100), (4, 3, 1000), (6, 1, 50)]);
+        let now = all(&[(2, 1, 1121), (5, 2, 3), (6, 1, 50)]);
+        assert_eq!(
+            used(&before, now),
+            [("2".to_string(), 11), ("5".to_string(), 3)]
+        );
+    }
+
+    #[test]
+    fn this_process_and_its_children_are_not_foreign_and_its_parent_is() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("9")
+            .spawn()
+            .unwrap();
+        let others = others().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!others.contains_key(&std::process::id()) && !others.contains_key(&child.id()));
+        assert!(others.contains_key(&std::os::unix::process::parent_id()));
+    }
+
+    #[test]
+    fn three_ticks_are_the_least_that_makes_a_sample_dirty() {
+        let watch = Watch::begin().unwrap();
+        let of = |steal, others| {
+            watch.is_dirty(Foreign {
+                steal: Some(steal),
+                others: Some(others),
+            })
+        };
+        assert!(!of(0.01, 0.01) && of(0.02, 0.01));
+        let begun = watch.begun - Duration::from_secs(10);
+        let long = Watch { begun, ..watch };
+        assert!(!long.is_dirty(Foreign {
+            steal: Some(0.2),
+            others: Some(0.19)
+        }));
+        assert!(long.is_dirty(Foreign {
+            steal: Some(0.2),
+            others: Some(0.21)
+        }));
+    }
+}
