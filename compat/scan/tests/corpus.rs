@@ -173,6 +173,13 @@ fn check_form(form: &str, report: &Value) {
         let text = text.as_str().unwrap().split(['`', '\'']).next().unwrap();
         assert!(form.contains(text), "{text}");
     }
+    let in_test = |f: &&Value| f["in_test"] == true;
+    assert!(report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|f| in_test(&f)));
+    assert!(form.contains(" (in a test)"));
     let machine = report["seams"]["machines"][0]["name"].as_str().unwrap();
     assert!(form.contains(&format!("for {machine}: ")), "{machine}");
 }

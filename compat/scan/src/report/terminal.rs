@@ -133,7 +133,9 @@ fn add_row(text: &mut String, findings: &[&Finding]) {
     }
     let places = findings.iter().map(|f| {
         let unsure = if f.sure { "" } else { " (unsure)" };
-        format!("{}:{}:{} {}{unsure}", f.file, f.line, f.column, f.item)
+        let test = if f.in_test { " (in a test)" } else { "" };
+        let (file, line, column) = (&f.file, f.line, f.column);
+        format!("{file}:{line}:{column} {}{test}{unsure}", f.item)
     });
     add_places(text, places, PLACES);
 }
