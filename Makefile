@@ -101,7 +101,7 @@ scan-real: ## scan six crates of the registry and r0, and compare with what was 
 	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml --test real -- --ignored --nocapture
 
 # By hand, and not in .ci/run: minutes.
-fix-real: ## let the scanner's --fix edit tokio-proto, hyper 0.11 and rung r0, and see that what passed still does
+fix-real: ## let the scanner's --fix edit tokio-proto and hyper 0.11, and see that what passed still does
 	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml --test fix_real -- --ignored --nocapture --test-threads 1
 
 # By hand, and not in .ci/run, since it builds all of it once more. The copy has lock files of its own.
