@@ -20,7 +20,7 @@ const MOST_FAILURES: usize = 2;
 const TRIES: usize = 3;
 /// Pairs of rounds that the headline's comparisons are thought to need, and the time that they get.
 const PAIRS: usize = 65;
-const PAIRS_BUDGET: Duration = Duration::from_secs(15 * 60);
+const PAIRS_BUDGET: Duration = Duration::from_secs(30 * 60);
 /// Parts of a figure that are kept of each peer.
 const PARTS: usize = 12;
 
@@ -217,7 +217,72 @@ fn keep(results: &mut Results, peer: &str, round: usize, foreign: Foreign, taken
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rigs::relay;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use crate::peers::spec::shipped;
+    use crate::report::results::tests::{example, CPU};
+    use crate::rigs::{relay, Options};
+    use crate::stop::Stop;
+
+    /// Some samples of a rival take 15 % more than others.
+    fn noisy(_: &Bench, peer: &Found) -> io::Result<Taken> {
+        static TAKEN: AtomicUsize = AtomicUsize::new(0);
+        let even = (TAKEN.fetch_add(1, Ordering::Relaxed) / 3) % 2 == 0;
+        let value = if peer.spec.name == "ptunnel" || even {
+            1.0
+        } else {
+            1.15
+        };
+        Ok(Taken::values(vec![("cpu", value)]))
+    }
+
+    #[test]
+    fn the_headlines_peers_go_on_until_their_pairs_resolve_three_percent() {
+        let group = Group {
+            name: "cpu",
+            figures: &["cpu"],
+            sample: noisy,
+            quick: Plan::quick(2, 1, 1),
+            full: Plan::full(6, 1, 60),
+        };
+        let named = |name: &str| {
+            shipped("relay")
+                .unwrap()
+                .into_iter()
+                .find(|s| s.name == name)
+        };
+        let found = |name: &str| Found {
+            spec: named(name).unwrap(),
+            version: String::new(),
+            binary: Default::default(),
+            built_in: None,
+        };
+        let peers = ["ptunnel", "tokio", "nginx"].map(found);
+        for (quick, least, most) in [(false, 12, headline::MOST_PAIRS), (true, 2, 2)] {
+            let options = Options {
+                quick,
+                ..Options::default()
+            };
+            let bench = Bench::new(&options, None, 9, Default::default(), Stop::default()).unwrap();
+            let mut results = example(&[CPU], &[]);
+            results.peers = peers
+                .iter()
+                .map(|p| crate::report::results::Peer::new(p, Vec::new()))
+                .collect();
+            let rounds = Rounds::of(&group, &bench, &peers, &results);
+            let mut progress = Progress::new(rounds.expected());
+            rounds
+                .take(&bench, &mut Turns::new(1), &mut progress, &mut results)
+                .unwrap();
+            let count = |peer| results.by_round("cpu", peer).len();
+            assert!(
+                (least..=most).contains(&count("tokio")),
+                "{}",
+                count("tokio")
+            );
+            assert!(count("nginx") <= group.full.rounds);
+        }
+    }
 
     #[test]
     fn a_figure_that_its_group_does_not_name_is_an_error() {
