@@ -197,6 +197,8 @@ pub enum Work {
     Combinators,
     /// So many tasks, one after the other, spawned and awaited.
     Tasks,
+    /// One task that waits so often.
+    Waits,
 }
 
 /// Combinators of a chain.
@@ -222,6 +224,7 @@ impl Order {
             "connections" => Work::Connections,
             "combinators" => Work::Combinators,
             "tasks" => Work::Tasks,
+            "waits" => Work::Waits,
             _ => return None,
         };
         let count = count.parse().ok()?;

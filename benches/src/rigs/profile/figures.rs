@@ -63,6 +63,8 @@ pub const FIGURES: &[Figure] = &[
     ),
     figure("task", "Ir", "instructions per task that waits once", true),
     figure("task-allocations", "each", "allocations per task", true),
+    figure("wait", "Ir", "instructions per wait of one task", true),
+    figure("wait-allocations", "each", "allocations per wait", true),
 ];
 
 pub const PLOTTED: &[&str] = &[

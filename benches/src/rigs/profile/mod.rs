@@ -26,6 +26,7 @@ pub const RIG: Rig = Rig {
         group(&["connection", "connection-allocations"], work::connection, 1_500, 8),
         group(&["combinator", "combinator-allocations"], work::combinator, 1_500, 8),
         group(&["task", "task-allocations"], work::task, 1_500, 8),
+        group(&["wait", "wait-allocations"], work::wait, 1_500, 8),
     ],
     quick_note: None,
 };

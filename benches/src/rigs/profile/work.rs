@@ -35,6 +35,10 @@ pub fn task(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     work(bench, peer, "tasks", ["task", "task-allocations"])
 }
 
+pub fn wait(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    work(bench, peer, "waits", ["wait", "wait-allocations"])
+}
+
 fn work(bench: &Bench, peer: &Found, what: &str, figures: [&'static str; 2]) -> io::Result<Taken> {
     // A multiple of the chains' depth.
     let count = bench.either(2_000, 20_000);

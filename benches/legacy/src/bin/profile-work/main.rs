@@ -6,6 +6,7 @@
 //! | `future` | messages and connections, with one hand-written future |
 //! | `futures` | tasks in a `FuturesUnordered` |
 //! | `core` | tasks spawned on tokio-core's `Core` |
+//! | `old`, `std`, `old-in-std`, `std-in-old` | waits of one task, across the bridge in the last two |
 //! | `ptunnel` | tasks spawned on ptunnel's loop, which is nested in a `Core` |
 
 mod chain;
@@ -13,6 +14,7 @@ mod chain;
 mod counting;
 mod future;
 mod tasks;
+mod waits;
 #[path = "../../../../src/peer/work.rs"]
 mod work;
 
@@ -58,6 +60,7 @@ fn main() -> io::Result<()> {
         ("futures", Work::Tasks) => tasks::in_a_set(order.count),
         ("core", Work::Tasks) => tasks::on_core(order.count)?,
         ("ptunnel", Work::Tasks) => tasks::on_ptunnel(order.count)?,
+        (mode, Work::Waits) => waits::run(mode, order.count).ok_or_else(|| order.is_unknown())?,
         _ => return Err(order.is_unknown()),
     }
     println!("allocations {}", COUNTING.allocations());
