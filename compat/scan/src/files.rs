@@ -1,9 +1,14 @@
 //! Copies and lists folders.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use cargo_metadata::Package;
+
+use crate::check::Role;
 
 /// Reads a text file; bytes that are not UTF-8 are replaced.
 pub fn read(path: &Path) -> Result<String> {
@@ -41,7 +46,8 @@ pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
             } else if !is_left_out(&path) {
                 copy_tree(&path, &target)?;
             }
-        } else if metadata.is_file() {
+        // In a worktree or submodule, `.git` is a file that leads to the original repository.
+        } else if metadata.is_file() && entry.file_name() != ".git" {
             copy_file(&path, &target, &metadata).with_context(context)?;
         }
     }
@@ -65,26 +71,31 @@ fn copy_link(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Copies a file with its time and permissions; the owner may write to the copy.
 fn copy_file(from: &Path, to: &Path, metadata: &fs::Metadata) -> std::io::Result<()> {
     let modified = metadata.modified()?;
+    let mut permissions = metadata.permissions();
+    permissions.set_mode(permissions.mode() | 0o200);
     let is_same = fs::metadata(to).is_ok_and(|old| {
-        old.len() == metadata.len() && old.modified().is_ok_and(|time| time == modified)
+        old.len() == metadata.len()
+            && old.permissions() == permissions
+            && old.modified().is_ok_and(|time| time == modified)
     });
     if !is_same {
         let _ = fs::remove_file(to);
-        fs::write(to, fs::read(from)?)?;
-        fs::OpenOptions::new()
-            .write(true)
-            .open(to)?
-            .set_modified(modified)?;
+        fs::copy(from, to)?;
+        fs::set_permissions(to, permissions)?;
+        fs::File::open(to)?.set_modified(modified)?;
     }
     Ok(())
 }
 
-/// Whether a folder is build output or version control.
+/// Whether a folder is build output, which cargo puts beside a manifest, or version control.
 pub fn is_left_out(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
-    name == ".git" || name == "target" || folder.join("CACHEDIR.TAG").exists()
+    name == ".git"
+        || name == "target" && folder.with_file_name("Cargo.toml").exists()
+        || folder.join("CACHEDIR.TAG").exists()
 }
 
 /// The `.rs` files below a folder, in order.
@@ -109,9 +120,44 @@ pub fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The `.rs` files of a package's library and programs: those in the folders of their roots.
+pub fn sources(package: &Package) -> Result<BTreeSet<PathBuf>> {
+    let root = package.manifest_path.with_file_name("");
+    let of_tests = ["tests", "examples", "benches"].map(|name| root.join(name));
+    let mut files = BTreeSet::new();
+    for target in &package.targets {
+        let is_code = !matches!(Role::of(target), None | Some(Role::Test));
+        if let Some(folder) = target.src_path.parent().filter(|_| is_code) {
+            files.extend(rust_files(folder.as_std_path())?);
+        }
+    }
+    files.retain(|file| !of_tests.iter().any(|folder| file.starts_with(folder)));
+    Ok(files)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_keeps_permissions_times_and_modules_named_target() {
+        let folder = std::env::temp_dir().join(format!("legacy-scan-kept-{}", std::process::id()));
+        let (from, to) = (folder.join("from"), folder.join("to"));
+        fs::create_dir_all(from.join("src/target")).unwrap();
+        fs::create_dir_all(from.join("target")).unwrap();
+        fs::write(from.join("Cargo.toml"), "").unwrap();
+        fs::write(from.join("src/target/mod.rs"), "").unwrap();
+        let script = from.join("configure");
+        fs::write(&script, "#!/bin/sh").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o555)).unwrap();
+        copy_tree(&from, &to).unwrap();
+        assert!(to.join("src/target/mod.rs").exists() && !to.join("target").exists());
+        let copy = fs::metadata(to.join("configure")).unwrap();
+        assert_eq!(copy.permissions().mode() & 0o777, 0o755);
+        let original = fs::metadata(&script).unwrap();
+        assert_eq!(copy.modified().unwrap(), original.modified().unwrap());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_copy_follows_what_becomes_a_folder_or_a_link() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure, Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
-use toml_edit::{value, DocumentMut, InlineTable};
+use toml_edit::{value, DocumentMut, InlineTable, Item};
 
 use crate::files;
 use crate::mark;
@@ -31,7 +31,11 @@ impl Project {
         vendor: Option<&Path>,
         toolchain: &Toolchain,
     ) -> Result<Self> {
-        ensure!(manifest.is_file(), "there is no {}", manifest.display());
+        ensure!(
+            manifest.is_file(),
+            "cannot scan: there is no file {}; name one with --manifest-path",
+            std::path::absolute(manifest)?.display()
+        );
         let manifest = manifest.canonicalize()?;
         let roots = roots(&manifest, toolchain)?;
         let scratch = scratch.join(name_of(&manifest));
@@ -40,9 +44,7 @@ impl Project {
             files::copy_tree(root, &mirrored(&mirror, root))?;
             copy_settings(root, &mirror)?;
         }
-        if let Some(vendor) = vendor {
-            use_vendored(vendor, &scratch)?;
-        }
+        use_vendored(vendor, &scratch.join(".cargo"))?;
         let copy = mirrored(&mirror, &manifest);
         let metadata = read_metadata(&copy, toolchain, &["--all-features"])?;
         Ok(Self { metadata, scratch })
@@ -75,13 +77,12 @@ impl Project {
         })
     }
 
-    /// Whether a package is a futures 0.1 that was put into a folder of the tree.
+    /// Whether a package is a futures 0.1 in a folder, where `[patch]` or a dependency put it.
     fn is_hardened(&self, package: &Package) -> bool {
         package.source.is_none()
             && *package.name == "futures"
             && package.version.major == 0
             && package.version.minor == 1
-            && !self.metadata.workspace_members.contains(&package.id)
     }
 
     /// Marks copies of those packages and puts them in the place of the real ones.
@@ -104,7 +105,14 @@ impl Project {
                     )
                 })?,
                 None => {
-                    unpatch(&mut manifest, &package.name);
+                    let folder = package.manifest_path.with_file_name("");
+                    ensure!(
+                        unpatch(&mut manifest, &package.name),
+                        "cannot scan: {} is a dependency by its path {}; name the version of a \
+                         registry, and put the path into [patch.crates-io]",
+                        package.name,
+                        self.shown(folder.as_std_path())
+                    );
                     "crates-io"
                 }
             };
@@ -183,16 +191,24 @@ pub fn registry(source: &str) -> Option<&str> {
     }
 }
 
-/// Takes a crate out of each `[patch]`.
-fn unpatch(manifest: &mut DocumentMut, name: &str) {
+/// Takes a crate out of each `[patch]`; false where none has it.
+fn unpatch(manifest: &mut DocumentMut, name: &str) -> bool {
+    let mut found = false;
     let tables = manifest
         .get_mut("patch")
         .and_then(|p| p.as_table_like_mut());
     for (_, table) in tables.into_iter().flat_map(|tables| tables.iter_mut()) {
         if let Some(table) = table.as_table_like_mut() {
-            table.remove(name);
+            let is_it = |(key, item): &(&str, &Item)| {
+                item.get("package").and_then(Item::as_str).unwrap_or(key) == name
+            };
+            let keys = table.iter().filter(is_it).map(|(key, _)| key.to_owned());
+            for key in keys.collect::<Vec<_>>() {
+                found |= table.remove(&key).is_some();
+            }
         }
     }
+    found
 }
 
 /// The folder of the marked crates.
@@ -300,28 +316,40 @@ fn copy_settings(root: &Path, mirror: &Path) -> Result<()> {
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     for folder in root.ancestors().skip(1).map(|folder| folder.join(".cargo")) {
-        if Some(&folder) != home.as_ref()
-            && (folder.join("config").is_file() || folder.join("config.toml").is_file())
-        {
-            files::copy_tree(&folder, &mirrored(mirror, &folder))?;
+        // Beside them a folder of cargo's own has credentials and the registry.
+        for file in ["config", "config.toml"].map(|name| folder.join(name)) {
+            let copy = mirrored(mirror, &file);
+            if Some(&folder) != home.as_ref() && file.is_file() {
+                fs::create_dir_all(mirrored(mirror, &folder))?;
+                fs::copy(&file, &copy)
+                    .with_context(|| format!("cannot copy {}", file.display()))?;
+            } else if copy.exists() {
+                fs::remove_file(copy)?;
+            }
         }
     }
     Ok(())
 }
 
-/// Makes cargo take crates from a folder of `cargo vendor`.
-fn use_vendored(vendor: &Path, scratch: &Path) -> Result<()> {
+/// Makes cargo take crates from a folder of `cargo vendor`, or no longer, by its settings in a folder.
+fn use_vendored(vendor: Option<&Path>, folder: &Path) -> Result<()> {
+    let file = folder.join("config.toml");
+    let Some(vendor) = vendor else {
+        if file.exists() {
+            fs::remove_file(file)?;
+        }
+        return Ok(());
+    };
     ensure!(
         vendor.is_dir(),
-        "there is no vendor folder {}",
+        "cannot scan: --vendor {} is no folder; make one with cargo vendor",
         vendor.display()
     );
     let mut settings = DocumentMut::new();
     settings["source"]["crates-io"]["replace-with"] = value("legacy-scan-vendor");
     settings["source"]["legacy-scan-vendor"]["directory"] =
         value(vendor.canonicalize()?.to_string_lossy().into_owned());
-    let folder = scratch.join(".cargo");
-    fs::create_dir_all(&folder)?;
-    fs::write(folder.join("config.toml"), settings.to_string())?;
+    fs::create_dir_all(folder)?;
+    fs::write(file, settings.to_string())?;
     Ok(())
 }

@@ -25,9 +25,14 @@ fn failure(folder: &Path, arguments: &[&str]) -> String {
 fn there_is_no_manifest() {
     let folder = package("without-a-manifest", "", "");
     fs::remove_file(folder.join("Cargo.toml")).unwrap();
+    let error = failure(&folder, &[]);
+    let file = folder.canonicalize().unwrap().join("Cargo.toml");
     assert_eq!(
-        failure(&folder, &[]),
-        "cargo legacy-scan: there is no Cargo.toml"
+        error,
+        format!(
+            "cargo legacy-scan: cannot scan: there is no file {}; name one with --manifest-path",
+            file.display()
+        )
     );
 }
 
@@ -60,7 +65,7 @@ fn the_vendor_folder_is_missing() {
     let error = failure(&folder, &["--vendor", "missing"]);
     assert_eq!(
         error,
-        "cargo legacy-scan: there is no vendor folder missing"
+        "cargo legacy-scan: cannot scan: --vendor missing is no folder; make one with cargo vendor"
     );
 }
 
@@ -178,6 +183,20 @@ fn a_futures_that_is_not_hardened() {
     let error = failure(&folder, &["--harden"]);
     assert!(
         error.contains("only a crate of a registry is copied"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_futures_by_its_path_can_not_be_marked() {
+    let folder = package("by-path", "futures = { path = \"futures\" }", "");
+    fs::create_dir_all(folder.join("futures/src")).unwrap();
+    let manifest = "[package]\nname = \"futures\"\nversion = \"0.1.31\"\n";
+    fs::write(folder.join("futures/Cargo.toml"), manifest).unwrap();
+    fs::write(folder.join("futures/src/lib.rs"), "").unwrap();
+    let error = failure(&folder, &[]);
+    assert!(
+        error.contains("futures is a dependency by its path futures"),
         "{error}"
     );
 }

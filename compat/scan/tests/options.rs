@@ -119,6 +119,12 @@ fn a_vendor_folder_takes_the_place_of_the_registry() {
         found(&serde_json::from_slice(&output.stdout).unwrap()),
         ["src/lib.rs 19"]
     );
+    // A scan without the option takes nothing from the folder.
+    let output = command(&folder, &["--offline"])
+        .env("CARGO_HOME", &home)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 
 #[test]
