@@ -7,9 +7,10 @@ use cargo_metadata::semver::Version;
 use cargo_metadata::{Package, PackageId};
 use serde::{Deserialize, Serialize};
 
-use crate::files;
+use crate::outline::Outline;
 use crate::project::Project;
 use crate::table::Table;
+use crate::{files, parse};
 
 /// The packages of futures 0.1's generation in a lock file, and those that use them.
 #[derive(Debug, Default, Serialize)]
@@ -320,20 +321,27 @@ fn shown(package: &Package) -> String {
 
 /// Whether a library's source makes a Core outside of its tests and examples.
 fn owns_core(package: &Package) -> Result<bool> {
-    let source = package.manifest_path.with_file_name("src");
-    for file in files::rust_files(source.as_std_path())? {
-        let code = files::read(&file)?;
-        let calls =
-            |line: &str| line.contains("Core::new(") && !line.trim_start().starts_with("//");
-        if code
-            .lines()
-            .take_while(|line| !line.contains("#[cfg(test)]"))
-            .any(calls)
-        {
+    for file in files::sources(package)? {
+        if makes_core(&files::read(&file)?) {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+fn makes_core(code: &str) -> bool {
+    if !code.contains("Core::new(") {
+        return false;
+    }
+    let (code, syntax) = match parse::file(code) {
+        Ok((code, syntax)) => (code, Some(syntax)),
+        Err(_) => (code.to_owned(), None),
+    };
+    let outline = Outline::of(&code, syntax.as_ref(), true);
+    let calls = |line: &str| line.contains("Core::new(") && !line.trim_start().starts_with("//");
+    (1..)
+        .zip(code.lines())
+        .any(|(number, line)| calls(line) && !outline.is_test(number))
 }
 
 #[cfg(test)]
@@ -355,6 +363,17 @@ mod tests {
         let broken = |name, version| facts.broken.iter().any(|b| b.is(&package(name, version)));
         assert!(broken("net2", "0.2.35") && !broken("net2", "0.2.36"));
         assert!(broken("mio", "0.6.22") && !broken("mio", "0.6.23") && !broken("mio", "0.5.1"));
+    }
+
+    #[test]
+    fn a_core_of_a_test_is_left_out() {
+        let test = "#[cfg(test)]\nmod tests {\n    fn f() { Core::new(); }\n}\n";
+        assert!(!makes_core(test));
+        assert!(makes_core(&format!("{test}fn f() {{ Core::new(); }}")));
+        assert!(makes_core(
+            "#[cfg(test)]\nuse a::B;\nfn f() { Core::new(); }"
+        ));
+        assert!(!makes_core("// Core::new()\nfn f() {}"));
     }
 
     #[test]

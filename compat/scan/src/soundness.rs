@@ -136,14 +136,10 @@ fn setting(manifest: &DocumentMut, profile: &str, key: &str, depth: usize) -> Op
     })
 }
 
-/// A line for each place in a package's `src` that implements `Notify` or makes a handle of one.
+/// A line for each place in a package's code that implements `Notify` or makes a handle of one.
 fn signs(package: &Package, project: &Project) -> Result<Vec<String>> {
-    let folder = package.manifest_path.with_file_name("src");
     let mut signs = Vec::new();
-    if !folder.is_dir() {
-        return Ok(signs);
-    }
-    for file in files::rust_files(folder.as_std_path())? {
+    for file in files::sources(package)? {
         let source = files::read(&file)?;
         if !source.contains("otify") {
             continue;
