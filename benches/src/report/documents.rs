@@ -45,7 +45,7 @@ const README: &[Shown] = &[
         "CPU of a small request",
         "relay",
         &["cpu-60", "cpu"],
-        &["tokio", "haproxy", "r5"],
+        &["r0", "tokio", "haproxy", "r5"],
         "direct",
     ),
     shown(
@@ -80,6 +80,13 @@ const README: &[Shown] = &[
         "Ping beside four bulk downloads, p50",
         "relay",
         &["ping-p50"],
+        &["tokio", "r5"],
+        "direct",
+    ),
+    shown(
+        "Ping beside four bulk downloads, p99",
+        "relay",
+        &["ping-p99"],
         &["tokio", "r5"],
         "direct",
     ),
@@ -156,11 +163,13 @@ impl Runs {
         Ok(Runs(runs))
     }
 
-    /// The newest run that compares ptunnel with this rival.
+    /// The newest whole run that compares ptunnel with this rival, or the newest narrowed one where no whole one does.
     fn comparing(&self, shown: &Shown, rival: &str) -> Option<(&Results, Figure)> {
-        self.0
-            .iter()
-            .map(|(_, o)| &o.results)
+        let all = || self.0.iter().map(|(_, o)| &o.results);
+        let whole = all().filter(|r| r.left_out.is_empty());
+        let narrowed = all().filter(|r| !r.left_out.is_empty());
+        whole
+            .chain(narrowed)
             .filter(|r| r.rig == shown.rig && !r.quick)
             .find_map(|results| {
                 let has = |name: &&str| results.ratio(name, "ptunnel", rival).is_some();
@@ -214,15 +223,19 @@ fn comparisons(runs: &Runs, all: &[Shown]) -> String {
 
 /// How many pairs the headline's comparisons have, and need.
 fn pairs(runs: &Runs) -> String {
-    let mut text = String::from("| ptunnel beside | pairs in the newest run | pairs that resolve 3 % | commit |\n|--|--:|--:|--|\n");
+    let mut text = String::from("| ptunnel beside | figure | pairs in the newest run with it | pairs that resolve 3 % | commit |\n|--|--|--:|--:|--|\n");
     for name in headline::RIVALS {
         let found = runs.0.iter().find_map(|(_, outcome)| {
             let mut pairs = headline::pairs(&outcome.results).into_iter();
             let (_, taken, needed) = pairs.find(|(rival, ..)| rival == name)?;
-            Some((taken, needed, outcome.results.short_commit()))
+            let figure = headline::figure(&outcome.results)?.name;
+            Some((figure, taken, needed, outcome.results.short_commit()))
         });
-        if let Some((taken, needed, commit)) = found {
-            let _ = writeln!(text, "| {name} | {taken} | {needed} | {commit} |");
+        if let Some((figure, taken, needed, commit)) = found {
+            let _ = writeln!(
+                text,
+                "| {name} | `{figure}` | {taken} | {needed} | {commit} |"
+            );
         }
     }
     text
