@@ -100,7 +100,7 @@ impl<C: Client> Connection<C> {
             self.flush()?;
             let new = match self.channel.receive(buffer)? {
                 None => return Ok(false),
-                Some(0) if self.ends => return Ok(true),
+                Some(0) if self.ends && self.due == 0 => return Ok(true),
                 Some(0) => return Err(early("end of file before the end of a reply")),
                 Some(n) => &buffer[..n],
             };
@@ -136,4 +136,51 @@ pub fn wrong(text: &str) -> io::Error {
 /// The error of an end that comes too soon.
 pub fn early(text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::super::channel::Security;
+    use super::*;
+
+    /// Asks for two, and takes each byte for a reply that says it is the last.
+    struct Closing;
+
+    impl Client for Closing {
+        fn open(&self, _: usize) -> Closing {
+            Closing
+        }
+
+        fn ask(&mut self, _: u64, out: &mut Vec<u8>) -> u64 {
+            out.extend(b"??");
+            2
+        }
+
+        fn judge(&mut self, bytes: &[u8], _: &mut Vec<u8>) -> io::Result<Judged> {
+            Ok(Judged {
+                used: bytes.len(),
+                replies: bytes.len() as u64,
+                last: true,
+            })
+        }
+    }
+
+    #[test]
+    fn a_batch_that_is_cut_by_the_end_of_its_connection_is_not_answered() {
+        for (replies, expected) in [("!", Err(io::ErrorKind::UnexpectedEof)), ("!!", Ok(true))] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let mut server = listener.accept().unwrap().0;
+            let channel = Channel::new(socket.into(), &Security::Clear).unwrap();
+            let mut connection = Connection::new(channel, Closing);
+            assert_eq!(connection.ask(2).unwrap(), 2);
+            server.write_all(replies.as_bytes()).unwrap();
+            server.shutdown(std::net::Shutdown::Write).unwrap();
+            let answered = connection.advance(&mut [0; 64]).map_err(|e| e.kind());
+            assert_eq!(answered, expected);
+        }
+    }
 }
