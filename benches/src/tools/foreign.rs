@@ -16,6 +16,8 @@ const ALLOWED: f64 = 0.04;
 const WATCH: Duration = Duration::from_secs(3);
 /// Processes that a refusal names.
 const NAMED: usize = 4;
+/// PF_KTHREAD of linux/sched.h: the process is a thread of the kernel.
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// A reading of all that others have used so far, to measure from.
 #[derive(Debug)]
@@ -121,7 +123,7 @@ fn steal() -> io::Result<u64> {
     Ok(all.steal)
 }
 
-/// All processes but this one and those that it started. What awaits this one gets the times of its descendants that lost
+/// All processes but this one, those that it started and the kernel's threads. What awaits this one gets the times of its descendants that lost
 /// their parent, so of its ancestors only their own time counts.
 fn others() -> io::Result<BTreeMap<u32, Process>> {
     let ours = tree(std::process::id());
@@ -163,12 +165,16 @@ fn others() -> io::Result<BTreeMap<u32, Process>> {
     Ok(all)
 }
 
-/// Name, parent, and ticks of /proc/PID/stat: its own and those of awaited children.
+/// Name, parent, and ticks of /proc/PID/stat: its own and those of awaited children. None of a thread of the kernel: what
+/// ksoftirqd does is the traffic of the run itself, and the busiest peer's most of all.
 fn parse(stat: &str) -> Option<(String, u32, [u64; 2])> {
     let (head, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
     let name = head.split_once('(')?.1.to_string();
+    if field(6)? & KERNEL_THREAD != 0 {
+        return None;
+    }
     Some((
         name,
         fields.get(1)?.parse().ok()?,
@@ -185,6 +191,8 @@ mod tests {
         let stat = "7 (a (b) c) S 5 7 7 0 -1 4194560 100 0 0 0 11 22 3 4 20 0 1 0 99 1 2";
         assert_eq!(parse(stat), Some(("a (b) c".to_string(), 5, [33, 7])));
         assert_eq!(parse("7 (cut) S 1"), None);
+        // 4194560 | KERNEL_THREAD.
+        assert_eq!(parse(&stat.replace("4194560", "6291712")), None);
     }
 
     #[test]
