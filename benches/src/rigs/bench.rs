@@ -1,7 +1,7 @@
 //! What every sample needs, and what it gives.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
@@ -27,6 +27,8 @@ pub struct Bench {
     /// Requests per second that each peer carried in closed loops.
     capacities: RefCell<BTreeMap<String, Vec<f64>>>,
     slowest: OnceCell<f64>,
+    /// Peers that don't move bulk as their entries say.
+    mislabelled: RefCell<BTreeSet<String>>,
 }
 
 impl Bench {
@@ -48,6 +50,7 @@ impl Bench {
             notes: RefCell::default(),
             capacities: RefCell::default(),
             slowest: OnceCell::new(),
+            mislabelled: RefCell::default(),
         })
     }
 
@@ -59,6 +62,24 @@ impl Bench {
     /// What was noted since the last time.
     pub fn noted(&self) -> Vec<String> {
         self.notes.take()
+    }
+
+    /// Keeps that this peer splices where its entry says that it copies, or the other way round: it has no bulk figure.
+    pub fn mislabelled(&self, peer: &Found) {
+        let mut all = self.mislabelled.borrow_mut();
+        all.insert(peer.spec.name.clone());
+    }
+
+    /// Fails for a peer of which [`Bench::mislabelled`] was found.
+    ///
+    /// # Errors
+    /// Says what was found.
+    pub fn moves_bulk_as_it_says(&self, peer: &Found) -> io::Result<()> {
+        if self.mislabelled.borrow().contains(&peer.spec.name) {
+            let text = "it doesn't move bulk as its entry says: see bulk-copies";
+            return Err(io::Error::other(text));
+        }
+        Ok(())
     }
 
     /// Keeps what a peer carried in a closed loop, in requests per second.

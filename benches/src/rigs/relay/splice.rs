@@ -29,6 +29,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     if peer.spec.splice == (spliced > copied) {
         return Ok(Taken::values(vec![("bulk-copies", copied)]));
     }
+    bench.mislabelled(peer);
     Err(io::Error::other(format!(
         "its entry has splice = {}, and a MiB of bulk takes {spliced:.1} calls of splice(2) and {copied:.1} that copy",
         peer.spec.splice
