@@ -297,7 +297,7 @@ fn roots(manifest: &Path, toolchain: &Toolchain) -> Result<Vec<PathBuf>> {
 
 /// The repository that a folder belongs to, or the folder. A repository of the home folder holds
 /// settings and no project.
-fn repository_of(folder: &Path) -> PathBuf {
+pub fn repository_of(folder: &Path) -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let repository = folder
         .ancestors()

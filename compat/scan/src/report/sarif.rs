@@ -1,12 +1,15 @@
 //! The findings as SARIF 2.1.0, which code review shows beside the lines.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{json, Value};
 
 use super::Report;
 use crate::finding::Finding;
+use crate::project::repository_of;
 use crate::table::Severity;
 
 /// The report as a SARIF log with one run.
@@ -22,6 +25,8 @@ pub fn render(report: &Report) -> Result<String> {
             })
         })
         .collect();
+    let project = Path::new(&report.project);
+    let repository = repository_of(project);
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -31,7 +36,8 @@ pub fn render(report: &Report) -> Result<String> {
                 "version": env!("CARGO_PKG_VERSION"),
                 "rules": rules,
             } },
-            "results": report.findings.iter().map(result).collect::<Vec<_>>(),
+            "columnKind": "unicodeCodePoints",
+            "results": report.findings.iter().map(|f| result(f, project, &repository)).collect::<Vec<_>>(),
         }],
     });
     Ok(serde_json::to_string_pretty(&log)? + "\n")
@@ -54,7 +60,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn result(finding: &Finding) -> Value {
+fn result(finding: &Finding, project: &Path, repository: &Path) -> Value {
     let unsure = if finding.sure {
         ""
     } else {
@@ -65,8 +71,41 @@ fn result(finding: &Finding) -> Value {
         "level": level(finding.severity),
         "message": { "text": format!("{}, {}: {}{unsure}", finding.item, finding.severity.title(), finding.advice) },
         "locations": [{ "physicalLocation": {
-            "artifactLocation": { "uri": finding.file.replace(' ', "%20") },
+            "artifactLocation": { "uri": uri(&project.join(&finding.file), repository) },
             "region": { "startLine": finding.line, "startColumn": finding.column },
         } }],
     })
+}
+
+/// The URI of a file: relative to the root of the repository, or absolute outside of it.
+fn uri(file: &Path, repository: &Path) -> String {
+    let (mut uri, path) = match file.strip_prefix(repository) {
+        Ok(path) => (String::new(), path),
+        Err(_) => ("file://".to_owned(), file),
+    };
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(byte.into()),
+            _ if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
+            _ => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_is_relative_to_the_repository_and_escaped() {
+        let uri = |file| uri(Path::new(file), Path::new("/repository"));
+        assert_eq!(
+            uri("/repository/a/src/b c#\u{e9}.rs"),
+            "a/src/b%20c%23%C3%A9.rs"
+        );
+        assert_eq!(uri("/beside/a:b.rs"), "file:///beside/a%3Ab.rs");
+    }
 }
