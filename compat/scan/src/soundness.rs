@@ -19,10 +19,9 @@ use crate::{files, parse, shape};
 /// What futures 0.1's task handles do in the builds of a project.
 #[derive(Debug, Default, Serialize)]
 pub struct Soundness {
-    /// Whether `--harden` is needed, and why.
+    /// Whether `--harden` is needed and why, with the compiler and the profiles that optimise.
     pub verdict: String,
-    /// The profiles that optimise, and where the project and its dependencies implement `Notify` or
-    /// make handles of an `Arc`.
+    /// Where the project, and then its dependencies, implement `Notify` or make handles of an `Arc`.
     pub signs: Vec<String>,
 }
 
@@ -31,10 +30,11 @@ impl Soundness {
         let package = harden::futures(project)?;
         let folder = package.manifest_path.parent().context("no folder")?;
         let futures = format!("futures {}", package.version);
-        let verdict = match Handles::of(folder.as_std_path())? {
-            Handles::Sound => Some(format!("{futures} is hardened")),
-            Handles::Other => Some(format!("{futures} makes no task handle of an Arc")),
-            Handles::Unsound => None,
+        let verdict = match Handles::of(folder.as_std_path()) {
+            Ok(Handles::Sound) => Some(format!("{futures} is hardened")),
+            Ok(Handles::Other) => Some(format!("{futures} makes no task handle of an Arc")),
+            Ok(Handles::Unsound) => None,
+            Err(error) => Some(format!("unknown: {error:#}")),
         };
         if let Some(verdict) = verdict {
             return Ok(Self {
@@ -44,27 +44,30 @@ impl Soundness {
         }
         let root = project.metadata.workspace_root.as_std_path();
         let profiles = optimised(&files::read(&root.join("Cargo.toml"))?);
-        let own: Vec<_> = project
-            .local_packages()
-            .map(|p| signs(p, project))
-            .collect();
-        let own = own.into_iter().collect::<Result<Vec<_>>>()?.concat();
-        let users = users(project, package);
-        let others: Vec<_> = users.map(|p| signs(p, project)).collect();
-        let others = others.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        let signs_of = |packages: &mut dyn Iterator<Item = &Package>| {
+            let signs = packages.map(|package| signs(package, project));
+            Ok::<_, anyhow::Error>(signs.collect::<Result<Vec<_>>>()?.concat())
+        };
+        let own = signs_of(&mut project.local_packages())?;
+        let others = signs_of(&mut users(project, package))?;
 
         let (major, minor) = toolchain.version(root)?;
-        let found = if own.is_empty() {
-            "advised: futures' own wait(), Shared and CpuPool hold an Arc"
-        } else {
+        let found = if profiles.is_empty() {
+            "not needed: no profile of Cargo.toml optimises"
+        } else if !own.is_empty() {
             "needed: the project's own Notify may lose what it writes"
+        } else if !others.is_empty() {
+            "needed: the Notify of a dependency may lose what it writes"
+        } else {
+            "advised: futures' own wait(), Shared and CpuPool hold an Arc"
         };
         let verdict = format!(
-            "--harden is {found}; {futures} makes task handles of an Arc in an unsound way, and rustc {major}.{minor} may miscompile them where it optimises"
+            "--harden is {found}; {futures} makes task handles of an Arc in an unsound way, and rustc {major}.{minor} may miscompile them where it optimises{}",
+            profiles.iter().map(|profile| format!("; {profile}")).collect::<String>()
         );
         Ok(Self {
             verdict,
-            signs: profiles.into_iter().chain(own).chain(others).collect(),
+            signs: [own, others].concat(),
         })
     }
 

@@ -25,8 +25,14 @@ fn it_is_shown_then_written_and_proved_both_times() {
             .starts_with("--harden is needed"),
         "{soundness}"
     );
+    assert!(
+        soundness["verdict"]
+            .as_str()
+            .unwrap()
+            .ends_with("; profile release: opt-level 3"),
+        "{soundness}"
+    );
     let signs = [
-        "profile release: opt-level 3",
         "src/lib.rs:4 implements Notify",
         "src/lib.rs:8 calls poll_future_notify",
     ];
