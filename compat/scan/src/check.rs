@@ -292,9 +292,10 @@ fn use_of(diagnostic: &Diagnostic, root: &Path, project: &Project) -> Option<Use
     }
     let path = note.split_whitespace().next()?;
     let span = diagnostic.spans.iter().find(|span| span.is_primary)?;
-    // What another crate's macro uses is not the project's to port; that it calls the macro is.
+    // What another crate's macro uses is not the project's to port; that it calls the macro is. Old
+    // compilers name the macro in the place of its file.
     let file = root.join(&span.file_name);
-    project.original(&file)?;
+    project.original(&file).filter(|_| file.is_file())?;
     Some(Use {
         file,
         line: span.line_start,

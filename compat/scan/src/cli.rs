@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use clap::Parser;
 
 use crate::check::{self, Targets};
@@ -13,8 +13,8 @@ use crate::history::History;
 use crate::lock::Lock;
 use crate::plan::{Facts, Plan};
 use crate::project::Project;
-use crate::ratchet;
-use crate::report::{html, sarif, terminal, write, Failed, Report};
+use crate::ratchet::{self, Saved};
+use crate::report::{html, print, sarif, terminal, write, Failed, Report};
 use crate::scan;
 use crate::seams::Seams;
 use crate::size::Size;
@@ -27,7 +27,7 @@ use crate::{fix, harden};
 
 /// Finds what a program still uses of futures 0.1, tokio-core and tokio 0.1, and what that means
 ///
-/// The compiler looks: the scan checks a copy of the project against copies of those crates whose
+/// The compiler finds the uses: the scan checks a copy of the project against copies of those crates whose
 /// items are marked as deprecated. The project itself is only read.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo legacy-scan", version)]
@@ -65,28 +65,31 @@ struct Arguments {
     /// Write the report as one HTML page, which needs no network, to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Save how often each file uses each row, for --check
+    /// Save how often each file uses each row, for --check; with --check, only if nothing has grown
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
     save: Option<PathBuf>,
     /// Exit with 1 if a file uses a row more often than when it was saved
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json")]
     check: Option<PathBuf>,
     /// Draw the saved counts by the git history of their file, with --html as a page, and scan nothing
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json", conflicts_with_all = ["save", "check", "sarif"])]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "legacy-scan.json", conflicts_with_all = ["save", "check", "sarif", "fix", "harden"])]
     history: Option<PathBuf>,
     /// Explain a row of MIGRATION.md, or `fix` or `harden`, and scan nothing
     #[arg(long, value_name = "ROW")]
     explain: Option<String>,
     /// Print, as a diff, the edits that can't change what the program does, as far as it builds with them
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = OF_A_SCAN)]
     fix: bool,
     /// Print a copy of futures 0.1 whose task handles are sound, as a diff, and prove it; scan nothing
-    #[arg(long, conflicts_with = "fix")]
+    #[arg(long, conflicts_with = "fix", conflicts_with_all = OF_A_SCAN)]
     harden: bool,
     /// Make the changes, in a git repository without uncommitted ones
     #[arg(long)]
     write: bool,
 }
+
+/// What only a scan can write or compare.
+const OF_A_SCAN: [&str; 5] = ["json", "sarif", "html", "save", "check"];
 
 /// Does what the command line asks for.
 pub fn run() -> Result<ExitCode> {
@@ -102,7 +105,7 @@ pub fn run() -> Result<ExitCode> {
             Err(_) => explain::option(what).map(str::to_owned),
         };
         let text = text.with_context(|| format!("MIGRATION.md has no row {what}"))?;
-        print!("{text}");
+        print(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     ensure!(
@@ -114,15 +117,20 @@ pub fn run() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.fix {
-        print!("{}", fix(&arguments)?);
+        print(&fix(&arguments)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.harden {
-        print!("{}", harden(&arguments)?);
+        print(&harden(&arguments)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     // Before the build, which takes a while.
-    let saved = arguments.check.as_deref().map(ratchet::load).transpose()?;
+    let options = options(&arguments);
+    let saved = arguments.check.as_deref().map(|file| {
+        let saved = Saved::load(file)?;
+        saved.ensure_scanned_with(&options, file).map(|()| saved)
+    });
+    let saved = saved.transpose()?;
     let report = scan(&arguments)?;
     let mut to_stdout = false;
     type Render = fn(&Report) -> Result<String>;
@@ -138,24 +146,41 @@ pub fn run() -> Result<ExitCode> {
         }
     }
     if !to_stdout {
-        print!("{}", terminal::render(&report));
+        print(&terminal::render(&report))?;
     }
-    let counts = ratchet::counts(&report.findings);
-    let grown = saved.map_or_else(Vec::new, |saved| ratchet::grown(&saved, &counts));
+    if let Some(failed) = report.failed.first() {
+        if arguments.save.is_some() || arguments.check.is_some() {
+            let (package, error) = (&failed.package, &failed.error);
+            bail!("cannot count the uses: {package} does not compile ({error}); fix it first");
+        }
+    }
+    let uses = ratchet::counts(&report.findings);
+    let grown = saved.map_or_else(Vec::new, |saved| ratchet::grown(&saved.uses, &uses));
     for line in &grown {
         eprintln!("cargo legacy-scan: {line}");
     }
-    if let Some(file) = &arguments.save {
-        ratchet::save(file, &counts)?;
+    if let Some(file) = arguments.save.as_ref().filter(|_| grown.is_empty()) {
+        Saved { options, uses }.write(file)?;
     }
     Ok(ExitCode::from(u8::from(!grown.is_empty())))
+}
+
+/// The options that add to what is scanned.
+fn options(arguments: &Arguments) -> Vec<String> {
+    let options = [
+        (arguments.all_features, "--all-features"),
+        (arguments.tests, "--tests"),
+        (arguments.examples, "--examples"),
+    ];
+    let given = options.iter().filter(|(given, _)| *given);
+    given.map(|(_, name)| (*name).to_owned()).collect()
 }
 
 /// Draws the history of a file of --save in the forms that are asked for.
 fn draw(file: &Path, arguments: &Arguments) -> Result<()> {
     let history = History::of(file)?;
     if arguments.html.is_none() && arguments.json.is_none() {
-        print!("{}", history.text());
+        print(&history.text())?;
     }
     if let Some(file) = &arguments.html {
         write(file, &history.html()?)?;
@@ -172,7 +197,11 @@ fn copy(arguments: &Arguments, folder: &str) -> Result<(Project, Toolchain)> {
         name: arguments.toolchain.clone(),
         offline: arguments.offline,
     };
-    toolchain.version(&std::env::current_dir()?)?;
+    let (major, minor) = toolchain.version(&std::env::current_dir()?)?;
+    ensure!(
+        (major, minor) >= (1, 39),
+        "cannot scan with cargo {major}.{minor}: the scan needs 1.39 or later; name one with --toolchain"
+    );
     eprintln!("copying the project");
     let scratch = arguments.scratch.clone().map_or_else(default_scratch, Ok)?;
     let project = Project::copy(

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use anyhow::{ensure, Context, Result};
 use serde::Serialize;
 
-use crate::ratchet::Counts;
+use crate::ratchet::{Counts, Saved};
 
 /// How many commits are read, the latest.
 const COMMITS: usize = 60;
@@ -50,7 +50,7 @@ impl Point {
 impl History {
     /// Reads the history of a file of --save. It must be tracked by git.
     pub fn of(file: &Path) -> Result<Self> {
-        let now = crate::ratchet::load(file)?;
+        let now = Saved::load(file)?.uses;
         let path = file.canonicalize()?;
         let folder = path.parent().context("the file has no folder")?;
         let name = path.file_name().context("the file has no name")?;
@@ -77,8 +77,8 @@ impl History {
         let (mut points, mut unreadable) = (Vec::new(), 0);
         for (commit, date) in commits.into_iter().rev() {
             let content = git(folder, &["show", &format!("{commit}:./{name}")])?;
-            match serde_json::from_slice(&content.stdout) {
-                Ok(counts) => points.push(Point::of(commit, date, &counts)),
+            match serde_json::from_slice::<Saved>(&content.stdout) {
+                Ok(saved) => points.push(Point::of(commit, date, &saved.uses)),
                 Err(_) => unreadable += 1,
             }
         }

@@ -4,13 +4,51 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::files;
 use crate::finding::Finding;
 
 /// How often each row is used in each file. Sorted, so that the saved file has small diffs.
 pub type Counts = BTreeMap<String, BTreeMap<u32, usize>>;
+
+/// The file of `--save`.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Saved {
+    /// The options that add to what is scanned, e.g. `--tests`.
+    pub options: Vec<String>,
+    pub uses: Counts,
+}
+
+impl Saved {
+    /// Reads saved counts.
+    pub fn load(file: &Path) -> Result<Self> {
+        serde_json::from_str(&files::read(file)?)
+            .with_context(|| format!("{} is not a file of --save", file.display()))
+    }
+
+    /// Fails unless the counts are of a scan with these options, to which a scan with the same can be
+    /// compared.
+    pub fn ensure_scanned_with(&self, options: &[String], file: &Path) -> Result<()> {
+        ensure!(
+            self.options == options,
+            "cannot check: {} was saved with the options [{}], and this scan has [{}]; give the same, \
+             or save again",
+            file.display(),
+            self.options.join(" "),
+            options.join(" ")
+        );
+        Ok(())
+    }
+
+    /// Writes the counts as JSON.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+    }
+}
 
 /// The counts of the findings.
 pub fn counts(findings: &[Finding]) -> Counts {
@@ -23,18 +61,6 @@ pub fn counts(findings: &[Finding]) -> Counts {
             .or_default() += 1;
     }
     counts
-}
-
-/// Writes the counts as JSON.
-pub fn save(file: &Path, counts: &Counts) -> Result<()> {
-    let text = serde_json::to_string_pretty(counts)? + "\n";
-    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
-}
-
-/// Reads saved counts.
-pub fn load(file: &Path) -> Result<Counts> {
-    serde_json::from_str(&files::read(file)?)
-        .with_context(|| format!("{} is not a file of --save", file.display()))
 }
 
 /// What has grown since the counts were saved, a line each. A file that was moved has grown.

@@ -3,9 +3,10 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use support::{command, git, package, stderr};
+use support::{command, git, package, scan, stderr};
 
 /// The last line of stderr of a scan that fails.
 fn failure(folder: &Path, arguments: &[&str]) -> String {
@@ -57,6 +58,35 @@ fn the_toolchain_is_missing() {
         error.contains("the toolchain '1.0.0' does not work"),
         "{error}"
     );
+}
+
+#[test]
+fn the_toolchain_is_too_old() {
+    let folder = package("with-old-toolchain", "futures = \"0.1.31\"", "");
+    let cargo = folder.join("cargo");
+    fs::write(&cargo, "#!/bin/sh\necho cargo 1.38.0\n").unwrap();
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = command(&folder, &[]).env("CARGO", &cargo).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = stderr(&output);
+    assert!(stderr.contains("cannot scan with cargo 1.38"), "{stderr}");
+}
+
+#[test]
+fn an_option_of_a_scan_needs_a_scan() {
+    let folder = package("without-a-scan", "futures = \"0.1.31\"", "");
+    for options in [
+        ["--fix", "--check"],
+        ["--harden", "--json=-"],
+        ["--fix", "--save"],
+    ] {
+        let output = command(&folder, &options).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        assert!(
+            stderr(&output).contains("cannot be used with"),
+            "{options:?}"
+        );
+    }
 }
 
 #[test]
@@ -170,6 +200,9 @@ fn a_futures_that_is_not_hardened() {
     fs::write(folder.join("futures/Cargo.toml"), manifest).unwrap();
     fs::write(folder.join("futures/src/lib.rs"), "").unwrap();
     fs::write(source.join("mod.rs"), "struct ArcWrapped<T>(T);").unwrap();
+    let report = scan(&folder, &[]);
+    let verdict = report["soundness"]["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("unknown: "), "{verdict}");
     let error = failure(&folder, &["--harden"]);
     assert!(
         error.contains("has another ArcWrapped than futures 0.1.14"),
@@ -233,7 +266,7 @@ fn the_saved_counts_are_something_else() {
     let folder = package("with-other-counts", "futures = \"0.1.31\"", "");
     fs::write(folder.join("legacy-scan.json"), "[1]").unwrap();
     let error = failure(&folder, &["--check"]);
-    assert_eq!(error, "cargo legacy-scan: legacy-scan.json is not a file of --save: invalid type: sequence, expected a map at line 1 column 0");
+    assert_eq!(error, "cargo legacy-scan: legacy-scan.json is not a file of --save: invalid type: integer `1`, expected a sequence at line 1 column 2");
 }
 
 #[test]
@@ -244,4 +277,17 @@ fn the_report_has_nowhere_to_go() {
         error.contains("cannot write missing/report.json"),
         "{error}"
     );
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_is_no_error() {
+    let folder = package("closed-pipe", "", "");
+    let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+    drop(reader);
+    let output = command(&folder, &["--explain", "68"])
+        .stdout(std::os::fd::OwnedFd::from(writer))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
 }

@@ -19,8 +19,14 @@ fn git(folder: &Path, arguments: &[&str]) {
     );
 }
 
-fn commit(folder: &Path, saved: &str) {
+/// Writes counts as --save does.
+fn save(folder: &Path, uses: &str) {
+    let saved = format!("{{\"options\": [], \"uses\": {uses}}}");
     fs::write(folder.join("legacy-scan.json"), saved).unwrap();
+}
+
+fn commit(folder: &Path, uses: &str) {
+    save(folder, uses);
     git(folder, &["add", "."]);
     git(folder, &["commit", "-m", "counts"]);
 }
@@ -41,7 +47,7 @@ fn the_burn_down_has_a_line_for_each_commit() {
     );
     commit(&folder, "<<<<<<< no counts");
     commit(&folder, "{\"a.rs\": {\"1\": 25}}");
-    fs::write(folder.join("legacy-scan.json"), "{}").unwrap();
+    save(&folder, "{}");
 
     let (code, text, stderr) = run(&folder, &["--history"]);
     assert_eq!(code, Some(0), "{stderr}");
@@ -101,7 +107,7 @@ fn without_a_history_one_line_says_so() {
     failure("cannot read legacy-scan.json");
     fs::write(folder.join("legacy-scan.json"), "[]").unwrap();
     failure("is not a file of --save");
-    fs::write(folder.join("legacy-scan.json"), "{}").unwrap();
+    save(&folder, "{}");
     failure("is in no git repository");
     git(&folder, &["init"]);
     failure("git has no commit of legacy-scan.json");

@@ -30,6 +30,26 @@ fn a_new_use_fails_and_one_less_does_not() {
         stderr.contains("src/lib.rs: row 20 has 2 uses, 1 before"),
         "{stderr}"
     );
+    assert_eq!(run(&["--check", "--save"]).0, Some(1));
+    assert_eq!(run(&["--check", "--save"]).0, Some(1));
+    let (code, stderr) = run(&["--check", "--tests"]);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(
+        stderr.contains("was saved with the options [], and this scan has [--tests]"),
+        "{stderr}"
+    );
+
+    let saved = fs::read(folder.join("legacy-scan.json")).unwrap();
+    fs::write(&source, "fn f() {").unwrap();
+    for option in ["--check", "--save"] {
+        let (code, stderr) = run(&[option]);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(
+            stderr.contains("cannot count the uses: ratchet"),
+            "{stderr}"
+        );
+    }
+    assert_eq!(fs::read(folder.join("legacy-scan.json")).unwrap(), saved);
 
     fs::write(&source, "fn f() {}\n").unwrap();
     assert_eq!(run(&["--check"]).0, Some(0));

@@ -4,6 +4,7 @@ pub mod html;
 pub mod sarif;
 pub mod terminal;
 
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -49,8 +50,21 @@ impl Report {
 /// Writes a report to a file; `-` is stdout.
 pub fn write(file: &Path, text: &str) -> Result<()> {
     if file.as_os_str() == "-" {
-        print!("{text}");
-        return Ok(());
+        return print(text);
     }
     std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Writes to stdout. A reader that has closed the pipe, e.g. `head`, has read enough.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to stdout")
+        }
+        _ => Ok(()),
+    }
 }
