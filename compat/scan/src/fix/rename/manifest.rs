@@ -74,7 +74,9 @@ fn dependency(item: &Item, text: &str, version: &Version) -> Result<Edit, String
         );
         return Ok((span, table));
     }
-    let table = item.as_table_like().ok_or("Cargo.toml is odd")?;
+    let table = item
+        .as_table_like()
+        .ok_or("Cargo.toml has neither a version nor a table for it")?;
     for key in ["package", "optional", "workspace"] {
         if table.contains_key(key) {
             return Err(format!("Cargo.toml says `{key}` of it"));
