@@ -120,6 +120,17 @@ pub fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The `.rs` files of the package in a folder, without those of packages below it.
+pub fn rust_files_of(package: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = rust_files(package)?;
+    files.retain(|file| {
+        let above = file.ancestors().skip(1);
+        let mut inside = above.take_while(|folder| *folder != package);
+        !inside.any(|folder| folder.join("Cargo.toml").exists())
+    });
+    Ok(files)
+}
+
 /// The `.rs` files of a package's library and programs: those in the folders of their roots.
 pub fn sources(package: &Package) -> Result<BTreeSet<PathBuf>> {
     let root = package.manifest_path.with_file_name("");

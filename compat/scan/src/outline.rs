@@ -94,6 +94,22 @@ impl Outline {
         self.is_guarded(line) || self.function(line).is_some_and(|f| f.is_test)
     }
 
+    /// The first and last line of each function with one of these lines.
+    pub fn functions_with(&self, lines: impl Iterator<Item = usize>) -> BTreeSet<(usize, usize)> {
+        lines
+            .filter_map(|line| Some(self.function(line)?.lines))
+            .collect()
+    }
+
+    /// How many lines of code these functions have.
+    pub fn lines_in(&self, functions: &BTreeSet<(usize, usize)>) -> usize {
+        let within = |line: &&usize| {
+            let mut functions = functions.iter();
+            functions.any(|(from, to)| from <= line && *line <= to)
+        };
+        self.lines.iter().filter(within).count()
+    }
+
     /// The innermost function around a line.
     pub fn function(&self, line: usize) -> Option<&Function> {
         self.functions

@@ -64,17 +64,9 @@ impl Size {
             };
             size.files.touch += 1;
             size.lines.touch += lines.len();
-            let functions: BTreeSet<_> = lines
-                .iter()
-                .filter_map(|line| Some(outline.function(*line)?.lines))
-                .collect();
+            let functions = outline.functions_with(lines.iter().copied());
             size.functions.touch += functions.len();
-            let within = |line: &&usize| {
-                functions
-                    .iter()
-                    .any(|(from, to)| from <= line && *line <= to)
-            };
-            size.lines_of_functions += outline.lines.iter().filter(within).count();
+            size.lines_of_functions += outline.lines_in(&functions);
         }
         size
     }

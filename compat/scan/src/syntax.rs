@@ -15,17 +15,9 @@ use crate::{files, parse, shape};
 /// of a future wherever its name fits.
 pub fn uses(table: &Table, crates: &BTreeSet<String>, package: &Path) -> Result<Vec<Use>> {
     let mut uses = Vec::new();
-    for file in files::rust_files(package)? {
+    for file in files::rust_files_of(package)? {
         let source = files::read(&file)?;
-        let nested = file
-            .ancestors()
-            .skip(1)
-            .take_while(|folder| *folder != package);
-        if nested
-            .into_iter()
-            .any(|folder| folder.join("Cargo.toml").exists())
-            || !crates.iter().any(|name| source.contains(name.as_str()))
-        {
+        if !crates.iter().any(|name| source.contains(name.as_str())) {
             continue;
         }
         if let Ok((_, syntax)) = parse::file(&source) {

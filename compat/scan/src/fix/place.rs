@@ -43,13 +43,5 @@ pub fn sources_of(package: &Package) -> Result<Vec<PathBuf>> {
         .manifest_path
         .parent()
         .context("a package has no folder")?;
-    let mut sources = files::rust_files(folder.as_std_path())?;
-    sources.retain(|file| {
-        let mut above = file
-            .ancestors()
-            .skip(1)
-            .take_while(|above| *above != folder);
-        !above.any(|above| above.join("Cargo.toml").exists())
-    });
-    Ok(sources)
+    files::rust_files_of(folder.as_std_path())
 }

@@ -92,15 +92,8 @@ fn separate(facts: &Facts) -> Vec<Task> {
     for (path, source) in facts.sources.iter() {
         let outline = &source.outline;
         let uses = facts.uses.iter().filter(|used| used.file == path);
-        let functions: BTreeSet<_> = uses
-            .filter_map(|used| Some(outline.function(used.line)?.lines))
-            .collect();
-        let touches = |line: &usize| {
-            functions
-                .iter()
-                .any(|(from, to)| from <= line && line <= to)
-        };
-        let pure = outline.lines.iter().filter(|line| !touches(line)).count();
+        let functions = outline.functions_with(uses.map(|used| used.line));
+        let pure = outline.lines.len() - outline.lines_in(&functions);
         let share = percent(pure, outline.lines.len());
         if !functions.is_empty() && pure >= WORTH_SPLITTING.0 && share >= WORTH_SPLITTING.1 {
             mixed.push((pure, format!("{}: {pure} lines, {share} %", source.shown)));

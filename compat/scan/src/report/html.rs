@@ -27,6 +27,18 @@ struct Row<'a> {
     findings: Vec<&'a Finding>,
 }
 
+impl<'a> Row<'a> {
+    fn of(findings: Vec<&'a Finding>) -> Self {
+        let first = findings[0];
+        Self {
+            number: first.row,
+            advice: &first.advice,
+            tests: explain::tests(first.row),
+            findings,
+        }
+    }
+}
+
 /// The report as a page; names and paths are escaped.
 pub fn render(report: &Report) -> Result<String> {
     let mut environment = Environment::new();
@@ -64,25 +76,12 @@ pub fn render(report: &Report) -> Result<String> {
 }
 
 fn section(report: &Report, severity: Severity) -> Section<'_> {
-    let mut findings: Vec<_> = report
-        .findings
-        .iter()
-        .filter(|f| f.severity == severity)
-        .collect();
-    findings.sort_by_key(|f| (f.row, &f.advice));
-    let rows = findings
-        .chunk_by(|a, b| (a.row, &a.advice) == (b.row, &b.advice))
-        .map(|row| Row {
-            number: row[0].row,
-            advice: &row[0].advice,
-            tests: explain::tests(row[0].row),
-            findings: row.to_vec(),
-        });
+    let rows = report.rows(severity);
     Section {
         title: severity.title(),
         meaning: severity.meaning(),
-        count: findings.len(),
-        rows: rows.collect(),
+        count: rows.iter().map(Vec::len).sum(),
+        rows: rows.into_iter().map(Row::of).collect(),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::plan::Plan;
 use crate::seams::Seams;
 use crate::size::Size;
 use crate::soundness::Soundness;
+use crate::table::Severity;
 
 /// The result of a scan.
 #[derive(Debug, Default, Serialize)]
@@ -44,6 +45,15 @@ pub struct Failed {
 impl Report {
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// The findings of a severity, those of the same row and advice together.
+    fn rows(&self, severity: Severity) -> Vec<Vec<&Finding>> {
+        let all = self.findings.iter();
+        let mut findings: Vec<_> = all.filter(|f| f.severity == severity).collect();
+        findings.sort_by_key(|f| (f.row, &f.advice));
+        let rows = findings.chunk_by(|a, b| (a.row, &a.advice) == (b.row, &b.advice));
+        rows.map(<[_]>::to_vec).collect()
     }
 }
 

@@ -25,17 +25,13 @@ pub fn render(report: &Report) -> String {
     add_lock(&mut text, &report.lock);
     text += &report.soundness.text();
     for severity in Severity::ALL {
-        let mut findings: Vec<_> = report
-            .findings
-            .iter()
-            .filter(|f| f.severity == severity)
-            .collect();
-        findings.sort_by_key(|f| (f.row, &f.advice));
-        if !findings.is_empty() {
-            let _ = writeln!(text, "{} ({})", severity.title(), findings.len());
+        let rows = report.rows(severity);
+        if !rows.is_empty() {
+            let count: usize = rows.iter().map(Vec::len).sum();
+            let _ = writeln!(text, "{} ({count})", severity.title());
         }
-        for row in findings.chunk_by(|a, b| (a.row, &a.advice) == (b.row, &b.advice)) {
-            add_row(&mut text, row);
+        for row in rows {
+            add_row(&mut text, &row);
         }
     }
     add_seams(&mut text, &report.seams);
