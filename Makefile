@@ -277,7 +277,7 @@ SMOKE := $(CURDIR)/benches/results/tmp
 
 bench-smoke: bench-peers ## run a little of each rig, to see that it works, that answers are right and reports are whole
 	rm -rf $(SMOKE)
-	$(rigs) relay --quick --strict --peers ptunnel,r0,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,rates,splice,bulk
+	$(rigs) relay --quick --strict --peers ptunnel,r0,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,rate-60,rates,splice,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,ptunnel-tls,tunnel-core,r5,python-threads,stunnel,none --figures kept,ab
 	$(rigs) growth --quick --strict --peers ptunnel --figures active,memory
 	$(rigs) echo --quick --strict --peers tokio-core,tokio-core-drop-in,ptunnel-reactor,may,epoll --figures c100,wrk,calls

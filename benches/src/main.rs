@@ -112,6 +112,7 @@ impl From<Options> for rigs::Options {
             peers_file: options.peers_file,
             figures: options.figures,
             strict: options.strict,
+            unpaired: false,
             seed: options.seed,
             clean: options.clean,
             reason: options.reason,

@@ -2,6 +2,7 @@
 
 use super::results::{Figure, Results};
 use super::stats::pairs_needed;
+use crate::peers::{Kind, Spec};
 
 /// The rig that answers it.
 pub const RIG: &str = "relay";
@@ -40,14 +41,20 @@ pub fn figure(results: &Results) -> Option<Figure> {
         .filter(|_| results.rig == RIG)
 }
 
-/// The figure that a run of this rig is going to be judged by.
+/// The figure that a run of this rig is going to be judged by, of those that it was asked for.
 pub fn planned(results: &Results) -> Option<&'static str> {
-    let has = |name: &&&str| results.figures.iter().any(|f| f.name == **name);
+    let left = |name: &str| results.left_out.figures.iter().any(|f| f == name);
+    let has = |name: &&&str| results.figures.iter().any(|f| f.name == **name) && !left(name);
     FIGURES
         .iter()
         .find(has)
         .copied()
         .filter(|_| results.rig == RIG)
+}
+
+/// Whether it is one of the compared.
+pub fn compares(spec: &Spec) -> bool {
+    spec.kind == Kind::Subject || RIVALS.contains(&&*spec.name)
 }
 
 /// One of the six comparisons: rival, pairs that were taken, pairs that resolve 3 %.
@@ -66,7 +73,18 @@ pub fn pairs(results: &Results) -> Vec<(&'static str, usize, usize)> {
 mod tests {
     use super::super::results::tests::{example, CPU};
     use super::*;
-    use crate::peers::Kind;
+
+    #[test]
+    fn a_run_that_was_asked_for_the_closed_loop_alone_is_judged_by_it() {
+        let at_rate = Figure {
+            name: "cpu-60",
+            ..CPU
+        };
+        let mut results = example(&[at_rate, CPU], &[]);
+        assert_eq!(planned(&results), Some("cpu-60"));
+        results.left_out.figures = vec!["cpu-60".to_string()];
+        assert_eq!(planned(&results), Some("cpu"));
+    }
 
     #[test]
     fn pairs_are_counted_and_estimated_for_those_that_were_measured() {

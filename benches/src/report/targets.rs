@@ -41,6 +41,8 @@ pub enum Against {
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub figure: &'static str,
+    /// What a run of a rig that didn't have the figure yet is judged by.
+    pub before: Option<&'static str>,
     /// None where nothing is promised.
     pub bound: Option<Bound>,
     pub against: Against,
@@ -52,11 +54,29 @@ impl Target {
     pub const fn from(self, source: &'static str) -> Target {
         Target { source, ..self }
     }
+
+    /// Judged by `before` where the run's rig didn't have the figure yet.
+    pub const fn or(self, before: &'static str) -> Target {
+        Target {
+            before: Some(before),
+            ..self
+        }
+    }
+
+    /// With the figure that this run is judged by.
+    fn in_run(self, results: &Results) -> Target {
+        let has = results.figures.iter().any(|f| f.name == self.figure);
+        Target {
+            figure: self.before.filter(|_| !has).unwrap_or(self.figure),
+            ..self
+        }
+    }
 }
 
 pub const fn target(figure: &'static str, bound: Bound, against: Against) -> Target {
     Target {
         figure,
+        before: None,
         bound: Some(bound),
         against,
         source: "",
@@ -67,6 +87,7 @@ pub const fn target(figure: &'static str, bound: Bound, against: Against) -> Tar
 pub const fn shown(figure: &'static str, peer: &'static str) -> Target {
     Target {
         figure,
+        before: None,
         bound: None,
         against: Against::OfTheSubject(peer),
         source: "nothing is promised",
@@ -114,7 +135,7 @@ pub fn judge(targets: &[Target], results: &Results) -> Vec<Line> {
     };
     targets
         .iter()
-        .flat_map(|target| lines(target, &subject.name, results))
+        .flat_map(|target| lines(&target.in_run(results), &subject.name, results))
         .map(|line| skipped(line, results))
         .collect()
 }
@@ -356,6 +377,14 @@ mod tests {
         let found: Vec<Verdict> = lines.iter().map(|l| l.0).collect();
         assert_eq!(found, [Verdict::Met, Verdict::Missed, Verdict::Unmeasured]);
         assert_eq!(lines[0].1, "<= 0.50 of them");
+    }
+
+    #[test]
+    fn a_run_without_a_newer_figure_is_judged_by_the_older_one() {
+        let plain = super::target("cpu-60", Bound::AtMost(1.0), Against::Peer("them"));
+        let lines = verdicts(&[plain, plain.or("cpu")]);
+        let found: Vec<Verdict> = lines.iter().map(|l| l.0).collect();
+        assert_eq!(found, [Verdict::Unmeasured, Verdict::Met]);
     }
 
     #[test]

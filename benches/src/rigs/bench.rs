@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use super::run::Options;
 use crate::load::pattern::Pattern;
 use crate::peers::{Found, Running, Setup, Under};
+use crate::report::headline;
 use crate::report::results::Part;
 use crate::report::stats::median;
 use crate::stop::Stop;
@@ -23,8 +24,10 @@ pub struct Bench {
     pub stop: Stop,
     /// A sample that fails ends the run.
     pub strict: bool,
+    /// The headline has no more rounds than planned.
+    pub unpaired: bool,
     notes: RefCell<Vec<String>>,
-    /// Requests per second that each peer carried in closed loops.
+    /// Requests per second that each of the headline's peers carried in closed loops.
     capacities: RefCell<BTreeMap<String, Vec<f64>>>,
     slowest: OnceCell<f64>,
     /// Peers that don't move bulk as their entries say.
@@ -47,6 +50,7 @@ impl Bench {
             pattern: Pattern::new()?,
             stop,
             strict: options.strict,
+            unpaired: options.quick || options.unpaired,
             notes: RefCell::default(),
             capacities: RefCell::default(),
             slowest: OnceCell::new(),
@@ -82,13 +86,17 @@ impl Bench {
         Ok(())
     }
 
-    /// Keeps what a peer carried in a closed loop, in requests per second.
+    /// Keeps what a peer carried in a closed loop, in requests per second, where it is one of the headline's: a slower peer
+    /// must not set a rate at which these are idle.
     pub fn carried(&self, peer: &Found, rate: f64) {
+        if !headline::compares(&peer.spec) {
+            return;
+        }
         let mut all = self.capacities.borrow_mut();
         all.entry(peer.spec.name.clone()).or_default().push(rate);
     }
 
-    /// Returns the capacity of the slowest peer in requests per second, by the medians of what was carried before the first
+    /// Returns the capacity of the slowest of the headline's peers in requests per second, by the medians of what was carried before the first
     /// call, which notes it.
     ///
     /// # Errors
@@ -103,7 +111,7 @@ impl Bench {
             .filter_map(|(name, rates)| Some((median(rates)?, name)));
         let slowest = medians.min_by(|(a, _), (b, _)| a.total_cmp(b));
         let (rate, name) = slowest.ok_or_else(|| {
-            let text = "no capacity is known: measure the closed loop too, --figures cpu,rates";
+            let text = "no capacity is known: measure ptunnel or a rival in the closed loop too, --figures cpu,rates";
             io::Error::other(text)
         })?;
         self.note(format!(

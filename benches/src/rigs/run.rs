@@ -32,6 +32,8 @@ pub struct Options {
     pub figures: Vec<String>,
     /// A peer that is missing or a sample that fails ends the run with an error.
     pub strict: bool,
+    /// The headline has no more rounds than planned.
+    pub unpaired: bool,
     /// What the order of turns is drawn from; none for a seed of the run's own.
     pub seed: Option<u64>,
     /// Peers are built from nothing.

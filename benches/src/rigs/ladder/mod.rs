@@ -50,6 +50,7 @@ pub fn measure(options: Options) -> io::Result<()> {
         peers: names(options.peers, &mut PEERS.iter().chain([&DETOUR])),
         figures: names(options.figures, &mut GROUPS.iter()),
         out: Some(out.clone()),
+        unpaired: true,
         ..options
     };
     run(&[&relay::RIG], &options)?;

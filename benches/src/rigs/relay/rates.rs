@@ -1,5 +1,5 @@
 //! CPU per small request and its latency at fixed rates, which are the same for all peers: shares of what the slowest of
-//! them can carry. The CPU that a request takes depends on how busy a relay is, and a closed loop keeps no two of them
+//! the headline's peers can carry. The CPU that a request takes depends on how busy a relay is, and a closed loop keeps no two of them
 //! equally busy.
 
 use std::io;
@@ -11,16 +11,29 @@ use crate::peers::Found;
 use crate::rigs::{Bench, Taken};
 use crate::tools::process::Cpu;
 
-/// A share of the slowest peer's capacity, and the names of what is measured there: CPU, and the latencies of
-/// [`QUANTILES`].
-type Rate = (f64, [&'static str; 6]);
+/// A share of the slowest's capacity, and the names of what is measured there: CPU per request, how busy the relay's core
+/// is, and the latencies of [`QUANTILES`].
+type Rate = (f64, [&'static str; 7]);
 
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
-const RATES: [Rate; 3] = [
+const SIXTY: Rate = (
+    0.6,
+    [
+        "cpu-60",
+        "busy-60",
+        "p50-60",
+        "p90-60",
+        "p99-60",
+        "p99.9-60",
+        "p99.99-60",
+    ],
+);
+const OTHERS: [Rate; 2] = [
     (
         0.3,
         [
             "cpu-30",
+            "busy-30",
             "p50-30",
             "p90-30",
             "p99-30",
@@ -29,20 +42,10 @@ const RATES: [Rate; 3] = [
         ],
     ),
     (
-        0.6,
-        [
-            "cpu-60",
-            "p50-60",
-            "p90-60",
-            "p99-60",
-            "p99.9-60",
-            "p99.99-60",
-        ],
-    ),
-    (
         0.9,
         [
             "cpu-90",
+            "busy-90",
             "p50-90",
             "p90-90",
             "p99-90",
@@ -54,7 +57,16 @@ const RATES: [Rate; 3] = [
 /// How much longer than planned a run may take before a note says so.
 const LATE: f64 = 1.05;
 
-pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+/// At 60 %: the headline, which has more rounds than the others.
+pub fn sixty(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, &[SIXTY])
+}
+
+pub fn others(bench: &Bench, peer: &Found) -> io::Result<Taken> {
+    sample(bench, peer, &OTHERS)
+}
+
+fn sample(bench: &Bench, peer: &Found, rates: &[Rate]) -> io::Result<Taken> {
     let capacity = bench.slowest()?;
     let side = Side::start(bench, peer)?;
     let mut load = side.load()?;
@@ -62,7 +74,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
         .either([50, 250], [100, 800])
         .map(Duration::from_millis);
     let mut values = Vec::new();
-    for (share, [cpu, latencies @ ..]) in RATES {
+    for &(share, [cpu, busy, latencies @ ..]) in rates {
         let pace = Pace::Open {
             rate: share * capacity,
         };
@@ -77,6 +89,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
             ));
         }
         values.push((cpu, used.each(ran.count)));
+        values.push((busy, used.each(ran.count) * ran.rate() / 1e4));
         values.extend(latencies.into_iter().zip(QUANTILES.map(|q| ran.latency(q))));
     }
     Ok(Taken::values(values))
