@@ -122,7 +122,8 @@ const HARDEN: &str = "\
           (MIGRATION.md, section 7)
   change  one field without size, of a type whose content may change behind a reference
   where   a copy of futures 0.1 from cargo's cache in patched/, [patch] in Cargo.toml, Cargo.lock
-  proof   an executor of forty lines, built with and without the change by the project's compiler
+  proof   an executor of 1,000 tasks, built with and without the change and run, by the compiler of this
+          cargo or of --toolchain
   limits  futures 0.1.14 to 0.1.31; Miri accepts the change under Tree Borrows, not under Stacked Borrows
 ";
 

@@ -3,8 +3,17 @@
 mod support;
 
 use std::fs;
+use std::process::Command;
 
 use support::{command, git, package, scan, snapshot, stderr};
+
+/// The target that the compiler builds for by default.
+fn host() -> String {
+    let said = Command::new("rustc").arg("-vV").output().unwrap().stdout;
+    let said = String::from_utf8(said).unwrap();
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    host.unwrap().to_owned()
+}
 
 #[test]
 fn it_is_shown_then_written_and_proved_both_times() {
@@ -41,7 +50,12 @@ fn it_is_shown_then_written_and_proved_both_times() {
     assert!(!folder.join("Cargo.lock").exists());
 
     let before = snapshot(&folder);
-    let run = |arguments: &[&str]| command(&folder, arguments).output().unwrap();
+    // With this setting, cargo builds in a folder of the target's.
+    let target = host();
+    let run = |arguments: &[&str]| {
+        let mut command = command(&folder, arguments);
+        command.env("CARGO_BUILD_TARGET", &target).output().unwrap()
+    };
     let shown = run(&["--harden"]);
     let text = String::from_utf8(shown.stdout.clone()).unwrap();
     assert!(shown.status.success(), "{}", stderr(&shown));

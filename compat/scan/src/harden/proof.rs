@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{bail, ensure, Context, Result};
 
@@ -37,24 +36,26 @@ fn lost(folder: &Path, futures: &Path, toolchain: &Toolchain) -> Result<String> 
     fs::write(folder.join("src/main.rs"), include_str!("case.rs"))?;
     let _ = fs::remove_file(folder.join("Cargo.lock"));
     let target = folder.join("target");
-    let output = toolchain
-        .cargo(folder, "build")
-        .args(["--release", "--offline", "--target-dir"])
-        .arg(&target)
-        .output()
-        .context("cannot start cargo")?;
+    let cargo = |subcommand| {
+        let mut cargo = toolchain.cargo(folder, subcommand);
+        cargo.args(["--release", "--offline", "--target-dir"]);
+        cargo.arg(&target).output().context("cannot start cargo")
+    };
+    let output = cargo("build")?;
     if !output.status.success() {
         bail!(
             "the case does not build: {}",
             first_error(&String::from_utf8_lossy(&output.stderr))
         );
     }
-    let output = Command::new(target.join("release/case"))
-        .output()
-        .context("cannot start the case")?;
+    // cargo knows where it is, and how it runs: its settings may have `build.target`.
+    let output = cargo("run")?;
     let tasks = String::from_utf8_lossy(&output.stdout);
     Ok(match tasks.trim().parse::<usize>() {
         Ok(tasks) => format!("{tasks} of 1000 tasks never woken again"),
-        Err(_) => format!("the case died: {}", output.status),
+        Err(_) => format!(
+            "the case died: {}",
+            first_error(&String::from_utf8_lossy(&output.stderr))
+        ),
     })
 }
