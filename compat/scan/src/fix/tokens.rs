@@ -33,6 +33,35 @@ pub fn tokens(source: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
+/// For each token, whether it is in a group that goes on a path: `b` and `c` of `use a::{b, {c}}`.
+pub fn in_path_groups(tokens: &[Token]) -> Vec<bool> {
+    let mut groups = vec![false];
+    let mut all = Vec::with_capacity(tokens.len());
+    for (at, token) in tokens.iter().enumerate() {
+        let in_group = groups.last() == Some(&true);
+        match token.text.as_str() {
+            "{" => groups.push(in_group || follows_name(tokens, at)),
+            "}" => drop(groups.pop()),
+            _ => {}
+        }
+        all.push(in_group);
+    }
+    all
+}
+
+/// Whether a token goes on a path: `b` of `a::b`, and not of `use ::b`.
+pub fn follows_name(tokens: &[Token], at: usize) -> bool {
+    let keywords = [
+        "use", "in", "return", "as", "mut", "dyn", "impl", "for", "where", "pub", "match", "if",
+        "while", "else", "break", "move", "ref", "const", "unsafe", "async", "extern",
+    ];
+    let before = |back: usize| at.checked_sub(back).map_or("", |at| &tokens[at].text);
+    let name = before(2);
+    before(1) == "::"
+        && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && !keywords.contains(&name)
+}
+
 fn add(tokens: &mut Vec<Token>, stream: TokenStream, place: Place) {
     let trees: Vec<TokenTree> = stream.into_iter().collect();
     let mut cfg_until = 0;
@@ -191,6 +220,24 @@ mod tests {
             places("#[cfg(test)] mod m { x } #[cfg(all(test, a))] mod n { x }"),
             "-c"
         );
+    }
+
+    #[test]
+    fn a_name_goes_on_a_path_in_groups_too() {
+        for (source, goes_on) in [
+            ("use crate::{a, {x::B}}; use x::C;", [true, false]),
+            ("use {x::A, b::x}; ", [false, true]),
+            ("fn f() { ::x::a() } use a::{b}; x", [false, false]),
+            ("self::x; return ::x", [true, false]),
+        ] {
+            let tokens = tokens(source).unwrap();
+            let in_groups = in_path_groups(&tokens);
+            let named = (0..tokens.len()).filter(|at| tokens[*at].text == "x");
+            let found: Vec<_> = named
+                .map(|at| in_groups[at] || follows_name(&tokens, at))
+                .collect();
+            assert_eq!(found, goes_on, "{source}");
+        }
     }
 
     #[test]

@@ -3,26 +3,24 @@
 use std::ops::Range;
 
 use super::{NEW, OLD};
-use crate::fix::tokens::Token;
+use crate::fix::tokens::{self, Token};
 use crate::fix::Edit;
 
 /// The edits of a file's code. An error is the place of a use that can't be renamed, and why.
 pub fn edits(tokens: &[Token]) -> Result<Vec<Edit>, (Range<usize>, &'static str)> {
     let mut edits = Vec::new();
-    // For each open group, whether it is the rest of a path, as in `a::{`.
-    let mut groups = Vec::new();
+    let in_path_groups = tokens::in_path_groups(tokens);
     let mut in_use = false;
     for (at, token) in tokens.iter().enumerate() {
         let before = |back: usize| at.checked_sub(back).map_or("", |at| &tokens[at].text);
         match token.text.as_str() {
-            "{" | "(" | "[" => groups.push(before(1) == "::" && is_name(before(2))),
-            "}" | ")" | "]" => drop(groups.pop()),
             "use" => in_use = true,
             ";" => in_use = false,
             text if text.starts_with('"')
                 || text.starts_with('r') && text.ends_with(['"', '#']) =>
             {
-                let names = text.contains("futures::") || text.contains("extern crate futures");
+                let names = ["futures::", "extern crate futures", "try_nb!"];
+                let names = names.iter().any(|name| text.contains(name));
                 if token.place.in_macro && is_attribute(tokens, at) && names {
                     return Err((
                         token.range.clone(),
@@ -34,11 +32,16 @@ pub fn edits(tokens: &[Token]) -> Result<Vec<Edit>, (Range<usize>, &'static str)
             "include_str" | "include" if token.place.in_macro && is_attribute(tokens, at) => {
                 return Err((token.range.clone(), "its documentation is another file"));
             }
+            // The macro of tokio-io and tokio-core. Where it isn't compiled here, no build would say so.
+            "try_nb" if tokens.get(at + 1).is_some_and(|next| next.text == "!") => {
+                return Err((token.range.clone(), "try_nb! names ::futures"));
+            }
             OLD => {
                 let refuse = |why| Err((token.range.clone(), why));
                 let next = tokens.get(at + 1).map_or("", |token| &token.text);
                 let is_declared = before(1) == "crate" && before(2) == "extern";
-                let is_root = before(1) != "::" || !(is_name(before(2)) || before(2) == ">");
+                let is_root =
+                    before(1) != "::" || !(tokens::follows_name(tokens, at) || before(2) == ">");
                 if !is_root {
                     match before(2) {
                         "crate" | "self" | "super" => {
@@ -47,7 +50,7 @@ pub fn edits(tokens: &[Token]) -> Result<Vec<Edit>, (Range<usize>, &'static str)
                         _ => continue,
                     }
                 }
-                if in_use && groups.last() == Some(&true) {
+                if in_path_groups[at] {
                     return refuse("another crate has something of that name");
                 }
                 if ["mod", "as"].contains(&before(1)) {
@@ -73,14 +76,6 @@ pub fn edits(tokens: &[Token]) -> Result<Vec<Edit>, (Range<usize>, &'static str)
         }
     }
     Ok(edits)
-}
-
-fn is_name(text: &str) -> bool {
-    let keywords = [
-        "use", "in", "return", "as", "mut", "dyn", "impl", "for", "where", "pub", "match", "if",
-        "while", "else", "break", "move", "ref", "const", "unsafe", "async", "extern",
-    ];
-    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && !keywords.contains(&text)
 }
 
 /// Whether a literal is what an attribute is set to, as in `#[doc = "…"]`, which a comment is, too.
@@ -173,7 +168,10 @@ mod tests {
             "use a as futures;",
             "use crate::futures::A;",
             "use a::{futures::B};",
+            "use a::{b::C, {futures::B}};",
             "fn f() { m!(futures::a()) }",
+            "#[cfg(windows)] fn f() { try_nb!(a()) }",
+            "/// `try_nb!(a())`\nfn f() {}",
             "macro_rules! m { () => { futures::a() } }",
             "#[derive(futures::A)] struct B;",
             "#[cfg(unix)] use futures::A;",

@@ -88,7 +88,10 @@ fn dependency(item: &Item, text: &str, version: &Version) -> Result<Edit, String
     let span = item.span().ok_or(no_span)?;
     let (at, addition) = match item.as_table() {
         None => (span.start + 1, format!(" package = \"{OLD}\",")),
-        Some(table) if !table.is_dotted() => (span.end, format!("\npackage = \"{OLD}\"")),
+        Some(table) if !table.is_dotted() => {
+            let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+            (span.end, format!("{end}package = \"{OLD}\""))
+        }
         Some(_) => return Err("Cargo.toml has it with dotted keys".to_owned()),
     };
     Ok((at..at, addition))
@@ -114,6 +117,10 @@ mod tests {
             (
                 "[dependencies.futures]\nversion = '0.1'\n[features]\na = []\n",
                 "[dependencies.futures01]\npackage = \"futures\"\nversion = '0.1'\n[features]\na = []\n",
+            ),
+            (
+                "[dependencies.futures]\r\nversion = '0.1'\r\n",
+                "[dependencies.futures01]\r\npackage = \"futures\"\r\nversion = '0.1'\r\n",
             ),
             (
                 "[target.'cfg(unix)'.dev-dependencies]\nfutures = { version = \"0.1\", default-features = false }",

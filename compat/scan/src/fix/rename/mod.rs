@@ -41,7 +41,8 @@ pub fn package(
             let tokens = tokens::tokens(&text)?;
             Some((text, tokens))
         }) else {
-            if files::read(&file)?.contains("futures") {
+            let text = files::read(&file)?;
+            if text.contains("futures") || text.contains("try_nb") {
                 return Ok(Err(format!("{} can't be read", project.shown(&file))));
             }
             continue;
