@@ -8,7 +8,6 @@ use clap::Parser;
 
 use crate::check::{self, Targets};
 use crate::explain;
-use crate::files;
 use crate::history::History;
 use crate::lock::Lock;
 use crate::plan::{Facts, Plan};
@@ -83,7 +82,7 @@ struct Arguments {
     /// Print a copy of futures 0.1 whose task handles are sound, as a diff, and prove it; scan nothing
     #[arg(long, conflicts_with = "fix", conflicts_with_all = OF_A_SCAN)]
     harden: bool,
-    /// Make the changes, in a git repository without uncommitted ones
+    /// Make the changes, all or none, if git has everything committed and can undo them
     #[arg(long)]
     write: bool,
 }
@@ -228,16 +227,13 @@ fn fix(arguments: &Arguments) -> Result<String> {
     ensure_writable(arguments)?;
     let (project, toolchain) = copy(arguments, "changed")?;
     let fixed = fix::fix(&project, &toolchain, &features(arguments), &Table::load())?;
-    let root = project.root();
     let mut text: String = fixed.changes.iter().map(Change::diff).collect();
     for kept in &fixed.kept {
         text += &format!("left alone: {kept}\n");
     }
     let count = fixed.changes.len();
     if arguments.write {
-        for change in &fixed.changes {
-            change.write(&root)?;
-        }
+        tree::write(&project.root(), &fixed.changes)?;
         text += &format!("{count} files written; the project builds as before\n");
     } else {
         text += &format!("{count} files to change; --write changes them\n");
@@ -258,15 +254,11 @@ fn features(arguments: &Arguments) -> Vec<Vec<String>> {
 fn harden(arguments: &Arguments) -> Result<String> {
     ensure_writable(arguments)?;
     let (project, toolchain) = copy(arguments, "changed")?;
-    let root = project.root();
     let hardened = harden::harden(&project, &toolchain)?;
     let mut text: String = hardened.changes.iter().map(Change::diff).collect();
     text += &hardened.proof;
     if arguments.write {
-        files::copy_tree(&hardened.copy, &root.join(&hardened.folder))?;
-        for change in &hardened.changes[1..] {
-            change.write(&root)?;
-        }
+        hardened.write(&project.root())?;
         text += &format!("wrote {} and [patch] in Cargo.toml\n", hardened.folder);
     } else {
         text += &format!(

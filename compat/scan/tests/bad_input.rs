@@ -235,6 +235,28 @@ fn a_futures_by_its_path_can_not_be_marked() {
 }
 
 #[test]
+fn what_is_hardened_has_a_place_of_its_own() {
+    let folder = package("linked-patches", "futures = \"0.1.31\"", "");
+    let shared = folder.with_file_name("shared-patches");
+    let _ = fs::remove_dir_all(&shared);
+    fs::create_dir_all(shared.join("futures-0.1.31")).unwrap();
+    let patched = folder.join("patched");
+    std::os::unix::fs::symlink(&shared, &patched).unwrap();
+    let error = failure(&folder, &["--harden"]);
+    assert!(error.contains("patched is no folder"), "{error}");
+
+    fs::remove_file(&patched).unwrap();
+    fs::create_dir(&patched).unwrap();
+    let copy = patched.join("futures-0.1.31");
+    std::os::unix::fs::symlink(shared.join("futures-0.1.31"), copy).unwrap();
+    let error = failure(&folder, &["--harden"]);
+    assert!(
+        error.ends_with("there is a patched/futures-0.1.31 already"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_build_script_misses_something() {
     let folder = package("build-script", "futures = \"0.1.31\"", "");
     let script = "fn main() {\n    panic!(\"libmissing is not installed\");\n}\n";

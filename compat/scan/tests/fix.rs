@@ -141,6 +141,18 @@ use futures::Future;
 pub fn f(a: Box<Future<Item = u8, Error = ()>>) -> u8 { names::wait!(a) }
 ",
     );
+    // cargo refuses its manifest under the new name.
+    let manifest = read(&folder, "Cargo.toml") + "odd = { path = \"odd\" }\n";
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    let odd =
+        "[package]\nname = \"odd\"\nversion = \"0.0.0\"\n[dependencies]\nfutures = \"0.1.31\"\n\
+        [dev-dependencies]\nfutures01 = { path = \"../own\" }\n";
+    let own = "[package]\nname = \"futures01\"\nversion = \"0.0.0\"\n";
+    for (package, manifest) in [("odd", odd), ("own", own)] {
+        fs::create_dir_all(folder.join(package).join("src")).unwrap();
+        fs::write(folder.join(package).join("src/lib.rs"), "").unwrap();
+        fs::write(folder.join(package).join("Cargo.toml"), manifest).unwrap();
+    }
     fs::create_dir_all(folder.join("names/src")).unwrap();
     let names = "[package]\nname = \"names\"\nversion = \"0.0.0\"\n";
     fs::write(folder.join("names/Cargo.toml"), names).unwrap();
@@ -149,10 +161,10 @@ pub fn f(a: Box<Future<Item = u8, Error = ()>>) -> u8 { names::wait!(a) }
     commit(&folder);
 
     let text = fix(&folder, &["--write"]);
-    assert!(
-        text.contains("left alone: the name futures in fix-undo: it would not build"),
-        "{text}"
-    );
+    for (package, why) in [("fix-undo", ""), ("odd", "cargo check failed: ")] {
+        let kept = format!("left alone: the name futures in {package}: it would not build ({why}");
+        assert!(text.contains(&kept), "{kept}: {text}");
+    }
     let source = read(&folder, "src/lib.rs");
     assert!(
         source.starts_with("use futures::Future;") && source.contains("Box<dyn Future"),
@@ -167,9 +179,12 @@ fn what_is_not_compiled_or_shared_keeps_its_name() {
         "fix-kept",
         "futures = \"0.1.31\"\n",
         "\
+extern crate futures;
 pub mod shared;
 #[cfg(windows)]
 mod windows;
+#[cfg(windows)]
+mod windows_too;
 ",
     );
     fs::write(
@@ -177,6 +192,9 @@ mod windows;
         "fn f(a: Box<futures::Future<Item = (), Error = ()>>) {}\n",
     )
     .unwrap();
+    // It needs the crate at the root.
+    let source = "use crate::{futures::Future};\n";
+    fs::write(folder.join("src/windows_too.rs"), source).unwrap();
     fs::write(folder.join("shared.rs"), "pub fn f(_: Box<Fn()>) {}\n").unwrap();
     std::os::unix::fs::symlink("../shared.rs", folder.join("src/shared.rs")).unwrap();
     commit(&folder);
@@ -186,6 +204,40 @@ mod windows;
         "left alone: the name futures in fix-kept: src/windows.rs:1: this file is not compiled here\n\
          0 files to change; --write changes them\n"
     );
+}
+
+#[test]
+fn what_git_could_not_undo_is_not_written() {
+    let source = "mod ignored;\npub fn f(_: Box<Fn()>) {}\n";
+    let folder = repository("fix-unsafe", "futures = \"0.1.31\"\n", source);
+    let ignored = "pub fn g(_: Box<Fn()>) {}\n";
+    fs::write(folder.join("src/ignored.rs"), ignored).unwrap();
+    fs::write(folder.join(".gitignore"), "Cargo.lock\nignored.rs\n").unwrap();
+    commit(&folder);
+    let refused = |why: &str| {
+        let output = command(&folder, &["--fix", "--write"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        let error = stderr(&output);
+        let line = error.lines().last().unwrap();
+        assert!(
+            line.contains("src/ignored.rs") && line.contains(why),
+            "{error}"
+        );
+        assert_eq!(read(&folder, "src/lib.rs"), source);
+        let manifest = read(&folder, "Cargo.toml");
+        assert!(!manifest.contains("futures01"), "{manifest}");
+    };
+    refused("git cannot restore");
+    assert_eq!(read(&folder, "src/ignored.rs"), ignored);
+
+    // The user edits a file while the project builds.
+    let tree = folder.join("src/ignored.rs");
+    let script = format!("fn main() {{\n    std::fs::write({tree:?}, \"// mine\").unwrap();\n}}\n");
+    fs::write(folder.join("build.rs"), script).unwrap();
+    git(&folder, &["add", "-f", "src/ignored.rs"]);
+    commit(&folder);
+    refused("was changed while this ran");
+    assert_eq!(read(&folder, "src/ignored.rs"), "// mine");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use anyhow::{bail, Result};
 use cargo_metadata::{Edition, Package};
 
 use self::look::{Builds, Seen};
+use self::tokens::Token;
 use crate::check::Targets;
 use crate::parse;
 use crate::project::Project;
@@ -54,7 +55,7 @@ pub fn fix(
     };
     let mut fixer = Fixer {
         builds,
-        edited: BTreeSet::new(),
+        edited: BTreeMap::new(),
         kept: Vec::new(),
     };
     let mut seen = fixer.first_look()?;
@@ -66,7 +67,8 @@ pub fn fix(
     let renames = fixer.renames(&seen.compiled)?;
     fixer.stage(renames)?;
 
-    let changes = fixer.edited.iter().map(|file| Change::of(project, file));
+    let edited = fixer.edited.iter();
+    let changes = edited.map(|(file, before)| Change::of(project, file, before));
     let changes: Vec<_> = changes.collect::<Result<_>>()?;
     Ok(Fixed {
         changes: changes.into_iter().flatten().collect(),
@@ -97,7 +99,8 @@ struct Unit {
 
 struct Fixer<'a> {
     builds: Builds<'a>,
-    edited: BTreeSet<PathBuf>,
+    /// The text of each edited file before its first edit.
+    edited: BTreeMap<PathBuf, String>,
     kept: Vec<String>,
 }
 
@@ -150,7 +153,7 @@ impl Fixer<'_> {
             let source = fs::read_to_string(&file)?;
             let edits = awaits::wrapped(&source, &adapter, &places);
             fs::write(&file, apply(&source, edits))?;
-            self.edited.insert(file);
+            self.edited.insert(file, source);
         }
         let seen = self.builds.look()?;
         match seen.errors.first() {
@@ -173,13 +176,14 @@ impl Fixer<'_> {
                 }
             }
             let is_path = |name: &str| {
-                let all = sources.values().flat_map(|(_, tokens)| tokens.windows(3));
-                all.into_iter().any(|w| {
-                    w[2].text == name
-                        && w[1].text == "::"
-                        && w[0].text.starts_with(char::is_alphabetic)
-                        && w[0].text != "use"
-                })
+                let goes_on_path = |tokens: &[Token]| {
+                    let in_groups = tokens::in_path_groups(tokens);
+                    (0..tokens.len()).any(|at| {
+                        tokens[at].text == name
+                            && (in_groups[at] || tokens::follows_name(tokens, at))
+                    })
+                };
+                sources.values().any(|(_, tokens)| goes_on_path(tokens))
             };
             let crates = table.crates().map(|name| name.replace('-', "_"));
             let crates: Vec<_> = match package.edition {
@@ -247,7 +251,18 @@ impl Fixer<'_> {
             made.push((unit, before));
         }
         while !made.is_empty() {
-            let errors = self.builds.look()?.errors;
+            let errors = match self.builds.look() {
+                Ok(seen) => seen.errors,
+                // cargo itself refuses, e.g. a manifest, which it names after those that lead to it.
+                Err(error) => {
+                    let error = format!("{error:#}");
+                    let files = made.iter().flat_map(|(unit, _)| unit.files.keys());
+                    let named = files.filter_map(|file| {
+                        Some((error.rfind(&*file.to_string_lossy())?, file.clone()))
+                    });
+                    vec![(named.max().map(|(_, file)| file), error)]
+                }
+            };
             let Some((_, first)) = errors.first() else {
                 break;
             };
@@ -273,10 +288,9 @@ impl Fixer<'_> {
             }
             made = rest;
         }
-        self.edited.extend(
-            made.into_iter()
-                .flat_map(|(unit, _)| unit.files.into_keys()),
-        );
+        for (file, text) in made.into_iter().flat_map(|(_, before)| before) {
+            self.edited.entry(file).or_insert(text);
+        }
         Ok(())
     }
 }

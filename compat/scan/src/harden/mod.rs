@@ -12,8 +12,10 @@ use toml_edit::{value, DocumentMut, InlineTable};
 use crate::files;
 use crate::project::Project;
 use crate::toolchain::Toolchain;
-use crate::tree::Change;
+use crate::tree::{self, Change};
 
+/// The folder of the workspace that gets the copy.
+const PATCHED: &str = "patched";
 /// Where every version of futures since 0.1.14 casts an `Arc` to a reference.
 const FILE: &str = "src/task_impl/std/mod.rs";
 const UNSOUND: &str = "struct ArcWrapped<T>(PhantomData<T>);";
@@ -65,6 +67,40 @@ pub struct Hardened {
     pub proof: String,
 }
 
+impl Hardened {
+    /// Copies futures into the tree, and makes the changes there.
+    pub fn write(&self, root: &Path) -> Result<()> {
+        let changes = &self.changes[1..];
+        ensure_free(root, &self.folder)?;
+        tree::check(root, changes)?;
+        let folder = root.join(&self.folder);
+        let written =
+            files::copy_tree(&self.copy, &folder).and_then(|()| tree::write(root, changes));
+        if written.is_err() {
+            let _ = fs::remove_dir_all(folder);
+        }
+        written
+    }
+}
+
+/// Fails where the tree has something at the place of the copy, or a link that leads elsewhere.
+fn ensure_free(root: &Path, folder: &str) -> Result<()> {
+    let parent = root.join(PATCHED);
+    let is_folder = parent
+        .symlink_metadata()
+        .map_or(true, |found| found.is_dir());
+    ensure!(
+        is_folder,
+        "{} is no folder, and --harden puts futures there",
+        parent.display()
+    );
+    ensure!(
+        root.join(folder).symlink_metadata().is_err(),
+        "there is a {folder} already"
+    );
+    Ok(())
+}
+
 /// Hardens the copy of a project, and proves that it helps; the tree itself is only read.
 pub fn harden(project: &Project, toolchain: &Toolchain) -> Result<Hardened> {
     let package = futures(project)?;
@@ -93,9 +129,13 @@ pub fn harden(project: &Project, toolchain: &Toolchain) -> Result<Hardened> {
         .with_context(|| format!("futures comes from {source}, which is no registry"))?;
 
     let root = project.metadata.workspace_root.as_std_path();
-    let folder = format!("patched/futures-{version}");
+    let folder = format!("{PATCHED}/futures-{version}");
     let copy = root.join(&folder);
-    ensure!(!copy.exists(), "there is a folder {folder} already");
+    ensure_free(&project.root(), &folder)?;
+    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+    let patched_manifest = patched(&manifest, registry, &folder)?;
+    // The copy has a lock file that cargo has made or brought up to date.
+    let lock = fs::read_to_string(project.root().join("Cargo.lock")).unwrap_or_default();
     files::copy_tree(from, &copy)?;
     for leftover in [
         "Cargo.lock",
@@ -109,7 +149,7 @@ pub fn harden(project: &Project, toolchain: &Toolchain) -> Result<Hardened> {
     let after = before.replace(UNSOUND, SOUND);
     fs::write(copy.join(FILE), &after)?;
 
-    patch(&root.join("Cargo.toml"), registry, &folder)?;
+    fs::write(root.join("Cargo.toml"), patched_manifest)?;
     let patched = project.read_again(toolchain)?;
     let used = futures(&patched)?.manifest_path.as_std_path();
     ensure!(
@@ -124,8 +164,8 @@ pub fn harden(project: &Project, toolchain: &Toolchain) -> Result<Hardened> {
         before,
         after,
     }];
-    for name in ["Cargo.toml", "Cargo.lock"] {
-        changes.extend(Change::of(project, &root.join(name))?);
+    for (name, before) in [("Cargo.toml", manifest), ("Cargo.lock", lock)] {
+        changes.extend(Change::of(project, &root.join(name), &before)?);
     }
     Ok(Hardened {
         copy,
@@ -150,25 +190,49 @@ pub fn futures(project: &Project) -> Result<&Package> {
         })
 }
 
-fn patch(manifest: &Path, registry: &str, folder: &str) -> Result<()> {
-    let mut document: DocumentMut = files::read(manifest)?
-        .parse()
-        .with_context(|| format!("cannot read {}", manifest.display()))?;
+/// A manifest that takes futures from a folder instead of a registry, with the line ends that it has.
+fn patched(manifest: &str, registry: &str, folder: &str) -> Result<String> {
+    let mut document: DocumentMut = manifest.parse().context("cannot read Cargo.toml")?;
     let mut implicit = toml_edit::Table::new();
     implicit.set_implicit(true);
     let patches = document
         .entry("patch")
         .or_insert(toml_edit::Item::Table(implicit));
+    let patches = patches[registry].or_insert(toml_edit::table());
+    ensure!(
+        patches.get("futures").is_none(),
+        "[patch.{registry}] in Cargo.toml has a futures already: give that another key, as in \
+         futures-03 = {{ package = \"futures\", … }}"
+    );
     let mut path = InlineTable::new();
     path.insert("path", folder.into());
-    patches[registry].or_insert(toml_edit::table())["futures"] = value(path);
-    fs::write(manifest, document.to_string())
-        .with_context(|| format!("cannot write {}", manifest.display()))
+    patches["futures"] = value(path);
+    let text = document.to_string().replace("\r\n", "\n");
+    let crlf = manifest.matches("\r\n").count();
+    if crlf > 0 && crlf == manifest.matches('\n').count() {
+        return Ok(text.replace('\n', "\r\n"));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_patch_is_added_and_none_is_replaced() {
+        for (before, after) in [
+            ("[workspace]\r\n", "[workspace]\r\n\r\n[patch.crates-io]\r\nfutures = { path = \"a\" }\r\n"),
+            (
+                "[patch.crates-io]\nlog = { path = \"log\" } # ä\n\n[workspace]\n",
+                "[patch.crates-io]\nlog = { path = \"log\" } # ä\nfutures = { path = \"a\" }\n\n[workspace]\n",
+            ),
+        ] {
+            assert_eq!(patched(before, "crates-io", "a").unwrap(), after);
+            let error = patched(after, "crates-io", "a").unwrap_err().to_string();
+            assert!(error.contains("has a futures already"), "{error}");
+        }
+    }
 
     #[test]
     fn the_handles_of_a_futures_are_told_by_its_source() {
