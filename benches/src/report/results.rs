@@ -229,6 +229,13 @@ impl Results {
         self.figures.iter().filter(taken).copied().collect()
     }
 
+    /// Whether the figure is counted, so that it doesn't vary as time and memory do.
+    pub fn is_count(&self, figure: &str) -> bool {
+        let counts = ["Ir", "each", "calls", "bytes", "rules"];
+        let of = |f: &&Figure| f.name == figure && counts.contains(&f.unit);
+        self.figures.iter().any(|f| of(&f))
+    }
+
     /// The first seven characters of the commit.
     pub fn short_commit(&self) -> &str {
         let commit = self.commit.as_deref().unwrap_or("unknown");

@@ -18,11 +18,10 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// `noise` is how far from 1 a control's interval reaches, as the absolute value of a logarithm. Ends are compared at
-    /// the two decimals that they are printed with. One sample has no interval.
+    /// `noise` is how far from 1 a control's interval reaches, as the absolute value of a logarithm. One sample has no
+    /// interval.
     pub fn of(ratio: Spread, noise: f64, less_is_better: bool) -> Standing {
-        let printed = |value: f64| (value * 100.0).round() / 100.0;
-        if printed(ratio.low) <= 1.0 && printed(ratio.high) >= 1.0 {
+        if ratio.low <= 1.0 && ratio.high >= 1.0 {
             Standing::Level
         } else if ratio.median.ln().abs() <= noise {
             Standing::Noise
@@ -61,8 +60,7 @@ mod tests {
     #[test]
     fn only_an_interval_that_contains_one_is_level() {
         assert_eq!(standing(0.60, 0.80, 1.02), Standing::Level);
-        // Printed as 1.00.
-        assert_eq!(standing(0.60, 0.80, 0.996), Standing::Level);
+        assert_eq!(standing(0.60, 0.80, 0.996), Standing::Better);
         assert_eq!(standing(0.60, 0.80, 0.99), Standing::Better);
         assert_eq!(standing(1.05, 1.12, 1.22), Standing::Worse);
     }

@@ -101,7 +101,7 @@ pub enum Verdict {
     Met,
     /// The whole interval breaks it.
     Missed,
-    /// The interval reaches across the bound: another run may say either.
+    /// The interval reaches across the bound, or is of fewer than six rounds: another run may say either.
     Undecided,
     /// Nothing is promised: it is there to be seen.
     Shown,
@@ -127,6 +127,9 @@ pub struct Line {
     /// Absent for a limit.
     pub theirs: Option<String>,
 }
+
+/// Fewer rounds have no interval of 95 %. A count doesn't vary, and one is enough.
+const FEWEST: usize = 6;
 
 /// One line for each target and rival.
 pub fn judge(targets: &[Target], results: &Results) -> Vec<Line> {
@@ -183,10 +186,11 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
             .map(|p| p.name.clone())
             .collect()
     };
+    let is_count = results.is_count(target.figure);
     let beside = |one: &str, other: &str| {
         let ratio = results.ratio(target.figure, one, other);
         let named = Some(one).filter(|one| *one != subject);
-        line(target, ratio, named, Some(other))
+        line(target, is_count, ratio, named, Some(other))
     };
     let each = |one: &str, rivals: Vec<String>| -> Vec<Line> {
         rivals.iter().map(|rival| beside(one, rival)).collect()
@@ -194,11 +198,11 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
     match target.against {
         Against::Itself => {
             let value = results.value(target.figure, subject);
-            vec![line(target, value, None, None)]
+            vec![line(target, is_count, value, None, None)]
         }
         Against::LimitOf(name) => {
             let value = results.value(target.figure, name);
-            vec![line(target, value, Some(name), None)]
+            vec![line(target, is_count, value, Some(name), None)]
         }
         Against::Pair(one, other) => vec![beside(one, other)],
         Against::OfTheSubject(name) => vec![beside(name, subject)],
@@ -211,15 +215,30 @@ fn lines(target: &Target, subject: &str, results: &Results) -> Vec<Line> {
 }
 
 /// `ours` where it isn't the subject, `theirs` where it isn't a limit.
-fn line(target: &Target, ratio: Option<Spread>, ours: Option<&str>, theirs: Option<&str>) -> Line {
+fn line(
+    target: &Target,
+    is_count: bool,
+    ratio: Option<Spread>,
+    ours: Option<&str>,
+    theirs: Option<&str>,
+) -> Line {
+    // A table that grows once in a life is no allocation a request: a count is what its two decimals say.
+    let exact = |value: f64| match is_count {
+        true => (value * 100.0).round() / 100.0,
+        false => value,
+    };
     let verdict = match (ratio, target.bound) {
         (None, _) => Verdict::Unmeasured,
         (Some(_), None) => Verdict::Shown,
-        (Some(spread), Some(bound)) => match (bound.holds(spread.low), bound.holds(spread.high)) {
-            (true, true) => Verdict::Met,
-            (false, false) => Verdict::Missed,
-            _ => Verdict::Undecided,
-        },
+        (Some(spread), Some(_)) if !is_count && spread.count < FEWEST => Verdict::Undecided,
+        (Some(spread), Some(bound)) => {
+            let holds = |value| bound.holds(exact(value));
+            match (holds(spread.low), holds(spread.high)) {
+                (true, true) => Verdict::Met,
+                (false, false) => Verdict::Missed,
+                _ => Verdict::Undecided,
+            }
+        }
     };
     let words = [
         ours.map(String::from),
@@ -258,12 +277,10 @@ pub fn score(lines: &[Line]) -> String {
 }
 
 impl Bound {
-    /// Compares after rounding to the two decimals that targets are written with.
     pub fn holds(self, value: f64) -> bool {
-        let rounded = (value * 100.0).round() / 100.0;
         match self {
-            Bound::AtMost(limit) => rounded <= limit,
-            Bound::AtLeast(limit) => rounded >= limit,
+            Bound::AtMost(limit) => value <= limit,
+            Bound::AtLeast(limit) => value >= limit,
         }
     }
 }
@@ -313,8 +330,15 @@ impl fmt::Display for Line {
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::tests::{example, CPU as F};
+    use super::super::results::tests::{example, CPU};
+    use super::super::results::Figure;
     use super::*;
+
+    /// A count, of which few rounds are enough.
+    const F: Figure = Figure {
+        unit: "calls",
+        ..CPU
+    };
 
     fn target(bound: Bound, against: Against) -> Target {
         super::target("cpu", bound, against)
@@ -326,24 +350,22 @@ mod tests {
 
     #[test]
     fn an_interval_across_the_bound_is_undecided() {
-        let of = |low, high| {
+        let of = |is_count, count, low, high| {
             let ratio = Spread {
                 median: 0.98,
                 low,
                 high,
-                count: 12,
+                count,
             };
-            line(
-                &target(Bound::AtMost(1.0), Against::Itself),
-                Some(ratio),
-                None,
-                None,
-            )
-            .verdict
+            let target = target(Bound::AtMost(1.0), Against::Itself);
+            line(&target, is_count, Some(ratio), None, None).verdict
         };
-        assert_eq!(of(0.90, 1.004), Verdict::Met);
-        assert_eq!(of(0.90, 1.02), Verdict::Undecided);
-        assert_eq!(of(1.01, 1.02), Verdict::Missed);
+        assert_eq!(of(false, 6, 0.90, 0.999), Verdict::Met);
+        assert_eq!(of(false, 12, 0.90, 1.001), Verdict::Undecided);
+        assert_eq!(of(false, 12, 1.001, 1.02), Verdict::Missed);
+        assert_eq!(of(false, 5, 0.90, 0.95), Verdict::Undecided);
+        assert_eq!(of(true, 1, 1.004, 1.004), Verdict::Met);
+        assert_eq!(of(true, 1, 1.006, 1.006), Verdict::Missed);
     }
 
     fn verdicts(targets: &[Target]) -> Vec<(Verdict, String)> {
@@ -360,10 +382,10 @@ mod tests {
 
     #[test]
     fn a_bound_is_held_at_its_two_decimals() {
-        assert!(Bound::AtMost(1.0).holds(1.004));
-        assert!(!Bound::AtMost(1.0).holds(1.006));
-        assert!(Bound::AtLeast(0.97).holds(0.966));
-        assert!(!Bound::AtLeast(0.97).holds(0.964));
+        assert!(Bound::AtMost(1.0).holds(1.0));
+        assert!(!Bound::AtMost(1.0).holds(1.001));
+        assert!(Bound::AtLeast(0.97).holds(0.97));
+        assert!(!Bound::AtLeast(0.97).holds(0.969));
         assert!(!Bound::AtMost(1.0).holds(f64::NAN));
     }
 

@@ -67,6 +67,10 @@ mod tests {
                 ],
             );
             results.rig = rig;
+            for round in 3..6 {
+                results.add("ptunnel", round, &[("cpu", 1.0)]);
+                results.add("tokio", round, &[("cpu", 2.0)]);
+            }
             results.write(&folder).unwrap();
         }
         fs::create_dir_all(root.join("soak")).unwrap();
