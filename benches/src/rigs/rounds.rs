@@ -122,7 +122,7 @@ impl<'a> Rounds<'a> {
         let named = |name: &str| gone.iter().any(|i| self.peers[**i].spec.name == name);
         let is_subject = |i: &&usize| self.peers[**i].spec.kind == Kind::Subject;
         let enough = |taken, needed: usize| taken >= needed.min(headline::MOST_PAIRS);
-        gone.iter().any(|i| is_subject(i))
+        gone.iter().any(is_subject)
             || headline::pairs(results)
                 .into_iter()
                 .all(|(rival, taken, needed)| named(rival) || enough(taken, needed))
