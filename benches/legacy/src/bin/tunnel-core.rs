@@ -51,7 +51,7 @@ fn ask(server: TcpStream, target: SocketAddr) -> impl Future<Item = TcpStream, E
         .and_then(|(server, _)| loop_fn((server, Vec::new()), read_byte))
         .and_then(|(server, head)| match head.get(9..12) {
             Some(b"200") => Ok(server),
-            _ => Err(io::Error::new(io::ErrorKind::Other, "the proxy refused")),
+            _ => Err(io::Error::other("the proxy refused")),
         })
 }
 
