@@ -39,6 +39,10 @@ impl Project {
         let manifest = manifest.canonicalize()?;
         let roots = roots(&manifest, toolchain)?;
         let scratch = scratch.join(name_of(&manifest));
+        fs::create_dir_all(&scratch)
+            .with_context(|| format!("cannot make the folder {}", scratch.display()))?;
+        // The paths that cargo names have neither links nor `..`.
+        let scratch = scratch.canonicalize()?;
         let mirror = mirror(&scratch);
         for root in &roots {
             files::copy_tree(root, &mirrored(&mirror, root))?;
@@ -257,7 +261,7 @@ fn read_metadata(manifest: &Path, toolchain: &Toolchain, arguments: &[&str]) -> 
 }
 
 /// The folders to copy: the workspace and each local package, or the repository around them, since
-/// sources may name files above their package.
+/// sources may name files above their package. None is copied with another; the outer come first.
 fn roots(manifest: &Path, toolchain: &Toolchain) -> Result<Vec<PathBuf>> {
     let mut to_read = vec![manifest.to_owned()];
     let (mut seen, mut folders) = (BTreeSet::new(), BTreeSet::new());
@@ -284,13 +288,13 @@ fn roots(manifest: &Path, toolchain: &Toolchain) -> Result<Vec<PathBuf>> {
             );
         }
     }
+    let is_copied_with = |folder: &Path, other: &PathBuf| {
+        let below = folder.ancestors().take_while(|above| above != other);
+        folder != other && folder.starts_with(other) && !{ below }.any(files::is_left_out)
+    };
     Ok(folders
         .iter()
-        .filter(|folder| {
-            !folders
-                .iter()
-                .any(|f| f != *folder && folder.starts_with(f))
-        })
+        .filter(|folder| !folders.iter().any(|other| is_copied_with(folder, other)))
         .cloned()
         .collect())
 }

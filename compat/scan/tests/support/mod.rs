@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The folder of all scans of the tests; a second run of them finds its builds there.
+/// The folder of all scans of the tests; a second run of them finds its builds there. Named by a
+/// path with `..`, as a user may.
 fn scratch() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("scratch")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("../tmp/scratch")
 }
 
 /// The program with these arguments, started in a folder.
