@@ -10,7 +10,8 @@ use super::{Group, Rig, RIGS};
 use crate::report::results::{Peer, Results};
 
 /// What a text is full of when something was not filled in or could not be calculated.
-const PLACEHOLDERS: &[&str] = &["NaN", "{}", "{{", "{0}", "{:?}"];
+/// A template's has a space inside, the name of a function, as in `{{closure}}`, has none.
+const PLACEHOLDERS: &[&str] = &["NaN", "{}", "{{ ", "{0}", "{:?}"];
 
 /// Each folder is that of a rig, or of a run of several, with a page. An error names all that is missing.
 pub fn check(folders: &[PathBuf]) -> io::Result<()> {
