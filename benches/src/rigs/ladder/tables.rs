@@ -126,6 +126,7 @@ fn cell(value: Option<f64>) -> String {
     let value = if value.abs() < 0.005 { 0.0 } else { value };
     let decimals = match value.abs() {
         a if a >= 100.0 || a == 0.0 => 0,
+        a if a >= 10.0 && a.fract() == 0.0 => 0,
         a if a >= 10.0 => 1,
         _ => 2,
     };
