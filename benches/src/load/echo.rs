@@ -12,7 +12,7 @@ const ONCE: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Echo {
-    /// What the server is told before the first message.
+    /// What the client sends to the server before the first message.
     greeting: Vec<u8>,
     message: Vec<u8>,
     /// Bytes of the reply that came and were right.

@@ -352,6 +352,6 @@ pub(crate) mod tests {
             (0.5, 0.5, 0.5, 3)
         );
         assert_eq!(results.spread("cpu", "them").unwrap().median, 4.0);
-        assert!(results.ratio("cpu", "us", "nobody").is_none());
+        assert!(results.ratio("cpu", "us", "absent").is_none());
     }
 }

@@ -52,7 +52,7 @@ fn complaints(Outcome { results, .. }: &Outcome, page: &str) -> Vec<String> {
     wanting
 }
 
-/// Every peer that was there has a sample of every group that it was asked for, and every figure has one of somebody: of
+/// Every peer that was there has a sample of every group that it was asked for, and every figure has one of some peer: of
 /// the subject, unless its entry says that it can't give it.
 fn samples(rig: &Rig, results: &Results, wanting: &mut Vec<String>) {
     let has = |figure: &str, peer: &Peer| !results.by_round(figure, &peer.name).is_empty();

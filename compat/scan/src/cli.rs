@@ -222,7 +222,7 @@ fn ensure_writable(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Fixes the project, in its copy or for good, and says what that changes.
+/// Fixes the project, in its copy or, with `--write`, in the tree, and says what that changes.
 fn fix(arguments: &Arguments) -> Result<String> {
     ensure_writable(arguments)?;
     let (project, toolchain) = copy(arguments, "changed")?;
@@ -250,7 +250,7 @@ fn features(arguments: &Arguments) -> Vec<Vec<String>> {
     features
 }
 
-/// Hardens the project's futures 0.1, in its copy or for good, and says what that changes.
+/// Hardens the project's futures 0.1, in its copy or, with `--write`, in the tree, and says what that changes.
 fn harden(arguments: &Arguments) -> Result<String> {
     ensure_writable(arguments)?;
     let (project, toolchain) = copy(arguments, "changed")?;

@@ -92,7 +92,7 @@ impl Successor {
 }
 
 impl Holder {
-    /// One line: what it holds, through whom, and what takes its place.
+    /// One line: what it holds, through which package, and its successor.
     pub fn summary(&self) -> String {
         let successor = self.successor.as_ref();
         let next = successor.map_or("no known successor".to_owned(), Successor::summary);

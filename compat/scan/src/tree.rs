@@ -1,4 +1,4 @@
-//! What `--fix` and `--harden` change in the user's tree, as a diff or for good.
+//! What `--fix` and `--harden` change in the user's tree, as a diff or written.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ const APART: f64 = 24.0;
 pub struct Forest {
     pub figure: &'static str,
     pub title: String,
-    /// What 1 on the scale is; absent where nobody has a ratio.
+    /// What 1 on the scale is; absent where no peer has a ratio.
     pub reference: Option<String>,
     /// At the ends of the scale.
     pub ends: [&'static str; 2],

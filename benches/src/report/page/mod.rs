@@ -58,7 +58,7 @@ pub fn render(outcomes: &[Outcome]) -> String {
         .unwrap_or_else(|e| panic!("{e:#}"))
 }
 
-/// Of the first run that has the headline's figure and somebody to compare.
+/// Of the first run that has the headline's figure and a peer to compare.
 fn lead(Outcome { results, .. }: &Outcome) -> Option<Lead> {
     let figure = headline::figure(results)?;
     let peers = headline::PEERS.iter().filter_map(|name| results.peer(name));

@@ -5,7 +5,7 @@ use std::io;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The kernel's slab, in KiB, of all processes: that of sockets is charged to nobody for good.
+/// The kernel's slab, in KiB, of all processes: no process is charged for that of sockets.
 pub fn slab() -> io::Result<u64> {
     let text = fs::read_to_string("/proc/meminfo")?;
     slab_in(&text).ok_or_else(|| io::Error::other("/proc/meminfo has no Slab"))

@@ -33,10 +33,10 @@ static COUNTING: Counting = Counting::new();
 
 fn main() -> io::Result<()> {
     let order = Order::from_args();
-    let nobody = Arc::new(Nobody);
+    let no_notify = Arc::new(NoNotify);
     let served = |serve: fn(Script) -> Served| -> io::Result<()> {
         for messages in order.connections() {
-            if !poll_to_the_end(serve(Script::new(messages)), &nobody)?.has_ended() {
+            if !poll_to_the_end(serve(Script::new(messages)), &no_notify)?.has_ended() {
                 return Err(io::Error::other("the script has not ended"));
             }
         }
@@ -54,7 +54,7 @@ fn main() -> io::Result<()> {
                 // Opaque: a future that the compiler knows whole, it evaluates itself.
                 let mut chain = chain::of_eight(black_box(0));
                 let chain: &mut dyn Future<Item = u64, Error = io::Error> = &mut chain;
-                assert_eq!(poll_to_the_end(black_box(chain), &nobody)?, DEPTH);
+                assert_eq!(poll_to_the_end(black_box(chain), &no_notify)?, DEPTH);
             }
         }
         ("futures", Work::Tasks) => tasks::in_a_set(order.count),
@@ -70,17 +70,17 @@ fn main() -> io::Result<()> {
 /// A connection as a task: boxed, as every executor of that time kept it.
 type Served = Box<dyn Future<Item = Script, Error = io::Error>>;
 
-/// Nobody needs to be notified: whoever would block is polled again at once.
-struct Nobody;
+/// Notifies no task: one that would block is polled again at once.
+struct NoNotify;
 
-impl Notify for Nobody {
+impl Notify for NoNotify {
     fn notify(&self, _id: usize) {}
 }
 
-fn poll_to_the_end<F: Future>(future: F, nobody: &Arc<Nobody>) -> Result<F::Item, F::Error> {
+fn poll_to_the_end<F: Future>(future: F, no_notify: &Arc<NoNotify>) -> Result<F::Item, F::Error> {
     let mut task = executor::spawn(future);
     loop {
-        if let Async::Ready(item) = task.poll_future_notify(nobody, 0)? {
+        if let Async::Ready(item) = task.poll_future_notify(no_notify, 0)? {
             return Ok(item);
         }
     }

@@ -12,7 +12,7 @@ use futures::{task, Async, Future, Poll};
 use ptunnel::engine::io::Handle;
 use tokio_core::reactor::Core;
 
-use crate::Nobody;
+use crate::NoNotify;
 
 /// Counts its end.
 struct Once {
@@ -48,13 +48,13 @@ impl Future for Once {
 pub fn in_a_set(count: u64) {
     let ended = Rc::new(Cell::new(0));
     let mut set = executor::spawn(FuturesUnordered::new());
-    let nobody = Arc::new(Nobody);
+    let no_notify = Arc::new(NoNotify);
     while ended.get() < count {
         let before = ended.get();
         set.get_mut().push(Once::new(&ended));
         while ended.get() == before {
             // Its item is (): the count says the same.
-            let _ = set.poll_stream_notify(&nobody, 0);
+            let _ = set.poll_stream_notify(&no_notify, 0);
         }
     }
 }

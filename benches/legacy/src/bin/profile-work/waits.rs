@@ -9,7 +9,7 @@ use std::task::{Context, Poll as StdPoll, Waker};
 use futures::{executor, task, Async, Future, Poll};
 use tokio_core_compat::task::{As01, AsStd};
 
-use crate::Nobody;
+use crate::NoNotify;
 
 /// Wakes its own task that often before it is ready.
 struct Leaf {
@@ -61,8 +61,8 @@ pub fn run(mode: &str, count: u64) -> Option<()> {
 }
 
 fn in_old(future: Box<dyn Future<Item = (), Error = ()>>) {
-    let (mut task, nobody) = (executor::spawn(black_box(future)), Arc::new(Nobody));
-    while let Ok(Async::NotReady) = task.poll_future_notify(&nobody, 0) {}
+    let (mut task, no_notify) = (executor::spawn(black_box(future)), Arc::new(NoNotify));
+    while let Ok(Async::NotReady) = task.poll_future_notify(&no_notify, 0) {}
 }
 
 fn in_std(future: Pin<Box<dyn std::future::Future<Output = Result<(), ()>>>>) {
