@@ -71,7 +71,7 @@ fn it_is_shown_then_written_and_proved_both_times() {
     // A compiler without the fault would say 0 of 1000.
     println!("{text}");
 
-    let written = run(&["--harden", "--write"]);
+    let written = run(&["--harden", "--write", "--offline"]);
     assert!(written.status.success(), "{}", stderr(&written));
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     assert!(

@@ -36,9 +36,13 @@ fn lost(folder: &Path, futures: &Path, toolchain: &Toolchain) -> Result<String> 
     fs::write(folder.join("src/main.rs"), include_str!("case.rs"))?;
     let _ = fs::remove_file(folder.join("Cargo.lock"));
     let target = folder.join("target");
+    let offline = Toolchain {
+        offline: true,
+        ..toolchain.clone()
+    };
     let cargo = |subcommand| {
-        let mut cargo = toolchain.cargo(folder, subcommand);
-        cargo.args(["--release", "--offline", "--target-dir"]);
+        let mut cargo = offline.cargo(folder, subcommand);
+        cargo.args(["--release", "--target-dir"]);
         cargo.arg(&target).output().context("cannot start cargo")
     };
     let output = cargo("build")?;
