@@ -255,7 +255,7 @@ fuzz: ## fuzz what reads bytes of peers and texts of users: make fuzz FUZZ_SECON
 
 rigs = $(CARGO) run --release --locked --manifest-path benches/Cargo.toml --
 
-bench: ## measure everything beside its peers, about two hours; one rig: make bench RIG=relay
+bench: ## measure everything beside its peers, about two hours with the builds; one rig: make bench RIG=relay
 	$(rigs) $(or $(RIG),all)
 
 ladder-figures: bench-peers ## measure the rungs, each built from nothing, and write the tables of compat/ladder/README.md: 20 minutes on a quiet machine

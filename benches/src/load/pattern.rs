@@ -5,6 +5,7 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{memfd_create, sendfile, MemfdFlags};
 use rustix::io::Errno;
@@ -56,6 +57,16 @@ impl Pattern {
     /// random eighth of the windows. The others are counted and dropped unseen, so that the load costs less than the
     /// relay that it measures; a byte that a relay loses or doubles there shifts every later window.
     pub fn receive(&self, from: BorrowedFd<'_>, count: u64) -> io::Result<()> {
+        self.receive_counting(from, count, &AtomicU64::new(0))
+    }
+
+    /// The same; adds to `arrived` what arrives.
+    pub fn receive_counting(
+        &self,
+        from: BorrowedFd<'_>,
+        count: u64,
+        arrived: &AtomicU64,
+    ) -> io::Result<()> {
         let mut buffer = vec![0; RECEIVE];
         let mut received = 0;
         while received < count {
@@ -76,6 +87,7 @@ impl Pattern {
                         self.compare(received, &buffer[..n])?;
                     }
                     received += n as u64;
+                    arrived.fetch_add(n as u64, Ordering::Relaxed);
                 }
                 Err(Errno::INTR) => {}
                 Err(e) => return Err(stalled(e, "receiving", received, count)),

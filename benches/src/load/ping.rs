@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -26,7 +27,8 @@ const ENDLESS: u64 = 1 << 40;
 /// Time before the first ping that counts: the bulk tunnels find their pace.
 const WARM_UP: Until = Until::Elapsed(Duration::from_millis(150));
 
-/// Five hundred pings a second for that long, while `bulk` tunnels download without a break.
+/// Five hundred pings a second for that long, while `bulk` tunnels download without a break, and the bytes that those got
+/// in this time.
 ///
 /// # Errors
 /// Those of the load, and a download that ends early or brings a wrong byte.
@@ -36,7 +38,8 @@ pub fn ping(
     time: Duration,
     pattern: &Pattern,
     stop: &Stop,
-) -> io::Result<Ran> {
+) -> io::Result<(Ran, u64)> {
+    let arrived = AtomicU64::new(0);
     let streams = (0..bulk)
         .map(|i| client(to, i))
         .collect::<io::Result<Vec<_>>>()?;
@@ -44,12 +47,14 @@ pub fn ping(
     thread::scope(|s| {
         let loads: Vec<_> = streams
             .iter()
-            .map(|stream| s.spawn(|| download(stream, pattern)))
+            .map(|stream| s.spawn(|| download(stream, pattern, &arrived)))
             .collect();
         let _ = run_first();
-        let ran = pings
-            .run(PACE, WARM_UP, stop)
-            .and_then(|_| pings.run(PACE, Until::Elapsed(time), stop));
+        let ran = pings.run(PACE, WARM_UP, stop).and_then(|_| {
+            let before = arrived.load(Ordering::Relaxed);
+            let ran = pings.run(PACE, Until::Elapsed(time), stop)?;
+            Ok((ran, arrived.load(Ordering::Relaxed) - before))
+        });
         let _ = run_as_others();
         let early = loads.iter().any(|load| load.is_finished());
         for stream in &streams {
@@ -68,11 +73,11 @@ pub fn ping(
     })
 }
 
-fn download(mut stream: &TcpStream, pattern: &Pattern) -> io::Result<()> {
+fn download(mut stream: &TcpStream, pattern: &Pattern, arrived: &AtomicU64) -> io::Result<()> {
     let command = Command::Transfer {
         down: ENDLESS,
         up: 0,
     };
     stream.write_all(&command.encode())?;
-    pattern.receive(stream.as_fd(), ENDLESS)
+    pattern.receive_counting(stream.as_fd(), ENDLESS, arrived)
 }

@@ -24,6 +24,8 @@ pub struct Bench {
     pub stop: Stop,
     /// A sample that fails ends the run.
     pub strict: bool,
+    /// A sample beside which others worked is kept.
+    pub keeps_any: bool,
     /// The headline has no more rounds than planned.
     pub unpaired: bool,
     notes: RefCell<Vec<String>>,
@@ -50,6 +52,7 @@ impl Bench {
             pattern: Pattern::new()?,
             stop,
             strict: options.strict,
+            keeps_any: options.quick,
             unpaired: options.quick || options.unpaired,
             notes: RefCell::default(),
             capacities: RefCell::default(),

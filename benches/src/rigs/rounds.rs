@@ -20,7 +20,7 @@ const MOST_FAILURES: usize = 2;
 const TRIES: usize = 3;
 /// Pairs of rounds that the headline's comparisons are thought to need, and the time that they get.
 const PAIRS: usize = 65;
-const PAIRS_BUDGET: Duration = Duration::from_secs(30 * 60);
+const PAIRS_BUDGET: Duration = Duration::from_secs(15 * 60);
 /// Rounds between two looks at how many pairs they need.
 const CHECKED_EVERY: usize = 10;
 /// Parts of a figure that are kept of each peer.
@@ -178,7 +178,7 @@ impl<'a> Rounds<'a> {
                 results.note(format!("{group} {name}: {note}"));
             }
             let taken = of_its_group(self.group, taken?)?;
-            if bench.quick || !watch.is_dirty(foreign) {
+            if bench.keeps_any || !watch.is_dirty(foreign) {
                 keep(results, name, round, foreign, taken);
                 return Ok(());
             }
@@ -276,7 +276,9 @@ mod tests {
                 quick,
                 ..Options::default()
             };
-            let bench = Bench::new(&options, None, 9, Default::default(), Stop::default()).unwrap();
+            let stop = Stop::default();
+            let mut bench = Bench::new(&options, None, 9, Default::default(), stop).unwrap();
+            bench.keeps_any = true;
             let mut results = example(&[CPU], &[]);
             results.peers = peers
                 .iter()

@@ -53,7 +53,7 @@ fn sample(
     let server = bench.start(peer, Setup::serving(threads), &Under::Nothing)?;
     let mut load = Driver::new(server.listen, connections, Echo::to_server(SIZE))?.connect()?;
     load.run(Pace::Closed, WARM_UP, &bench.stop)?;
-    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 1_000)));
+    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 600)));
     let (ran, used) = Cpu::during(server.id, || load.run(Pace::Closed, time, &bench.stop))?;
     // The server ends first: the closing states that linger are then its port's, which is new with each sample.
     drop(server);

@@ -121,7 +121,7 @@ pub fn threads(bench: &Bench, peer: &Found) -> io::Result<Taken> {
         let (server, relay) = side(bench, peer, threads)?;
         let mut load = tunnels(relay.listen, 100, bench)?;
         load.run(Pace::Closed, WARM_UP, &bench.stop)?;
-        let time = Until::Elapsed(Duration::from_millis(bench.either(300, 1_000)));
+        let time = Until::Elapsed(Duration::from_millis(bench.either(300, 500)));
         let (ran, used) = Cpu::during(relay.id, || load.run(Pace::Closed, time, &bench.stop))?;
         rates.push(ran.rate());
         values.extend([(each, used.each(ran.count)), (requests, ran.rate())]);
@@ -151,7 +151,7 @@ fn tunnels(to: SocketAddr, count: usize, bench: &Bench) -> io::Result<Driver<Ech
 
 fn paced(load: &mut Driver<Echo>, relay: &Running, bench: &Bench) -> io::Result<(Ran, Used)> {
     load.run(PACE, WARM_UP, &bench.stop)?;
-    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 1_000)));
+    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 500)));
     Cpu::during(relay.id, || load.run(PACE, time, &bench.stop))
 }
 

@@ -65,7 +65,7 @@ fn sample(
     let mut load = load.over(security).connect()?;
     let warm_up = Until::Elapsed(warm_up(bench, peer));
     load.run(Pace::Closed, warm_up, &bench.stop)?;
-    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 700)));
+    let time = Until::Elapsed(Duration::from_millis(bench.either(300, 500)));
     let (ran, used) = Cpu::during(server.id, || load.run(Pace::Closed, time, &bench.stop))?;
     // The server ends first: the closing states that linger are then its port's, which is new with each sample.
     drop(server);

@@ -15,7 +15,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let side = Side::start(bench, peer)?;
     let mut load = side.load()?;
     load.run(Pace::Closed, WARM_UP, &bench.stop)?;
-    let time = Until::Elapsed(Duration::from_millis(bench.either(500, 1000)));
+    let time = Until::Elapsed(Duration::from_millis(bench.either(500, 600)));
     let (ran, used) = Cpu::during(side.relay.id, || load.run(Pace::Closed, time, &bench.stop))?;
     bench.carried(peer, ran.rate());
     let each = used.each(ran.count);

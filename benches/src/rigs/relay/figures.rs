@@ -209,6 +209,12 @@ pub const FIGURES: &[Figure] = &[
         "ping beside four bulk tunnels, p99.9",
         true,
     ),
+    figure(
+        "ping-bulk",
+        "GiB/s",
+        "the four bulk tunnels beside the ping",
+        false,
+    ),
     figure("start", "ms", "cold start", true),
     figure("size", "KiB", "program without symbols", true),
     figure("lines", "each", "lines of the engine", true),

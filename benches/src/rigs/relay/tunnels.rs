@@ -19,7 +19,7 @@ pub fn sample(bench: &Bench, peer: &Found) -> io::Result<Taken> {
     let side = Side::start(bench, peer)?;
     let mut load = Driver::new(side.relay.listen, AT_ONCE, Echo::once())?;
     load.run(Pace::Closed, WARM_UP, &bench.stop)?;
-    let time = Until::Elapsed(Duration::from_millis(bench.either(400, 800)));
+    let time = Until::Elapsed(Duration::from_millis(bench.either(400, 500)));
     let (ran, used) = Cpu::during(side.relay.id, || load.run(Pace::Closed, time, &bench.stop))?;
     Ok(Taken::values(vec![
         ("tunnels", ran.rate()),
