@@ -1,5 +1,6 @@
 //! A list of destinations on the first line, a destination on the second: whether the one covers
-//! the other, beside a second reading of GUIDE's table that shares nothing with the first.
+//! the other, beside a second reading of the table in docs/guide.md that shares nothing with the
+//! first.
 #![no_main]
 
 use std::net::IpAddr;

@@ -6,7 +6,6 @@ use std::path::Path;
 
 const DOCUMENTS: &[&str] = &[
     "CONTRIBUTING.md",
-    "GUIDE.md",
     "MIGRATION.md",
     "README.md",
     "SECURITY.md",
@@ -14,6 +13,7 @@ const DOCUMENTS: &[&str] = &[
     "compat/adapters/README.md",
     "compat/ladder/README.md",
     "docs/comparison.md",
+    "docs/guide.md",
 ];
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::ends::Gate;
 use crate::support::{eventually_some, process, steadily, Connection, Ptunnel, TempDir};
 
-/// GUIDE.md's five minutes.
+/// The default of `--tcp-keepalive`.
 #[track_caller]
 fn is_asked_in_five_minutes(at: SocketAddr, from: SocketAddr) {
     is_asked_after(300, at, from);

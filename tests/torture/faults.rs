@@ -1,4 +1,4 @@
-//! Each thing that can go wrong on the way, and the tables of GUIDE.md that tell of it.
+//! Each thing that can go wrong on the way, and the tables of docs/guide.md that tell of it.
 //!
 //! A row is a test: what the client sees, what is said, the exit code with `-W`; and afterwards
 //! the program holds what it held before. `the_guide_has_these_rows` keeps the document true.
@@ -116,8 +116,8 @@ fn each_fault_has_its_exit_code() {
 
 #[test]
 fn the_guide_has_these_rows() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/GUIDE.md");
-    let guide = fs::read_to_string(path).expect("GUIDE.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide.md");
+    let guide = fs::read_to_string(path).expect("docs/guide.md");
     let mut chapters = guide.split("\n## ");
     let section = chapters.find(|text| text.starts_with("When things go wrong\n"));
     let lines = section.expect("the section").lines();

@@ -1,4 +1,4 @@
-//! The rows of GUIDE's tables: what goes wrong, and what is seen and said of it.
+//! The rows of the guide's tables: what goes wrong, and what is seen and said of it.
 
 use std::thread;
 use std::time::Duration;
@@ -725,7 +725,7 @@ impl Way {
 }
 
 impl Row {
-    /// As GUIDE.md has it: who asks for a destination has no exit code of ours.
+    /// As docs/guide.md has it: who asks for a destination has no exit code of ours.
     pub fn line(&self) -> String {
         let code = self.code.map_or(String::new(), |code| code.to_string());
         let says = format!("`{}`", self.says);
