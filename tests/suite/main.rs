@@ -27,6 +27,7 @@ mod documents;
 mod dynamic;
 mod forward;
 mod generate;
+mod guide;
 mod half_close;
 mod help;
 mod keepalive;

@@ -1,7 +1,7 @@
-//! Each thing that can go wrong on the way, and the tables of docs/guide.md that tell of it.
+//! Faults of proxies, destinations and clients, and the tables of messages in docs/guide.md.
 //!
-//! A row is a test: what the client sees, what is said, the exit code with `-W`; and afterwards
-//! the program holds what it held before. `the_guide_has_these_rows` keeps the document true.
+//! A row is a test: what the client sees, what ptunnel logs, the exit code with `-W`; and afterwards
+//! the program holds what it held before. `the_guide_has_these_rows` compares the document.
 
 mod rows;
 mod stage;
@@ -89,7 +89,10 @@ fn all_rows() -> impl Iterator<Item = &'static Row> {
 /// Checks rows at once: most of them wait.
 fn check_each(rows: impl Iterator<Item = &'static Row>, check: fn(Row)) {
     let checks: Vec<_> = rows
-        .map(|row| (row.line(), thread::spawn(move || check(*row))))
+        .map(|row| {
+            let name = format!("{:?}: {}", row.way, row.line());
+            (name, thread::spawn(move || check(*row)))
+        })
         .collect();
     let failed: Vec<String> = checks
         .into_iter()
@@ -118,20 +121,48 @@ fn each_fault_has_its_exit_code() {
 fn the_guide_has_these_rows() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide.md");
     let guide = fs::read_to_string(path).expect("docs/guide.md");
-    let mut chapters = guide.split("\n## ");
-    let section = chapters.find(|text| text.starts_with("When things go wrong\n"));
-    let lines = section.expect("the section").lines();
-    let is_row = |line: &&str| line.starts_with('|') && !line.starts_with("|--");
-    let rows: Vec<&str> = lines.filter(is_row).collect();
-    let tunnels = "| what happens | the client sees | ptunnel says | exit code |";
-    let clients = "| what happens | the client gets | ptunnel says |";
-    let mut expected = vec![tunnels.to_string()];
-    expected.extend(ROWS.iter().map(Row::line));
-    expected.push(clients.to_string());
-    expected.extend(PROXY_ROWS.iter().map(Row::line));
-    expected.push(clients.to_string());
-    expected.extend(DYNAMIC_ROWS.iter().map(Row::line));
-    assert_eq!(rows, expected);
+    let tunnels = table(
+        &guide,
+        "| message | cause | the client sees | exit code | what to do |",
+    );
+    let tunnels = tunnels.into_iter().map(|line| {
+        let end = line.trim_end_matches(" |").rfind(" | ");
+        let (row, advice) = line.split_at(end.expect("a last cell"));
+        assert!(!advice.trim_matches(&[' ', '|'][..]).is_empty(), "{}", line);
+        format!("{} |", row)
+    });
+    expect_rows(tunnels.collect(), lines(ROWS));
+
+    let clients = table(
+        &guide,
+        "| message | cause | a client of `--serve-proxy` gets |",
+    );
+    expect_rows(clients, lines(PROXY_ROWS));
+
+    let dynamic = table(&guide, "| message | cause | a SOCKS5 client of `-D` gets |");
+    let is_shared = |line: &String| lines(PROXY_ROWS).contains(line);
+    let own = lines(DYNAMIC_ROWS).into_iter();
+    expect_rows(dynamic, own.filter(|line| !is_shared(line)).collect());
+}
+
+/// The rows of the table with this head.
+fn table(text: &str, head: &str) -> Vec<String> {
+    let mut lines = text.lines().skip_while(|line| *line != head);
+    assert_eq!(lines.next(), Some(head));
+    let rows = lines.skip(1).take_while(|line| line.starts_with('|'));
+    rows.map(str::to_string).collect()
+}
+
+fn lines(rows: &[Row]) -> Vec<String> {
+    rows.iter().map(Row::line).collect()
+}
+
+/// In any order, and each once.
+fn expect_rows(mut found: Vec<String>, mut expected: Vec<String>) {
+    found.sort();
+    expected.sort();
+    expected.dedup();
+    assert_eq!(found, expected);
 }
 
 /// A tunnel that works, through a program whose standard streams are like this.

@@ -1,16 +1,16 @@
-//! The rows of the guide's tables: what goes wrong, and what is seen and said of it.
+//! The rows of the guide's tables of messages: the cause, what ptunnel logs, and what the client sees.
 
 use std::thread;
 use std::time::Duration;
 
 use crate::support::{eventually, Connection};
 
-/// One row of a table.
+/// One row of a table. Rows with the same message, cause and effect are one row of the guide.
 #[derive(Clone, Copy)]
 pub struct Row {
-    pub fault: &'static str,
+    pub cause: &'static str,
     pub client: Client,
-    /// Part of the line in the log and, with `-W`, of the last words.
+    /// Part of the line in the log and, with `-W`, of the error that ends the program.
     pub says: &'static str,
     /// With `-W`.
     pub code: Option<i32>,
@@ -59,7 +59,7 @@ pub enum Upstream {
     Blackhole,
     /// It has a name, where the hosts file is this.
     Named(&'static str),
-    /// The same, where the look-up never ends.
+    /// The same, where the lookup never ends.
     Unnamed,
 }
 
@@ -71,7 +71,7 @@ const CHALLENGE: &str = "HTTP/1.1 407 Proxy Authentication Required\r\n\
 /// Of tunnels.
 pub const ROWS: &[Row] = &[
     Row {
-        fault: "the proxy's name has no address",
+        cause: "the proxy's name has no address",
         client: Client::IsClosed,
         says: "cannot resolve proxy proxy.example:3128: failed to lookup address information",
         code: Some(1),
@@ -79,7 +79,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Named(NOBODY),
     },
     Row {
-        fault: "looking it up never ends",
+        cause: "the lookup of the proxy's name doesn't end",
         client: Client::IsClosed,
         says: "no connection to proxy proxy.example:3128 within 10s",
         code: Some(1),
@@ -87,7 +87,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Unnamed,
     },
     Row {
-        fault: "its address does not route",
+        cause: "this machine has no route to the proxy's address",
         client: Client::IsClosed,
         says: "cannot connect to proxy proxy.example:3128: Network is unreachable (os error 101)",
         code: Some(1),
@@ -95,7 +95,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Named("224.0.0.9 proxy.example\n"),
     },
     Row {
-        fault: "it refuses the connection",
+        cause: "the proxy's host refuses the connection",
         client: Client::IsClosed,
         says: "cannot connect to proxy proxy.example:3128: Connection refused (os error 111)",
         code: Some(1),
@@ -103,7 +103,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it neither takes nor refuses it",
+        cause: "the proxy neither accepts nor refuses the connection",
         client: Client::IsClosed,
         says: "no connection to proxy proxy.example:3128 within 10s",
         code: Some(1),
@@ -111,7 +111,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Blackhole,
     },
     Row {
-        fault: "it takes it, and says nothing",
+        cause: "the proxy accepts the connection and sends nothing",
         client: Client::IsClosed,
         says: "no reply from proxy proxy.example:3128 within 30s",
         code: Some(1),
@@ -119,7 +119,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(|mut proxy| proxy.drain()),
     },
     Row {
-        fault: "it stops within its reply",
+        cause: "the proxy stops within its reply",
         client: Client::IsClosed,
         says: "no reply from proxy proxy.example:3128 within 30s",
         code: Some(1),
@@ -130,7 +130,7 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "it resets the connection",
+        cause: "the proxy resets the connection",
         client: Client::IsClosed,
         says: "lost the connection to proxy proxy.example:3128 before it replied: \
                Connection reset by peer (os error 104)",
@@ -139,7 +139,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(|proxy| proxy.reset()),
     },
     Row {
-        fault: "it ends the connection",
+        cause: "the proxy closes the connection",
         client: Client::IsClosed,
         says: "proxy proxy.example:3128 closed the connection before it replied",
         code: Some(1),
@@ -147,7 +147,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(drop),
     },
     Row {
-        fault: "it answers with rubbish",
+        cause: "the reply isn't HTTP",
         client: Client::IsClosed,
         says: "proxy proxy.example:3128 sent no valid reply: not HTTP/1",
         code: Some(1),
@@ -155,7 +155,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(talk_rubbish),
     },
     Row {
-        fault: "its answer is too long",
+        cause: "the reply is too long",
         client: Client::IsClosed,
         says: "proxy proxy.example:3128 sent no valid reply: its head has more than 16384 bytes",
         code: Some(1),
@@ -167,7 +167,7 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "it says no",
+        cause: "the proxy refuses the destination",
         client: Client::IsClosed,
         says: "proxy proxy.example:3128 refused example.org:22: 503 Service Unavailable",
         code: Some(3),
@@ -177,7 +177,7 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "it wants other credentials",
+        cause: "the proxy requires other credentials",
         client: Client::IsClosed,
         says: "proxy proxy.example:3128 refused example.org:22: 407 Proxy Authentication Required; it offers Basic: \
                give --user and the password",
@@ -188,7 +188,7 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "there is no proxy, and the destination's name has no address",
+        cause: "without a proxy: the destination's name has no address",
         client: Client::IsClosed,
         says: "cannot resolve example.org:22: failed to lookup address information",
         code: Some(1),
@@ -196,7 +196,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Named(NOBODY),
     },
     Row {
-        fault: "looking it up never ends",
+        cause: "without a proxy: the lookup of the destination's name doesn't end",
         client: Client::IsClosed,
         says: "no connection to example.org:22 within 10s",
         code: Some(1),
@@ -204,7 +204,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Unnamed,
     },
     Row {
-        fault: "its address does not route",
+        cause: "without a proxy: this machine has no route to the destination",
         client: Client::IsClosed,
         says: "cannot connect to example.org:22: Network is unreachable (os error 101)",
         code: Some(1),
@@ -212,7 +212,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Named("224.0.0.9 example.org\n"),
     },
     Row {
-        fault: "it refuses the connection",
+        cause: "without a proxy: the destination's host refuses the connection",
         client: Client::IsClosed,
         says: "cannot connect to example.org:22: Connection refused (os error 111)",
         code: Some(1),
@@ -220,7 +220,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it neither takes nor refuses it",
+        cause: "without a proxy: the destination neither accepts nor refuses the connection",
         client: Client::IsClosed,
         says: "no connection to example.org:22 within 10s",
         code: Some(1),
@@ -228,7 +228,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Blackhole,
     },
     Row {
-        fault: "it takes it, and says nothing for `--idle-timeout`",
+        cause: "nothing moves for `--idle-timeout`",
         client: Client::IsReset,
         says: "cut: nothing moved for 60s",
         code: Some(1),
@@ -236,7 +236,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(say_nothing),
     },
     Row {
-        fault: "it resets it",
+        cause: "the destination or the proxy resets the open tunnel",
         client: Client::IsReset,
         says: "cut: upstream: Connection reset by peer (os error 104)",
         code: Some(1),
@@ -244,7 +244,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(reset_soon),
     },
     Row {
-        fault: "it talks rubbish, and ends it",
+        cause: "the destination or the proxy sends something and ends the open tunnel",
         client: Client::Receives(RUBBISH),
         says: "closed by both sides",
         code: Some(0),
@@ -252,7 +252,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(talk_rubbish),
     },
     Row {
-        fault: "the proxy can't be reached, and `--direct-fallback` goes round it",
+        cause: "no proxy can be reached, and `--direct-fallback` connects directly",
         client: Client::Receives(RUBBISH),
         says: "to example.org:22 directly: 0 bytes up, 15 down",
         code: Some(0),
@@ -260,7 +260,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(talk_rubbish),
     },
     Row {
-        fault: "nor can the destination",
+        cause: "without a proxy: the destination's host refuses the connection",
         client: Client::IsClosed,
         says: "cannot connect to example.org:22: Connection refused (os error 111)",
         code: Some(1),
@@ -268,7 +268,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "the open tunnel is reset by its other side",
+        cause: "the destination or the proxy resets the open tunnel",
         client: Client::IsReset,
         says: "cut: upstream: Connection reset by peer (os error 104)",
         code: Some(1),
@@ -279,7 +279,7 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "it is ended by it",
+        cause: "the destination or the proxy ends the open tunnel",
         client: Client::Ends,
         says: "closed by both sides",
         code: Some(0),
@@ -290,7 +290,7 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "nothing moves in it for `--idle-timeout`",
+        cause: "nothing moves for `--idle-timeout`",
         client: Client::IsReset,
         says: "cut: nothing moved for 60s",
         code: Some(1),
@@ -301,7 +301,7 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "the client resets before it is open",
+        cause: "the client resets its connection",
         client: Client::ResetsEarly,
         says: "cut: client: Connection reset by peer (os error 104)",
         code: None,
@@ -309,7 +309,7 @@ pub const ROWS: &[Row] = &[
         upstream: Upstream::Does(|mut proxy| proxy.drain()),
     },
     Row {
-        fault: "the client resets afterwards",
+        cause: "the client resets its connection",
         client: Client::ResetsLate,
         says: "cut: client: Connection reset by peer (os error 104)",
         code: None,
@@ -324,7 +324,7 @@ pub const ROWS: &[Row] = &[
 /// Faults of the embedded proxy's clients.
 pub const PROXY_ROWS: &[Row] = &[
     Row {
-        fault: "the client says nothing",
+        cause: "the client sends no complete request within `--handshake-timeout`",
         client: Client::Does(|_| {}, THE_END),
         says: "denied: no request within the handshake timeout",
         code: None,
@@ -332,7 +332,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it sends its request byte by byte, for longer than that",
+        cause: "the client sends no complete request within `--handshake-timeout`",
         client: Client::Does(trickle, THE_END),
         says: "denied: no request within the handshake timeout",
         code: None,
@@ -340,7 +340,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it ends the connection without a request",
+        cause: "the client ends the connection without a request",
         client: Client::Does(|client| client.finish_sending(), THE_END),
         says: "it left without a request",
         code: None,
@@ -348,7 +348,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it resets it",
+        cause: "the client resets the connection without a request",
         client: Client::ResetsAsking,
         says: "it left without a request: Connection reset by peer (os error 104)",
         code: None,
@@ -356,7 +356,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it talks rubbish",
+        cause: "the request isn't HTTP",
         client: Client::Does(|client| client.send(RUBBISH), "400 Bad Request"),
         says: "denied: 400 Bad Request (not HTTP/1",
         code: None,
@@ -364,7 +364,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "its request is too long",
+        cause: "the request is too long",
         client: Client::Does(send_too_much, "400 Bad Request"),
         says: "denied: 400 Bad Request (its head has more than 16384 bytes)",
         code: None,
@@ -372,7 +372,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it resets while its destination is connected to",
+        cause: "the client resets its connection",
         client: Client::ResetsEarly,
         says: "cut: client: Connection reset by peer (os error 104)",
         code: None,
@@ -380,7 +380,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Blackhole,
     },
     Row {
-        fault: "it resets afterwards",
+        cause: "the client resets its connection",
         client: Client::ResetsLate,
         says: "cut: client: Connection reset by peer (os error 104)",
         code: None,
@@ -388,7 +388,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Does(|mut destination| destination.echo()),
     },
     Row {
-        fault: "its destination's name has no address",
+        cause: "the destination's name has no address",
         client: Client::IsTold("502 Bad Gateway"),
         says: "denied: 502 Bad Gateway (cannot resolve example.org:22: \
                failed to lookup address information",
@@ -397,7 +397,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Named(NOBODY),
     },
     Row {
-        fault: "looking it up never ends",
+        cause: "the lookup of the destination's name doesn't end",
         client: Client::IsTold("504 Gateway Timeout"),
         says: "denied: 504 Gateway Timeout (no connection to example.org:22 within 10s)",
         code: None,
@@ -405,7 +405,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Unnamed,
     },
     Row {
-        fault: "its address does not route",
+        cause: "this machine has no route to the destination",
         client: Client::IsTold("502 Bad Gateway"),
         says: "denied: 502 Bad Gateway (cannot connect to example.org:22: \
                Network is unreachable (os error 101))",
@@ -414,7 +414,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Named("224.0.0.9 example.org\n"),
     },
     Row {
-        fault: "the destination refuses the connection",
+        cause: "the destination's host refuses the connection",
         client: Client::IsTold("502 Bad Gateway"),
         says: "denied: 502 Bad Gateway (cannot connect to example.org:22: \
                Connection refused (os error 111))",
@@ -423,7 +423,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it neither takes nor refuses it",
+        cause: "the destination neither accepts nor refuses the connection",
         client: Client::IsTold("504 Gateway Timeout"),
         says: "denied: 504 Gateway Timeout (no connection to example.org:22 within 10s)",
         code: None,
@@ -431,7 +431,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Blackhole,
     },
     Row {
-        fault: "it takes it, and says nothing for `--idle-timeout`",
+        cause: "nothing moves for `--idle-timeout`",
         client: Client::IsReset,
         says: "cut: nothing moved for 60s",
         code: None,
@@ -439,7 +439,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Does(say_nothing),
     },
     Row {
-        fault: "it resets it",
+        cause: "the destination or the proxy resets the open tunnel",
         client: Client::IsReset,
         says: "cut: upstream: Connection reset by peer (os error 104)",
         code: None,
@@ -447,7 +447,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Does(reset_soon),
     },
     Row {
-        fault: "it ends it",
+        cause: "the destination or the proxy ends the open tunnel",
         client: Client::Ends,
         says: "closed by both sides",
         code: None,
@@ -455,7 +455,7 @@ pub const PROXY_ROWS: &[Row] = &[
         upstream: Upstream::Does(end),
     },
     Row {
-        fault: "it talks rubbish, and ends it",
+        cause: "the destination or the proxy sends something and ends the open tunnel",
         client: Client::Receives(RUBBISH),
         says: "closed by both sides",
         code: None,
@@ -467,7 +467,7 @@ pub const PROXY_ROWS: &[Row] = &[
 /// Faults of the clients of `-D`.
 pub const DYNAMIC_ROWS: &[Row] = &[
     Row {
-        fault: "the client says nothing",
+        cause: "the client sends no complete request within `--handshake-timeout`",
         client: Client::Does(|_| {}, THE_END),
         says: "denied: no request within the handshake timeout",
         code: None,
@@ -475,7 +475,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it stops within its request",
+        cause: "the client sends no complete request within `--handshake-timeout`",
         client: Client::Does(greet, THE_END),
         says: "denied: no request within the handshake timeout",
         code: None,
@@ -483,7 +483,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it sends its request byte by byte, for longer than that",
+        cause: "the client sends no complete request within `--handshake-timeout`",
         client: Client::Does(trickle, THE_END),
         says: "denied: no request within the handshake timeout",
         code: None,
@@ -491,7 +491,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it ends the connection without a request",
+        cause: "the client ends the connection without a request",
         client: Client::Does(|client| client.finish_sending(), THE_END),
         says: "it left without a request",
         code: None,
@@ -499,7 +499,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it resets it",
+        cause: "the client resets the connection without a request",
         client: Client::ResetsAsking,
         says: "it left without a request: Connection reset by peer (os error 104)",
         code: None,
@@ -507,7 +507,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it talks rubbish",
+        cause: "the request isn't HTTP",
         client: Client::Does(|client| client.send(RUBBISH), "400 Bad Request"),
         says: "denied: 400 Bad Request (not HTTP/1",
         code: None,
@@ -515,7 +515,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "its request is too long",
+        cause: "the request is too long",
         client: Client::Does(send_too_much, "400 Bad Request"),
         says: "denied: 400 Bad Request (its head has more than 16384 bytes)",
         code: None,
@@ -523,7 +523,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it resets while its destination is connected to",
+        cause: "the client resets its connection",
         client: Client::ResetsEarly,
         says: "cut: client: Connection reset by peer (os error 104)",
         code: None,
@@ -531,7 +531,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Does(|mut proxy| proxy.drain()),
     },
     Row {
-        fault: "it resets afterwards",
+        cause: "the client resets its connection",
         client: Client::ResetsLate,
         says: "cut: client: Connection reset by peer (os error 104)",
         code: None,
@@ -542,7 +542,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "the proxy refuses the connection",
+        cause: "the proxy's host refuses the connection",
         client: Client::IsTold("1, general failure"),
         says: "cannot connect to proxy proxy.example:3128: Connection refused (os error 111)",
         code: None,
@@ -550,7 +550,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Closed,
     },
     Row {
-        fault: "it neither takes nor refuses it",
+        cause: "the proxy neither accepts nor refuses the connection",
         client: Client::IsTold("6, TTL expired"),
         says: "no connection to proxy proxy.example:3128 within 10s",
         code: None,
@@ -558,7 +558,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Blackhole,
     },
     Row {
-        fault: "it takes it, and says nothing",
+        cause: "the proxy accepts the connection and sends nothing",
         client: Client::IsTold("6, TTL expired"),
         says: "no reply from proxy proxy.example:3128 within 30s",
         code: None,
@@ -566,7 +566,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Does(|mut proxy| proxy.drain()),
     },
     Row {
-        fault: "it ends the connection",
+        cause: "the proxy closes the connection",
         client: Client::IsTold("1, general failure"),
         says: "proxy proxy.example:3128 closed the connection before it replied",
         code: None,
@@ -574,7 +574,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Does(drop),
     },
     Row {
-        fault: "it answers with rubbish",
+        cause: "the reply isn't HTTP",
         client: Client::IsTold("1, general failure"),
         says: "proxy proxy.example:3128 sent no valid reply: not HTTP/1",
         code: None,
@@ -582,7 +582,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         upstream: Upstream::Does(talk_rubbish),
     },
     Row {
-        fault: "it says no",
+        cause: "the proxy refuses the destination",
         client: Client::IsTold("4, host unreachable"),
         says: "proxy proxy.example:3128 refused example.org:22: 503 Service Unavailable",
         code: None,
@@ -592,7 +592,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "the open tunnel is reset by its other side",
+        cause: "the destination or the proxy resets the open tunnel",
         client: Client::IsReset,
         says: "cut: upstream: Connection reset by peer (os error 104)",
         code: None,
@@ -603,7 +603,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "it is ended by it",
+        cause: "the destination or the proxy ends the open tunnel",
         client: Client::Ends,
         says: "closed by both sides",
         code: None,
@@ -614,7 +614,7 @@ pub const DYNAMIC_ROWS: &[Row] = &[
         }),
     },
     Row {
-        fault: "nothing moves in it for `--idle-timeout`",
+        cause: "nothing moves for `--idle-timeout`",
         client: Client::IsReset,
         says: "cut: nothing moved for 60s",
         code: None,
@@ -688,7 +688,7 @@ impl Client {
         match self {
             Client::IsClosed | Client::Ends => THE_END,
             Client::IsReset => "a reset",
-            Client::Receives(_) => "what it said, and the end",
+            Client::Receives(_) => "what was sent, and the end",
             Client::IsTold(status) | Client::Does(_, status) => status,
             Client::ResetsAsking | Client::ResetsEarly | Client::ResetsLate => "",
         }
@@ -725,11 +725,12 @@ impl Way {
 }
 
 impl Row {
-    /// As docs/guide.md has it: who asks for a destination has no exit code of ours.
+    /// The row in docs/guide.md. Only a client that doesn't ask for its destination can be that of
+    /// `-W`, which has an exit code.
     pub fn line(&self) -> String {
         let code = self.code.map_or(String::new(), |code| code.to_string());
         let says = format!("`{}`", self.says);
-        let mut cells = vec![self.fault, self.client.sees(), &says];
+        let mut cells = vec![&says[..], self.cause, self.client.sees()];
         if !self.way.is_asked_for() {
             cells.push(&code);
         }

@@ -1,0 +1,108 @@
+//! The commands of docs/guide.md: each is valid, and opens the listeners that the guide shows.
+
+use std::fs;
+
+use crate::support::program::binary;
+use crate::support::{parts, TempDir};
+
+/// Checks a command line instead of running it.
+const PTUNNEL: &str = "ptunnel() {
+    case \" $* \" in *' --check-config '*) ;; *) set -- \"$@\" --check-config ;; esac
+    \"$PTUNNEL\" \"$@\"
+}
+";
+
+/// A command, and the lines of output that the guide shows below it.
+struct Example {
+    command: String,
+    output: Vec<String>,
+}
+
+/// The commands of the blocks marked `console`.
+fn examples(text: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    for line in blocks(text, "console").flat_map(str::lines) {
+        if let Some(command) = line.strip_prefix("$ ") {
+            examples.push(Example {
+                command: command.to_string(),
+                output: Vec::new(),
+            });
+        } else if let Some(last) = examples.last_mut() {
+            last.output.push(line.to_string());
+        }
+    }
+    examples
+}
+
+/// The blocks of code in this language.
+fn blocks<'a>(text: &'a str, language: &str) -> impl Iterator<Item = &'a str> {
+    let parts: Vec<&str> = text.split(&format!("\n```{}\n", language)[..]).collect();
+    let blocks = parts.into_iter().skip(1);
+    blocks.map(|rest| rest.split("\n```").next().unwrap())
+}
+
+/// The part of a command that runs ptunnel to serve clients: the command itself, or the
+/// ProxyCommand of ssh.
+fn serving(command: &str) -> Option<String> {
+    let inner = match command.split("ProxyCommand='").nth(1) {
+        Some(rest) => rest.split('\'').next().unwrap(),
+        None => command,
+    };
+    let has = |word| inner.split(' ').any(|other| other == word);
+    if !has("ptunnel") || has("--test") || has("--generate") {
+        return None;
+    }
+    Some(inner.replace("%h", "host.example.org").replace("%p", "22"))
+}
+
+#[test]
+fn each_command_is_valid() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide.md");
+    let text = fs::read_to_string(path).expect("docs/guide.md");
+    let text = text.replace(" \\\n    ", " ");
+    let home = TempDir::new();
+    let at_home = |text: &str| text.replace("/etc/ptunnel/", &home.at(""));
+    for name in &[
+        "password",
+        ".proxy-password",
+        ".dynamic-password",
+        ".serve-password",
+    ] {
+        home.file_with_mode(name, 0o600, "secret\n");
+    }
+    let netrc = "machine proxy.example login joe password secret\n\
+                 machine gateway.example login ann password secret\n";
+    home.file_with_mode(".netrc", 0o600, netrc);
+    let pac = "function FindProxyForURL(url, host) { return 'DIRECT'; }\n";
+    home.file("corp.pac", pac);
+    let config = blocks(&text, "toml").find(|block| block.starts_with("# ptunnel.toml\n"));
+    home.file("ptunnel.toml", at_home(config.expect("a config file")));
+
+    let mut checked = 0;
+    for example in examples(&text) {
+        let command = match serving(&example.command) {
+            Some(command) => at_home(&command),
+            None => continue,
+        };
+        let output = parts::command("sh")
+            .args(&["-c", &format!("{}{}", PTUNNEL, command)])
+            .current_dir(home.path())
+            .env("HOME", home.path())
+            .env("PTUNNEL", fs::canonicalize(binary()).expect("the program"))
+            .output()
+            .expect("a shell");
+        let described = parts::described(&output);
+        assert!(output.status.success(), "{}: {}", command, described);
+        assert!(output.stderr.is_empty(), "{}: {}", command, described);
+        let summary = String::from_utf8_lossy(&output.stdout);
+        let without_users = summary.replace(" as joe", "").replace(" as ann", "");
+        for line in &example.output {
+            let listener = line.split("listen on ").last().unwrap();
+            let listener = listener.trim_start_matches("listening on ");
+            let is_shown = summary.contains(listener) || without_users.contains(listener);
+            assert!(is_shown, "{}: {}", line, described);
+        }
+        checked += 1;
+    }
+    assert!(checked >= 25, "{} commands", checked);
+}
