@@ -1,27 +1,27 @@
-# Thin on purpose: each target is the command that one would type. .ci/run calls them in order.
+# Each target is the command that you would type. .ci/run calls them in order.
 
 CARGO ?= cargo
 ARGS ?= --demo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-# Most tests of the suite wait for a peer or a timeout: three at a time a core keep the cores busy.
+# Most tests of the suite wait for a peer or a timeout: three per core keep the cores busy.
 export RUST_TEST_THREADS ?= $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)")
 
-# The root, and the packages beside it that want today's compiler. Those of compat/ that are not in
-# its workspace each hold a lock file that differs.
+# The root, and the packages that need today's compiler. Those of compat/ outside of its workspace
+# each have their own lock file.
 ADAPTERS := compat/adapters/Cargo.toml compat/adapters/generations/0.1.18/Cargo.toml
 GUIDE := $(addprefix compat/guide/,generations/0.1.18/Cargo.toml faults/Cargo.toml faults/mended/Cargo.toml)
-# Of packages that share their source, one.
+# One of the packages that share their source.
 DROP_IN := $(wildcard compat/drop-in/*/Cargo.toml compat/drop-in/*/drop-in/Cargo.toml compat/drop-in/*/*/drop-in/Cargo.toml)
 MANIFESTS := $(wildcard Cargo.toml compat/Cargo.toml $(ADAPTERS) $(GUIDE) $(DROP_IN) compat/scan/Cargo.toml benches/Cargo.toml benches/legacy/Cargo.toml benches/legacy/0.1.18/Cargo.toml benches/may/Cargo.toml)
 each = @set -e; for manifest in $(MANIFESTS); do (set -x; $(1) --manifest-path $$manifest $(2)); done
 
-.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-drop-in-oldest test-scan scan-real fix-real compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
+.PHONY: help setup run check build test torture soak deb check-packaging test-compat test-drop-in test-drop-in-oldest test-scan scan-real fix-real compare miri ladder lesson test-ladder test-ladder-full memcheck gate gate-update lint fmt layers prose clippy doc pure old-toolchain fuzz bench bench-peers bench-micro test-benches bench-smoke ci
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
 
-setup: ## install the real proxies, servers and clients which the tests use
+setup: ## install the real proxies, servers and clients that the tests use
 	tests/setup
 
 run: ## run the program: make run ARGS='-p proxy.example:3128 1993:mail.example:993'; without ARGS the demo
@@ -44,13 +44,13 @@ test: setup ## run every test of the root package
 	$(CARGO) test --release --locked
 
 # Each program has half of the half hour.
-torture: setup ladder ## run the torture tests in their long form, half an hour at most, against the program and rung r5
+torture: setup ladder ## run the long form of the torture tests, at most half an hour, against the program and rung r5
 	$(CARGO) test --release --locked --test torture --no-run
 	@set -e; for program in $(abspath $(TARGET))/release/ptunnel $(call rung,r5); do (set -x; \
 		PTUNNEL_TORTURE=long PTUNNEL_BIN=$$program timeout 900 $(CARGO) test --release --locked --test torture); done
 
-# Takes less than half a processor, so that other work can go on; PTUNNEL_BIN soaks another binary.
-# A second run of a day wants a folder of its own: SOAK=FOLDER.
+# Takes less than half a processor, so that other work can continue; PTUNNEL_BIN soaks another binary.
+# A second run on the same day needs another folder: SOAK=FOLDER.
 MINUTES ?= 60
 SOAK ?= benches/results/$(shell date -u +%F)/soak
 
@@ -58,18 +58,19 @@ soak: setup ## soak the program for an hour and keep a record: make soak MINUTES
 	PTUNNEL_SOAK_MINUTES=$(MINUTES) PTUNNEL_SOAK_RECORD=$(abspath $(SOAK)) $(if $(SEED),PTUNNEL_SEED=$(SEED)) \
 		nice -n 5 $(CARGO) test --release --locked --test soak nothing_is -- --nocapture
 
-# What is shipped has today's openssl crate, and so a copy of the tree with a lock of its own.
+# The Debian package and the image have today's openssl crate, so they are built from a copy of the
+# tree with its own lock file.
 SHIPPED := $(TARGET)/packaging
 
 deb: ## make a Debian package of the program in target/debian
 	packaging/release $(SHIPPED)
 	packaging/debian/build $(SHIPPED) $(TARGET)/debian
 
-check-packaging: ## look at the package, the unit, the manifests and the examples with what will read them
+check-packaging: ## check the package, the unit, the manifests and the examples with the programs that read them
 	packaging/release $(SHIPPED)
 	packaging/check $(SHIPPED)
 
-# The last line: only a nightly's rustdoc, or one that takes itself for it, compares codes of errors.
+# RUSTC_BOOTSTRAP in the last line: only a nightly's rustdoc compares error codes.
 test-compat: ## run the tests of the adapters and of the guide, on both generations of tokio-core, the rungs' own, and the half-steps' demos
 	@set -e; for manifest in $(ADAPTERS); do (set -x; $(CARGO) test --locked --all-features --manifest-path $$manifest); done
 	$(CARGO) test --locked --manifest-path compat/adapters/generations/drop-in/Cargo.toml --tests
@@ -87,24 +88,24 @@ test-drop-in: setup ## run the drop-ins' tests, those that the real crates pass 
 	RUSTFLAGS='--cfg feature="with-deprecated"' $(CARGO) test --locked --manifest-path compat/drop-in/semantics/real/Cargo.toml --test channel
 	$(CARGO) run --locked --manifest-path compat/drop-in/api/Cargo.toml
 
-# By hand, and not in .ci/run, which compares the README with the stored result alone: tokio 0.1 and
-# 0.2 take a minute to build.
-compare: ## probe what the adapters and crates like them do, and compare it with the table in their README; WRITE=1 writes it
+# Not in .ci/run, which only compares the README with the stored result: tokio 0.1 and 0.2 take a
+# minute to build.
+compare: ## probe what the adapters and similar crates do, and compare it with the table in their README; WRITE=1 writes it
 	$(CARGO) fmt --check --manifest-path compat/adapters/comparison/Cargo.toml
 	$(CARGO) run --locked --manifest-path compat/adapters/comparison/Cargo.toml -- $(if $(WRITE),--write)
 
 test-scan: ## scan the corpus of the scanner, and print precision and recall
 	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml -- --nocapture
 
-# By hand, and not in .ci/run: it downloads crates and builds their dependencies.
-scan-real: ## scan six crates of the registry and r0, and compare with what was read by hand
+# Not in .ci/run: it downloads crates and builds their dependencies.
+scan-real: ## scan six crates of the registry and r0, and compare with findings that were checked by hand
 	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml --test real -- --ignored --nocapture
 
-# By hand, and not in .ci/run: minutes.
-fix-real: ## let the scanner's --fix edit tokio-proto and hyper 0.11, and see that what passed still does
+# Not in .ci/run: it takes minutes.
+fix-real: ## let the scanner's --fix edit tokio-proto and hyper 0.11, and check that their tests still pass
 	$(CARGO) test --locked --manifest-path compat/scan/Cargo.toml --test fix_real -- --ignored --nocapture --test-threads 1
 
-# By hand, and not in .ci/run, since it builds all of it once more. The copy has lock files of its own.
+# Not in .ci/run, since it builds everything again. The copy has its own lock files.
 OLDEST := $(TARGET)/oldest
 
 test-drop-in-oldest: ## run the drop-in's tests on rustc 1.85 and tokio 1.47, the oldest that it takes; needs rustup's 1.85.0
@@ -129,8 +130,8 @@ MIRI_ARC := a_call_waits_until_the_service_is_ready a_call_whose_service_panicke
 	once_the_runtime_is_gone_what_is_made_in_it_says_so send_all_runs_over_a_std_sink \
 	so_does_all_that_an_executor_spawns so_does_one_that_was_not_polled_before
 
-# By hand, and not in .ci/run: it wants a nightly toolchain, which a fresh machine has not. The root's
-# tests ask for the folder they are in and for sockets, so that they need the system.
+# Not in .ci/run: it needs a nightly toolchain. The root's tests ask for their folder and for sockets,
+# so they need access to the system.
 miri: ## run the root's pure part, its task handles, and those tests of the bridge that do no I/O, under Miri; needs a nightly toolchain
 	@$(CARGO) +nightly miri --version >/dev/null 2>&1 || { \
 		echo 'Miri is missing; with rustup: rustup toolchain install nightly --component miri,rust-src' >&2; exit 1; }
@@ -141,10 +142,10 @@ miri: ## run the root's pure part, its task handles, and those tests of the brid
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows $(MIRI_ADAPTERS) -- $(MIRI_ARC)
 
 RUNGS := r0 r1 r2 r3 r4 r5
-# On the way to a rung: programs that run, whose demo is their test. Those of a rung with a lock file of
-# its own are built as it is, so that they share its dependencies.
+# Half-steps are programs that run; their demo is their test. A half-step of a rung with its own lock
+# file is built like that rung, so that they share its dependencies.
 HALF_STEPS := r3/trunk r4/sockets r4/shell r4/connect r4/tls r4/relay
-# With a lock file, and so a target folder, of their own.
+# With their own lock file, and so their own target folder.
 OWN_LOCK := r0 r1 r2 r3
 
 ladder: ## build the rungs r0 to r5
@@ -155,7 +156,7 @@ ladder: ## build the rungs r0 to r5
 lesson: ## print the step to a rung or half-step, files and differences: make lesson RUNG=r4/sockets
 	@compat/ladder/lesson $(RUNG)
 
-# Each has a target folder of its own, unless CARGO_TARGET_DIR gives them one for all.
+# Each has its own target folder, unless CARGO_TARGET_DIR names one for all.
 rung = $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(if $(filter $(OWN_LOCK),$(1)),compat/ladder/$(1),compat)/target))/release/ptunnel-$(1)
 
 # The modules of the suite that a rung between the first and the last can change: by a table with reasons.
@@ -164,7 +165,7 @@ modules = $(shell sed -nE 's/^\| `(\w+)` \| $(if $(filter r1,$(1)),r1( to r4)?,r
 # $(call suite,RUNG,FILTERS...)
 suite = (set -x; PTUNNEL_BIN=$(call rung,$(1)) $(CARGO) test --release --locked --test suite -- $(2))
 
-# The torture tests and the soak are for r5 alone, the rung that shares no engine with the root.
+# The torture tests and the soak run only on r5, the rung that shares no engine with the root.
 define last_rung_and_parity
 	PTUNNEL_BIN=$(call rung,r5) $(CARGO) test --release --locked --test torture --test soak
 	PTUNNEL=$(abspath $(TARGET))/release/ptunnel $(foreach r,$(RUNGS),PTUNNEL_$(subst r,R,$(r))=$(call rung,$(r))) \
@@ -186,13 +187,13 @@ test-ladder-full: setup ladder ## run the root's whole suite against each rung, 
 	@set -e; $(foreach r,$(RUNGS),$(call suite,$(r));) :
 	$(last_rung_and_parity)
 
-# Valgrind runs a thread at a time, and one that never waits would keep the others from their turn.
+# Valgrind runs one thread at a time; without fair scheduling, one that never waits would block the others.
 VALGRIND := valgrind -q --fair-sched=yes --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
 MEMCHECK := $(abspath $(TARGET))/memcheck
 
 # The demo raises no limit, resolves no name, closes no stdout and has no Unix socket: four tests of
-# the suite reach the rest of src/os/sys. Their program is killed or ends as it should, so its log tells.
-memcheck: ## run the unit tests under valgrind, the demo, copied and spliced, and what of sys it leaves out
+# the suite reach the rest of src/os/sys. They don't see valgrind's exit code, so its log is checked.
+memcheck: ## run the unit tests, the demo (copied and spliced) and four tests of the suite under valgrind
 	PROPTEST_CASES=16 RUST_TEST_THREADS=2 $(CARGO) test --release --locked --lib --config 'target."cfg(unix)".runner = "$(VALGRIND)"'
 	$(CARGO) build --release --locked
 	@set -e; for splice in never always; do (set -x; $(VALGRIND) $(TARGET)/release/ptunnel --splice $$splice --demo); done
@@ -210,7 +211,7 @@ gate: ## compare the instructions and allocations of a request, a tunnel and a M
 	tests/setup valgrind=valgrind
 	$(CARGO) test --release --locked --test gate
 
-gate-update: ## write tests/gate/counts anew: a change that moves them does so knowingly
+gate-update: ## write tests/gate/counts again, for a change that moves the counts on purpose
 	tests/setup valgrind=valgrind
 	$(CARGO) test --release --locked --test gate -- --update
 
@@ -226,6 +227,9 @@ fmt: ## check the format
 layers: ## check which folder of src/ uses which, that only src/engine/ names futures, tokio and mio, and the rungs' links
 	.ci/layers
 	compat/ladder/lesson --check
+
+prose: ## check the words, the sentences and the headings of documents, and the words of doc comments in src/
+	.ci/prose
 
 clippy: ## deny clippy's warnings
 	$(call each,$(CARGO) clippy --workspace --all-targets --locked,-- -D warnings)
@@ -250,32 +254,32 @@ old-toolchain: ## build and test on Debian's own compilers: the program on Debia
 	.ci/old-toolchain
 	.ci/old-toolchain adapters
 
-fuzz: ## fuzz what reads bytes of peers and texts of users: make fuzz FUZZ_SECONDS=3600
+fuzz: ## fuzz the parsers of network bytes and of users' texts: make fuzz FUZZ_SECONDS=3600
 	fuzz/run
 
 rigs = $(CARGO) run --release --locked --manifest-path benches/Cargo.toml --
 
-bench: ## measure everything beside its peers, about two hours with the builds; one rig: make bench RIG=relay
+bench: ## measure everything against its peers, about two hours with the builds; one rig: make bench RIG=relay
 	$(rigs) $(or $(RIG),all)
 
-ladder-figures: bench-peers ## measure the rungs, each built from nothing, and write the tables of compat/ladder/README.md: 20 minutes on a quiet machine
+ladder-figures: bench-peers ## measure the rungs, each built from nothing, and write the tables of compat/ladder/README.md; 20 minutes on a quiet machine
 	$(rigs) ladder --clean
 	$(rigs) ladder --write
 
-bench-peers: ## install the programs that the rigs measure beside ours
+bench-peers: ## install the programs that the rigs compare with ptunnel
 	benches/setup
 
-bench-micro: ## measure the pure part and single futures by themselves
+bench-micro: ## measure the pure part and single futures
 	$(CARGO) bench --locked --manifest-path benches/Cargo.toml --bench '*'
 
 test-benches: bench-peers ## run the tests of the rigs and of their peers
 	$(CARGO) test --locked --manifest-path benches/Cargo.toml
 	$(CARGO) test --locked --manifest-path benches/legacy/Cargo.toml
 
-# Each rig has a folder of its own in SMOKE, and what is in them is looked at when all have run.
+# Each rig writes to its own folder in SMOKE; the last command checks all of them.
 SMOKE := $(CURDIR)/benches/results/tmp
 
-bench-smoke: bench-peers ## run a little of each rig, to see that it works, that answers are right and reports are whole
+bench-smoke: bench-peers ## run each rig briefly: it works, its answers are correct, its reports are complete
 	rm -rf $(SMOKE)
 	$(rigs) relay --quick --strict --peers ptunnel,r0,r5,relay-core,epoll,tokio,haproxy-splice --figures cpu,rate-60,rates,splice,bulk
 	$(rigs) tunnel --quick --strict --peers ptunnel,ptunnel-tls,tunnel-core,r5,python-threads,stunnel,none --figures kept,ab
