@@ -1,5 +1,5 @@
-//! The work by which a chain of combinators, a hand-written future and an async fn are compared: read a message, turn
-//! its bytes round, write it back, until an empty one has been answered.
+//! The work by which a chain of combinators, a hand-written future and an async fn are compared: read a message, invert
+//! its bytes, write it back, until an empty one has been answered.
 //!
 //! The other side is a [`Script`] in memory, so neither kernel nor reactor play a part. It gives and takes bytes in
 //! pieces and would block after each, so that every step of the program is left and entered again.
