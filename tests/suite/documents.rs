@@ -12,6 +12,7 @@ const DOCUMENTS: &[&str] = &[
     "compat/README.md",
     "compat/adapters/README.md",
     "compat/ladder/README.md",
+    "docs/architecture.md",
     "docs/comparison.md",
     "docs/guide.md",
 ];
