@@ -1,6 +1,6 @@
 //! A proxy and a tunnel through it, in one process and on one thread.
 //!
-//! An echo server stands for the destination; what comes back is what was sent.
+//! An echo server is the destination: what the client receives is what it sent.
 //!
 //! ```text
 //! cargo run --release --locked --example proxy_and_tunnel

@@ -1,7 +1,7 @@
 //! A tunnel, its refusals and its end, with nothing installed but the program itself.
 //!
-//! The part of the tests that also runs in a bare system of the oldest toolchain: the peers are
-//! scripted and live in this process, and the proxy is scripted or the program's own.
+//! This part of the tests also runs in the minimal system of the oldest toolchain: the peers are
+//! scripted and in this process, and the proxy is scripted or the program's own.
 
 #[path = "support/mod.rs"]
 mod support;

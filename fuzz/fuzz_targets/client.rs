@@ -1,5 +1,5 @@
-//! What a client of `-D` says until it has asked for its destination, in SOCKS, with HTTP's CONNECT
-//! or with a request for an `http://` URL, beside a second reading of each.
+//! What a client of `-D` sends up to its request, in SOCKS, with HTTP's CONNECT or with a request
+//! for an `http://` URL, compared with a second decoder of each.
 #![no_main]
 
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -1,5 +1,5 @@
-//! The text of a configuration file, and the words of a command line that it stands for, beside a
-//! second reading by way of `toml`'s own tables.
+//! The text of a config file and the command line that it is equal to, compared with a second
+//! reading through `toml`'s own tables.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Two requests on one connection of `-D`, for two servers, and all that the first server sends:
-//! the client gets one reply of these bytes, and the second request no answer.
+//! Two requests on one connection of `-D`, for two servers, and everything that the first server
+//! sends: the client gets one reply of these bytes, and the second request no answer.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

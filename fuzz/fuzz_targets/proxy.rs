@@ -1,4 +1,4 @@
-//! Proxies as the command line and the environment have them, with user and password.
+//! Proxies as on the command line and in the environment, with user and password.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! The head of a proxy's reply, or what a SOCKS proxy says, and what is made of it.
+//! The head of a proxy's reply, or the reply of a SOCKS proxy, and how it is judged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

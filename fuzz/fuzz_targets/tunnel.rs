@@ -1,4 +1,4 @@
-//! Tunnels, destinations and addresses to listen on, as the command line has them.
+//! Tunnels, destinations and addresses to listen on, as on the command line.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

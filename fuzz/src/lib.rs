@@ -1,6 +1,6 @@
-//! What holds of every input, whatever it says: the properties that several targets share.
+//! Properties of every input, which several targets share.
 //!
-//! A target that only looks for panics finds little in code without `unsafe`. So each one states
+//! A target that only looks for panics finds little in code without `unsafe`. So each one checks
 //! what its parser promises, and panics itself when that doesn't hold.
 
 #![forbid(unsafe_code)]

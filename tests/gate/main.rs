@@ -1,11 +1,11 @@
-//! Counts instructions and allocations of the program under callgrind, and compares them with
-//! `counts`, the file beside this one: `make gate`. A change that moves them says so in that file:
-//! `make gate-update`.
+//! Counts instructions and allocations of the program under callgrind, and compares them with the
+//! file `counts` beside this one: `make gate`. A change that moves them on purpose also changes
+//! that file: `make gate-update`.
 //!
-//! Counts, unlike times, are the same on a busy machine. A unit of work is what a life of the
-//! program with twice as many units costs more than one with half of them, so that its start and
-//! its end don't count. All is done in lockstep, one event at a time, and the next when the program
-//! waits again: how events fall together would make a difference. So would its timers: see
+//! Counts, unlike times, are the same on a busy machine. The cost of a unit of work is the
+//! difference between a run with twice as many units and one with half of them, so the program's
+//! start and end don't count. Everything is in lockstep, one event at a time, and the next when the
+//! program waits again, since coinciding events would change the counts. So would its timers: see
 //! `open_for_long` and still.c.
 
 use std::fs;

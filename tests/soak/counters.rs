@@ -1,4 +1,4 @@
-//! What was carried, what went wrong on purpose, and what went wrong.
+//! Counters of carried bytes, of faults that were made on purpose, and of errors.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

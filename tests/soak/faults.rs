@@ -1,5 +1,5 @@
-//! Faults that hit whatever there is at the time: a proxy that is killed and comes back, and
-//! programs that stand still.
+//! Faults that hit all traffic of their time: a proxy that is killed and restarted, and programs
+//! that are stopped and continued.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

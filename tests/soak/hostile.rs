@@ -1,4 +1,4 @@
-//! A proxy of bad habits. The destination's name says which one a tunnel is to meet.
+//! A misbehaving proxy. The destination's name selects what it does to a tunnel.
 
 use std::io::Read;
 use std::net::{Shutdown, SocketAddr};

@@ -1,4 +1,4 @@
-//! One tunnel each: what both ends do, and whether it was right.
+//! One tunnel each: what both ends do, and whether the result was right.
 
 use std::io::{self, Read, Write};
 use std::thread;

@@ -1,14 +1,14 @@
-//! An hour of everything at once: mixed traffic with faults at random, and what the program holds
-//! meanwhile.
+//! An hour of everything at once: mixed traffic with random faults, and the resources that the
+//! program holds meanwhile.
 //!
-//! `make soak MINUTES=60` keeps a report, a graph and every sample; without it this is a short
-//! form which each change has to pass. Like the suite it judges from outside, and `PTUNNEL_BIN`
-//! points it at another binary. `PTUNNEL_SEED=…` repeats what is random: in each round each lane of
-//! traffic, and the faults, go through the same list, as far as time allows.
+//! `make soak MINUTES=60` keeps a report, a graph and every sample; without it, this is a short
+//! form that each change must pass. Like the suite, it tests the program from outside, and
+//! `PTUNNEL_BIN` points it at another binary. `PTUNNEL_SEED=…` repeats what is random: in each
+//! round, each lane of traffic and the faults run through the same list, as far as time allows.
 //!
-//! Each byte is compared with the one that was sent, which tells more than a hash: a transfer
-//! that no fault touched has to be whole, and one that was touched a prefix. Traffic rests from
-//! time to time, and whatever is held then that was not held at the first rest has leaked.
+//! Each byte is compared with the one that was sent, which detects more than a hash: a transfer
+//! without a fault must be whole, and one with a fault a prefix. Traffic rests from time to time;
+//! what is held then but wasn't at the first rest has leaked.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,7 +1,7 @@
-//! The origin behind all proxies: it brings the two ends of a tunnel together.
+//! The origin behind all proxies: it joins the two ends of a tunnel.
 //!
-//! A client's first bytes are a number, by which the origin knows whose tunnel has arrived: with
-//! faults on the way their order says nothing.
+//! A client's first bytes are a number, by which the origin knows which tunnel has arrived: with
+//! faults on the path, the order of connections doesn't tell.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

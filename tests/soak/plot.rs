@@ -1,4 +1,4 @@
-//! The graph: what each program holds and uses over time, and under which traffic.
+//! The graph: what each program holds and uses over time, and during which traffic.
 
 use std::fmt::Write;
 use std::time::Duration;

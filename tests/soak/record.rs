@@ -1,4 +1,4 @@
-//! What is kept of a run: a report, its graph, and all that was measured.
+//! The record of a run: a report, its graph, and all samples.
 
 use std::fmt::Write;
 use std::fs;

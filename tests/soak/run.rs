@@ -1,4 +1,4 @@
-//! The whole of it: rounds of traffic with a rest after each.
+//! A whole run: rounds of traffic with a rest after each.
 
 use std::sync::Arc;
 use std::thread;

@@ -1,5 +1,5 @@
-//! Everything that takes part: the program four times, each before another kind of proxy, and as
-//! a proxy of its own.
+//! All programs of a run: ptunnel four times, each before another kind of proxy, and once as a
+//! proxy.
 
 use crate::counters::Counters;
 use crate::faults::Mortal;

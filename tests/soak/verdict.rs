@@ -1,4 +1,4 @@
-//! What it comes to: whether anything was lost, and whether the lines are flat.
+//! The verdict: whether anything was lost, and whether the lines are flat.
 
 use std::fmt::{self, Display};
 use std::time::Duration;

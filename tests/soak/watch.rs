@@ -1,4 +1,4 @@
-//! What the programs hold and use over time, and a limit on what all this uses.
+//! What the programs hold and use over time, and a limit on the use of the whole test.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Who may connect: `--allow-from`, by the addresses that a machine has for itself.
+//! `--allow-from`: which clients can connect, tested with the machine's own addresses.
 
 use std::net::SocketAddr;
 

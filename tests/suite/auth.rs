@@ -1,4 +1,4 @@
-//! Credentials: where they come from, to whom they go, and where they must never appear.
+//! Credentials: where they come from, which proxy gets them, and where they must never appear.
 
 use std::fs::File;
 use std::io::{Read, Write};

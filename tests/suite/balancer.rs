@@ -1,4 +1,4 @@
-//! Several programs as one: behind a balancer, with the configurations that packaging/ shows.
+//! Several programs behind a balancer, with the configurations in packaging/.
 
 use std::net::{SocketAddr, TcpStream};
 

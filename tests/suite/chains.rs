@@ -1,4 +1,5 @@
-//! Proxies behind the proxy: real ones in a row, TLS at any of them, and which of them is blamed.
+//! Proxies behind the proxy: real ones in a row, TLS at any of them, and which of them an error
+//! names.
 
 use std::net::SocketAddr;
 

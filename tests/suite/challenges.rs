@@ -1,5 +1,5 @@
-//! Proxies that ask who we are: what they get for an answer, on which connection, and what is
-//! said when they don't take it.
+//! Proxies that require authentication: what they get in reply, on which connection, and the error
+//! when they refuse it.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! A configuration file: what it does, what goes before it, and what is said of a wrong one.
+//! The config file: what it sets, what overrides it, and the errors in a wrong one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What a proxy is asked, byte by byte, and what it isn't told (RFC 9110 §9.3.6, RFC 9112).
+//! The request to a proxy, byte by byte (RFC 9110 §9.3.6, RFC 9112).
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What was received arrives, however the connection that it came by ends: without TLS's
-//! close_notify, by a reset, or where splice(2) doesn't work.
+//! Received data is delivered, however its connection ends: without TLS's close_notify, by a reset,
+//! or where splice(2) doesn't work.
 
 use std::io::ErrorKind;
 use std::io::{Read, Write};

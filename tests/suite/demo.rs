@@ -1,4 +1,4 @@
-//! `--demo`: everything on this machine alone, in one process.
+//! `--demo`: everything on this machine, in one process.
 
 use crate::support::Ptunnel;
 

@@ -1,4 +1,4 @@
-//! The embedded proxy's noes: to whom, with which status, and why.
+//! Rejections of the embedded proxy: of which requests, with which status, and why.
 
 use std::io::Write;
 use std::thread;

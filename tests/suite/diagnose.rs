@@ -1,4 +1,4 @@
-//! `--test`: the steps that it reports through real parts, and its advice for each failure.
+//! `--test`: the steps that it reports with real proxies, and its advice for each failure.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};

@@ -1,4 +1,4 @@
-//! Both ends of a tunnel in the hands of one test.
+//! Both ends of a tunnel, held by one test.
 
 use std::net::{SocketAddr, TcpListener};
 

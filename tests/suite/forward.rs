@@ -1,5 +1,5 @@
-//! Plain `http://` of local programs on `-D`: a request that names its URL is sent on to whom that
-//! names, as a server is asked.
+//! `http://` requests of local programs on `-D`: ptunnel forwards each to the URL's host in the
+//! form for a server.
 
 use std::io::Read;
 use std::net::SocketAddr;

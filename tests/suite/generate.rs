@@ -1,4 +1,4 @@
-//! The manual page and the completions, judged by the programs that read them.
+//! The man page and the completions, checked with the programs that read them.
 
 use crate::support::{parts, Ptunnel, TempDir};
 

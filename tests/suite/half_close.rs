@@ -1,5 +1,5 @@
-//! The client's end: passed on at once, or held back from an upstream that would take it for the end
-//! of both directions.
+//! The client's end: passed on at once, or held back from an upstream that would close both
+//! directions.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What the program tells of itself.
+//! What the program prints about itself.
 
 use crate::support::{Ptunnel, TempDir};
 

@@ -1,4 +1,4 @@
-//! Who is asked whether they are still there.
+//! TCP keepalive of clients, proxies and destinations.
 
 use std::net::SocketAddr;
 use std::time::Duration;

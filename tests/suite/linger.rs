@@ -1,4 +1,4 @@
-//! Tunnels in which nothing moves: how long they may last, and which ones that concerns.
+//! Tunnels in which nothing moves: how long they can last, and which ones have a limit.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Where clients come in: binds, several tunnels, limits, and what happens when they are reached.
+//! Listeners: addresses, several tunnels, limits, and what happens at them.
 
 use std::net::{SocketAddr, TcpListener};
 use std::thread;

@@ -1,4 +1,4 @@
-//! What those who collect logs are given: JSON lines, and syslog's datagrams.
+//! Logs for collectors: JSON lines and syslog datagrams.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;

@@ -1,4 +1,4 @@
-//! What is said on stderr, and what isn't.
+//! What is logged on stderr, and what isn't.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};

@@ -1,10 +1,10 @@
-//! The program, judged from outside: its command line, streams, sockets and exit codes.
+//! Tests the program from outside: its command line, streams, sockets and exit codes.
 //!
-//! One module a subject. `PTUNNEL_BIN` points the same suite at any other binary with this
-//! command line. Real proxies, servers and clients take part in `access`, `chains`, `challenges`,
-//! `delivery`, `diagnose`, `dynamic`, `forward`, `half_close`, `pac`, `real`, `serve`,
-//! `socket_activation`, `socks`, `socks4`, `status`, `stdio`, `tls`, `tls_behind` and `unix`;
-//! everywhere else the peers are scripted and live in this process.
+//! One module for each subject. `PTUNNEL_BIN` points the same suite at any other binary with this
+//! command line. `access`, `chains`, `challenges`, `delivery`, `diagnose`, `dynamic`, `forward`,
+//! `half_close`, `pac`, `real`, `serve`, `socket_activation`, `socks`, `socks4`, `status`, `stdio`,
+//! `tls`, `tls_behind` and `unix` use real proxies, servers and clients; everywhere else the peers
+//! are scripted and in this process.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Names and addresses of proxies: resolved late, tried in turn, of the family that is wanted.
+//! Names and addresses of proxies: resolved late, tried in turn, of the chosen family.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};

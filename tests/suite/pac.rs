@@ -1,4 +1,4 @@
-//! `--pac`: a file of JavaScript that says, for each destination, through which proxies.
+//! `--pac`: a JavaScript file that chooses the proxies for each destination.
 
 use std::fs;
 use std::net::SocketAddr;

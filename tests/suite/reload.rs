@@ -1,5 +1,5 @@
-//! SIGHUP, when the options are in a file: what it changes, what it leaves alone, and what is said of
-//! a file that is wrong.
+//! SIGHUP with a config file: what it changes, what it leaves alone, and the errors in a wrong
+//! file.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,5 +1,5 @@
 //! A reload for every kind of listener: removed, added again, changed, written in another way, and
-//! what fails half-way. When the line that tells of it is there, it is done: nothing here waits.
+//! failing half-way. The line about a reload is printed when it is done: nothing here waits.
 
 use std::fmt::Debug;
 use std::io::{Read, Write};

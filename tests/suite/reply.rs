@@ -1,4 +1,4 @@
-//! How a proxy's reply is judged: what grants a tunnel, what doesn't, and what is kept of it.
+//! How a proxy's reply is judged: what grants a tunnel, what doesn't, and which bytes are kept.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which way a tunnel goes: the list of proxies, their failures, the way around them, NO_PROXY.
+//! The path of a tunnel: the list of proxies, their failures, direct connections, NO_PROXY.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What a service manager is told, of which the test plays the part.
+//! Notifications to a service manager, which the test replaces.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;

@@ -1,4 +1,4 @@
-//! The embedded proxy at work: whom it connects, and what it carries.
+//! The embedded proxy: which requests it grants, and what it carries.
 
 use std::net::SocketAddr;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Sockets that whoever starts the program has bound: systemd's socket activation, and inetd.
+//! Sockets that the starting program has bound: systemd's socket activation, and inetd.
 
 use std::fs;
 use std::io::Write;

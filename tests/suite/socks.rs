@@ -1,4 +1,4 @@
-//! SOCKS5 as the outer proxy: microsocks, OpenSSH, and scripted peers that look at each byte.
+//! SOCKS5 as the outer proxy: microsocks, OpenSSH, and scripted peers that check each byte.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! SOCKS4 and 4A as the outer proxy: OpenSSH, and scripted peers that look at each byte, as curl
-//! sends it.
+//! SOCKS4 and 4A as the outer proxy: OpenSSH, and scripted peers that check each byte against
+//! curl's.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! TLS to the destination: nginx, stunnel and openssl's own server behind real proxies, and in front
-//! of a client that knows no TLS.
+//! TLS to the destination: nginx, stunnel and openssl's own server behind real proxies, with a
+//! client that doesn't support TLS.
 
 use std::io::Read;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Unix sockets that clients come in by: `PATH:HOST:HOSTPORT`.
+//! Unix sockets as listeners: `PATH:HOST:HOSTPORT`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

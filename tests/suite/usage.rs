@@ -1,4 +1,4 @@
-//! Wrong input: exit code 2, and one or two lines with what is wrong and how it would be right.
+//! Wrong input: exit code 2, and one or two lines with the fault and an example.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -1,7 +1,7 @@
 //! Payload that shows each lost, doubled, moved or altered byte.
 //!
-//! A pattern repeats a block whose length is a prime above any buffer of the program, so a piece
-//! at the wrong place never fits. Checking compares slices, quick even without optimisation.
+//! A pattern repeats a block whose length is a prime above any buffer of the program, so a piece at
+//! the wrong place never fits. The check compares slices, which is quick without optimisation too.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! System calls of the program that fail when a test says so; see faults.c.
+//! System calls of the program that fail on a test's demand; see faults.c.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;

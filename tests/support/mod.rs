@@ -1,9 +1,9 @@
-//! The rig: starts the program and its peers, and takes them down again.
+//! The rig: starts the program and its peers, and ends them again.
 //!
-//! The program is judged from outside alone: its command line, its standard streams, its
-//! sockets and what the kernel tells of its process. So the same suite runs against any binary
-//! with this command line: point `PTUNNEL_BIN` at it. Everything here blocks, on std's sockets
-//! and threads; no test waits for a time to pass where it can wait for a condition.
+//! It tests the program only from outside: its command line, its standard streams, its sockets and
+//! what the kernel reports about its process. So the same suite runs against any binary with this
+//! command line: point `PTUNNEL_BIN` at it. Everything here blocks, on std's sockets and threads;
+//! no test waits for a time to pass where it can wait for a condition.
 
 // Two test crates share the rig, and neither uses all of it.
 #![allow(dead_code, unused_imports)]

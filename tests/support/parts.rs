@@ -1,7 +1,7 @@
 //! Real proxies, servers and clients, each with a configuration made for one test.
 //!
-//! A part that is not installed fails the test: a suite that skips what it cannot run would be
-//! green for the wrong reason.
+//! A program that is not installed fails the test: a suite that skips tests would pass for the
+//! wrong reason.
 
 use std::env;
 use std::fs;

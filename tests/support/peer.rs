@@ -1,4 +1,4 @@
-//! Peers that do as they are told: proxies with any reply, destinations with any habit.
+//! Scripted peers: proxies with any reply, destinations with any behaviour.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! What the kernel tells of a running program, and of the sockets on this machine.
+//! What the kernel reports about a running program, and about the sockets on this machine.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! SOCKS5 proxies of two schools.
+//! SOCKS5 proxies: microsocks and OpenSSH.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! System calls that std has no face for: the rig's only unsafe code.
+//! System calls that std doesn't offer: the rig's only unsafe code.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};

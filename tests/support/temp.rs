@@ -1,4 +1,4 @@
-//! Folders that go away with the test, and ports nobody else takes.
+//! Folders that are deleted with the test, and ports that no other program takes.
 
 use std::env;
 use std::fs;

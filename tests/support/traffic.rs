@@ -1,7 +1,7 @@
 //! Random traffic through a tunnel: sizes, pieces, stalls, ends and resets.
 //!
-//! What arrives must be what was sent, and the ends must match. Everything that is random comes
-//! out of one seed, which the test prints: `PTUNNEL_SEED=…` repeats it.
+//! What arrives must be what was sent, and the ends must match. Everything random comes from one
+//! seed, which the test prints: `PTUNNEL_SEED=…` repeats it.
 
 use std::env;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Who gets what from the embedded proxy, and what gets through the program's own door.
+//! Which clients the embedded proxy serves, and which input the program accepts.
 
 use crate::ends::Gate;
 use crate::namespace::Namespace;

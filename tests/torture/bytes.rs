@@ -1,7 +1,7 @@
-//! Random traffic over the whole way: client, ptunnel, a real proxy, origin.
+//! Random traffic over the whole path: client, ptunnel, a real proxy, origin.
 //!
-//! Sizes lie anywhere up to the largest, so that each direction moves between copying and
-//! splicing as it likes, in two programs at once. `PTUNNEL_SEED` repeats a run.
+//! Sizes are random up to the largest, so each direction moves between copying and splicing, in two
+//! programs at the same time. `PTUNNEL_SEED` repeats a run.
 
 use std::thread::{self, JoinHandle};
 

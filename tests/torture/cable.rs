@@ -1,8 +1,8 @@
-//! A cable between two networks, as bad as it is told to be.
+//! A cable between two networks, with the faults that a test sets.
 //!
-//! What `tc netem` would do, done here: many a kernel is built without it, and this one gives the
-//! same faults everywhere and out of the test's own seed. Packets go from one TUN interface to
-//! the other, one thread a direction, and lie in a queue until they are due.
+//! It does what `tc netem` would do, since many kernels are built without that, and it makes the
+//! same faults everywhere from the test's own seed. Packets move from one TUN interface to the
+//! other, one thread for each direction, and wait in a queue until they are due.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! More tunnels than a test has threads and descriptors for: the proxy is a process of its own.
+//! More tunnels than a test has threads and descriptors for: the proxy is a separate process.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
-//! What others make of the same: curl, Python's http.client and squid beside ours.
+//! Compares ptunnel's reading of the same input with that of curl, Python's http.client and squid.
 //!
-//! To differ is no defect by itself. But each difference has a reason that stands in a table here,
-//! and one without a reason fails: it is a head or a list of which two programs on one way think
-//! differently, and that nobody has thought about.
+//! A difference is no defect by itself. But each difference has a reason in a table here, and one
+//! without a reason fails: it is a head or a list that two programs on one path read differently
+//! without a known reason.
 //!
-//! The rungs of the ladder take the root's parsers as they are. With `PTUNNEL_BIN` at one, what is
-//! judged anew is how it feeds them and what it makes of their answers.
+//! The rungs of the ladder use the root's parsers. With `PTUNNEL_BIN` at a rung, the test shows how
+//! it feeds them and what it does with their results.
 
 mod heads;
 mod no_proxy;

@@ -1,6 +1,6 @@
-//! More of everything than there is: tunnels, descriptors, ports, patience.
+//! More of everything than the machine has: tunnels, descriptors, ports, time.
 //!
-//! Pipes and their memory are the suite's: `relay::without_memory_for_pipes_it_copies` and
+//! The suite tests pipes and their memory: `relay::without_memory_for_pipes_it_copies` and
 //! `relay::without_descriptors_for_pipes_it_copies`.
 
 use std::thread;

@@ -1,8 +1,8 @@
-//! The program in a hostile world: everything that an operator leaves it alone with for months.
+//! The program in a hostile world: what it meets in months without an operator.
 //!
-//! Like the suite it judges from outside, and `PTUNNEL_BIN` points it at another binary. Each
-//! test has a short form, which a change has to pass, and a long one, at most half an hour for
-//! all: `make torture`.
+//! Like the suite, it tests the program from outside, and `PTUNNEL_BIN` points it at another
+//! binary. Each test has a short form, which a change must pass, and a long one, at most half an
+//! hour for all: `make torture`.
 
 #[path = "../support/mod.rs"]
 mod support;

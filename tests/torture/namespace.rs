@@ -1,4 +1,4 @@
-//! Networks that belong to one test: namespaces, and what is started in them.
+//! Networks for one test: namespaces, and the programs started in them.
 
 use std::fs::{self, File};
 

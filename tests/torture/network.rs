@@ -1,8 +1,8 @@
 //! A bad network changes nothing but time.
 //!
-//! The program is alone in one network; clients, proxy and origin are in another, and all that
-//! they say to each other crosses one cable twice. Its faults are made in this process: `tc netem` has
-//! no part in them, nor has a firewall, and what only the kernel's queues do isn't tried here.
+//! The program is alone in one network; clients, proxy and origin are in another, and everything
+//! between them crosses one cable twice. Its faults are made in this process, without `tc netem` or
+//! a firewall; what only the kernel's queues do isn't tested here.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A proxy that dies and comes back, and a clock that goes backwards.
+//! A proxy that is killed and restarted, and a clock that goes backwards.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

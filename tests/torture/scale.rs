@@ -1,4 +1,4 @@
-//! How much of everything.
+//! The scale of a test: its short form or its long one.
 
 use std::env;
 

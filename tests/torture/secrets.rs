@@ -1,6 +1,7 @@
-//! A canary for a password: where it may be seen, and where never.
+//! A canary for a password: where it can appear, and where never.
 //!
-//! `auth` in the suite shows to whom credentials go; here it is what else they could get into.
+//! `auth` in the suite tests which proxy gets the credentials; here it is where else they could
+//! leak.
 
 use std::fs;
 use std::io::{BufRead, Write};

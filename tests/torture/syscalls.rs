@@ -1,5 +1,5 @@
-//! System calls that fail, as they do on a machine that is short of something: nothing is lost
-//! without a word, nothing hangs, no descriptor is left behind.
+//! System calls that fail, as on a machine that lacks something: no silent loss, no hang, no leaked
+//! descriptor.
 
 use std::fs;
 use std::io::{self, BufRead, Read as _, Write as _};

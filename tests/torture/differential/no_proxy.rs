@@ -1,4 +1,4 @@
-//! Destinations that a list covers, as curl's `--noproxy` covers them.
+//! Destinations that a list covers, compared with curl's `--noproxy`.
 
 use super::{combinations, curl, Comparison, Ours, Row, Theirs};
 use crate::scale::scale;

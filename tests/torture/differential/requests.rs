@@ -1,7 +1,7 @@
-//! Two requests on one connection to a proxy, for two servers: `-D` beside squid.
+//! Two requests on one connection to a proxy, for two servers: `-D` compared with squid.
 //!
-//! squid keeps the connection and sends the second request to its server; `-D` ends it behind the
-//! first reply. Neither may give one server the other's request, or the client the other's reply.
+//! squid keeps the connection and sends the second request to its server; `-D` ends it after the
+//! first reply. Neither can give one server the other's request, or the client the other's reply.
 
 use std::io::Read;
 use std::net::SocketAddr;
