@@ -15,6 +15,8 @@ const DOCUMENTS: &[&str] = &[
     "docs/architecture.md",
     "docs/comparison.md",
     "docs/guide.md",
+    "docs/operating.md",
+    "docs/security.md",
 ];
 
 #[test]

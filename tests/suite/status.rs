@@ -192,6 +192,71 @@ open(sys.argv[1], 'w').write(json.dumps({'groups': [{'name': 'x', 'rules': rules
     fed("promtool", &["check", "rules", &rules], "");
 }
 
+fn operating_guide() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operating.md");
+    fs::read_to_string(path).expect("docs/operating.md")
+}
+
+#[test]
+fn the_operating_guide_lists_each_metric_with_its_type_and_labels_and_each_cause() {
+    let guide = operating_guide();
+    let metrics = page(&busy(&Gate::open()), "/metrics");
+    let types = metrics.lines().filter_map(|l| l.strip_prefix("# TYPE "));
+    let types: Vec<(&str, &str)> = types
+        .map(|line| line.split_at(line.find(' ').expect(line)))
+        .collect();
+    let row = |(name, kind): &(&str, &str)| {
+        let starts = [format!("{}{{", name), format!("{}_sum{{", name)];
+        let sample = metrics.lines().find_map(|line| {
+            let labels = starts.iter().find_map(|s| line.strip_prefix(&s[..]))?;
+            labels.split('}').next()
+        });
+        let labels = sample.into_iter().flat_map(|labels| labels.split(','));
+        let names = labels.map(|label| format!("`{}`", label.split('=').next().unwrap()));
+        let names = names.collect::<Vec<String>>().join(", ");
+        format!("| `{}` |{} | {}", name, kind, names)
+            .trim_end()
+            .to_string()
+    };
+    let rows = guide
+        .lines()
+        .filter(|line| line.starts_with("| `ptunnel_") || line.starts_with("| `process_"));
+    let columns = |line: &str| line.split(" | ").take(3).collect::<Vec<&str>>().join(" | ");
+    let mut listed: Vec<String> = rows.map(columns).collect();
+    // The row of a metric without labels has an empty column.
+    for row in &mut listed {
+        if let Some(end) = row.find(" | |") {
+            row.truncate(end + 2);
+        }
+    }
+    let mut exported: Vec<String> = types.iter().map(row).collect();
+    listed.sort();
+    exported.sort();
+    assert_eq!(listed, exported);
+
+    let causes = metrics.split("cause=\"").skip(1);
+    for cause in causes.map(|rest| rest.split('"').next().unwrap()) {
+        assert!(guide.contains(&format!("\n| `{}` | ", cause)), "{}", cause);
+    }
+    // In queries and in the text.
+    let words = guide.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+    for word in words.filter(|word| word.starts_with("ptunnel_") && *word != "ptunnel_") {
+        let suffixes = ["", "_bucket", "_count"];
+        let is_exported = |name: &str| suffixes.iter().any(|s| format!("{}{}", name, s) == word);
+        assert!(types.iter().any(|(name, _)| is_exported(name)), "{}", word);
+    }
+}
+
+#[test]
+fn promtool_likes_the_alerts_of_the_operating_guide() {
+    let guide = operating_guide();
+    let rules = &guide[guide.find("groups:\n").expect("rules")..];
+    let rules = &rules[..rules.find("```").expect("their end")];
+    let folder = TempDir::new();
+    let file = folder.file_with_mode("rules.yml", 0o600, rules);
+    fed("promtool", &["check", "rules", &file], "");
+}
+
 /// In a live tunnel, whichever way its bytes go.
 #[test]
 fn bytes_are_counted_while_their_tunnel_is_open() {
