@@ -68,7 +68,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Serves one client. If it can't be served, the reason is logged once.
+    /// Serves one client. Logs once why a client can't be served.
     fn serve(
         &self,
         client: Client,
@@ -91,7 +91,8 @@ impl Engine {
                 drop(reserved); // a dial takes its descriptor, or reserves one, at its first poll
                 Either::A(engine.carry(socket, session, tunnel).map(drop))
             }
-            // Boxed, so that an idle tunnel to a fixed destination doesn't take the room of these.
+            // Boxed: an idle tunnel to a fixed destination must not take the memory of these
+            // futures.
             ListenerKind::Dynamic(inbound) => Either::B(boxed(serve_inbound(
                 &engine, reserved, socket, session, inbound,
             ))),

@@ -1,4 +1,4 @@
-//! `--demo` on this engine: one reactor for the embedded proxy and the tunnel.
+//! `--demo` on this engine: one reactor runs both the embedded proxy and the tunnel.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
-//! The paths of `--test` and `/healthz/probe` on this engine: opened as for a client, on a reactor
-//! of their own.
+//! The paths of `--test` and `/healthz/probe` on this engine: opened as for a client, on a separate
+//! reactor.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::config::Timeouts;
 use crate::error::{Error, Peer, Phase};
 use crate::observe::diagnose::{observe, Greeting, PathEvent};
 
-/// Maximum number of bytes that are read of a greeting.
+/// Maximum number of bytes of a greeting that are read.
 const CHUNK: usize = 256;
 
 /// Opens a path to the tunnel's destination, waits for its first bytes for at most `wait`, if any,
@@ -23,7 +23,7 @@ const CHUNK: usize = 256;
 ///
 /// # Errors
 ///
-/// Those of [`Engine::open`]; when a reactor can't be made.
+/// The errors of [`Engine::open`], or of creating a reactor.
 pub fn open_path(
     tunnel: &Tunnel,
     timeouts: &Timeouts,
@@ -55,7 +55,7 @@ pub fn open_path(
     let peer = Peer::Destination(tunnel.destination().address.clone());
     let late = move || Error::timed_out(Phase::Handshaking, peer.clone(), wait);
     let greeting = deadline(greeting, wait, engine.timer(), late);
-    // It fails only when the time is over.
+    // Fails only when the time is over.
     let greeting = engine.handle().run(&mut core, greeting).ok();
     Ok((path, greeting))
 }

@@ -1,4 +1,5 @@
-//! Opening a TCP connection to a host: its addresses are raced, the first to answer wins (RFC 8305).
+//! Opening a TCP connection to a host: its addresses are raced, and the first to answer wins (RFC
+//! 8305).
 
 use std::io;
 use std::mem;

@@ -1,8 +1,8 @@
-//! The stream of a forwarded request (`http://` over `--serve-proxy`): the destination gets that one
-//! request, and the client gets the reply to it.
+//! The stream of a forwarded request (`http://` over `--serve-proxy`): the destination gets that
+//! one request, and the client gets the reply to it.
 //!
-//! Invariant: no byte behind the request is sent, and none behind the reply is read, even if the
-//! client or the server goes on.
+//! Invariant: no byte after the request is sent, and no byte after the reply is read, even if the
+//! client or the server continues to send.
 
 use std::io::{self, Read, Write};
 
@@ -14,11 +14,11 @@ use crate::proto::{Reply, RequestBoundary};
 
 /// Returns a stream that carries one request and its reply.
 ///
-/// What is written behind the request is discarded, as if it had been sent. Reads end behind the reply,
-/// whether or not the server ends the connection. Once both are complete, the stream is shut down; a
-/// FIN of the client before that isn't passed on, since some servers, such as squid, would drop the
-/// reply. The end of an incomplete request is passed on. Reads and writes fail with `InvalidData` if
-/// the end of the message can't be determined.
+/// Bytes written after the request are discarded, as if they had been sent. Reads end after the
+/// reply, whether or not the server ends the connection. Once both are complete, the stream is shut
+/// down. A FIN of the client before that isn't passed on, since some servers, such as squid, would
+/// drop the reply; the end of an incomplete request is passed on. Reads and writes fail with
+/// `InvalidData` if the end of the message can't be determined.
 pub fn forwarding<S>(stream: Rewind<Upstream<S>>, boundary: RequestBoundary) -> Rewind<Upstream<S>>
 where
     S: Transport + 'static,
@@ -50,11 +50,11 @@ impl<S> Forwarding<S> {
 }
 
 impl<S: AsyncWrite> Forwarding<S> {
-    /// Shuts the stream down when request and reply are complete.
+    /// Shuts the stream down once request and reply are complete.
     fn settle(&mut self) {
         if self.reply.has_ended() && self.boundary.has_ended() && !self.has_ended {
             self.has_ended = true;
-            // If the stream has no room for its end, the connection is closed without.
+            // If the stream can't send its end now, the connection is closed without one.
             let _ = self.stream.shutdown();
         }
     }
@@ -153,7 +153,7 @@ mod tests {
 
     const HEAD: &[u8] = b"POST http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
 
-    /// A stream for one request over this one, and the head that it takes first.
+    /// Returns a stream for one request over `stream`, and the request's head.
     fn forwarding_to(stream: MockStream) -> (Forwarding<MockStream>, Vec<u8>) {
         let Forward { head, boundary, .. } = Forward::rewrite(HEAD).unwrap();
         (Forwarding::new(stream, boundary), head)
@@ -168,9 +168,9 @@ mod tests {
         all
     }
 
-    /// Another request came behind the first one, and went to its destination, too.
+    /// Regression: a request after the first one was sent to the first one's destination.
     #[test]
-    fn what_is_behind_the_request_is_swallowed() {
+    fn bytes_after_the_request_are_discarded() {
         let stream = MockStream::new(vec![Action::Bytes(OK.to_vec())], Vec::new());
         let seen = stream.seen();
         let (mut forwarding, head) = forwarding_to(stream);
@@ -184,10 +184,10 @@ mod tests {
         assert!(seen.borrow().ended);
     }
 
-    /// What a server sent behind its reply was taken for the answer of another server, and one that
-    /// didn't close the connection kept the client waiting.
+    /// Regression: bytes after a reply passed for the reply of another server, and a server that
+    /// kept the connection open kept the client waiting.
     #[test]
-    fn reads_end_behind_the_reply() {
+    fn reads_end_after_the_reply() {
         let reads = vec![
             Action::Bytes([OK, b"HTTP/1.1 200 OK\r\n\r\n"].concat()),
             Action::Fail(io::ErrorKind::ConnectionReset),
@@ -206,9 +206,9 @@ mod tests {
         assert_eq!(seen.borrow().written, [&head[..], b"abcde"].concat());
     }
 
-    /// It has answered before the request was complete, and closed the connection.
+    /// The server replies before the request is complete, and closes the connection.
     #[test]
-    fn a_server_that_takes_no_more_of_a_request_takes_no_reply_away() {
+    fn a_reply_arrives_though_the_server_stops_reading() {
         let reads = vec![Action::Bytes(OK.to_vec())];
         let writes = vec![Action::Take(999), Action::Fail(io::ErrorKind::BrokenPipe)];
         let (mut forwarding, head) = forwarding_to(MockStream::new(reads, writes));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_can_not_be_read_is_an_error_behind_a_502() {
+    fn an_invalid_reply_becomes_a_502_and_an_error() {
         let (mut forwarding, _) = forwarding_to(MockStream::new(
             vec![Action::Bytes(b"220 mail\r\n".to_vec())],
             Vec::new(),
@@ -237,10 +237,10 @@ mod tests {
         assert!(got.starts_with(b"HTTP/1.1 502 "));
     }
 
-    /// A head grows: what had filled one buffer was given out in two, and the stream, asked behind the
-    /// second, was taken for drained.
+    /// Regression: the rewritten head is longer, so the bytes of one read filled two buffers, and
+    /// after the second, short read the stream was taken for drained.
     #[test]
-    fn a_short_read_of_what_was_kept_says_nothing_of_the_stream() {
+    fn a_short_read_of_kept_bytes_does_not_mean_drained() {
         let head = b"HTTP/1.1 200 OK\r\n\r\n";
         let reads = vec![Action::Bytes([&head[..], b"abcd"].concat())];
         let stream = Drained(MockStream::new(reads, Vec::new()));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_half_a_request_is_passed_on() {
+    fn the_end_of_an_incomplete_request_is_passed_on() {
         for length in &[0, 1, 4] {
             let stream = MockStream::new(Vec::new(), Vec::new());
             let seen = stream.seen();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_write_is_resumed_where_it_stopped() {
+    fn a_short_write_is_resumed() {
         let writes = vec![Action::Take(7), Action::Fail(io::ErrorKind::WouldBlock)];
         let stream = MockStream::new(Vec::new(), writes);
         let seen = stream.seen();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_the_streams() {
+    fn a_reset_resets_the_inner_stream() {
         let stream = MockStream::new(Vec::new(), Vec::new());
         let seen = stream.seen();
         let (mut forwarding, _) = forwarding_to(stream);

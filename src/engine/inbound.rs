@@ -5,7 +5,7 @@
 //!       └───────────────┴──▶ rejection, in the client's protocol ──▶ lingering close
 //! ```
 //!
-//! [`Inbound`] says what differs: the protocols, the policy, the replies.
+//! [`Inbound`] provides what differs: the protocols, the policy and the replies.
 
 use std::io;
 
@@ -24,13 +24,13 @@ use crate::observe::access_log::ClientSession;
 use crate::os::sys::ReservedFd;
 use crate::proto::Step;
 
-/// Bytes that one read asks for; most requests come in one.
+/// Size of one read; most requests fit.
 const CHUNK: usize = 2 * 1024;
 
 impl Engine {
     /// Serves a client that names its destination. The future owns the client.
     ///
-    /// Fails with the reason for which the client was rejected, or if no reply could be sent.
+    /// Fails with the reason of the rejection, or if no reply could be sent.
     pub fn serve_inbound(
         &self,
         client: Socket,
@@ -41,8 +41,8 @@ impl Engine {
     }
 }
 
-/// Serves a client with a descriptor that is reserved for its destination until it has named it:
-/// otherwise clients that are accepted meanwhile could take the last one.
+/// Serves a client with a descriptor that is reserved for its destination until the client has
+/// named it: otherwise clients that are accepted meanwhile could take the last one.
 pub(super) fn serve_inbound(
     engine: &Engine,
     reserved: Option<ReservedFd>,
@@ -64,8 +64,8 @@ pub(super) fn serve_inbound(
     })
 }
 
-/// Opens the tunnel and relays, or rejects the client. If the client resets its connection before,
-/// the opening is dropped; that is no error.
+/// Opens the tunnel and relays, or rejects the client. If the client resets its connection before
+/// that, the opening is dropped, which is no error.
 fn open(
     client: Rewind<Socket>,
     request: ConnectRequest,
@@ -74,7 +74,7 @@ fn open(
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
     let tunnel = inbound.tunnel(request.destination.clone());
-    // A failure is an item here: the client gets a reply first.
+    // A failure is an item here because the client gets a reply first.
     let open = logged_as(session.context(), || engine.open(&tunnel).then(Ok));
     abort_on_reset(client, open).and_then(move |outcome| match outcome {
         Ok((client, Ok(opened))) => Either::A(
@@ -108,7 +108,7 @@ fn open(
     })
 }
 
-/// Reads a client's request, and sends the replies that its protocol wants before.
+/// Reads a client's request, and sends the replies that its protocol requires before that.
 ///
 /// Resolves to the client, with the bytes that followed the request put back in front, and to the
 /// request or its rejection.
@@ -127,7 +127,7 @@ fn read_handshake<S: AsyncRead + AsyncWrite>(
     })
 }
 
-/// A client whose request is not complete.
+/// A client whose request isn't complete.
 struct Handshaking<S> {
     client: S,
     handshake: InboundHandshake,
@@ -184,7 +184,7 @@ mod tests {
     const GREETING: &[u8] = &[5, 1, 0];
     const REQUEST: &[u8] = b"\x05\x01\x00\x03\x0bexample.org\x00\x16";
 
-    /// Serves a client that says what `stream` does.
+    /// Runs the handshake with a client that sends what `stream` contains.
     fn handshake(
         stream: MockStream,
     ) -> Result<(Rewind<MockStream>, Result<ConnectRequest, Rejection>), Error> {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_can_come_byte_by_byte() {
+    fn a_request_can_arrive_byte_by_byte() {
         let all = [GREETING, REQUEST].concat();
         let stream = MockStream::saying(all.iter().map(|byte| [*byte]));
         let seen = stream.seen();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_can_come_at_once_and_what_follows_is_kept() {
+    fn bytes_after_the_request_are_kept() {
         let all = [GREETING, REQUEST, b"early"].concat();
         let stream = MockStream::saying(vec![all]);
         let (client, request) = handshake(stream).unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_resumed_where_it_stopped() {
+    fn a_partial_write_of_an_answer_is_resumed() {
         let reads = vec![
             Action::Bytes(GREETING.to_vec()),
             Action::Wait,

@@ -125,7 +125,7 @@ impl Drop for Permit {
 /// Limits `future` to `limit`, which starts with the first poll; `timer` must be ticking.
 ///
 /// Resolves as the future does, or fails with the error that `late` returns when the limit is over.
-/// What the future owns is dropped with the one that is returned.
+/// Dropping the returned future drops `future`, too.
 pub(super) fn deadline<T>(
     mut future: impl Future<Item = T, Error = Error>,
     limit: Duration,
@@ -163,7 +163,7 @@ mod tests {
 
     /// A listener's task that is woken for another reason tries to take a permit again.
     #[test]
-    fn a_task_that_asks_twice_is_woken_once() {
+    fn a_task_that_registers_twice_is_woken_once() {
         let permits = Permits::new(Some(0));
         let asking = permits.clone();
         let mut task = spawn(poll_fn(move || -> Poll<(), ()> {
@@ -177,9 +177,10 @@ mod tests {
         assert_eq!(lock(&permits.shared.waiting).len(), 1);
     }
 
-    /// A listener that has a permit but no client yet made `stopping:` report an open connection.
+    /// Regression: a listener that had a permit but no client yet made `stopping:` report an open
+    /// connection.
     #[test]
-    fn a_permit_counts_as_a_client_from_when_it_has_one() {
+    fn a_permit_counts_as_a_client_once_it_has_one() {
         let permits = Permits::new(None);
         let mut permit = permits.take().unwrap();
         assert_eq!((permits.held(), permits.clients()), (1, 0));

@@ -1,5 +1,5 @@
-//! Everything that polls: the only folder that names futures, tokio-core, tokio-io and mio, but for
-//! the task handle in `os/sys/task_handle.rs`.
+//! Everything that polls: the only folder that names futures, tokio-core, tokio-io and mio, except
+//! for the task handle in `os/sys/task_handle.rs`.
 //!
 //! A client passes through these files:
 //!
@@ -118,8 +118,8 @@ pub struct Settings {
     pub splice: Splice,
     /// Resolves the names in the configuration.
     pub resolver: Resolver,
-    /// Resolves the names that clients of `-D` and `--serve-proxy` send: these can hang, and must
-    /// not delay those of the configuration.
+    /// Resolves the names that clients of `-D` and `--serve-proxy` send. These lookups can hang,
+    /// and must not delay those of the configuration.
     pub untrusted_resolver: Resolver,
 }
 
@@ -144,7 +144,7 @@ impl Settings {
     }
 }
 
-/// One thread's reactor and what its tunnels share. Cheap to clone.
+/// The reactor of one thread, and the state that its tunnels share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     shared: Rc<EngineParts>,
@@ -161,7 +161,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// That of epoll_create1(2), such as `EMFILE`.
+    /// The error of epoll_create1(2), such as `EMFILE`.
     pub fn new(core: &CoreHandle, settings: Settings) -> std_io::Result<Engine> {
         let handle = Handle::new(core)?;
         let timer = TaskTimer::new(tick(&settings.timeouts));
@@ -187,7 +187,7 @@ impl Engine {
     }
 
     /// Returns an engine with other limits, on the same reactor and timer. The period of the timer
-    /// stays.
+    /// stays the same.
     fn with_limits(&self, limits: &Limits) -> Engine {
         let settings = Settings {
             timeouts: limits.timeouts.clone(),
@@ -221,7 +221,8 @@ impl Engine {
     }
 }
 
-/// A boxed future: one that contains itself, or is so rare that it must take no room in others.
+/// A boxed future: one that contains itself, or that is so rare that it must not take memory in
+/// others.
 pub type BoxFuture<T> = Box<dyn Future<Item = T, Error = Error>>;
 
 fn boxed<T>(future: impl Future<Item = T, Error = Error> + 'static) -> BoxFuture<T> {

@@ -17,12 +17,11 @@ use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{Negotiation, Outcome};
 use crate::upstream::Hop;
 
-/// Drives `negotiation` over `stream`, and over what `reach` resolves to each time the proxy of
-/// `hop` wants another connection; each in TLS if the proxy speaks that.
+/// Drives `negotiation` over `stream`, and over the connection that `reach` resolves to each time
+/// the proxy of `hop` requires another one; each in TLS if the proxy speaks TLS.
 ///
-/// Resolves to the stream that the proxy granted, which belongs to the caller; dropping the future
-/// closes the connection in use. It has no time limit: the caller sets
-/// one.
+/// Resolves to the stream that the proxy granted, which belongs to the caller. Dropping the future
+/// closes the connection in use. It has no time limit: the caller sets one.
 pub fn negotiate<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
     negotiation: Negotiation,
@@ -40,7 +39,7 @@ pub fn negotiate<S: Transport + 'static>(
     }
 }
 
-/// Drives `negotiation` over a connection that is in TLS already, if the proxy speaks that.
+/// Drives `negotiation` over a connection that is in TLS already, if the proxy speaks TLS.
 fn negotiate_over<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
     negotiation: Negotiation,

@@ -3,10 +3,10 @@
 //! ```text
 //!   candidates ──▶ each, until one works:
 //!   (a PAC file      dial ──▶ [TLS] ──▶ CONNECT ──▶ … a hop each … ──▶ [TLS to the destination]
-//!    is asked first)
+//!    is evaluated)
 //! ```
 //!
-//! Each phase has a [`deadline`] of its own. What is rare is boxed, so that it takes no room in the
+//! Each phase has its own [`deadline`]. Rare futures are boxed, so that they take no memory in the
 //! future of every tunnel.
 
 use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::upstream::{pac, Failover, Hop, ProxyChain};
 pub struct Opened {
     /// The stream to the destination; bytes that came with the proxy's reply are read first.
     pub stream: Rewind<Upstream>,
-    /// The proxies that it leads through.
+    /// The proxies on the path.
     pub path: ProxyChain,
 }
 
@@ -74,11 +74,11 @@ impl Engine {
         })
     }
 
-    /// Evaluates the PAC file, on the resolver's threads: it may look names up.
+    /// Evaluates the PAC file on the resolver's threads, because it can look up names.
     fn evaluate_pac(&self, tunnel: &Tunnel) -> impl Future<Item = Failover, Error = Error> {
         observe(|| PathEvent::PacStarted);
         let limit = self.settings().timeouts.connect.min(pac::LONGEST);
-        // Reserved now, lest clients that are accepted meanwhile take the last descriptor.
+        // Reserved now: clients that are accepted meanwhile could take the last descriptor.
         let reserved = self.handle().reserve_fd().ok();
         let resolver = self.settings().resolver_for(tunnel);
         let (tunnel, late) = (tunnel.clone(), tunnel.clone());
@@ -146,7 +146,7 @@ impl Engine {
         }
     }
 
-    /// Connects to the target of a hop, through its proxy. Looks the target up first, if the proxy
+    /// Connects to the target of a hop, through its proxy. Looks up the target first if the proxy
     /// takes addresses only.
     fn connect(&self, hop: Hop) -> impl Future<Item = Rewind<Upstream>, Error = Error> {
         if hop.target_to_locate().is_none() {
@@ -191,7 +191,7 @@ impl Engine {
         deadline(negotiated, limit, self.timer(), move || late.late(limit))
     }
 
-    /// Resolves once the proxy may get the password, at the latest after `limit`.
+    /// Resolves once the password can be sent to the proxy, after `limit` at the latest.
     fn until_clear(&self, hop: &Hop, limit: Duration) -> impl Future<Item = (), Error = Error> {
         let (hop, late) = (hop.clone(), hop.clone());
         let clear = future::poll_fn(move || {
@@ -224,7 +224,7 @@ impl Engine {
         either.map(|(item, _)| item).map_err(|(error, _)| error)
     }
 
-    /// Looks the hop's target up, within the connect timeout.
+    /// Looks up the hop's target, within the connect timeout.
     fn locate(&self, hop: Hop) -> impl Future<Item = Hop, Error = Error> {
         let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
         observe(|| PathEvent::LookupStarted);

@@ -1,7 +1,7 @@
-//! Name lookup and other blocking work, on a pool of threads.
+//! Name lookups and other blocking work, on a pool of threads.
 //!
-//! getaddrinfo(3) follows the system's configuration (hosts file, search list, DNS), and it blocks: so
-//! it runs beside the reactors. The pool starts with the first name.
+//! getaddrinfo(3) follows the system's configuration (hosts file, search list, DNS), and blocks, so
+//! it doesn't run on the reactors' threads. The pool starts with the first name.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::os::mutex::lock;
 use crate::os::resolver::{look_up, THREADS};
 use crate::upstream;
 
-/// A resolver with a pool of threads of its own. Cheap to clone, for other threads too.
+/// A resolver with its own pool of threads. Cheap to clone, also for other threads.
 #[derive(Clone, Default)]
 pub struct Resolver {
     jobs: Arc<Mutex<Option<Sender<Job>>>>,
@@ -34,10 +34,10 @@ impl Resolver {
         Resolver::default()
     }
 
-    /// Looks the host of `address` up; nothing is cached.
+    /// Looks up the host of `address`; nothing is cached.
     ///
     /// Resolves to at least one address, in the order of attempts. Dropping the future abandons the
-    /// lookup; if it has begun, it runs to its end.
+    /// lookup; a lookup that has begun runs to its end.
     pub fn lookup(
         &self,
         address: &HostPort,
@@ -62,12 +62,12 @@ impl Resolver {
 
     /// Runs blocking `work` on a thread of the pool.
     ///
-    /// Resolves to its result, and panics if it does. Dropping the future abandons the work; if it
-    /// has begun, it runs to its end.
+    /// Resolves to its result, and panics if the work panics. Dropping the future abandons the
+    /// work; work that has begun runs to its end.
     ///
     /// # Errors
     ///
-    /// Those of pthread_create(3), such as `EAGAIN`, if no thread can be started.
+    /// The errors of pthread_create(3), such as `EAGAIN`, if no thread can be started.
     pub fn run<T, E>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_the_work_is_the_callers_and_the_threads_go_on() {
+    fn a_panic_of_the_work_reaches_the_caller_and_the_threads_stay() {
         let resolver = Resolver::new();
         for _ in 0..=THREADS {
             let broken = resolver.run(|| -> Result<(), ()> { panic!("broken on purpose") });
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lookup_that_is_abandoned_is_not_begun() {
+    fn an_abandoned_lookup_is_not_begun() {
         let resolver = Resolver::new();
         let (hold, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));

@@ -41,16 +41,16 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
         Ok(limit) => info!("up to {} descriptors", limit),
         Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
     }
-    // Before there are threads: this changes the environment.
+    // Before any thread starts, because this changes the environment.
     let service_manager = ServiceManager::of_process(sys::monotonic);
-    // Before the first line on stdout: its reader can send a signal right after.
+    // Before the first line on stdout: its reader can send a signal at once.
     let signal_pipe = SignalPipe::new().map_err(|e| Error::other("cannot catch signals", e))?;
     let reload = source.map(Reload::at_hangup).transpose()?;
     let (listeners, threads) = ListenerSet::open(config, super::open_path)?;
     let (senders, later): (Vec<_>, Vec<_>) = threads.iter().map(|_| mpsc::unbounded()).unzip();
     if let Some(reload) = reload {
         let deliver = move |thread: usize, delivery| {
-            // Fails if the thread has ended; then the reload gets no answer, and fails too.
+            // Fails if the thread has ended. Then the reload gets no answer, and fails too.
             let _ = senders[thread].unbounded_send(delivery);
         };
         reload.start(config, listeners, &service_manager, deliver)?;
@@ -132,7 +132,7 @@ fn all_ended(ends: mpsc::UnboundedReceiver<ThreadEnd>) -> impl Future<Item = (),
     .for_each(|()| Ok(()))
 }
 
-/// Resolves when the leader and the others have resolved, or with a leader that is forced; fails with
+/// Resolves when the leader and the others have resolved, or when the leader is forced; fails with
 /// the first that fails.
 fn together(
     leader: impl Future<Item = DrainEnd, Error = Error>,
@@ -264,7 +264,7 @@ mod tests {
         together(future::empty(), all_ended(ends)).wait()
     }
 
-    /// The other threads went on without it until they ended.
+    /// Regression: the other threads ran on without it until they ended.
     #[test]
     fn a_thread_that_fails_ends_the_program() {
         let failed = end_of_all(Ok(Err(Error::usage("failed on purpose"))));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_waits_for_the_others_unless_it_is_in_a_hurry() {
+    fn a_leader_waits_for_the_others_unless_it_is_forced() {
         let (ended, ends) = mpsc::unbounded();
         let forced = together(future::ok(DrainEnd::Forced), all_ended(ends));
         forced.wait().unwrap();

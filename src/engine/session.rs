@@ -1,4 +1,4 @@
-//! One client of a tunnel: its destination is opened, its bytes are relayed, its end is logged.
+//! One client of a tunnel: opens its destination, relays its bytes, and logs its end.
 //!
 //! ```text
 //!   abort_on_reset(open) ──▶ relay ──▶ the session's record
@@ -21,9 +21,9 @@ impl Engine {
     /// Opens the tunnel for one client, relays its bytes and logs its end.
     ///
     /// The future owns the client. It closes the connection if the tunnel can't be opened or has
-    /// ended, and resets it if the tunnel is cut. An error means that the tunnel wasn't opened: no
-    /// byte was read from the client. If the client resets its connection before, the opening is
-    /// dropped; that is no error.
+    /// ended, and resets it if the tunnel is cut. An error means that the tunnel wasn't opened and
+    /// no byte was read from the client. If the client resets its connection before that, the
+    /// opening is dropped, which is no error.
     pub fn carry(
         &self,
         client: Socket,
@@ -47,7 +47,7 @@ impl Engine {
         })
     }
 
-    /// Relays the client's bytes over what was opened for it, and logs its end.
+    /// Relays the client's bytes over the opened path, and logs the tunnel's end.
     pub(super) fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
@@ -57,7 +57,8 @@ impl Engine {
     ) -> Either<BoxFuture<SessionSummary>, impl Future<Item = SessionSummary, Error = Error>> {
         let log = session.opened(destination, opened.path);
         let recorder = log.byte_recorder();
-        // The usual relay is of two sockets. The others are boxed, to take no room in it.
+        // The usual relay is between two sockets. The others are boxed, to take no memory in its
+        // future.
         match Upstream::bare(opened.stream) {
             Ok(stream) => {
                 let relay = self.relay(client, stream, recorder);
@@ -71,11 +72,12 @@ impl Engine {
     }
 }
 
-/// Resolves to the client and to what `open` resolves to, or to the client's error alone if the client
-/// resets its connection before: a proxy that hangs must not hold resources that no client waits for.
+/// Resolves to the client and to the item of `open`, or to the client's error alone if the client
+/// resets its connection first: a proxy that hangs must not hold resources that no client waits
+/// for.
 ///
-/// Nothing is read from the client, and its FIN ends nothing: a client that has sent everything waits
-/// for the answer. Dropping the future closes both connections.
+/// Nothing is read from the client, and its FIN ends nothing: a client that has sent everything
+/// waits for the reply. Dropping the future closes both connections.
 pub fn abort_on_reset<C: Transport, T>(
     client: C,
     mut open: BoxFuture<T>,
@@ -92,7 +94,8 @@ pub fn abort_on_reset<C: Transport, T>(
     outcome.map(|(client, opened)| Ok((client, opened?)))
 }
 
-/// Returns the future that `open` makes; what both log carries the fields of `context`.
+/// Returns the future that `open` makes. The log lines of `open` and of the future carry the fields
+/// of `context`.
 ///
 /// Boxed, so that an idle tunnel doesn't keep the memory that its opening took.
 pub fn logged_as<F>(context: &LogContext, open: impl FnOnce() -> F) -> BoxFuture<F::Item>

@@ -1,7 +1,8 @@
 //! Signals, and the flag that stops every thread.
 //!
-//! The leader (see `server`) reads the [`SignalPipe`]. It owns two [`Leader`]s, each with a [`Shutdown`] that
-//! all threads wait for: the first stops the listeners, the second ends the drain.
+//! The leader (see `server`) reads the [`SignalPipe`]. It owns two [`Leader`]s, each with a
+//! [`Shutdown`] that all threads wait for: the first stops the listeners, the second ends the
+//! drain.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -18,7 +19,7 @@ use crate::os::mutex::lock;
 
 /// A pipe to which each SIGTERM and SIGINT writes a byte.
 ///
-/// Once it exists these signals don't end the process any more, and none is lost.
+/// Once it exists, these signals no longer end the process, and none is lost.
 pub struct SignalPipe {
     pipe: UnixStream,
 }
@@ -40,17 +41,17 @@ impl SignalPipe {
     ///
     /// # Errors
     ///
-    /// Those of epoll_ctl(2).
+    /// The errors of epoll_ctl(2).
     pub fn signals(self, handle: &Handle) -> io::Result<impl Stream<Item = (), Error = io::Error>> {
         let mut pipe = Socket::from_unix(self.pipe, handle)?;
-        // One byte at a time: two signals that come together are two items.
+        // One byte at a time: two signals that arrive together are two items.
         let next = move || poll_io(pipe.read(&mut [0]).map(|_| Some(())));
         Ok(stream::poll_fn(next))
     }
 }
 
-/// Stops every thread that waits for its [`Shutdown`] when it is dropped: a leader that fails stops
-/// them, too.
+/// Stops every thread that waits for its [`Shutdown`] when it is dropped. So a leader that fails
+/// stops them too.
 pub struct Leader(Shutdown);
 
 impl Leader {
@@ -93,7 +94,7 @@ impl Shutdown {
 ///
 /// # Errors
 ///
-/// Those of sigaction(2): none in practice.
+/// The errors of sigaction(2): none in practice.
 pub fn ignore_interrupt() -> io::Result<()> {
     signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).map(drop)
 }
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_leader_that_is_gone_stops_those_who_wait_and_those_who_come_later() {
+    fn a_dropped_leader_stops_present_and_later_waiters() {
         let (leader, stop) = Leader::new();
         let waiting: Vec<_> = (0..3)
             .map(|_| stop.wait())
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_those_who_wait_no_more() {
+    fn dropped_waiters_are_removed() {
         let (_leader, stop) = Leader::new();
         for _ in 0..100 {
             drop(stop.wait());

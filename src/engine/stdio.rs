@@ -13,13 +13,13 @@ use crate::error::Error;
 use crate::os::stdio;
 use crate::os::sys;
 
-/// Carries stdin to `destination` and its answer to stdout, until both have ended or SIGTERM comes.
-/// SIGINT is ignored: the terminal sends it to the other programs of the session too.
+/// Carries stdin to `destination` and its reply to stdout, until both have ended or SIGTERM
+/// arrives. SIGINT is ignored: the terminal sends it to the other programs of the session too.
 ///
 /// # Errors
 ///
-/// The error of opening the tunnel, or the one that cut it. If stdin or stdout fails, the upstream is
-/// reset, and what it has sent is still written.
+/// The error of opening the tunnel, or the one that cut it. If stdin or stdout fails, the upstream
+/// is reset, and what it has sent is still written.
 pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     let tunnel = Tunnel::new(
@@ -46,7 +46,7 @@ pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Erro
         .map_err(|failure| Error::cut(destination, failure))?;
     match carried {
         Some(carried) => carried.end.map(drop),
-        None => Ok(()), // not without a failure
+        None => Ok(()), // only after a failure, which `finish` returns
     }
     .map_err(|cut| Error::cut(destination, cut))
 }

@@ -7,11 +7,11 @@ use crate::config::TlsSpec;
 use crate::engine::io::{Rewind, Transport, Upstream};
 use crate::error::{Error, Peer};
 
-/// Resolves to `stream` itself without `tls`, otherwise to a TLS stream over it, once the handshake is
-/// done.
+/// Resolves to `stream` itself without `tls`, otherwise to a TLS stream over it, once the handshake
+/// is done.
 ///
-/// Fails with `Error::secure`. The connection is closed then, and when the future is dropped. It has
-/// no time limit: the caller sets one.
+/// Fails with `Error::secure`. Then, and when the future is dropped, the connection is closed. It
+/// has no time limit: the caller sets one.
 pub fn secure<S: Transport + 'static>(
     stream: Rewind<Upstream<S>>,
     peer: Peer,
@@ -66,7 +66,7 @@ mod layer {
         }
     }
 
-    /// Reports the protocol version, and what verification has ignored.
+    /// Reports the protocol version, and the faults that verification has ignored.
     fn report_done<S: Transport>(stream: &TlsStream<S>, report: &VerifyReport, peer: &Peer) {
         debug!("{}: speaks {}", peer, stream.ssl().version_str());
         let warning = report.warning();

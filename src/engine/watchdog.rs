@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::os::sd_notify::Heartbeat;
 
 impl Engine {
-    /// Sends a beat each period for as long as this engine's loop turns, if the service manager has
+    /// Sends a beat each period for as long as this engine's loop runs, if the service manager has
     /// a watchdog.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl Engine {
             Some(period) => period,
             None => return Ok(()),
         };
-        // tokio-core's loop wakes the task, and the engine's run queue polls it: both must turn.
+        // tokio-core's loop wakes the task, and the engine's run queue polls it, so both must run.
         let ticks = Interval::new(period, self.handle().core())
             .map_err(|e| Error::other("cannot set a timer", e))?;
         let beating = ticks.for_each(move |()| {

@@ -1,7 +1,7 @@
 //! The CONNECT exchange on one connection: a [`Negotiation`], driven over a stream.
 //!
-//! Must not hold what a reply means, which is in `proto::negotiation`, or another connection, which
-//! `engine::negotiate` makes. That uses it.
+//! Must not interpret replies, as `proto::negotiation` does, or open further connections, as
+//! `engine::negotiate` does, which uses this module.
 
 use std::error;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{Malformed, Negotiation, NegotiationStep, Outcome, Refusal};
 use crate::text::debug::debug_by_name;
 
-/// Bytes that one read asks for; most replies come in one.
+/// Size of one read; most replies fit.
 const CHUNK: usize = 2 * 1024;
 
 /// Requests a tunnel from a proxy, over a connection that it takes and returns.
@@ -129,7 +129,7 @@ impl<S: AsyncRead + AsyncWrite> ConnectState<S> {
         }
     }
 
-    /// Fails since the connection has ended, unless the negotiation can continue on another one.
+    /// Fails because the connection ended, unless the negotiation can continue on another one.
     fn lost(&self, failure: ConnectFailure) -> Poll<Option<Vec<u8>>, ConnectFailure> {
         if self.negotiation.may_redial() {
             Ok(Async::Ready(None))
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite> ConnectState<S> {
     }
 }
 
-/// The reason for which a proxy granted no tunnel.
+/// Why a proxy granted no tunnel.
 #[derive(Debug)]
 pub enum ConnectFailure {
     /// A read or write failed.

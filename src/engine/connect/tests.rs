@@ -1,4 +1,4 @@
-//! The negotiation over scripted streams: every way in which a reply can arrive.
+//! The negotiation over scripted streams: replies in pieces of any size, and replies that fail.
 
 use super::*;
 use crate::engine::io::tests::mock_io::{drive, Action, MockStream};
@@ -11,7 +11,7 @@ fn connect(stream: MockStream) -> Connect<MockStream> {
     Connect::new(stream, Request::connect(&"example.org:22".parse().unwrap()))
 }
 
-/// What the client would read first, or why there is no tunnel.
+/// Returns what the client would read first, or why there is no tunnel.
 fn reply<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Result<Vec<u8>, String> {
     let outcome =
         drive(connect(MockStream::saying(pieces))).map_err(|failure| failure.to_string())?;
@@ -26,11 +26,11 @@ fn bytes(text: &[u8]) -> Vec<[u8; 1]> {
 }
 
 #[test]
-fn a_reply_may_arrive_cut_anywhere() {
+fn a_reply_can_be_split_at_any_byte() {
     let all = [GRANTED, b"SSH-2.0-x\r\n"].concat();
     for cut in 1..all.len() {
         let rest = reply(vec![&all[..cut], &all[cut..]]).unwrap();
-        // A second piece that the head didn't need is left in the stream.
+        // A second piece that the head didn't need stays in the stream.
         let read = if cut < GRANTED.len() { all.len() } else { cut };
         assert_eq!(rest, &all[GRANTED.len()..read], "cut at {}", cut);
     }
@@ -49,7 +49,7 @@ fn a_reply_in_one_piece_costs_two_reads() {
 }
 
 #[test]
-fn a_request_is_resumed_where_it_stopped() {
+fn a_partial_write_of_the_request_is_resumed() {
     let writes = vec![
         Action::Take(1),
         Action::Wait,
@@ -74,7 +74,7 @@ fn interim_replies_are_skipped_up_to_a_cap() {
 }
 
 #[test]
-fn an_end_before_the_blank_line_is_no_tunnel() {
+fn an_end_before_the_blank_line_is_an_error() {
     for end in 0..GRANTED.len() {
         let failure = drive(connect(MockStream::saying(vec![&GRANTED[..end]])))
             .map(drop)
@@ -89,7 +89,7 @@ fn an_end_before_the_blank_line_is_no_tunnel() {
 }
 
 #[test]
-fn a_head_without_end_is_given_up_within_the_limit() {
+fn an_endless_head_fails_at_the_limit() {
     let stream = MockStream::new(
         vec![
             Action::Bytes(b"HTTP/1.1 200 OK\r\nX: ".to_vec()),
@@ -108,7 +108,7 @@ fn a_head_without_end_is_given_up_within_the_limit() {
 }
 
 #[test]
-fn a_refusal_keeps_what_came_with_it() {
+fn a_refusal_keeps_the_body_that_came_with_it() {
     let refused = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nnot today";
     match drive(connect(MockStream::saying(vec![refused])))
         .map(drop)
@@ -122,7 +122,7 @@ fn a_refusal_keeps_what_came_with_it() {
 }
 
 #[test]
-fn a_broken_connection_is_reported_as_such() {
+fn an_io_error_is_reported() {
     let stream = MockStream::new(
         vec![Action::Fail(io::ErrorKind::ConnectionReset)],
         Vec::new(),
@@ -140,7 +140,7 @@ fn a_broken_connection_is_reported_as_such() {
 
 #[test]
 #[should_panic(expected = "Connect polled after it was done")]
-fn is_not_polled_after_its_end() {
+fn a_poll_after_the_end_panics() {
     let mut connect = connect(MockStream::saying(vec![GRANTED]));
     let _ = drive(
         futures::future::poll_fn(|| connect.poll())
@@ -151,7 +151,7 @@ fn is_not_polled_after_its_end() {
 }
 
 #[test]
-fn its_debug_text_holds_no_credential() {
+fn debug_text_holds_no_credentials() {
     let proxy: crate::config::ProxySpec = "http://joe:hunter2@h".parse().unwrap();
     let value = crate::proto::auth::basic(&proxy.credentials.unwrap());
     let request = Request::connect(&"a:1".parse().unwrap()).authorization(value.clone());

@@ -38,7 +38,7 @@ impl Acceptor {
     ///
     /// # Errors
     ///
-    /// All of accept(2), among them those of clients that are gone.
+    /// All errors of accept(2), including those of clients that have left.
     pub(crate) fn poll_accept(&mut self) -> Poll<(Socket, Option<SocketAddr>), io::Error> {
         if let Async::NotReady = self.registration.poll_ready(Readiness::READ) {
             return Ok(Async::NotReady);

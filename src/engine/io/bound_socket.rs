@@ -1,5 +1,5 @@
-//! Listening sockets before they are registered with a reactor, so that they can be bound before there
-//! are threads.
+//! Listening sockets before they are registered with a reactor: they can be bound before any thread
+//! starts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,8 @@ use crate::listener::socket_activation::{self, InheritedSocket};
 use crate::os::sys;
 use crate::text::escape::Escaped;
 
-/// A listening TCP or Unix socket that is bound, and not yet registered: it can go to any thread.
+/// A listening TCP or Unix socket that is bound, and not registered yet. It can be sent to another
+/// thread.
 #[derive(Debug)]
 pub struct BoundSocket {
     pub(super) io: socket2::Socket,
@@ -22,10 +23,10 @@ pub struct BoundSocket {
     pub(super) path: Option<PathBuf>,
 }
 
-/// Clients that the kernel keeps until they are accepted.
+/// Maximum number of clients that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 1024;
 
-/// Has the kernel probe a peer that has been silent for the time of `keepalive`.
+/// Makes the kernel probe a peer that has been silent for the time of `keepalive`.
 pub(super) fn set_keepalive(io: &socket2::Socket, keepalive: Option<Keepalive>) -> io::Result<()> {
     let keepalive = match keepalive {
         Some(keepalive) => keepalive,
@@ -43,7 +44,8 @@ impl BoundSocket {
     ///
     /// # Errors
     ///
-    /// Those of bind(2) and listen(2), such as `AddrInUse`, `PermissionDenied`, `AddrNotAvailable`.
+    /// The errors of bind(2) and listen(2), such as `AddrInUse`, `PermissionDenied`,
+    /// `AddrNotAvailable`.
     pub fn bind(
         address: &SocketAddr,
         shared: bool,

@@ -8,7 +8,8 @@
 //! - [`Upstream`]: the stream to a proxy or a destination: a bare socket, or a stream over one.
 //! - [`Transport`]: the methods that the relay calls on each of them.
 //!
-//! Must not hold what the bytes mean. The rest of the engine uses it, and r2, r3 and the examples.
+//! Must not interpret the bytes. The rest of the engine, r2 and r3 of `compat/ladder`, and the
+//! examples use it.
 
 mod acceptor;
 mod bound_socket;

@@ -1,5 +1,5 @@
-//! A stream with bytes put back in front of it: those that came in the same read as a head and belong
-//! to what follows.
+//! A stream with bytes put back in front of it: bytes that one read returned together with a head,
+//! and that belong to the stream after the head.
 
 use std::io::{self, Read, Write};
 
@@ -9,12 +9,12 @@ use tokio_io::{AsyncRead, AsyncWrite};
 use super::transport::Transport;
 use crate::os::sys::Pipe;
 
-/// A stream whose reads return `front` first. Everything else goes to the stream.
+/// A stream whose reads return `front` first. All other calls pass to the stream.
 #[derive(Debug)]
 pub struct Rewind<S> {
     stream: S,
-    // Read from the left, and freed by the first read that goes to the stream. Until then the stream's
-    // hints are about an earlier read, and don't count.
+    // Consumed from the left, and freed by the first read that passes to the stream. Until then the
+    // stream's hints are about an earlier read, and are ignored.
     front: Vec<u8>,
     read: usize,
 }
@@ -129,17 +129,17 @@ mod tests {
     use crate::engine::io::tests::mock_io::{Action, Drained, MockStream};
 
     #[test]
-    fn reads_what_was_put_back_before_the_stream() {
+    fn reads_the_front_before_the_stream() {
         let mut stream = Rewind::new(Cursor::new(b"world".to_vec()), b"hello ".to_vec());
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
         assert_eq!(all, b"hello world");
     }
 
-    /// More had come with a proxy's reply than one read took: the rest of it waited in the socket
-    /// until the destination said something else.
+    /// Regression: if more bytes came with a proxy's reply than one read took, the rest waited in
+    /// the socket until the destination sent more.
     #[test]
-    fn a_short_read_of_the_front_says_nothing_of_the_stream() {
+    fn a_short_read_of_the_front_does_not_mean_drained() {
         let stream = Drained(MockStream::new(
             vec![Action::Bytes(b"world".to_vec())],
             Vec::new(),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_read_takes_no_more_than_it_says() {
+    fn a_short_read_consumes_only_what_it_returns() {
         let mut stream = Rewind::new(Cursor::new(Vec::new()), b"abcde".to_vec());
         let mut buffer = [0; 2];
         assert_eq!(stream.read(&mut buffer).unwrap(), 2);
@@ -162,10 +162,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_back_first_is_read_last() {
+    fn the_outer_front_is_read_first() {
         let inner = Rewind::new(Cursor::new(b"!".to_vec()), b"..world".to_vec());
         let mut outer = Rewind::new(inner, b"hello ".to_vec());
-        // As far as two reads took something of each.
+        // Each of the two reads takes a part of another front.
         assert_eq!(outer.read(&mut [0; 6]).unwrap(), 6);
         assert_eq!(outer.read(&mut [0; 2]).unwrap(), 2);
         let (inner, _) = outer.into_parts();

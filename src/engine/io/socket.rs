@@ -1,8 +1,8 @@
 //! Connected stream sockets, registered with the reactor.
 //!
-//! tokio-core's `TcpStream` hides its readiness and its descriptor, and its `shutdown` does nothing.
-//! [`Socket`] takes a short read of TCP for the end of what has arrived, moves bytes by splice(2),
-//! and sends FIN at `shutdown`.
+//! tokio-core's `TcpStream` hides its readiness and its descriptor, and its `shutdown` does
+//! nothing. [`Socket`] treats a short read of TCP as the end of what has arrived, moves bytes by
+//! splice(2), and sends FIN at `shutdown`.
 //!
 //! Invariant: a call that returns `WouldBlock` has arranged for the current task to be notified.
 
@@ -40,7 +40,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// Those of socket(2), such as `EMFILE`, and of connect(2) if that fails at once, such as
+    /// The errors of socket(2), such as `EMFILE`, and of connect(2) if that fails at once, such as
     /// `ENETUNREACH`.
     pub fn connect(
         address: &SocketAddr,
@@ -70,7 +70,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// Those of fcntl(2) and epoll_ctl(2).
+    /// The errors of fcntl(2) and epoll_ctl(2).
     pub fn from_unix(stream: UnixStream, handle: &Handle) -> io::Result<Socket> {
         stream.set_nonblocking(true)?;
         Socket::new(stream.into(), true, handle)
@@ -91,8 +91,8 @@ impl Socket {
         Some((peer, self.io.local_addr().ok()?.as_socket()?))
     }
 
-    /// Calls `call` if the socket is ready for `wanted`; otherwise, or if that would block, has the
-    /// current task notified.
+    /// Calls `call` if the socket is ready for `wanted`. If it isn't, or the call would block, the
+    /// current task is notified later.
     fn attempt<T>(
         &self,
         wanted: Readiness,
@@ -165,7 +165,8 @@ impl Transport for Socket {
         Ok(())
     }
 
-    /// 0 on a Unix socket: what is written there is in the peer's buffer, and a reset leaves it.
+    /// Returns 0 on a Unix socket: the bytes written there are in the peer's buffer, and a reset
+    /// doesn't destroy them.
     fn unacknowledged(&self) -> usize {
         if self.is_unix {
             return 0;
@@ -178,7 +179,7 @@ impl Transport for Socket {
     }
 
     fn splice_from(&mut self, pipe: &Pipe, most: usize) -> Poll<usize, io::Error> {
-        // splice(2) never gets past urgent data; recv(2) does.
+        // splice(2) never passes urgent data; recv(2) does.
         let stops = self.registration.has_more();
         poll_io(
             self.attempt(Readiness::READ, |io| match pipe.fill(io, most) {

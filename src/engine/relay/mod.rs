@@ -9,16 +9,16 @@
 //! only for bytes that its writer has not taken yet, and moves to splice(2) while it stays full (see
 //! [`half`], [`copy`], [`splice`]).
 //!
-//! Must not hold how a tunnel is opened, or the log: the caller logs the result. `Engine::relay` makes
-//! the future, which `session` and r3 of `compat/` use.
+//! Must not open tunnels or log: the caller logs the result. `Engine::relay` makes the future,
+//! which `session` and r3 of `compat/` use.
 //!
 //! Invariants:
 //! - The end of one direction is passed on while the other still carries data. The client's end can
-//!   be held back until the upstream ends or falls silent, since many proxies end both directions at
-//!   a half-close.
-//! - A stream that can't be carried to its end is cut with RST on both sides, so that it isn't taken
-//!   for complete. A reset destroys what the peer hasn't received: when one side fails, everything
-//!   that it sent is first delivered to the other.
+//!   be held back until the upstream ends or falls silent, since many proxies end both directions
+//!   at a half-close.
+//! - A stream that can't be carried to its end is cut with RST on both sides, so that it isn't
+//!   taken for complete. A reset destroys what the peer hasn't received, so when one side fails,
+//!   everything that it sent is delivered to the other first.
 
 mod copy;
 mod half;
@@ -41,8 +41,8 @@ use crate::observe::stats::TunnelBytes;
 
 /// Carries bytes between `client` and `upstream` until both directions have ended.
 ///
-/// Resolves to [`Closed`], or fails with a [`RelayError`] if a side fails or is silent for too long.
-/// The future owns both streams; dropping it before both directions have ended resets them.
+/// Resolves to [`Closed`], or fails with a [`RelayError`] if a side fails or is silent for too
+/// long. The future owns both streams; dropping it before both directions have ended resets them.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct Relay<C: Transport, U: Transport> {
@@ -56,7 +56,7 @@ pub struct Relay<C: Transport, U: Transport> {
     recorder: Option<TunnelBytes>,
 }
 
-/// A side that has failed, while what it sent is delivered to the other.
+/// A side that has failed, while its bytes are delivered to the other side.
 #[derive(Debug)]
 struct FailedSide {
     side: Side,
@@ -88,7 +88,7 @@ impl<C: Transport, U: Transport> Relay<C, U> {
         self
     }
 
-    /// Sets what notes the bytes at each poll.
+    /// Sets the recorder, which notes the bytes at each poll.
     pub fn recorder(mut self, recorder: Option<TunnelBytes>) -> Relay<C, U> {
         self.recorder = recorder;
         self
@@ -129,7 +129,7 @@ impl<C: Transport, U: Transport> Relay<C, U> {
         }
     }
 
-    /// Has the client's end passed on by another poll, which is notified now.
+    /// Makes another poll, which is notified now, pass the client's end on.
     fn release(&mut self) -> Poll<Closed, RelayError> {
         self.upload.release();
         task::current().notify();
@@ -162,7 +162,7 @@ impl<C: Transport, U: Transport> Relay<C, U> {
     }
 
     /// Delivers what the failed side has sent, and nothing to that side, for as long as there is
-    /// progress; then the tunnel is cut.
+    /// progress; then cuts the tunnel.
     fn poll_delivery(&mut self, mut failure: Box<FailedSide>) -> Poll<Closed, RelayError> {
         let before = self.traffic();
         let (delivered, undelivered) = self.poll_from(failure.side);

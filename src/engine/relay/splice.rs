@@ -1,9 +1,9 @@
 //! Splicing, for a direction that stays full: bytes go from socket to socket through a pipe in the
 //! kernel and never enter this process.
 //!
-//! Pipes are pooled per thread, which keeps a few empty ones and bounds how many are in use. A
-//! direction that gets none goes on copying; so does one whose sockets can't be spliced, beginning
-//! with the bytes in its pipe.
+//! Pipes are pooled per thread. The pool keeps a few empty pipes and bounds the number in use. A
+//! direction without a pipe continues to copy; so does one with sockets that can't be spliced,
+//! beginning with the bytes in its pipe.
 //!
 //! Invariant: a pipe is filled only when it is empty, and returns to the pool only when it is empty.
 
@@ -18,16 +18,16 @@ use crate::engine::io::Transport;
 use crate::os::splice_failure::is_splice_failure;
 use crate::os::sys::Pipe;
 
-/// Bytes that a pipe is asked to hold.
+/// Capacity that is requested for a pipe, in bytes.
 const CAPACITY: usize = 256 * 1024;
 
-/// Bytes that one fill moves at most.
+/// Maximum number of bytes that one fill moves.
 const FILL: usize = CAPACITY;
 
-/// Pipes in use at once, per thread.
+/// Maximum number of pipes in use at once, per thread.
 const IN_USE: usize = 64;
 
-/// Empty pipes that are kept, per thread.
+/// Maximum number of empty pipes that are kept, per thread.
 const KEPT: usize = 8;
 
 /// Bytes before a pipe runs dry that make up for the four system calls of its use.
@@ -56,7 +56,7 @@ pub(super) enum Spliced {
     Progress(Progress),
     /// The next bytes must be copied, since they can't be spliced.
     Copy,
-    /// These sockets can't be spliced: copy from now on, first what the pipe holds.
+    /// These sockets can't be spliced: copy from now on, first the bytes in the pipe.
     Refused,
 }
 
@@ -132,7 +132,7 @@ impl PooledPipe {
         Ok(Spliced::Progress(Progress::Moved { filled: true }))
     }
 
-    /// Moves what the pipe holds into `buffer`, which must be empty.
+    /// Moves the bytes in the pipe into `buffer`, which must be empty.
     pub(super) fn take(&mut self, buffer: &mut WriteBuffer) -> io::Result<()> {
         let pipe = self.pipe.as_ref().expect("it holds its pipe until drop");
         if self.held > 0 {

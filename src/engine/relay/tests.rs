@@ -47,7 +47,7 @@ fn a_recorder_sees_what_an_open_tunnel_has_carried() {
 }
 
 #[test]
-fn writes_before_it_ends_what_could_not_be_written_at_once() {
+fn unwritten_bytes_are_written_before_the_end() {
     let client = MockStream::new(vec![Action::Bytes(vec![7; 100_000])], Vec::new());
     let writes = vec![
         Action::Wait,
@@ -71,7 +71,7 @@ fn a_writer_that_blocks_stops_the_reader() {
     let reads = client.seen();
     let mut relay = Relay::new(client, upstream);
     let first = futures::future::poll_fn(|| match relay.poll() {
-        Ok(_) => Ok::<_, RelayError>(Async::Ready(())), // one poll is what this is about
+        Ok(_) => Ok::<_, RelayError>(Async::Ready(())), // this test is about one poll
         Err(cut) => Err(cut),
     });
     drive(first).unwrap();
@@ -95,12 +95,14 @@ fn an_error_on_one_side_resets_both() {
     }
 }
 
-/// Not `vec![Action::Wait; count]`: to valgrind, that clone reads memory that isn't initialised.
+/// Returns `count` waits. Not `vec![Action::Wait; count]`: valgrind reports that clone as a read of
+/// uninitialised memory.
 fn waits(count: usize) -> Vec<Action> {
     (0..count).map(|_| Action::Wait).collect()
 }
 
-/// What has come before the failure goes first, also if the writer has no room for it yet.
+/// Bytes that arrived before the failure are delivered first, even if the writer has no room for
+/// them yet.
 #[test]
 fn all_that_was_read_before_an_error_is_delivered() {
     let upstream = vec![
@@ -123,9 +125,9 @@ fn all_that_was_read_before_an_error_is_delivered() {
     assert!(to_client.reset && !to_client.ended);
 }
 
-/// A server that answers and leaves without reading all: its reset is met by a write.
+/// A server that replies and closes without reading everything: its reset makes a write fail.
 #[test]
-fn all_that_a_side_has_sent_is_delivered_when_writing_to_it_fails() {
+fn all_bytes_of_a_side_are_delivered_if_a_write_to_it_fails() {
     let answer = vec![Action::Wait, Action::Bytes(vec![7; 100_000])];
     let broken = vec![Action::Fail(io::ErrorKind::BrokenPipe)];
     let client = MockStream::new(vec![Action::Bytes(vec![1; 3]), Action::Wait], Vec::new());
@@ -175,8 +177,8 @@ fn held_for(delay: Option<Duration>) -> Arc<Timeouts> {
     })
 }
 
-/// A client that sends and ends, and an upstream that sends these pieces, with a wait before each
-/// and before its end.
+/// Returns a client that sends and ends, and an upstream that sends these pieces, with a wait
+/// before each and before its end.
 fn asking(answers: &[&str]) -> (MockStream, MockStream) {
     let client = MockStream::new(vec![Action::Bytes(b"request".to_vec())], Vec::new());
     let mut reads = Vec::new();
@@ -190,15 +192,16 @@ fn asking(answers: &[&str]) -> (MockStream, MockStream) {
     (client, MockStream::new(reads, Vec::new()))
 }
 
-/// The relay is polled once; whether it has come to its end.
+/// Polls the relay once; returns whether it has ended.
 fn poll_once<C: Transport, U: Transport>(relay: &mut Relay<C, U>) -> bool {
     let once = futures::future::poll_fn(|| relay.poll().map(|end| Async::Ready(end.is_ready())));
     drive(once).unwrap()
 }
 
-/// squid and most other proxies end both directions when one side half-closes: the reply was lost.
+/// Regression: squid and most other proxies end both directions when one side half-closes, and the
+/// reply was lost.
 #[test]
-fn an_end_that_is_held_back_is_passed_on_after_the_upstreams() {
+fn a_held_end_is_passed_on_after_the_upstreams_end() {
     let (client, upstream) = asking(&["an ", "answer"]);
     let (to_client, to_upstream) = (client.seen(), upstream.seen());
     let timer = TaskTimer::new(PERIOD);
@@ -219,7 +222,7 @@ fn an_end_that_is_held_back_is_passed_on_after_the_upstreams() {
 }
 
 #[test]
-fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
+fn an_end_is_held_back_until_the_upstream_is_silent() {
     let client = MockStream::new(vec![Action::Bytes(b"request".to_vec())], Vec::new());
     let mut reads = waits(9);
     reads.extend(vec![Action::Bytes(b"late".to_vec()), Action::Wait]);
@@ -230,7 +233,7 @@ fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
     let start = Instant::now();
     let relay = Relay::new(client, upstream);
     let mut relay = relay.timeouts(&held_for(Some(PERIOD * 10)), &timer);
-    // The byte comes in the tenth period: from then on it takes as long again.
+    // The byte arrives in the tenth period and starts the limit again.
     let mut ended_in = None;
     for tick in 0..28 {
         assert!(!poll_once(&mut relay));
@@ -244,9 +247,9 @@ fn an_end_is_held_back_for_as_long_as_the_upstream_is_not_silent() {
     assert_eq!(relay.traffic().download, 4);
 }
 
-/// The limit of the next phase may be the same.
+/// The limit of the next phase can be the same.
 #[test]
-fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
+fn the_linger_time_starts_after_the_half_close_delay() {
     let client = MockStream::new(Vec::new(), Vec::new());
     let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
@@ -271,7 +274,7 @@ fn a_tunnel_whose_end_was_held_back_has_all_of_its_linger_time() {
 }
 
 #[test]
-fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
+fn a_held_end_lingers_if_the_upstream_does_not_end() {
     let client = MockStream::new(Vec::new(), Vec::new());
     let upstream = MockStream::new(waits(100), Vec::new());
     let to_upstream = upstream.seen();
@@ -294,11 +297,11 @@ fn without_an_end_of_the_upstream_one_that_is_never_passed_on_lingers() {
 }
 
 #[test]
-fn an_end_that_an_end_alone_answers_differs_from_others() {
+fn an_end_that_is_answered_by_an_end_alone_is_recognized() {
     let run = |(client, upstream)| drive(Relay::new(client, upstream)).unwrap();
     assert!(run(asking(&[])).is_unanswered);
     assert!(!run(asking(&["answer"])).is_unanswered);
-    // The upstream's end may have come while the client's was passed on.
+    // The upstream's end can have arrived while the client's was passed on.
     let at_once = MockStream::new(Vec::new(), Vec::new());
     assert!(run((asking(&[]).0, at_once)).is_unanswered);
     let both_at_once = (
@@ -313,7 +316,7 @@ fn an_end_that_an_end_alone_answers_differs_from_others() {
     assert!(!run(upstream_first).is_unanswered);
 }
 
-/// Waits and pieces of all sizes around the scratch buffer's.
+/// Generates waits, and pieces with sizes around that of the scratch buffer.
 fn reads() -> impl Strategy<Value = Vec<Action>> {
     let piece = prop_oneof![1..64_usize, 32_000..33_000_usize, 60_000..70_000_usize];
     let step = prop_oneof![
@@ -328,7 +331,7 @@ fn writes() -> impl Strategy<Value = Vec<Action>> {
     prop::collection::vec(step, 0..24)
 }
 
-/// Numbers the bytes of all pieces, so that a lost or swapped one shows.
+/// Numbers the bytes of all pieces, so that a lost or swapped byte is noticed.
 fn number(steps: &mut [Action]) -> Vec<u8> {
     let mut all = Vec::new();
     for step in steps {

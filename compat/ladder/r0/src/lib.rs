@@ -1,8 +1,8 @@
 //! ptunnel as a program of 2017 was: its engine on tokio-core's own sockets and tasks.
 //!
-//! The folder of a rung holds only the files that differ from the rung below; the others are links to
-//! it, and those of this rung lead to the root's. What never polls is the root's library, under the
-//! names that it has there.
+//! The folder of a rung holds only the files that differ from the rung below; the others are links
+//! to that rung, and those of this rung are links to the root. Code that never polls is the root's
+//! library, under the same names.
 
 #![forbid(unsafe_code)]
 

@@ -82,10 +82,10 @@ impl AsRawFd for Nested {
     }
 }
 
-/// Returns whether `core` waits in an epoll set of its own, on its own thread, as up to tokio-core
-/// 0.1.12. From 0.1.13 on it parks, and the reactor of another thread wakes its tasks.
+/// Returns whether `core` waits in an epoll set of its own, on its own thread, as tokio-core does
+/// up to 0.1.12. From 0.1.13 on it parks, and the reactor of another thread wakes its tasks.
 ///
-/// Only the later versions have a method `runtime`; on the others the trait's is called.
+/// Only the later versions have a method `runtime`; with the others the trait's method is called.
 pub(super) fn has_loop_of_its_own(core: &Core) -> bool {
     struct NoRuntime;
     #[allow(dead_code)] // on the later versions

@@ -1,9 +1,10 @@
 //! An epoll set and a run queue, nested in tokio-core's loop.
 //!
-//! tokio-core drives what happens once per connection: signals, timers, the resolver's threads. What
-//! happens once per message goes through this reactor, for three reasons: mio 0.6 doesn't report a
-//! half-close, so that a short read would not mean a drained socket; a task that tokio-core wakes
-//! costs a second epoll_wait; and its registrations need as much memory as the rest of an idle tunnel.
+//! tokio-core drives the work that happens once per connection: signals, timers, the resolver's
+//! threads. This reactor drives the work that happens once per message, for three reasons: mio 0.6
+//! doesn't report a half-close, so a short read would not mean a drained socket; a task that
+//! tokio-core wakes costs a second epoll_wait; and its registrations need as much memory as the
+//! rest of an idle tunnel.
 //!
 //! ```text
 //!   Core ── epoll_wait ──▶ the epoll set is readable ──▶ Handle::run, or Driver
@@ -20,8 +21,8 @@
 //! Tasks of this reactor are ordinary futures 0.1 tasks: tokio-core's timeouts and other threads can
 //! wake them.
 //!
-//! Must not hold a type of stream, which `io` has, or what a task does. `io` uses the sources of
-//! events, and every thread of the engine the [`Handle`].
+//! Must not define a type of stream, as `io` does, or depend on what a task does. `io` uses the
+//! event sources, and every thread of the engine uses the [`Handle`].
 //!
 //! Invariant: when [`EventLoop::work`] reports that nothing is left, a later event makes the epoll set
 //! readable again, and a later notification wakes the driver.
@@ -52,20 +53,22 @@ use crate::os::panics::message;
 use crate::os::sys::{Epoll, Events, Notifier, ReservedFd};
 use crate::text::debug::debug_by_name;
 
-/// Events that one wait returns at most.
+/// Maximum number of events of one wait.
 const EVENTS: usize = 512;
 
-/// Events of a wait from which on the next wait follows at once. After fewer, tokio-core waits.
+/// After a wait with at least this many events the next wait follows at once; after fewer,
+/// tokio-core waits.
 const BUSY: usize = 4;
 
-/// Waits in a row before tokio-core gets a turn.
+/// Maximum number of waits in a row before tokio-core gets a turn.
 const ROUNDS: usize = 32;
 
 type BoxedTask = Spawn<Box<dyn Future<Item = (), Error = ()>>>;
 
 /// The reactor of one thread, which registers sockets and spawns tasks. Cheap to clone.
 ///
-/// Everything that is made with it lives on the thread of its `Core`, and is dropped with that.
+/// Everything that is made with it lives on the thread of its `Core`, and is dropped with the
+/// `Core`.
 #[derive(Clone)]
 pub struct Handle {
     inner: Rc<EventLoop>,
@@ -78,7 +81,7 @@ struct EventLoop {
     tasks: RefCell<Slab<Option<BoxedTask>>>,
     queue: Notifier<Queue>,
     batch: RefCell<Batch>,
-    /// `Handle::run` is running: the driver need not look at the epoll set.
+    /// `Handle::run` is running: the driver doesn't have to look at the epoll set.
     turned: Cell<bool>,
     closed: Cell<bool>,
     /// The payload of a critical task's panic, which ends `work`.
@@ -96,7 +99,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// That of epoll_create1(2), such as `EMFILE`.
+    /// The error of epoll_create1(2), such as `EMFILE`.
     pub fn new(core: &CoreHandle) -> io::Result<Handle> {
         let inner = Rc::new(EventLoop {
             core: core.clone(),
@@ -148,7 +151,7 @@ impl Handle {
             let idle = self.inner.work();
             if let Some(end) = result.borrow_mut().take() {
                 self.inner.turned.set(false);
-                self.inner.queue.notify_driver(); // it takes over
+                self.inner.queue.notify_driver(); // the driver takes over
                 return end;
             }
             core.turn(if idle {
@@ -159,11 +162,11 @@ impl Handle {
         }
     }
 
-    /// Runs `future` on this thread until it ends. It is polled before this returns, so that a client
-    /// that was accepted has its descriptors before the next one is accepted.
+    /// Runs `future` on this thread until it ends. Polls it before returning, so that an accepted
+    /// client has its descriptors before the next one is accepted.
     ///
-    /// If the `Core` was dropped, the future is dropped unpolled, as by tokio-core's `spawn`. A panic
-    /// ends this future only, and is logged.
+    /// If the `Core` was dropped, the future is dropped unpolled, as by tokio-core's `spawn`. A
+    /// panic ends this future only, and is logged.
     pub fn spawn<F>(&self, future: F)
     where
         F: Future<Item = (), Error = ()> + 'static,
@@ -180,8 +183,8 @@ impl Handle {
         self.inner.poll_task(id);
     }
 
-    /// Runs `future` like [`spawn`](Handle::spawn), but its panic continues in the code that runs the
-    /// `Core`: for tasks without which nothing is served, such as a listener.
+    /// Runs `future` like [`spawn`](Handle::spawn), but its panic continues in the code that runs
+    /// the `Core`: for tasks that ptunnel can't serve without, such as a listener.
     pub(crate) fn spawn_critical<F>(&self, mut future: F)
     where
         F: Future<Item = (), Error = ()> + 'static,
@@ -191,7 +194,7 @@ impl Handle {
             panic::catch_unwind(AssertUnwindSafe(|| future.poll())).unwrap_or_else(|panic| {
                 if let Some(reactor) = reactor.upgrade() {
                     *reactor.critical_panic.borrow_mut() = Some(panic);
-                    reactor.queue.notify_driver(); // it may not be working
+                    reactor.queue.notify_driver(); // the driver may not be running
                 }
                 Err(())
             })
@@ -216,7 +219,8 @@ impl Handle {
 debug_by_name!(Handle);
 
 impl EventLoop {
-    /// Takes events and polls tasks, for a bounded number of rounds. Returns whether nothing is left.
+    /// Takes events and polls tasks, for a bounded number of rounds. Returns whether nothing is
+    /// left.
     fn work(&self) -> bool {
         let queue = &self.queue;
         queue.set_running(true);
@@ -233,8 +237,8 @@ impl EventLoop {
         idle && queue.is_empty()
     }
 
-    /// Polls each task that is due once. Of the tasks that have yielded, it polls one: the others wait
-    /// until the next events are taken, so that small messages come before bulk.
+    /// Polls each task that is due once. Of the tasks that have yielded, it polls one: the others
+    /// wait until the next events are taken, so that small messages come before bulk data.
     fn run_ready(&self) {
         let mut ready = std::mem::take(&mut self.batch.borrow_mut().ready);
         self.queue.take(&mut ready);
@@ -248,7 +252,7 @@ impl EventLoop {
         let slot = self.tasks.borrow_mut().get_mut(id).and_then(Option::take);
         let mut task = match slot {
             Some(task) => task,
-            None => return, // it has ended, and was notified once more
+            None => return, // the task has ended, and was notified once more
         };
         let queue = &self.queue;
         let poll = queue.while_polled(id, || {
@@ -272,7 +276,7 @@ impl EventLoop {
         let count = match self.epoll.poll(events) {
             Ok(count) => count,
             Err(ref e) if e.kind() == io::ErrorKind::Interrupted => return BUSY,
-            // The set and the buffer are valid, so that any other error is a defect.
+            // The set and the buffer are valid, so any other error is a defect.
             Err(e) => panic!("epoll_wait: {}", e),
         };
         let sources = self.sources.borrow();

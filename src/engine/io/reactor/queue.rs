@@ -26,7 +26,7 @@ const NONE: usize = usize::MAX;
 #[derive(Default)]
 struct Waiting {
     ready: Vec<usize>,
-    /// Tasks that have notified themselves, in order to yield.
+    /// Tasks that have notified themselves in order to yield.
     yielded: VecDeque<usize>,
     queued: Vec<bool>,
 }
@@ -41,7 +41,8 @@ impl Queue {
         }
     }
 
-    /// Has the current task, the driver, notified of tasks that become due while it doesn't run.
+    /// Makes the queue notify the current task, the driver, of tasks that become due while the
+    /// driver doesn't run.
     pub(super) fn register_driver(&self) {
         self.driver.register();
     }
@@ -50,8 +51,8 @@ impl Queue {
         self.driver.notify();
     }
 
-    /// Sets whether the queue is being worked on and looked at again, so that the driver need not be
-    /// woken.
+    /// Sets whether the queue is being processed and will be checked again, so that no wake-up of
+    /// the driver is necessary.
     pub(super) fn set_running(&self, running: bool) {
         self.running.store(running, Ordering::SeqCst);
     }

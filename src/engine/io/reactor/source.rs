@@ -38,8 +38,8 @@ pub(super) struct SocketSource {
     key: usize,
     fd: RawFd,
     ready: Cell<Readiness>,
-    // Stays when it is notified: the sockets of a tunnel belong to one task for life, so that
-    // registering it again is a comparison and not a clone.
+    // Kept after a notification: a tunnel's sockets belong to one task for life, so registering it
+    // again is a comparison and not a clone.
     task: RefCell<Option<Task>>,
 }
 
@@ -68,7 +68,7 @@ impl SocketSource {
 
 /// The owner's half of a [`SocketSource`].
 ///
-/// It must be dropped before the descriptor is closed: the kernel goes on reporting while another
+/// It must be dropped before the descriptor is closed: the kernel continues to report while another
 /// descriptor has the same socket open.
 pub(in crate::engine::io) struct Registration {
     source: Rc<SocketSource>,

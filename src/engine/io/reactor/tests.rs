@@ -1,4 +1,4 @@
-//! What one tunnel leaves of the others: when it panics, and when it has much to do.
+//! The effect of one tunnel on the others: when it panics, and when it is busy.
 
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ thread_local! {
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Keeps what each thread logs for its own test.
+/// Keeps each thread's log lines for the test on that thread.
 struct Keeping;
 
 impl Log for Keeping {
@@ -36,7 +36,7 @@ impl Log for Keeping {
     fn flush(&self) {}
 }
 
-/// One end of a connection on the reactor, the other in the hands of the test.
+/// Returns the two ends of a connection: one on the reactor, the other for the test.
 fn connection(handle: &Handle) -> (Socket, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     theirs.set_read_timeout(Some(LIMIT)).unwrap();
@@ -60,7 +60,7 @@ fn a_tunnel_that_panics_is_logged_and_ends_alone() {
         echo.map_err(drop)
             .and_then(|end| ending.send(end).map_err(drop)),
     );
-    // Both are due in the same batch, the broken one first.
+    // Both are due in the same batch, the panicking one first.
     its_client.write_all(b"x").unwrap();
     client.write_all(b"y").unwrap();
 
@@ -78,11 +78,11 @@ fn a_tunnel_that_panics_is_logged_and_ends_alone() {
     drop(whole);
 }
 
-/// A listener that had panicked was gone for good, and the program went on without it.
+/// Regression: a listener that had panicked was gone, and the program ran on without it.
 #[test]
 fn a_critical_task_that_panics_ends_the_run() {
     type Run = fn(&mut Core, &Handle, Timeout) -> io::Result<()>;
-    // The second is how a Core is run that another thread's reactor wakes.
+    // The second runs a Core that the reactor of another thread wakes.
     let runs: [Run; 2] = [
         |core, handle, limit| handle.run(core, limit),
         |core, _, limit| core.run(limit),
@@ -103,10 +103,10 @@ fn a_critical_task_that_panics_ends_the_run() {
     }
 }
 
-/// Each bulk tunnel was polled twice before the kernel was asked again: a small message beside four
-/// of them waited for eight of their turns.
+/// Regression: each bulk tunnel was polled twice between two waits, so a small message beside four
+/// of them waited for eight turns.
 #[test]
-fn a_small_message_goes_before_tasks_that_want_more() {
+fn a_small_message_comes_before_tasks_that_yielded() {
     let mut core = Core::new().unwrap();
     let handle = Handle::new(&core.handle()).unwrap();
     let (small, mut client) = connection(&handle);
@@ -119,7 +119,7 @@ fn a_small_message_goes_before_tasks_that_want_more() {
             Ok(Async::NotReady)
         }));
     }
-    // One of those turns, with the others behind it.
+    // A fifth such task, which sends the message in one of its turns.
     let mut sent = false;
     let turns_when_sent = Rc::new(Cell::new(0));
     handle.spawn(future::poll_fn({

@@ -18,7 +18,7 @@ use crate::os::sys::Notifier;
 pub(crate) enum Action {
     /// A read returns these bytes, in several parts if its buffer is smaller.
     Bytes(Vec<u8>),
-    /// A write takes at most so many bytes.
+    /// A write takes at most this many bytes.
     Take(usize),
     /// The call would block; the task is notified at once.
     Wait,
@@ -26,8 +26,8 @@ pub(crate) enum Action {
     Fail(io::ErrorKind),
 }
 
-/// A stream whose reads follow one script and whose writes another. After the last action reads return
-/// the end, and writes take everything.
+/// A stream whose reads follow one script and whose writes follow another. After the last action,
+/// reads return the end and writes take everything.
 #[derive(Debug, Default)]
 pub(crate) struct MockStream {
     reads: VecDeque<Action>,

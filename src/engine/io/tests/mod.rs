@@ -1,3 +1,3 @@
-//! What the unit tests of the engine share.
+//! Helpers of the engine's unit tests.
 
 pub(crate) mod mock_io;

@@ -1,7 +1,7 @@
 //! TLS over any other stream, with OpenSSL.
 //!
-//! Must not hold settings, or what OpenSSL's errors mean: both are in `upstream::tls`. `engine::tls`
-//! makes the stream and runs its handshake.
+//! Must not hold settings or the meaning of OpenSSL's errors: both are in `upstream::tls`.
+//! `engine::tls` makes the stream and runs its handshake.
 
 use std::io::{self, Read, Write};
 
@@ -16,8 +16,8 @@ use crate::upstream::tls::{explain, is_alert, is_without_data, Ending, TlsSetup,
 
 /// The client's side of a TLS connection. The [`handshake`](TlsStream::poll_handshake) comes first.
 ///
-/// Its end is the peer's close_notify. If the connection ends without one, [`Ending`] decides whether
-/// that is an end too, or an error, since bytes can be missing.
+/// The stream ends with the peer's close_notify. If the connection ends without one, [`Ending`]
+/// decides whether that is an end too, or an error because bytes can be missing.
 pub struct TlsStream<S> {
     stream: SslStream<S>,
     peer: TlsPeer,
@@ -62,9 +62,9 @@ impl<S: Read + Write> TlsStream<S> {
         self.stream.ssl()
     }
 
-    /// Returns the error of a failed write. A peer that rejects the client's certificate sends its alert
-    /// behind the handshake (TLS 1.3) and resets the connection: then a write fails while the alert,
-    /// which says more, is still unread.
+    /// Returns the error of a failed write. A peer that rejects the client's certificate sends its
+    /// alert after the handshake (TLS 1.3) and resets the connection. Then a write fails while the
+    /// alert, which explains the failure, is still unread.
     fn last_word(&mut self, error: ssl::Error) -> io::Error {
         if !would_block(&error) {
             self.ending.note_failure();
@@ -111,8 +111,8 @@ impl<S: Read + Write> Read for TlsStream<S> {
 }
 
 impl<S: Read + Write> Write for TlsStream<S> {
-    /// After `WouldBlock` the next write must begin with the same bytes, which are encrypted already.
-    /// Every caller writes its bytes in order, and so complies.
+    /// After `WouldBlock` the next write must begin with the same bytes, which are encrypted
+    /// already. Every caller does so, because it writes its bytes in order.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.attempt(|stream| stream.ssl_write(bytes)) {
             Ok(Some(count)) => Ok(count),
@@ -129,12 +129,12 @@ impl<S: Read + Write> Write for TlsStream<S> {
 impl<S: AsyncRead + AsyncWrite> AsyncRead for TlsStream<S> {}
 
 impl<S: AsyncRead + AsyncWrite> AsyncWrite for TlsStream<S> {
-    /// Sends close_notify and then, to a proxy, shuts the stream underneath down, which is FIN on a
-    /// socket: nothing may follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP alone
-    /// sees the end too. What the peer still sends can be read.
+    /// Sends close_notify and then, to a proxy, shuts down the stream underneath, which is FIN on a
+    /// socket: nothing can follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP
+    /// alone sees the end too. Bytes that the peer still sends can be read.
     ///
-    /// A destination gets close_notify alone. The FIN would reach the proxy before it, and some, such
-    /// as squid, would drop the answer.
+    /// A destination gets close_notify alone. The FIN would reach the proxy before it, and some
+    /// proxies, such as squid, would drop the reply.
     fn shutdown(&mut self) -> Poll<(), io::Error> {
         if !self.ended {
             match self.stream.shutdown() {

@@ -20,11 +20,11 @@ use crate::engine::io::tests::mock_io::drive;
 struct MemoryEnd {
     incoming: Rc<RefCell<MemoryPipe>>,
     outgoing: Rc<RefCell<MemoryPipe>>,
-    /// A read gets one byte, and the next one nothing.
+    /// Every second read would block, and the others return one byte.
     stutters: bool,
-    /// The other end has reset it.
+    /// The other end has reset the connection.
     is_reset: bool,
-    /// The next check tells of a failure.
+    /// The next check reports a failure.
     has_failed: bool,
     has_stuttered: bool,
 }
@@ -103,12 +103,12 @@ impl Transport for MemoryEnd {
     }
 }
 
-/// A server with a certificate that vouches for itself, and what it asks of clients.
+/// Returns a server with a self-signed certificate; `asks` is how it verifies clients.
 fn server(end: MemoryEnd, asks: SslVerifyMode) -> SslStream<MemoryEnd> {
     server_with(2, end, asks)
 }
 
-/// One that sends so many session tickets behind its handshake.
+/// Returns a server that sends `tickets` session tickets after its handshake.
 fn server_with(tickets: usize, end: MemoryEnd, asks: SslVerifyMode) -> SslStream<MemoryEnd> {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
     let key = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
@@ -134,7 +134,7 @@ fn server_with(tickets: usize, end: MemoryEnd, asks: SslVerifyMode) -> SslStream
     SslStream::new(ssl, end).unwrap()
 }
 
-/// A client that accepts any certificate.
+/// Returns a client that accepts any certificate.
 fn client(end: MemoryEnd) -> TlsStream<MemoryEnd> {
     client_of(TlsPeer::Proxy, end)
 }
@@ -156,7 +156,7 @@ fn client_with(options: TlsOptions, end: MemoryEnd) -> TlsStream<MemoryEnd> {
     TlsStream::new(session, end).unwrap()
 }
 
-/// Both sides after their handshake.
+/// Returns both sides after their handshake.
 fn connected(stutters: bool) -> (TlsStream<MemoryEnd>, SslStream<MemoryEnd>) {
     connected_to(TlsPeer::Proxy, stutters)
 }
@@ -185,9 +185,9 @@ fn kind<T>(answer: io::Result<T>) -> Option<io::ErrorKind> {
     answer.err().map(|e| e.kind())
 }
 
-/// The socket had nothing more to say, and the rest of the record lay in OpenSSL for ever.
+/// Regression: the socket had nothing more to read, and the rest of the record stayed in OpenSSL.
 #[test]
-fn what_is_decrypted_already_waits_for_no_event() {
+fn decrypted_bytes_are_read_without_an_event() {
     let (mut client, mut server) = connected(false);
     server.write_all(&[7; 10_000]).unwrap();
     let mut seen = client.read(&mut [0; 10]).unwrap();
@@ -202,7 +202,7 @@ fn what_is_decrypted_already_waits_for_no_event() {
 }
 
 #[test]
-fn a_handshake_and_records_may_come_byte_by_byte() {
+fn a_handshake_and_records_can_arrive_byte_by_byte() {
     let (mut client, mut server) = connected(true);
     server.write_all(&[7; 20_000]).unwrap();
     let (mut seen, mut buffer) = (0, [0; 32_768]);
@@ -224,10 +224,10 @@ fn close_notify_is_an_end() {
     assert_eq!(client.read(&mut buffer).unwrap(), 0);
 }
 
-/// A proxy's is one, a destination's only where that is accepted; and none is once the connection
-/// has failed.
+/// An end without close_notify is accepted from a proxy, and from a destination only with the
+/// option; never after the connection has failed.
 #[test]
-fn an_end_without_close_notify_is_judged_by_whose_it_is() {
+fn an_end_without_close_notify_depends_on_the_peer() {
     let lenient = TlsOptions {
         ignore_unexpected_eof: true,
         ..TlsOptions::of(TlsPeer::Destination)
@@ -250,7 +250,7 @@ fn an_end_without_close_notify_is_judged_by_whose_it_is() {
         let torn = kind(client.read(&mut buffer).map(|count| assert_eq!(count, 0)));
         assert_eq!(torn.is_none(), is_end);
         assert!(is_end || torn == Some(io::ErrorKind::UnexpectedEof));
-        // What goes the other way isn't over with it.
+        // The other direction is still open.
         client.write_all(b"still here").unwrap();
         let mut answer = [0; 10];
         server.read_exact(&mut answer).unwrap();
@@ -258,9 +258,9 @@ fn an_end_without_close_notify_is_judged_by_whose_it_is() {
     }
 }
 
-/// 200,000 of them were handled in one read, while all other tunnels of the thread waited.
+/// Regression: one read handled 200,000 records, while all other tunnels of the thread waited.
 #[test]
-fn a_read_handles_a_few_records_without_data_and_has_itself_polled_again() {
+fn a_read_yields_after_a_few_records_without_data() {
     let (near, far) = connection(false);
     let server = server_with(10 * ROUNDS, far, SslVerifyMode::NONE);
     let (mut client, mut server) = shake(client(near), server);
@@ -282,7 +282,7 @@ fn a_read_handles_a_few_records_without_data_and_has_itself_polled_again() {
 }
 
 #[test]
-fn an_end_goes_through_both_layers_and_reading_goes_on() {
+fn shutdown_ends_both_layers_and_reading_continues() {
     let (mut client, mut server) = connected(false);
     assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
     assert_eq!(server.read(&mut [0; 10]).unwrap(), 0, "close_notify");
@@ -293,9 +293,9 @@ fn an_end_goes_through_both_layers_and_reading_goes_on() {
     assert_eq!(&answer, b"still here");
 }
 
-/// squid ends a tunnel when one side of it ends: a FIN behind the question took the answer away.
+/// squid ends a tunnel when one side ends: a FIN after the request destroyed the reply.
 #[test]
-fn to_a_destination_close_notify_alone_is_an_end() {
+fn a_destination_gets_close_notify_without_fin() {
     let (mut client, mut server) = connected_to(TlsPeer::Destination, false);
     for _ in 0..2 {
         assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
@@ -308,9 +308,9 @@ fn to_a_destination_close_notify_alone_is_an_end() {
     assert_eq!(&answer, b"still here");
 }
 
-/// A server that had said all and gone made an orderly end look cut.
+/// Regression: a server that had sent everything and closed made an orderly end fail.
 #[test]
-fn a_peer_that_has_gone_needs_no_close_notify() {
+fn shutdown_succeeds_after_the_peer_has_closed() {
     let (mut client, mut server) = connected(false);
     server.shutdown().unwrap();
     assert_eq!(client.read(&mut [0; 10]).unwrap(), 0);
@@ -318,9 +318,9 @@ fn a_peer_that_has_gone_needs_no_close_notify() {
     assert!(AsyncWrite::shutdown(&mut client).unwrap().is_ready());
 }
 
-/// Whether the error named the certificate or a reset depended on which came first.
+/// Regression: the error named the certificate or a reset, depending on which arrived first.
 #[test]
-fn an_alert_is_reported_rather_than_the_reset_behind_it() {
+fn an_alert_is_reported_instead_of_the_reset_after_it() {
     let (near, far) = connection(false);
     let demand = SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT;
     let (mut client, mut server) = (client(near), server(far, demand));

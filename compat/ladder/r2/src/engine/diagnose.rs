@@ -1,5 +1,5 @@
-//! The paths of `--test` and `/healthz/probe` on this engine: opened as for a client, on a runtime
-//! of their own.
+//! The paths of `--test` and `/healthz/probe` on this engine: opened as for a client, on a separate
+//! runtime.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::config::Timeouts;
 use crate::error::Error;
 use crate::observe::diagnose::{observe, Greeting, PathEvent};
 
-/// Maximum number of bytes that are read of a greeting.
+/// Maximum number of bytes of a greeting that are read.
 const CHUNK: usize = 256;
 
 /// Opens a path to the tunnel's destination, waits for its first bytes for at most `wait`, if any,
@@ -23,7 +23,7 @@ const CHUNK: usize = 256;
 ///
 /// # Errors
 ///
-/// Those of [`Engine::open`]; when a runtime can't be made.
+/// The errors of [`Engine::open`], or of creating a runtime.
 pub fn open_path(
     tunnel: &Tunnel,
     timeouts: &Timeouts,

@@ -1,4 +1,5 @@
-//! The clients of one listening socket, as a stream: one permit each, past every error of accept(2).
+//! The clients of one listening socket, as a stream. Each has a permit; no error of accept(2) ends
+//! the stream.
 //!
 //! ```text
 //!   accepting ──accept(2) lacks descriptors or memory──▶ pausing, longer each time
@@ -28,7 +29,8 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 /// Longest pause, after doubling; also the time without another failure that ends the recovery.
 const BACK_OFF_MOST: Duration = Duration::from_secs(1);
 
-/// Clients that are accepted or found gone in one poll, before the task yields.
+/// Maximum number of clients in one poll that are accepted or found to have left, before the task
+/// yields.
 const TRIES: u8 = 16;
 
 /// One accepted client.
@@ -46,15 +48,15 @@ pub struct Client {
 
 /// The clients of one listening socket.
 ///
-/// Never ends, and fails only if the timers do: a client that is gone before it is accepted
-/// is skipped, and without descriptors or memory the stream pauses, logs that once, and recovers.
-/// While there is no permit nothing is accepted.
+/// Never ends, and fails only if the timers do. A client that has left before it is accepted is
+/// skipped. Without descriptors or memory the stream pauses, logs that once, and recovers. While
+/// there is no permit nothing is accepted.
 #[must_use = "streams do nothing unless polled"]
 pub struct Listener {
     accepting: Acceptor,
     permits: Permits,
     permit: Option<Permit>,
-    /// A client that is accepted, while no descriptor could be reserved for it.
+    /// An accepted client for which no descriptor could be reserved yet.
     short: Option<(Socket, Origin)>,
     /// Number of clients below which there are enough descriptors, so that none is reserved.
     plenty: usize,
@@ -62,7 +64,7 @@ pub struct Listener {
     exhausted: Option<Exhausted>,
     /// Tries since the task yielded.
     tries: u8,
-    /// Clients in a row that were gone already.
+    /// Number of clients in a row that had left already.
     gone: u8,
 }
 
@@ -82,7 +84,7 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// Those of epoll_ctl(2) and getrlimit(2).
+    /// The errors of epoll_ctl(2) and getrlimit(2).
     pub fn new(listening: BoundSocket, permits: &Permits, handle: &Handle) -> io::Result<Listener> {
         Ok(Listener {
             plenty: plenty(sys::descriptor_limit()?),
@@ -97,8 +99,8 @@ impl Listener {
         })
     }
 
-    /// Accepts a client for which another descriptor is left. One that lacks it stays in `short`,
-    /// rather than to be dropped.
+    /// Accepts a client if another descriptor is left for it. A client without one stays in `short`
+    /// instead of being dropped.
     fn poll_client(&mut self) -> Poll<(Socket, Origin, Option<ReservedFd>), io::Error> {
         let (socket, origin) = match self.short.take() {
             Some(client) => client,
@@ -213,11 +215,11 @@ impl Stream for Listener {
                     self.tries = 0;
                     if let Some(Exhausted::Pausing { .. }) = self.exhausted {
                         self.recover()?;
-                        continue; // registers for the end of the recovery
+                        continue; // registers the task for the end of the recovery
                     }
                     return Ok(Async::NotReady);
                 }
-                // Tries the next client; if too many are gone in a row, the cause is another one.
+                // Tries the next client. If too many in a row have left, there is another cause.
                 Err(ref e) if is_client_gone(e) && self.gone < TRIES => self.gone += 1,
                 Err(e) => self.back_off(&e)?,
             }

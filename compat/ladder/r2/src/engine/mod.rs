@@ -1,4 +1,4 @@
-//! Everything that polls. What doesn't is the root's library.
+//! Everything that polls. The rest is the root's library.
 //!
 //! A client passes through these files:
 //!
@@ -116,8 +116,8 @@ pub struct Settings {
     pub splice: Splice,
     /// Resolves the names in the configuration.
     pub resolver: Resolver,
-    /// Resolves the names that clients of `-D` and `--serve-proxy` send: these can hang, and must
-    /// not delay those of the configuration.
+    /// Resolves the names that clients of `-D` and `--serve-proxy` send. These lookups can hang,
+    /// and must not delay those of the configuration.
     pub untrusted_resolver: Resolver,
 }
 
@@ -142,7 +142,7 @@ impl Settings {
     }
 }
 
-/// One thread's reactor and what its tunnels share. Cheap to clone.
+/// The reactor of one thread, and the state that its tunnels share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     shared: Rc<EngineParts>,
@@ -179,7 +179,7 @@ impl Engine {
     }
 
     /// Returns an engine with other limits, on the same reactor and timer. The period of the timer
-    /// stays.
+    /// stays the same.
     fn with_limits(&self, limits: &Limits) -> Engine {
         let settings = Settings {
             timeouts: limits.timeouts.clone(),
@@ -213,7 +213,8 @@ impl Engine {
     }
 }
 
-/// A boxed future: one that contains itself, or is so rare that it must take no room in others.
+/// A boxed future: one that contains itself, or that is so rare that it must not take memory in
+/// others.
 pub type BoxFuture<T> = Box<dyn Future<Item = T, Error = Error>>;
 
 fn boxed<T>(future: impl Future<Item = T, Error = Error> + 'static) -> BoxFuture<T> {

@@ -59,7 +59,7 @@ pub fn ignore_interrupt() -> io::Result<()> {
 pub enum ShutdownPhase {
     /// Clients are accepted.
     Serving,
-    /// No client is accepted; open tunnels go on to their end.
+    /// No client is accepted; open tunnels continue to their end.
     Draining,
     /// Open tunnels are cut.
     Ending,
@@ -87,11 +87,11 @@ impl ShutdownPhases {
 pub enum DrainEnd {
     /// Every tunnel had ended, or was cut when the drain time was over.
     Orderly,
-    /// A second signal came.
+    /// A second signal arrived.
     Forced,
 }
 
-/// Lets the threads serve until a signal comes, then lets the clients end for at most `limit`; a
+/// Lets the threads serve until a signal arrives, then lets the clients end for at most `limit`; a
 /// second signal is final. The service manager is notified of both.
 pub async fn lead(
     mut signals: Signals,

@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::os::stdio;
 use crate::os::sys;
 
-/// Carries stdin to `destination` and its answer to stdout, until both have ended or SIGTERM comes.
-/// SIGINT is ignored: the terminal sends it to the other programs of the session too.
+/// Carries stdin to `destination` and its reply to stdout, until both have ended or SIGTERM
+/// arrives. SIGINT is ignored: the terminal sends it to the other programs of the session too.
 ///
 /// # Errors
 ///
-/// The error of opening the tunnel, or the one that cut it. If stdin or stdout fails, the upstream is
-/// reset, and what it has sent is still written.
+/// The error of opening the tunnel, or the one that cut it. If stdin or stdout fails, the upstream
+/// is reset, and what it has sent is still written.
 pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Error> {
     let failed = |e| Error::other("cannot start", e);
     let tunnel = Tunnel::new(
@@ -41,14 +41,14 @@ pub(super) fn run(config: &Config, destination: &Destination) -> Result<(), Erro
             carried = AsStd::new(engine.carry(client, Origin::Stdio, &tunnel)) => Some(carried?),
             Ok(()) = AsStd::new(failed_first) => None,
         };
-        // This thread has nothing else to do, so that it can block.
+        // This thread has nothing else to do, so it can block.
         pump.finish()
             .map_err(|failure| Error::cut(destination, failure))?;
         Ok(carried)
     })?;
     match carried? {
         Some(carried) => carried.end.map(drop),
-        None => Ok(()), // not without a failure
+        None => Ok(()), // only after a failure, which `finish` returns
     }
     .map_err(|cut| Error::cut(destination, cut))
 }

@@ -7,11 +7,11 @@ use super::Engine;
 use crate::os::sd_notify::Heartbeat;
 
 impl Engine {
-    /// Sends a beat each period for as long as this engine's loop turns, if the service manager has
+    /// Sends a beat each period for as long as this engine's loop runs, if the service manager has
     /// a watchdog.
     pub fn watchdog(&self, heartbeat: Heartbeat) {
         if heartbeat.period().is_some() {
-            // On the Core: its loop must turn, too.
+            // On the Core, since its loop must run, too.
             self.handle().spawn_critical(As01::pin(async {
                 beat(heartbeat).await;
                 Ok(())

@@ -16,16 +16,15 @@ use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{Negotiation, Outcome};
 use crate::upstream::Hop;
 
-/// Drives `negotiation` over `stream`, and over what `reach` returns each time the proxy of
-/// `hop` wants another connection; each in TLS if the proxy speaks that.
+/// Drives `negotiation` over `stream`, and over the connection that `reach` returns each time the
+/// proxy of `hop` requires another one; each in TLS if the proxy speaks TLS.
 ///
-/// Returns the stream that the proxy granted, which belongs to the caller; dropping the future
-/// closes the connection in use. It has no time limit: the caller sets
-/// one.
+/// Returns the stream that the proxy granted, which belongs to the caller. Dropping the future
+/// closes the connection in use. It has no time limit: the caller sets one.
 ///
 /// # Errors
 ///
-/// The proxy's refusal, or the reason for which there is no reply.
+/// The proxy's refusal, or why there is no reply.
 pub async fn negotiate(
     mut stream: Rewind<Upstream>,
     mut negotiation: Negotiation,

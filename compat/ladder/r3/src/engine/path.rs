@@ -3,10 +3,10 @@
 //! ```text
 //!   candidates ──▶ each, until one works:
 //!   (a PAC file      dial ──▶ [TLS] ──▶ CONNECT ──▶ … a hop each … ──▶ [TLS to the destination]
-//!    is asked first)
+//!    is evaluated)
 //! ```
 //!
-//! Each phase has a limit of its own, by [`within`].
+//! Each phase has its own limit, by [`within`].
 
 use std::future::{poll_fn, Future};
 use std::pin::{pin, Pin};
@@ -30,7 +30,7 @@ use crate::upstream::{pac, Failover, Hop, ProxyChain};
 pub struct Opened {
     /// The stream to the destination; bytes that came with the proxy's reply are read first.
     pub stream: Rewind<Upstream>,
-    /// The proxies that it leads through.
+    /// The proxies on the path.
     pub path: ProxyChain,
 }
 
@@ -69,11 +69,11 @@ impl Engine {
         Err(failover.give_up())
     }
 
-    /// Evaluates the PAC file, on the resolver's threads: it may look names up.
+    /// Evaluates the PAC file on the resolver's threads, because it can look up names.
     async fn evaluate_pac(&self, tunnel: &Tunnel) -> Result<Failover, Error> {
         observe(|| PathEvent::PacStarted);
         let limit = self.settings().timeouts.connect.min(pac::LONGEST);
-        // Reserved now, lest clients that are accepted meanwhile take the last descriptor.
+        // Reserved now: clients that are accepted meanwhile could take the last descriptor.
         let reserved = self.handle().reserve_fd().ok();
         let resolver = self.settings().resolver_for(tunnel);
         let evaluated = tunnel.clone();
@@ -123,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// Connects to the target of a hop, through its proxy. Looks the target up first, if the proxy
+    /// Connects to the target of a hop, through its proxy. Looks up the target first if the proxy
     /// takes addresses only. Boxed, since it contains itself.
     fn connect(&self, mut hop: Hop) -> BoxFuture<'_, Rewind<Upstream>> {
         Box::pin(async move {
@@ -162,7 +162,7 @@ impl Engine {
         within(negotiated, limit, || hop.late(limit)).await
     }
 
-    /// Looks the hop's target up, within the connect timeout.
+    /// Looks up the hop's target, within the connect timeout.
     async fn locate(&self, hop: Hop) -> Result<Hop, Error> {
         let (limit, peer) = (self.settings().timeouts.connect, hop.target_peer());
         observe(|| PathEvent::LookupStarted);
@@ -216,7 +216,7 @@ impl Engine {
 /// A boxed future: one that contains itself.
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + 'a>>;
 
-/// Resolves once the proxy may get the password, at the latest after `limit`.
+/// Resolves once the password can be sent to the proxy, after `limit` at the latest.
 async fn until_clear(hop: &Hop, limit: Duration) {
     let clear = poll_fn(|cx| {
         let notify = || {

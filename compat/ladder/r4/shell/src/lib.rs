@@ -1,5 +1,5 @@
-//! A rung of ptunnel: [`engine`] is the root's `src/engine`, file by file. What never polls is the root's
-//! library, under the names that it has there.
+//! A rung of ptunnel: [`engine`] is the root's `src/engine`, file by file. Code that never polls is
+//! the root's library, under the same names.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! The stream of a forwarded request (`http://` over `--serve-proxy`): the destination gets that one
-//! request, and the client gets the reply to it.
+//! The stream of a forwarded request (`http://` over `--serve-proxy`): the destination gets that
+//! one request, and the client gets the reply to it.
 //!
-//! Invariant: no byte behind the request is sent, and none behind the reply is read, even if the
-//! client or the server goes on.
+//! Invariant: no byte after the request is sent, and no byte after the reply is read, even if the
+//! client or the server continues to send.
 
 use std::io::{self, Read, Write};
 use std::task::Context;
@@ -16,11 +16,11 @@ use crate::proto::{Reply, RequestBoundary};
 
 /// Returns a stream that carries one request and its reply.
 ///
-/// What is written behind the request is discarded, as if it had been sent. Reads end behind the reply,
-/// whether or not the server ends the connection. Once both are complete, the stream is shut down; a
-/// FIN of the client before that isn't passed on, since some servers, such as squid, would drop the
-/// reply. The end of an incomplete request is passed on. Reads and writes fail with `InvalidData` if
-/// the end of the message can't be determined.
+/// Bytes written after the request are discarded, as if they had been sent. Reads end after the
+/// reply, whether or not the server ends the connection. Once both are complete, the stream is shut
+/// down. A FIN of the client before that isn't passed on, since some servers, such as squid, would
+/// drop the reply; the end of an incomplete request is passed on. Reads and writes fail with
+/// `InvalidData` if the end of the message can't be determined.
 pub fn forwarding<S>(stream: Rewind<Upstream<S>>, boundary: RequestBoundary) -> Rewind<Upstream<S>>
 where
     S: Transport + 'static,
@@ -52,11 +52,11 @@ impl<S> Forwarding<S> {
 }
 
 impl<S: AsyncWrite> Forwarding<S> {
-    /// Shuts the stream down when request and reply are complete.
+    /// Shuts the stream down once request and reply are complete.
     fn settle(&mut self) {
         if self.reply.has_ended() && self.boundary.has_ended() && !self.has_ended {
             self.has_ended = true;
-            // If the stream has no room for its end, the connection is closed without.
+            // If the stream can't send its end now, the connection is closed without one.
             let _ = self.stream.shutdown();
         }
     }

@@ -1,7 +1,7 @@
-//! Name lookup and other blocking work, on the runtime's threads for it.
+//! Name lookups and other blocking work, on the runtime's threads for it.
 //!
-//! getaddrinfo(3) follows the system's configuration (hosts file, search list, DNS), and it blocks: so
-//! it runs beside the tunnels.
+//! getaddrinfo(3) follows the system's configuration (hosts file, search list, DNS), and blocks, so
+//! it doesn't run on the tunnels' threads.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::os::resolver::{look_up, THREADS};
 use crate::upstream;
 
 /// A resolver with a share of the runtime's threads, which another resolver can't take. Cheap to
-/// clone, for other threads too.
+/// clone, also for other threads.
 #[derive(Clone)]
 pub struct Resolver {
     threads: Arc<Semaphore>,
@@ -36,14 +36,14 @@ impl Resolver {
         }
     }
 
-    /// Looks the host of `address` up; nothing is cached.
+    /// Looks up the host of `address`; nothing is cached.
     ///
     /// Returns at least one address, in the order of attempts. Dropping the future abandons the
-    /// lookup; if it has begun, it runs to its end.
+    /// lookup; a lookup that has begun runs to its end.
     ///
     /// # Errors
     ///
-    /// Those of getaddrinfo(3).
+    /// The errors of getaddrinfo(3).
     pub async fn lookup(&self, address: &HostPort, family: Family) -> io::Result<Vec<SocketAddr>> {
         let port = address.port;
         match &address.host {
@@ -58,8 +58,8 @@ impl Resolver {
 
     /// Runs blocking `work` on a thread.
     ///
-    /// Returns its result, and panics if it does. Dropping the future abandons the work; if it
-    /// has begun, it runs to its end.
+    /// Returns its result, and panics if the work panics. Dropping the future abandons the work;
+    /// work that has begun runs to its end.
     pub async fn run<T, E>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
@@ -88,7 +88,7 @@ mod tests {
     use crate::engine::io::runtime;
 
     #[test]
-    fn a_panic_of_the_work_is_the_callers_and_the_threads_go_on() {
+    fn a_panic_of_the_work_reaches_the_caller_and_the_threads_stay() {
         let (runtime, resolver) = (runtime().unwrap(), Resolver::new());
         for _ in 0..=THREADS {
             let broken = resolver.run(|| -> Result<(), ()> { panic!("broken on purpose") });

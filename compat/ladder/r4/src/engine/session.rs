@@ -1,4 +1,4 @@
-//! One client of a tunnel: its destination is opened, its bytes are relayed, its end is logged.
+//! One client of a tunnel: opens its destination, relays its bytes, and logs its end.
 //!
 //! ```text
 //!   abort_on_reset(open) ──▶ relay ──▶ the session's record
@@ -21,12 +21,12 @@ impl Engine {
     /// Opens the tunnel for one client, relays its bytes and logs its end.
     ///
     /// The future owns the client. It closes the connection if the tunnel can't be opened or has
-    /// ended, and resets it if the tunnel is cut. If the client resets its connection before, the
-    /// opening is dropped; that is no error.
+    /// ended, and resets it if the tunnel is cut. If the client resets its connection before that,
+    /// the opening is dropped, which is no error.
     ///
     /// # Errors
     ///
-    /// The tunnel wasn't opened: no byte was read from the client.
+    /// The tunnel wasn't opened, and no byte was read from the client.
     pub async fn carry<C: Transport + 'static>(
         &self,
         mut client: C,
@@ -49,7 +49,7 @@ impl Engine {
             .await)
     }
 
-    /// Relays the client's bytes over what was opened for it, and logs its end.
+    /// Relays the client's bytes over the opened path, and logs the tunnel's end.
     pub(super) async fn carry_opened<C: Transport + 'static>(
         &self,
         client: C,
@@ -59,7 +59,8 @@ impl Engine {
     ) -> SessionSummary {
         let log = session.opened(destination, opened.path);
         let recorder = log.byte_recorder();
-        // The usual relay is of two sockets. The others are boxed, to take no room in it.
+        // The usual relay is between two sockets. The others are boxed, to take no memory in its
+        // future.
         let end = match Upstream::bare(opened.stream) {
             Ok(stream) => self.relay(client, stream, recorder).await,
             Err(stream) => Box::pin(self.relay(client, stream, recorder)).await,
@@ -68,15 +69,15 @@ impl Engine {
     }
 }
 
-/// Returns what `open` resolves to, or the client's error if the client resets its connection before:
-/// a proxy that hangs must not hold resources that no client waits for.
+/// Returns the result of `open`, or the client's error if the client resets its connection first: a
+/// proxy that hangs must not hold resources that no client waits for.
 ///
-/// Nothing is read from the client, and its FIN ends nothing: a client that has sent everything waits
-/// for the answer.
+/// Nothing is read from the client, and its FIN ends nothing: a client that has sent everything
+/// waits for the reply.
 ///
 /// # Errors
 ///
-/// The client's, such as a reset.
+/// The client's error, such as a reset.
 pub async fn abort_on_reset<C: Transport, T>(
     client: &mut C,
     open: impl Future<Output = T>,
@@ -92,7 +93,7 @@ pub async fn abort_on_reset<C: Transport, T>(
     .await
 }
 
-/// Returns what `open` resolves to; what it logs carries the fields of `context`.
+/// Returns the result of `open`. Its log lines carry the fields of `context`.
 pub async fn logged_as<F: Future>(context: &LogContext, open: F) -> F::Output {
     let mut opening = pin!(open);
     let mut scope = LogScope::of(context);

@@ -13,7 +13,7 @@ use crate::upstream::tls::{TlsSetup, VerifyReport};
 ///
 /// # Errors
 ///
-/// `Error::secure`. The connection is closed then, and when the future is dropped.
+/// `Error::secure`. Then, and when the future is dropped, the connection is closed.
 pub async fn secure(
     stream: Rewind<Upstream>,
     peer: Peer,
@@ -50,7 +50,7 @@ async fn layer<S: Transport + 'static>(
     }
 }
 
-/// Reports the protocol version, and what verification has ignored.
+/// Reports the protocol version, and the faults that verification has ignored.
 fn report_done<S: Transport>(stream: &TlsStream<S>, report: &VerifyReport, peer: &Peer) {
     debug!("{}: speaks {}", peer, stream.ssl().version_str());
     let warning = report.warning();

@@ -1,8 +1,8 @@
-//! The stream of a forwarded request (`http://` over `--serve-proxy`): the destination gets that one
-//! request, and the client gets the reply to it.
+//! The stream of a forwarded request (`http://` over `--serve-proxy`): the destination gets that
+//! one request, and the client gets the reply to it.
 //!
-//! Invariant: no byte behind the request is sent, and none behind the reply is read, even if the
-//! client or the server goes on.
+//! Invariant: no byte after the request is sent, and no byte after the reply is read, even if the
+//! client or the server continues to send.
 
 use std::io;
 use std::pin::Pin;
@@ -15,11 +15,11 @@ use crate::proto::{Reply, RequestBoundary};
 
 /// Returns a stream that carries one request and its reply.
 ///
-/// What is written behind the request is discarded, as if it had been sent. Reads end behind the reply,
-/// whether or not the server ends the connection. Once both are complete, the stream is shut down; a
-/// FIN of the client before that isn't passed on, since some servers, such as squid, would drop the
-/// reply. The end of an incomplete request is passed on. Reads and writes fail with `InvalidData` if
-/// the end of the message can't be determined.
+/// Bytes written after the request are discarded, as if they had been sent. Reads end after the
+/// reply, whether or not the server ends the connection. Once both are complete, the stream is shut
+/// down. A FIN of the client before that isn't passed on, since some servers, such as squid, would
+/// drop the reply; the end of an incomplete request is passed on. Reads and writes fail with
+/// `InvalidData` if the end of the message can't be determined.
 pub fn forwarding<S>(stream: Rewind<Upstream<S>>, boundary: RequestBoundary) -> Rewind<Upstream<S>>
 where
     S: Transport + 'static,
@@ -48,11 +48,11 @@ impl<S> Forwarding<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Forwarding<S> {
-    /// Shuts the stream down when request and reply are complete.
+    /// Shuts the stream down once request and reply are complete.
     fn settle(&mut self, cx: &mut Context<'_>) {
         if self.reply.has_ended() && self.boundary.has_ended() && !self.has_ended {
             self.has_ended = true;
-            // If the stream has no room for its end, the connection is closed without.
+            // If the stream can't send its end now, the connection is closed without one.
             let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
         }
     }
@@ -151,7 +151,7 @@ mod tests {
     use crate::engine::io::runtime;
     use crate::proto::Forward;
 
-    /// Over a stream that takes a few bytes at a time, what is behind the request in the same piece.
+    /// Bytes after the request in the same piece, over a stream that takes a few bytes at a time.
     #[test]
     fn nothing_is_lost_of_the_request_and_nothing_behind_it_is_sent() {
         let head = b"POST http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
@@ -181,10 +181,10 @@ mod tests {
         assert_eq!(sent, request);
     }
 
-    /// What a server sent behind its reply was taken for the answer of another server, and one that
-    /// didn't close the connection kept the client waiting.
+    /// Regression: bytes after a reply passed for the reply of another server, and a server that
+    /// kept the connection open kept the client waiting.
     #[test]
-    fn reads_end_behind_the_reply() {
+    fn reads_end_after_the_reply() {
         let Forward { head, boundary, .. } =
             Forward::rewrite(b"GET http://a/ HTTP/1.1\r\n\r\n").unwrap();
         let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -198,7 +198,7 @@ mod tests {
                 forwarding.shutdown().await
             };
             let server = async {
-                // It gets an end, and keeps the connection open.
+                // The peer gets an end, and keeps the connection open.
                 sent.resize(head.len(), 0);
                 far.read_exact(&mut sent).await?;
                 far.write_all(reply).await?;

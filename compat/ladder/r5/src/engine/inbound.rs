@@ -5,7 +5,7 @@
 //!       └───────────────┴──▶ rejection, in the client's protocol ──▶ lingering close
 //! ```
 //!
-//! [`Inbound`] says what differs: the protocols, the policy, the replies.
+//! [`Inbound`] provides what differs: the protocols, the policy and the replies.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -19,7 +19,7 @@ use crate::observe::access_log::ClientSession;
 use crate::os::sys::ReservedFd;
 use crate::proto::Step;
 
-/// Bytes that one read asks for; most requests come in one.
+/// Size of one read; most requests fit.
 const CHUNK: usize = 2 * 1024;
 
 impl Engine {
@@ -27,7 +27,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// The reason for which the client was rejected, or no reply could be sent.
+    /// The reason of the rejection, or that no reply could be sent.
     pub async fn serve_inbound(
         &self,
         client: Socket,
@@ -38,8 +38,8 @@ impl Engine {
     }
 }
 
-/// Serves a client with a descriptor that is reserved for its destination until it has named it:
-/// otherwise clients that are accepted meanwhile could take the last one.
+/// Serves a client with a descriptor that is reserved for its destination until the client has
+/// named it: otherwise clients that are accepted meanwhile could take the last one.
 pub(super) async fn serve_inbound(
     engine: &Engine,
     reserved: Option<ReservedFd>,
@@ -67,8 +67,8 @@ pub(super) async fn serve_inbound(
     Ok(())
 }
 
-/// Opens the tunnel and replies, or rejects the client. If the client resets its connection before,
-/// the opening is dropped, and there is nothing to be relayed; that is no error.
+/// Opens the tunnel and replies, or rejects the client. If the client resets its connection before
+/// that, the opening is dropped, and there is nothing to relay, which is no error.
 async fn open(
     mut client: Rewind<Socket>,
     request: ConnectRequest,
@@ -103,7 +103,7 @@ async fn open(
     }
 }
 
-/// Reads a client's request, and sends the replies that its protocol wants before.
+/// Reads a client's request, and sends the replies that its protocol requires before that.
 ///
 /// Returns the client, with the bytes that followed the request put back in front, and the request or
 /// its rejection.

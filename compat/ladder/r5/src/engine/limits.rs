@@ -121,12 +121,12 @@ impl Drop for Permit {
     }
 }
 
-/// Limits `future` to `limit`, which starts with the first poll. What the future owns is dropped with the
-/// one that is returned.
+/// Limits `future` to `limit`, which starts with the first poll. Dropping the returned future drops
+/// `future`, too.
 ///
 /// # Errors
 ///
-/// The future's, or the one that `late` returns when the limit is over.
+/// The future's error, or the one that `late` returns when the limit is over.
 pub(super) async fn within<T>(
     future: impl Future<Output = Result<T, Error>>,
     limit: Duration,
@@ -151,9 +151,9 @@ mod tests {
 
     /// A listener's task that is woken for another reason tries to take a permit again.
     #[test]
-    fn a_task_that_asks_twice_is_woken_once() {
+    fn a_task_that_registers_twice_is_woken_once() {
         let permits = Permits::new(Some(0));
-        // Not `noop`, of which a clone needn't be recognised.
+        // Not `noop`, since a clone of it isn't always recognised.
         let deaf = Waker::from(Arc::new(Deaf));
         let cx = Context::from_waker(&deaf);
         for _ in 0..2 {
@@ -162,9 +162,10 @@ mod tests {
         assert_eq!(lock(&permits.shared.waiting).len(), 1);
     }
 
-    /// A listener that has a permit but no client yet made `stopping:` report an open connection.
+    /// Regression: a listener that had a permit but no client yet made `stopping:` report an open
+    /// connection.
     #[test]
-    fn a_permit_counts_as_a_client_from_when_it_has_one() {
+    fn a_permit_counts_as_a_client_once_it_has_one() {
         let permits = Permits::new(None);
         let mut permit = permits.take().unwrap();
         assert_eq!((permits.held(), permits.clients()), (1, 0));

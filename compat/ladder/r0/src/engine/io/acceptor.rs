@@ -38,7 +38,7 @@ pub(crate) struct Acceptor {
 
 enum Listening {
     Registered(TcpListener),
-    /// Looked at each [`RETRY`].
+    /// Checked each [`RETRY`].
     Unregistered(socket2::Socket, Recheck),
 }
 
@@ -50,8 +50,9 @@ impl Listening {
         }
         let (address, again) = (socket.local_addr()?, socket.io.try_clone()?);
         match TcpListener::from_listener(socket.io.into(), &address, handle.core()) {
-            // A TcpListener leaves the epoll set when its descriptor is closed, and an inherited socket
-            // has another one: after a reload it can be registered still, under the same number.
+            // A TcpListener leaves the epoll set when its descriptor is closed, but an inherited
+            // socket has another descriptor: after a reload it can still be registered, under the
+            // same number.
             Err(ref e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 Ok(Listening::Unregistered(again, Recheck::default()))
             }
@@ -65,7 +66,7 @@ impl Acceptor {
     ///
     /// # Errors
     ///
-    /// All of accept(2), among them those of clients that are gone.
+    /// All errors of accept(2), including those of clients that have left.
     pub(crate) fn poll_accept(&mut self) -> Poll<(Socket, Option<SocketAddr>), io::Error> {
         let handle = &self.handle;
         match &mut self.listening {

@@ -23,7 +23,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// None: the product's handle, which the engine can have instead, opens a descriptor here.
+    /// None: the root's handle, which the engine can use instead, opens a descriptor here.
     pub fn new(core: &CoreHandle) -> io::Result<Handle> {
         Ok(Handle {
             core: Rc::new(core.clone()),
@@ -59,8 +59,8 @@ impl Handle {
         }));
     }
 
-    /// Runs `future` like [`spawn`](Handle::spawn), but its panic continues in the code that runs the
-    /// `Core`: for tasks without which nothing is served, such as a listener.
+    /// Runs `future` like [`spawn`](Handle::spawn), but its panic continues in the code that runs
+    /// the `Core`: for tasks that ptunnel can't serve without, such as a listener.
     pub(crate) fn spawn_critical<F>(&self, future: F)
     where
         F: Future<Item = (), Error = ()> + 'static,

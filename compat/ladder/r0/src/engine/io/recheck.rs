@@ -1,4 +1,4 @@
-//! Looking again and again at what tokio-core doesn't report.
+//! Repeated checks for conditions that tokio-core doesn't report.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ impl Recheck {
     ///
     /// # Errors
     ///
-    /// Those of tokio-core's `Timeout`, such as that its `Core` was dropped.
+    /// The errors of tokio-core's `Timeout`, such as that its `Core` was dropped.
     pub(super) fn poll(&mut self, period: Duration, handle: &Handle) -> Poll<(), io::Error> {
         let timeout = match &mut self.0 {
             Some(timeout) => timeout,

@@ -1,7 +1,8 @@
-//! Connected stream sockets: tokio-core's `TcpStream`, with an end and errors of its own.
+//! Connected stream sockets: tokio-core's `TcpStream`, with an end and with errors.
 //!
-//! `TcpStream` hides its readiness, and its `AsyncWrite::shutdown` does nothing. [`Socket`] sends FIN at
-//! `shutdown`, and is neither spliced nor known to be drained: the relay reads until that would block.
+//! `TcpStream` hides its readiness, and its `AsyncWrite::shutdown` does nothing. [`Socket`] sends
+//! FIN at `shutdown`. It can't be spliced and doesn't report that it is drained, so the relay reads
+//! until a read would block.
 //!
 //! Invariant: a call that returns `WouldBlock` has arranged for the current task to be notified.
 
@@ -23,7 +24,7 @@ use crate::os::exhaustion::connect_error;
 use crate::os::unacknowledged;
 use crate::text::debug::debug_by_name;
 
-/// Time between two looks at a readable socket for its error.
+/// Time between two checks of a readable socket for an error.
 const RECHECK: Duration = Duration::from_millis(100);
 
 /// A connected TCP or Unix stream.
@@ -42,7 +43,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// Those of socket(2), such as `EMFILE`.
+    /// The errors of socket(2), such as `EMFILE`.
     pub fn connect(
         address: &SocketAddr,
         keepalive: Option<Keepalive>,
@@ -63,7 +64,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// Those of fcntl(2) and epoll_ctl(2).
+    /// The errors of fcntl(2) and epoll_ctl(2).
     pub fn from_unix(stream: UnixStream, handle: &Handle) -> io::Result<Socket> {
         Socket::from_accepted(stream.into(), true, handle)
     }
@@ -130,8 +131,8 @@ impl Transport for Socket {
         !self.io.poll_read().is_ready()
     }
 
-    /// tokio-core reports an error as readable, and reports nothing of a socket that is readable until
-    /// a read would block. A socket with bytes to be read, or at its end, is therefore looked at each
+    /// tokio-core reports an error as readable, and reports nothing about a readable socket until a
+    /// read would block. A socket with unread bytes, or at its end, is therefore checked each
     /// [`RECHECK`].
     fn check(&mut self) -> io::Result<()> {
         if !self.io.poll_read().is_ready() {
@@ -146,7 +147,8 @@ impl Transport for Socket {
         Ok(())
     }
 
-    /// 0 on a Unix socket: what is written there is in the peer's buffer, and a reset leaves it.
+    /// Returns 0 on a Unix socket: the bytes written there are in the peer's buffer, and a reset
+    /// doesn't destroy them.
     fn unacknowledged(&self) -> usize {
         if self.is_unix {
             return 0;

@@ -77,8 +77,8 @@ impl Handle {
         }));
     }
 
-    /// Runs `future` like [`spawn`](Handle::spawn), but its panic continues in the code that runs the
-    /// `Core`: for tasks without which nothing is served, such as a listener.
+    /// Runs `future` like [`spawn`](Handle::spawn), but its panic continues in the code that runs
+    /// the `Core`: for tasks that ptunnel can't serve without, such as a listener.
     pub(crate) fn spawn_critical<F>(&self, future: F)
     where
         F: Future01<Item = (), Error = ()> + 'static,

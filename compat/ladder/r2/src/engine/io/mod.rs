@@ -8,7 +8,7 @@
 //! - [`Upstream`]: the stream to a proxy or a destination: a bare socket, or a stream over one.
 //! - [`Transport`]: the methods that the relay calls on each of them.
 //!
-//! Must not hold what the bytes mean.
+//! Must not interpret the bytes.
 
 mod acceptor;
 mod bound_socket;

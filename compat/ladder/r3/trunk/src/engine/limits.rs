@@ -125,12 +125,12 @@ impl Drop for Permit {
     }
 }
 
-/// Limits `future` to `limit`, which starts with the first poll. What the future owns is dropped with the
-/// one that is returned.
+/// Limits `future` to `limit`, which starts with the first poll. Dropping the returned future drops
+/// `future`, too.
 ///
 /// # Errors
 ///
-/// The future's, or the one that `late` returns when the limit is over.
+/// The future's error, or the one that `late` returns when the limit is over.
 pub(super) async fn within<T>(
     future: impl Future<Output = Result<T, Error>>,
     limit: Duration,
@@ -144,7 +144,7 @@ pub(super) async fn within<T>(
 /// Limits `future` to `limit`, which starts with the first poll; `timer` must be ticking.
 ///
 /// Resolves as the future does, or fails with the error that `late` returns when the limit is over.
-/// What the future owns is dropped with the one that is returned.
+/// Dropping the returned future drops `future`, too.
 pub(super) fn deadline<T>(
     mut future: impl Future01<Item = T, Error = Error>,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! Everything that polls. What doesn't is the root's library.
+//! Everything that polls. The rest is the root's library.
 //!
 //! A client passes through these files:
 //!
@@ -23,7 +23,7 @@
 //!   `--test`.
 //! - [`io`] holds the sockets, the streams over them, and the handle that spawns tasks.
 //!
-//! An `async fn` keeps its locals to its end: where that is a socket or memory, a block or a `Box` ends
+//! An `async fn` keeps its locals to its end. A block or a `Box` ends a socket or frees memory
 //! earlier.
 //!
 //! Threads share the health of proxies, the permits, the resolvers and the listeners' settings;
@@ -111,8 +111,8 @@ pub struct Settings {
     pub splice: Splice,
     /// Resolves the names in the configuration.
     pub resolver: Resolver,
-    /// Resolves the names that clients of `-D` and `--serve-proxy` send: these can hang, and must
-    /// not delay those of the configuration.
+    /// Resolves the names that clients of `-D` and `--serve-proxy` send. These lookups can hang,
+    /// and must not delay those of the configuration.
     pub untrusted_resolver: Resolver,
 }
 
@@ -137,7 +137,7 @@ impl Settings {
     }
 }
 
-/// What the tunnels of one thread share. Cheap to clone.
+/// The state that the tunnels of one thread share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     shared: Rc<EngineParts>,
@@ -178,7 +178,7 @@ impl Engine {
     }
 
     /// Returns an engine with other limits, on the same runtime and timer. The period of the timer
-    /// stays.
+    /// stays the same.
     fn with_limits(&self, limits: &Limits) -> Engine {
         let settings = Settings {
             timeouts: limits.timeouts.clone(),

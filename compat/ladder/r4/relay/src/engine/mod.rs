@@ -24,7 +24,7 @@
 //!   `--test`.
 //! - [`io`] holds the sockets, the streams over them, and the handle that spawns tasks.
 //!
-//! An `async fn` keeps its locals to its end: where that is a socket or memory, a block or a `Box` ends
+//! An `async fn` keeps its locals to its end. A block or a `Box` ends a socket or frees memory
 //! earlier.
 //!
 //! Threads share the health of proxies, the permits, the resolvers and the listeners' settings;
@@ -108,8 +108,8 @@ pub struct Settings {
     pub splice: Splice,
     /// Resolves the names in the configuration.
     pub resolver: Resolver,
-    /// Resolves the names that clients of `-D` and `--serve-proxy` send: these can hang, and must
-    /// not delay those of the configuration.
+    /// Resolves the names that clients of `-D` and `--serve-proxy` send. These lookups can hang,
+    /// and must not delay those of the configuration.
     pub untrusted_resolver: Resolver,
 }
 
@@ -134,7 +134,7 @@ impl Settings {
     }
 }
 
-/// What the tunnels of one thread share. Cheap to clone.
+/// The state that the tunnels of one thread share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     shared: Rc<EngineParts>,
@@ -170,7 +170,7 @@ impl Engine {
     }
 
     /// Returns an engine with other limits, on the same runtime and timer. The period of the timer
-    /// stays.
+    /// stays the same.
     fn with_limits(&self, limits: &Limits) -> Engine {
         let settings = Settings {
             timeouts: limits.timeouts.clone(),

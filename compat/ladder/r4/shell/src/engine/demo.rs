@@ -1,4 +1,4 @@
-//! `--demo` on this engine: one thread for the embedded proxy and the tunnel.
+//! `--demo` on this engine: one thread runs both the embedded proxy and the tunnel.
 
 use std::thread;
 

@@ -5,7 +5,7 @@
 //!       └───────────────┴──▶ rejection, in the client's protocol ──▶ lingering close
 //! ```
 //!
-//! [`Inbound`] says what differs: the protocols, the policy, the replies.
+//! [`Inbound`] provides what differs: the protocols, the policy and the replies.
 
 use std::io;
 
@@ -25,13 +25,13 @@ use crate::observe::access_log::ClientSession;
 use crate::os::sys::ReservedFd;
 use crate::proto::Step;
 
-/// Bytes that one read asks for; most requests come in one.
+/// Size of one read; most requests fit.
 const CHUNK: usize = 2 * 1024;
 
 impl Engine {
     /// Serves a client that names its destination. The future owns the client.
     ///
-    /// Fails with the reason for which the client was rejected, or if no reply could be sent.
+    /// Fails with the reason of the rejection, or if no reply could be sent.
     pub fn serve_inbound(
         &self,
         client: Socket,
@@ -42,8 +42,8 @@ impl Engine {
     }
 }
 
-/// Serves a client with a descriptor that is reserved for its destination until it has named it:
-/// otherwise clients that are accepted meanwhile could take the last one.
+/// Serves a client with a descriptor that is reserved for its destination until the client has
+/// named it: otherwise clients that are accepted meanwhile could take the last one.
 pub(super) fn serve_inbound(
     engine: &Engine,
     reserved: Option<ReservedFd>,
@@ -65,8 +65,8 @@ pub(super) fn serve_inbound(
     })
 }
 
-/// Opens the tunnel and relays, or rejects the client. If the client resets its connection before,
-/// the opening is dropped; that is no error.
+/// Opens the tunnel and relays, or rejects the client. If the client resets its connection before
+/// that, the opening is dropped, which is no error.
 fn open(
     client: Rewind<Socket>,
     request: ConnectRequest,
@@ -75,7 +75,7 @@ fn open(
     engine: Engine,
 ) -> impl Future<Item = (), Error = Error> {
     let tunnel = inbound.tunnel(request.destination.clone());
-    // A failure is an item here: the client gets a reply first.
+    // A failure is an item here because the client gets a reply first.
     let (context, opener) = (session.context().clone(), engine.clone());
     let opening = As01::pin(async move {
         let mut client = client;
@@ -119,7 +119,7 @@ fn open(
     })
 }
 
-/// Reads a client's request, and sends the replies that its protocol wants before.
+/// Reads a client's request, and sends the replies that its protocol requires before that.
 ///
 /// Resolves to the client, with the bytes that followed the request put back in front, and to the
 /// request or its rejection.
@@ -152,7 +152,7 @@ fn poll_with<S, T, E>(
     })
 }
 
-/// A client whose request is not complete.
+/// A client whose request isn't complete.
 struct Handshaking<S> {
     client: S,
     handshake: InboundHandshake,

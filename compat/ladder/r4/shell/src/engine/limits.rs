@@ -123,12 +123,12 @@ impl Drop for Permit {
     }
 }
 
-/// Limits `future` to `limit`, which starts with the first poll. What the future owns is dropped with the
-/// one that is returned.
+/// Limits `future` to `limit`, which starts with the first poll. Dropping the returned future drops
+/// `future`, too.
 ///
 /// # Errors
 ///
-/// The future's, or the one that `late` returns when the limit is over.
+/// The future's error, or the one that `late` returns when the limit is over.
 pub(super) async fn within<T>(
     future: impl Future<Output = Result<T, Error>>,
     limit: Duration,
@@ -139,7 +139,7 @@ pub(super) async fn within<T>(
         .unwrap_or_else(|_elapsed| Err(late()))
 }
 
-/// Limits a future of 0.1 likewise.
+/// Limits a future of 0.1 in the same way.
 pub(super) fn deadline<T>(
     future: impl Future01<Item = T, Error = Error>,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! The close of a connection after a rejection, such that the client can read the reply.
+//! The close of a connection after a rejection, in a way that lets the client read the reply.
 
 use std::io;
 use std::time::Duration;
@@ -11,15 +11,16 @@ use super::limits::deadline;
 use crate::error::Error;
 use crate::inbound::Rejection;
 
-/// Time for which ptunnel reads on after a rejection.
+/// Time for which ptunnel continues to read after a rejection.
 const LINGER: Duration = Duration::from_secs(2);
-/// Bytes that ptunnel reads at most meanwhile.
+/// Maximum number of bytes that ptunnel reads in that time.
 const LINGER_BYTES: u64 = 256 * 1024;
 
-/// Sends the reply, lingers, and fails with the rejection's error, whether or not the reply was sent.
+/// Sends the reply, lingers, and fails with the rejection's error, whether or not the reply was
+/// sent.
 ///
-/// Closing a connection on which the client still sends resets it, which can destroy the reply before
-/// the client has read it: so ptunnel reads and discards for a while.
+/// Closing a connection on which the client still sends resets it, which can destroy the reply
+/// before the client has read it. So ptunnel reads and discards for a while.
 pub(super) fn reject(
     client: impl AsyncRead + AsyncWrite,
     rejection: Rejection,

@@ -38,11 +38,11 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
         Ok(limit) => info!("up to {} descriptors", limit),
         Err(e) => warn!("cannot raise the limit on descriptors: {}", e),
     }
-    // Before there are threads: this changes the environment.
+    // Before any thread starts, because this changes the environment.
     let service_manager = ServiceManager::of_process(sys::monotonic);
     let runtime = runtime()?;
     runtime.block_on(async {
-        // Before the first line on stdout: its reader can send a signal right after.
+        // Before the first line on stdout: its reader can send a signal at once.
         let signals = Signals::new().map_err(|e| Error::other("cannot catch signals", e))?;
         let reload = source.map(Reload::at_hangup).transpose()?;
         let (listeners, threads) = ListenerSet::open(config, super::open_path)?;
@@ -50,7 +50,7 @@ pub(super) fn run(config: &Config, source: Option<ConfigSource>) -> Result<(), E
             threads.iter().map(|_| mpsc::unbounded_channel()).unzip();
         if let Some(reload) = reload {
             let deliver = move |thread: usize, delivery| {
-                // Fails if the thread has ended; then the reload gets no answer, and fails too.
+                // Fails if the thread has ended. Then the reload gets no answer, and fails too.
                 let _ = senders[thread].send(delivery);
             };
             reload.start(config, listeners, &service_manager, deliver)?;

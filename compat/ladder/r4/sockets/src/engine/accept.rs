@@ -71,7 +71,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Serves one client. If it can't be served, the reason is logged once.
+    /// Serves one client. Logs once why a client can't be served.
     async fn serve(self, client: Client, context: LogContext, settings: Arc<ListenerSettings>) {
         let Client {
             socket,
@@ -89,7 +89,8 @@ impl Engine {
                 drop(reserved); // a dial takes its descriptor, or reserves one, at its first poll
                 engine.carry(socket, session, tunnel).await.map(drop)
             }
-            // Boxed, so that an idle tunnel to a fixed destination doesn't take the room of these.
+            // Boxed: an idle tunnel to a fixed destination must not take the memory of these
+            // futures.
             ListenerKind::Dynamic(inbound) => {
                 let served = serve_inbound(&engine, reserved, socket, session, inbound);
                 AsStd::new(Box::new(served)).await

@@ -1,4 +1,4 @@
-//! Everything that polls. What doesn't is the root's library.
+//! Everything that polls. The rest is the root's library.
 //!
 //! A client passes through these files:
 //!
@@ -117,8 +117,8 @@ pub struct Settings {
     pub splice: Splice,
     /// Resolves the names in the configuration.
     pub resolver: Resolver,
-    /// Resolves the names that clients of `-D` and `--serve-proxy` send: these can hang, and must
-    /// not delay those of the configuration.
+    /// Resolves the names that clients of `-D` and `--serve-proxy` send. These lookups can hang,
+    /// and must not delay those of the configuration.
     pub untrusted_resolver: Resolver,
 }
 
@@ -143,7 +143,7 @@ impl Settings {
     }
 }
 
-/// One thread's reactor and what its tunnels share. Cheap to clone.
+/// The reactor of one thread, and the state that its tunnels share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     shared: Rc<EngineParts>,
@@ -184,7 +184,7 @@ impl Engine {
     }
 
     /// Returns an engine with other limits, on the same reactor and timer. The period of the timer
-    /// stays.
+    /// stays the same.
     fn with_limits(&self, limits: &Limits) -> Engine {
         let settings = Settings {
             timeouts: limits.timeouts.clone(),

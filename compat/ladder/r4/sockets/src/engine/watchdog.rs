@@ -6,7 +6,7 @@ use super::Engine;
 use crate::os::sd_notify::Heartbeat;
 
 impl Engine {
-    /// Sends a beat each period for as long as this engine's loop turns, if the service manager has
+    /// Sends a beat each period for as long as this engine's loop runs, if the service manager has
     /// a watchdog.
     pub fn watchdog(&self, heartbeat: Heartbeat) {
         if heartbeat.period().is_some() {

@@ -10,11 +10,11 @@ use crate::observe::diagnose::{observe, PathEvent};
 use crate::proto::{Negotiation, NegotiationStep, Outcome};
 use crate::upstream::Hop;
 
-/// Bytes that one read asks for; most replies come in one.
+/// Size of one read; most replies fit.
 const CHUNK: usize = 2 * 1024;
 
-/// Requests a tunnel from a proxy. Returns the stream, with the bytes that followed the head in front,
-/// or the negotiation when the proxy wants another connection.
+/// Requests a tunnel from a proxy. Returns the stream, with the bytes that followed the head in
+/// front, or the negotiation when the proxy requires another connection.
 ///
 /// No byte of the client is sent before the 2xx (RFC 9931). After an error, when the proxy wants a new
 /// connection, and when the future is dropped, the connection is closed: no byte of it can be trusted
@@ -22,7 +22,7 @@ const CHUNK: usize = 2 * 1024;
 ///
 /// # Errors
 ///
-/// The proxy's refusal, or the reason for which there is no reply.
+/// The proxy's refusal, or why there is no reply.
 pub async fn connect(
     mut stream: Rewind<Upstream>,
     mut negotiation: Negotiation,

@@ -1,8 +1,8 @@
-//! The tasks of one thread, on a runtime of its own.
+//! The tasks of one thread, on its own runtime.
 //!
-//! tokio 1 keeps a task's panic in a `JoinHandle` that may never be read. Here the panic of a tunnel
-//! ends that tunnel and is logged; that of a critical task, without which nothing is served, ends the
-//! program.
+//! tokio 1 keeps a task's panic in a `JoinHandle` that may never be read. Here the panic of a
+//! tunnel ends that tunnel and is logged; that of a critical task, which ptunnel can't serve
+//! without, ends the program.
 
 use std::any::Any;
 use std::future::{poll_fn, Future};
@@ -88,7 +88,7 @@ impl Handle {
         });
     }
 
-    /// Spawns a task without which nothing is served: its panic goes on in [`run`](Handle::run).
+    /// Spawns a task that ptunnel can't serve without: its panic continues in [`run`](Handle::run).
     pub fn spawn_critical(&self, task: impl Future<Output = ()> + 'static) {
         let (caught, panics) = (caught(Box::pin(task)), self.critical_panics.clone());
         spawn_local(async move {
@@ -110,7 +110,7 @@ impl Handle {
 
 /// Runs a task up to its end or its panic.
 ///
-/// Boxed, since an argument of an `async fn` that is pinned inside takes its room twice.
+/// Boxed, since an argument of an `async fn` that is pinned inside takes its memory twice.
 async fn caught(mut task: Pin<Box<dyn Future<Output = ()>>>) -> Result<(), Panic> {
     poll_fn(|cx| {
         let poll = || task.as_mut().poll(cx);
@@ -164,7 +164,7 @@ mod tests {
         assert!(LOGGED.lock().unwrap().contains(&logged));
     }
 
-    /// It went on before, though the task that ticks its timer was gone.
+    /// Regression: it continued, though the task that ticks its timer was gone.
     #[test]
     fn a_panic_of_a_critical_task_goes_on_in_run() {
         let run = || {

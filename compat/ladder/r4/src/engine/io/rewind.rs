@@ -1,5 +1,5 @@
-//! A stream with bytes put back in front of it: those that came in the same read as a head and belong
-//! to what follows.
+//! A stream with bytes put back in front of it: bytes that one read returned together with a head,
+//! and that belong to the stream after the head.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,11 +10,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::transport::Transport;
 use crate::os::sys::Pipe;
 
-/// A stream whose reads return `front` first. Everything else goes to the stream.
+/// A stream whose reads return `front` first. All other calls pass to the stream.
 #[derive(Debug)]
 pub struct Rewind<S> {
     stream: S,
-    // Given back to the allocator with its last byte.
+    // Freed with its last byte.
     front: Vec<u8>,
     read: usize,
 }
@@ -29,7 +29,7 @@ impl<S> Rewind<S> {
         }
     }
 
-    /// Returns the bytes that haven't been read again yet.
+    /// Returns the bytes that are still to be read.
     pub fn front(&self) -> &[u8] {
         &self.front[self.read..]
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_was_put_back_before_the_stream() {
+    fn reads_the_front_before_the_stream() {
         let mut stream = Rewind::new(Cursor::new(b"world".to_vec()), b"hello ".to_vec());
         let mut all = Vec::new();
         run(stream.read_to_end(&mut all)).unwrap();
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_short_read_takes_no_more_than_it_says() {
+    fn a_short_read_consumes_only_what_it_returns() {
         let mut stream = Rewind::new(Cursor::new(Vec::new()), b"abcde".to_vec());
         assert_eq!(run(stream.read(&mut [0; 2])).unwrap(), 2);
         assert_eq!(stream.into_parts().1, b"cde");
     }
 
     #[test]
-    fn what_was_put_back_first_is_read_last() {
+    fn the_outer_front_is_read_first() {
         let inner = Rewind::new(Cursor::new(b"!".to_vec()), b"world".to_vec());
         let mut stream = Rewind::new(inner, b"hello ".to_vec()).flatten();
         let mut all = Vec::new();

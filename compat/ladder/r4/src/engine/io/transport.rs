@@ -40,7 +40,7 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
     ///
     /// # Errors
     ///
-    /// Those of a read; `InvalidInput` if the next bytes can't be spliced, but can be read.
+    /// The errors of a read; `InvalidInput` if the next bytes can't be spliced, but can be read.
     fn splice_from(
         &mut self,
         cx: &mut Context<'_>,
@@ -55,7 +55,7 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
     ///
     /// # Errors
     ///
-    /// Those of a write; `InvalidInput` if this stream can't be spliced.
+    /// The errors of a write; `InvalidInput` if this stream can't be spliced.
     fn splice_into(
         &mut self,
         cx: &mut Context<'_>,

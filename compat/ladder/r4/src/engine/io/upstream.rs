@@ -1,4 +1,4 @@
-//! The stream to a proxy or a destination: usually a bare socket, which the relay handles best.
+//! The stream to a proxy or a destination: usually a bare socket, which the relay handles fastest.
 
 use std::io;
 use std::pin::Pin;
@@ -13,8 +13,8 @@ use crate::text::debug::debug_by_name;
 
 /// A bare socket, or a stream over one.
 ///
-/// The enum serves while a tunnel is opened. Its payload goes over the socket that
-/// [`bare`](Upstream::bare) returns, so that the usual case pays nothing for the others.
+/// The enum is used while a tunnel is opened. The payload is carried by the socket that
+/// [`bare`](Upstream::bare) returns, so the usual case has no overhead.
 pub enum Upstream<S = Socket> {
     /// The socket itself.
     Bare(S),

@@ -1,5 +1,5 @@
-//! The relay over socket pairs, on a runtime of its own. What only a network shows (RST, urgent
-//! data, half-closes under load) is in the root's suite and in the parity test.
+//! The relay over socket pairs, on a separate runtime. Cases that need a network (RST, urgent data,
+//! half-closes under load) are in the root's suite and in the parity test.
 
 use std::os::unix::net::UnixStream as StdStream;
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn bulk_arrives_as_it_was_sent_spliced_and_copied() {
             drop(upstream);
             assert_eq!(relay.await.unwrap().unwrap().traffic.upload, 4_000_000);
         });
-        // Without a pipe to be had the same bytes would have been copied.
+        // Without an available pipe the same bytes would have been copied.
         let spliced = close_kept() > 0;
         assert_eq!(spliced, splice != Splice::Never, "{splice:?}");
     }

@@ -14,7 +14,7 @@ use crate::upstream::tls::{TlsSetup, VerifyReport};
 ///
 /// # Errors
 ///
-/// `Error::secure`. The connection is closed then, and when the future is dropped.
+/// `Error::secure`. Then, and when the future is dropped, the connection is closed.
 pub async fn secure(
     stream: Rewind<Upstream>,
     peer: Peer,
@@ -52,7 +52,7 @@ async fn layer<S: Transport + 'static>(
     }
 }
 
-/// Reports the protocol version, and what verification has ignored.
+/// Reports the protocol version, and the faults that verification has ignored.
 fn report_done<S: Transport>(
     stream: &TlsStream<AsTokio<S>>,
     report: &VerifyReport,

@@ -91,7 +91,7 @@ impl Handle {
     }
 
     /// Spawns a future of 0.1 on the `Core`. Its panic continues in [`run`](Handle::run): for tasks
-    /// without which nothing is served, such as a listener.
+    /// that ptunnel can't serve without, such as a listener.
     pub(crate) fn spawn_critical<F>(&self, future: F)
     where
         F: Future01<Item = (), Error = ()> + 'static,
@@ -114,7 +114,7 @@ type Panic = Box<dyn Any + Send>;
 
 /// Runs a task up to its end or its panic.
 ///
-/// Boxed, since an argument of an `async fn` that is pinned inside takes its room twice.
+/// Boxed, since an argument of an `async fn` that is pinned inside takes its memory twice.
 async fn caught(mut task: Pin<Box<dyn Future<Output = ()>>>) -> Result<(), Panic> {
     poll_fn(|cx| {
         let poll = || task.as_mut().poll(cx);

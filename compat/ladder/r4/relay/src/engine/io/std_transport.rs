@@ -45,7 +45,7 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
     ///
     /// # Errors
     ///
-    /// Those of a read; `InvalidInput` if the next bytes can't be spliced, but can be read.
+    /// The errors of a read; `InvalidInput` if the next bytes can't be spliced, but can be read.
     fn splice_from(
         &mut self,
         cx: &mut Context<'_>,
@@ -60,7 +60,7 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin {
     ///
     /// # Errors
     ///
-    /// Those of a write; `InvalidInput` if this stream can't be spliced.
+    /// The errors of a write; `InvalidInput` if this stream can't be spliced.
     fn splice_into(
         &mut self,
         cx: &mut Context<'_>,
@@ -117,7 +117,7 @@ impl<S: Transport01> Transport for AsTokio<S> {
     }
 }
 
-/// Returns what was polled in the form of std.
+/// Converts a poll's result to std's.
 fn as_poll<T>(polled: Poll01<T, io::Error>) -> Poll<io::Result<T>> {
     match polled {
         Ok(Async::Ready(value)) => Poll::Ready(Ok(value)),

@@ -8,11 +8,11 @@
 //!             runs dry                  if it holds       released
 //! ```
 //!
-//! Before each step, bytes that the direction owns are written. `Ending` then sends FIN. A direction
-//! that holds keeps its reader's end back until the relay releases it: the half-close delay.
+//! Before each step, the bytes that the direction owns are written. `Ending` then sends FIN. A
+//! direction that holds delays its reader's end until the relay releases it: the half-close delay.
 //!
-//! A reader that fails has no end to pass on, and what it sent before is delivered all the same: the
-//! direction goes to `Delivering`, where the writer's peer gets time to acknowledge it.
+//! A reader that fails has no end to pass on, but the bytes that it sent before are delivered: the
+//! direction changes to `Delivering`, in which the writer's peer gets time to acknowledge them.
 //!
 //! Invariant: a poll returns `Pending` only if a stream or the timer will wake the task, or if it
 //! yields.
@@ -53,8 +53,8 @@ pub(super) struct HalfDuplex {
     holds: bool,
     /// The reader has failed: its end isn't passed on.
     torn: bool,
-    /// What the reader still sends isn't waited for: it failed for a lack of memory or descriptors on
-    /// this machine, so that its connection lives and reports no end.
+    /// Bytes that the reader still sends aren't awaited: it failed because this machine lacks
+    /// memory or descriptors, so its connection stays open and reports no end.
     is_abandoned: bool,
 }
 
@@ -64,13 +64,14 @@ enum State {
     Splicing(PooledPipe),
     Holding,
     Ending,
-    /// With the bytes that the other direction had delivered by then, if it went on.
+    /// With the number of bytes that the other direction had delivered at that time, if it
+    /// continued.
     Ended(Option<u64>),
-    /// With the bytes that the writer's peer hasn't acknowledged.
+    /// With the number of bytes that the writer's peer hasn't acknowledged.
     Delivering(usize),
 }
 
-/// How far the reader's end has got.
+/// How far the reader's end has been passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// Everything but the end was passed on.
@@ -124,7 +125,7 @@ impl HalfDuplex {
         self.holds = holds;
     }
 
-    /// Has the next poll pass the reader's end on.
+    /// Makes the next poll pass the reader's end on.
     pub(super) fn release(&mut self) {
         if let State::Holding = self.state {
             self.state = State::Ending;
@@ -149,7 +150,8 @@ impl HalfDuplex {
         }
     }
 
-    /// Returns what the other direction had delivered at this one's end, if it outlasted this one.
+    /// Returns the number of bytes that the other direction had delivered when this one ended, if
+    /// it outlasted this one.
     pub(super) fn outlasted_by(&self) -> Option<u64> {
         match self.state {
             State::Ended(other) => other,
@@ -157,8 +159,8 @@ impl HalfDuplex {
         }
     }
 
-    /// Returns the bytes that the writer's peer hasn't acknowledged, while the direction waits for that
-    /// alone. No event reports an acknowledgement.
+    /// Returns the number of bytes that the writer's peer hasn't acknowledged, if the direction
+    /// waits for nothing else. No event reports an acknowledgement.
     pub(super) fn undelivered(&self) -> Option<usize> {
         match self.state {
             State::Delivering(count) => Some(count),
@@ -166,7 +168,8 @@ impl HalfDuplex {
         }
     }
 
-    /// Notes that the reader has failed with `error`: from now on only what it sent before is delivered.
+    /// Notes that the reader has failed with `error`: from now on only bytes that it sent before
+    /// are delivered.
     pub(super) fn tear(&mut self, error: &io::Error) {
         self.torn = true;
         self.is_abandoned = is_exhaustion(error);
@@ -220,7 +223,7 @@ impl HalfDuplex {
     {
         let enough = self.carried + SHARE;
         for _ in 0..ROUNDS {
-            // What was read earlier goes first, in every state.
+            // Bytes that were read earlier are written first, in every state.
             if !self.buffered.is_empty()
                 && !self
                     .buffered
@@ -254,7 +257,7 @@ impl HalfDuplex {
                     let ended = ready!(Pin::new(&mut *writer).poll_shutdown(cx));
                     ended.map_err(CopyError::Write)?;
                     self.state = State::Ended(None);
-                    continue; // `Ended` checks the reader: there may be no other poll
+                    continue; // `Ended` checks the reader, since there may be no other poll
                 }
                 State::Ended(_) => return ended(cx, reader, End::Passed),
                 State::Delivering(count) => {
@@ -290,7 +293,7 @@ impl HalfDuplex {
         Poll::Pending
     }
 
-    /// Returns a pipe if this direction should splice now, can, and the pool has one.
+    /// Returns a pipe if this direction must splice now, is able to, and the pool has a pipe.
     fn borrow_pipe<R, W>(&mut self, reader: &mut R, writer: &W) -> Option<PooledPipe>
     where
         R: Transport,
@@ -315,7 +318,7 @@ impl HalfDuplex {
     fn give_back_pipe(&mut self) {
         if let State::Splicing(pipe) = &self.state {
             if pipe.is_empty() {
-                // A burst that was worth a pipe is likely to be followed by another.
+                // A burst that made up for its pipe is likely to be followed by another.
                 self.full = if pipe.was_worth_it() { FULL } else { 0 };
                 self.state = State::Copying;
             }
@@ -323,7 +326,7 @@ impl HalfDuplex {
     }
 }
 
-/// Checks a reader that isn't read from for now: otherwise its reset would go unnoticed.
+/// Checks a reader that isn't read from at the moment: otherwise its reset would stay unnoticed.
 fn stalled<R: Transport>(cx: &mut Context<'_>, reader: &mut R) -> Poll<Result<End, CopyError>> {
     reader.check(cx).map_err(CopyError::Noticed)?;
     Poll::Pending

@@ -71,7 +71,7 @@ impl IdleTimer {
         self.limit(RelayPhase::HalfClosed)
     }
 
-    /// Has the current task polled again at the next tick.
+    /// Makes the timer wake the current task at the next tick.
     pub(super) fn tick(&mut self, cx: &Context<'_>) {
         let at_once = Duration::from_secs(0);
         let timer = &self.timer;

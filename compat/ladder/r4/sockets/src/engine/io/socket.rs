@@ -1,7 +1,7 @@
 //! Connected stream sockets, registered with the runtime.
 //!
-//! tokio's `TcpStream` hands EINTR to its caller, takes a short read for the end of what has arrived
-//! also before urgent data and on a Unix socket, and can't be polled for an error alone. So
+//! tokio's `TcpStream` passes EINTR to its caller, treats a short read as the end of what has
+//! arrived even before urgent data and on a Unix socket, and can't be polled for an error alone. So
 //! [`Socket`] is an [`AsyncFd`].
 //!
 //! The streams above it keep the old traits, which it implements over the new ones: a call that would
@@ -32,7 +32,8 @@ use crate::os::unacknowledged;
 
 /// Registers a socket with the runtime.
 ///
-/// The newer `register` is unsafe, since another type than a socket could close its descriptor before.
+/// The newer `register` is unsafe, since a type other than a socket could close its descriptor
+/// first.
 #[allow(deprecated)]
 pub(super) fn register(
     io: socket2::Socket,
@@ -43,10 +44,11 @@ pub(super) fn register(
 
 /// A connected TCP or Unix stream. Dropping the socket closes the connection.
 pub struct Socket {
-    /// Shared with `failure` alone.
+    /// Shared only with `failure`.
     io: Rc<AsyncFd<socket2::Socket>>,
     is_unix: bool,
-    /// Resolves to the error of a socket that isn't read from for now; dropped by the next read.
+    /// Resolves to the error of a socket that isn't read from at the moment; dropped by the next
+    /// read.
     failure: Option<Pin<Box<dyn Future<Output = io::Error>>>>,
 }
 
@@ -56,7 +58,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// Those of socket(2), such as `EMFILE`, and of connect(2) if that fails at once, such as
+    /// The errors of socket(2), such as `EMFILE`, and of connect(2) if that fails at once, such as
     /// `ENETUNREACH`.
     pub fn connect(
         address: &SocketAddr,
@@ -85,7 +87,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// Those of fcntl(2) and epoll_ctl(2).
+    /// The errors of fcntl(2) and epoll_ctl(2).
     pub fn from_unix(stream: UnixStream) -> io::Result<Socket> {
         stream.set_nonblocking(true)?;
         Socket::new(stream.into(), true)
@@ -107,8 +109,8 @@ impl Socket {
         Some((peer, io.local_addr().ok()?.as_socket()?))
     }
 
-    /// Calls `call` when the socket can be read. A call that moves less than `most` bytes, but some,
-    /// has drained it, and the next one waits for an event.
+    /// Calls `call` when the socket can be read. A call that moves some, but fewer than `most`
+    /// bytes, has drained it, and the next one waits for an event.
     fn poll_read_with(
         &mut self,
         cx: &mut Context<'_>,
@@ -239,7 +241,7 @@ fn poll_01<T>(
     As01::new(poll_fn(poll)).poll()
 }
 
-/// Polls for the current 0.1 task; fails with `WouldBlock` if that has to wait.
+/// Polls for the current 0.1 task; fails with `WouldBlock` if the task must wait.
 fn non_blocking<T>(
     poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>> + Unpin,
 ) -> io::Result<T> {
@@ -264,7 +266,8 @@ impl Transport for Socket {
         }
     }
 
-    /// 0 on a Unix socket: what is written there is in the peer's buffer, and a reset leaves it.
+    /// Returns 0 on a Unix socket: the bytes written there are in the peer's buffer, and a reset
+    /// doesn't destroy them.
     fn unacknowledged(&self) -> usize {
         if self.is_unix {
             return 0;
@@ -277,7 +280,7 @@ impl Transport for Socket {
     }
 
     fn splice_from(&mut self, pipe: &Pipe, most: usize) -> Poll01<usize, io::Error> {
-        // splice(2) never gets past urgent data; recv(2) does.
+        // splice(2) never passes urgent data; recv(2) does.
         let stops = self.had_urgent_data();
         let mut fill = |io: &socket2::Socket| match pipe.fill(io, most) {
             Err(ref e) if stops && e.kind() == io::ErrorKind::WouldBlock => {
@@ -298,7 +301,7 @@ impl Transport for Socket {
     }
 }
 
-/// Resolves to the socket's error once it has one; its mere end is none.
+/// Resolves to the socket's error once it has one; its end alone is no error.
 async fn failed(io: &AsyncFd<socket2::Socket>) -> io::Error {
     loop {
         let mut guard = match io.ready(Interest::ERROR).await {

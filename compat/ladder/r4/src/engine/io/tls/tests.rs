@@ -18,8 +18,8 @@ use crate::engine::io::{runtime, Rewind, Socket, Upstream};
 use crate::engine::secure;
 use crate::error::Peer;
 
-/// A TLS 1.3 server with a certificate of its own making, which sends this number of session
-/// tickets behind its handshake.
+/// A TLS 1.3 server with a self-signed certificate, which sends this number of session tickets
+/// after its handshake.
 fn acceptor(tickets: usize) -> SslAcceptor {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
     let key = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
@@ -55,7 +55,7 @@ fn serve(listener: TcpListener, tickets: usize, sent: mpsc::SyncSender<()>) -> J
     })
 }
 
-/// One poll handled as many as had come, while all other tunnels of the thread waited.
+/// Regression: one poll handled all that had arrived, while all other tunnels of the thread waited.
 #[test]
 fn a_poll_handles_a_few_records_without_data() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,7 +1,7 @@
 //! TLS over any other stream, with tokio-openssl, where the root drives OpenSSL itself.
 //!
-//! Must not hold settings, or what OpenSSL's errors mean: both are in `upstream::tls`. `engine::tls`
-//! makes the stream and runs its handshake.
+//! Must not hold settings or the meaning of OpenSSL's errors: both are in `upstream::tls`.
+//! `engine::tls` makes the stream and runs its handshake.
 
 use std::future::Future;
 use std::io;
@@ -21,8 +21,8 @@ use crate::upstream::tls::{explain, is_alert, Ending, TlsSetup, ROUNDS};
 
 /// The client's side of a TLS connection. The [`handshake`](TlsStream::handshake) comes first.
 ///
-/// Its end is the peer's close_notify. If the connection ends without one, [`Ending`] decides whether
-/// that is an end too, or an error, since bytes can be missing.
+/// The stream ends with the peer's close_notify. If the connection ends without one, [`Ending`]
+/// decides whether that is an end too, or an error because bytes can be missing.
 pub struct TlsStream<S> {
     stream: SslStream<Below<S>>,
     ending: Ending,
@@ -30,13 +30,13 @@ pub struct TlsStream<S> {
 
 /// The stream below TLS, and the peer of the TLS connection.
 ///
-/// tokio-openssl sends FIN after close_notify. But the next peer to see the FIN of a TLS connection to
-/// a destination is a proxy, and some, such as squid, drop the reply then: close_notify alone is the
-/// end for a destination.
+/// tokio-openssl sends FIN after close_notify. But the FIN of a TLS connection to a destination
+/// reaches a proxy first, and some proxies, such as squid, then drop the reply: a destination gets
+/// close_notify alone.
 struct Below<S> {
     stream: S,
     peer: TlsPeer,
-    /// The task is woken once the last call can go on.
+    /// The task is woken once the last call can continue.
     waits: bool,
 }
 
@@ -58,7 +58,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         })
     }
 
-    /// Does the handshake, after which the stream can be read and written.
+    /// Runs the handshake, after which the stream can be read and written.
     ///
     /// # Errors
     ///
@@ -76,9 +76,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         self.stream.get_ref().peer
     }
 
-    /// Returns the error of a failed write. A peer that rejects the client's certificate sends its alert
-    /// behind the handshake (TLS 1.3) and resets the connection: then a write fails while the alert,
-    /// which says more, is still unread.
+    /// Returns the error of a failed write. A peer that rejects the client's certificate sends its
+    /// alert after the handshake (TLS 1.3) and resets the connection. Then a write fails while the
+    /// alert, which explains the failure, is still unread.
     fn last_word(&mut self, cx: &mut Context<'_>, error: io::Error) -> io::Error {
         self.ending.note_failure();
         let mut byte = [0];
@@ -93,11 +93,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         explained(error, self.peer())
     }
 
-    /// Is ready once there is something to be read: `true` means data, `false` the end.
+    /// Is ready once there is something to read: `true` means data, `false` the end.
     ///
-    /// tokio-openssl's `poll_read` takes the connection's end for the end of TLS, and goes on for as long
-    /// as records without data come, such as session tickets. A peek does neither; for a record without
-    /// data it returns like a call that would block, but no task will be woken.
+    /// tokio-openssl's `poll_read` treats the connection's end as the end of TLS, and continues for
+    /// as long as records without data arrive, such as session tickets. A peek does neither; for a
+    /// record without data it returns like a call that would block, but no task will be woken.
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         for _ in 0..ROUNDS {
             if self.stream.ssl().pending() > 0 {
@@ -154,9 +154,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    /// Sends close_notify and then, to a proxy, shuts the stream underneath down, which is FIN on a
-    /// socket: nothing may follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP alone
-    /// sees the end too. What the peer still sends can be read.
+    /// Sends close_notify and then, to a proxy, shuts down the stream underneath, which is FIN on a
+    /// socket: nothing can follow a close_notify (RFC 8446 §6.1), and a peer that looks at TCP
+    /// alone sees the end too. Bytes that the peer still sends can be read.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match ready!(Pin::new(&mut self.stream).poll_shutdown(cx)) {
             Err(e) if self.ending.is_moot(&e) => Poll::Ready(Ok(())),
