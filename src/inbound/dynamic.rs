@@ -28,7 +28,7 @@ impl DynamicConfig {
     }
 
     /// Excludes this machine and its links from the destinations that are reached directly: for a
-    /// listener that other machines can connect to.
+    /// listener that accepts clients of other machines.
     pub fn exclude_local(self) -> DynamicConfig {
         DynamicConfig {
             exclude_local: true,
@@ -41,8 +41,8 @@ impl DynamicConfig {
         DynamicConfig::protocols_for(self.user.as_deref())
     }
 
-    /// Returns the names of the protocols that clients can speak that must present `user`, if any:
-    /// SOCKS4 has no password.
+    /// Returns the names of the protocols for clients that must present `user`, if any: SOCKS4 has
+    /// no password.
     pub(crate) fn protocols_for(user: Option<&Credentials>) -> &'static str {
         match user {
             None => "SOCKS and HTTP",
@@ -50,7 +50,7 @@ impl DynamicConfig {
         }
     }
 
-    /// Returns what selects the proxies for these clients.
+    /// Returns the selector of these clients' proxies.
     pub fn selector(&self) -> &ProxySelector {
         &self.selector
     }
@@ -72,7 +72,7 @@ impl Inbound for DynamicConfig {
 }
 
 impl PartialEq for DynamicConfig {
-    /// Whether both are configured alike; the health of the proxies doesn't count.
+    /// Compares the configuration, not the health of the proxies.
     fn eq(&self, other: &DynamicConfig) -> bool {
         self.user == other.user
             && self.exclude_local == other.exclude_local

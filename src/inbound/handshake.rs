@@ -8,8 +8,8 @@ use crate::config::Credentials;
 use crate::error::Error;
 use crate::proto::{self, SocksServer, Step};
 
-/// A client's request as it arrives, in whichever protocol the listener speaks. The default is that
-/// of a `-D` listener without a user.
+/// A client's request as it arrives, in any protocol of the listener. The default is that of a `-D`
+/// listener without a user.
 #[derive(Debug, Default)]
 pub struct InboundHandshake {
     state: State,
@@ -17,7 +17,7 @@ pub struct InboundHandshake {
 
 #[derive(Debug)]
 enum State {
-    /// No byte has come yet. The client must present these credentials, if any.
+    /// No byte has arrived yet. The client must present these credentials, if any.
     Silent(Option<Arc<Credentials>>),
     /// The protocol is a version of SOCKS.
     Socks(InboundProtocol, SocksServer),
@@ -57,7 +57,7 @@ impl InboundHandshake {
         }
     }
 
-    /// Adds bytes that came; returns the client's request once it is complete.
+    /// Adds bytes that arrived; returns the client's request once it is complete.
     ///
     /// # Errors
     ///
@@ -83,8 +83,8 @@ impl InboundHandshake {
         }
     }
 
-    /// Returns the bytes for the destination: all that came behind the request, and in front of
-    /// them the rewritten request, where ptunnel forwards it.
+    /// Returns the bytes for the destination: those that arrived after the request, preceded by the
+    /// rewritten request if ptunnel forwards it.
     pub fn into_rest(self) -> Vec<u8> {
         match self.state {
             State::Silent(_) => Vec::new(),

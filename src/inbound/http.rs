@@ -1,4 +1,4 @@
-//! HTTP requests: CONNECT and forwarded requests of `-D`, CONNECT alone of `--serve-proxy`.
+//! HTTP requests: CONNECT and forwarded requests of `-D`, only CONNECT of `--serve-proxy`.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use super::{ConnectRequest, InboundProtocol, Rejection};
 use crate::config::Credentials;
 use crate::proto::{with_bytes, ConnectHead, Forward, HeadReader, Malformed, Step, HEAD_LIMIT};
 
-/// The head of a client's request, as far as it has come.
+/// The head of a client's request, as far as it has arrived.
 #[derive(Debug)]
 pub(super) struct HttpRequestReader {
     head: HeadReader,
     rules: HttpRules,
 }
 
-/// What a request may ask for.
+/// The requests that are allowed.
 #[derive(Debug)]
 pub(super) enum HttpRules {
     /// Any destination, by CONNECT or with a URL, for this user or any client.
@@ -29,7 +29,7 @@ impl HttpRequestReader {
         HttpRequestReader { head, rules }
     }
 
-    /// Adds bytes that came.
+    /// Adds bytes that arrived.
     pub(super) fn feed(&mut self, piece: &[u8]) -> Result<Step<ConnectRequest>, Rejection> {
         let head = self.head.extend(piece, with_bytes(ConnectHead::decode));
         match head.transpose() {
@@ -38,7 +38,7 @@ impl HttpRequestReader {
         }
     }
 
-    /// Returns what a request with this head asks for.
+    /// Returns the request in this head.
     ///
     /// # Errors
     ///

@@ -1,12 +1,12 @@
-//! What clients that name their destination say, and the replies to them.
+//! Requests of clients that name their destination, and the replies to them.
 //!
 //! This folder holds the two kinds of [`Inbound`]: [`DynamicConfig`] (`-D`: SOCKS, HTTP CONNECT and
-//! requests for `http://` URLs on one port) and [`policy::Policy`] (`--serve-proxy`: CONNECT alone,
-//! to destinations that an allow list covers, reached directly). Each reads a client's request from
-//! its bytes and words the reply. It must not hold I/O: `engine` drives both with the same code.
+//! requests for `http://` URLs on one port) and [`policy::Policy`] (`--serve-proxy`: only CONNECT,
+//! to destinations that an allow list covers, reached directly). Each decodes a client's request
+//! and encodes the reply. It must not hold I/O: `engine` drives both with the same code.
 //!
-//! It uses `upstream`, `proto`, `config`, `error` and `text`. `listener`, `demo`, `cli`, `engine` and
-//! the rungs of `compat/` use it.
+//! It uses `upstream`, `proto`, `config`, `error` and `text`. `listener`, `demo`, `cli`, `engine`
+//! and the rungs of `compat/` use it.
 
 mod dynamic;
 mod handshake;
@@ -54,13 +54,13 @@ pub struct Rejection {
     pub error: Error,
 }
 
-/// The protocol of a client's request, and so of its reply.
+/// The protocol of a client's request and of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InboundProtocol {
     /// HTTP CONNECT (RFC 9110 §9.3.6).
     Http,
     /// A plain HTTP request that ptunnel forwards (RFC 9112 §3.2.2), and its end: the destination
-    /// gets no byte behind that.
+    /// gets no byte after that.
     Forward(RequestBoundary),
     /// SOCKS 4 and 4A.
     Socks4,

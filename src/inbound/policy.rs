@@ -26,7 +26,7 @@ pub struct Policy {
 }
 
 impl PartialEq for Policy {
-    /// Whether both decide alike, however their listeners' addresses are written.
+    /// Compares the decisions, not the form of the listener's address.
     fn eq(&self, other: &Policy) -> bool {
         let (one, other) = (&*self.spec, &*other.spec);
         one.credentials == other.credentials
@@ -44,7 +44,7 @@ impl Policy {
         }
     }
 
-    /// Returns the destination that a request asks for, if the client may have it.
+    /// Returns the destination of a request, if the client is allowed to reach it.
     ///
     /// # Errors
     ///
@@ -72,9 +72,9 @@ impl Policy {
     /// Returns whether addresses of this machine and its links are excluded for an allowed
     /// destination.
     ///
-    /// The owner of an allowed name decides what it resolves to, so it leads to this machine only
-    /// if the allow list covers `localhost`. Without an allow list, no destination does where other
-    /// machines can connect to the listener.
+    /// The owner of an allowed name decides which address it resolves to, so it leads to this
+    /// machine only if the allow list covers `localhost`. Without an allow list, no destination
+    /// leads to this machine if other machines can connect to the listener.
     fn excludes_local(&self, target: &HostPort) -> bool {
         let ServeSpec { bind, allow, .. } = &*self.spec;
         let localhost = HostPort {
@@ -145,7 +145,7 @@ impl HttpRejection {
         }
     }
 
-    /// Names the destination, to be reached directly, that the client is refused, for the log.
+    /// Adds the destination that was refused, which would have been reached directly, for the log.
     fn directly_to(self, destination: &HostPort) -> HttpRejection {
         let path = Some(ProxyChain::DIRECT.path_to(destination));
         HttpRejection { path, ..self }
@@ -173,8 +173,9 @@ impl HttpRejection {
         HttpRejection::new(status, error.to_string())
     }
 
-    /// Returns the same for a forwarded request. After a proxy's 403 the text says that many proxies
-    /// allow CONNECT to port 443 alone: the client, which asked for a URL on port 80, can't know.
+    /// Returns the same for a forwarded request. After a proxy's 403 the text says that many
+    /// proxies allow CONNECT to port 443 alone: the client asked for a URL on port 80 and can't
+    /// know this.
     pub(super) fn unforwarded(error: &Error) -> HttpRejection {
         let mut rejection = HttpRejection::unreachable(error);
         let is_of_connect =
@@ -248,9 +249,9 @@ mod tests {
     use super::*;
     use crate::error::Peer;
 
-    /// A lack of descriptors here was once reported as an unreachable destination.
+    /// Regression: a lack of descriptors was reported as an unreachable destination.
     #[test]
-    fn a_lack_of_descriptors_here_is_no_bad_gateway() {
+    fn a_lack_of_descriptors_is_not_a_bad_gateway() {
         let status = |code| {
             let peer = Peer::Destination("example.org:22".parse().unwrap());
             let error = Error::connect(peer, io::Error::from_raw_os_error(code));

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::proto::{Refusal, SocksRefusal, SocksReply};
 
-/// Returns the nearest reply that RFC 1928 §6 has. The client learns about its destination alone,
-/// not which proxy failed.
+/// Returns the nearest reply that RFC 1928 §6 defines. The reply is about the destination alone:
+/// the client isn't informed which proxy failed.
 pub(super) fn reply(error: &Error) -> SocksReply {
     match error.refusal() {
         Some(Refusal::Http(refusal)) => {

@@ -80,7 +80,7 @@ fn a_user_is_required_in_every_protocol() {
 }
 
 #[test]
-fn a_forwarded_request_precedes_what_follows() {
+fn a_forwarded_request_precedes_later_bytes() {
     let bytes = b"PUT http://a:8/b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe";
     let mut http = InboundHandshake::default();
     let (request, last) = bytes.split_at(bytes.len() - 3);
@@ -119,7 +119,7 @@ fn everything_else_is_rejected_in_its_own_protocol() {
         "{}",
         rubbish.error
     );
-    // It has no line end: ptunnel once waited for the handshake timeout.
+    // Regression: a TLS hello has no line end, so ptunnel waited for the handshake timeout.
     let tls = rejected(b"\x16\x03\x01\x02");
     assert!(tls.reply.starts_with(b"HTTP/1.1 400 "));
     assert!(

@@ -15,8 +15,8 @@ pub struct IpAcl {
 }
 
 impl IpAcl {
-    /// Makes an ACL of the addresses in `blocks`, of all if there is none. The clients that it
-    /// excludes are added to `turned_away`.
+    /// Makes an ACL of the addresses in `blocks`, of all addresses if there is no block. Clients
+    /// that it excludes are added to `turned_away`.
     pub fn new(blocks: Vec<Cidr>, turned_away: &TurnedAway) -> IpAcl {
         let turned_away = turned_away.clone();
         IpAcl {
@@ -25,8 +25,8 @@ impl IpAcl {
         }
     }
 
-    /// Whether the client may connect. One that may not is logged, once a minute. A client without
-    /// an address may: the permissions of the Unix socket admitted it.
+    /// Returns whether the client can connect. A rejected client is logged, once a minute. A client
+    /// without an address can connect: the permissions of the Unix socket admitted it.
     pub fn admits(&self, client: &LogContext) -> bool {
         let address = match client.client() {
             Origin::Address(address) => address,

@@ -37,7 +37,7 @@ impl ListenAddr {
         }
     }
 
-    /// Whether the two can't be bound together, as far as their text shows.
+    /// Returns whether the two can't be bound together, as far as their text shows.
     pub(crate) fn conflicts_with(&self, other: &ListenAddr) -> bool {
         match (self, other) {
             (ListenAddr::Port(one, port), ListenAddr::Port(other, same)) => {
@@ -50,7 +50,7 @@ impl ListenAddr {
 }
 
 impl<S> ListenAddr<S> {
-    /// Whether the system picks the port.
+    /// Returns whether the system picks the port.
     pub(crate) fn is_any_port(&self) -> bool {
         matches!(self, ListenAddr::Port(_, 0))
     }
@@ -92,7 +92,7 @@ impl BoundAddr {
         BoundAddr::Path(escaped(path).to_string())
     }
 
-    /// Whether other machines can connect to it.
+    /// Returns whether other machines can connect to it.
     pub(crate) fn is_beyond_loopback(&self) -> bool {
         match self {
             BoundAddr::Ip(address) => !unmap_ipv4(address.ip()).is_loopback(),
@@ -120,7 +120,7 @@ fn escaped(path: &Path) -> Escaped<'_> {
 ///
 /// # Errors
 ///
-/// That of the resolver, of any kind, when `bind` is a name.
+/// The error of the resolver, of any kind, when `bind` is a name.
 pub(super) fn resolve(bind: &Bind, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok(match bind {
         // [::] accepts IPv4, too; 0.0.0.0 is for machines without IPv6.

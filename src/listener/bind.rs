@@ -55,7 +55,7 @@ impl SocketsGuard {
         (Arc::new(open), SocketsClosed(closing))
     }
 
-    /// Whether `path` leads to the file of this Unix socket.
+    /// Returns whether `path` leads to the file of this Unix socket.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         self.file.as_ref().map_or(false, |file| file.is_at(path))
     }

@@ -18,7 +18,7 @@ pub enum ListenerKind {
 }
 
 impl ListenerKind {
-    /// Whether a client can cause a name lookup.
+    /// Returns whether a client can cause a name lookup.
     pub(crate) fn resolves_names(&self) -> bool {
         match self {
             ListenerKind::Tunnel(tunnel) => tunnel.resolves_names(),
@@ -26,7 +26,7 @@ impl ListenerKind {
         }
     }
 
-    /// Returns what the status server shows.
+    /// Returns the listener's description for the status server.
     pub(crate) fn info(&self) -> ListenerInfo {
         let (kind, path, tunnel) = match self {
             ListenerKind::Tunnel(tunnel) => ("tunnel", tunnel.to_string(), Some(tunnel.clone())),
@@ -39,7 +39,7 @@ impl ListenerKind {
         ListenerInfo { kind, path, tunnel }
     }
 
-    /// Returns what names the listener in an error: the destination or the option.
+    /// Returns the name of the listener in an error: the destination or the option.
     pub(crate) fn label(&self) -> String {
         match self {
             ListenerKind::Tunnel(tunnel) => tunnel.destination().to_string(),

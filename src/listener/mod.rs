@@ -1,9 +1,9 @@
 //! Listeners (TCP, Unix and systemd's sockets): their addresses, kinds, settings and ACL, and the set
 //! that SIGHUP changes.
 //!
-//! This folder holds what every engine shares. It must not hold code that polls, accepts a connection
-//! or serves a client: that is in `engine`. It registers its listeners with `observe::status`; `engine`,
-//! `cli`, `demo` and the rungs of `compat/` use it.
+//! This folder holds the parts that every engine shares. It must not hold code that polls, accepts
+//! a connection or serves a client: that is in `engine`. It registers its listeners with
+//! `observe::status`; `engine`, `cli`, `demo` and the rungs of `compat/` use it.
 
 pub mod acl;
 pub(crate) mod addr;

@@ -1,7 +1,7 @@
 //! SIGHUP: reads the configuration again and changes the listeners accordingly.
 //!
-//! It runs on a thread of its own, as it blocks: a disk can be slow, and the name of an interface can
-//! need a lookup. Open tunnels keep their settings; the next client gets the new ones.
+//! Runs on a separate thread, because it blocks: a disk can be slow, and the name of an interface
+//! can need a lookup. Open tunnels keep their settings; the next client gets the new ones.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -175,7 +175,7 @@ impl<D> Follower<D> {
         let status = format!("reloaded {}: {}", name, change);
         self.manager.ready(&status);
         change.lines.push(status);
-        // Last: the reader of stdout can be slow, or gone.
+        // Last, because the reader of stdout can be slow, or gone.
         let _ = print_lines(&change.lines);
     }
 

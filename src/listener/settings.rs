@@ -95,7 +95,7 @@ impl ListenerHandle {
         }
     }
 
-    /// Returns the settings for a client that connects now; it keeps them.
+    /// Returns the settings for a client that connects now. The client keeps them.
     pub fn settings(&self) -> Arc<ListenerSettings> {
         lock(&self.shared).settings.clone()
     }

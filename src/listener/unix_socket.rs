@@ -35,7 +35,7 @@ impl SocketFile {
         Ok((file, listening))
     }
 
-    /// Whether `path` leads to this file.
+    /// Returns whether `path` leads to this file.
     pub fn is_at(&self, path: &Path) -> bool {
         identity(path).ok() == Some(self.identity)
     }
@@ -44,7 +44,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if self.is_at(&self.path) {
-            // The next listener at this path removes what can't be removed now.
+            // If it can't be removed now, the next listener at this path removes it.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -71,8 +71,8 @@ fn make_room(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a process has bound this socket. The process doesn't notice: connecting a socket of
-/// another type fails with EPROTOTYPE if it is bound and with ECONNREFUSED if it isn't.
+/// Returns whether a process has bound this socket. The process doesn't notice: connecting a socket
+/// of another type fails with EPROTOTYPE if it is bound and with ECONNREFUSED if it isn't.
 fn is_in_use(path: &Path) -> io::Result<bool> {
     match UnixDatagram::unbound()?.connect(path) {
         Ok(()) => Ok(true),
@@ -135,7 +135,7 @@ mod tests {
         create(&path).unwrap();
     }
 
-    /// A check that connects would wait for a listener whose backlog is full.
+    /// A check that connected would wait for a listener with a full backlog.
     #[test]
     fn a_socket_in_use_stays_and_gets_no_connection() {
         let folder = Folder::new("stays");

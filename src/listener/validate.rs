@@ -49,8 +49,9 @@ pub(crate) fn check_each(config: &Config) -> Result<(), (usize, Error)> {
 ///
 /// # Errors
 ///
-/// A usage error when [`check_each`] refuses the configuration, when a socket's listener would be an
-/// open proxy, or when an inherited socket is missing or given twice; [`Error::listen`] when an inherited descriptor is no socket.
+/// A usage error when [`check_each`] refuses the configuration, when a socket's listener would be
+/// an open proxy, or when an inherited socket is missing or given twice; [`Error::listen`] when an
+/// inherited descriptor is no socket.
 pub(super) fn checked_listeners(
     config: &Config,
     selector: &Arc<ProxySelector>,
@@ -81,7 +82,7 @@ pub(super) fn checked_listeners(
     }
     for socket in sockets.unused() {
         if is_inherited(socket.descriptor).unwrap_or(false) {
-            // Clients that connect to it would wait in vain.
+            // Clients that connect to it would never be accepted.
             warn!("inherited socket {} is not used by any listener", socket);
         } else {
             warn!("LISTEN_FDS counts {}, which was not passed", socket);

@@ -107,8 +107,8 @@ const METADATA: &[IpAddr] = &[
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// Returns the IPv4 addresses that an IPv6 address can stand for, at a translator or a tunnel
-/// endpoint. Their position depends on the length of the translator's prefix (RFC 6052 §2.2): in
+/// Returns the IPv4 addresses that an IPv6 address can represent at a translator or a tunnel
+/// endpoint. Their position depends on the length of the translator's prefix (RFC 6052 §2.2): for
 /// the prefix that allows any length, each position counts.
 fn carried(ip: IpAddr) -> Vec<Ipv4Addr> {
     let v6 = match ip {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_families_take_turns_and_the_resolvers_first_choice_stays_first() {
+    fn families_alternate_after_the_resolvers_first_address() {
         let found = addresses(&["[::1]:1", "[::2]:1", "1.0.0.1:1", "1.0.0.2:1", "1.0.0.2:1"]);
         let ordered = in_order(found, Family::ANY).unwrap();
         assert_eq!(
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_is_neither_this_machine_nor_its_link() {
+    fn exclude_local_leaves_out_this_machine_and_its_link() {
         let elsewhere = |texts: &[&str]| {
             let is_here = |ip| Ok(ip == IpAddr::from([192, 0, 2, 7]));
             in_order_with(addresses(texts), Family::ANY.elsewhere(), is_here)
@@ -225,7 +225,7 @@ mod tests {
 
     /// Guessing would open this machine to the client.
     #[test]
-    fn what_can_not_be_found_out_is_an_error() {
+    fn an_undetermined_address_is_an_error() {
         let short = |_| Err(io::Error::from_raw_os_error(libc::EMFILE));
         let found = addresses(&["192.0.2.8:1"]);
         let failed = in_order_with(found, Family::ANY.elsewhere(), short).unwrap_err();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_that_is_asked_for_is_all_there_is() {
+    fn only_the_requested_family_is_returned() {
         let found = addresses(&["[::1]:1", "1.0.0.1:1"]);
         assert_eq!(
             in_order(found.clone(), Family::V4).unwrap(),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_family_that_is_asked_for_it_may_be_what_is_elsewhere() {
+    fn exclude_local_works_with_a_requested_family() {
         let found = addresses(&["192.0.2.7:1", "192.0.2.8:1", "[2001:db8::8]:1"]);
         let is_here = |ip| Ok(ip == IpAddr::from([192, 0, 2, 7]));
         let others = in_order_with(found, Family::V4.elsewhere(), is_here);

@@ -47,14 +47,14 @@ impl ProxyChain {
         })
     }
 
-    /// Returns how the log names a tunnel to `destination` on this path.
+    /// Returns the text for a tunnel to `destination` on this path in the log.
     pub(crate) fn path_to(&self, destination: impl fmt::Display) -> TunnelPath {
         let proxies = self.proxies().map(ToString::to_string);
         TunnelPath::to(destination).through(proxies.collect())
     }
 
-    /// Returns whether no other path is tried after this error: it is an answer, and not a refusal
-    /// by the first proxy itself with a status that `failover_on` lists.
+    /// Returns whether no other path is tried after this error: it is an answer, and isn't a
+    /// refusal by the first proxy itself with a status that `failover_on` lists.
     pub(super) fn is_final(&self, error: &Error) -> bool {
         let fails_over = self.0.as_ref().map_or(false, |(selector, pool, index)| {
             let status = error.http_status_of(&selector.peer(&pool.proxies[*index].spec));
@@ -64,14 +64,14 @@ impl ProxyChain {
         error.is_answer() && !fails_over
     }
 
-    /// Notes a failure of the first proxy, unless the error isn't the proxy's.
+    /// Notes a failure of the first proxy, unless the proxy didn't cause the error.
     pub(super) fn failed(&self, error: &Error) {
         if let (Some((selector, pool, index)), false) = (&self.0, error.is_no_proxys_fault()) {
             pool.proxies[*index].failed(selector.now());
         }
     }
 
-    /// Notes an answer of the first proxy, and logs it if that takes over from another one.
+    /// Notes an answer of the first proxy, and logs it if this proxy takes over from another one.
     pub(crate) fn worked(&self) {
         if let Some((_, pool, index)) = &self.0 {
             if pool.worked(*index) {

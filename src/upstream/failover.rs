@@ -1,4 +1,4 @@
-//! The order of attempts: which path is next, and which error is reported in the end.
+//! The order of attempts: which path is next, and which error is reported after the last one.
 
 use std::sync::Arc;
 use std::vec;
@@ -21,8 +21,8 @@ pub struct Failover {
 }
 
 impl Failover {
-    /// Takes the paths in the order in which one client tries them now. An observer's attempts change
-    /// no proxy's health, and log nothing.
+    /// Takes the paths in the order in which one client tries them now. Attempts of an observer
+    /// change no proxy's health, and log nothing.
     pub(super) fn new(tunnel: Tunnel, pool: Arc<ProxyPool>) -> Failover {
         let order = pool.order(!tunnel.is_for_observer(), tunnel.selector().now());
         Failover {
@@ -33,13 +33,13 @@ impl Failover {
         }
     }
 
-    /// Returns the tunnel whose paths these are.
+    /// Returns the tunnel of these paths.
     pub fn tunnel(&self) -> &Tunnel {
         &self.tunnel
     }
 
     /// Returns the path to try next.
-    #[allow(clippy::should_implement_trait)] // it isn't for a `for`: errors come back in between
+    #[allow(clippy::should_implement_trait)] // no iterator: errors are reported between two calls
     pub fn next(&mut self) -> Option<ProxyChain> {
         let may_be_direct = self.may_be_direct();
         let mut left = self.left.by_ref().map(|(_, index)| index);
@@ -54,7 +54,7 @@ impl Failover {
         last.map_or(true, Error::is_unreachable)
     }
 
-    /// Notes that a path failed, logs a warning that names the next one, if any, and keeps the error.
+    /// Notes that a path failed, logs a warning with the next path, if any, and keeps the error.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use crate::proto::auth::AuthCache;
 /// Milliseconds after a failure in which a proxy isn't tried first.
 pub(super) const AVOIDED: u64 = 30_000;
 
-/// A proxy, with its authentication state and its health, whichever pools it is in.
+/// A proxy, with its authentication state and its health, shared by all pools that contain it.
 #[derive(Debug)]
 pub(super) struct PooledProxy {
     pub(super) spec: ProxySpec,

@@ -16,7 +16,8 @@ use crate::observe::logging::context::LogContext;
 use crate::observe::logging::field::{self, Heading};
 use crate::proto::{Negotiation, Request, Socks4, Socks5};
 
-/// A SOCKS proxy answers the first message at once: it has nothing to look up or to connect for it.
+/// Time after which a SOCKS proxy that has sent nothing is suspicious: it needs no lookup and no
+/// connection to answer the first message.
 const SUSPICIOUS: Duration = Duration::from_secs(3);
 
 const SUSPICION: &str =
@@ -106,8 +107,9 @@ impl Hop {
         self.tunnel.selector().route().family
     }
 
-    /// Returns which addresses of the target to look up. The configured version is for connections
-    /// to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at) chooses among all.
+    /// Returns which addresses of the target to look up. The configured version applies to
+    /// connections to the proxy: for a proxy that takes IPv4 alone, [`at`](Hop::at) chooses among
+    /// all.
     pub fn target_family(&self) -> Family {
         let family = self.family();
         if self.takes_ipv4_alone() {
@@ -148,7 +150,7 @@ impl Hop {
         }
     }
 
-    /// Returns what the CONNECT or SOCKS request names: the target, or its address.
+    /// Returns the host in the CONNECT or SOCKS request: the target, or its address.
     pub fn requested(&self) -> &HostPort {
         self.address.as_ref().unwrap_or_else(|| self.target())
     }
@@ -157,16 +159,17 @@ impl Hop {
         self.spec().protocol == Protocol::Socks4(DnsMode::Local)
     }
 
-    /// Returns how long a tunnel waits until it [is clear](Hop::is_clear); `None` without a password.
-    /// A proxy refuses a wrong password at once; one that takes longer is connecting to the
-    /// destination.
+    /// Returns how long a tunnel waits until it [is clear](Hop::is_clear); `None` without a
+    /// password. A proxy refuses a wrong password at once; a proxy that takes longer is connecting
+    /// to the destination.
     pub fn auth_wait(&self) -> Option<Duration> {
         self.proxy.auth.as_ref().map(|_| Duration::from_secs(1))
     }
 
     /// Returns whether the negotiation can begin now. While the first tunnel that sends a password
-    /// waits for the proxy's verdict, other tunnels wait too: each of them would send a wrong one
-    /// again. The callback that `callback` makes is called when it is time to call this again.
+    /// waits for the proxy's reply, other tunnels wait too: each of them would send a wrong
+    /// password again. The callback that `callback` makes is called when it is time to call this
+    /// again.
     pub fn is_clear(&self, callback: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
         let auth = self.proxy.auth.as_ref();
         auth.map_or(true, |auth| auth.is_clear(callback))

@@ -1,13 +1,13 @@
 //! Which proxy comes next: chooses the paths to a destination and remembers which proxies failed.
 //!
 //! Must not hold anything that connects, polls or names futures. `engine`, `inbound`, `listener`,
-//! `observe`, `demo` and `cli` use it, and the rungs of `compat/`; it uses `config`, `error`, `proto`, `text`, `os` and
-//! the log's fields.
+//! `observe`, `demo` and `cli` use it, and the rungs of `compat/`; it uses `config`, `error`,
+//! `proto`, `text`, `os` and the log's fields.
 //!
-//! A [`Tunnel`] is a destination and its [`ProxySelector`]. [`Tunnel::failover`] returns the order of
-//! attempts, a [`Failover`], which yields one [`ProxyChain`] after the other; a PAC file is evaluated
-//! for it first. The engine opens the [`Hop`]s of a chain, each a proxy and the target that is
-//! requested from it. [`in_order`] sorts the addresses of a host.
+//! A [`Tunnel`] is a destination and its [`ProxySelector`]. [`Tunnel::failover`] returns the order
+//! of attempts, a [`Failover`], which yields one [`ProxyChain`] after the other; a PAC file is
+//! evaluated for it first. The engine opens the [`Hop`]s of a chain, each a proxy and the target
+//! that is requested from it. [`in_order`] sorts the addresses of a host.
 
 mod address_order;
 mod chain;

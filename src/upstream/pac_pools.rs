@@ -73,8 +73,8 @@ impl PacPools {
             .clone()
     }
 
-    /// Makes room for a pool with this many proxies. A proxy is remembered longer than its pools, as
-    /// long as there is room; tunnels keep the pool that they began with.
+    /// Makes room for a pool with this many proxies. A proxy is kept longer than its pools if there
+    /// is room; tunnels keep the pool that they began with.
     fn make_room(&mut self, proxies: usize) {
         let is_full = self.proxies.len() + proxies > MOST;
         if is_full {
@@ -99,7 +99,8 @@ mod tests {
         pools.pool(verdict, "it", &Route::default())
     }
 
-    /// A file that returned many lists had proxies that don't answer tried first again.
+    /// Regression: with a file that returned many lists, proxies that don't answer were tried first
+    /// again.
     #[test]
     fn health_of_a_proxy_outlasts_its_pool() {
         let mut pools = PacPools::default();

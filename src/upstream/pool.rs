@@ -9,7 +9,7 @@ use super::health::{PooledProxy, ProxyHealth};
 #[derive(Debug)]
 pub(super) struct ProxyPool {
     pub(super) proxies: Vec<Arc<PooledProxy>>,
-    /// The destination itself is tried after this many proxies; the others are for when that fails.
+    /// The destination itself is tried after this many proxies; the others are tried if that fails.
     direct_after: Option<usize>,
     /// Index of the proxy that new tunnels go through: the latest that worked while all before it
     /// were down.
@@ -26,10 +26,10 @@ impl ProxyPool {
     }
 
     /// Returns the indices of the proxies in the order in which one client tries them at the time
-    /// `now`, in milliseconds: the configured one, but proxies that failed lately last, and among
-    /// these the one that worked before the others. `None` stands for the destination itself, and no
-    /// proxy moves past it. Each comes with its rank: a list without would be one more allocation a
-    /// tunnel.
+    /// `now`, in milliseconds. It is the configured order, but with proxies that failed lately
+    /// last, and among these the one that worked before the others. `None` means the destination
+    /// itself, and no proxy moves past it. Each comes with its rank: a list without ranks would
+    /// cost each tunnel another allocation.
     ///
     /// An observer doesn't report which proxy worked, so it must not probe a failed one instead of a
     /// client.
@@ -41,7 +41,8 @@ impl ProxyPool {
                 let is_behind = self.direct_after.map_or(false, |count| index >= count);
                 let is_avoided = proxy.is_avoided(now);
                 let is_last = is_avoided && index != in_use;
-                // As one number: valgrind takes what the optimiser makes of three for uninitialised.
+                // As one number: valgrind reports the optimised form of three numbers as
+                // uninitialised memory.
                 let rank = u8::from(is_behind) << 3 | u8::from(is_avoided) << 1 | u8::from(is_last);
                 (rank, Some(index))
             };
@@ -69,7 +70,7 @@ impl ProxyPool {
     /// Notes that a proxy answered. Returns whether it takes over from another one.
     pub(super) fn worked(&self, index: usize) -> bool {
         self.proxies[index].worked();
-        // Otherwise a proxy in front of it came back in the meantime, and this answer is late.
+        // Otherwise a proxy in front of it recovered in the meantime, and this answer is late.
         let is_its_turn = self.proxies[..index].iter().all(|proxy| proxy.is_down());
         is_its_turn && self.in_use.swap(index, Ordering::Relaxed) != index
     }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lists_order_holds_until_one_fails() {
+    fn the_configured_order_holds_until_a_proxy_fails() {
         let pool = of(3, None);
         assert_eq!(order(&pool, true, 0), [0, 1, 2]);
         assert!(!pool.worked(0));
@@ -180,7 +181,7 @@ mod tests {
 
     /// The answer is to a request that began while the first proxy was down.
     #[test]
-    fn a_late_answer_takes_nothing_over() {
+    fn a_late_answer_causes_no_takeover() {
         let pool = of(2, None);
         pool.proxies[0].failed(1);
         assert!(pool.worked(1));

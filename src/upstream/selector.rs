@@ -30,7 +30,7 @@ pub struct ProxySelector {
 }
 
 impl ProxySelector {
-    /// Makes a selector that knows no failures.
+    /// Makes a selector without recorded failures.
     pub fn new(route: Route) -> Arc<ProxySelector> {
         let pooled = |specs: &[ProxySpec]| -> Vec<Arc<PooledProxy>> {
             let specs = specs.iter().cloned();
@@ -102,8 +102,8 @@ impl ProxySelector {
         Some(&self.pool).filter(|_| self.pac.is_none())
     }
 
-    /// Evaluates the PAC file; returns its answer as text, and the pool that this names. Blocks for at
-    /// most `limit`.
+    /// Evaluates the PAC file; returns its answer as text, and the pool for this answer. Blocks for
+    /// at most `limit`.
     ///
     /// # Errors
     ///
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn each_proxy_of_a_chain_is_asked_for_the_next_one() {
+    fn each_proxy_of_a_chain_gets_a_request_for_the_next_one() {
         let selector = selector(&["a:1", "b:1"], &["joe:x@m:2", "socks5h://n:3"]);
         let chain = ProxyChain::new(&selector, &selector.pool, 1);
         let expected = "through b:1 via m:2 via socks5h://n:3";
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socks_proxy_is_asked_for_an_address_if_ptunnel_looks_it_up() {
+    fn a_socks_proxy_gets_an_address_if_ptunnel_resolves_the_name() {
         let requested =
             |proxy: &str, destination: &str, found: &[&str]| -> Result<String, String> {
                 let hop = hops(&selector(&[proxy], &[]), 0, destination).remove(0);
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(literal, Ok("[::1]:22".to_string()));
     }
 
-    /// `-6` found no address at all for a SOCKS4 proxy.
+    /// Regression: with `-6`, no address at all was found for a SOCKS4 proxy.
     #[test]
     fn the_configured_version_is_not_for_targets_of_a_socks4_proxy() {
         let version = |proxy: &str| {

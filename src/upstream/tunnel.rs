@@ -82,8 +82,8 @@ impl Tunnel {
         Some(Failover::new(self.clone(), pool.clone()))
     }
 
-    /// Evaluates the PAC file for one client; returns its answer as text, and the paths that this
-    /// names. Blocks for at most `limit`.
+    /// Evaluates the PAC file for one client; returns its answer as text, and the paths for this
+    /// answer. Blocks for at most `limit`.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl Builder {
         self
     }
 
-    /// Appends a proxy to the chain behind the alternatives.
+    /// Appends a proxy to the chain after the alternatives.
     pub fn via(mut self, proxy: ProxySpec) -> Builder {
         self.route.via.push(proxy);
         self
@@ -219,7 +219,7 @@ impl Builder {
         self
     }
 
-    /// Returns the tunnel, with a selector of its own.
+    /// Returns the tunnel, with its own selector.
     pub fn build(mut self) -> Tunnel {
         // Without alternatives the chain begins with its first `via`.
         if self.route.proxies.is_empty() && !self.route.via.is_empty() {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn it_shows_every_proxy_that_may_have_a_part_in_it() {
+    fn it_displays_every_possible_proxy() {
         assert_eq!(shown(&[], &[]), "d:4 directly");
         assert_eq!(shown(&["a:1"], &["m:2"]), "d:4 through a:1 via m:2");
         let both = shown(&["joe:x@a:1", "b:1"], &["ann:y@m:2", "socks5h://n"]);
@@ -257,7 +257,7 @@ mod tests {
 
     /// Otherwise the tunnel would connect directly.
     #[test]
-    fn a_chain_without_a_beginning_begins_with_its_first_proxy() {
+    fn a_chain_without_alternatives_begins_with_its_first_via() {
         assert_eq!(shown(&[], &["m:2", "n:3"]), "d:4 through m:2 via n:3");
     }
 }

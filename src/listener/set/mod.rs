@@ -7,7 +7,7 @@
 //! before any listener accepts a client or an old one changes. So a configuration takes effect as a
 //! whole or not at all.
 //!
-//! Must not hold code that polls or accepts: an engine's sockets are known as `Listen` alone.
+//! Must not hold code that polls or accepts: it knows an engine's sockets only as `Listen`.
 //! `listener::reload`, `engine::server` and the rungs of `compat/` use it.
 
 mod summary;
@@ -140,7 +140,7 @@ impl ListenerSet {
 
     /// Does everything that can fail, without a change of the open listeners.
     fn prepare<L: Listen>(&self, config: &Config) -> Result<(Plan, BoundListeners<L>), Error> {
-        // Shared, so that all clients profit from what one learns of a dead proxy.
+        // Shared, so that all clients use what one of them learned about a dead proxy.
         let selector = ProxySelector::new(config.route.clone());
         let keepalive = config.timeouts.tcp_keepalive;
         let mut listeners = Vec::new();
@@ -176,9 +176,9 @@ impl ListenerSet {
         Ok((plan, threads))
     }
 
-    /// Returns each configured listener with the index of the open one that continues as it, if any:
-    /// first those of which nothing that is printed changes, then those at the same address. A port
-    /// that the system picks keeps its destination: clients read both from the printed line.
+    /// Returns each configured listener with the index of the open one that continues as it, if
+    /// any: first an open one with the same printed line, then one at the same address. A port that
+    /// the system picks keeps its destination: clients read both from the printed line.
     fn assign(
         &self,
         configured: Vec<ConfiguredListener>,
@@ -255,14 +255,14 @@ impl ListenerSet {
 }
 
 impl OpenListener {
-    /// Whether the line that is printed about `other` would be the same.
+    /// Returns whether the printed line about `other` would be the same.
     fn is_like(&self, other: &ConfiguredListener) -> bool {
         let name = self.bound.to_string();
         self.handle.settings().kind.line(&name) == other.kind.line(&name)
     }
 
-    /// Whether it listens at `addr` already. An address whose text is the same isn't resolved again:
-    /// a name that changed its meaning, or lost it, closes no port.
+    /// Returns whether it listens at `addr` already. An address with the same text isn't resolved
+    /// again: a name that now has another meaning, or none, closes no port.
     fn is_at(&self, addr: &ListenAddr<InheritedFd>) -> bool {
         self.addr == *addr
             || match (&self.addr, addr) {
@@ -281,7 +281,7 @@ impl OpenListener {
 }
 
 impl Plan {
-    /// Has the threads close the new listeners, and waits for that.
+    /// Makes the threads close the new listeners, and waits for that.
     fn abandon(self) {
         for (_, planned) in self.listeners {
             if let Planned::New(listener) = planned {

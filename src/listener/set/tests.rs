@@ -69,7 +69,7 @@ fn open(tunnels: &[&str]) -> (ListenerSet, Vec<ListenerHandle>) {
         registry: None,
         listeners: Vec::new(),
     };
-    // All but what `ListenerSet::open` says.
+    // As `ListenerSet::open`, without the printed lines and the status server.
     let config = config(tunnels);
     let (plan, threads) = set.prepare::<FakeSocket>(&config).unwrap();
     set.commit(plan, &config, None);
@@ -151,7 +151,7 @@ fn a_listener_at_the_same_address_keeps_its_sockets() {
     );
 }
 
-/// Clients were given the port together with the destination.
+/// Clients got the port together with the destination.
 #[test]
 fn a_port_that_the_system_picked_keeps_its_destination() {
     let (mut set, handles) = open(&["0:a:1", "0:b:2"]);
@@ -165,8 +165,8 @@ fn a_port_that_the_system_picked_keeps_its_destination() {
     assert_eq!(destination(&handles[1]), "b:2");
 }
 
-/// The ACL and the kind were two values: between their changes a client was served without a
-/// password.
+/// Regression: the ACL and the kind were two values, and between their changes a client was served
+/// without a password.
 #[test]
 fn the_acl_and_the_required_user_change_at_once() {
     let by_user = &["-D", "*:1", "--dynamic-user", "joe:x"][..];
@@ -213,7 +213,7 @@ fn a_bind_that_fails_changes_nothing() {
     assert_eq!(follow(&mut set, &["1:a:1", "2:b:2"]), "kept 2");
 }
 
-/// The other threads, and the summary, took the listener for open.
+/// Regression: the other threads and the summary treated the listener as open.
 #[test]
 fn a_thread_that_cannot_register_a_new_listener_changes_nothing() {
     let (mut set, handles) = open(&["1:a:1", "2:b:2"]);

@@ -206,9 +206,9 @@ mod tests {
         }
     }
 
-    /// As browsers take it: who speaks the newer version resolves names, and the older one doesn't.
+    /// As in browsers: a SOCKS5 proxy resolves names, and a SOCKS4 proxy doesn't.
     #[test]
-    fn the_version_of_socks_says_who_resolves_names() {
+    fn the_version_of_socks_decides_which_side_resolves_names() {
         let verdict = read("SOCKS a; SOCKS5 b; SOCKS4 c");
         let protocols = verdict.proxies.iter().map(|proxy| proxy.protocol);
         let protocols: Vec<Protocol> = protocols.collect();
@@ -218,7 +218,7 @@ mod tests {
 
     #[cfg(feature = "tls")]
     #[test]
-    fn reads_a_proxy_that_wants_tls() {
+    fn reads_a_proxy_with_tls() {
         let defaults = ProxyDefaults {
             tls: TlsOptions::of(TlsPeer::Proxy).load().ok(),
             ..ProxyDefaults::default()
@@ -228,9 +228,9 @@ mod tests {
         assert_eq!(verdict.to_string(), "HTTPS a:1; PROXY b:2");
     }
 
-    /// In a build without it the whole answer failed.
+    /// Regression: in a build without TLS the whole answer failed.
     #[test]
-    fn a_proxy_that_wants_tls_is_passed_over_where_there_is_none() {
+    fn a_proxy_with_tls_is_skipped_in_a_build_without_tls() {
         let verdict = read("HTTPS a:443; PROXY b:3128");
         assert_eq!(verdict.to_string(), "PROXY b:3128");
         assert!(verdict.notes[0].contains("there is no TLS"));
@@ -238,9 +238,9 @@ mod tests {
         assert!(why.contains("there is no TLS"), "{}", why);
     }
 
-    /// One password too long for SOCKS5 spoilt the whole answer.
+    /// Regression: one password that is too long for SOCKS5 made the whole answer fail.
     #[test]
-    fn a_proxy_that_has_no_room_for_its_credentials_is_passed_over() {
+    fn a_proxy_whose_credentials_are_too_long_is_skipped() {
         let netrc = format!("machine a login joe password {}", "x".repeat(256));
         let defaults = ProxyDefaults {
             netrc: Netrc::read(&netrc).unwrap(),
@@ -254,9 +254,9 @@ mod tests {
         assert!(why.starts_with("it said 'SOCKS a:1': SOCKS5 has room for 255"));
     }
 
-    /// Chromium and Firefox skip it, and so did ptunnel only where the kind of proxy wasn't known.
+    /// As in Chromium and Firefox. Regression: ptunnel skipped only unknown kinds of proxies.
     #[test]
-    fn what_is_not_understood_is_skipped_with_the_reason() {
+    fn unknown_elements_are_skipped_with_a_reason() {
         for (text, why) in &[
             ("SOCKS6 a:1", "that kind of proxy isn't known here"),
             ("nonsense", "that kind of proxy isn't known here"),
@@ -283,9 +283,9 @@ mod tests {
         }
     }
 
-    /// As in Chromium and Firefox. It failed the client's tunnel.
+    /// As in Chromium and Firefox. Regression: the client's tunnel failed.
     #[test]
-    fn an_answer_that_names_nothing_means_direct() {
+    fn an_answer_without_a_known_element_means_direct() {
         for text in &["", " ;; ", "nonsense", "PROXY", "PROXY b:x; QUIC c:1"] {
             let verdict = read(text);
             assert_eq!(verdict.to_string(), "DIRECT");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_password_is_not_shown() {
+    fn possible_passwords_are_not_shown() {
         for text in &[
             "PROXY joe:hunter2@a:1; DIRECT",
             "PROXY joe:hun;hunter2@a:1; PROXY b:1",
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_end_is_refused() {
+    fn an_answer_over_the_limit_is_refused() {
         let many = "PROXY a:1;".repeat(MAX_ELEMENTS + 1);
         assert!(attempt(&many).unwrap_err().ends_with("too many"));
         let long = " ".repeat(MAX_LENGTH + 1);
@@ -321,13 +321,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC{0,80}") {
+        fn no_text_causes_a_panic(text in "\\PC{0,80}") {
             let _ = attempt(&text);
         }
 
-        /// What is shown, and looked for among those named before, is the verdict itself.
+        /// The displayed text is the key of a known verdict, so it must contain the whole verdict.
         #[test]
-        fn what_it_displays_reads_as_the_same(
+        fn a_displayed_verdict_parses_to_itself(
             elements in prop::collection::vec(
                 "(DIRECT|PROXY [a-z]{1,3}:[1-9]|SOCKS[45]? [a-z]{1,3}(:[1-9])?|[A-Z]{3} b)",
                 1..6,

@@ -8,7 +8,7 @@ use crate::error::Error;
 
 const WHY: &str = "this ptunnel was built without PAC files (the cargo feature pac)";
 
-/// Stands in for the script of a PAC file.
+/// A placeholder for the script of a PAC file.
 #[derive(Debug)]
 pub(super) struct Script;
 

@@ -19,7 +19,7 @@ pub(super) fn addresses(host: &str) -> String {
 /// Returns this machine's addresses, separated by `;`: those from which it would reach any other
 /// network.
 pub(super) fn own() -> String {
-    // Of the blocks for documentation (RFC 5737, RFC 3849), which no machine has.
+    // From the blocks for documentation (RFC 5737, RFC 3849), which no machine has.
     let v4 = IpAddr::from([192, 0, 2, 1]);
     let v6 = IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]);
     let found = [v4, v6];
@@ -68,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_of_both_families() {
+    fn blocks_work_for_both_families() {
         assert!(within("10.1.2.3", "10.0.0.0/8") && !within("11.1.2.3", "10.0.0.0/8"));
         assert!(within("2001:db8::1", "2001:db8::/32") && !within("2001:db9::1", "2001:db8::/32"));
         assert!(!within("x", "10.0.0.0/8") && !within("10.0.0.1", "x"));
     }
 
     #[test]
-    fn an_address_is_its_own() {
+    fn an_address_resolves_to_itself() {
         assert_eq!(addresses("10.1.2.3"), "10.1.2.3");
         assert_eq!(addresses("2001:DB8::1"), "2001:db8::1");
     }

@@ -1,5 +1,5 @@
-//! A PAC file in a JavaScript engine: QuickJS (ES2020 and later), which reaches neither files nor the
-//! network except by the functions that [`prelude.js`](PRELUDE) gets.
+//! A PAC file in a JavaScript engine: QuickJS (ES2020 and later), which reaches files and the
+//! network only through the functions that [`prelude.js`](PRELUDE) gets.
 
 use super::host_functions;
 use super::ipc::MessageKind;
@@ -74,7 +74,7 @@ impl Thrown {
         Thrown { line: 0, text }
     }
 
-    /// Parses the prelude's answer: a text behind `=`, or an error behind `!`.
+    /// Parses the prelude's answer: a text after `=`, or an error after `!`.
     fn read(answer: String) -> Result<String, Thrown> {
         match answer.strip_prefix('=') {
             Some(text) => Ok(text.into()),

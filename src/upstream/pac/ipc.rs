@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_reads_as_it_was_written_and_no_part_of_it_does() {
+    fn a_message_is_read_as_written_and_a_part_of_it_is_an_error() {
         for kind in &MessageKind::ALL {
             let mut bytes = Vec::new();
             write(&mut bytes, *kind, "grün").unwrap();
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// The PAC file may control the other side.
+    /// The PAC file can control the other side.
     #[test]
     fn a_malformed_message_is_refused_before_its_text_is_read() {
         let mut long = Vec::new();

@@ -40,7 +40,7 @@ use crate::error::Error;
 use crate::text::escape::shown;
 use crate::text::seconds::Seconds;
 
-/// The longest that a call may take; the connect timeout can be shorter.
+/// Maximum time of a call; the connect timeout can be shorter.
 pub const LONGEST: Duration = Duration::from_secs(5);
 
 /// Makes PAC files usable in this program; without it [`read`] fails. Call it first in `main`.
@@ -89,7 +89,7 @@ impl Pac {
         &self.file.name
     }
 
-    /// Returns what FindProxyForURL returns for `destination`. Blocks for at most `limit`.
+    /// Returns the result of FindProxyForURL for `destination`. Blocks for at most `limit`.
     ///
     /// # Errors
     ///

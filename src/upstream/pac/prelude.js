@@ -1,10 +1,10 @@
-// What a proxy auto-configuration file may call, after Netscape's "Navigator Proxy Auto-Config File
-// Format" and what browsers make of it, and what asks the file's FindProxyForURL.
+// The functions that a proxy auto-configuration file can call, as in Netscape's "Navigator Proxy
+// Auto-Config File Format" and in browsers, and the function that calls FindProxyForURL.
 //
-// `native` takes and returns texts, and does what this can't do itself: 'addresses' of a host name and
-// 'own' are lists of addresses separated by ';', 'within' (address, block) and 'sorted' (list) know
-// addresses of both families, 'clock' is the time in milliseconds, 'log' writes to the log.
-// `evaluate` runs a text as a script.
+// `native` takes and returns texts, for everything that JavaScript can't do: 'addresses' (host name)
+// and 'own' return lists of addresses separated by ';', 'within' (address, block) and 'sorted'
+// (list) support addresses of both families, 'clock' returns the time in milliseconds, 'log' writes
+// to the log. `evaluate` runs a text as a script.
 (function (native, evaluate) {
   'use strict';
 
@@ -17,7 +17,7 @@
     return String(value).toUpperCase();
   }
 
-  // Names of hosts.
+  // Host names.
 
   global.isPlainHostName = function (host) {
     return !/[.:]/.test(host);
@@ -38,8 +38,8 @@
     return String(host).split('.').length - 1;
   };
 
-  // With '*' for any characters and '?' for one. In steps rather than as a regular expression, which
-  // would take for ever where stars are many.
+  // '*' matches any characters and '?' matches one. Steps instead of a regular expression, which
+  // would take for ever with many stars.
   global.shExpMatch = function (text, pattern) {
     text = String(text);
     pattern = String(pattern);
@@ -53,7 +53,7 @@
         p += 1;
         t += 1;
       } else if (star >= 0) {
-        // The last star takes one more.
+        // The last star matches one more character.
         from += 1;
         p = star + 1;
         t = from;
@@ -67,7 +67,7 @@
     return p === pattern.length;
   };
 
-  // Addresses: those without Ex are of IPv4 alone.
+  // Addresses: the functions without Ex support only IPv4.
 
   function bytes(address) {
     var parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(address);
@@ -111,7 +111,7 @@
     return (global.convert_addr(address) & bits) === (global.convert_addr(pattern) & bits);
   };
 
-  // Microsoft's, for both families.
+  // Microsoft's functions, for both families.
 
   global.dnsResolveEx = function (host) {
     return addresses(host);
@@ -137,7 +137,7 @@
     return '1.0';
   };
 
-  // Times. A last argument of 'GMT' asks for UTC, else it is this machine's time zone.
+  // Times. A last argument of 'GMT' means UTC, otherwise this machine's time zone.
 
   function asked(given) {
     var words = Array.prototype.slice.call(given);
@@ -152,7 +152,7 @@
     return { words: words, get: get };
   }
 
-  // A range whose end is before its beginning goes through the end of the week, the year or the day.
+  // A range that ends before its beginning wraps around the end of the week, the year or the day.
   function isBetween(low, value, high) {
     return low <= high ? low <= value && value <= high : value >= low || value <= high;
   }
@@ -166,7 +166,7 @@
     return isBetween(days[0], it.get('Day'), days[days.length - 1]);
   };
 
-  // What one side of a range says of a date, as one number; and the same of the date that is.
+  // Returns one side of a range as a number, and the same parts of the current date as a number.
   function dateNumber(words, get) {
     var sum = 0, now = 0, ofYear = false;
     for (var i = 0; i < words.length; i += 1) {
@@ -196,15 +196,15 @@
     }
     var low = dateNumber(it.words.slice(0, half), it.get);
     var high = dateNumber(it.words.slice(count - half), it.get);
-    // Years don't come again.
+    // Years don't repeat.
     if (!low || !high || low.now !== high.now || low.ofYear && low.sum > high.sum) {
       return false;
     }
     return isBetween(low.sum, low.now, high.sum);
   };
 
-  // To the hour, the minute or the second, whichever is the finest that is said: all of the last one
-  // is within.
+  // Compares to the finest given unit: the hour, the minute or the second. The range includes all
+  // of its last unit.
   global.timeRange = function () {
     var it = asked(arguments), count = it.words.length;
     var half = count === 1 ? 1 : count / 2;
@@ -223,24 +223,24 @@
     native('log', String(text));
   };
 
-  // An answer begins with '=', a failure with '!' and its line. Nothing is thrown, whatever a file
+  // Encodes a failure: '!' and its line (an answer begins with '='). Never throws, whatever a file
   // throws.
   function told(error) {
     try {
-      // The engine does so where there isn't even memory for an error.
+      // The engine throws null if there is no memory for an error.
       if (error === null) {
         return '!0 it threw null, as it does when it needs too much memory';
       }
-      // The innermost place in the file, which is evaluated as 'input'.
+      // The innermost position in the file, which is evaluated as 'input'.
       var place = /\binput:(\d+)/.exec(error && error.stack);
       return '!' + (place ? place[1] : 0) + ' ' + error;
     } catch (again) {
-      // There may be memory for an error, and none for its text.
+      // There can be memory for an error, but none for its text.
       return '!0 it threw an error without a text, as it does when it needs too much memory';
     }
   }
 
-  // As a name rather than as a property of the global object, so that one made by `const` counts.
+  // As a name instead of a property of the global object, so that one made by `const` counts.
   function isDefined() {
     return typeof FindProxyForURL === 'function';
   }

@@ -81,9 +81,9 @@ impl Process {
         self.busy < most && matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Sends a request to the process, and waits for the outcome until `until`. A name lookup for it
-    /// holds the permit, also after that time. After any fault but `Thrown` the process must not be
-    /// used again.
+    /// Sends a request to the process, and waits for the outcome until `until`. A name lookup for
+    /// it holds the permit, even after that time. After any fault except `Thrown` the process must
+    /// not be used again.
     pub(super) fn request(
         &mut self,
         name: &str,
@@ -133,7 +133,7 @@ impl Process {
         }
     }
 
-    /// Kills the process, and returns the fault that `error` stands for.
+    /// Kills the process, and returns the fault for `error`.
     fn failed(&mut self, error: &io::Error) -> CallFault {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => return CallFault::Late,

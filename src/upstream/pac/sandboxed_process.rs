@@ -1,6 +1,7 @@
 //! The process that runs a PAC file: this program, started again by [`Process`](super::process),
-//! without its environment, descriptors and permissions. The engine is written in C, and the file is
-//! a foreign program: here neither can reach passwords or connections, even by a fault of the engine.
+//! without its environment, descriptors and permissions. The engine is written in C, and the file
+//! is a foreign program: in this process neither can reach passwords or connections, even through a
+//! fault of the engine.
 //!
 //! The process sends the file's answers on stdin, a socket, and ends when that is closed. It requests
 //! from its parent what it isn't allowed to do, such as looking up a name.
@@ -74,7 +75,7 @@ fn answer_all(parent: &Rc<UnixStream>) -> io::Result<()> {
     let mut loaded = None;
     loop {
         let (kind, text) = ipc::read(&**parent, MAX_FILE)?;
-        // Also if no parent is left to kill this process.
+        // In case no parent is left to kill this process.
         sys::die_in(LONGEST.as_secs() as u32 + 1);
         let result = match (kind, &mut loaded) {
             (MessageKind::Load, _) => {

@@ -19,8 +19,8 @@ use crate::text::escape::Escaped;
 /// Maximum size of a file, in bytes: 1 MiB, as in browsers.
 const MAX_SIZE: u64 = 1024 * 1024;
 
-/// Maximum number of concurrent calls. A call counts until its last name lookup ends, which can be after its limit:
-/// without a bound the number of threads would grow.
+/// Maximum number of concurrent calls. A call counts until its last name lookup ends, which can be
+/// after its limit: without a bound the number of threads would grow.
 const AT_ONCE: usize = 64;
 
 /// Maximum number of idle processes that are kept for the next call.
@@ -196,10 +196,10 @@ mod tests {
         lock(&script.idle).iter().map(Process::id).collect()
     }
 
-    /// A single call of a built-in function couldn't be interrupted inside the engine, and held its
-    /// thread until it ended.
+    /// Regression: a single call of a built-in function couldn't be interrupted inside the engine,
+    /// and held its thread until it ended.
     #[test]
-    fn a_script_without_end_is_killed() {
+    fn an_endless_script_is_killed() {
         for body in &[
             "for (;;) {}",
             "for (;;) { try { for (;;) {} } catch (e) {} finally {} }",
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_nesting_is_an_error_and_no_crash() {
+    fn endless_nesting_is_an_error_and_not_a_crash() {
         for source in vec![
             "function f() { return f() + 1 } f()".to_string(),
             "function f() { return [1].map(f) } f()".to_string(),
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// A process can be killed when memory is short, or crash by a fault of the engine.
+    /// A process can be killed when memory is short, or crash through a fault of the engine.
     #[test]
     fn a_dead_process_is_replaced() {
         let script = script("return 'PROXY ' + host + ':1'");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_destination_is_passed_as_browsers_pass_it() {
+    fn a_destination_is_passed_as_in_browsers() {
         for (text, shown, alone) in &[
             ("Example.org:993", "https://example.org:993/", "example.org"),
             ("example.org:443", "https://example.org/", "example.org"),

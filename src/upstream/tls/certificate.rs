@@ -34,8 +34,8 @@ impl VerifyReport {
         }
     }
 
-    /// Collects the faults that OpenSSL finds during the handshake with `name`. Without verification
-    /// the handshake goes on after a fault, so that the warning lists all of them.
+    /// Collects the faults that OpenSSL finds during the handshake with `name`. Without
+    /// verification the handshake continues after a fault, so that the warning lists all of them.
     pub(super) fn collect(&self, ssl: &mut Ssl, name: String) {
         let mode = if self.insecure {
             SslVerifyMode::NONE

@@ -1,4 +1,4 @@
-//! What OpenSSL's errors mean, for an error message.
+//! The meaning of OpenSSL's errors, for an error message.
 
 use std::io;
 

@@ -3,7 +3,7 @@
 //!
 //! The peer's name or address is verified against the subjectAltName alone (RFC 9525 §6.3); a name
 //! is also sent in the handshake (SNI, RFC 6066 §3). No function of the locked openssl crate that
-//! an advisory names is called: see "Dependencies" in SECURITY.md, and a test.
+//! an advisory names is called: see "Dependencies" in docs/security.md, and a test.
 //!
 //! Must not hold a handshake or a stream, which are an engine's, or the user's settings, which are in
 //! `config::tls`. `engine` and the rungs of `compat/` use it.
@@ -33,7 +33,7 @@ pub const ROUNDS: usize = 16;
 pub struct TlsSetup {
     /// OpenSSL's configured connection.
     pub ssl: Ssl,
-    /// Collects what verification finds wrong.
+    /// Collects the faults that verification finds.
     pub report: VerifyReport,
     /// Whether the peer is a proxy or a destination.
     pub peer: TlsPeer,
@@ -47,7 +47,7 @@ impl TlsSetup {
     /// # Errors
     ///
     /// `InvalidInput` for an empty host name, which would disable the check of the name; `Other` if
-    /// OpenSSL fails, e.g. for want of memory.
+    /// OpenSSL fails, e.g. for lack of memory.
     pub fn new(spec: &TlsSpec, address: &HostPort) -> io::Result<TlsSetup> {
         let name = match &address.host {
             Host::Ip(ip) => ip.to_string(),

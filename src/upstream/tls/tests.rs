@@ -6,7 +6,7 @@ fn at(host: Host) -> HostPort {
     HostPort { host, port: 443 }
 }
 
-/// RUSTSEC-2023-0044: with an empty name the old crate reads past its end.
+/// RUSTSEC-2023-0044: with an empty name the old crate reads past the end of the name.
 #[test]
 fn an_empty_name_never_reaches_openssl() {
     let spec = TlsOptions::of(TlsPeer::Proxy).load().unwrap();
@@ -18,11 +18,11 @@ fn an_empty_name_never_reaches_openssl() {
     assert!(TlsSetup::new(&spec, &at(Host::Name("proxy.example.".into()))).is_ok());
 }
 
-/// Functions of openssl 0.10.50 (locked for rustc 1.48) that advisories name, and those built on
-/// them. The first is reached through `into_ssl` alone, never with an empty name. SECURITY.md lists
-/// the advisories.
+/// Functions of openssl 0.10.50 (locked for rustc 1.48) that advisories name, and functions that
+/// call them. The first is reached only through `into_ssl`, never with an empty name.
+/// docs/security.md lists the advisories.
 #[test]
-fn nothing_is_called_that_an_advisory_names() {
+fn no_function_that_an_advisory_names_is_called() {
     const NAMED: &[&str] = &[
         "set_host(",         // RUSTSEC-2023-0044
         ".objects(",         // RUSTSEC-2023-0072

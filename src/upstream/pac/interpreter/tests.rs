@@ -9,7 +9,7 @@ fn load_at(source: &str, time: f64) -> Result<Interpreter, Thrown> {
     Interpreter::at(source, move || time, outside)
 }
 
-/// What the parent would do.
+/// Answers a request as the parent would.
 fn outside(request: MessageKind, text: &str) -> String {
     match request {
         MessageKind::Addresses => host_functions::addresses(text),
@@ -18,13 +18,13 @@ fn outside(request: MessageKind, text: &str) -> String {
     }
 }
 
-/// What a file says of `https://www.example.org:993/`.
+/// Returns a file's answer for `https://www.example.org:993/`.
 fn said(source: &str) -> Result<String, Thrown> {
     let mut interpreter = load_at(source, NOON)?;
     interpreter.ask("https://www.example.org:993/", "www.example.org")
 }
 
-/// What an expression comes to.
+/// Returns the value of an expression as text.
 #[track_caller]
 fn value_at(expression: &str, time: f64) -> String {
     let source = format!(
@@ -42,7 +42,7 @@ fn assert_values(pairs: &[(&str, &str)]) {
     }
 }
 
-/// The line and the text.
+/// Returns the line and the text of the error.
 #[track_caller]
 fn thrown(source: &str) -> (usize, String) {
     match said(source) {
@@ -52,7 +52,7 @@ fn thrown(source: &str) -> (usize, String) {
 }
 
 #[test]
-fn a_file_is_asked_with_the_url_and_the_host() {
+fn a_file_gets_the_url_and_the_host() {
     let answer = said("function FindProxyForURL(url, host) { return url + ' ' + host; }");
     assert_eq!(
         answer.unwrap(),
@@ -61,7 +61,7 @@ fn a_file_is_asked_with_the_url_and_the_host() {
 }
 
 #[test]
-fn names_are_compared_as_browsers_compare_them() {
+fn names_are_compared_as_in_browsers() {
     assert_values(&[
         ("isPlainHostName('www')", "true"),
         ("isPlainHostName('www.example.org')", "false"),
@@ -84,7 +84,7 @@ fn names_are_compared_as_browsers_compare_them() {
 }
 
 #[test]
-fn shell_expressions_match_from_end_to_end() {
+fn shell_expressions_match_the_whole_text() {
     assert_values(&[
         ("shExpMatch('http://a.example/x/y', '*/x/*')", "true"),
         ("shExpMatch('http://a.example/y', '*/x/*')", "false"),
@@ -106,7 +106,7 @@ fn shell_expressions_match_from_end_to_end() {
     ]);
 }
 
-/// As a regular expression it would not have come to an end.
+/// A regular expression would not have ended.
 #[test]
 fn many_stars_take_no_time() {
     let many = "shExpMatch(new Array(2000).join('a'), new Array(30).join('*a') + 'b')";
@@ -134,7 +134,7 @@ fn addresses_of_ipv4_are_looked_up_and_masked() {
 }
 
 #[test]
-fn microsofts_functions_know_both_families() {
+fn microsofts_functions_support_both_families() {
     assert_values(&[
         ("isInNetEx('2001:db8::1', '2001:db8::/32')", "true"),
         ("isInNetEx('10.1.2.3', '10.0.0.0/8')", "true"),
@@ -153,7 +153,7 @@ fn microsofts_functions_know_both_families() {
 }
 
 #[test]
-fn weekdays_go_round_the_week() {
+fn weekday_ranges_wrap_around() {
     for (range, at_noon, at_night) in &[
         ("'MON'", true, false),
         ("'mon'", true, false),
@@ -172,7 +172,7 @@ fn weekdays_go_round_the_week() {
 }
 
 #[test]
-fn dates_are_compared_by_what_is_said_of_them() {
+fn date_ranges_compare_the_given_parts() {
     for (range, at_noon, at_night) in &[
         ("2", true, false),
         ("28", false, true),
@@ -200,7 +200,7 @@ fn dates_are_compared_by_what_is_said_of_them() {
 }
 
 #[test]
-fn times_are_within_to_the_finest_that_is_said() {
+fn time_ranges_compare_to_the_finest_given_unit() {
     for (range, at_noon, at_night) in &[
         ("12", true, false),
         ("9, 12", true, false),
@@ -219,9 +219,9 @@ fn times_are_within_to_the_finest_that_is_said() {
     }
 }
 
-/// As files are written today; the engine before this one knew ECMAScript 5 alone.
+/// The previous engine supported only ECMAScript 5.
 #[test]
-fn todays_javascript_runs() {
+fn modern_javascript_runs() {
     let source = r"
         const proxies = new Map([['www.example.org', { name: 'a', port: 1 }]]);
         let count = 0;
@@ -246,9 +246,9 @@ fn todays_javascript_runs() {
     );
 }
 
-/// Nothing means DIRECT, too; but that isn't what the file said.
+/// An empty answer means DIRECT as well, but it isn't an answer of the file.
 #[test]
-fn an_answer_of_null_is_direct_and_what_is_no_text_is_nothing() {
+fn null_means_direct_and_other_values_mean_an_empty_answer() {
     for (value, answer) in &[
         ("null", "DIRECT"),
         ("undefined", ""),
@@ -285,9 +285,9 @@ fn errors_are_reported_with_their_line() {
     assert_eq!(text, "it defines no function FindProxyForURL(url, host)");
 }
 
-/// Reading an error runs what the file has put there.
+/// Reading an error can run getters that the file has defined.
 #[test]
-fn no_error_runs_code_of_the_file_unguarded() {
+fn reading_an_error_survives_code_of_the_file() {
     for source in &[
         "throw { get stack() { throw 1 }, toString: function () { throw 2 } }",
         "throw { toString: null }",
@@ -307,10 +307,10 @@ fn no_error_runs_code_of_the_file_unguarded() {
     thrown("function FindProxyForURL() { throw { get stack() { throw 1 } } }");
 }
 
-/// And leaves the context usable. How much is left when it stops decides what the engine can still
-/// throw: an error with a text, one without, or null.
+/// The context stays usable. The memory that is left when the file stops decides what the engine
+/// can throw: an error with a text, an error without one, or null.
 #[test]
-fn a_file_that_wants_too_much_memory_is_stopped() {
+fn a_file_that_uses_too_much_memory_is_stopped() {
     let source = "function FindProxyForURL() { \
                   var all = []; for (;;) all.push(new Array(1000).join('x' + all.length)) }";
     let limits = (0..60).map(|step| (1 << 20) + step * 400);
@@ -326,7 +326,7 @@ fn a_file_that_wants_too_much_memory_is_stopped() {
 }
 
 #[test]
-fn a_file_finds_no_way_out() {
+fn a_file_has_no_access_to_the_system() {
     for name in &[
         "std",
         "os",
@@ -345,9 +345,9 @@ fn a_file_finds_no_way_out() {
     }
 }
 
-/// A browser keeps a file's variables, too.
+/// As in a browser, which keeps a file's variables too.
 #[test]
-fn it_remembers_from_one_question_to_the_next() {
+fn variables_persist_between_calls() {
     let source = "var count = 0; function FindProxyForURL() { count += 1; return '' + count }";
     let mut interpreter = load_at(source, NOON).unwrap();
     for count in 1..4 {
