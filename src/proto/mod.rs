@@ -1,17 +1,18 @@
 //! The protocols as bytes: HTTP/1.1, SOCKS 4 and 5, and authentication.
 //!
 //! Holds decoders, encoders and state machines. Must not hold anything that reads, writes, waits or
-//! names futures, nor the command line: of its options, a refusal's text names `--proxy-auth` alone.
-//! It uses `config` and `text`; `error`, `upstream`, `inbound`, `observe`, `engine` and the rungs of
-//! `compat/` use it.
+//! names futures, nor options of the command line, except `--proxy-auth` in the text of a refusal.
+//! It uses `config` and `text`; `error`, `upstream`, `inbound`, `observe`, `engine` and the rungs
+//! of `compat/` use it.
 //!
 //! - With a proxy: a [`Negotiation`] opens a tunnel, over HTTP from a [`Request`], over SOCKS from
 //!   [`Socks5`] or [`Socks4`]; [`auth`] has the credentials; a [`Refusal`] says why there is no tunnel.
 //! - With a client: [`ConnectHead`] and [`SocksServer`] decode its request. A [`Forward`] is its
 //!   request for an `http://` URL, and a [`Reply`] the server's reply.
 //!
-//! An incomplete message is `None`, not an error; a complete one comes with its length, behind which
-//! other bytes may follow. httparse tokenizes heads; their limits and their meaning are decided here.
+//! An incomplete message is `None`, not an error; a complete one comes with its length, after which
+//! other bytes can follow. httparse tokenizes heads; their limits and their meaning are decided
+//! here.
 //!
 //! ```
 //! use ptunnel::proto::{Request, Response, StatusClass};
@@ -51,7 +52,7 @@ pub(crate) use self::socks::{VERSION, VERSION_4};
 /// The next step of the caller of a state machine that ends with a `T`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<T> {
-    /// Read on, and feed what comes.
+    /// Read more bytes, and feed them.
     Read,
     /// Send these bytes, and feed an empty piece.
     Send(Vec<u8>),

@@ -1,4 +1,4 @@
-//! The authentication of one tunnel: what each of its requests carries.
+//! The authentication of one tunnel: the credentials in each of its requests.
 
 use std::mem;
 
@@ -9,8 +9,8 @@ use super::{basic, ntlm, AuthCache, Challenge};
 use crate::config::{HostPort, Scheme, Secret};
 use crate::text::debug::debug_by_name;
 
-/// Maximum number of challenges that are answered for one tunnel: one for what was sent before the
-/// proxy required it, two for NTLM.
+/// Maximum number of challenges that are answered for one tunnel: one for credentials that were
+/// sent before the proxy required them, two for NTLM.
 const MAX_ANSWERS: u8 = 3;
 
 /// The method of every request.
@@ -41,7 +41,7 @@ enum Sent {
     NtlmAuthenticate,
 }
 
-/// What the next request must carry.
+/// The credentials for the next request.
 pub(in crate::proto) struct Answer {
     /// The value of `Proxy-Authorization`.
     pub(in crate::proto) value: Secret,
@@ -162,8 +162,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns what a refusal without a challenge means that is about the password nevertheless: a
-    /// 401.
+    /// Returns the meaning of a refusal that has no challenge but is about the password: a 401.
     pub(in crate::proto) fn refused_without_challenge(&mut self) -> AuthFailure {
         match (self.scheme(), self.clearance.withheld()) {
             (Some(scheme), _) => self.refused(scheme),
@@ -172,8 +171,8 @@ impl Authenticator {
         }
     }
 
-    /// Notes a refusal for a reason other than the password. The proxy has accepted the password if
-    /// it had required it; it may not have looked at what was sent ahead.
+    /// Notes a refusal for a reason other than the password. If the proxy had required the
+    /// password, it has accepted it; it may not have looked at credentials that were sent ahead.
     pub(in crate::proto) fn refused_otherwise(&mut self) {
         if self.answers > 0 {
             self.accepted(None);
@@ -199,8 +198,8 @@ impl Authenticator {
         }
     }
 
-    /// Returns why none of these challenges can be answered: ptunnel supports none of the schemes, or
-    /// the user allows none of those that it supports.
+    /// Returns why none of these challenges can be answered: ptunnel supports none of the schemes,
+    /// or the user allows none of the supported ones.
     fn no_scheme(&self, challenges: &[Challenge]) -> AuthFailure {
         let mut known = challenges.iter().filter_map(Challenge::known).peekable();
         let is_known = known.peek().is_some();
@@ -212,10 +211,10 @@ impl Authenticator {
         }
     }
 
-    /// Chooses the strongest scheme, in curl's order. Digest shows neither the password nor, as NTLM
-    /// does, an answer made from a hash that is as good as the password wherever it is known; after
-    /// the first tunnel it costs one request instead of two, and it outlives a closed connection.
-    /// `uses` is how often a nonce was used already that the proxy repeats.
+    /// Chooses the strongest scheme, in curl's order. Digest doesn't show the password. Nor does
+    /// it, as NTLM does, show an answer made from a hash that can replace the password if it is
+    /// known. After the first tunnel it costs one request instead of two, and it outlives a closed
+    /// connection. `uses` is how often a nonce that the proxy repeats was used already.
     fn choose(&mut self, challenges: &[Challenge], target: &HostPort, uses: u32) -> Option<Answer> {
         let offer =
             Offer::strongest(challenges).filter(|_| self.offers(challenges, Scheme::Digest));
@@ -258,8 +257,8 @@ impl Authenticator {
         is_allowed && challenges.iter().any(|c| c.is(scheme))
     }
 
-    /// Notes that the proxy accepted the last request; `next_nonce` is the nonce that it would like
-    /// next (RFC 7616 §3.5).
+    /// Notes that the proxy accepted the last request; `next_nonce` is the nonce that the proxy
+    /// suggests for the next one (RFC 7616 §3.5).
     pub(in crate::proto) fn accepted(&mut self, next_nonce: Option<String>) {
         match self.sent {
             Sent::Nothing | Sent::NtlmNegotiate => self.clearance.unneeded(),

@@ -13,8 +13,8 @@ pub fn basic(credentials: &Credentials) -> Secret {
     Secret::new(format!("{} {}", NAME, encode(credentials)))
 }
 
-/// Returns whether a value of `Proxy-Authorization` is Basic with these credentials, in the same time
-/// for every wrong one of the same length.
+/// Returns whether a value of `Proxy-Authorization` is Basic with these credentials. Takes the same
+/// time for every wrong value of the same length.
 pub fn is_basic(value: &Secret, credentials: &Credentials) -> bool {
     let mut parts = value.reveal().trim().splitn(2, ' ');
     let is_basic = parts

@@ -21,7 +21,8 @@ struct AuthState {
     lockout: Mutex<Lockout>,
 }
 
-/// What the proxy accepted last. The next tunnel begins with it, and so needs only one request.
+/// The scheme that the proxy accepted last. The next tunnel begins with it, and so needs only one
+/// request.
 #[derive(Debug)]
 pub(super) enum CachedAuth {
     Nothing,
@@ -53,9 +54,9 @@ impl AuthCache {
         cached.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether a tunnel that begins now needn't wait: no other tunnel is the first to send
-    /// the password and waits for the proxy's reply. If one is, the function that `wake` makes is
-    /// called once that has changed.
+    /// Returns whether a tunnel that begins now can start at once, because no other tunnel is the
+    /// first to send the password and waits for the proxy's reply. If one does, the function that
+    /// `wake` makes is called once that has changed.
     pub(crate) fn is_clear(&self, wake: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
         self.lockout().is_clear(wake)
     }
@@ -70,7 +71,7 @@ impl AuthCache {
 #[derive(Debug)]
 pub(in crate::proto) struct Clearance {
     cache: AuthCache,
-    /// This tunnel is the only one that may send it now: the first, or the one that tries it again
+    /// This tunnel is the only one that can send it now: the first one, or the one that tries again
     /// after a refusal.
     is_only_one: bool,
     /// The proxy's reply to it has been reported.

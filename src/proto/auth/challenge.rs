@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_may_hold_several_challenges() {
+    fn one_value_can_hold_several_challenges() {
         assert_eq!(
             schemes(&["Basic realm=\"a, Digest b\", Digest nonce=\"\\\",x\", qop=auth"]),
             ["Basic", "Digest"]

@@ -20,7 +20,7 @@ pub(super) struct Offer {
     hash: Hash,
     /// `-sess`: the password is hashed with the first nonce, once.
     is_session: bool,
-    /// The proxy named the algorithm, so the answer must, too.
+    /// The proxy named the algorithm, so the answer must name it too.
     is_named: bool,
     /// Without `qop` an answer has neither a count nor a `cnonce` (RFC 2069).
     has_qop: bool,
@@ -112,13 +112,13 @@ impl Offer {
     }
 }
 
-/// The state of answers with one nonce after the other; each answer counts a use of its nonce.
+/// The state of answers with successive nonces; each answer counts a use of its nonce.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     offer: Offer,
     /// The parameter with the username.
     user: String,
-    /// H(A1) (RFC 7616 §3.4.2), which is as good as the password.
+    /// H(A1) (RFC 7616 §3.4.2), which can replace the password.
     key: Secret,
     cnonce: String,
     count: u32,
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(uses(session.answer("CONNECT", "a:1")), "00000001");
     }
 
-    /// RFC 2069, as older proxies have it.
+    /// RFC 2069, which older proxies follow.
     #[test]
     fn without_qop_there_is_no_count() {
         let credentials = Credentials::new("joe", Secret::new("hunter2")).unwrap();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_strongest_that_it_can_answer() {
+    fn chooses_the_strongest_supported_challenge() {
         let strongest = |value: &str| {
             let offer = Offer::strongest(&challenges(value))?;
             Some((offer.nonce, offer.hash))

@@ -1,4 +1,4 @@
-//! When a password may be sent to a proxy: by one tunnel first, and by one again some time after a
+//! When a password can be sent to a proxy: by one tunnel first, and by one again some time after a
 //! refusal. Directories lock an account after a few wrong passwords.
 
 use std::time::{Duration, Instant};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::text::debug::debug_by_name;
 
 /// The pause after the refusal of a password that the proxy never accepted. Each further refusal
-/// doubles it: a directory counts wrong passwords until none has come for a while, mostly half an
-/// hour, and locks the account at the fifth or tenth.
+/// doubles it: a directory counts wrong passwords until none has arrived for a while, usually half
+/// an hour, and locks the account at the fifth or tenth.
 const SHORTEST: Duration = Duration::from_secs(5 * 60);
 
 /// The first pause after the refusal of a password that the proxy accepted before: the directory may
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_tunnel_alone_tries_it_again_after_each_pause() {
+    fn a_single_tunnel_tries_again_after_each_pause() {
         let mut lockout = Lockout::default();
         let mut now = Instant::now();
         assert_eq!(lockout.permission(now), Permission::Sole);
@@ -154,7 +154,7 @@ mod tests {
 
     /// Regression: a directory that failed once stopped every tunnel for five minutes.
     #[test]
-    fn a_password_that_was_accepted_before_is_tried_again_soon_and_then_as_rarely() {
+    fn an_accepted_password_is_tried_again_soon_and_then_rarely() {
         let mut lockout = Lockout::default();
         let mut now = Instant::now();
         lockout.accepted();
@@ -169,7 +169,7 @@ mod tests {
 
     /// Regression: each try without a reply doubled the pause.
     #[test]
-    fn a_try_without_a_reply_prolongs_nothing() {
+    fn a_try_without_a_reply_prolongs_no_pause() {
         let mut lockout = Lockout::default();
         let mut now = Instant::now();
         lockout.refused(now);

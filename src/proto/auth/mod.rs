@@ -1,9 +1,10 @@
 //! Authentication with a proxy, in the schemes that it may require, and of clients, with Basic.
 //!
-//! Holds the schemes ([`basic`](fn@basic), `digest`, `ntlm`), what a proxy requires ([`Challenge`]),
-//! the credentials for one proxy ([`AuthCache`]) and when a password may be sent (`lockout`). Must not
-//! hold anything that reads, writes or waits, nor credentials' files, which are `config`'s and `cli`'s.
-//! `negotiation` and `socks` use it through `Authenticator` and `Clearance`, one for each tunnel;
+//! Holds the schemes ([`basic`](fn@basic), `digest`, `ntlm`), the requirements of a proxy
+//! ([`Challenge`]), the credentials for one proxy ([`AuthCache`]) and when a password can be sent
+//! (`lockout`). Must not hold anything that reads, writes or waits, nor files of credentials, which
+//! `config` and `cli` read. `negotiation` and `socks` use it through `Authenticator` and
+//! `Clearance`, one for each tunnel; `upstream` and `inbound` use the public items.
 //! `upstream` and `inbound` use what is public.
 
 mod authenticator;
@@ -24,9 +25,9 @@ pub(super) use self::authenticator::{Answer, Authenticator};
 pub(super) use self::cache::Clearance;
 pub(super) use self::challenge::parameter;
 
-/// Returns whether a guess is right, in the same time for every wrong one of the same length.
+/// Returns whether a guess is right. Takes the same time for every wrong guess of the same length.
 ///
-/// It is a function in the compiled program, too: tests/torture/secrets.rs counts its instructions.
+/// It stays a function in the compiled program: tests/torture/secrets.rs counts its instructions.
 #[inline(never)]
 pub(super) fn is_same(guess: &[u8], right: &[u8]) -> bool {
     guess.ct_eq(right).into()

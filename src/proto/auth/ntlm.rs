@@ -82,7 +82,7 @@ impl ChallengeMessage {
         })
     }
 
-    /// Returns the server's time, for which the answer is made.
+    /// Returns the server's time, which the answer must use.
     fn time(&self) -> Option<[u8; 8]> {
         let mut left = &self.target[..];
         loop {
@@ -180,7 +180,7 @@ fn names(user: &str) -> (&str, &str) {
 /// Returns NTOWFv2, the key of an answer (MS-NLMP §3.3.2).
 fn key(domain: &str, user: &str, password: &Secret) -> Vec<u8> {
     let hash = Md4::digest(utf16(password.reveal()));
-    // One character for one, as Windows does: 'ß' stays.
+    // Each character becomes one character, as in Windows: 'ß' stays.
     let upper: String = user.chars().map(upper).collect();
     hmac(&hash, &[&utf16(&upper), &utf16(domain)])
 }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_that_of_the_example() {
+    fn the_key_equals_the_example() {
         assert_eq!(
             key("Domain", "User", &Secret::new("Password")),
             bytes("0c868a403bfd7a93a3001ef22ef02e3f")
@@ -306,7 +306,7 @@ mod tests {
 
     /// The server checks that the answer is made for its time.
     #[test]
-    fn takes_the_servers_time() {
+    fn uses_the_servers_time() {
         let time = [1, 2, 3, 4, 5, 6, 7, 8];
         let mut target = bytes("07000800");
         target.extend_from_slice(&time);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_a_domain_from_a_user() {
+    fn a_domain_is_split_from_the_user() {
         assert_eq!(names("NORTH\\joe"), ("NORTH", "joe"));
         assert_eq!(names("joe@north.example"), ("", "joe@north.example"));
         assert_eq!(names("joe"), ("", "joe"));
@@ -337,12 +337,12 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_challenge() {
+    fn malformed_tokens_are_no_challenge() {
         let good = challenge(FLAGS | TARGET_INFO, &target());
         for end in 0..32 {
             assert!(read(&good[..end]).is_none(), "{}", end);
         }
-        // Its target information is announced, and not there.
+        // The target information is announced but missing.
         assert!(read(&good[..good.len() - 1]).is_none());
         let mut other = good.clone();
         other[8] = 1;

@@ -30,7 +30,7 @@ enum State {
     Extension(u64, bool),
     /// The bytes of a chunk that are left.
     Data(u64),
-    /// The line end after a chunk's data, and whether its CR has come.
+    /// The line end after a chunk's data, and whether its CR has arrived.
     DataEnd(bool),
     /// A line of the trailer: whether it is blank so far, and whether its last byte so far is CR.
     Trailer(bool, bool),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_end_of_a_body_wherever_it_is_cut() {
+    fn finds_the_end_of_a_body_in_any_pieces() {
         let rest = |bytes: &[u8]| Ok(Some(bytes.to_vec()));
         assert_eq!(rest_after(Framing::Length(0), b"x"), rest(b"x"));
         assert_eq!(rest_after(Framing::Length(3), b"abcx"), rest(b"x"));

@@ -12,7 +12,7 @@ pub const HEAD_LIMIT: usize = 16 * 1024;
 /// Maximum number of fields of a head.
 pub(crate) const FIELD_LIMIT: usize = 256;
 
-/// The value and its length in bytes, behind which other bytes may follow; `None` if more bytes are
+/// The value and its length in bytes, after which other bytes can follow; `None` if more bytes are
 /// needed.
 type DecodeResult<T> = Result<Option<(T, usize)>, Malformed>;
 
@@ -156,7 +156,7 @@ impl HeadReader {
     ///
     /// # Errors
     ///
-    /// Those of `decode`, which include [`Malformed::TooLong`].
+    /// The errors of `decode`, which include [`Malformed::TooLong`].
     pub fn extend<T>(
         &mut self,
         piece: &[u8],
@@ -176,7 +176,7 @@ impl HeadReader {
     ///
     /// # Errors
     ///
-    /// Those of `decode`.
+    /// The errors of `decode`.
     pub fn decode<T>(
         &mut self,
         decode: impl Fn(&[u8], usize) -> DecodeResult<T>,
@@ -279,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn how_a_head_is_cut_makes_no_difference(pieces in pieces()) {
+        fn a_head_can_be_split_anywhere(pieces in pieces()) {
             let bytes = pieces.concat();
             // A fault in a line that hasn't ended is found with the line's end.
             if bytes.ends_with(b"\n") {
@@ -291,7 +291,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn no_bytes_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Response::decode(&bytes, HEAD_LIMIT);
             let _ = ConnectHead::decode(&bytes, HEAD_LIMIT);
         }

@@ -2,8 +2,8 @@
 //! requests with their replies.
 //!
 //! Must not hold anything that reads, writes or waits, nor authentication, which is in `auth`.
-//! `negotiation` and `refusal` use its files; what `proto` exports is for `inbound`, `engine` and
-//! `observe::status`.
+//! `negotiation` and `refusal` use its files; `inbound`, `engine` and `observe::status` use the
+//! items that `proto` exports.
 
 pub(super) mod body;
 pub(super) mod forward;

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_two_readers_would_read_differently() {
+    fn refuses_requests_that_two_readers_would_read_differently() {
         let decode = |fields: &str| {
             let head = format!("CONNECT a:1 HTTP/1.1\r\n{}\r\n", fields);
             ConnectHead::decode(head.as_bytes(), HEAD_LIMIT).map(drop)
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_wrote() {
+    fn decodes_its_own_request() {
         let credentials = Credentials::new("a", Secret::new("b")).unwrap();
         let bytes = Request::connect(&"example.org:22".parse().unwrap())
             .authorization(auth::basic(&credentials))

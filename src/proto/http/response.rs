@@ -31,8 +31,8 @@ pub struct Response {
 pub enum StatusClass {
     /// 1xx except 101: another response follows.
     Interim,
-    /// 2xx: the tunnel is open, and what follows the head is the destination's, even if fields state
-    /// a body (RFC 9110 §9.3.6).
+    /// 2xx: the tunnel is open, and the bytes after the head are the destination's, even if fields
+    /// state a body (RFC 9110 §9.3.6).
     Granted,
     /// 3xx to 5xx: no tunnel.
     Refused,
@@ -171,13 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_the_head_are_left_alone() {
+    fn bytes_after_the_head_are_left_alone() {
         let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n220 mail\r\n\r\n";
         let (_, length) = Response::decode(bytes, HEAD_LIMIT).unwrap().unwrap();
         assert_eq!(&bytes[length..], b"220 mail\r\n\r\n");
     }
 
-    /// Regression: the error was that the proxy closed the connection.
+    /// Regression: the reported error was that the proxy closed the connection.
     #[test]
     fn http2_is_recognized_without_waiting_for_more() {
         let settings: &[u8] = &[0, 0, 18, 4, 0, 0, 0, 0, 0];
@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    /// It has no end of a line.
+    /// An alert has no line end.
     #[test]
     fn a_tls_alert_is_recognized_without_waiting_for_more() {
         let mut head = HeadReader::new(HEAD_LIMIT);
@@ -265,13 +265,13 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_may_name_the_next_nonce() {
+    fn a_grant_can_name_the_next_nonce() {
         let text = "HTTP/1.1 200 x\r\nProxy-Authentication-Info: nextnonce=\"a\", qop=auth\r\n\r\n";
         assert_eq!(decode(text).unwrap().next_nonce.as_deref(), Some("a"));
     }
 
     #[test]
-    fn a_head_has_a_limit_and_may_use_all_of_it() {
+    fn a_head_can_use_all_of_its_limit() {
         let mut head = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
         head.resize(HEAD_LIMIT - 4, b'x');
         assert_eq!(Response::decode(&head, HEAD_LIMIT), Ok(None));

@@ -33,11 +33,11 @@ pub(super) struct Http {
     /// The body of a challenge whose answer is sent next.
     skipping: Option<Skip>,
     interim: u8,
-    /// The request wasn't the first on its connection, which may have been about to close.
+    /// The request wasn't the first on its connection, which the proxy may have been closing.
     is_reused: bool,
     /// The credentials of the request are valid on this connection only.
     is_bound: bool,
-    /// The credentials of the request were sent: on another connection they are made anew.
+    /// The credentials of the request were sent: on another connection they are created again.
     is_sent: bool,
 }
 
@@ -115,10 +115,10 @@ impl Http {
         self.authenticator.as_ref()?.scheme()
     }
 
-    /// Returns whether to connect anew after the end of the connection.
+    /// Returns whether to connect again after the end of the connection.
     ///
-    /// A proxy may close a kept connection at any time, and may close another without having said
-    /// so: an end between its challenge and its reply to the answer isn't a refusal.
+    /// A proxy can close a kept connection at any time, and can close another one without an
+    /// announcement: an end between its challenge and its reply to the answer isn't a refusal.
     pub(super) fn may_redial(&self) -> bool {
         let is_between = self.skipping.is_some() || self.is_reused && self.head.is_empty();
         is_between && !self.is_bound

@@ -1,9 +1,9 @@
-//! Negotiation of a tunnel with one proxy: what is sent, and what a reply means.
+//! Negotiation of a tunnel with one proxy: the requests, and the meaning of the replies.
 //!
-//! Holds the common interface of the protocols ([`Negotiation`]) and the one of HTTP; those of SOCKS
-//! are in `socks/client`. Must not hold anything that reads, writes or waits. `upstream` makes
-//! negotiations; `engine` and the rungs of `compat/` run them; `observe::diagnose` only asks for the
-//! authentication method.
+//! Holds the common interface of the protocols ([`Negotiation`]) and the one of HTTP; those of
+//! SOCKS are in `socks/client`. Must not hold anything that reads, writes or waits. `upstream`
+//! makes negotiations; `engine` and the rungs of `compat/` run them; `observe::diagnose` only uses
+//! the authentication method.
 
 mod http;
 
@@ -19,8 +19,8 @@ use crate::config::Scheme;
 /// Negotiation of a tunnel with one proxy, in the protocol that the proxy speaks and in as many
 /// messages as the authentication takes.
 ///
-/// It neither reads nor writes: the caller sends what [`begin`](Negotiation::begin) returns, feeds it
-/// what the proxy sends, and does what each [`NegotiationStep`] says. It outlives the connection if
+/// It neither reads nor writes: the caller sends what [`begin`](Negotiation::begin) returns, feeds
+/// it the bytes from the proxy, and follows each [`NegotiationStep`]. It outlives the connection if
 /// the proxy requires another one. The number of messages is bounded; the caller bounds the time.
 #[derive(Debug)]
 pub struct Negotiation {
@@ -38,11 +38,11 @@ enum Negotiator {
 
 /// The next step of the caller.
 pub enum NegotiationStep {
-    /// Read on, and feed what comes.
+    /// Read more bytes, and feed them.
     Read,
     /// Write these bytes to the same connection, then read on.
     Send(Vec<u8>),
-    /// Connect anew, and begin again.
+    /// Connect again, and begin a new exchange.
     Redial,
     /// The tunnel is open; these are the first bytes of the destination.
     Granted(Vec<u8>),
@@ -76,7 +76,7 @@ impl fmt::Display for AuthMethod {
 pub enum Outcome<S> {
     /// The tunnel, a stream to the destination.
     Granted(S),
-    /// The negotiation goes on, on a new connection.
+    /// The negotiation continues on a new connection.
     Redial(Box<Negotiation>),
 }
 
@@ -158,7 +158,7 @@ impl Negotiation {
         }
     }
 
-    /// Returns whether to connect anew after the end of the connection, rather than to fail.
+    /// Returns whether to connect again after the end of the connection, instead of failing.
     pub fn may_redial(&self) -> bool {
         match &self.negotiator {
             Negotiator::Http(http) => http.may_redial(),

@@ -1,4 +1,4 @@
-//! Negotiation with an HTTP proxy whose replies the tests write.
+//! Negotiation with an HTTP proxy whose replies are scripted.
 
 use super::super::{ConnectHead, HEAD_LIMIT};
 use super::*;
@@ -89,7 +89,7 @@ fn basic_is_not_sent_ahead_if_another_scheme_is_allowed_first() {
     let mut first = begun(&joe);
     assert_says(said(&mut first, &challenge(BASIC)), &["Basic "]);
     assert_eq!(said(&mut first, GRANTED), "granted: hello");
-    // This proxy required it.
+    // This proxy required Basic.
     assert_says(credential(&exchange(&joe).begin()), &["Basic "]);
 }
 
@@ -146,7 +146,7 @@ fn an_expired_nonce_is_no_wrong_password() {
     // A refusal for another reason means that the credentials were accepted.
     said(&mut first, "HTTP/1.1 503 x\r\n\r\n");
     let mut second = begun(&joe);
-    // Some proxies call the nonce stale, others just challenge again.
+    // Some proxies call the nonce stale, others just send another challenge.
     let again = said(&mut second, &challenge(&DIGEST.replace("one", "two")));
     assert_says(again, &["\"two\"", "nc=00000001"]);
     let stale = DIGEST.replace("\"one\"", "\"three\", stale=true");
@@ -193,7 +193,7 @@ fn ntlm_takes_three_messages_on_one_connection() {
 }
 
 #[test]
-fn ntlm_does_not_go_on_on_another_connection() {
+fn ntlm_does_not_continue_on_another_connection() {
     let begun = || {
         let mut exchange = begun(&joe(Some("ntlm")));
         said(&mut exchange, &challenge(NTLM));
@@ -225,7 +225,7 @@ fn without_keep_alive_the_answer_needs_a_new_connection() {
 }
 
 #[test]
-fn a_body_is_skipped_however_it_is_cut() {
+fn a_body_can_be_split_anywhere_and_is_skipped() {
     let chunked = challenge(DIGEST)
         .replace("Content-Length: 4", "Transfer-Encoding: chunked")
         .replace("body", "2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n");
@@ -274,7 +274,7 @@ fn basic_that_was_sent_ahead_is_no_wrong_password() {
     }
     let text = end(Some("basic"), DIGEST);
     assert_says(text, &["it offers Digest: --proxy-auth allows none"]);
-    // A proxy that names no scheme may have looked at it.
+    // A proxy that names no scheme may have looked at Basic.
     assert_says(end(None, ""), &["it names no scheme; Basic was tried"]);
 }
 
@@ -333,7 +333,7 @@ fn a_nonce_that_is_called_stale_and_repeated_gets_two_answers() {
     assert_says(fourth, &["Digest "]);
 }
 
-/// Regression: the same answer was sent again, which a proxy that counts takes for a replay.
+/// Regression: the same answer was sent again, which a proxy that counts treats as a replay.
 #[test]
 fn each_use_of_a_nonce_counts_on_a_new_connection_too() {
     let mut exchange = begun(&joe(Some("digest")));
@@ -347,7 +347,7 @@ fn each_use_of_a_nonce_counts_on_a_new_connection_too() {
     assert_says(answer, &["redial: ", "nc=00000001"]);
 }
 
-/// Regression: each client sent it once more, until the account was locked.
+/// Regression: each client sent the password once more, until the account was locked.
 #[test]
 fn a_refused_password_is_withheld_from_the_next_tunnels() {
     let ntlm = ntlm_challenge();

@@ -26,7 +26,7 @@ pub(in crate::proto) enum AuthFailure {
     NoCredentials,
     /// The proxy refused the answer in this scheme.
     Refused(Scheme),
-    /// The password isn't sent for so much longer, because the proxy refused it before.
+    /// The password is withheld for this time, because the proxy refused it before.
     Withheld(Duration),
     /// The proxy called each Digest answer stale.
     Stale,
@@ -36,12 +36,12 @@ pub(in crate::proto) enum AuthFailure {
     Unsupported,
     /// The proxy replied to NTLM's first message without a valid challenge.
     NtlmStopped,
-    /// The proxy closes the connection, on which NTLM would have to go on.
+    /// The proxy closes the connection, on which NTLM would have to continue.
     Closed,
 }
 
 impl HttpRefusal {
-    /// Keeps an excerpt of `body`, of which only what came with the head is needed.
+    /// Keeps an excerpt of `body`; the bytes that came with the head are enough.
     pub fn new(response: Response, body: &[u8]) -> HttpRefusal {
         HttpRefusal {
             response,
@@ -76,7 +76,7 @@ impl HttpRefusal {
         schemes
     }
 
-    /// Returns whether it is about credentials (407), so that others may help.
+    /// Returns whether it is about credentials (407), so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
         self.response.wants_credentials()
     }
@@ -207,8 +207,8 @@ fn summary(body: &str) -> String {
     excerpt(&without_credentials(text))
 }
 
-/// Hides credentials: a proxy may repeat the request in its page. They are the word after the scheme,
-/// and those that a comma joins to it.
+/// Hides credentials: a proxy can repeat the request in its page. They are the word after the
+/// scheme, and words that a comma joins to it.
 fn without_credentials(text: &str) -> String {
     const NAME: &str = "authorization:";
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_squids_and_tinyproxys_reason_in_place_of_their_page() {
+    fn shows_squids_and_tinyproxys_reason_instead_of_their_page() {
         let text = |squid_error: &str| {
             let page = "<title>ERROR: The requested URL could not be retrieved</title>";
             let mut refusal = refusal(503, "Service Unavailable", &[], page);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_would_help_with_a_407() {
+    fn a_407_has_a_hint() {
         let missing = refusal(407, "Auth", &["Negotiate", "basic"], "<html>");
         assert_eq!(missing.to_string(), "407 Auth; it offers Negotiate, basic");
         assert_eq!(missing.hint(), Some(Hint::Give));

@@ -1,9 +1,9 @@
 //! Refusals: why a proxy opens no tunnel, as error messages and SOCKS or HTTP replies need it.
 //!
-//! Holds the refusals of HTTP and SOCKS and their texts. Must not hold advice about credentials, whose
-//! option depends on the proxy: a [`Hint`] stands for that. `--proxy-auth`, the same for every proxy,
-//! is the one option that a text names. `negotiation` and `socks` make refusals; `error`, `inbound`,
-//! `observe::diagnose` and `engine` use them.
+//! Holds the refusals of HTTP and SOCKS and their texts. Must not hold advice about credentials,
+//! because the option for them depends on the proxy: a [`Hint`] represents that advice.
+//! `--proxy-auth`, the same for every proxy, is the only option that a text names. `negotiation`
+//! and `socks` make refusals; `error`, `inbound`, `observe::diagnose` and `engine` use them.
 
 mod http;
 mod socks;
@@ -19,7 +19,7 @@ pub(super) use self::http::AuthFailure;
 
 use crate::config::Scheme;
 
-/// A proxy's refusal of a tunnel. Displays as the reason, with what to try if the protocol says it;
+/// A proxy's refusal of a tunnel. Displays as the reason, with advice if the protocol allows it;
 /// [`hint`](Refusal::hint) is what to do if it is about credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -36,7 +36,7 @@ pub enum Hint {
     Give,
     /// Check the username and the password: the proxy refused them.
     Check,
-    /// Give the name of the user that ptunnel runs as: the proxy asks identd for it.
+    /// Give the name of the user that ptunnel runs as: the proxy queries identd for it.
     Own,
 }
 
@@ -73,7 +73,7 @@ impl Refusal {
         }
     }
 
-    /// Returns whether it is about credentials, so that others may help.
+    /// Returns whether it is about credentials, so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
         match self {
             Refusal::Http(refusal) => refusal.wants_credentials(),
@@ -91,7 +91,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The message for a password that isn't sent for so much longer.
+/// The message for a password that is withheld for this time.
 struct Withheld(Duration);
 
 impl fmt::Display for Withheld {

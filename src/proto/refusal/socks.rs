@@ -17,7 +17,7 @@ pub enum SocksRefusal {
     },
     /// The proxy doesn't accept the username and the password.
     Credentials,
-    /// The password isn't sent for so much longer, because the proxy refused it before.
+    /// The password is withheld for this time, because the proxy refused it before.
     Withheld(Duration),
     /// The proxy doesn't connect to the destination (SOCKS5).
     Reply {
@@ -69,7 +69,7 @@ impl SocksRefusal {
         }
     }
 
-    /// Returns whether it is about credentials, so that others may help.
+    /// Returns whether it is about credentials, so that other credentials may help.
     pub fn wants_credentials(&self) -> bool {
         match *self {
             SocksRefusal::Methods { .. }

@@ -4,8 +4,8 @@
 //! Holds encoding, decoding and state machines. Must not hold anything that reads, writes or waits,
 //! nor policy. `negotiation` runs the client's side, `inbound` the server's.
 //!
-//! No RFC has SOCKS4: it follows Ying-Da Lee's "SOCKS: A protocol for TCP proxy across firewalls" and
-//! "SOCKS 4A: A Simple Extension to SOCKS 4 Protocol".
+//! SOCKS4 has no RFC: this follows Ying-Da Lee's "SOCKS: A protocol for TCP proxy across firewalls"
+//! and "SOCKS 4A: A Simple Extension to SOCKS 4 Protocol".
 
 mod client;
 mod server;
@@ -41,7 +41,7 @@ mod atyp {
     pub(super) const IPV6: u8 = 4;
 }
 
-/// Returns whether an address says that a name follows the user id (SOCKS 4A): 0.0.0.x, x not 0.
+/// Returns whether an address marks a name after the user id (SOCKS 4A): 0.0.0.x, x not 0.
 fn is_sign_of_name(ip: Ipv4Addr) -> bool {
     matches!(ip.octets(), [0, 0, 0, 1..=255])
 }

@@ -33,7 +33,8 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the name if a server that turns names into variables (CGI, WSGI:
-    /// `HTTP_TRANSFER_ENCODING`) can't distinguish it from a field that states where the message ends.
+    /// `HTTP_TRANSFER_ENCODING`) can't distinguish it from a field that states where the message
+    /// ends.
     pub(super) fn imitates_framing(&self) -> Option<&'a [u8]> {
         let is_alike = |(byte, expected): (&u8, u8)| {
             byte.eq_ignore_ascii_case(&expected)

@@ -175,7 +175,7 @@ mod tests {
         );
     }
 
-    /// Ends a request that goes round in a loop.
+    /// Stops a request that is forwarded in a loop.
     #[test]
     fn max_forwards_is_decremented_for_options_and_trace() {
         let counted = |method: &str, value: &str| -> Result<bool, ForwardError> {
@@ -307,7 +307,7 @@ mod tests {
         }
 
         #[test]
-        fn no_head_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_head_causes_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Forward::rewrite(&bytes);
         }
     }

@@ -140,7 +140,7 @@ impl Reply {
         is_over || !self.front.is_empty()
     }
 
-    /// Returns whether the reply is complete: what the server sends from now on is ignored.
+    /// Returns whether the reply is complete. Later bytes from the server are ignored.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, State::Ended)
     }

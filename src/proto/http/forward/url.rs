@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_a_url_apart() {
+    fn splits_a_url() {
         for (method, target, destination, host, path) in &[
             ("GET", "http://a", "a:80", "a", "/"),
             ("GET", "http://a?b", "a:80", "a", "/?b"),

@@ -119,8 +119,8 @@ mod test_support {
         said(&mut exchange, last).unwrap_err()
     }
 
-    /// Returns whether a reply in two pieces means the same as in one. If the first piece ends the
-    /// negotiation, the second stays in the stream.
+    /// Returns whether a reply in two pieces has the same result as in one. If the first piece ends
+    /// the negotiation, the second stays in the stream.
     pub(super) fn is_cut_well(begun: impl Fn() -> Negotiation, whole: &[u8], cut: usize) -> bool {
         let at_once = said(&mut begun(), whole).unwrap_err();
         let (first, second) = whole.split_at(cut.min(whole.len()));

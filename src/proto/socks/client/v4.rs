@@ -18,8 +18,8 @@ const SIGN_OF_NAME: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 1);
 ///                └──any other code──▶ Refused
 /// ```
 ///
-/// An IPv4 address, also an IPv4-mapped one, is sent as an address, which every version understands;
-/// all else as a name, which needs 4A.
+/// An IPv4 address, also an IPv4-mapped one, is sent as an address, which every version
+/// understands. Any other host is sent as a name, which needs 4A.
 #[derive(Debug)]
 pub struct Socks4 {
     target: HostPort,
@@ -101,7 +101,7 @@ impl Socks4 {
     }
 }
 
-/// Appends the text and a NUL, which no username and no name holds that `config` accepts.
+/// Appends the text and a NUL. `config` accepts no username and no name with a NUL.
 fn push_terminated(message: &mut Vec<u8>, text: &str) {
     debug_assert!(!text.contains('\0'));
     message.extend_from_slice(text.as_bytes());
@@ -123,9 +123,9 @@ mod tests {
         Socks4::connect(&target.parse().unwrap(), credentials(login)).into()
     }
 
-    /// Byte by byte from the two descriptions.
+    /// Written out byte by byte from the two descriptions.
     #[test]
-    fn asks_by_address_and_by_name() {
+    fn requests_by_address_and_by_name() {
         let cases: &[(&str, Option<&str>, &[u8])] = &[
             (
                 "192.0.2.7:443",
@@ -160,7 +160,7 @@ mod tests {
         ];
         for (target, user, request) in cases {
             let mut exchange = socks(target, *user);
-            // The same on another connection.
+            // The same bytes on another connection.
             assert_eq!(exchange.begin(), *request, "{}", target);
             assert_eq!(exchange.begin(), *request, "{}", target);
             let end = said(&mut exchange, &[GRANTED, b"SSH-"].concat());
@@ -170,7 +170,7 @@ mod tests {
 
     /// Otherwise the proxy would wait for a name.
     #[test]
-    fn an_address_that_means_a_name_is_sent_as_one() {
+    fn an_address_that_marks_a_name_is_sent_as_a_name() {
         for target in &["0.0.0.7:22", "[::ffff:0.0.0.7]:22"] {
             assert_eq!(
                 socks(target, None).begin(),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_may_arrive_byte_by_byte() {
+    fn a_reply_can_arrive_byte_by_byte() {
         let mut exchange = socks("a:1", None);
         exchange.begin();
         let (last, before) = GRANTED.split_last().unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_because_of_identd_says_what_to_try() {
+    fn a_refusal_because_of_identd_has_advice() {
         let none = end(socks("a:1", Some("joe")), &[b"\x00\x5c"]);
         assert!(
             none.starts_with("refused it: it reaches no identd on this machine (SOCKS reply 92): "),
@@ -250,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn how_a_reply_is_cut_makes_no_difference(
+        fn a_reply_can_be_split_anywhere(
             start in 0..3_u8,
             code in 88..95_u8,
             bytes in prop::collection::vec(any::<u8>(), 0..40),

@@ -28,7 +28,7 @@ const SUCCEEDED: u8 = 0;
 #[derive(Debug)]
 pub struct Socks5 {
     target: HostPort,
-    /// The username and the password, and whether they may be sent.
+    /// The username and the password, and whether they can be sent.
     login: Option<Clearance>,
     sent: ProxyMessage,
     /// The received part of the reply to the last message.
@@ -104,7 +104,7 @@ impl Socks5 {
         }
     }
 
-    /// Goes on with the method that the proxy has chosen (RFC 1928 §3).
+    /// Continues with the method that the proxy has chosen (RFC 1928 §3).
     fn chosen(&mut self, chosen: u8) -> Result<NegotiationStep, Malformed> {
         let withheld = self.login.as_ref().and_then(Clearance::withheld);
         match (chosen, &mut self.login) {
@@ -193,8 +193,8 @@ fn request(target: &HostPort) -> Vec<u8> {
     message
 }
 
-/// Appends the text after its length, which is one byte: `config` accepts no longer name, username or
-/// password.
+/// Appends the text after its length, which is one byte: `config` accepts no longer name, username
+/// or password.
 fn push_counted(message: &mut Vec<u8>, text: &str) {
     debug_assert!(text.len() <= usize::from(u8::MAX));
     message.push(text.len() as u8);

@@ -51,8 +51,8 @@ impl SocksReply {
         [&[VERSION, self as u8, 0, atyp::IPV4][..], &unspecified].concat()
     }
 
-    /// Encodes the reply in SOCKS4, with the address 0.0.0.0:0. The codes about identd, which ptunnel
-    /// doesn't ask, aren't used.
+    /// Encodes the reply in SOCKS4, with the address 0.0.0.0:0. Never uses the codes about identd,
+    /// which ptunnel doesn't query.
     pub fn encode_4(self) -> Vec<u8> {
         let mut reply = vec![0; reply_4::LENGTH];
         reply[0] = reply_4::VERSION;
@@ -73,7 +73,7 @@ pub enum SocksRejection {
     UserId,
     /// The destination's name in the SOCKS4 request has more than 255 bytes.
     Name,
-    /// The SOCKS5 client doesn't offer this method, the only one that is accepted.
+    /// The SOCKS5 client doesn't offer this method, the only one that ptunnel accepts.
     Method(u8),
     /// The SOCKS5 login has this version instead of 1.
     LoginVersion(u8),

@@ -11,8 +11,8 @@ use crate::config::{Host, HostPort};
 /// Maximum size of a user id and of a name, in bytes, as in SOCKS5.
 pub(super) const MAX_TEXT: usize = 255;
 
-/// Decodes `04 01 PORT ADDRESS USER 00`, followed by `NAME 00` if the address says so; returns its
-/// length, too, or `None` if it isn't complete.
+/// Decodes `04 01 PORT ADDRESS USER 00`, followed by `NAME 00` if the address marks a name; returns
+/// its length, too, or `None` if it isn't complete.
 pub(super) fn request(bytes: &[u8]) -> Result<Option<(HostPort, usize)>, SocksRejection> {
     let (port, ip, rest) = match bytes {
         [version, code, ..] if *code != CONNECT => {
@@ -110,7 +110,7 @@ mod tests {
 
     /// One piece and two pieces mean the same; the bytes after the request are kept.
     #[test]
-    fn how_it_is_cut_makes_no_difference() {
+    fn a_request_can_be_split_anywhere() {
         let by_address = [&asking(22, [192, 0, 2, 7])[..], b"joe\0"].concat();
         let by_name = asking_for(b"example.org", 22);
         for (request, destination) in &[(by_address, "192.0.2.7:22"), (by_name, "example.org:22")] {
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// After the first byte: a user id is no authentication.
+    /// Rejected after the first byte: a user id is no authentication.
     #[test]
     fn a_client_that_needs_a_password_is_rejected() {
         for bytes in &[&[4][..], &asking_for(b"example.org", 22)] {
@@ -212,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(pieces in prop::collection::vec(
+        fn no_bytes_cause_a_panic(pieces in prop::collection::vec(
             prop::collection::vec(prop_oneof![0u8..6, any::<u8>()], 0..24), 0..6)) {
             let mut server = server();
             for piece in &pieces {

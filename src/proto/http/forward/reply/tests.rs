@@ -8,7 +8,7 @@ fn to(method: &str, version: &str) -> RequestBoundary {
     Forward::rewrite(head.as_bytes()).unwrap().boundary
 }
 
-/// Returns what the client gets of a server's bytes in pieces of this size, whether the reply ended
+/// Returns the client's bytes for a server's bytes in pieces of this size, whether the reply ended
 /// before the connection, and the error.
 fn cut(boundary: RequestBoundary, bytes: &[u8], size: usize) -> (String, bool, Option<ReplyError>) {
     let mut reply = boundary.reply();

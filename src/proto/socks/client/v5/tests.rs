@@ -24,7 +24,7 @@ fn joe() -> Negotiation {
 }
 
 #[test]
-fn asks_by_name_and_by_address() {
+fn requests_by_name_and_by_address() {
     let cases: &[(&str, &[u8])] = &[
         ("example.org:22", b"\x05\x01\x00\x03\x0bexample.org\x00\x16"),
         ("192.0.2.7:443", b"\x05\x01\x00\x01\xc0\x00\x02\x07\x01\xbb"),
@@ -71,7 +71,7 @@ fn authenticates_if_required() {
 }
 
 #[test]
-fn every_reply_may_arrive_byte_by_byte() {
+fn every_reply_can_arrive_byte_by_byte() {
     let named = [&b"\x05\x00\x00\x03\x03"[..], b"abc", b"\x00\x50"].concat();
     let v6 = [&b"\x05\x00\x00\x04"[..], &[0; 18]].concat();
     for last in &[GRANTED, &named, &v6] {
@@ -135,7 +135,7 @@ fn a_refused_login_has_its_own_reasons() {
     assert!(wrong.starts_with("refused us: it doesn't take the credentials"));
 }
 
-/// Regression: each client sent it once more, until the account was locked.
+/// Regression: each client sent the password once more, until the account was locked.
 #[test]
 fn a_refused_password_is_withheld_from_the_next_tunnels() {
     let joe = identity(Some(("joe", "hunter2")));
@@ -183,7 +183,7 @@ fn debug_text_holds_no_password() {
 
 proptest! {
     #[test]
-    fn how_a_last_reply_is_cut_makes_no_difference(
+    fn the_last_reply_can_be_split_anywhere(
         kind in 0..6_u8,
         bytes in prop::collection::vec(any::<u8>(), 0..300),
         cut in 0..300_usize,
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 0..6)) {
+    fn no_bytes_cause_a_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 0..6)) {
         let mut exchange = joe();
         exchange.begin();
         for piece in pieces {

@@ -63,7 +63,7 @@ fn reads_each_kind_of_address() {
 
 /// One piece and two pieces mean the same; the bytes after the request are kept.
 #[test]
-fn how_it_is_cut_makes_no_difference() {
+fn messages_can_be_split_anywhere() {
     let request = [&named("example.org", 22), &b"early"[..]].concat();
     let plain = [GREETING, &request].concat();
     let with_login = [GREETING, &login_of(b"joe", PASSWORD), &request].concat();
@@ -195,7 +195,7 @@ fn a_reply_is_ten_bytes() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(pieces in prop::collection::vec(
+    fn no_bytes_cause_a_panic(pieces in prop::collection::vec(
         prop::collection::vec(prop_oneof![0u8..6, any::<u8>()], 0..24), 0..6)) {
         for mut server in vec![server(), server_of_joe()] {
             for piece in &pieces {
