@@ -1,7 +1,7 @@
 //! `--demo`: a proxy, an origin and a tunnel between them, in one process, on loopback.
 //!
-//! The tunnel and the proxy run on the engine that calls [`run`]. The origin and the client are plain
-//! blocking code, in place of programs that know nothing of ptunnel.
+//! The tunnel and the proxy run on the engine that calls [`run`]. The origin and the client are
+//! plain blocking code and use nothing else of ptunnel.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -23,7 +23,7 @@ const BULK: usize = 64 << 20;
 /// Bytes that the client and the origin read or write at once.
 const CHUNK: usize = 256 * 1024;
 
-/// Longest time of a read or write; after it the step has failed.
+/// Time limit of a read or write; after it the step has failed.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 const GREETING: &[u8] = b"Hello from the other side of the proxy\n";
@@ -136,7 +136,7 @@ fn upload(address: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends the head of a request and reads the head of the answer.
+/// Sends the head of a request and reads the head of the reply.
 fn ask(address: SocketAddr, what: &str, length: usize) -> io::Result<BufReader<TcpStream>> {
     let mut stream = with_timeout(TcpStream::connect(address)?)?;
     write!(

@@ -1,11 +1,13 @@
 //! ptunnel carries local TCP connections through an HTTP proxy with the CONNECT method.
 //!
 //! - [`config`]: validated plain values. [`proto`]: bytes of HTTP, SOCKS and authentication.
-//! - [`upstream`]: which proxy comes next, health, PAC. [`inbound`]: clients of `-D` and `--serve-proxy`.
-//! - [`listener`]: bound addresses, their settings and ACL, and what a reload changes.
+//! - [`upstream`]: which proxy comes next, health, PAC. [`inbound`]: clients of `-D` and
+//!   `--serve-proxy`.
+//! - [`listener`]: bound addresses, their settings and ACL, and the changes of a reload.
 //! - `engine` (feature `legacy`): everything that polls, on futures 0.1 and tokio-core.
 //! - [`observe`]: logs, counters, the status server, `--test`. [`os`]: system calls, resolver.
-//! - `cli` (feature `cli`): the program's flags and files. [`timer`], `text`, [`demo`]: small parts.
+//! - `cli` (feature `cli`): the program's flags and files. [`timer`], `text`, [`demo`]: small
+//!   parts.
 //!
 //! The features `tls` and `pac` add TLS to proxies and destinations, and PAC files.
 //! `--no-default-features` builds everything that doesn't poll, without a futures crate.

@@ -1,4 +1,4 @@
-//! This engine under the command line; `cli` has all the rest.
+//! The program: this engine, with the command line of `cli`.
 
 #![forbid(unsafe_code)]
 

@@ -49,12 +49,12 @@ impl Schemes {
     /// The names of the schemes.
     pub const NAMES: &'static [&'static str] = &["basic", "digest", "ntlm"];
 
-    /// Whether `scheme` may be used.
+    /// Returns whether `scheme` may be used.
     pub fn allow(&self, scheme: Scheme) -> bool {
         self.named.is_empty() || self.named.contains(&scheme)
     }
 
-    /// Whether the first request carries Basic, before the proxy has offered its schemes.
+    /// Returns whether the first request carries Basic, before the proxy has offered its schemes.
     ///
     /// That saves a request. With another scheme among the named ones, the password isn't sent
     /// until the proxy offers nothing better.

@@ -34,8 +34,8 @@ impl Bind {
         }
     }
 
-    /// Whether one includes the other, so that a port can't be bound on both. Names are compared as
-    /// text.
+    /// Returns whether one includes the other, so that a port can't be bound on both. Names are
+    /// compared as text.
     pub(crate) fn overlaps(&self, other: &Bind) -> bool {
         let ip = |bind: &Bind| match bind {
             Bind::Host(Host::Ip(ip)) => Some(unmap_ipv4(*ip)),
@@ -54,7 +54,7 @@ impl Bind {
         }
     }
 
-    /// Whether only this machine can connect.
+    /// Returns whether only this machine can connect.
     pub fn is_loopback(&self) -> bool {
         match self {
             Bind::Any => false,
@@ -69,7 +69,7 @@ impl PortSpec {
     ///
     /// # Errors
     ///
-    /// The reason, as a clause: the caller knows what the value is for.
+    /// The reason, as a clause: the caller knows the purpose of the value.
     pub(super) fn read(text: &str) -> Result<PortSpec, String> {
         let is_port = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let (bind, port) = match split_port(text)? {

@@ -52,7 +52,8 @@ impl Cidr {
         }
     }
 
-    /// Returns the block if no host bit is set: with one, a single address can be meant.
+    /// Returns the block if no host bit is set. With a host bit, the user may mean a single
+    /// address.
     ///
     /// # Errors
     ///
@@ -78,7 +79,7 @@ impl Cidr {
         }
     }
 
-    /// Whether `ip` is in the block.
+    /// Returns whether `ip` is in the block.
     pub fn covers(&self, ip: IpAddr) -> bool {
         let ip = unmap_ipv4(ip);
         let differing = number(self.network) ^ number(ip);
@@ -150,7 +151,7 @@ mod tests {
         assert!(blocks[1].covers(v6) && !blocks[1].covers(v4));
     }
 
-    /// An address with the length of its network once admitted the whole network.
+    /// Regression: an address with the length of its network admitted the whole network.
     #[test]
     fn a_block_with_host_bits_is_refused() {
         for (list, expected) in &[
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_address() {
+    fn refuses_text_that_is_no_address() {
         for list in &[
             "",
             ",",

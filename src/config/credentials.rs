@@ -1,4 +1,4 @@
-//! Users and passwords, for proxies and of clients.
+//! Users and passwords, for proxies and for clients.
 
 use std::fmt;
 use std::str::FromStr;
@@ -81,7 +81,7 @@ impl Credentials {
         &self.password
     }
 
-    /// Whether SOCKS5 can carry them: at most 255 bytes each (RFC 1929 §2).
+    /// Returns whether SOCKS5 can carry them: at most 255 bytes each (RFC 1929 §2).
     pub fn fit_in_socks5(&self) -> bool {
         let fits = |text: &str| text.len() <= usize::from(u8::MAX);
         fits(&self.user) && fits(self.password.reveal())
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_keeps_its_colons_and_may_be_empty() {
+    fn a_password_keeps_its_colons_and_can_be_empty() {
         let login: Login = "joe:a:b c".parse().unwrap();
         assert_eq!(login.password.unwrap().reveal(), "a:b c");
         assert_eq!(

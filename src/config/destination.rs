@@ -1,5 +1,5 @@
-//! Destinations of tunnels: `HOST:PORT`, or `tls://HOST:PORT` when ptunnel adds TLS for clients that
-//! have none.
+//! Destinations of tunnels: `HOST:PORT`, or `tls://HOST:PORT` if ptunnel adds TLS for clients
+//! without TLS.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ const RIGHT: &str = "example.org:22 or tls://mail.example:993";
 pub struct Destination {
     /// The address in the request to the proxy, or to connect to directly.
     pub address: HostPort,
-    /// The TLS that carries the clients' bytes; `None` sends them as they are.
+    /// The TLS settings for the clients' bytes; `None` sends the bytes unencrypted.
     pub tls: Option<TlsSpec>,
 }
 
@@ -51,8 +51,8 @@ impl DestinationUrl {
     ///
     /// # Errors
     ///
-    /// [`ParseError`] when it begins with `tls://` and `tls` is `None`: the bytes are never sent in the
-    /// clear instead.
+    /// [`ParseError`] when it begins with `tls://` and `tls` is `None`: the bytes are never sent
+    /// unencrypted instead.
     pub fn with(self, tls: &Option<TlsSpec>) -> Result<Destination, ParseError> {
         if self.is_secure && tls.is_none() {
             return Err(ParseError::new(format!("there is no TLS for {}", self)));
@@ -201,13 +201,13 @@ mod tests {
 
     #[cfg(not(feature = "tls"))]
     #[test]
-    fn a_build_without_tls_says_so() {
+    fn a_build_without_tls_reports_that() {
         assert!(complaint("tls://a:1").contains("was built without TLS"));
     }
 
     #[cfg(feature = "tls")]
     #[test]
-    fn tls_is_read_in_front_of_a_destination_alone() {
+    fn tls_is_accepted_only_before_a_destination() {
         for text in &["tls://mail.example:993", "tls://[2001:db8::1]:993"] {
             let url: DestinationUrl = text.parse().unwrap();
             assert!(url.is_secure);
@@ -236,7 +236,7 @@ mod tests {
         assert!(DestinationUrl::of_words("tls://a b", "1").is_err());
     }
 
-    /// Otherwise ptunnel would send in the clear what the user takes for encrypted.
+    /// Otherwise ptunnel would send bytes unencrypted that the user believes to be encrypted.
     #[cfg(feature = "tls")]
     #[test]
     fn a_destination_with_tls_needs_its_settings() {

@@ -33,7 +33,7 @@ enum Hosts {
 /// The destinations that are reached without a proxy, as in `NO_PROXY`.
 ///
 /// A list of [`Pattern`]s, separated by commas or spaces; an empty one covers nothing. As in other
-/// programs, any address of a block can stand for the block.
+/// programs, any address of a block can represent the block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoProxy(Vec<Pattern>);
 
@@ -43,12 +43,12 @@ impl Pattern {
         port: None,
     };
 
-    /// Whether it covers every destination.
+    /// Returns whether it covers every destination.
     pub fn covers_everything(&self) -> bool {
         *self == Pattern::EVERYTHING
     }
 
-    /// Whether it covers `destination`.
+    /// Returns whether it covers `destination`.
     pub fn covers(&self, destination: &HostPort) -> bool {
         let port = self.port.map_or(true, |port| port == destination.port);
         port && self.hosts.cover(&destination.host)
@@ -73,17 +73,17 @@ impl Hosts {
 }
 
 impl NoProxy {
-    /// Whether `destination` is reached without a proxy.
+    /// Returns whether `destination` is reached without a proxy.
     pub fn covers(&self, destination: &HostPort) -> bool {
         self.0.iter().any(|pattern| pattern.covers(destination))
     }
 
-    /// Whether every destination is reached without a proxy.
+    /// Returns whether every destination is reached without a proxy.
     pub fn covers_everything(&self) -> bool {
         self.0.iter().any(Pattern::covers_everything)
     }
 
-    /// Parses a list that other programs also read, each with a syntax of its own. Entries in another
+    /// Parses a list that other programs also read, each with its own syntax. Entries in another
     /// syntax are skipped; the second value is a warning that names them.
     pub fn lenient(text: &str) -> (NoProxy, Option<String>) {
         let (mut patterns, mut others) = (Vec::new(), Vec::new());
@@ -209,9 +209,9 @@ mod tests {
         assert!(!covers("10.0.0.1", "10.0.0.10:1"));
     }
 
-    /// Such a block covered nothing: destinations were compared as IPv4.
+    /// Regression: such a block covered nothing, because destinations were compared as IPv4.
     #[test]
-    fn a_block_of_ipv4_may_be_written_as_ipv6() {
+    fn an_ipv4_block_can_be_written_as_ipv6() {
         for destination in &["10.200.0.1:1", "[::ffff:10.0.0.1]:1"] {
             assert!(covers("::ffff:10.0.0.0/104", destination));
             assert!(!covers("::ffff:11.0.0.0/104", destination));
@@ -248,8 +248,8 @@ mod tests {
         assert!(!covers(" , ,", "localhost:1"));
     }
 
-    /// An allow list with a typo allowed a whole network instead of one address. NO_PROXY has to
-    /// accept such a block, as other programs do.
+    /// Regression: an allow list with a typo allowed a whole network instead of one address.
+    /// NO_PROXY must accept such a block, as other programs do.
     #[test]
     fn only_no_proxy_accepts_a_block_with_another_address() {
         assert!(covers("10.0.0.1/8", "10.200.0.1:1"));

@@ -15,7 +15,7 @@ impl FailoverOn {
     /// final.
     pub const NAMES: &'static [&'static str] = &["502", "503", "504"];
 
-    /// Whether the next proxy is tried after a refusal with this status.
+    /// Returns whether the next proxy is tried after a refusal with this status.
     pub fn includes(&self, status: u16) -> bool {
         self.statuses.contains(&status)
     }

@@ -9,9 +9,9 @@ use crate::text::escape::Escaped;
 
 /// A host as the user named it: an address, or a name that is resolved at each connect.
 ///
-/// A name is made of ASCII letters, digits, `-`, `.` and `_`, and doesn't start with `-`: it
-/// ends up in request lines, and with ssh's `%h` in shells. An IPv6 zone id is refused: it means
-/// nothing on another machine.
+/// A name consists of ASCII letters, digits, `-`, `.` and `_`, and doesn't start with `-`: it
+/// becomes part of request lines, and with ssh's `%h` of shell commands. An IPv6 zone id is
+/// refused: it means nothing on another machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Host {
     /// An IPv4 or IPv6 literal.
@@ -36,7 +36,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The reason, as a clause: the caller knows what the host is for.
+    /// The reason, as a clause: the caller knows the purpose of the host.
     pub(super) fn read(text: &str) -> Result<Host, String> {
         let bracketed = text.starts_with('[') && text.ends_with(']');
         let inner = if bracketed {
@@ -91,8 +91,8 @@ pub(super) fn read_port(text: &str, any: bool) -> Result<u16, String> {
     }
 }
 
-/// Splits at the first `SCHEME://`; returns what precedes it, with the colon there, the scheme, and
-/// what follows.
+/// Splits at the first `SCHEME://`; returns the text before it, with the colon there, the scheme,
+/// and the text after it.
 pub(super) fn split_scheme(text: &str) -> Option<(&str, &str, &str)> {
     let end = text.find("://")?;
     let start = text[..end].rfind(':').map_or(0, |colon| colon + 1);
@@ -156,7 +156,7 @@ impl HostPort {
     ///
     /// # Errors
     ///
-    /// The reason, as a clause: the caller knows what the value is for.
+    /// The reason, as a clause: the caller knows the purpose of the value.
     pub(super) fn read(text: &str) -> Result<HostPort, String> {
         let (host, port) = split_port(text)?;
         Ok(HostPort {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn displays_as_it_stands_in_a_request_line() {
+    fn displays_as_in_a_request_line() {
         for text in &[
             "example.org:22",
             "10.0.0.1:65535",
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_could_split_a_request_or_a_shell_line() {
+    fn refuses_text_that_could_split_a_request_or_a_shell_line() {
         let bad = [
             "a b:1",
             "a\r\nX: y:1",
@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_id_is_refused_wherever_it_stands() {
+    fn a_zone_id_is_refused_everywhere() {
         assert!(complaint("[fe80::1%eth0]:22").contains("zone id"));
         assert!(complaint("fe80::1%eth0:22").contains("brackets"));
         assert!("fe80::1%1".parse::<Host>().is_err());
     }
 
     #[test]
-    fn complaints_show_the_text_the_reason_and_an_example() {
+    fn errors_show_the_text_the_reason_and_an_example() {
         assert_eq!(
             complaint("example.org"),
             "invalid destination 'example.org': the port is missing; e.g. example.org:22"

@@ -18,7 +18,7 @@ impl InheritedFd {
     /// The number of the first descriptor (sd_listen_fds(3)).
     pub const FIRST: RawFd = 3;
 
-    /// Whether `fd:NAME` means it, by its name or its number.
+    /// Returns whether `fd:NAME` means it, by its name or its number.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.descriptor.to_string() == name
     }

@@ -8,7 +8,7 @@ use super::{wrong, ParseError};
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Text for people: `warning: …`.
+    /// Text for humans: `warning: …`.
     Text,
     /// One JSON object a line.
     Json,

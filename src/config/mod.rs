@@ -1,12 +1,12 @@
 //! Validated values: a value that exists can be used as it is.
 //!
-//! Holds a type for each thing that can be configured, with the parser of its text, and [`Config`],
-//! the sum of them. A [`HostPort`] has a host that can stand in a request line, a [`Header`] has no
-//! control characters, a port is 0 only where the kernel may choose one. A parser returns a
-//! [`ParseError`] with the wrong text and an example.
-//! It must not hold I/O, except for the files of [`TlsOptions`], or what options require of each
-//! other, which is in `cli`. Of its messages, only those of `tls` name options. Every other
-//! folder but `os`, `text` and `timer` uses it.
+//! Holds a type for each setting, with the parser of its text, and [`Config`], which contains all
+//! of them. A [`HostPort`] has a host that is valid in a request line, a [`Header`] has no control
+//! characters, a port is 0 only where the kernel can choose one. A parser returns a [`ParseError`]
+//! with the wrong text and an example.
+//! It must not hold I/O, except for the files of [`TlsOptions`], or requirements between options,
+//! which are in `cli`. Of its messages, only those of `tls` name options. Every other folder except
+//! `os`, `text` and `timer` uses it.
 
 mod auth_schemes;
 mod bind;
@@ -55,7 +55,7 @@ pub use self::proxy_url::ProxyUrl;
 pub use self::tls::{TlsFile, TlsOptions, TlsPeer, TlsSpec};
 pub use self::tunnel::{ListenSpec, TunnelSpec, TunnelUrl};
 
-/// The addresses of a proxy, or of a destination reached directly, that are tried.
+/// Which addresses of a proxy, or of a destination reached directly, are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
     /// The IP version.
@@ -175,7 +175,7 @@ pub struct Keepalive {
 }
 
 impl Keepalive {
-    /// The time that holds where the user gives none.
+    /// The default time.
     pub const DEFAULT: Keepalive = Keepalive {
         time: Duration::from_secs(300),
     };
@@ -187,7 +187,7 @@ impl Keepalive {
 }
 
 impl Timeouts {
-    /// The times that hold where the user gives none.
+    /// The default times.
     pub const DEFAULT: Timeouts = Timeouts {
         connect: Duration::from_secs(10),
         handshake: Duration::from_secs(30),
@@ -227,7 +227,7 @@ pub struct StatusSpec {
     pub port: u16,
 }
 
-/// The proxies between ptunnel and the destinations, and what they get; by default none, over both
+/// The proxies between ptunnel and the destinations, and their settings; by default none, over both
 /// IP versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
@@ -252,12 +252,13 @@ pub struct Route {
 }
 
 impl Route {
-    /// Whether the destination is reached without a proxy: none is configured, or NO_PROXY covers it.
+    /// Returns whether the destination is reached without a proxy: none is configured, or NO_PROXY
+    /// covers it.
     pub fn is_direct(&self, destination: &HostPort) -> bool {
         self.proxies.is_empty() && self.pac.is_none() || self.no_proxy.covers(destination)
     }
 
-    /// Whether a tunnel to the destination takes the same path by both routes.
+    /// Returns whether a tunnel to the destination takes the same path by both routes.
     pub(crate) fn is_same_to(&self, destination: &HostPort, other: &Route) -> bool {
         if self.is_direct(destination) && other.is_direct(destination) {
             return self.family == other.family;
@@ -327,7 +328,7 @@ impl Config {
         tunnels.chain(&self.stdio)
     }
 
-    /// Whether it contains a password or a private key.
+    /// Returns whether it contains a password or a private key.
     pub fn has_credentials(&self) -> bool {
         let proxies = self.route.all_proxies().map(|proxy| &proxy.credentials);
         let serve = self.serve.iter().map(|spec| &spec.credentials);

@@ -86,7 +86,7 @@ fn wrong(line: usize, why: impl std::fmt::Display) -> ParseError {
     ParseError::new(format!("line {}: {}", line, why))
 }
 
-/// The words of a file, parted by white space.
+/// The words of a file, separated by white space.
 struct Words<'a> {
     left: &'a str,
     line: usize,
@@ -105,7 +105,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The next word that isn't in a comment.
+    /// Returns the next word that isn't in a comment.
     fn keyword(&mut self) -> Option<Keyword<'a>> {
         loop {
             self.skip_space();

@@ -12,9 +12,9 @@ use crate::text::escape::Escaped;
 /// Displays as one line in lower case without a full stop, and never shows a secret.
 #[derive(Debug)]
 pub enum ParseError {
-    /// The value, what is wrong with it, and an example.
+    /// The value, the reason, and an example.
     Invalid(String),
-    /// A file of the TLS options, which one it is, and what is wrong with it.
+    /// A file of the TLS options: which one it is, and the reason.
     TlsFile(TlsFile, String),
     /// OpenSSL can't be set up, whatever the value is.
     Tls(io::Error),
@@ -38,7 +38,7 @@ impl fmt::Display for ParseError {
 
 impl error::Error for ParseError {}
 
-/// Returns the error of a value in the one form that all of them have.
+/// Returns the error of a value in the form that all of them have.
 pub(super) fn wrong(what: &str, text: &str, why: impl fmt::Display, example: &str) -> ParseError {
     let text = Escaped(text.as_bytes());
     ParseError::new(format!(

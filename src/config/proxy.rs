@@ -19,7 +19,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Whether ptunnel resolves the names of destinations.
+    /// Returns whether ptunnel resolves the names of destinations.
     pub fn resolves_here(self) -> bool {
         matches!(
             self,
@@ -27,7 +27,7 @@ impl Protocol {
         )
     }
 
-    /// Whether the protocol has passwords. Each has users.
+    /// Returns whether the protocol has passwords. Each has users.
     pub fn has_password(self) -> bool {
         !matches!(self, Protocol::Socks4(_))
     }

@@ -18,12 +18,12 @@ pub struct ProxyDefaults {
 }
 
 impl ProxyDefaults {
-    /// Adds credentials, and TLS where the URL asks for it.
+    /// Adds credentials, and TLS if the URL requires it.
     ///
     /// # Errors
     ///
     /// A usage error if the credentials are longer than the proxy's protocol allows, or if the URL
-    /// asks for TLS and there are no settings for it.
+    /// requires TLS and there are no settings for it.
     pub(crate) fn complete(&self, url: ProxyUrl) -> Result<ProxySpec, ParseError> {
         let given = match url.protocol {
             Protocol::Http => self.credentials.clone(),
@@ -56,7 +56,7 @@ impl ProxyDefaults {
             .transpose()
     }
 
-    /// Whether it holds a password or a private key.
+    /// Returns whether it holds a password or a private key.
     pub(super) fn has_credentials(&self) -> bool {
         let has_key = self.tls.as_ref().map_or(false, TlsSpec::has_key);
         self.credentials.is_some() || self.netrc != Netrc::default() || has_key
@@ -86,7 +86,7 @@ mod tests {
         assert!(defaults.has_credentials() && !ProxyDefaults::default().has_credentials());
     }
 
-    /// Otherwise the password would travel in the clear.
+    /// Otherwise the password would be sent unencrypted.
     #[cfg(feature = "tls")]
     #[test]
     fn a_proxy_that_needs_tls_is_an_error_without_it() {

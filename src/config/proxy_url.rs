@@ -153,7 +153,7 @@ fn decode(text: &str) -> Result<String, String> {
     }
 }
 
-/// Returns the text for messages, with `***` for what may be a secret.
+/// Returns the text for messages, with `***` for parts that may be secret.
 fn redact(text: &str) -> String {
     match text.rfind('@') {
         Some(at) => {
@@ -173,8 +173,8 @@ fn redact(text: &str) -> String {
     }
 }
 
-/// Whether a text without `@` looks like `USER:PASSWORD` with the host missing, rather than like a
-/// host with a mistyped port.
+/// Returns whether a text without `@` looks like `USER:PASSWORD` with the host missing, rather than
+/// like a host with a mistyped port.
 fn may_be_user_info(name: &str, rest: &str) -> bool {
     let is_numeric = |b: u8| b.is_ascii_hexdigit() || b"[]/%".contains(&b);
     !name.contains('.') && !rest.contains(':') && !rest.bytes().all(is_numeric)

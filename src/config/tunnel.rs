@@ -22,7 +22,7 @@ pub struct TunnelSpec {
 }
 
 /// A tunnel as text: `[BIND:]PORT:HOST:HOSTPORT`; `PATH:HOST:HOSTPORT`, with a `/` in the path; or
-/// `fd:NAME:HOST:HOSTPORT` for an inherited socket. `tls://` before `HOST` stands for TLS to the
+/// `fd:NAME:HOST:HOSTPORT` for an inherited socket. `tls://` before `HOST` means TLS to the
 /// destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelUrl {
@@ -37,7 +37,7 @@ impl TunnelUrl {
     ///
     /// # Errors
     ///
-    /// Those of [`DestinationUrl::with`].
+    /// The errors of [`DestinationUrl::with`].
     pub fn with(self, tls: &Option<TlsSpec>) -> Result<TunnelSpec, ParseError> {
         Ok(TunnelSpec {
             listen: self.listen,
@@ -227,7 +227,7 @@ mod tests {
 
     #[cfg(feature = "tls")]
     #[test]
-    fn tls_stands_before_the_destination_in_each_form() {
+    fn tls_precedes_the_destination_in_each_form() {
         for front in &[
             "1143",
             "127.0.0.1:1143",

@@ -76,7 +76,7 @@ impl Error {
         }
     }
 
-    /// Whether the text includes advice by ptunnel; advice in a peer's words doesn't count.
+    /// Returns whether the text includes advice by ptunnel; advice in a peer's text doesn't count.
     pub(crate) fn is_advised(&self) -> bool {
         let io_cause = self.io_cause().and_then(io::Error::get_ref);
         if io_cause.map_or(false, |cause| cause.is::<Advised>()) {
@@ -92,7 +92,7 @@ impl Error {
         self.refusal().map_or(false, Refusal::is_advised)
     }
 
-    /// Returns what helps when a TCP port can't be listened on.
+    /// Returns advice for a TCP port that ptunnel can't listen on.
     pub(super) fn listening_hint(&self) -> Option<&'static str> {
         let port = match *self.kind {
             Kind::Listen(_, Some(port)) => port,

@@ -2,7 +2,7 @@
 
 use super::{Error, Kind, Phase};
 
-/// The cause that the log has where the client left, which isn't a failure.
+/// The cause in the log when the client left, which isn't a failure.
 pub(crate) const LEFT: &str = "left";
 
 /// A cause of errors, as counters, logs and advice distinguish them.

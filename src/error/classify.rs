@@ -7,12 +7,12 @@ use crate::config::HostPort;
 use crate::os::exhaustion::Exhaustion;
 
 impl Error {
-    /// Whether the user's input is wrong, so that nothing was attempted.
+    /// Returns whether the user's input is wrong, so that nothing was attempted.
     pub fn is_usage(&self) -> bool {
         matches!(*self.kind, Kind::Usage(_))
     }
 
-    /// Whether no connection to the peer could be established: its name has no address, its
+    /// Returns whether no connection to the peer could be established: its name has no address, its
     /// addresses don't accept, or time ran out. `false` if this machine ran out of something.
     ///
     /// The only errors after which `--direct-fallback` applies.
@@ -24,8 +24,8 @@ impl Error {
         }
     }
 
-    /// Whether this machine had no descriptor, port or memory left for a connection to the peer,
-    /// which then says nothing about the peer.
+    /// Returns whether this machine had no descriptor, port or memory left for a connection to the
+    /// peer. Then the error gives no information about the peer.
     pub fn is_exhaustion(&self) -> bool {
         self.exhaustion().is_some()
     }
@@ -39,7 +39,7 @@ impl Error {
         }
     }
 
-    /// Whether the error happened before any proxy was involved.
+    /// Returns whether the error happened before any proxy was involved.
     pub fn is_no_proxys_fault(&self) -> bool {
         match *self.kind {
             Kind::Locate(_) => true,
@@ -48,28 +48,28 @@ impl Error {
         }
     }
 
-    /// Whether the client left before its request was complete, which isn't a failure.
+    /// Returns whether the client left before its request was complete, which isn't a failure.
     pub fn is_departure(&self) -> bool {
         matches!(*self.kind, Kind::Left)
     }
 
-    /// Whether the proxy refused, for whatever reason.
+    /// Returns whether the proxy refused, for any reason.
     pub fn is_refusal(&self) -> bool {
         matches!(*self.kind, Kind::Refused(..))
     }
 
-    /// Whether the error is final: the proxy refused, or TLS with the destination failed. No other
-    /// proxy is tried, unless the [configuration](crate::config::FailoverOn) says so.
+    /// Returns whether the error is final: the proxy refused, or TLS with the destination failed.
+    /// No other proxy is tried, unless the [configuration](crate::config::FailoverOn) allows it.
     pub fn is_answer(&self) -> bool {
         self.is_refusal() || self.is_of_destinations_tls()
     }
 
-    /// Whether the error is about this destination, so that others can still be reached.
+    /// Returns whether the error is about this destination, so that others can still be reached.
     pub(crate) fn is_of_destination(&self) -> bool {
         self.is_answer() && !self.wants_credentials() || self.direct_failure().is_some()
     }
 
-    /// Whether TLS with the destination failed or timed out.
+    /// Returns whether TLS with the destination failed or timed out.
     pub(crate) fn is_of_destinations_tls(&self) -> bool {
         matches!(
             *self.kind,
@@ -78,18 +78,18 @@ impl Error {
         )
     }
 
-    /// Whether the proxy requires credentials, or other ones than it got.
+    /// Returns whether the proxy requires credentials, or other ones than it got.
     pub fn wants_credentials(&self) -> bool {
         self.refusal()
             .map_or(false, |refusal| refusal.wants_credentials())
     }
 
-    /// Whether a phase took too long.
+    /// Returns whether a phase took too long.
     pub fn is_timeout(&self) -> bool {
         matches!(*self.kind, Kind::TimedOut(..))
     }
 
-    /// Whether the peer's name has only addresses that aren't allowed.
+    /// Returns whether the peer's name has only addresses that aren't allowed.
     pub(crate) fn is_forbidden(&self) -> bool {
         let is_denied = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
         matches!(*self.kind, Kind::Resolve(_)) && self.io_cause().map_or(false, is_denied)

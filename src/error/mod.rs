@@ -1,6 +1,6 @@
 //! The crate's error: what ptunnel attempted, with which peer, and why it failed.
 //!
-//! Holds [`Error`], its text and what follows from it (whether another proxy is tried, the label in
+//! Holds [`Error`], its text and its consequences (whether another proxy is tried, the label in
 //! metrics, the exit code). It must not hold log lines, or a parser: those of `config` return
 //! `config::ParseError`, which converts. Every folder above `proto` uses it.
 //!
@@ -183,7 +183,7 @@ impl Error {
         }
     }
 
-    /// Reports that something on this machine failed, in the words of `message`.
+    /// Reports that something on this machine failed; `message` describes it.
     pub fn other(message: impl Into<String>, cause: io::Error) -> Error {
         Error::new(Kind::Other(message.into())).because(cause)
     }

@@ -11,7 +11,7 @@ fn os(code: i32) -> io::Error {
     io::Error::from_raw_os_error(code)
 }
 
-/// `--direct-fallback` skipped a healthy proxy when this machine was out of ports.
+/// Regression: `--direct-fallback` skipped a healthy proxy when this machine was out of ports.
 #[test]
 fn exhaustion_of_this_machine_does_not_make_a_proxy_unreachable() {
     for code in &[
@@ -72,7 +72,8 @@ fn a_target_without_an_address_does_not_make_a_proxy_unreachable() {
     assert!(Error::connect(proxy(), os(libc::EMFILE)).is_no_proxys_fault());
 }
 
-/// The next proxy was tried for the same destination, and the first one counted as down.
+/// Regression: the next proxy was tried for the same destination, and the first one counted as
+/// down.
 #[test]
 fn a_tls_failure_of_the_destination_is_final() {
     let destination = || Peer::Destination("mail.example:993".parse().unwrap());

@@ -1,8 +1,8 @@
 //! Descriptors, ports and memory that this machine has run out of.
 //!
-//! An error of connect(2) for want of these says nothing about the peer, and is no reason to avoid a
-//! proxy. Most errors of accept(2) concern a single client ([`is_client_gone`]); the others are
-//! this machine's.
+//! An error of connect(2) that reports a lack of them gives no information about the peer, and is
+//! no reason to avoid a proxy. Most errors of accept(2) concern a single client
+//! ([`is_client_gone`]); the others concern this machine.
 
 use std::fmt;
 use std::io;
@@ -80,8 +80,8 @@ pub fn connect_error(address: &SocketAddr, error: io::Error) -> io::Error {
     error
 }
 
-/// Returns whether this machine lacked a resource: such an error says nothing about the connection,
-/// which can go on.
+/// Returns whether this machine lacked a resource: such an error gives no information about the
+/// connection, which can continue.
 pub fn is_exhaustion(error: &io::Error) -> bool {
     Exhaustion::of(error).is_some()
 }
@@ -95,8 +95,8 @@ pub fn error_to_report(earlier: io::Error, later: io::Error) -> io::Error {
     }
 }
 
-/// Returns whether an error of accept(2) concerns one client, not this process or machine: accept(2)
-/// returns errors that the new connection already has.
+/// Returns whether an error of accept(2) concerns one client, not this process or machine:
+/// accept(2) returns errors that the new connection already has.
 pub fn is_client_gone(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     code.map_or(false, |code| CLIENT_GONE.contains(&code))
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exhaustion_is_reported_whatever_the_other_attempts_met() {
+    fn an_exhaustion_is_reported_before_other_errors() {
         let reported = |earlier, later| error_to_report(os(earlier), os(later)).raw_os_error();
         let (local, remote) = (libc::EMFILE, libc::ECONNREFUSED);
         assert_eq!(reported(local, remote), Some(local));
@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lack_of_ports_stays_one_where_there_is_an_address() {
+    fn a_lack_of_ports_is_reported_if_there_is_an_address() {
         let address = "127.0.0.1:9".parse().unwrap();
         let error = connect_error(&address, os(libc::EADDRNOTAVAIL));
         assert_eq!(Exhaustion::of(&error), Some(Exhaustion::Ports));
     }
 
     #[test]
-    fn a_client_that_is_gone_already_is_no_reason_to_wait() {
+    fn a_client_that_has_left_is_no_reason_to_wait() {
         assert!(is_client_gone(&io::Error::from_raw_os_error(
             libc::ECONNABORTED
         )));

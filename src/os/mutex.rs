@@ -1,4 +1,4 @@
-//! Mutexes whose data holds after a panic.
+//! Mutexes that stay usable after a panic.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

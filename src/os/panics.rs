@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-/// Returns the text of a panic's payload; `no message` when it carries none.
+/// Returns the text of a panic's payload; `no message` if it has none.
 pub fn message(panic: &(dyn Any + Send)) -> &str {
     if let Some(text) = panic.downcast_ref::<&str>() {
         text
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_has_a_message_whatever_it_carries() {
+    fn every_panic_payload_has_a_message() {
         let plain = catch_unwind(|| panic!("plain")).unwrap_err();
         assert_eq!(message(&*plain), "plain");
         let written = catch_unwind(|| panic!("{}", 1)).unwrap_err();

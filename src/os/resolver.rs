@@ -1,10 +1,9 @@
 //! Name lookups by the system's resolver, with correct errors at the limit on descriptors.
 //!
-//! getaddrinfo(3) opens the hosts file or a socket to a name server. Without a descriptor for it, it
-//! reports any name as unknown, which would make a proxy look unreachable and have
-//! `--direct-fallback` bypass it. So the code that accepts clients leaves
-//! [`reserved_descriptors`] for lookups, and a lookup that lacked one nevertheless is repeated, and
-//! fails with the lack as its error.
+//! getaddrinfo(3) opens the hosts file or a socket to a name server. Without a descriptor for it,
+//! it reports any name as unknown. A proxy would then look unreachable, and `--direct-fallback`
+//! would bypass it. So the code that accepts clients leaves [`reserved_descriptors`] for lookups. A
+//! lookup that still lacked a descriptor is repeated, and then fails with that error.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +21,7 @@ pub const THREADS: usize = 8;
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Whether this process looks names up.
+/// Whether this process looks up names.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// Reserves descriptors for lookups; with literal addresses alone none are needed.
@@ -44,7 +43,7 @@ pub fn reserved_descriptors() -> usize {
 ///
 /// # Errors
 ///
-/// Those of getaddrinfo(3); EMFILE or ENFILE when it lacked a descriptor.
+/// The errors of getaddrinfo(3); EMFILE or ENFILE when it lacked a descriptor.
 pub fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     for _ in 1..TRIES {
         match attempt(name, port) {

@@ -1,9 +1,9 @@
 //! Notifications to the service manager that started ptunnel: sd_notify(3), with its watchdog.
 //!
-//! Each notification is one datagram to the socket that the environment names; there are no replies.
-//! Must not send anything about clients or credentials. The watchdog needs all threads: every loop
-//! beats, and the loop that completes a round sends the notification. So the manager notices a single
-//! loop that stalls.
+//! Each notification is one datagram to the socket that the environment names; there are no
+//! replies. Must not send anything about clients or credentials. The watchdog needs all threads:
+//! every loop beats, and the loop that completes a round sends the notification. So the manager
+//! notices a single loop that stalls.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -157,7 +157,7 @@ impl Link {
     }
 }
 
-/// Returns the address of a socket: a path, or a name in the abstract namespace behind an `@`.
+/// Returns the address of a socket: a path, or a name in the abstract namespace after an `@`.
 ///
 /// # Errors
 ///
@@ -257,7 +257,7 @@ mod tests {
         service.ready("two\nlines");
         assert!(service.clone().reloading());
         service.clone().stopping();
-        // A reload that was under way.
+        // A reload was under way.
         service.ready("too late");
         assert!(!service.reloading());
         for state in &[
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_does_not_name_it_any_longer() {
+    fn the_variables_are_removed_from_the_environment() {
         for name in &[SOCKET, WATCHDOG, WATCHED] {
             env::set_var(name, "vsock:2:1234");
         }

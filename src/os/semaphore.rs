@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// One of a limited number of permits, given back on drop.
+/// One of a limited number of permits, returned on drop.
 pub(crate) struct SlotPermit(Arc<AtomicUsize>);
 
 impl SlotPermit {

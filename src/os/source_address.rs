@@ -1,16 +1,17 @@
-//! The address from which this machine reaches another one.
+//! The local address of connections to another machine.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use super::exhaustion::Exhaustion;
 
-/// Returns the address that connections to `to` have here; `None` without a route or an address of
-/// that IP version. Connecting a UDP socket chooses the address, and sends nothing.
+/// Returns the local address of connections to `to`; `None` without a route or an address of that
+/// IP version. Connecting a UDP socket chooses the address, and sends nothing.
 ///
 /// # Errors
 ///
-/// Those of socket(2) and bind(2), and of connect(2) if this machine lacks a descriptor or memory.
+/// The errors of socket(2) and bind(2), and of connect(2) if this machine lacks a descriptor or
+/// memory.
 pub(crate) fn source_address(to: SocketAddr) -> io::Result<Option<IpAddr>> {
     let any: IpAddr = match to {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -23,7 +24,8 @@ pub(crate) fn source_address(to: SocketAddr) -> io::Result<Option<IpAddr>> {
     match socket.connect(to) {
         Ok(()) => socket.local_addr().map(|local| Some(local.ip())),
         Err(e) => match Exhaustion::of(&e) {
-            // Of a UDP socket: there is no address, and not no port.
+            // For a UDP socket this error means that there is no address, not that there is no
+            // port.
             Some(Exhaustion::Ports) | None => Ok(None),
             Some(_) => Err(e),
         },

@@ -2,10 +2,10 @@
 
 use std::io;
 
-/// Returns whether splice(2) failed and not the socket: the same bytes can be copied instead.
+/// Returns whether splice(2) failed, rather than the socket: the same bytes can be copied instead.
 ///
-/// A seccomp filter, a security module or a kernel without splice(2) refuses the call, or the kernel
-/// lacks memory for its pages.
+/// A seccomp filter, a security module or a kernel without splice(2) refuses the call, or the
+/// kernel lacks memory for its pages.
 pub fn is_splice_failure(error: &io::Error) -> bool {
     const REFUSED: &[i32] = &[
         libc::EINVAL,

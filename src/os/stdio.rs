@@ -1,9 +1,9 @@
 //! Standard input and output as a stream for any engine.
 //!
 //! Descriptors 0 and 1 can be files, pipes or a terminal that other processes share: they can't be
-//! registered with epoll, or must not be made non-blocking. So two threads copy between them
-//! and one end of a socket pair, and the engine serves the other end as it does any client.
-//! The [`Pump`] reports that a copy failed, which a socket pair can't.
+//! registered with epoll, or must not be made non-blocking. So two threads copy between them and
+//! one end of a socket pair, and the engine serves the other end like any client. The [`Pump`]
+//! reports that a copy failed, which a socket pair can't.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -23,14 +23,16 @@ const CHUNK: usize = 64 * 1024;
 /// Starts both copies.
 ///
 /// `close_stdout` makes the reader of stdout see its end. Its argument is whether stdin and stdout
-/// are one socket (a client of inetd): then the end must be sent, since stdin keeps the socket open.
+/// are one socket (a client of inetd): then the end must be sent, since stdin keeps the socket
+/// open.
 ///
-/// `on_failure` is called when stdin can't be read or stdout can't be written to any more. The engine
-/// must not take that for an end of the stream: it must drop the tunnel, which resets the upstream.
+/// `on_failure` is called when stdin can't be read or stdout can't be written to any more. The
+/// engine must not treat that as an end of the stream: it must drop the tunnel, which resets the
+/// upstream.
 ///
 /// # Errors
 ///
-/// Those of dup(2) and of starting a thread.
+/// The errors of dup(2) and of starting a thread.
 pub fn pump(
     mut tunnel: UnixStream,
     close_stdout: impl FnOnce(bool) + Send + 'static,
@@ -56,7 +58,7 @@ pub fn pump(
         // Its reader must see the end, even while stdin stays open.
         Ok(()) => close_stdout(is_stdin_socket(1)),
         Err(CopyFailure::Write(e)) => on_stdout.report("cannot write to stdout", e),
-        // A failure of the socket pair says no more than its end.
+        // A failure of the socket pair means no more than its end.
         Err(CopyFailure::Read(_)) => {}
     })?;
     Ok(Pump { output, failures })

@@ -37,7 +37,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Whether the character reverses the text after it, or is invisible.
+/// Returns whether the character reverses the text after it, or is invisible.
 fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
@@ -60,8 +60,8 @@ pub(crate) fn excerpt(text: &str) -> String {
     }
 }
 
-/// Returns the first 120 characters of a peer's or a file's text, escaped. All before the last `@` is
-/// replaced by `***`, as it may be a password.
+/// Returns the first 120 characters of a peer's or a file's text, escaped. The text before the last
+/// `@` is replaced by `***`, as it may be a password.
 pub(crate) fn shown(text: &str) -> String {
     let text = match text.rfind('@') {
         Some(at) => format!("***{}", &text[at..]),

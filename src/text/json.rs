@@ -14,7 +14,7 @@ impl Display for Quoted<'_> {
                 '"' => f.write_str("\\\"")?,
                 '\\' => f.write_str("\\\\")?,
                 '\n' => f.write_str("\\n")?,
-                // DEL to U+009F are allowed, but a terminal obeys them as it does those below space.
+                // DEL to U+009F are allowed, but a terminal interprets them like those below space.
                 c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
                 c => f.write_char(c)?,
             }

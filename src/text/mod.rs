@@ -1,8 +1,8 @@
 //! Text forms of values.
 //!
-//! Holds escaping and JSON quoting of text from outside, durations as text, and a `Debug` that hides
-//! what a type holds. It must not use any other folder, or know what a text is about. Every folder
-//! but `demo` uses it.
+//! Holds escaping and JSON quoting of text from outside, durations as text, and a `Debug` that
+//! hides the content of a type. It must not use any other folder, or depend on the meaning of a
+//! text. Every folder except `demo` uses it.
 
 pub(crate) mod debug;
 pub(crate) mod escape;

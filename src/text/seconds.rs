@@ -12,7 +12,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A measured duration, for people: `0.43ms`, `12.4ms`, `12.48s`; at least `0.01ms`.
+/// A measured duration, for humans: `0.43ms`, `12.4ms`, `12.48s`; at least `0.01ms`.
 pub(crate) struct Took(pub(crate) Duration);
 
 impl fmt::Display for Took {
@@ -68,7 +68,7 @@ mod tests {
         }
     }
 
-    /// A quantile was printed as 0.0009000000000000001.
+    /// Regression: a quantile was printed as 0.0009000000000000001.
     #[test]
     fn a_decimal_has_no_rounding_errors() {
         for (seconds, shown) in &[

@@ -2,9 +2,10 @@
 //!
 //! Starting a limit adds an entry to a timing wheel, and restarting it notes the time of the last
 //! tick: neither makes a system call or a timer of the operating system. A tick looks only at
-//! entries whose time can be over, so ten thousand idle tunnels cost as much as one. The timer knows
-//! no runtime and no future: an engine calls [`tick`](Timer::tick) and supplies what is woken.
-//! It must not hold a limit's meaning or length. `engine::timer` and the idle timer of r5 in `compat/` use it; it uses `text` alone.
+//! entries whose time can be over, so ten thousand idle tunnels cost as much as one. The timer
+//! depends on no runtime and no future: an engine calls [`tick`](Timer::tick) and supplies the
+//! tasks to wake. It must not hold a limit's meaning or length. `engine::timer` and the idle timer
+//! of r5 in `compat/` use it; it uses `text` alone.
 //!
 //! Invariant: each entry lies in the wheel from [`start`](Timer::start) until its [`Countdown`] is
 //! dropped, at or before the slot of its earliest end.
@@ -20,9 +21,9 @@ use std::time::{Duration, Instant};
 use self::wheel::{Positioned, Wheel, WheelPosition};
 use crate::text::debug::debug_by_name;
 
-/// A task, or what wakes one.
+/// A task, or a value that wakes one.
 pub trait Wake {
-    /// Has the task polled again, later: it must not call back into the timer.
+    /// Schedules the task for another poll: it must not call back into the timer.
     fn wake(&self);
 }
 
@@ -45,7 +46,7 @@ struct TimerParts<W> {
     /// Time between the last two ticks: longer than a period on a busy thread.
     gap: Cell<u64>,
     wheel: RefCell<Wheel<TimerEntry<W>>>,
-    /// The task that ticks, while there is nothing to tick for.
+    /// The task that ticks, while no limit is running.
     ticker: RefCell<Option<W>>,
 }
 
@@ -178,7 +179,7 @@ impl<W> Countdown<W> {
         self.timer.shared.is_over(&self.entry)
     }
 
-    /// Changes what is woken when the limit is over.
+    /// Changes the value that is woken when the limit is over.
     pub fn update(&self, change: impl FnOnce(&mut W)) {
         change(&mut self.entry.waiter.borrow_mut());
     }

@@ -21,7 +21,7 @@ fn is_idle(timer: &Timer<WakeFlag>) -> bool {
 }
 
 #[test]
-fn a_limit_is_never_cut_short_and_exceeded_by_two_periods_at_most() {
+fn a_limit_ends_at_most_two_periods_late_and_never_early() {
     let timer = Timer::new(PERIOD);
     let start = Instant::now();
     let countdown = timer.start(PERIOD * 5, WakeFlag::default()); // not before the start
@@ -37,7 +37,7 @@ fn a_limit_is_never_cut_short_and_exceeded_by_two_periods_at_most() {
 }
 
 #[test]
-fn a_late_tick_cuts_nothing_short() {
+fn no_limit_ends_early_after_a_late_tick() {
     let timer = Timer::new(PERIOD);
     let start = Instant::now();
     let countdown = timer.start(PERIOD, WakeFlag::default());
@@ -73,9 +73,9 @@ fn the_first_countdown_wakes_the_ticker() {
     drop((first, second));
 }
 
-/// After a long time without a tick, a new entry seemed to have waited all that time.
+/// Regression: after a long time without a tick, a new entry seemed to have waited all that time.
 #[test]
-fn a_countdown_after_a_rest_has_all_its_time() {
+fn a_countdown_after_an_idle_time_has_its_full_length() {
     let period = Duration::from_millis(1);
     let timer = Timer::new(period);
     thread::sleep(period * 50);
@@ -98,7 +98,8 @@ fn a_limit_without_end_is_never_reached() {
     }
 }
 
-/// Each was polled four times a second: ten thousand idle ones took 0.25 % of a processor.
+/// Regression: each was polled four times a second, and ten thousand idle ones took 0.25 % of a
+/// processor.
 #[test]
 fn idle_countdowns_are_hardly_polled() {
     let (count, ticks) = (1_000, 1_000);
@@ -122,7 +123,7 @@ fn idle_countdowns_are_hardly_polled() {
     drop(all);
 }
 
-/// What can happen to a timer and its four countdowns.
+/// An event of a timer with four countdowns.
 #[derive(Clone, Debug)]
 enum Act {
     /// The time since the last tick, in milliseconds.
@@ -143,7 +144,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// A look at each entry at each tick would find the same.
+    /// Compares the timer with a check of each entry at each tick.
     #[test]
     fn a_tick_wakes_exactly_the_countdowns_that_are_over(
         acts in prop::collection::vec(act(), 1..300)

@@ -1,7 +1,7 @@
 //! A hashed timing wheel (Varghese and Lauck, 1987): a ring of slots, one per period.
 //!
-//! Entries may be extended without telling the wheel: one that is found before its time is put back,
-//! into the slot that is right by then. All that is due lies in the slots that time has reached.
+//! An entry can be extended without a call of the wheel: an entry that is found before its time is
+//! put back, into the slot of its new time. All due entries lie in the slots that time has reached.
 
 use std::cell::Cell;
 use std::mem;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 /// Slots of the ring. An entry that is due later than one turn is found once a turn and put back.
 const SLOTS: u64 = 256;
 
-/// The place of an entry in the wheel, for its removal.
+/// The position of an entry in the wheel, for its removal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WheelPosition {
     slot: u32,

@@ -17,12 +17,12 @@ pub(in crate::config) fn available() -> Result<(), String> {
 pub enum TlsSpec {}
 
 impl TlsSpec {
-    /// Whether certificates aren't verified.
+    /// Returns whether certificates aren't verified.
     pub fn is_insecure(&self) -> bool {
         match *self {}
     }
 
-    /// Whether it contains a private key.
+    /// Returns whether it contains a private key.
     pub fn has_key(&self) -> bool {
         match *self {}
     }

@@ -67,17 +67,17 @@ impl TlsSpec {
         &self.0.connector
     }
 
-    /// Whether certificates aren't verified.
+    /// Returns whether certificates aren't verified.
     pub fn is_insecure(&self) -> bool {
         self.0.insecure
     }
 
-    /// Whether it contains a private key.
+    /// Returns whether it contains a private key.
     pub fn has_key(&self) -> bool {
         self.0.has_key
     }
 
-    /// Whether a FIN without close_notify is accepted as the end of the data.
+    /// Returns whether a FIN without close_notify is accepted as the end of the data.
     pub fn ignores_unexpected_eof(&self) -> bool {
         self.0.peer == TlsPeer::Proxy || self.0.ignore_unexpected_eof
     }
@@ -173,7 +173,8 @@ fn trust_only(
         store.add_cert(certificate).map_err(fail)?;
     }
     builder.set_cert_store(store.build());
-    // A certificate in this file is trusted even if it isn't a root, as the peer's own.
+    // A certificate in this file is trusted even if it isn't a root, such as the peer's own
+    // certificate.
     let flags = builder
         .verify_param_mut()
         .set_flags(X509VerifyFlags::PARTIAL_CHAIN);
@@ -232,7 +233,7 @@ impl Files {
     fn private_key(&mut self, path: &str) -> Result<PKey<Private>, String> {
         let pem = self.read(path)?;
         let mut encrypted = false;
-        // Without a callback, OpenSSL prompts on the terminal, which may be the tunnel.
+        // Without a callback, OpenSSL prompts on the terminal, which may be the tunnel's client.
         let key = PKey::private_key_from_pem_callback(&pem, |_| {
             encrypted = true;
             Ok(0)

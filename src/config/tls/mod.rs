@@ -1,8 +1,8 @@
 //! TLS settings for proxies and destinations: CAs, client certificate, verification.
 //!
-//! Must not hold what belongs to one connection, which is in `upstream::tls`. `cli` makes the options,
-//! `proxy` and `destination` hold what is loaded of them, and `upstream`, `engine` and the rungs of
-//! `compat/` use that.
+//! Must not hold the settings of one connection, which are in `upstream::tls`. `cli` makes the
+//! options, `proxy` and `destination` hold the loaded settings, and `upstream`, `engine` and the
+//! rungs of `compat/` use them.
 
 #[cfg(not(feature = "tls"))]
 mod disabled;
@@ -21,7 +21,7 @@ pub(super) use self::disabled::{available, MISSING};
 #[cfg(feature = "tls")]
 pub(super) use self::load::available;
 
-/// The kind of peer; each has options of its own.
+/// The kind of peer; each has its own options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsPeer {
     /// Proxies with `https://`.

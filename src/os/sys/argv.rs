@@ -14,8 +14,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 ///
 /// # Errors
 ///
-/// Those of opening, reading and writing `/proc/self/stat` and `/proc/self/mem`; `InvalidData` when
-/// the former doesn't contain the range of the arguments.
+/// The errors of opening, reading and writing `/proc/self/stat` and `/proc/self/mem`; `InvalidData`
+/// when the former doesn't contain the range of the arguments.
 pub fn rewrite_arguments(edit: impl FnOnce(&mut [u8])) -> io::Result<()> {
     let (start, end) = range_of_arguments(&fs::read("/proc/self/stat")?)
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_range_is_found_behind_any_name() {
+    fn the_range_is_found_after_any_name() {
         let stat = format!("1 (a) b) (c) S {}7 9 0", "1 ".repeat(44));
         assert_eq!(range_of_arguments(stat.as_bytes()), Some((7, 9)));
         assert_eq!(range_of_arguments(b"1 (a) S 1 2"), None);

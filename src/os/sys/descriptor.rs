@@ -24,7 +24,7 @@ pub(super) fn check<T: Default + PartialOrd>(result: T) -> io::Result<T> {
 ///
 /// # Errors
 ///
-/// Those of ioctl(2).
+/// The errors of ioctl(2).
 pub fn unacknowledged(socket: &impl AsRawFd) -> io::Result<usize> {
     let mut count: c_int = 0;
     // SAFETY: TIOCOUTQ, which is SIOCOUTQ for sockets, writes one int through the pointer, which
@@ -60,7 +60,7 @@ impl ReservedFd {
 ///
 /// # Errors
 ///
-/// Those of poll(2), except `Interrupted`: then this returns early.
+/// The errors of poll(2), except `Interrupted`: then this returns early.
 pub(crate) fn wait_readable(io: &impl AsRawFd) -> io::Result<()> {
     wait(io.as_raw_fd(), libc::POLLIN)
 }
@@ -69,7 +69,7 @@ pub(crate) fn wait_readable(io: &impl AsRawFd) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As for [`wait_readable`].
+/// The same as for [`wait_readable`].
 pub(crate) fn wait_writable(io: &impl AsRawFd) -> io::Result<()> {
     wait(io.as_raw_fd(), libc::POLLOUT)
 }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore)] // which has no network
-    fn what_the_peer_has_no_room_for_is_unacknowledged() {
+    fn bytes_that_the_peer_has_no_room_for_are_unacknowledged() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut writer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut reader, _) = listener.accept().unwrap();
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore)] // which has no network
-    fn returns_when_there_is_something_to_read_or_room() {
+    fn waits_until_the_socket_is_readable_or_writable() {
         let (mut reader, mut writer) = UnixStream::pair().unwrap();
         reader.set_nonblocking(true).unwrap();
         writer.set_nonblocking(true).unwrap();

@@ -24,7 +24,7 @@ pub(crate) struct Event {
     pub(crate) readable: bool,
     pub(crate) writable: bool,
     /// A short read can leave something that no further event reports: an end, an error, or data
-    /// behind urgent data.
+    /// after urgent data.
     pub(crate) more: bool,
     /// The socket has an error (SO_ERROR).
     pub(crate) failed: bool,
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_tells_data_from_a_half_close() {
+    fn an_event_distinguishes_data_from_a_half_close() {
         let epoll = Epoll::new().unwrap();
         let mut events = Events::with_capacity(4);
         let (socket, mut peer) = UnixStream::pair().unwrap();
@@ -144,9 +144,10 @@ mod tests {
         assert_eq!(epoll.poll(&mut events).unwrap(), 0, "each change once");
     }
 
-    /// The kernel continued to report it, and refused another descriptor with its number.
+    /// Regression: the kernel continued to report it, and refused another descriptor with its
+    /// number.
     #[test]
-    fn a_descriptor_that_is_removed_is_not_reported_on_though_its_socket_is_open_elsewhere() {
+    fn a_removed_descriptor_is_not_reported_while_its_socket_is_open_elsewhere() {
         let epoll = Epoll::new().unwrap();
         let mut events = Events::with_capacity(4);
         let (socket, mut peer) = UnixStream::pair().unwrap();

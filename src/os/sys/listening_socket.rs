@@ -11,7 +11,7 @@ use super::descriptor::check;
 ///
 /// # Errors
 ///
-/// Those of fchmod(2).
+/// The errors of fchmod(2).
 pub fn set_mode(socket: &Socket, mode: libc::mode_t) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::fchmod(socket.as_raw_fd(), mode) }).map(drop)
@@ -21,7 +21,7 @@ pub fn set_mode(socket: &Socket, mode: libc::mode_t) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// All of accept4(2), among them those of clients that are gone.
+/// All errors of accept4(2), including those of clients that have left.
 pub fn accept(listener: &Socket) -> io::Result<(Socket, SockAddr)> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: `init` passes storage and a length that fit each other, and the kernel fills in

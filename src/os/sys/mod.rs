@@ -1,8 +1,8 @@
 //! All unsafe code of the program, behind safe functions: system calls, C libraries and a trait of
-//! futures 0.1, as far as no crate for this toolchain covers them.
+//! futures 0.1, if no crate for this toolchain covers them.
 //!
-//! A file holds one system call or a few that belong together. Policy is left to the callers: nothing
-//! here retries or logs. The folders that may use `os` may use it.
+//! A file holds one system call or a few that belong together. Policy belongs to the callers:
+//! nothing here retries or logs. The folders that can use `os` can use it.
 
 #[cfg(feature = "cli")]
 mod argv;

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_clears_this_mode_and_no_other() {
+    fn clears_only_this_mode() {
         let mut context = SslContext::builder(SslMethod::tls()).unwrap();
         let before = context.set_mode(SslMode::ENABLE_PARTIAL_WRITE);
         assert!(before.contains(SslMode::AUTO_RETRY));

@@ -1,6 +1,6 @@
 //! Pipes that splice(2) fills from a socket and drains into another one.
 //!
-//! Policy is left to the callers: nothing here retries, waits or logs.
+//! Policy belongs to the callers: nothing here retries, waits or logs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -42,7 +42,7 @@ impl Pipe {
     ///
     /// # Errors
     ///
-    /// Those of splice(2).
+    /// The errors of splice(2).
     pub fn fill(&self, from: &impl AsRawFd, most: usize) -> io::Result<usize> {
         splice(from.as_raw_fd(), self.writer.as_raw_fd(), most)
     }
@@ -51,7 +51,7 @@ impl Pipe {
     ///
     /// # Errors
     ///
-    /// Those of splice(2).
+    /// The errors of splice(2).
     pub fn drain(&self, to: &impl AsRawFd, most: usize) -> io::Result<usize> {
         splice(self.reader.as_raw_fd(), to.as_raw_fd(), most)
     }
@@ -60,7 +60,7 @@ impl Pipe {
     ///
     /// # Errors
     ///
-    /// Those of read(2).
+    /// The errors of read(2).
     pub fn read_exact(&self, bytes: &mut [u8]) -> io::Result<()> {
         (&self.reader).read_exact(bytes)
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_go_through_a_pipe_unharmed() {
+    fn bytes_pass_through_a_pipe_unchanged() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (server, _) = listener.accept().unwrap();

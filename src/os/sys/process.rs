@@ -20,7 +20,7 @@ fn descriptor_limits() -> io::Result<libc::rlimit> {
 ///
 /// # Errors
 ///
-/// Those of getrlimit(2): none in practice.
+/// The errors of getrlimit(2): none in practice.
 pub fn descriptor_limit() -> io::Result<u64> {
     descriptor_limits().map(|limit| limit.rlim_cur)
 }
@@ -29,7 +29,7 @@ pub fn descriptor_limit() -> io::Result<u64> {
 ///
 /// # Errors
 ///
-/// Those of setrlimit(2), such as `EPERM` in a sandbox.
+/// The errors of setrlimit(2), such as `EPERM` in a sandbox.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let mut limit = descriptor_limits()?;
     limit.rlim_cur = limit.rlim_max;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_goes_as_an_instant_does() {
+    fn the_clock_advances_like_an_instant() {
         let (instant, begin) = (Instant::now(), monotonic());
         thread::sleep(Duration::from_millis(20));
         let passed = monotonic() - begin;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_on_descriptors_is_at_its_hard_limit_afterwards() {
+    fn the_descriptor_limit_is_raised_to_the_hard_limit() {
         let now = raise_descriptor_limit().unwrap();
         assert_eq!(raise_descriptor_limit().unwrap(), now);
         assert_eq!(descriptor_limit().unwrap(), now);

@@ -1,5 +1,5 @@
-//! QuickJS, as far as PAC files need it: a JavaScript function that takes and returns texts, and a
-//! function of the program that it can call.
+//! QuickJS, with the functions that PAC files need: a JavaScript function that takes and returns
+//! texts, and a function of the program that it can call.
 //!
 //! The engine's memory is limited. Its time isn't: the process that it runs in is killed.
 
@@ -17,10 +17,10 @@ use hirofa_quickjs_sys::{JSContext, JSRuntime, JSValue, JSValueUnion};
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("the feature `pac` needs a 64-bit target; build with --no-default-features");
 
-/// The file name in the stack of an error of what `evaluate` runs.
+/// The file name in the stack of an error in the code that `evaluate` runs.
 const FILE: &[u8] = b"input\0";
 
-/// Answers a call from JavaScript. It can't reach the engine.
+/// Answers a call from JavaScript. It has no access to the engine.
 type HostFunction = Box<dyn FnMut(&[String]) -> String>;
 
 /// A JavaScript context with a runtime of its own, for one thread.
@@ -177,7 +177,7 @@ unsafe extern "C" fn evaluate(
 /// Runs a script; the name is terminated. The caller owns the value.
 unsafe fn evaluate_text(context: *mut JSContext, source: &str, name: &[u8]) -> JSValue {
     let length = source.len();
-    // Nothing would be read behind a NUL, which callers don't pass.
+    // A NUL would end the text; callers pass none.
     let source = CString::new(source).unwrap_or_default();
     let global = js::JS_EVAL_TYPE_GLOBAL as c_int;
     let length = length.min(source.as_bytes().len());

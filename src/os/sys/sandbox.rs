@@ -23,7 +23,7 @@ pub(crate) struct SandboxLimits {
 ///
 /// # Errors
 ///
-/// Those of the system calls; the process must not continue then.
+/// The errors of the system calls; the process must not continue then.
 pub(crate) fn confine(limits: &SandboxLimits) -> io::Result<()> {
     ignore_signals();
     read_time_zone();
@@ -55,7 +55,7 @@ pub(crate) fn as_stdio(socket: UnixStream) -> Stdio {
     unsafe { Stdio::from_raw_fd(socket.into_raw_fd()) }
 }
 
-/// Kills this process after so many seconds; 0 cancels that.
+/// Kills this process after this many seconds; 0 cancels that.
 pub(crate) fn die_in(seconds: u32) {
     // SAFETY: no pointers. SIGALRM has no handler here, so it ends the process.
     unsafe { libc::alarm(seconds) };
@@ -75,7 +75,8 @@ fn ignore_signals() {
         // SAFETY: no handler is installed.
         unsafe { libc::signal(*signal, libc::SIG_IGN) };
     }
-    // SAFETY: as above. It ends this process at its deadline, also where the parent ignores it.
+    // SAFETY: as above. The signal ends this process at its deadline, even if the parent ignores
+    // it.
     unsafe { libc::signal(libc::SIGALRM, libc::SIG_DFL) };
 }
 
@@ -232,7 +233,7 @@ mod tests {
         libc::SYS_dup,
     ];
 
-    /// The other test's child.
+    /// The child process of the test below.
     #[test]
     #[ignore]
     fn entry() {

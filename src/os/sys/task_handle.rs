@@ -15,7 +15,7 @@ use std::sync::atomic::{fence, AtomicUsize, Ordering};
 
 use futures::executor::{Notify, NotifyHandle, UnsafeNotify};
 
-/// A counted reference to a `T`, for [`Spawn`](futures::executor::Spawn) to notify: use it where
+/// A counted reference to a `T` that [`Spawn`](futures::executor::Spawn) can notify. Use it where
 /// futures takes an `Arc`.
 pub struct Notifier<T: Notify + 'static> {
     node: NonNull<Node<T>>,

@@ -8,7 +8,7 @@ use futures::{Async, Future, Poll};
 
 use super::*;
 
-/// Notifies itself so often, then is done.
+/// Notifies itself this many times, then is done.
 struct Again(usize);
 
 impl Future for Again {
@@ -30,10 +30,10 @@ const TASKS: usize = 20;
 #[cfg(not(miri))]
 const TASKS: usize = 1000;
 
-/// A module whose `finished` runs `TASKS` tasks to their end on a run queue that keeps its state in
-/// its own fields, and returns how many got there.
+/// A module with a function `finished`, which runs `TASKS` tasks to their end on a run queue that
+/// keeps its state in its own fields, and returns how many tasks ended.
 ///
-/// A macro, so that each module has a queue of its own: with two users of one, the compiler inlines
+/// A macro, so that each module has its own queue: if one queue has two users, the compiler inlines
 /// less, and the fault doesn't show.
 macro_rules! executor {
     ($name:ident, $Shared:ident) => {
@@ -102,7 +102,7 @@ macro_rules! executor {
 executor!(over_notifier, Notifier);
 executor!(over_arc, Arc);
 
-/// Tells much only in a release build.
+/// Mainly useful in a release build.
 #[test]
 fn no_notification_is_lost() {
     assert_eq!(over_notifier::finished(), TASKS);
@@ -116,7 +116,7 @@ fn notify_for_arc_loses_none() {
     assert_eq!(over_arc::finished(), TASKS);
 }
 
-/// Counts its notifications, and says when it ends.
+/// Counts its notifications, and sets `ended` when it is dropped.
 struct Counter {
     notified: AtomicUsize,
     ended: Arc<AtomicBool>,
@@ -147,7 +147,7 @@ fn references<T: Notify>(notifier: &Notifier<T>) -> usize {
     notifier.node().counted().references.load(Ordering::SeqCst)
 }
 
-/// The handle of a task that `counter` is notified for, with 1.
+/// Returns the handle of a task that notifies `counter` with 1.
 fn task_of(counter: &Notifier<Counter>) -> Task {
     let mut task = None;
     spawn(()).poll_fn_notify(counter, 1, |()| task = Some(task::current()));
@@ -155,7 +155,7 @@ fn task_of(counter: &Notifier<Counter>) -> Task {
 }
 
 #[test]
-fn the_last_reference_ends_it_wherever_it_is() {
+fn the_last_reference_frees_it_on_any_thread() {
     let (counter, ended) = counter();
     let task = task_of(&counter);
     let handles: Vec<_> = (0..3).map(|_| task.clone()).collect();
